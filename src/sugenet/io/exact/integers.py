@@ -238,6 +238,9 @@ class _LevelChain:
                 )
             return PoolLayer(first.window, top=self.top)
         pieces = [op for op in chosen if isinstance(op, Staircase)]
+        rows = sum(len(op.steps) for op in pieces)
+        if rows * max(op.result.top for op in pieces) > _MOST:
+            raise FileError(f"{first.where}: its {rows:,} staircases have too many steps to write down.")
         height = max([op.result.top for op in pieces] + [wire.top for wire in carried])
         steps = [_filled(op.steps, height) for op in pieces]
         if len(pieces) == 1 and not carried and self.state == list(first.sources):

@@ -104,7 +104,7 @@ def sum_of_two(
                 f"{wrong:,} of its {table.size:,} pairs of levels do not agree with any weighted sum of "
                 f"the two, because of float rounding next to ties. Choose other scales for this addition."
             )
-        each = np.eye(channels, dtype=np.int64)
+        each = _eye(channels)
         wires = tuple(side.levels.wire for side in (left, right))
         if wires[0] == wires[1]:
             weights, wires = (p + q) * each, wires[:1]
@@ -293,7 +293,7 @@ def side_by_side(walk: Walk, value: PendingConcat, grid: QuantGrid, kind: Any, n
             value.where,
             wires,
             made.wire,
-            np.eye(channels, dtype=np.int64)[:, :, None, None],
+            _eye(channels)[:, :, None, None],
             np.concatenate(steps),
             Window((channels, *size), 1),
         )
@@ -310,3 +310,12 @@ def added(_walk: Walk, node: Node, given: list[Value | None]) -> Value:
         if isinstance(value, PendingSum) and isinstance(other, FixedArray | FixedLevelArray):
             return biased(value, other)
     return adding(node, left, right)
+
+
+def _eye(channels: int) -> Ints:
+    """Each channel by itself."""
+    if channels > 1 << 13:
+        raise FileError(
+            f"it joins {channels:,} channels, but {1 << 13:,} are supported. Join images, not rows."
+        )
+    return np.eye(channels, dtype=np.int64)

@@ -9,7 +9,7 @@ exact numbers.
 
 from __future__ import annotations
 
-from sugenet.errors import FileError
+from sugenet.errors import FileError, NetworkError
 from sugenet.io.onnx.graph import Graph
 from sugenet.io.onnx.quantized import joins, operators, points, quantizers, sums
 from sugenet.io.onnx.quantized.walk import IntegerProgram, Rule, Walk
@@ -83,9 +83,9 @@ def read_program(graph: Graph, *, strict: bool = True) -> IntegerProgram:
     """
     try:
         return Walk(graph, strict, KNOWN).program()
-    except FileError as error:
+    except (FileError, NetworkError) as error:
         raise FileError(f"{graph.source}: {error}") from error
-    except (ArithmeticError, LookupError, MemoryError, TypeError, ValueError) as error:
+    except (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError) as error:
         raise FileError(
             f"{graph.source}: it could not be understood ({error!r}). If other programs read it, "
             f"please report it."

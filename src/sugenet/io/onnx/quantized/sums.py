@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,8 @@ __all__ = ["biased", "conv", "convolved", "dense", "gemm", "matmul", "summed", "
 
 _REACH = (1 << 31) - 1
 """The largest sum of 32 bits."""
+_TAPS = 1 << 22
+"""Places of a window times its size."""
 
 
 def summed(walk: Walk, node: Node, value: PendingSum, grid: QuantGrid, kind: Any, name: str) -> LevelArray:
@@ -260,7 +263,13 @@ def window_of(node: Node, shape: tuple[int, ...], kernel: tuple[int, ...]) -> Wi
         raise FileError("it has both pads and auto_pad.")
     if min(pads) < 0 or max(*pads, *sizes, *stride, *dilation) > 1 << 12:
         raise FileError(f"its window has pads {pads}, kernel {sizes}, strides {stride}, which do not fit.")
-    return Window(image(shape), sizes, stride, dilation, pads)
+    window = Window(image(shape), sizes, stride, dilation, pads)
+    if (
+        prod(window.positions) * prod(window.kernel) > _TAPS
+        or prod(window.positions) * window.shape[0] > _TAPS
+    ):
+        raise FileError(f"its windows of {sizes} at {window.positions} places are too many to follow.")
+    return window
 
 
 def biased(value: PendingSum, other: FixedArray | FixedLevelArray) -> PendingSum:

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from sugenet.bnn.arrays import Ints
-from sugenet.errors import FileError
+from sugenet.errors import FileError, NetworkError
 from sugenet.io.exact.integers import LevelWire, Operation
 from sugenet.io.onnx.attributes import checked, left_over
 from sugenet.io.onnx.graph import DTYPES, Array, Graph, Node, Subgraph
@@ -131,7 +131,7 @@ class Walk:
         for node in self.nodes:
             try:
                 self._take(node)
-            except FileError as error:
+            except (FileError, NetworkError) as error:
                 raise FileError(f"{node}: {error}") from None
         output = graph.outputs[0].name
         value = self.values[output]
