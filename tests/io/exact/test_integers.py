@@ -1,4 +1,4 @@
-"""Requantizers as steps, two levels as one weighted sum, branches as a chain: each against the obvious way."""
+"""Requantizers as steps, two levels as one weighted sum, branches as a chain, against the obvious way."""
 
 from itertools import product
 
