@@ -25,7 +25,11 @@ from sugenet.io.exact.report import Imported
 from sugenet.io.larq import reader as larq_reader
 from sugenet.io.larq.judge import judge_of_layers
 from sugenet.io.onnx import reader as onnx_reader
+from sugenet.io.onnx.graph import Graph, read_graph
 from sugenet.io.onnx.judging import judges_of_graph
+from sugenet.io.onnx.quantized.network import level_import
+from sugenet.io.onnx.quantized.proof import prove_levels
+from sugenet.io.onnx.quantized.reader import is_quantized, read_program
 from sugenet.io.proof.judges import SourceJudge, judge_of_chain
 from sugenet.io.proof.proving import prove_import
 from sugenet.io.torch import reader as torch_reader
@@ -62,11 +66,7 @@ def _imported(
     """Make a chain exact and compare it with its source; where it has no judges,
     with the operations as they were read.
     """
-    unknown = set(options) - set(ImportOptions.__annotations__)
-    if unknown:
-        raise FileError(
-            f"unknown option {unknown.pop()!r}. Importers take {', '.join(ImportOptions.__annotations__)}."
-        )
+    _known(options)
     chain = sharpened(chain)
     inputs, zero = options.get("inputs"), options.get("zero")
     made_exact = lower if options.get("strict", True) else split
@@ -78,10 +78,37 @@ def _imported(
     )
 
 
+def _known(options: ImportOptions) -> None:
+    unknown = set(options) - set(ImportOptions.__annotations__)
+    if unknown:
+        raise FileError(
+            f"unknown option {unknown.pop()!r}. Importers take {', '.join(ImportOptions.__annotations__)}."
+        )
+
+
 def read_onnx(path: str | Path | bytes, **options: Unpack[ImportOptions]) -> Imported:
-    """Read an ONNX, QONNX or FINN file."""
-    chain, graph, output = onnx_reader.read_file(path)
+    """Read an ONNX, QONNX or FINN file.
+
+    Integer networks (QuantizeLinear and DequantizeLinear, QLinearConv, QGemm, ...) become layers of
+    staircases that give, bit for bit, what ONNX Runtime gives on x86-64 with its default optimizations.
+    """
+    graph = read_graph(path)
+    if is_quantized(graph):
+        return _levels(graph, options)
+    chain, graph, output = onnx_reader.read_file(graph)
     return _imported(chain, options, lambda chain: judges_of_graph(graph, output, chain))
+
+
+def _levels(graph: Graph, options: ImportOptions) -> Imported:
+    """A quantized file, made exact and compared with its source."""
+    _known(options)
+    if options.get("zero") is not None:
+        raise FileError(
+            f"{graph.source}: zero={options['zero']} says what sign(0) shall be, but there is no sign."
+        )
+    program = read_program(graph, strict=options.get("strict", True))
+    made = level_import(program, options.get("inputs"), options.get("names"), options.get("classes"))
+    return prove_levels(made, program) if options.get("prove", True) else made.found
 
 
 def from_torch(module: Any, example: Any, **options: Unpack[ImportOptions]) -> Imported:

@@ -34,6 +34,8 @@ class LayerReport:
     """How far the nearest possible sum is from where a sign turns, in units of the file's sum."""
 
     def __str__(self) -> str:
+        if self.kind.startswith("Stair"):  # steps: there is no sign
+            return f"{self.where}: {self.neurons} neurons of several levels, {self.constant} constant"
         tied = f"zero can occur in {self.ties}" if self.ties else "zero cannot occur"
         close = f", nearest sum {self.nearest:.2g} from turning" if self.nearest < _NEAR else ""
         return (

@@ -50,6 +50,8 @@ DTYPES: Mapping[int, str] = {
     13: "<u8",
 }
 """The element types of ONNX that are read."""
+_HALF_BYTES = {21: "<u1", 22: "<i1"}
+"""Whole numbers of 4 bits, two of which share a byte; kept in 8."""
 
 _OTHER_TYPES = {8: "text", 14: "complex64", 15: "complex128", 16: "bfloat16"}
 
@@ -103,6 +105,8 @@ class Graph:
     """Domain and name of the functions that the file defines itself."""
     raw: bytes = b""
     """The file."""
+    widths: Mapping[str, int] = field(default_factory=dict)
+    """Bits of the whole numbers of constants that have fewer than their array."""
 
 
 def read_graph(source: str | os.PathLike[str] | bytes) -> Graph:
@@ -193,10 +197,15 @@ class _ModelReader:
                 "it holds sparse constants, which are not supported. Write them as dense tensors."
             )
         constants: dict[str, Array] = {}
+        widths: dict[str, int] = {}
         for tensor in inner.messages(5):
             name = tensor.text(8)
             if name in constants:
                 raise FileError(f"the constant {_shown(name)} stands twice.")
+            if tensor.number(2) in _HALF_BYTES:
+                constants[name] = self.half_bytes(tensor, f"constant {_shown(name)}")
+                widths[name] = 4
+                continue
             constants[name] = self.array(tensor, f"constant {_shown(name)}")
         rows = inner.raws(1)
         if len(rows) > _MAX_NODES:
@@ -214,6 +223,7 @@ class _ModelReader:
             outputs,
             functions,
             raw,
+            widths,
         )
 
     def port(self, message: Message) -> Port:
@@ -308,6 +318,22 @@ class _ModelReader:
         if dtype.kind == "b":
             return _frozen((flat != 0).reshape(shape))
         return _frozen(flat.view(dtype).astype(dtype.newbyteorder("="), copy=False).reshape(shape))
+
+    def half_bytes(self, tensor: Message, what: str) -> Array:
+        """Numbers of 4 bits, the first of a byte in its lower half."""
+        shape, signed = tuple(tensor.numbers(1).tolist()), tensor.number(2) == 22
+        if len(shape) > _MAX_RANK or any(not 0 <= size <= _MAX_VALUES for size in shape) or 3 in tensor:
+            raise FileError(f"{what} has shape {str(list(shape[:9]))[:80]}, which is not supported.")
+        count = prod(shape)
+        raw = self.outside(tensor, what) if tensor.number(14) == 1 or 13 in tensor else tensor.raw(9)
+        packed = np.frombuffer(raw, np.uint8) if raw is not None else tensor.numbers(5).astype(np.uint8)
+        if len(packed) != (count + 1) // 2:
+            raise FileError(
+                f"{what} of shape {list(shape)} needs {(count + 1) // 2} bytes, but {len(packed)} are there."
+            )
+        flat = np.stack([packed & 15, packed >> 4], axis=1).reshape(-1)[:count].astype(np.int8)
+        values = np.where(flat > 7, flat - 16, flat) if signed else flat
+        return _frozen(values.astype(_HALF_BYTES[tensor.number(2)][1:]).reshape(shape))
 
     def outside(self, tensor: Message, what: str) -> memoryview:
         """Data in a side file of the model's folder."""

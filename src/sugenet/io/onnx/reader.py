@@ -53,12 +53,6 @@ _NEAREST = {
     "If": "control flow is not supported. Export the model for one fixed path",
     "Loop": "control flow is not supported. Unroll it before exporting",
     "Scan": "control flow is not supported. Unroll it before exporting",
-    "QuantizeLinear": (
-        "integer quantization is not a binarized network. Export signs, or 1-bit quantizers (BipolarQuant)"
-    ),
-    "DequantizeLinear": (
-        "integer quantization is not a binarized network. Export signs, or 1-bit quantizers (BipolarQuant)"
-    ),
     "XnorPopcountMatMul": (
         "export the model before FINN turns products into popcounts: MatMul of -1 and +1 is read"
     ),
@@ -68,13 +62,13 @@ _NEAREST = {
 }
 
 
-def read_file(source: str | os.PathLike[str] | bytes) -> tuple[OpChain, Graph, str]:
+def read_file(source: str | os.PathLike[str] | bytes | Graph) -> tuple[OpChain, Graph, str]:
     """Read a binarized network from an ONNX, QONNX or FINN file.
 
     Parameters
     ----------
     source
-        Path of the file, which may be packed by gzip, or its bytes.
+        Path of the file, which may be packed by gzip, its bytes, or the graph that was read from it.
         Tensors in side files are read from the same folder.
 
     Returns
@@ -101,7 +95,7 @@ def read_file(source: str | os.PathLike[str] | bytes) -> tuple[OpChain, Graph, s
     >>> [type(op).__name__ for op in chain.ops]
     ['Affine', 'Sign', 'LinearOp', 'Affine', 'Sign', 'LinearOp', 'Affine', 'Affine']
     """
-    graph = read_graph(source)
+    graph = source if isinstance(source, Graph) else read_graph(source)
     try:
         walk = _GraphWalk(graph)
         return walk.chain(), graph, walk.output

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from sugenet.bnn import (
+    NEVER,
     ConvLayer,
     DenseLayer,
     Encoder,
@@ -24,8 +25,11 @@ from sugenet.bnn import (
     Network,
     OneHot,
     PoolLayer,
+    StairConv,
+    StairLayer,
     Steps,
 )
+from sugenet.bnn.layer import gives, tops_of
 from sugenet.errors import FileError
 from sugenet.files import write_bytes
 from sugenet.io.onnx.builder import Builder, port
@@ -45,9 +49,9 @@ def write_onnx(network: Network, path: str | os.PathLike[str], *, hidden: bool =
     The input ``x`` holds raw samples as float64 of shape (samples, features); a category is given by its
     number, its place in the categories of its coding, from 0. The outputs are ``class`` (int64), ``scores``
     (float64, the same floats as `Network.logits`), ``match_counts`` (int64), and on request ``hidden_1``,
-    ``hidden_2``, ... (bool); a network of several levels is written as its cut, the same over bits. The class
-    is decided in exact whole numbers, never by the rounded scores; of equal ones the lowest is taken. The
-    file does not check its inputs: give values that the encoder accepts.
+    ``hidden_2``, ... (bool, or int64 where a layer gives levels). The class is decided in exact whole
+    numbers, never by the rounded scores; of equal ones the lowest is taken. The file does not check its
+    inputs: give values that the encoder accepts.
 
     Parameters
     ----------
@@ -82,18 +86,20 @@ def write_onnx(network: Network, path: str | os.PathLike[str], *, hidden: bool =
 
 def onnx_bytes(network: Network, *, hidden: bool = False) -> bytes:
     """The bytes of the file that `write_onnx` writes."""
-    graph, cut = Builder(), network.cut
+    graph = Builder()
     graph.inputs.append(port("x", np.float64, ("samples", network.encoder.features)))
-    signal = _encoded(graph, network.encoder, cut.reads_levels)
-    for place, layer in enumerate(cut.layers, start=1):
+    made = _levels(graph, network.encoder) if network.reads_levels else _encoded(graph, network.encoder)
+    levels = network.reads_levels
+    for place, layer in enumerate(network.layers, start=1):
         try:
-            bits = _layer(graph, layer, signal)
+            made = _layer(graph, layer, _signal(graph, made, levels, tops_of(layer) is not None))
         except FileError as error:
             raise FileError(f"layer {place}: {error}") from error
+        levels = gives(layer) is not None
         if hidden:
-            graph.give(bits, f"hidden_{place}", np.bool_, ("samples", layer.outputs))
-        signal = graph.bipolar(bits)
-    _head(graph, cut.head, signal)
+            shown = graph.add("Cast", made, to=7) if levels else made
+            graph.give(shown, f"hidden_{place}", np.int64 if levels else np.bool_, ("samples", layer.outputs))
+    _head(graph, network.head, _signal(graph, made, levels, network.head.tops is not None))
     about = {
         "classes": "\n".join(network.classes),
         "features": "\n".join(network.encoder.names),
@@ -108,10 +114,15 @@ def onnx_bytes(network: Network, *, hidden: bool = False) -> bytes:
 # -- the parts of a network ----------------------------------------------------------------------------------
 
 
-def _encoded(graph: Builder, encoder: Encoder, levels: bool) -> str:
-    """Raw features as -1 and +1, or as levels."""
+def _signal(graph: Builder, made: str, levels: bool, wanted: bool) -> str:
+    """What a layer reads, in floats: levels, or bits as -1 and +1."""
     if levels:
-        return _levels(graph, encoder)
+        return made
+    return graph.add("Cast", made, to=1) if wanted else graph.bipolar(made)
+
+
+def _encoded(graph: Builder, encoder: Encoder) -> str:
+    """The bits of raw features, as booleans."""
     low: list[float] = []
     high: list[float] = []
     for coding in encoder.codings:
@@ -127,7 +138,7 @@ def _encoded(graph: Builder, encoder: Encoder, levels: bool) -> str:
     bits = graph.add("GreaterOrEqual", x, graph.constant(_shortest(np.array(low, np.float64))))
     if not np.isinf(high).all():
         bits = graph.add("And", bits, graph.add("LessOrEqual", x, graph.constant(np.array(high, np.float64))))
-    return graph.bipolar(bits)
+    return bits
 
 
 def _shortest(row: Array) -> Array:
@@ -157,7 +168,7 @@ def _levels(graph: Builder, encoder: Encoder) -> str:
 
 
 def _layer(graph: Builder, layer: Layer, signal: str) -> str:
-    """The activity of a layer, as booleans of shape (samples, outputs)."""
+    """The activity of a layer, as booleans of shape (samples, outputs), or as levels in float32."""
     match layer:
         case DenseLayer():
             theta: Array = 2 * np.clip(layer.tau, 0, layer.sizes + 1) - layer.sizes
@@ -169,7 +180,47 @@ def _layer(graph: Builder, layer: Layer, signal: str) -> str:
             return _convolution(graph, layer, signal)
         case PoolLayer():
             return _pool(graph, layer, signal)
-    raise AssertionError("staircases are cut into steps before they are written")
+        case StairLayer():
+            sums, dtype = _sums(graph, layer.weights, int(layer.sizes.max(initial=0)) + 2, signal)
+            return _climbed(graph, sums, layer.steps, layer.lowest, dtype, 2)
+        case StairConv():
+            return _stair_conv(graph, layer, signal)
+
+
+def _climbed(graph: Builder, sums: str, steps: Array, lowest: Array, dtype: Any, axis: int) -> str:
+    """How many steps each sum reaches; channels are the first axis of `steps`."""
+    reached = np.where(steps == NEVER, np.inf, np.where(steps <= lowest[:, None], -np.inf, steps))
+    shaped = reached.astype(dtype).reshape(len(steps), *(1,) * (axis - 2), -1)
+    apart = graph.add("Unsqueeze", sums, graph.constant(np.array([axis], np.int64)))
+    on = graph.add("Cast", graph.add("GreaterOrEqual", apart, graph.constant(shaped)), to=1)
+    return graph.add("ReduceSum", on, graph.constant(np.array([axis], np.int64)), keepdims=0)
+
+
+def _stair_conv(graph: Builder, layer: StairConv, signal: str) -> str:
+    window, flat = layer.window, layer.weights.reshape(len(layer.weights), -1)
+    largest = int(np.abs(flat).sum(axis=1).max(initial=0)) * layer.top
+    if largest + 2 >= _EXACT32:
+        raise FileError(f"its sums reach {largest}, too large to be exact in the float32 of a convolution.")
+    maps = graph.add("Reshape", signal, graph.constant(np.array([-1, *window.shape], np.int64)))
+    pads = window.pads
+    if layer.pad and any(pads):
+        around = np.array([0, 0, pads[0], pads[1], 0, 0, pads[2], pads[3]], np.int64)
+        maps = graph.add(
+            "Pad", maps, graph.constant(around), graph.constant(np.asarray(layer.pad, np.float32))
+        )
+        pads = (0, 0, 0, 0)
+    sums = graph.add(
+        "Conv",
+        maps,
+        graph.weights(layer.weights, np.float32),
+        kernel_shape=window.kernel,
+        strides=window.stride,
+        dilations=window.dilation,
+        pads=pads,
+        group=layer.groups,
+    )
+    levels = _climbed(graph, sums, layer.steps, np.minimum(flat, 0).sum(axis=1) * layer.top, np.float32, 4)
+    return graph.add("Reshape", levels, graph.constant(np.array([-1, layer.outputs], np.int64)))
 
 
 def _threshold(graph: Builder, weights: Array, theta: Array, largest: int, signal: str) -> str:
@@ -242,7 +293,8 @@ def _pool(graph: Builder, layer: PoolLayer, signal: str) -> str:
     pads = window.pads
     if any(pad >= size for pad, size in zip(pads, window.kernel * 2, strict=True)):  # more than runtimes take
         around = np.array([0, 0, pads[0], pads[1], 0, 0, pads[2], pads[3]], np.int64)
-        maps = graph.add("Pad", maps, graph.constant(around), graph.constant(np.asarray(-1, np.float32)))
+        below = -1 - (layer.top or 0)  # below all that can occur, also with its sign changed
+        maps = graph.add("Pad", maps, graph.constant(around), graph.constant(np.asarray(below, np.float32)))
         pads = (0, 0, 0, 0)
     maps = graph.add(
         "MaxPool",
@@ -255,14 +307,20 @@ def _pool(graph: Builder, layer: PoolLayer, signal: str) -> str:
     if turn is not None:
         maps = graph.add("Mul", maps, turn)
     flat = graph.add("Reshape", maps, graph.constant(np.array([-1, layer.outputs], np.int64)))
+    if layer.top is not None:
+        return flat
     return graph.add("Greater", flat, graph.constant(np.zeros(1, np.float32)))
 
 
 def _head(graph: Builder, head: Head, signal: str) -> None:
     """Match counts, scores and class."""
     sums, dtype = _sums(graph, head.weights, 2 * int(head.sizes.max(initial=0)), signal)
-    twice = graph.add("Add", sums, graph.constant(_shortest(head.sizes).astype(dtype)))
-    counts = graph.add("Mul", twice, graph.constant(np.full(1, 0.5, dtype)))
+    if head.tops is None:
+        twice = graph.add("Add", sums, graph.constant(_shortest(head.sizes).astype(dtype)))
+        counts = graph.add("Mul", twice, graph.constant(np.full(1, 0.5, dtype)))
+    else:
+        below = -np.minimum(head.weights, 0) @ head.tops
+        counts = graph.add("Add", sums, graph.constant(_shortest(below).astype(dtype)))
     whole = graph.give(graph.add("Cast", counts, to=7), "match_counts", np.int64, ("samples", head.outputs))
     wide = counts if dtype is np.float64 else graph.add("Cast", counts, to=11)
     slopes, offsets, unit = _integers(head)

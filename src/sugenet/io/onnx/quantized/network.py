@@ -1,0 +1,309 @@
+"""The exact network of a quantized file: raw inputs as levels, integer operations as a chain of layers, class
+scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from math import prod
+
+import numpy as np
+
+from sugenet.bnn import Coding, Encoder, Head, Layer, Network, Source, Steps, bit, integer
+from sugenet.bnn.arrays import Ints
+from sugenet.errors import FileError, NetworkError
+from sugenet.io.exact.domains import BitInputs, Inputs, Integers, Reals
+from sugenet.io.exact.integers import LevelWire, Operation, Place, chained, remapped
+from sugenet.io.exact.report import Imported, LayerReport
+from sugenet.io.onnx.quantized import runtime
+from sugenet.io.onnx.quantized.runtime import Floats, QuantGrid
+from sugenet.io.onnx.quantized.values import LevelArray, LevelTensor, PendingSum, RawInput
+from sugenet.io.onnx.quantized.walk import IntegerProgram
+
+__all__ = ["LevelImport", "level_import"]
+
+_MOST = np.float32(np.finfo(np.float32).max)
+
+
+@dataclass(frozen=True)
+class LevelImport:
+    """An import with what is needed to compare it with the file."""
+
+    found: Imported
+    places: tuple[Place, ...]
+    """Where the tensors of the file lie in the layers."""
+    values: Floats | None
+    """For whole raw inputs: the number, in the file, of each; None: the raw numbers themselves."""
+    first: int
+    """The least raw number of these."""
+
+
+def level_import(
+    program: IntegerProgram,
+    inputs: Inputs | None,
+    names: Iterable[object] | None = None,
+    classes: Iterable[object] | None = None,
+) -> LevelImport:
+    """The network of a program.
+
+    Raises
+    ------
+    FileError
+        Where inputs are declared that the file cannot mean, or a layer would be too large.
+    """
+    try:
+        return _made(program, inputs, names, classes)
+    except (FileError, NetworkError) as error:
+        text = str(error)
+        raise FileError(
+            text if text.startswith(program.graph.source) else f"{program.graph.source}: {text}"
+        ) from error
+
+
+def _made(
+    program: IntegerProgram,
+    inputs: Inputs | None,
+    names: Iterable[object] | None,
+    classes: Iterable[object] | None,
+) -> LevelImport:
+    codings, wire, before, values, first = _read(program, inputs)
+    operations = [*before, *program.operations]
+    end = (
+        program.end.source.levels
+        if isinstance(program.end, PendingSum)
+        else (program.end.levels if isinstance(program.end, LevelTensor) else program.end)
+    )
+    used = _needed(operations, end.wire)
+    layers, places = chained(wire, used, end.wire)
+    head = _head(program, end, _height(layers))
+    shape = program.raw.shape
+    encoder = Encoder(codings, names, shape if len(shape) > 1 else None)
+    remarks = [f"left out at the end: {name}" for name in program.left_out] + list(program.remarks)
+    if isinstance(program.end, PendingSum):
+        remarks.append("scores are exact sums; ONNX Runtime rounds them to float32")
+    outputs = "other" if program.picks else "ordered" if remarks else "equal"
+    start, step = (inputs.start, inputs.step) if isinstance(inputs, Integers) else (Fraction(0), Fraction(1))
+    if isinstance(inputs, BitInputs) and inputs.low != inputs.high:
+        start, step = Fraction(inputs.low), Fraction(inputs.high) - Fraction(inputs.low)
+    source = Source(start, step, outputs, "; ".join(remarks))  # type: ignore[arg-type]
+    network = Network(encoder, layers, head, classes, {"source": program.graph.source}, source)
+    reports = tuple(
+        LayerReport(
+            next((place.name for place in places if place.layer == k), ""),
+            "Stair" + type(layer).__name__.removesuffix("Layer").removeprefix("Stair"),
+            layer.outputs,
+            0,
+            int(np.count_nonzero(layer.constant)),
+            0,
+        )
+        for k, layer in enumerate(layers)
+    )
+    found = Imported(network, reports, tuple(remarks), shape)
+    return LevelImport(found, places, values, first)
+
+
+def _needed(operations: list[Operation], end: LevelWire) -> list[Operation]:
+    """The operations that lead to the end."""
+    needed, kept = {end}, []
+    for operation in reversed(operations):
+        if operation.result in needed:
+            kept.append(operation)
+            needed |= set(operation.sources)
+    return kept[::-1]
+
+
+def _height(layers: tuple[Layer, ...]) -> int:
+    last = layers[-1]
+    found = getattr(last, "height", None) or getattr(last, "top", None)
+    assert found is not None
+    return int(found)
+
+
+# -- inputs --------------------------------------------------------------------------------------------------
+
+
+def _read(
+    program: IntegerProgram, inputs: Inputs | None
+) -> tuple[list[Coding], LevelWire, list[Operation], Floats | None, int]:
+    """Codings of the raw features, the wire that the layers start from, operations in front of the program's,
+    and the file's numbers for whole raw values.
+    """
+    raw = program.raw
+    count = prod(raw.shape)
+    if isinstance(raw, LevelArray):
+        low, high = raw.low, raw.low + raw.wire.top
+        said = f"its input is whole numbers from {low} to {high}. Declare inputs=Integers({low}, {high})."
+        match inputs:
+            case None:
+                pass
+            case Integers(low=a, high=b, step=step, start=start) if step == 1 and start == 0:
+                if (a, b) != (low, high):
+                    raise FileError(said)
+            case _:
+                raise FileError(said)
+        values = np.arange(low, high + 1, dtype=np.float32)
+        return [integer(low, high)] * count, raw.wire, [], values, low
+    grid, wire = program.start_grid, program.start
+    if grid is None or wire is None:
+        raise FileError("its input is never quantized.")
+    match inputs:
+        case None | Reals():
+            reals = inputs or Reals()
+            return _real(raw, grid, reals), wire, [], None, 0
+        case Integers():
+            numbers = [float(inputs.value(x)) for x in range(inputs.low, inputs.high + 1)]
+            return _whole(program, raw, grid, wire, np.array(numbers, np.float32), inputs.low, inputs.high)
+        case BitInputs():
+            pair = np.array([float(Fraction(inputs.low)), float(Fraction(inputs.high))], np.float32)
+            return _whole(program, raw, grid, wire, pair, 0, 1, bits=True)
+    raise FileError(f"inputs={inputs!r} is not known.")
+
+
+def _at(raw: RawInput, grid: QuantGrid, rows: Floats) -> Ints:
+    """Levels of raw numbers in the file's floats, one row a sample."""
+    for step in raw.steps:
+        with np.errstate(over="ignore", invalid="ignore"):
+            rows = step(rows)
+    return runtime.quantized(rows, grid)
+
+
+def _whole(
+    program: IntegerProgram,
+    raw: RawInput,
+    grid: QuantGrid,
+    wire: LevelWire,
+    values: Floats,
+    low: int,
+    high: int,
+    bits: bool = False,
+) -> tuple[list[Coding], LevelWire, list[Operation], Floats, int]:
+    """Whole raw numbers: cuts where the quantizer rises by one; else a first layer that looks levels up."""
+    count = prod(raw.shape)
+    table = _at(raw, grid, np.repeat(values[:, None], count, axis=1)).T  # one row a feature
+    if (np.diff(table, axis=1) < 0).any():
+        raise FileError("its quantized input falls where the raw number rises. Declare a positive step.")
+    raw_wire = LevelWire(f"{wire.name} (raw)", wire.shape, high - low)
+    codings: list[Coding] = [bit() if bits else integer(low, high)] * count
+    if wire.top == high - low and (table == np.arange(wire.top + 1)).all():
+        return codings, wire, [], values, low
+    if (np.diff(table, axis=1) <= 1).all() and not bits:
+        return _cut(table, wire.top, low, high), wire, [], values, low
+    distinct = np.unique(table, axis=0, return_inverse=True)
+    channels, size = wire.shape[0], wire.shape[1] * wire.shape[2]
+    groups = distinct[1].reshape(channels, size)
+    shape = wire.shape if (groups == groups[:, :1]).all() else (count, 1, 1)
+    picked = table.reshape(channels, size, -1)[:, 0] if shape == wire.shape else table
+    steps = np.stack([np.searchsorted(row, np.arange(1, wire.top + 1), side="left") for row in picked])
+    steps = np.where(steps == high - low + 1, 1 << 31, steps)
+    first = remapped(raw_wire, wire.name, steps, f"the quantizer of {program.graph.inputs[0].name!r}", shape)
+    return codings, raw_wire, [first if first.result == wire else _as(first, wire)], values, low
+
+
+def _cut(table: Ints, top: int, low: int, high: int) -> list[Coding]:
+    """A cut wherever the level rises by one; levels that no raw number has are cut outside the domain."""
+    known: dict[bytes, Coding] = {}
+    codings = []
+    for row in table:
+        key = row.tobytes()
+        if key not in known:
+            rises = (low + 1 + np.flatnonzero(np.diff(row))).tolist()
+            below = range(low - int(row[0]) + 1, low + 1)
+            above = range(high + 1, high + 1 + top - int(row[-1]))
+            known[key] = Steps(tuple(map(float, (*below, *rises, *above))), low, high, whole=True)
+        codings.append(known[key])
+    return codings
+
+
+def _as(operation: Operation, wire: LevelWire) -> Operation:
+    from dataclasses import replace
+
+    return replace(operation, result=wire)
+
+
+def _real(raw: RawInput, grid: QuantGrid, domain: Reals) -> list[Coding]:
+    """For each feature, the least float32 number at which each level begins."""
+    count, codes = prod(raw.shape), _code(np.array([-_MOST, _MOST]))
+    low = np.full((grid.top, count), codes[0])
+    high = np.full((grid.top, count), codes[1] + 1)
+    wanted = np.arange(1, grid.top + 1)[:, None]
+    while (low < high).any():
+        middle = (low + high) // 2
+        reached = _at(raw, grid, _float(np.minimum(middle, codes[1]))) >= wanted
+        unsettled = low < high
+        high = np.where(unsettled & reached, middle, high)
+        low = np.where(unsettled & ~reached, middle + 1, low)
+    if (low > codes[1]).any() or (np.diff(low, axis=0) <= 0).any():
+        raise FileError(
+            "the quantizer of its input leaves levels out, or never reaches some. Declare whole inputs: "
+            "inputs=Integers(0, 255, step=...)."
+        )
+    known: dict[bytes, Coding] = {}
+    codings = []
+    for column in _float(low).T:
+        key = column.tobytes()
+        if key not in known:
+            known[key] = Steps(tuple(float(cut) for cut in column), domain.low, domain.high)
+        codings.append(known[key])
+    return codings
+
+
+def _code(values: Floats) -> Ints:
+    """Float32 numbers as whole numbers in the same order."""
+    bits = values.astype(np.float32).view(np.int32).astype(np.int64)
+    return np.where(bits >= 0, bits, -(bits & 0x7FFFFFFF))
+
+
+def _float(codes: Ints) -> Floats:
+    bits = np.where(codes >= 0, codes, (-codes) | (1 << 31)).astype(np.uint32)
+    return bits.view(np.float32)
+
+
+# -- class scores --------------------------------------------------------------------------------------------
+
+
+def _head(program: IntegerProgram, end: LevelArray, top: int) -> Head:
+    """Exact scores over the last levels."""
+    value, count = program.end, end.wire.size
+    tops = np.full(count, top)
+    if isinstance(value, PendingSum):
+        return _linear_head(value, end, tops)
+    if isinstance(value, LevelTensor):
+        if value.grid is None:
+            raise FileError(
+                f"its output {program.output[:60]!r} is clipped behind the last quantizer, so that classes "
+                f"can tie. Leave the last Relu or Clip out."
+            )
+        unit, offset = Fraction(float(value.grid.scale)), end.low - value.grid.zero
+    else:
+        unit, offset = Fraction(1), end.low
+    bias = unit * offset + unit * Fraction(top, 2)
+    return Head(np.eye(count, dtype=np.int64), [bias] * count, [unit / 2] * count, tops)
+
+
+def _linear_head(value: PendingSum, end: LevelArray, tops: Ints) -> Head:
+    if value.clips:
+        raise FileError(f"{value.where}: class scores are clipped, so classes can tie. Leave the clip out.")
+    if value.rescaled:
+        raise FileError(f"{value.where}: class scores are rescaled sums. Quantize them, or use QGemm.")
+    window = value.window
+    if window.positions != (1, 1) or any(window.pads) or value.groups != 1:
+        raise FileError(f"{value.where}: class scores are maps. Pool or flatten them first.")
+    if window.kernel != window.shape[1:]:
+        raise FileError(f"{value.where}: it does not read all that it is given.")
+    assert value.source.grid is not None
+    rows = value.weights.reshape(len(value.weights), -1)
+    zero = value.source.grid.zero - end.low
+    scale = value.source.grid.scale
+    fused = value.op in ("Gemm", "MatMul", "QGemm") and value.shift is None
+    units = [
+        Fraction(float(np.float32(scale * s))) if fused else Fraction(float(scale)) * Fraction(float(s))
+        for s in value.scales
+    ]
+    bias = []
+    for k, unit in enumerate(units):
+        whole = Fraction(int((rows[k] * tops).sum()), 2) - zero * int(rows[k].sum()) + int(value.bias[k])
+        shift = Fraction(0) if value.shift is None else Fraction(float(value.shift[k]))
+        bias.append(unit * whole + shift)
+    return Head(rows, bias, [unit / 2 for unit in units], tops)

@@ -1,0 +1,207 @@
+"""The comparison of a quantized import with its file, before it is returned: every tensor of levels that a
+layer shows and every score, on random samples and beside steps, against an interpreter of the file's
+operators, and against ONNX Runtime where it is installed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.bnn import Network
+from sugenet.bnn.conv import PoolLayer
+from sugenet.bnn.stairs import StairConv
+from sugenet.errors import FileError
+from sugenet.io.exact.report import Imported, ImportProof
+from sugenet.io.onnx.graph import Array, Graph
+from sugenet.io.onnx.judge.tensors import UncomparableError
+from sugenet.io.onnx.judge.whole import WholeRun
+from sugenet.io.onnx.quantized.network import LevelImport
+from sugenet.io.onnx.quantized.values import LevelArray, PendingSum
+from sugenet.io.onnx.quantized.walk import IntegerProgram
+from sugenet.io.onnx.wire import number
+from sugenet.io.proof.near import Domain, turning
+
+__all__ = ["prove_levels"]
+
+_WORK = 1 << 27
+_MOST, _LEAST = 256, 8
+_FORMAT = 10
+_SORRY = "Nothing was imported. This is a fault of the reader: please report it with the file."
+_ROUND = 2.0**-20
+
+
+def prove_levels(made: LevelImport, program: IntegerProgram) -> Imported:
+    """The import with its proof, or a refusal that names the first tensor that differs."""
+    network, graph = made.found.network, program.graph
+    random = np.random.default_rng(0)
+    domain = Domain.of_encoder(network.encoder)
+    work = _work(network)
+    pool = domain.samples(min(_MOST, max(_LEAST, _WORK // work)), random)
+    if made.values is None:
+        pool = pool.astype(np.float32).astype(np.float64)
+    near = _near(network, domain, pool, work, random)
+    if made.values is None:
+        near = near.astype(np.float32).astype(np.float64)
+    rows = np.concatenate([pool, near])
+    source = rows if made.values is None else made.values[rows.astype(np.int64) - made.first]
+    shown = network.hidden(rows)
+    scores = network.head.logits(network.head.match_counts(shown[-1]))
+    judges, levels, unsure = [], 0, np.zeros(len(rows), bool)
+    try:
+        judge = WholeRun(graph, program.scores)
+        theirs, tensors, unsure = _batched(judge, source)
+    except UncomparableError as error:
+        raise FileError(
+            f"{graph.source}: it was read, but its interpreter cannot run it to compare: {error} "
+            f"prove=False goes without the comparison."
+        ) from error
+    judges.append("an interpreter of its operators in whole numbers and float32")
+    sure = np.ones(len(rows), bool) if program.exact else ~unsure
+    unseen = []
+    for place in made.places:
+        if place.name not in tensors:
+            unseen.append(place.name)
+            continue
+        mine = shown[place.layer][:, place.start : place.stop] + program.lows[place.name]
+        other = tensors[place.name].reshape(len(rows), -1).astype(np.int64)
+        wrong = (mine != other) & sure[:, None] if mine.shape == other.shape else np.ones((1, 1), bool)
+        if wrong.any():
+            row, neuron = (int(k[0]) for k in np.nonzero(wrong))
+            raise FileError(
+                f"{graph.source}: what was read is not what the source computes; the first difference is at "
+                f"{place.name!r}: value {neuron} is {mine[row, neuron]}, but {other[row, neuron]} in "
+                f"{judges[0]}. {_SORRY}"
+            )
+        levels += int(mine[sure].size)
+    _same_scores(program, scores, theirs, sure, judges[0])
+    compared = int(scores[sure].size)
+    found = _runtime(graph, program)
+    if isinstance(found, str):
+        judges[0] += f" ({found})"
+    elif program.exact:
+        _same_outputs(program, scores, found(source))
+        judges.append("ONNX Runtime")
+        compared *= 2
+    proof = ImportProof(
+        tuple(judges),
+        len(rows),
+        len(near),
+        len({place.layer for place in made.places}),
+        tuple(unseen),
+        levels,
+        compared,
+        0,
+        int((~sure).sum()),
+    )
+    return replace(made.found, proof=proof)
+
+
+def _near(network: Network, domain: Domain, pool: Array, work: int, random: np.random.Generator) -> Array:
+    """Samples beside a step of some neurons: the one at the middle of the levels that were seen."""
+    middles = [np.maximum(np.ceil(np.median(levels, axis=0)), 1) for levels in network.hidden(pool)]
+
+    def on(rows: Array) -> list[npt.NDArray[np.bool_]]:
+        return [levels >= middle for levels, middle in zip(network.hidden(rows), middles, strict=True)]
+
+    halvings = 2 + len(bin(pool.shape[1]))
+    count = min(8, _WORK // (work * max(1, len(network.layers)) * halvings))
+    if not count:
+        return pool[:0]
+    return turning(network, domain, on, pool, count, random, direct=False)
+
+
+def _work(network: Network) -> int:
+    total = int(network.head.weights.size)
+    for layer in network.layers:
+        total += 64 * layer.outputs
+        if not isinstance(layer, PoolLayer):
+            total += layer.weights.size * (len(layer.window.taps) if isinstance(layer, StairConv) else 1)
+    return max(1, total)
+
+
+def _batched(judge: WholeRun, rows: Array) -> tuple[Array, dict[str, Array], Array]:
+    """The judge on all samples, in batches that the file takes."""
+    parts = [judge(rows[k : k + 64]) for k in range(0, len(rows), 64)]
+    return (
+        np.concatenate([part[0] for part in parts]),
+        {name: np.concatenate([part[1][name] for part in parts]) for name in parts[0][1]},
+        np.concatenate([part[2] for part in parts]),
+    )
+
+
+def _same_scores(program: IntegerProgram, scores: Array, theirs: Array, sure: Array, who: str) -> None:
+    if isinstance(program.end, LevelArray):
+        theirs = theirs.astype(np.float64)
+    rounded = isinstance(program.end, PendingSum)
+    mine = scores if rounded else scores.astype(np.float32)
+    scale = np.abs(scores).max(initial=0)
+    wrong = (np.abs(scores - theirs) > _ROUND * scale) if rounded else mine != theirs
+    if mine.shape != theirs.shape or (wrong & sure[:, None]).any():
+        row, k = (
+            (int(x[0]) for x in np.nonzero(wrong & sure[:, None])) if mine.shape == theirs.shape else (0, 0)
+        )
+        raise FileError(
+            f"{program.graph.source}: what was read is not what the source computes; the first "
+            f"difference is at the scores: score {k} is {scores[row, k]:.9g}, "
+            f"but {theirs[row, k]:.9g} in {who}. {_SORRY}"
+        )
+
+
+def _same_outputs(program: IntegerProgram, scores: Array, outputs: Array) -> None:
+    """ONNX Runtime shows the outputs alone: scores, or behind a tail their order."""
+    if not program.left_out:
+        _same_scores(program, scores, outputs, np.ones(len(scores), bool), "ONNX Runtime")
+        return
+    classes = np.argmax(scores, axis=1)
+    top = np.sort(scores, axis=1)
+    tied = (
+        top[:, -1] - top[:, -2:][:, 0] <= _ROUND * np.abs(scores).max(initial=0)
+        if scores.shape[1] > 1
+        else (np.ones(len(scores), bool))
+    )
+    theirs = outputs.reshape(len(scores), -1)
+    theirs = theirs[:, 0] if theirs.shape[1] == 1 else np.argmax(theirs, axis=1)
+    if ((classes != theirs) & ~tied).any():
+        row = int(np.argmax((classes != theirs) & ~tied))
+        raise FileError(
+            f"{program.graph.source}: what was read is not what the source computes: "
+            f"the class is {classes[row]}, but {int(theirs[row])} in ONNX Runtime. {_SORRY}"
+        )
+
+
+def _runtime(graph: Graph, program: IntegerProgram) -> Callable[[Array], Array] | str:
+    """ONNX Runtime with its default optimizations; or why it does not judge."""
+    try:
+        import onnxruntime  # type: ignore[import-untyped, unused-ignore]
+    except ImportError:
+        return "ONNX Runtime is not installed"
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.intra_op_num_threads = 1
+    try:
+        session = onnxruntime.InferenceSession(
+            graph.raw + number(1, _FORMAT), options, providers=["CPUExecutionProvider"]
+        )
+    except Exception:
+        return "ONNX Runtime does not run this file"
+    port = graph.inputs[0]
+    kind: Any = np.float32 if not isinstance(program.raw, LevelArray) else program.raw.kind
+    assert port.shape is not None
+    step = port.shape[0] or 64
+
+    def run(rows: Array) -> Array:
+        images = rows.reshape(len(rows), *port.shape[1:]).astype(kind)  # type: ignore[index]
+        found = []
+        for k in range(0, len(images), step):
+            part = images[k : k + step]
+            missing = (port.shape[0] or 0) - len(part)  # type: ignore[index]
+            full = np.concatenate([part, np.repeat(part[-1:], missing, axis=0)]) if missing > 0 else part
+            found.append(np.asarray(session.run([program.output], {port.name: full})[0])[: len(part)])
+        return np.concatenate(found).reshape(len(rows), -1)
+
+    return run

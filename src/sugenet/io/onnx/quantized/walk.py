@@ -1,0 +1,354 @@
+"""The walk through a quantized graph: what each name stands for, what was used, and what quantizers say."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from sugenet.bnn.arrays import Ints
+from sugenet.errors import FileError, NetworkError
+from sugenet.io.exact.integers import LevelWire, Operation
+from sugenet.io.onnx.attributes import checked, left_over
+from sugenet.io.onnx.graph import DTYPES, Array, Graph, Node, Subgraph
+from sugenet.io.onnx.quantized.numbers import (
+    ends_of,
+    floats_of,
+    word,
+)
+from sugenet.io.onnx.quantized.runtime import QuantGrid
+from sugenet.io.onnx.quantized.values import (
+    FixedArray,
+    FixedLevelArray,
+    LevelArray,
+    LevelTensor,
+    PendingSum,
+    QuantTail,
+    RawInput,
+    Value,
+    image,
+)
+
+__all__ = ["ADVICE", "IntegerProgram", "Rule", "Walk"]
+
+_DYNAMIC = (
+    "dynamic quantization takes its scales from each input, so the file is no fixed function of levels. "
+    "Quantize statically: onnxruntime.quantization.quantize_static with calibration data"
+)
+ADVICE: dict[str, str] = {
+    "DynamicQuantizeLinear": _DYNAMIC,
+    "DynamicQuantizeMatMul": _DYNAMIC,
+    "MatMulIntegerToFloat": _DYNAMIC,
+    "QLinearSoftmax": "classes can tie behind a quantized softmax. Leave the softmax out of the model, or "
+    "out of its quantization (nodes_to_exclude)",
+    "QLinearMul": "a product of two tensors is no sum. Only additions of branches are supported",
+    "QLinearSigmoid": "only Relu and Clip are supported between layers",
+    "QLinearLeakyRelu": "only Relu and Clip are supported between layers",
+    "MatMulNBits": "weights in blocks are not supported. Quantize to 8 bits with one scale for each channel",
+    "Transpose": "only channels-first data are supported. Export the model channels-first (NCHW)",
+}
+_STRICT = "strict=False reads it in exact numbers, which can differ from runtimes next to ties"
+
+
+@dataclass(frozen=True, eq=False)
+class IntegerProgram:
+    """A quantized graph in integer operations."""
+
+    graph: Graph
+    raw: RawInput | LevelArray
+    """The input: floats in front of the first quantizer, or whole numbers."""
+    start: LevelWire | None
+    """The quantized input; None where it is whole numbers already."""
+    start_grid: QuantGrid | None
+    operations: tuple[Operation, ...]
+    end: LevelTensor | LevelArray | PendingSum
+    """What the class scores are."""
+    scores: str
+    """The name of that tensor."""
+    output: str
+    lows: dict[str, int]
+    """For each tensor of levels the whole number that level 0 is."""
+    remarks: tuple[str, ...]
+    left_out: tuple[str, ...]
+    picks: bool
+    exact: bool
+    """Whether ONNX Runtime gives the same everywhere, by its own arithmetic."""
+
+
+class Walk:
+    """One graph being read."""
+
+    def __init__(self, graph: Graph, strict: bool, rules: Mapping[str, Rule]) -> None:
+        self.graph, self.strict, self.rules = graph, strict, rules
+        self.values: dict[str, Value] = {
+            name: FixedArray(array, graph.widths.get(name)) for name, array in graph.constants.items()
+        }
+        self.operations: list[Operation] = []
+        self.lows: dict[str, int] = {}
+        self.remarks: list[str] = []
+        self.start: LevelWire | None = None
+        self.start_grid: QuantGrid | None = None
+        self.first: RawInput | None = None
+        self.inexact = False
+        needed = {port.name for port in graph.outputs}
+        for node in reversed(graph.nodes):
+            if any(name in needed for name in node.outputs if name):
+                needed |= set(node.inputs)
+        self.nodes = [node for node in graph.nodes if any(name in needed for name in node.outputs if name)]
+        self.reads = Counter(name for node in self.nodes for name in node.inputs if name)
+        self.reads.update(port.name for port in graph.outputs)
+        self.readers: dict[str, list[Node]] = {}
+        for node in self.nodes:
+            for name in node.inputs:
+                self.readers.setdefault(name, []).append(node)
+        self.makers = {name: node for node in self.nodes for name in node.outputs if name}
+        unused = [name for name in graph.constants if name not in needed]
+        if unused:
+            raise FileError(
+                f"the constant {unused[0][:60]!r} is not used by anything that leads to an output. "
+                f"Remove it, or make it count."
+            )
+        idle = [port.name for port in graph.inputs if port.name not in needed]
+        if idle:
+            raise FileError(f"the input {idle[0][:60]!r} does not lead to any output. Remove it.")
+
+    def program(self) -> IntegerProgram:
+        graph = self.graph
+        if len(graph.inputs) != 1:
+            raise FileError(f"it has {len(graph.inputs)} data inputs, but one is needed.")
+        if len(graph.outputs) != 1:
+            named = ", ".join(repr(port.name[:40]) for port in graph.outputs[:5])
+            raise FileError(
+                f"it has {len(graph.outputs)} outputs ({named}). Keep the class scores as the only output."
+            )
+        port = graph.inputs[0]
+        raw = self._input(port)
+        self.values[port.name] = raw
+        for node in self.nodes:
+            try:
+                self._take(node)
+            except (FileError, NetworkError) as error:
+                raise FileError(f"{node}: {error}") from None
+        output = graph.outputs[0].name
+        value = self.values[output]
+        tail = value if isinstance(value, QuantTail) else QuantTail(value, output, (), False)
+        end = tail.scores
+        if not isinstance(end, LevelTensor | LevelArray | PendingSum):
+            raise FileError(
+                f"its output {output[:60]!r} is {word(end)}, which is not quantized. "
+                f"Let a quantizer or a matrix product be the last operation."
+            )
+        return IntegerProgram(
+            graph,
+            raw if self.first is None else replace(self.first, shape=raw.shape),
+            self.start,
+            self.start_grid,
+            tuple(self.operations),
+            end,
+            tail.scores_name,
+            output,
+            self.lows,
+            tuple(self.remarks),
+            tail.left_out,
+            tail.picks,
+            not self.inexact,
+        )
+
+    def _input(self, port: Any) -> RawInput | LevelArray:
+        if port.shape is None or len(port.shape) < 2 or any(not size for size in port.shape[1:]):
+            raise FileError(
+                f"the data input {port.name[:60]!r} has shape {port.shape}, but only the batch may be open. "
+                f"Export the model for one size of samples."
+            )
+        shape = tuple(int(size) for size in port.shape[1:])
+        if prod(shape) > 1 << 20 or len(shape) > 3:
+            raise FileError(f"the data input {port.name[:60]!r} has shape {port.shape}, which is too large.")
+        kind = np.dtype(DTYPES.get(port.dtype, "V"))
+        if kind == np.float32:
+            return RawInput(shape)
+        if kind.kind in "iu" and kind.itemsize <= 2:
+            return self.levels(port.name, shape, *ends_of(kind), kind)
+        raise FileError(
+            f"the data input {port.name[:60]!r} has element type {port.dtype}. Use float32 or uint8."
+        )
+
+    def levels(self, name: str, shape: tuple[int, ...], low: int, high: int, kind: Any) -> LevelArray:
+        self.lows[name] = low
+        return LevelArray(name, LevelWire(name, image(shape), high - low), low, np.dtype(kind), shape)
+
+    def _take(self, node: Node) -> None:
+        if (node.domain, node.op) in self.graph.functions:
+            raise FileError("it is a function that the file defines itself. Write functions out first.")
+        if node.domain not in ("", "com.microsoft"):
+            raise FileError(f"its domain {node.domain[:60]!r} is not known in quantized files.")
+        if node.op not in self.rules:
+            raise FileError(f"{ADVICE.get(node.op, 'it is not supported in quantized files')}.")
+        if any(isinstance(value, Subgraph) for value in node.attributes.values()):
+            raise FileError("it holds a graph, which is not supported.")
+        counted = checked(node)
+        given = [self.values[name] if name else None for name in node.inputs]
+        if any(isinstance(value, QuantTail) for value in given):
+            made = self._behind(counted, given)
+        elif all(value is None or isinstance(value, FixedArray | FixedLevelArray) for value in given):
+            made = self._constant(counted, given)
+        else:
+            made = self.rules[node.op](self, counted, given)
+        unused = left_over(counted)
+        if unused is not None:
+            raise FileError(
+                f"its attribute {unused} is {str(node.attributes[unused])[:60]!r}, which is not "
+                f"supported here."
+            )
+        if any(node.outputs[1:]) and any(self.reads[name] for name in node.outputs[1:]):
+            raise FileError("only its first output is supported.")
+        self.values[node.outputs[0]] = made
+
+    def _behind(self, node: Node, given: list[Value | None]) -> Value:
+        tail = given[0]
+        if not isinstance(tail, QuantTail) or node.op not in (
+            "Identity",
+            "Flatten",
+            "Reshape",
+            "Cast",
+            "Squeeze",
+        ):
+            behind = next(value for value in given if isinstance(value, QuantTail)).left_out[-1]
+            raise FileError(
+                f"it stands behind {behind}, which must be the end of the network. Leave that out of the "
+                f"model, or out of its quantization (nodes_to_exclude)."
+            )
+        for name in node.attributes:
+            node.attributes.get(name)
+        return tail
+
+    def _constant(self, node: Node, given: list[Value | None]) -> Value:
+        if node.op == "Constant":
+            found = [node.attributes[name] for name in node.attributes]
+            if len(found) != 1:
+                raise FileError(f"it has {len(found)} values, but one is needed.")
+            array = (
+                found[0]
+                if isinstance(found[0], np.ndarray)
+                else np.asarray(
+                    found[0],
+                    np.int64
+                    if isinstance(found[0], int)
+                    or (isinstance(found[0], tuple) and all(isinstance(v, int) for v in found[0]))
+                    else np.float32,
+                )
+            )
+            return FixedArray(array)
+        first = given[0]
+        if node.op == "DequantizeLinear" and isinstance(first, FixedArray):
+            scale, zero, _ = self.grids(node, given, first.array.dtype)
+            axis = self.axis(node, first.array.ndim)
+            return FixedLevelArray(first.array.astype(np.int64), scale, zero, axis, first.width)
+        if node.op == "QuantizeLinear":
+            array = first.floats if isinstance(first, FixedLevelArray) else floats_of(first)
+            scale, zero, kind = self.grids(node, given, None)
+            axis = self.axis(node, array.ndim)
+            shape = [1] * array.ndim
+            if scale.size > 1:
+                shape[axis] = scale.size
+            low, high = self.range_of(given, kind)
+            with np.errstate(over="ignore"):
+                ratio = np.rint(array / (scale.reshape(shape) if scale.size > 1 else scale.reshape(())))
+            zeros = zero.reshape(shape) if zero.size > 1 else zero.reshape(())
+            return FixedArray(np.clip(ratio.astype(np.float64) + zeros, low, high).astype(kind))
+        if node.op in ("Identity", "Dropout") and first is not None:
+            return first
+        if node.op == "Transpose" and isinstance(first, FixedLevelArray) and first.q.ndim == 2:
+            perm = node.attributes.get("perm", (1, 0))
+            if tuple(perm) == (1, 0):
+                return FixedLevelArray(first.q.T, first.scale, first.zero, 1 - first.axis % 2, first.width)
+        if node.op == "Mul" and all(isinstance(v, FixedArray) for v in given):
+            return FixedArray(np.asarray(floats_of(given[0]) * floats_of(given[1]), np.float32))
+        raise FileError("it computes constants. Fold them first: onnxruntime.quantization.quant_pre_process.")
+
+    def grids(self, node: Node, given: list[Value | None], kind: Any) -> tuple[Array, Ints, Any]:
+        """Scales, zero points and element type of QuantizeLinear or DequantizeLinear."""
+        scale = floats_of(given[1]).reshape(-1)
+        if not (np.isfinite(scale).all() and (scale > 0).all()):
+            raise FileError(f"its scale {scale[~(np.isfinite(scale) & (scale > 0))][0]} is not positive.")
+        if node.attributes.get("block_size", 0):
+            raise FileError("it quantizes in blocks, which is not supported. Quantize by tensor or channel.")
+        if node.attributes.get("precision", 0) not in (0, 1):
+            raise FileError("its precision is not float32.")
+        node.attributes.get("saturate")  # of 8-bit floats
+        said = node.attributes.get("output_dtype", 0)
+        zero = given[2] if len(given) > 2 else None
+        if zero is None:
+            found = np.zeros(1, np.int64)
+            if kind is None:
+                kind = np.dtype(DTYPES.get(said, "V")) if said else np.dtype(np.uint8)
+        else:
+            if not isinstance(zero, FixedArray):
+                raise FileError("its zero point is no constant.")
+            if kind is not None and zero.array.dtype != kind:
+                raise FileError(f"its zero point is {zero.array.dtype}, but its input {kind}.")
+            found, kind = zero.array.astype(np.int64).reshape(-1), zero.array.dtype
+            if node.op == "QuantizeLinear" and said and np.dtype(DTYPES.get(said, "V")) != kind:
+                raise FileError(f"its output_dtype {said} is not that of its zero point.")
+        if np.dtype(kind).kind not in "iu":
+            raise FileError(f"it quantizes to {kind}, but whole numbers are needed.")
+        return scale.astype(np.float32), found, np.dtype(kind)
+
+    def axis(self, node: Node, rank: int) -> int:
+        axis = int(node.attributes.get("axis", 1))
+        return axis % rank if rank else 0
+
+    def range_of(self, given: list[Value | None], kind: Any) -> tuple[int, int]:
+        zero = given[2] if len(given) > 2 else None
+        width = zero.width if isinstance(zero, FixedArray) else None
+        return ends_of(kind, width)
+
+    def grid(self, node: Node, given: list[Value | None], kind: Any = None) -> tuple[QuantGrid, Any]:
+        """One scale and zero point for a whole tensor."""
+        node.attributes.get("axis")
+        scale, zero, found = self.grids(node, given, kind)
+        if scale.size != 1 or zero.size != 1:
+            raise FileError(
+                f"it has {max(scale.size, zero.size)} scales for one tensor of activations. "
+                f"Quantize activations by tensor."
+            )
+        return QuantGrid(scale[0], zero[0], *self.range_of(given, found)), found
+
+    def float_path(self, where: str, why: str) -> None:
+        if self.strict:
+            raise FileError(f"ONNX Runtime computes {where} in floats, because {why}. {_STRICT}.")
+        self.inexact = True
+        self.remarks.append(f"{where}: read in exact numbers; ONNX Runtime rounds its sums, because {why}")
+
+    def kept_as_uint8(self, name: str) -> bool:
+        """Whether an int8 tensor is kept as uint8: made by a quantizer, read by one dequantizer that one node
+        reads.
+        """
+        maker, readers = self.makers.get(name), self.readers.get(name, [])
+        return (
+            maker is not None
+            and maker.op == "QuantizeLinear"
+            and self.reads[name] == 1
+            and len(readers) == 1
+            and readers[0].op == "DequantizeLinear"
+            and self.reads[readers[0].outputs[0]] == 1
+        )
+
+    def kind_of(self, node: Node) -> np.dtype[Any]:
+        zero = self.values[node.inputs[2]] if len(node.inputs) > 2 and node.inputs[2] else None
+        return zero.array.dtype if isinstance(zero, FixedArray) else np.dtype(np.uint8)
+
+    def live_clips(self, clips: Any, grid: QuantGrid) -> list[tuple[float, float]]:
+        """The clips that a saturating quantizer does not make needless."""
+        low, high = (float(grid.scale) * (end - grid.zero) for end in (grid.low, grid.high))
+        return [(a, b) for a, b in clips if a > low or b < high]
+
+    def levels_on(self, name: str, shape: tuple[int, ...], grid: QuantGrid, kind: Any) -> LevelArray:
+        """A new tensor of levels on a grid."""
+        return self.levels(name, shape, grid.low, grid.high, kind)
+
+
+Rule: TypeAlias = Callable[[Walk, Node, list[Value | None]], Value]
