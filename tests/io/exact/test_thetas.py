@@ -56,7 +56,7 @@ def test_the_layer_turns_on_real_values_where_the_chain_does(part):
         rows = (
             layer.weights
             if isinstance(layer, LevelLayer)
-            else np.array([layer._row(j) for j in range(layer.outputs)])
+            else np.array([layer.row(j) for j in range(layer.outputs)])
         )
         assert layer.theta is not None
         kinds |= {low == high for low, high in layer.theta}
