@@ -134,7 +134,7 @@ def scores_at(net, x):
     rows = (
         first.weights
         if isinstance(first, LevelLayer)
-        else np.array([first._row(j) for j in range(first.outputs)])
+        else np.array([first.row(j) for j in range(first.outputs)])
     )
     sums = [sum((int(w) * Fraction(v) for w, v in zip(row, x, strict=True)), Fraction(0)) for row in rows]
     bits = np.array([[s >= high for s, (_, high) in zip(sums, first.theta, strict=True)]])
@@ -156,7 +156,7 @@ def truth(net, query):
     rows = (
         first.weights
         if isinstance(first, LevelLayer)
-        else np.array([first._row(j) for j in range(first.outputs)])
+        else np.array([first.row(j) for j in range(first.outputs)])
     )
     edge = np.array([float(low) for low, _ in first.theta])
     close = False

@@ -24,7 +24,7 @@ from sugenet.io.exact.ops import (
     Stairs,
 )
 
-__all__ = ["apply", "laid_out", "passed"]
+__all__ = ["apply", "laid_out", "nearest", "passed"]
 
 _Array = npt.NDArray[np.float64]
 
@@ -130,6 +130,22 @@ def _counted(op: Stairs, x: _Array) -> _Array:
         if len(rows) == 1:
             return counts.astype(np.float64)
         found[:, c] = counts
+    return found
+
+
+def nearest(op: Stairs, x: _Array) -> _Array:
+    """How far each value is from the threshold of its channel that is nearest to it."""
+    rows = _floats(op.thresholds)
+    found = np.empty(x.shape)
+    for c, row in enumerate(rows):
+        part = x if len(rows) == 1 else x[:, c]
+        ends = np.concatenate([[-np.inf], row, [np.inf]])
+        place = np.searchsorted(row, part, side="right")
+        below, above = part - ends[place], part - ends[place + 1]
+        near: _Array = np.where(np.abs(below) <= np.abs(above), below, above)
+        if len(rows) == 1:
+            return near
+        found[:, c] = near
     return found
 
 

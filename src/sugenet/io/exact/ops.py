@@ -28,6 +28,7 @@ __all__ = [
     "OpChain",
     "Pad",
     "Picks",
+    "Rounding",
     "Sign",
     "Stairs",
     "numbers",

@@ -63,7 +63,8 @@ _NEAREST = {
         "export the model before FINN turns products into popcounts: MatMul of -1 and +1 is read"
     ),
     "Trunc": (
-        "quantized activations with more than two levels are not supported. Train with 1-bit activations"
+        "it drops the lowest bits of a quantized value, which is not read. Put a Quant there, "
+        "which rounds to a scale of its own"
     ),
 }
 
