@@ -466,7 +466,8 @@ class _Lowering:
         found = [line for line in lines if line is not None]
         if len(found) < len(lines):
             raise FileError(
-                f"{op.where}: the inputs are clipped, or rescaled with a square root: such levels do not add up."
+                f"{op.where}: the inputs are clipped, or rescaled with a square root, so that levels do not "
+                "add up."
             )
         domain = self.inputs
         self.encoder = Encoder.of_integers(len(raw.order), domain.low, domain.high)

@@ -30,7 +30,6 @@ __all__ = [
     "integers",
     "of_samples",
     "quantizer_of",
-    "steps_of",
     "thin",
 ]
 
@@ -70,7 +69,7 @@ def axes_of(given: _Given, attributes: _Attributes, rank: int, place: int = 1) -
     return tuple(axis % rank for axis in found)
 
 
-def steps_of(bits: int, signed: bool, narrow: bool) -> tuple[int, int]:
+def _steps_of(bits: int, signed: bool, narrow: bool) -> tuple[int, int]:
     """Least and largest whole number of a QONNX `Quant`."""
     if signed:
         return -(1 << bits - 1) + narrow, (1 << bits - 1) - 1
@@ -240,7 +239,7 @@ def quantizer_of(bits: Array, attributes: _Attributes) -> Quantizer:
         raise FileError(
             f"it quantizes to {count:g} bits, but one width of 1 to {_BITS} whole bits is needed."
         )
-    low, high = steps_of(int(count), signed, narrow)
+    low, high = _steps_of(int(count), signed, narrow)
     if low == high:
         raise FileError("it has one level only: signed and narrow with one bit. Use BipolarQuant.")
     return Quantizer(low, high, *_ROUNDINGS[mode])
