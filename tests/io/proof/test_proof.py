@@ -15,7 +15,7 @@ from torch import nn  # noqa: E402
 
 import sugenet as sg  # noqa: E402
 from sugenet.errors import FileError  # noqa: E402
-from sugenet.io.exact import bits, lower, sums  # noqa: E402
+from sugenet.io.exact import lower, sums  # noqa: E402
 from sugenet.io.exact.domains import Integers, Reals  # noqa: E402
 from sugenet.io.exact.lower import lower as lower_chain  # noqa: E402
 from sugenet.io.exact.ops import Affine, BatchNorm, Flatten, LinearOp, OpChain, Sign  # noqa: E402

@@ -47,9 +47,10 @@ def cut_levels(
     thresholds: Sequence[Sequence[Fraction]],
     strict: Sequence[bool],
     domain: Integers | Reals,
-) -> tuple[Encoder, npt.NDArray[np.bool_]]:
-    """Encoder with a cut for every threshold of each feature, and where the count rises with the feature;
-    where it falls, the cuts reached are those that the count has lost.
+) -> tuple[Encoder, npt.NDArray[np.bool_], int]:
+    """Encoder with a cut for every threshold of each feature, where the count rises with the feature (where
+    it falls, the cuts reached are those that the count has lost), and how many cuts are left out because
+    every raw number reaches them; those that none reaches are left out too.
     """
     known: dict[tuple[Pipeline, tuple[Fraction, ...]], tuple[tuple[float, ...], bool]] = {}
     for line, row in zip(lines, thresholds, strict=True):
@@ -63,8 +64,15 @@ def cut_levels(
             known[key] = _apart([cut for cut, _ in (cuts if rises else reversed(cuts))], domain), rises
     picked = [known[line, tuple(row)] for line, row in zip(lines, thresholds, strict=True)]
     low, high, whole = float(domain.low), float(domain.high), isinstance(domain, Integers)
-    encoder = Encoder([Steps(cuts, low, high, whole) for cuts, _ in picked])
-    return encoder, np.array([rises for _, rises in picked])
+    rows = {cuts for cuts, _ in picked}
+    always, never = (
+        min(sum(cut <= low for cut in cuts) for cuts in rows),
+        min(sum(cut > high for cut in cuts) for cuts in rows),
+    )
+    first = min(always, len(strict) - 1)
+    last = max(len(strict) - never, first + 1)
+    coding = {cuts: Steps(cuts[first:last], low, high, whole) for cuts in rows}
+    return Encoder([coding[cuts] for cuts, _ in picked]), np.array([rises for _, rises in picked]), first
 
 
 def _apart(cuts: Sequence[float], domain: Integers | Reals) -> tuple[float, ...]:

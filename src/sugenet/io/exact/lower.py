@@ -283,7 +283,8 @@ class _Lowering:
             top, low, high = 1, Fraction(op.low), Fraction(op.high)
         else:
             rows = stairs_at(op, channels)
-            self.encoder, rises = cut_levels(mine, [rows[c] for c in channel_of], op.strict.tolist(), domain)
+            picked = [rows[c] for c in channel_of]
+            self.encoder, rises, first = cut_levels(mine, picked, op.strict.tolist(), domain)
             ties = np.zeros(len(rises), bool)
             top, low, high = op.top, Fraction(0), Fraction(op.top)
         self.reports.append(
@@ -292,6 +293,8 @@ class _Lowering:
         up, size = rises[raw.order], (high - low) / top
         start = np.array([low if rising else high for rising in up], dtype=object)
         step = np.array([size if rising else -size for rising in up], dtype=object)
+        if isinstance(op, Stairs):  # levels that no raw number has are not among them
+            start, top = start + step * first, self.encoder.codings[0].width
         return LevelSignal(raw.shape, raw.order, start, step, top, padding_past(raw.pad, op))
 
     def _zero(self, op: Sign) -> Literal[1, -1, 0]:

@@ -236,9 +236,7 @@ def quantizer_of(bits: Array, attributes: _Attributes) -> Quantizer:
     if mode not in _ROUNDINGS:
         raise FileError(f"it rounds by {mode[:40]!r}. Known are {', '.join(_ROUNDINGS)}.")
     if not 1 <= count <= _BITS or count != int(count):
-        raise FileError(
-            f"it quantizes to {count:g} bits, but one width of 1 to {_BITS} whole bits is needed."
-        )
+        raise FileError(f"it quantizes to {count:g} bits, but one whole number of 1 to {_BITS} is needed.")
     low, high = _steps_of(int(count), signed, narrow)
     if low == high:
         raise FileError("it has one level only: signed and narrow with one bit. Use BipolarQuant.")
