@@ -61,7 +61,7 @@ class Model:
         random = self.random
         bits = bits or random.choice([1, 2, 2, 3, 4, 8])
         signed = random.random() < 0.5
-        narrow = random.random() < 0.3 and not (bits == 1)
+        narrow = random.random() < 0.3 and bits != 1
         mode = random.choice(MODES)
         count = channels if channels and random.random() < 0.4 else 1
         sizes = [0.5, 1.0, 0.1, 0.3, 2.0, 0.7] if coarse else [0.25, 0.1, 1.0, 0.05]
@@ -258,7 +258,8 @@ def read_or_no_unit(model, inputs, samples):
     try:
         return compared(model, inputs, samples)
     except FileError as error:
-        assert "is not quantized: it holds weights of size" in str(error), error
+        if "is not quantized: it holds weights of size" not in str(error):
+            raise
         return None
 
 

@@ -131,7 +131,9 @@ def rounding_of(
             signs[number] = now.error
             now = _signed(op, now, floats, clean)
         elif isinstance(op, Stairs):
-            signs[number] = now.error
+            mine = op if others is None else others[number]
+            assert isinstance(mine, Stairs)
+            signs[number] = now.error + _most(_minus(op.thresholds, mine.thresholds))
             error = 0.0 if clean else 4 * floats.unit * (now.size + op.top)
             now = _Known(float(op.top), error, 0 if clean else None)
         else:

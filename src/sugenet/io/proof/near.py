@@ -54,8 +54,8 @@ class Domain:
         known: dict[int, list[float]] = {}
         for coding in steps:
             if id(coding) not in known:
-                cuts = sorted({float(np.ceil(cut)) for cut in coding.cuts}) if coding.whole else coding.cuts
-                inside = [cut for cut in cuts if coding.low < cut <= coding.high and abs(cut) < _FAR]
+                turns = sorted({float(np.ceil(cut)) for cut in coding.cuts}) if coding.whole else coding.cuts
+                inside = [cut for cut in turns if coding.low < cut <= coding.high and abs(cut) < _FAR]
                 some = (
                     [inside[k * len(inside) // _CUTS] for k in range(_CUTS)] if inside else [np.nan] * _CUTS
                 )
