@@ -98,13 +98,14 @@ def from_state_dict(
     architecture: Any = None,
     *,
     shape: Sequence[int] | None = None,
-    bits: int | None = None,
+    bits: int | Sequence[int] | None = None,
     **options: Unpack[ImportOptions],
 ) -> Imported:
     """Read a PyTorch checkpoint or state dict whose architecture is declared, or is one of the known layouts.
 
     `shape` is that of one sample, (channels, height, width), where the first layer is a convolution; `bits=1`
-    says that all weights and activations have one bit, where the file does not (Brevitas).
+    says that all weights and activations have one bit, `bits=(1, 2)` that weights have one and activations
+    and inputs two, where the file does not say it (Brevitas); a third number is for the inputs.
     """
     arrays, parts = state_dict.declared(source, architecture, bits)
     name = Path(source).name if isinstance(source, str | Path) else "state dict"

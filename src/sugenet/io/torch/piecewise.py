@@ -28,7 +28,7 @@ Line: TypeAlias = tuple[Fraction, Fraction]
 """Slope and value at 0."""
 
 
-_FARTHEST = 1 << 9
+_FARTHEST = 1 << 8
 """Whole numbers that rounding is followed to."""
 
 
@@ -116,6 +116,10 @@ class Piecewise:
             for (a, b), low, high in zip(self.lines, edges, edges[1:], strict=False)
             if a and low < (limit - b) / a < high
         }
+        if len(self.breaks) > _FARTHEST and any(
+            not self.breaks[0] <= t <= self.breaks[-1] for t in crossings
+        ):
+            raise FileError(f"rounds numbers without bounds and decides beyond {_FARTHEST}. Clip them first.")
         breaks = sorted({*self.breaks, *crossings, *below.breaks, *equal.breaks, *above.breaks})
         three = (equal, above, below)  # by the sign of the difference: 0, 1, -1
         each = [one._lines(breaks) for one in three]
@@ -169,38 +173,28 @@ class Piecewise:
         >>> x.plus(1).times(Fraction(1, 2)).clipped(0, 1).rounded("round") == x.above(0)
         True
         """
+        half = Fraction(1, 2) if way == "round" else Fraction(0)
         edges: list[Any] = [-inf, *self.breaks, inf]
         breaks = set(self.breaks)
         for (slope, start), low, high in zip(self.lines, edges, edges[1:], strict=False):
-            if slope:
-                ends = sorted(
-                    (
-                        slope * end + start
-                        if end not in (inf, -inf)
-                        else inf
-                        if (slope > 0) == (end > 0)
-                        else -inf
-                    )
-                    for end in (low, high)
-                )
-                first, last = (
-                    max(-_FARTHEST, min(_FARTHEST, end)) if end in (inf, -inf) else end for end in ends
-                )
-                if last - first > 2 * _FARTHEST:
-                    raise FileError(
-                        f"rounds to {floor(last - first)} whole numbers: of more than {2 * _FARTHEST} levels."
-                    )
-                half = Fraction(1, 2) if way == "round" else Fraction(0)
-                breaks |= {
-                    (level + half - start) / slope
-                    for level in range(ceil(first - half), floor(last - half) + 1)
-                }
+            if not slope:
+                continue
+            ends = sorted(
+                slope * end + start if not isinstance(end, float) else end if slope > 0 else -end
+                for end in (low, high)
+            )
+            # without bounds only so far: there the function stays as it is, for what follows to cut off
+            first = -_FARTHEST if ends[0] == -inf else ends[0]
+            last = _FARTHEST if ends[1] == inf else ends[1]
+            if last - first > 2 * _FARTHEST:
+                raise FileError(f"rounds to more than {2 * _FARTHEST} whole numbers. Clip them to fewer.")
+            levels = range(ceil(first - half), floor(last - half) + 1)
+            breaks |= {(level + half - start) / slope for level in levels}
         places = sorted(breaks)
-        lines = []
-        for at, line in zip(_inside(places), self._lines(places), strict=True):
-            value = self.value(at)
-            far = abs(value) > _FARTHEST and line[0] != 0  # left to what follows, which must bound it
-            lines.append(line if far else (Fraction(0), Fraction(_whole(value, way))))
+        lines = [(Fraction(0), Fraction(_whole(self.value(at), way))) for at in _inside(places)]
+        for place in (0, -1):
+            if self.lines[place][0]:
+                lines[place] = self.lines[place]
         return _tidy(places, lines, [Fraction(_whole(self.value(t), way)) for t in places])
 
     # -- what it is ------------------------------------------------------------------------------------------

@@ -288,7 +288,7 @@ def _recorder(torch: Any) -> Any:
         lost: dict[Any, str] = field(default_factory=dict)
         """Tensors that depend on the input in a way that is not followed, and what made them so."""
         exact: dict[Any, Any] = field(default_factory=dict)
-        """Whole numbers times a scale, as weight quantizers make them, without the rounding of the product."""
+        """Whole numbers times a scale, as weight quantizers make them; their product is not rounded."""
 
         def __post_init__(self) -> None:
             super().__init__()  # type: ignore[no-untyped-call]
