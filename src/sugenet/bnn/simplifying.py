@@ -16,11 +16,13 @@ import numpy.typing as npt
 
 from sugenet.bnn.arrays import Bits, Ints
 from sugenet.bnn.codings import Coding, Steps
+from sugenet.bnn.conv import PoolLayer
 from sugenet.bnn.encoder import Encoder
 from sugenet.bnn.head import Head
 from sugenet.bnn.layer import dense_of
 from sugenet.bnn.layers import DenseLayer, LevelLayer
 from sugenet.bnn.network import Network
+from sugenet.bnn.simplifying_levels import simplify_levels
 
 __all__ = ["simplify"]
 
@@ -31,7 +33,8 @@ def simplify(network: Network) -> Network:
     """Return a network that computes the same scores, without what does not matter.
 
     Raw features stay, in their order, so samples need no change; a feature that no longer matters is read by
-    no bit. Marks that folding left for `summary` are dropped. Convolutions and pooling are unrolled first.
+    no bit. Marks that folding left for `summary` are dropped. Convolutions and pooling are unrolled first;
+    staircases stay such unless levels are pooled, which are cut into bits then.
 
     Examples
     --------
@@ -42,6 +45,10 @@ def simplify(network: Network) -> Network:
     >>> net.layers[0].weights.tolist(), net.head.weights.tolist(), [int(b) for b in net.head.bias]
     ([[1, 1]], [[1], [3]], [1, 1])
     """
+    if network.cut is not network:
+        plain = not network.layers or any(isinstance(layer, PoolLayer) for layer in network.layers)
+        found = network.cut if plain else simplify_levels(network)
+        return simplify(found) if found.cut is found else found
     network = _unrolled(network)
     wires = _of_encoder(network)
     layers: list[_Simple] = []

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 __all__ = ["LayerTrace", "Trace", "many", "trace"]
 
 DEFINITION_LIMIT = 8  # inputs up to which all 2^(2n) sets of literals are gone through
+LEVELS_LIMIT = (
+    4  # the same where literals have weights, or the capacity several levels: each set takes longer
+)
 SORTING_LIMIT = 4096  # inputs up to which literals are sorted one neuron at a time
 
 
@@ -80,7 +83,7 @@ class Trace(Drawn):
         """Recompute every neuron and every class score as a Sugeno integral over the polarized
         encoding; say how.
 
-        Up to 8 inputs by the definition, going through all sets of literals; beyond by sorting, and for
+        Few inputs by the definition, going through all sets of literals; more by sorting, and for
         thousands by order statistics.
 
         Raises
@@ -97,7 +100,8 @@ class Trace(Drawn):
             sample = _polarized(bits)
             method: Method = (
                 "definition"
-                if len(bits) <= DEFINITION_LIMIT
+                if len(bits)
+                <= (DEFINITION_LIMIT if np.abs(dense.weights).max(initial=0) <= 1 else LEVELS_LIMIT)
                 else "sorting"
                 if len(bits) <= SORTING_LIMIT
                 else "auto"
@@ -137,7 +141,7 @@ class Trace(Drawn):
         values = self.inputs[0]
         for number, (layer, seen) in enumerate(zip(network.layers, self.layers, strict=True), start=1):
             tops = np.asarray(tops_of(layer) or np.ones(layer.inputs, int))
-            if isinstance(layer, StairLayer | StairConv) and tops.sum() <= DEFINITION_LIMIT:
+            if isinstance(layer, StairLayer | StairConv) and tops.sum() <= LEVELS_LIMIT:
                 assert seen.levels is not None
                 bits = np.concatenate([np.arange(top) < int(v) for v, top in zip(values, tops, strict=True)])
                 for j in range(layer.outputs):

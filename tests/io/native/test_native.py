@@ -23,6 +23,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sugenet.bnn import (
+    NEVER,
     ConvLayer,
     DenseLayer,
     Encoder,
@@ -31,6 +32,8 @@ from sugenet.bnn import (
     Network,
     OneHot,
     PoolLayer,
+    StairConv,
+    StairLayer,
     Steps,
     Window,
     bit,
@@ -496,8 +499,8 @@ def test_a_newer_version_says_upgrade(path, raw):
     header, document, data = parts(raw)
     refused(
         path,
-        joined(header, document | {"version": 4, "more": [1]}, data),
-        "it has format version 4, and this .* up to 3: upgrade sugenet",
+        joined(header, document | {"version": 5, "more": [1]}, data),
+        "it has format version 5, and this .* up to 4: upgrade sugenet",
     )
     refused(
         path,
@@ -656,7 +659,12 @@ def put(document, keys, value):
         (["fingerprint"], None, "fingerprint must be str, not NoneType"),
         (["surplus"], 1, "the document needs fingerprint, .* but has"),
         (["layers"], {}, "layers must be list, not dict"),
-        (["layers", 0], 3, "layer 1 is of kind 'None', but 'dense', 'level', 'conv', 'pool' are known"),
+        (
+            ["layers", 0],
+            3,
+            "layer 1 is of kind 'None', but 'dense', 'level', 'conv', 'pool', 'stairs', "
+            "'stairs conv', 'level pool' are known",
+        ),
         (
             ["layers", 0, "inputs"],
             4,
@@ -904,3 +912,51 @@ def test_the_same_network_gives_the_same_file(path):
         save(small(), path)
         files.add(path.read_bytes())
     assert len(files) == 1
+
+
+def with_stairs():
+    conv = StairConv([[[[2, -1]]]], [[1, 3]], Window((1, 1, 3), (1, 2), pads=(0, 1, 0, 0)), top=4, pad=1)
+    pool = PoolLayer(Window((1, 1, 3), (1, 2)), top=2)
+    dense = StairLayer([[1, 2], [3, -1]], [[1, 4], [2, 9]], [2, 2])
+    return Network(Encoder.of_integers(3, 0, 4), [conv, pool, dense], Head([[1, 0], [0, 1]], tops=[2, 2]))
+
+
+@pytest.mark.parametrize(
+    ("keys", "value", "match"),
+    [
+        (("version",), 3, "it has format version 3, but holds what version 4 is for"),
+        (("head", "top"), 3, "the head reads levels 0..3, but layer 3 gives levels 0..2"),
+        (("head", "top"), "2", "the head: top must be int, not str"),
+        (("layers", 0, "pad"), 5, "pad=5 is no level in 0..4"),
+        (("layers", 0, "pad"), 2, "fingerprint"),
+        (("layers", 0, "top"), 3, "its tops are not those of the encoder"),
+        (("layers", 0, "steps"), 3, "layer1.steps must be .* of shape"),
+        (("layers", 0, "steps"), -1, "not in 0..2"),
+        (("layers", 0, "steps"), 1 << 30, "a file may hold"),
+        (("layers", 1, "top"), 3, "layer 2 reads levels 0..3, but layer 1 gives levels 0..2"),
+        (("layers", 1, "top"), None, "top must be int"),
+        (("layers", 2, "reads"), "words", "layer3 reads 'words', but 'levels' and 'bits' are known"),
+        (("layers", 2, "reads"), "bits", "layer 3 reads levels 0..1, but layer 2 gives levels 0..2"),
+        (("layers", 2, "steps"), 1, "layer3.tau must be .* of shape"),
+        (("layers", 2, "kind"), "level", "layer 3 needs .*marks"),
+    ],
+)
+def test_a_sealed_file_with_wrong_staircases_is_refused(path, keys, value, match):
+    save(with_stairs(), path)
+    assert load(path) == with_stairs()
+    header, document, data = parts(path.read_bytes())
+    place = document
+    for key in keys[:-1]:
+        place = place[key]
+    place[keys[-1]] = value
+    refused(path, joined(header, document, data), match)
+
+
+def test_a_step_in_another_spelling_is_refused(path):
+    save(with_stairs(), path)
+    header, document, data = parts(path.read_bytes())
+    first, end = header["layer3.tau"]["data_offsets"]
+    taus = np.frombuffer(data[first:end], f"<i{(end - first) // 4}").copy()
+    assert taus.tolist() == [1, 4, 2, NEVER]
+    taus[3] = NEVER - 1  # never reached either, but not how it is written
+    refused(path, joined(header, document, data[:first] + taus.tobytes() + data[end:]), "spells its network")
