@@ -28,8 +28,8 @@ from sugenet.io.onnx import reader as onnx_reader
 from sugenet.io.onnx.judging import judges_of_graph
 from sugenet.io.proof.judges import SourceJudge, judge_of_chain
 from sugenet.io.proof.proving import prove_import
+from sugenet.io.torch import quantized, state_dict
 from sugenet.io.torch import reader as torch_reader
-from sugenet.io.torch import state_dict
 from sugenet.io.torch.judge import judges_of_state_dict
 from sugenet.io.torch.module_judge import judges_of_module
 
@@ -85,11 +85,31 @@ def read_onnx(path: str | Path | bytes, **options: Unpack[ImportOptions]) -> Imp
 
 
 def from_torch(module: Any, example: Any, **options: Unpack[ImportOptions]) -> Imported:
-    """Read a PyTorch module in eval mode by following an example through it."""
+    """Read a PyTorch module in eval mode by following an example through it; modules of torch.ao.nn.quantized
+    are read in whole numbers.
+    """
+    if quantized.is_quantized(module):
+        return _whole(module, example, options)
     return _imported(
         torch_reader.chain_of_module(module, example),
         options,
         lambda chain: judges_of_module(module, example, chain),
+    )
+
+
+def _whole(module: Any, example: Any, options: ImportOptions) -> Imported:
+    for name, otherwise in (("zero", None), ("strict", True)):
+        if options.get(name, otherwise) != otherwise:
+            raise FileError(
+                f"{name}= has no use in a quantized module, which has no signs and no float ends."
+            )
+    return quantized.read_quantized(
+        module,
+        example,
+        options.get("inputs"),
+        names=options.get("names"),
+        classes=options.get("classes"),
+        prove=options.get("prove", True),
     )
 
 

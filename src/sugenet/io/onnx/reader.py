@@ -142,6 +142,7 @@ class _GraphWalk:
 
     def chain(self) -> OpChain:
         """Walk the graph from the data input to the outputs."""
+        self._nothing_left()
         needed = self._needed()
         data = [port for port in self.graph.inputs if port.name in needed]
         if len(data) != 1:
@@ -170,6 +171,20 @@ class _GraphWalk:
             tuple(dict.fromkeys([*notes, *self.notes, *left_out])),
             picks,
         )
+
+    def _nothing_left(self) -> None:
+        """Refuse numbers that no node reads: what they are for is not known."""
+        read = {name for node in self.graph.nodes for name in node.inputs}
+        read |= {port.name for port in (*self.graph.outputs, *self.graph.inputs)}
+        nested = any(
+            isinstance(value, Subgraph) for node in self.graph.nodes for value in node.attributes.values()
+        )
+        left = [name for name in self.graph.constants if name not in read]
+        if left and not nested:
+            raise FileError(
+                f"its constant {left[0][:60]!r}{f' and {len(left) - 1} more' if len(left) > 1 else ''} would "
+                "be left over: no node reads it. Take it out of the file if the network does not use it."
+            )
 
     def _needed(self) -> set[str]:
         """All names that some output depends on."""

@@ -1,0 +1,108 @@
+"""Integer layers as staircases: whole weights, inputs with a zero point, and a requantizer, of which nothing
+is known but that it rises with the sum.
+
+The steps are found by bisection on the requantizer itself, whatever it computes in: float32 multipliers,
+fixed point with a shift, or exact numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+
+from sugenet.bnn import NEVER, StairConv, StairLayer, Window
+from sugenet.bnn.arrays import Ints
+from sugenet.errors import FileError
+
+__all__ = ["Requantizer", "stair_conv", "stair_layer", "steps_of"]
+
+Requantizer: TypeAlias = Callable[[Ints], Ints]
+"""Levels from 0 of whole sums of shape (channels, any number); row c belongs to channel c and must rise with
+its sum.
+"""
+
+
+def steps_of(level: Requantizer, low: Ints, high: Ints, height: int) -> Ints:
+    """For each channel and each m of 1..height the least sum in low..high at which the level is m or more;
+    `NEVER` where there is none.
+
+    Examples
+    --------
+    >>> steps_of(lambda s: np.clip(s // 3, 0, 4), np.array([-9]), np.array([10]), 4).tolist()
+    [[3, 6, 9, 2147483648]]
+    """
+    wanted = np.arange(1, height + 1)[None, :]
+    first = np.repeat(np.asarray(low, np.int64)[:, None], height, axis=1)
+    beyond = np.repeat(np.asarray(high, np.int64)[:, None] + 1, height, axis=1)
+    last = beyond.copy()
+    while (first < last).any():
+        middle = (first + last) // 2
+        reached = level(np.minimum(middle, beyond - 1)) >= wanted
+        open_ = first < last
+        last = np.where(open_ & reached, middle, last)
+        first = np.where(open_ & ~reached, middle + 1, first)
+    return np.where(first == beyond, NEVER, first)
+
+
+def stair_layer(
+    weights: Ints, level: Requantizer, *, height: int, top: int, zero: int = 0, reach: int | None = None
+) -> StairLayer:
+    """A dense layer that gives ``level(weights @ (a - zero))`` of levels a in 0..top, as levels 0..height.
+
+    Parameters
+    ----------
+    weights
+        Whole numbers, one row an output.
+    level
+        The requantizer, biases included.
+    height
+        The largest level that it gives.
+    top, zero
+        The largest level of an input, and the level that stands for 0.
+    reach
+        The largest sum, with either sign, that the requantizer is made for; refused where more can occur.
+
+    Examples
+    --------
+    >>> half = lambda s: np.clip(np.rint(s / 2), 0, 3).astype(int)
+    >>> stair_layer(np.array([[1, -1]]), half, height=3, top=3).activity([[3, 0], [3, 2], [2, 1]]).ravel()
+    array([2, 0, 0])
+    """
+    steps, shift = _steps(weights, level, height, top, zero, reach)
+    return StairLayer.from_sums(weights, _shifted(steps, shift), np.full(weights.shape[1], top))
+
+
+def stair_conv(
+    weights: Ints,
+    level: Requantizer,
+    window: Window,
+    groups: int = 1,
+    *,
+    height: int,
+    top: int,
+    zero: int = 0,
+    reach: int | None = None,
+) -> StairConv:
+    """The same for a convolution; padding holds `zero`, so that it adds nothing."""
+    steps, shift = _steps(weights.reshape(len(weights), -1), level, height, top, zero, reach)
+    return StairConv(weights, _shifted(steps, shift), window, groups, top=top, pad=zero)
+
+
+def _steps(
+    rows: Ints, level: Requantizer, height: int, top: int, zero: int, reach: int | None
+) -> tuple[Ints, Ints]:
+    """Thresholds on the sums over ``a - zero``, and what is to be added for sums over a."""
+    shift = zero * rows.sum(axis=1)
+    low, high = np.minimum(rows, 0).sum(axis=1) * top - shift, np.maximum(rows, 0).sum(axis=1) * top - shift
+    if reach is not None and max(-int(low.min(initial=0)), int(high.max(initial=0))) > reach:
+        raise FileError(
+            f"its sums can reach {max(-int(low.min()), int(high.max())):,}, beyond the {reach:,} that it is "
+            f"computed in, where they would wrap around. Use smaller weights or fewer inputs."
+        )
+    return steps_of(level, low, high, height), shift
+
+
+def _shifted(steps: Ints, shift: Ints) -> Ints:
+    return np.where(steps == NEVER, NEVER, steps + shift[:, None])
