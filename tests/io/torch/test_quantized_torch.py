@@ -42,14 +42,14 @@ def half_even(value):
     return below + (rest > Fraction(1, 2) or (rest == Fraction(1, 2) and below % 2 == 1))
 
 
-def quantized(value, bits, scale=np.float32(1)):
+def quantized(value, bits, scale):
     """What Brevitas' narrow signed quantizer gives, as a code and the step that it counts."""
     top = 2 ** (bits - 1) - 1
     step = Fraction(float(np.float32(scale) / np.float32(top)))
     return max(-top, min(top, half_even(value / step))) * step
 
 
-def activated(value, bits, scale=np.float32(1)):
+def activated(value, bits, scale):
     return (1 if value >= 0 else -1) if bits == 1 else quantized(value, bits, scale)
 
 
@@ -69,6 +69,7 @@ def levels_of(arrays, sample, bits, scales=(1, 1, 1)):
     from decimal import Decimal, getcontext
 
     getcontext().prec = 60
+    eps = Decimal(float("1e-5"))
     wide, narrow, first = bits
     x = [activated(2 * value - 1, first, scales[0]) for value in sample]
     seen = []
@@ -83,7 +84,7 @@ def levels_of(arrays, sample, bits, scales=(1, 1, 1)):
         var = arrays[f"features.{place + 1}.running_var"].tolist()
         x = []
         for s, g, b, m, v in zip(sums, *norm, var, strict=True):
-            root = Fraction((Decimal(v) + Decimal(1e-5)).sqrt())
+            root = Fraction((Decimal(v) + eps).sqrt())
             value = Fraction(g) * (s - Fraction(m)) / root + Fraction(b)
             x.append(activated(value, narrow, scales[block + 1]))
         seen.append(x)
@@ -235,7 +236,7 @@ def test_rounding_without_bounds_is_refused():
     net = nn.Sequential(nn.Linear(2, 2, bias=False), Free(), nn.Linear(2, 2))
     with torch.no_grad():
         net[0].weight.copy_(torch.tensor([[1.0, -1.0], [1.0, 1.0]]))
-    with pytest.raises(FileError, match="rounds numbers without bounds to whole ones. Clip them"):
+    with pytest.raises(FileError, match=r"rounds numbers without bounds to whole ones\. Clip them"):
         from_torch(net.eval(), torch.rand(1, 2), inputs=Integers(0, 3))
 
 
@@ -316,6 +317,6 @@ def test_what_is_not_read_of_quantized_modules_is_named():
         from_torch(Spare().eval(), torch.rand(1, 3), inputs=PIXELS)
     pooled = converted((nn.Conv2d(1, 2, 1), nn.AvgPool2d(2), nn.Flatten(), nn.Linear(2, 2)), (1, 2, 2))
     with pytest.raises(
-        FileError, match="avg_pool2d.* is not read in quantized modules: average pooling rounds"
+        FileError, match=r"avg_pool2d.* is not read in quantized modules: average pooling rounds"
     ):
         from_torch(pooled, torch.rand(1, 1, 2, 2), inputs=PIXELS)

@@ -12,6 +12,7 @@ from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from itertools import pairwise
 from math import ceil, floor, gcd, inf, isinf, lcm
 from typing import Any, Literal, TypeAlias
@@ -109,23 +110,7 @@ class Piecewise:
 
     def choose(self, level: Any, below: Piecewise, equal: Piecewise, above: Piecewise) -> Piecewise:
         """One of three functions, as this one is below, equal to or above a level."""
-        limit = Fraction(level)
-        edges: list[Any] = [-inf, *self.breaks, inf]
-        crossings = {
-            (limit - b) / a
-            for (a, b), low, high in zip(self.lines, edges, edges[1:], strict=False)
-            if a and low < (limit - b) / a < high
-        }
-        if len(self.breaks) > _FARTHEST and any(
-            not self.breaks[0] <= t <= self.breaks[-1] for t in crossings
-        ):
-            raise FileError(f"rounds numbers without bounds and decides beyond {_FARTHEST}. Clip them first.")
-        breaks = sorted({*self.breaks, *crossings, *below.breaks, *equal.breaks, *above.breaks})
-        three = (equal, above, below)  # by the sign of the difference: 0, 1, -1
-        each = [one._lines(breaks) for one in three]
-        lines = [each[sign_of(self.value(at) - limit)][k] for k, at in enumerate(_inside(breaks))]
-        points = [three[sign_of(self.value(t) - limit)].value(t) for t in breaks]
-        return _tidy(breaks, lines, points)
+        return _chosen(self, Fraction(level), below, equal, above)
 
     def sign(self) -> Piecewise:
         """-1, 0 or 1, as `torch.sign`."""
@@ -305,6 +290,25 @@ class Piecewise:
         if all(float(end) == end for end in bounds):
             return (*_affine(where, slope, start), Clip(where, float(bounds[0]), float(bounds[1])))
         return None
+
+
+@lru_cache(maxsize=1024)  # a quantizer is the same few functions in every layer and every run
+def _chosen(f: Piecewise, limit: Fraction, below: Piecewise, equal: Piecewise, above: Piecewise) -> Piecewise:
+    """One of three functions, as f is below, equal to or above a limit."""
+    edges: list[Any] = [-inf, *f.breaks, inf]
+    crossings = {
+        (limit - b) / a
+        for (a, b), low, high in zip(f.lines, edges, edges[1:], strict=False)
+        if a and low < (limit - b) / a < high
+    }
+    if len(f.breaks) > _FARTHEST and any(not f.breaks[0] <= t <= f.breaks[-1] for t in crossings):
+        raise FileError(f"rounds numbers without bounds and decides beyond {_FARTHEST}. Clip them first.")
+    breaks = sorted({*f.breaks, *crossings, *below.breaks, *equal.breaks, *above.breaks})
+    three = (equal, above, below)  # by the sign of the difference: 0, 1, -1
+    each = [one._lines(breaks) for one in three]
+    lines = [each[sign_of(f.value(at) - limit)][k] for k, at in enumerate(_inside(breaks))]
+    points = [three[sign_of(f.value(t) - limit)].value(t) for t in breaks]
+    return _tidy(breaks, lines, points)
 
 
 def _whole(value: Fraction, way: Literal["round", "floor", "ceil"]) -> int:
