@@ -31,16 +31,19 @@ class Layout:
     def of_bits(self, weights: int, activations: int, inputs: int) -> Architecture:
         """The architecture with quantizers of these widths."""
         parts, first = [], True
+        if max(weights, activations, inputs) > 1 and any(
+            part.text("weights", "").startswith("scaled") for part in self.architecture
+        ):
+            raise FileError(
+                f"early releases of {self.program} wrote it, whose scales of {weights}-bit weights and "
+                f"{activations}-bit activations are not known from the file. Say them in an architecture: "
+                "linear:NAME(weights=quantized, bits=2, scale=1), quantize:NAME(bits=2, learned=log2)."
+            )
         for part in self.architecture:
             if part.kind == "sign":
                 width, first = (inputs if first else activations), False
                 part = part if width == 1 else Part("quantize", options=(("bits", str(width)),))
             elif part.kind in ("linear", "conv") and weights > 1:
-                if part.text("weights", "") != "sign":
-                    raise FileError(
-                        f"{part}: how early releases of {self.program} scale weights of {weights} bits is "
-                        "not known. Say it in an architecture: weights=quantized, with bits and scale."
-                    )
                 part = replace(part, options=(("weights", "quantized"), ("bits", str(weights))))
             parts.append(part)
         return Architecture(tuple(parts))

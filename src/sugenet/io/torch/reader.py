@@ -315,9 +315,11 @@ def _recorder(torch: Any) -> Any:
                 return
             if name == "mul" and all(isinstance(v, torch.Tensor) for v in args):
                 codes, scale = sorted(args, key=lambda v: v.numel())[::-1]
-                if codes.shape == out.shape and bool((codes == codes.round()).all()):
+                whole = codes.shape == out.shape and bool((codes == codes.round()).all())
+                wide = codes.double() * scale.double() if whole else out
+                if not torch.equal(wide.double(), out.double()):
                     self.alive.append(out.detach())
-                    self.exact[self.key(out)] = codes.double() * scale.double()
+                    self.exact[self.key(out)] = wide
             elif name in _SAME_NUMBERS and self.key(args[0]) in self.exact:
                 wide = self.exact[self.key(args[0])]
                 self.alive.append(out.detach())
