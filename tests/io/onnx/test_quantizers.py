@@ -329,3 +329,11 @@ def test_quantizers_that_cannot_be_read_are_refused_by_name():
     model.linear(2, 2)
     with pytest.raises(FileError, match=r"\(Trunc.*: it drops the lowest bits .* Put a Quant there"):
         read_onnx(model.file(), inputs=Reals())
+
+
+def test_a_constant_that_no_node_reads_is_refused_by_name():
+    model = dense(1)
+    model.constant([3.0])
+    spare = model.constants[-1].name
+    with pytest.raises(FileError, match=f"its constant '{spare}' would be left over: no node reads it"):
+        read_onnx(model.file(), inputs=WHOLE)

@@ -240,6 +240,24 @@ def test_rounding_without_bounds_is_refused():
         from_torch(net.eval(), torch.rand(1, 2), inputs=Integers(0, 3))
 
 
+def test_a_parameter_that_nothing_uses_is_refused_by_name():
+    arrays = state(2)
+    for name in ("features.2.bias_quant.scale", "features.15.weight", "extra"):
+        with pytest.raises(FileError, match=f"'{name}' would be left over|follow no known layout"):
+            from_state_dict({**arrays, name: np.ones(1, np.float32)}, bits=(1, 2), inputs=WHOLE)
+
+    class Spare(nn.Sequential):
+        def forward(self, x):
+            for part in list(self)[:-1]:
+                x = part(x)
+            return x
+
+    parts = [Rounded(2), QuantLinear(3, 2, 2), Rounded(2), QuantLinear(2, 2, 2)]
+    from_torch(nn.Sequential(*parts).eval(), torch.rand(1, 3), inputs=WHOLE)
+    with pytest.raises(FileError, match=r"Spare: its parameter '4\.weight' would be left over"):
+        from_torch(Spare(*parts, nn.Linear(2, 2, bias=False)).eval(), torch.rand(1, 3), inputs=WHOLE)
+
+
 # -- torch.ao ------------------------------------------------------------------------------------------------
 
 

@@ -105,6 +105,19 @@ def signal_of_module(module: Any, batch: Any) -> tuple[Signal, npt.NDArray[np.fl
             f"{type(module).__name__}: its forward pass fails on samples of shape "
             f"{tuple(batch.shape[1:])}: {str(error)[:200]}"
         ) from error
+    unused = next(
+        (
+            name
+            for name, value in module.named_parameters()
+            if value.numel() and value.untyped_storage().data_ptr() not in recorder.read
+        ),
+        None,
+    )
+    if unused is not None:
+        raise FileError(
+            f"{type(module).__name__}: its parameter {unused!r} would be left over: the forward pass does "
+            "not use it. Take it out of the module if the network does not need it."
+        )
     output = first_of(output)
     signal = recorder.find(output) if isinstance(output, torch.Tensor) else None
     lost = recorder.lost.get(recorder.key(output)) if isinstance(output, torch.Tensor) else None
@@ -289,6 +302,8 @@ def _recorder(torch: Any) -> Any:
         """Tensors that depend on the input in a way that is not followed, and what made them so."""
         exact: dict[Any, Any] = field(default_factory=dict)
         """Whole numbers times a scale, as weight quantizers make them; their product is not rounded."""
+        read: set[int] = field(default_factory=set)
+        """Memory that some operation read."""
 
         def __post_init__(self) -> None:
             super().__init__()  # type: ignore[no-untyped-call]
@@ -350,6 +365,7 @@ def _recorder(torch: Any) -> Any:
             flat = [
                 v for value in bound.values() for v in (value if isinstance(value, list | tuple) else [value])
             ]
+            self.read |= {v.untyped_storage().data_ptr() for v in flat if isinstance(v, torch.Tensor)}
             name = schema.name.removeprefix("aten::")
             name = name.rstrip("_") if not name.startswith("__") else name
             tracked = [found for found in map(self.find, flat) if found is not None]
