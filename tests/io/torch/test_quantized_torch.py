@@ -228,6 +228,41 @@ def test_scales_of_their_own_for_each_neuron():
     assert np.abs(found.network.logits(X) - expected).max() < 1e-5
 
 
+def test_fake_quantizers_are_quantizers():
+    class Fake(nn.Module):
+        def forward(self, x):
+            return torch.fake_quantize_per_tensor_affine(x, 0.1, 3, 0, 15)
+
+    class FakeLinear(nn.Linear):
+        def forward(self, x):
+            scale = self.weight.detach().abs().amax(dim=1) / 7
+            zero = torch.zeros(len(scale), dtype=torch.int32)
+            return nn.functional.linear(
+                x, torch.fake_quantize_per_channel_affine(self.weight, scale, zero, 0, -7, 7)
+            )
+
+    torch.manual_seed(5)
+    net = nn.Sequential(FakeLinear(3, 5, bias=False), Fake(), FakeLinear(5, 2, bias=False)).eval()
+    found = from_torch(net, torch.rand(1, 3), inputs=Integers(0, 7, step=Fraction(1, 7)))
+    assert found.layers[0].kind == "stair"
+    X = np.array(list(product(range(8), repeat=3)))
+    with torch.no_grad():
+        expected = net((torch.from_numpy(X).double() / 7).float()).numpy()
+    assert np.abs(found.network.logits(X) - expected).max() < 1e-5
+
+
+def test_a_float_stem_may_end_in_a_quantizer():
+    torch.manual_seed(6)
+    net = nn.Sequential(nn.Linear(3, 4), Rounded(3), QuantLinear(4, 4, 2), Rounded(2), nn.Linear(4, 2)).eval()
+    found = from_torch(net, torch.rand(1, 3), inputs=Integers(0, 7, step=Fraction(1, 7)), strict=False)
+    X = np.array(list(product(range(8), repeat=3))) / 7
+    with torch.no_grad():
+        expected = net.double()(torch.from_numpy(X)).numpy()
+    assert found.stem is not None
+    assert found.tail
+    assert np.abs(found.scores(X) - expected).max() < 1e-6
+
+
 def test_rounding_without_bounds_is_refused():
     class Free(nn.Module):
         def forward(self, x):

@@ -19,6 +19,7 @@ from sugenet.io.exact.steps import Pipeline, sign_of
 __all__ = ["cut_inputs", "cut_levels"]
 
 _MOST = 1.7976931348623157e308
+_CUTS = 1 << 14
 
 
 def cut_inputs(
@@ -56,6 +57,11 @@ def cut_levels(
     for line, row in zip(lines, thresholds, strict=True):
         key = (line, tuple(row))
         if key not in known:
+            if (len(known) + 1) * len(row) > _CUTS:
+                raise FileError(
+                    f"a quantizer of the inputs with more than {_CUTS:,} different thresholds is not read. "
+                    "Use fewer bits, or leave it out and read whole numbers: inputs=Integers(...)."
+                )
             cuts = [
                 _cut(Pipeline((*line.parts, (Fraction(1), -at))), domain, strict=above)[:2]
                 for at, above in zip(row, strict, strict=True)

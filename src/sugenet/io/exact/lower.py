@@ -79,6 +79,9 @@ from sugenet.io.exact.thetas import least_sum, theta_of
 
 __all__ = ["lower"]
 
+_STEPS = 1 << 20
+"""Steps of one layer, each of which is worked out exactly."""
+
 
 def lower(
     chain: OpChain,
@@ -330,6 +333,11 @@ class _Lowering:
         sums, kinds = numbered(sums, op.where)
         rows = stairs_at(op, int(kinds.max()) + 1)
         channels = len(sums.weights)
+        if channels * op.top > _STEPS:
+            raise FileError(
+                f"{op.where}: {channels} neurons with {op.top} steps each are more than the {_STEPS:,} steps "
+                "that are worked out. Use fewer bits."
+            )
         lines = pipelines(sums.steps, channels)
         flat = sums.weights.reshape(channels, -1)
         least, most = (function(flat, 0).sum(axis=1) * sums.top for function in (np.minimum, np.maximum))

@@ -326,6 +326,16 @@ def _recorder(torch: Any) -> Any:
 
         def keep_exact(self, func: Any, name: str, args: Any, out: Any) -> None:
             """Follow quantized weights: codes times a scale, and the same in another shape."""
+            if "fake_quantize_per" in name:
+                out = out[0] if isinstance(out, tuple | list) else out
+                scale = torch.as_tensor(args[1]).double()
+                if "channel" in name:
+                    scale = scale.reshape([-1 if k == args[3] else 1 for k in range(out.ndim)])
+                else:
+                    scale = scale.float().double().reshape(())
+                self.alive.append(out.detach())
+                self.exact[self.key(out)] = torch.round(out.double() / scale) * scale
+                return
             if not (isinstance(out, torch.Tensor) and out.dtype == torch.float32 and out.ndim > 1):
                 return
             if name == "mul" and all(isinstance(v, torch.Tensor) for v in args):
