@@ -142,7 +142,6 @@ class _GraphWalk:
 
     def chain(self) -> OpChain:
         """Walk the graph from the data input to the outputs."""
-        self._nothing_left()
         needed = self._needed()
         data = [port for port in self.graph.inputs if port.name in needed]
         if len(data) != 1:
@@ -161,6 +160,7 @@ class _GraphWalk:
             if any(name in needed for name in node.outputs if name):
                 self._take(node)
         flow, left_out, picks = self._scores()
+        self._nothing_left()
         trail = flow.link.trail()
         notes = [note for link in trail for note in link.notes]
         return OpChain(

@@ -146,7 +146,7 @@ def _recorder(torch: Any) -> Any:
     from torch.utils._python_dispatch import TorchDispatchMode
 
     @dataclass
-    class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    class WholeRecorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         start: Any
         module: Any
         steps: list[_Step] = field(default_factory=list)
@@ -186,7 +186,7 @@ def _recorder(torch: Any) -> Any:
                 raise FileError(f"{type(self.module).__name__}: {where} moves the axis of the samples.")
             return out
 
-    return Recorder
+    return WholeRecorder
 
 
 _LINEAR = frozenset(("linear", "linear_relu"))
