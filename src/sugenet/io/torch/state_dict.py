@@ -110,7 +110,10 @@ def declared(
                 "activations have. If all of them have one, say bits=1 (--bits 1); "
                 "for 1-bit weights and 2-bit activations bits=(1, 2) (--bits 1,2)."
             )
-        return arrays, layout.of_bits(*widths)
+        try:
+            return arrays, layout.of_bits(*widths)
+        except FileError as error:
+            raise FileError(f"{source}: {error}") from None
     if widths not in (None, (1, 1, 1)):
         raise FileError(f"{source}: bits={bits}, but {layout.program} writes networks of one bit only.")
     return arrays, layout.architecture
