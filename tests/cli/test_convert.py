@@ -78,7 +78,16 @@ def test_a_checkpoint_is_converted_when_what_it_does_not_say_is_said(capsys, tmp
     assert sg.load(tmp_path / "fc.sugenet").predict([[0.1, 0.9, 0.2, 0.8]]).shape == (1,)
     code, out, err = run(capsys, "convert", tmp_path / "fc.pt", "-o", tmp_path / "fc.sugenet", "--bits", 2)
     assert (code, out) == (2, "")
-    assert "bits=2, but only networks whose weights and activations have one bit" in err
+    assert "fc.pt: early releases of Brevitas wrote it" in err
+    last = {f"features.7.{part}": torch.ones(1) for part in ("weight", "bias", "running_mean", "running_var")}
+    weights = {"features.2.weight": torch.randn(3, 4), "features.6.weight": torch.randn(2, 3)}
+    torch.save({**weights, **norm, **last}, tmp_path / "tfc.pt")
+    tfc = ["convert", tmp_path / "tfc.pt", "-o", tmp_path / "tfc.sugenet", "--inputs", "0..255/255", "--bits"]
+    assert run(capsys, *tfc, "1,2")[0] == 0
+    assert sg.load(tmp_path / "tfc.sugenet").layers[0].height == 2
+    code, _, err = run(capsys, *tfc, "0")
+    assert code == 2
+    assert "a whole number of 1 to 8 is needed" in err
     torch.save({"c.weight": torch.randn(3, 1, 2, 2), "d.weight": torch.randn(2, 12)}, tmp_path / "conv.pt")
     layers = "conv:c(weights=sign) sign flatten linear:d(weights=sign)"
     given = [

@@ -638,6 +638,7 @@ def _model(draft: _Draft, shape: tuple[int, ...]) -> bytes:
         [
             numpy_helper.from_array(np.array(value, order="C"), name)
             for name, value in draft.constants.items()
+            if any(name in node.input for node in draft.nodes)
         ],
     )
     opsets = [

@@ -314,3 +314,30 @@ def grey_png(path: Path) -> npt.NDArray[np.uint8]:
             nearest = min((left, up, corner), key=lambda value: abs(left + up - corner - value))
             image[y, x] = (delta + (0, left, up, (left + up) // 2, nearest)[how]) % 256
     return image[1:, 1:].astype(np.uint8)
+
+
+# -- two bits ------------------------------------------------------------------------------------------------
+
+
+def tfc_two_bits(arrays: Arrays, x: Floats) -> tuple[list[Floats], Floats]:
+    """TFC_1W2A as its authors wrote it, in float64: levels 0, 1, 2 of the hidden layers, and the scores.
+
+    Weights are signs; activations are rounded to -1, 0 and 1, a half to the even one.
+    """
+
+    def rounded(values: Floats) -> Floats:
+        return np.rint(np.clip(values, -1, 1))
+
+    x, levels = rounded(2 * x - 1), []
+    for weights, norm in (("40", 3), ("50", 7), ("60", 11)):
+        gamma, beta, mean, var = (
+            arrays[f"features.{norm}.{name}"].astype(np.float64)
+            for name in ("weight", "bias", "running_mean", "running_var")
+        )
+        sums = x @ np.where(arrays[weights] >= 0, 1.0, -1.0).T
+        x = rounded(gamma * (sums - mean) / np.sqrt(var + np.float64(np.float32(1e-5))) + beta)
+        levels.append(x + 1)
+    last = {name: float(arrays[f"features.15.{name}"][0]) for name in ("weight", "bias", "running_mean")}
+    sums = x @ np.where(arrays["70"] >= 0, 1.0, -1.0).T
+    root = float(np.power(arrays["84"], arrays["78"])[0])  # in the file's own floats
+    return levels, (sums - last["running_mean"]) / root * last["weight"] + last["bias"]

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.errors import FileError
 from sugenet.io import from_state_dict, import_file, read_bnnquanalyst, read_npz, read_onnx
 from sugenet.io.exact.evaluation import apply
 from sugenet.io.exact.ops import Sign
+from sugenet.io.onnx.graph import read_graph
 from tests.io.chains import read_chain
-from tests.zoo.readers import idx, msakai_exact, quanalyst_exact
+from tests.zoo.readers import idx, msakai_exact, quanalyst_exact, tfc_two_bits
 
 ZOO = os.environ.get("SUGENET_ZOO")
 pytestmark = pytest.mark.skipif(not ZOO, reason="SUGENET_ZOO does not name a folder of public networks")
@@ -95,13 +95,19 @@ def test_bnnquanalyst_folders():
         assert (network.logits(X) == quanalyst_exact(folder).logits(X)).all()
 
 
-def test_two_bit_activations_are_refused_with_the_reason():
-    with pytest.raises(
-        FileError,
-        match=r"TFC_1W2A.onnx: node \d+ \(Quant 'Quant_13'\): it quantizes activations to 2 bits .* "
-        r"Train with 1-bit",
-    ):
-        import_file(FOLDER / "qonnx" / "TFC_1W2A.onnx", inputs=PIXELS)
+@pytest.mark.parametrize("count", [300, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_two_bit_activations_have_every_level_and_score_of_a_float64_run(mnist, count):
+    X, y = mnist
+    found = import_file(FOLDER / "qonnx" / "TFC_1W2A.onnx", inputs=PIXELS)
+    levels, scores = tfc_two_bits(read_graph(FOLDER / "qonnx" / "TFC_1W2A.onnx").constants, X[:count] / 255.0)
+    hidden = found.network.hidden(X[:count])
+    assert len(hidden) == len(levels) == 3
+    for mine, theirs in zip(hidden, levels, strict=True):
+        assert (mine == theirs).all()
+    assert np.abs(found.network.logits(X[:count]) - scores).max() < 1e-12
+    assert (found.network.predict(X[:count]) == scores.argmax(axis=1)).all()
+    assert {300: 286, 10_000: 9474}[count] == int((found.network.predict(X[:count]) == y[:count]).sum())
+    assert "equal to an interpreter" in str(found.proof)
 
 
 def test_the_traffic_network_has_the_hidden_bits_of_onnx_runtime(tmp_path):

@@ -131,10 +131,10 @@ def _convert(parser: Parser) -> Run:
         help="of a sample of such a checkpoint: channels,height,width",
     )
     about = (
-        "say that weights and activations have this many bits, where such a checkpoint does not (Brevitas); "
-        "only 1 can be read"
+        "say how many bits weights and activations have, where such a checkpoint does not (Brevitas): "
+        "one number for both, or WEIGHTS,ACTIVATIONS, or WEIGHTS,ACTIVATIONS,INPUTS"
     )
-    parser.add_argument("--bits", type=whole(1), metavar="N", help=about)
+    parser.add_argument("--bits", type=typed(_sizes), metavar="N", help=about)
     give(parser, "json")
     return _run_conversion
 

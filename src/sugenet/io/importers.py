@@ -32,8 +32,8 @@ from sugenet.io.onnx.quantized.proof import prove_levels
 from sugenet.io.onnx.quantized.reader import is_quantized, read_program
 from sugenet.io.proof.judges import SourceJudge, judge_of_chain
 from sugenet.io.proof.proving import prove_import
+from sugenet.io.torch import quantized, state_dict
 from sugenet.io.torch import reader as torch_reader
-from sugenet.io.torch import state_dict
 from sugenet.io.torch.judge import judges_of_state_dict
 from sugenet.io.torch.module_judge import judges_of_module
 
@@ -112,11 +112,31 @@ def _levels(graph: Graph, options: ImportOptions) -> Imported:
 
 
 def from_torch(module: Any, example: Any, **options: Unpack[ImportOptions]) -> Imported:
-    """Read a PyTorch module in eval mode by following an example through it."""
+    """Read a PyTorch module in eval mode by following an example through it; modules of torch.ao.nn.quantized
+    are read in whole numbers.
+    """
+    if quantized.is_quantized(module):
+        return _whole(module, example, options)
     return _imported(
         torch_reader.chain_of_module(module, example),
         options,
         lambda chain: judges_of_module(module, example, chain),
+    )
+
+
+def _whole(module: Any, example: Any, options: ImportOptions) -> Imported:
+    for name, otherwise in (("zero", None), ("strict", True)):
+        if options.get(name, otherwise) != otherwise:
+            raise FileError(
+                f"{name}= has no use in a quantized module, which has no signs and no float ends."
+            )
+    return quantized.read_quantized(
+        module,
+        example,
+        options.get("inputs"),
+        names=options.get("names"),
+        classes=options.get("classes"),
+        prove=options.get("prove", True),
     )
 
 
@@ -125,13 +145,14 @@ def from_state_dict(
     architecture: Any = None,
     *,
     shape: Sequence[int] | None = None,
-    bits: int | None = None,
+    bits: int | Sequence[int] | None = None,
     **options: Unpack[ImportOptions],
 ) -> Imported:
     """Read a PyTorch checkpoint or state dict whose architecture is declared, or is one of the known layouts.
 
     `shape` is that of one sample, (channels, height, width), where the first layer is a convolution; `bits=1`
-    says that all weights and activations have one bit, where the file does not (Brevitas).
+    says that all weights and activations have one bit, `bits=(1, 2)` that weights have one and activations
+    and inputs two, where the file does not say it (Brevitas); a third number is for the inputs.
     """
     arrays, parts = state_dict.declared(source, architecture, bits)
     name = Path(source).name if isinstance(source, str | Path) else "state dict"

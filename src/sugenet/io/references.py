@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.errors import FileError
-from sugenet.io.exact.ops import Sign
+from sugenet.io.exact.evaluation import nearest
+from sugenet.io.exact.ops import Sign, Stairs
 from sugenet.io.proof.judges import Run, Seen, Stage
 from sugenet.io.torch.reader import signal_of_module
 
@@ -62,6 +63,10 @@ def _module(torch: Any, module: Any) -> tuple[Run, str]:
                 flat = node.values.reshape(len(x), -1)
                 before = node.before.values.reshape(len(x), -1)
                 stages.append(Stage(node.op.where, before, flat == node.op.high, flat == node.op.low))
+            elif isinstance(node.op, Stairs) and node.before is not None:
+                apart = nearest(node.op, node.before.values).reshape(len(x), -1)
+                counts = node.values.reshape(len(x), -1).astype(np.int64)
+                stages.append(Stage.of_levels(node.op.where, apart, counts))
         return Seen(found, tuple(stages))
 
     if module.training:

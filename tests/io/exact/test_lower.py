@@ -408,7 +408,7 @@ def test_class_scores_with_square_roots_are_rounded_only_with_proof():
         (
             [LinearOp("fc", F([[1, 0.3]])), Sign("s")],
             BitInputs(),
-            "fc: row 0 of the weights is not binary: it holds weights of size 0.3 and 1",
+            "fc: row 0 of the weights is not quantized: it holds weights of size 0.3 and 1",
         ),
         (
             [LinearOp("fc", F([[1, 1]])), LinearOp("o", F([[1]]))],

@@ -69,7 +69,7 @@ def test_an_exact_chain_is_lowered_whole():
 
 def test_where_nothing_is_exact_the_reason_is_that_of_the_whole():
     chain = OpChain("net", (4,), (LinearOp("fc", floats(3, 4)), LinearOp("out", floats(2, 3))))
-    with pytest.raises(FileError, match="fc: row 0 of the weights is not binary"):
+    with pytest.raises(FileError, match="fc: row 0 of the weights is not quantized"):
         split(chain, BitInputs())
 
 

@@ -28,12 +28,13 @@ def model(nodes, constants, shape, opset=17, kind=TensorProto.FLOAT, outputs=("y
         helper.make_node(op, names, [out] if isinstance(out, str) else out, **rest[0] if rest else {})
         for op, names, out, *rest in nodes
     ]
+    read = {name for node in made for name in node.input}
     graph = helper.make_graph(
         made,
         "g",
         [helper.make_tensor_value_info("x", kind, shape)],
         [helper.make_empty_tensor_value_info(name) for name in outputs],
-        [numpy_helper.from_array(np.array(value), name) for name, value in constants.items()],
+        [numpy_helper.from_array(np.array(value), name) for name, value in constants.items() if name in read],
     )
     return helper.make_model(
         graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8

@@ -15,7 +15,7 @@ from torch import nn  # noqa: E402
 
 import sugenet as sg  # noqa: E402
 from sugenet.errors import FileError  # noqa: E402
-from sugenet.io.exact import bits, lower, sums  # noqa: E402
+from sugenet.io.exact import levels, lower, sums  # noqa: E402
 from sugenet.io.exact.domains import Integers, Reals  # noqa: E402
 from sugenet.io.exact.lower import lower as lower_chain  # noqa: E402
 from sugenet.io.exact.ops import Affine, BatchNorm, Flatten, LinearOp, OpChain, Sign  # noqa: E402
@@ -148,13 +148,13 @@ def ones(*parts):
 
 MUTANTS = {
     "an earlier pad is lost": (
-        [(lower, "padded", drops_the_first_pad), (bits, "padded", drops_the_first_pad)],
+        [(lower, "padded", drops_the_first_pad), (levels, "padded", drops_the_first_pad)],
         lambda: ones(nn.ZeroPad2d((2, 1, 0, 0)), nn.Conv2d(1, 2, (1, 2), padding=1), Cut(), *mean(2)),
         (1, 1, 3),
         r"1 \(Conv2d\)",
     ),
     "an earlier pad of a later layer is lost": (
-        [(lower, "padded", drops_the_first_pad), (bits, "padded", drops_the_first_pad)],
+        [(lower, "padded", drops_the_first_pad), (levels, "padded", drops_the_first_pad)],
         lambda: ones(
             nn.Conv2d(1, 2, 1),
             Cut(),
@@ -206,7 +206,7 @@ MUTANTS = {
         r"3 \(Linear\)",
     ),
     "a negative scale is not a reversal": (
-        [(lower, "PoolLayer", lambda window, every: sg.PoolLayer(window))],
+        [(lower, "PoolLayer", lambda window, every, top=None: sg.PoolLayer(window, top=top))],
         lambda: ones(
             nn.Conv2d(1, 2, 1),
             nn.MaxPool2d((1, 2), 1),

@@ -21,9 +21,10 @@ from sugenet.io.exact.ops import (
     OpChain,
     Pad,
     Sign,
+    Stairs,
 )
 
-__all__ = ["apply", "laid_out", "passed"]
+__all__ = ["apply", "laid_out", "nearest", "passed"]
 
 _Array = npt.NDArray[np.float64]
 
@@ -60,6 +61,8 @@ def apply(op: Op, x: _Array) -> _Array:
         case Sign():
             middle = {1: op.high, -1: op.low, 0: (op.low + op.high) / 2}[op.zero]
             return np.where(x > 0, op.high, np.where(x < 0, op.low, middle))
+        case Stairs():
+            return _counted(op, x)
         case MaxPool():
             return np.asarray(
                 _windows(_padded(x, op.pads, -np.inf), op.kernel, op.stride, op.dilation).max(axis=(4, 5))
@@ -114,6 +117,36 @@ def _convolved(op: Convolution, x: _Array) -> _Array:
         for g in range(op.groups)
     ]
     return _biased(np.concatenate(parts, axis=3).transpose(0, 3, 1, 2), op.bias)
+
+
+def _counted(op: Stairs, x: _Array) -> _Array:
+    """How many thresholds of its channel each value reaches."""
+    rows = _floats(op.thresholds)
+    found = np.empty(x.shape)
+    for c, row in enumerate(rows):
+        part = x if len(rows) == 1 else x[:, c]
+        counts = np.searchsorted(row[~op.strict], part, side="right")
+        counts = counts + np.searchsorted(row[op.strict], part, side="left")
+        if len(rows) == 1:
+            return counts.astype(np.float64)
+        found[:, c] = counts
+    return found
+
+
+def nearest(op: Stairs, x: _Array) -> _Array:
+    """How far each value is from the threshold of its channel that is nearest to it."""
+    rows = _floats(op.thresholds)
+    found = np.empty(x.shape)
+    for c, row in enumerate(rows):
+        part = x if len(rows) == 1 else x[:, c]
+        ends = np.concatenate([[-np.inf], row, [np.inf]])
+        place = np.searchsorted(row, part, side="right")
+        below, above = part - ends[place], part - ends[place + 1]
+        near: _Array = np.where(np.abs(below) <= np.abs(above), below, above)
+        if len(rows) == 1:
+            return near
+        found[:, c] = near
+    return found
 
 
 def _averaged(op: AveragePool, x: _Array) -> _Array:

@@ -27,10 +27,15 @@ def head_of(
     offsets: Sequence[Fraction],
     lines: Sequence[Pipeline],
     where: str,
+    top: int = 1,
 ) -> tuple[Head, str | None]:
-    """The head whose score of class k is ``lines[k](units[k] * s + offsets[k])``, and a remark where scores
-    had to be rounded.
+    """The head whose score of class k is ``lines[k](units[k] * s + offsets[k])`` for the sum s of weighted
+    levels 0..top, and a remark where scores had to be rounded.
     """
+    # the head counts from the middle: twice the sum less what it would be with all levels at their top
+    totals = weights.sum(axis=1).tolist()
+    offsets = [o + u * top * t / 2 for o, u, t in zip(offsets, units, totals, strict=True)]
+    units = [u / 2 for u in units]
     if not all(line.is_affine for line in lines):
         raise FileError(
             f"{where}: class scores are clipped, so classes can tie that the network keeps apart."
@@ -38,14 +43,13 @@ def head_of(
     rational = [line.line() for line in lines]
     if all(pair is not None for pair in rational):
         pairs = [pair for pair in rational if pair is not None]
-        return _signed(
-            weights, [(a * u, a * o + b) for (a, b), u, o in zip(pairs, units, offsets, strict=True)]
-        ), None
+        scores = [(a * u, a * o + b) for (a, b), u, o in zip(pairs, units, offsets, strict=True)]
+        return _signed(weights, scores, top), None
     near = map(_near, lines)
     scores = [(a * u, a * o + b) for (a, b), u, o in zip(near, units, offsets, strict=True)]
-    head = _signed(weights, scores)
+    head = _signed(weights, scores, top)
     if len(set(lines)) > 1:
-        _prove_order(weights, units, offsets, lines, scores, where)
+        _prove_order(weights, units, offsets, lines, scores, where, top)
     return (
         head,
         (
@@ -55,10 +59,11 @@ def head_of(
     )
 
 
-def _signed(weights: Ints, scores: Sequence[tuple[Fraction, Fraction]]) -> Head:
+def _signed(weights: Ints, scores: Sequence[tuple[Fraction, Fraction]], top: int) -> Head:
     """Negative scales go into the weights."""
     turned = np.array([[-1 if scale < 0 else 1] for scale, _ in scores])
-    return Head(weights * turned, [shift for _, shift in scores], [abs(scale) for scale, _ in scores])
+    tops = None if top == 1 else np.full(weights.shape[1], top)
+    return Head(weights * turned, [shift for _, shift in scores], [abs(scale) for scale, _ in scores], tops)
 
 
 def _near(line: Pipeline) -> tuple[Fraction, Fraction]:
@@ -83,13 +88,14 @@ def _prove_order(
     lines: Sequence[Pipeline],
     scores: Sequence[tuple[Fraction, Fraction]],
     where: str,
+    top: int,
 ) -> None:
     """Every two scores of different classes, over all sums that can occur,
     compare the same before and after rounding.
     """
     values = []
     for k, row in enumerate(weights):
-        size = int(np.abs(row).sum())
+        size = int(np.abs(row).sum()) * top
         if size * len(weights) > _PAIRS:
             raise FileError(
                 f"{where}: too many possible scores to prove that rounding them changes no decision."

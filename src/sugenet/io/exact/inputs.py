@@ -1,4 +1,4 @@
-"""A sign on raw inputs: one exact threshold for each feature."""
+"""Signs and stairs on raw inputs: exact thresholds for each feature."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import Encoder, threshold
+from sugenet.bnn import Encoder, Steps, threshold
 from sugenet.errors import FileError
 from sugenet.io.exact.domains import Integers, Reals
 from sugenet.io.exact.steps import Pipeline, sign_of
 
-__all__ = ["cut_inputs"]
+__all__ = ["cut_inputs", "cut_levels"]
 
 _MOST = 1.7976931348623157e308
+_CUTS = 1 << 14
 
 
 def cut_inputs(
@@ -40,6 +41,68 @@ def cut_inputs(
     ends = {"low": float(domain.low), "high": float(domain.high), "whole": isinstance(domain, Integers)}
     encoder = Encoder([threshold(cut, **ends) for cut, _, _ in picked])  # type: ignore[arg-type]
     return encoder, np.array([rises for _, rises, _ in picked]), np.array([known[line][2] for line in lines])
+
+
+def cut_levels(
+    lines: Sequence[Pipeline],
+    thresholds: Sequence[Sequence[Fraction]],
+    strict: Sequence[bool],
+    domain: Integers | Reals,
+) -> tuple[Encoder, npt.NDArray[np.bool_], int]:
+    """Encoder with a cut for every threshold of each feature, where the count rises with the feature (where
+    it falls, the cuts reached are those that the count has lost), and how many cuts are left out because
+    every raw number reaches them; those that none reaches are left out too.
+    """
+    known: dict[tuple[Pipeline, tuple[Fraction, ...]], tuple[tuple[float, ...], bool]] = {}
+    for line, row in zip(lines, thresholds, strict=True):
+        key = (line, tuple(row))
+        if key not in known:
+            if (len(known) + 1) * len(row) > _CUTS:
+                raise FileError(
+                    f"a quantizer of the inputs with more than {_CUTS:,} different thresholds is not read. "
+                    "Use fewer bits, or leave it out and read whole numbers: inputs=Integers(...)."
+                )
+            cuts = [
+                _cut(Pipeline((*line.parts, (Fraction(1), -at))), domain, strict=above)[:2]
+                for at, above in zip(row, strict, strict=True)
+            ]
+            rises = cuts[0][1]
+            known[key] = _apart([cut for cut, _ in (cuts if rises else reversed(cuts))], domain), rises
+    picked = [known[line, tuple(row)] for line, row in zip(lines, thresholds, strict=True)]
+    low, high, whole = float(domain.low), float(domain.high), isinstance(domain, Integers)
+    rows = {cuts for cuts, _ in picked}
+    always, never = (
+        min(sum(cut <= low for cut in cuts) for cuts in rows),
+        min(sum(cut > high for cut in cuts) for cuts in rows),
+    )
+    first = min(always, len(strict) - 1)
+    last = max(len(strict) - never, first + 1)
+    coding = {cuts: Steps(cuts[first:last], low, high, whole) for cuts in rows}
+    return Encoder([coding[cuts] for cuts, _ in picked]), np.array([rises for _, rises in picked]), first
+
+
+def _apart(cuts: Sequence[float], domain: Integers | Reals) -> tuple[float, ...]:
+    """Cuts that rise: where several thresholds lie between the same two raw numbers, or beyond all of them,
+    cuts where no raw number is.
+    """
+    found: list[float] = []
+    for place, cut in enumerate(cuts):
+        after = cuts[place + 1 :].count(cut)
+        before = cuts[:place].count(cut)
+        if not before and not after:
+            found.append(cut)
+        elif isinstance(domain, Integers):
+            found.append(cut - after / (before + after + 1))
+        elif cut == domain.low:
+            found.append(_float(_code(cut) - after))
+        elif cut == inf and domain.high < _MOST:
+            found.append(_float(_code(domain.high) + 1 + before))
+        else:
+            raise FileError(
+                f"a quantizer of the inputs has thresholds at {cut:.17g} with no float between them. "
+                "Read whole numbers: inputs=Integers(...)."
+            )
+    return tuple(found)
 
 
 def _cut(line: Pipeline, domain: Integers | Reals, strict: bool = False) -> tuple[float, bool, bool]:

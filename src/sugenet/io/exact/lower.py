@@ -1,8 +1,9 @@
-"""From a chain of operations to the exact network: signs become thresholds, sums become match counts, pooling
-becomes any or every.
+"""From a chain of operations to the exact network: signs become thresholds, quantizers become stairs, sums
+become match counts, pooling becomes any or every.
 
-The chain is walked once. At every point the signal is one of three things: raw inputs, bits (each with its
-two values), or sums of bits or levels that wait for their sign together with what stands between.
+The chain is walked once. At every point the signal is one of three things: raw inputs, levels (with what they
+stand for; bits are levels 0 and 1), or sums of levels that wait for their sign or their stairs together with
+what stands between.
 """
 
 from __future__ import annotations
@@ -15,22 +16,35 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sugenet.bnn import ConvLayer, DenseLayer, Encoder, Layer, LevelLayer, Network, PoolLayer, Source, Window
+from sugenet.bnn import (
+    ConvLayer,
+    DenseLayer,
+    Encoder,
+    Layer,
+    LevelLayer,
+    Network,
+    PoolLayer,
+    Source,
+    StairConv,
+    StairLayer,
+    Window,
+)
 from sugenet.bnn.arrays import Ints
 from sugenet.bnn.folding import thresholds
 from sugenet.errors import FileError, NetworkError
-from sugenet.io.exact.bits import (
-    averaged_bits,
-    convolution_of_bits,
-    linear_of_bits,
-    mapped,
-    pad_pulls,
-    padding_past,
-    values_by_channel,
-)
 from sugenet.io.exact.domains import BitInputs, Inputs, Integers, Reals
 from sugenet.io.exact.head import head_of
-from sugenet.io.exact.inputs import cut_inputs
+from sugenet.io.exact.inputs import cut_inputs, cut_levels
+from sugenet.io.exact.levels import (
+    averaged_levels,
+    convolution_of_levels,
+    identity_of_levels,
+    linear_of_levels,
+    mapped,
+    padding_past,
+    stairs_at,
+    values_by_channel,
+)
 from sugenet.io.exact.ops import (
     Affine,
     AveragePool,
@@ -44,10 +58,11 @@ from sugenet.io.exact.ops import (
     OpChain,
     Pad,
     Sign,
+    Stairs,
 )
 from sugenet.io.exact.order import pixel_by_pixel, source_shape
 from sugenet.io.exact.report import Imported, LayerReport, SignPlace
-from sugenet.io.exact.signals import BitSignal, Padding, RawSignal, SumSignal, flat_order, padded
+from sugenet.io.exact.signals import LevelSignal, Padding, RawSignal, SumSignal, flat_order, padded
 from sugenet.io.exact.steps import Pipeline, pipelines, sign_of
 from sugenet.io.exact.sums import (
     averaged_sums,
@@ -55,13 +70,17 @@ from sugenet.io.exact.sums import (
     flattened_step,
     gap_to_zero,
     linear_of_means,
+    numbered,
+    plain_offset,
     stepped,
     unrolled,
 )
-from sugenet.io.exact.thetas import theta_of
-from sugenet.io.exact.units import bias_of, in_units
+from sugenet.io.exact.thetas import least_sum, theta_of
 
 __all__ = ["lower"]
+
+_STEPS = 1 << 20
+"""Steps of one layer, each of which is worked out exactly."""
 
 
 def lower(
@@ -122,40 +141,43 @@ class _Lowering:
     def __post_init__(self) -> None:
         shape = self.chain.shape
         places = np.arange(prod(shape))
-        self.signal: RawSignal | BitSignal | SumSignal = RawSignal(shape, places)
+        self.signal: RawSignal | LevelSignal | SumSignal = RawSignal(shape, places)
         if isinstance(self.inputs, BitInputs):
-            low, high = (
-                np.array([Fraction(v)] * len(places), dtype=object)
-                for v in (self.inputs.low, self.inputs.high)
-            )
             self.encoder = Encoder.of_bits(len(places))
-            self.signal = BitSignal(shape, places, low, high)
+            self.signal = _levels(shape, places, Fraction(self.inputs.low), Fraction(self.inputs.high))
 
     # -- one operation ---------------------------------------------------------------------------------------
 
     def take(self, op: Op) -> None:
         """Move the signal past one operation."""
         signal = self.signal
+        if isinstance(op, Stairs) and op.top == 1:  # two levels are a sign
+            shift = -np.array([Fraction(v) for v in np.asarray(op.thresholds)[:, 0].tolist()], dtype=object)
+            self.take(Affine(op.where, np.ones(1), shift))
+            self.take(Sign(op.where, -1 if op.strict[0] else 1, 0.0, 1.0))
+            return
+        if isinstance(signal, LevelSignal) and signal.top > 1 and isinstance(op, Sign | Stairs):
+            signal = identity_of_levels(signal, op.where)
         if isinstance(signal, RawSignal):
             self.signal = self._from_raw(signal, op)
-        elif isinstance(signal, BitSignal):
-            self.signal = self._from_bits(signal, op)
+        elif isinstance(signal, LevelSignal):
+            self.signal = self._from_levels(signal, op)
         else:
             self.signal = self._from_sums(signal, op)
-        if isinstance(op, Sign):
+        if isinstance(op, Sign | Stairs):
             self.signs.append(self._place(op, signal))
 
-    def _place(self, op: Sign, before: RawSignal | BitSignal | SumSignal) -> SignPlace:
-        bits, number = self.signal, len(self.signs)
-        assert isinstance(bits, BitSignal)
+    def _place(self, op: Sign | Stairs, before: RawSignal | LevelSignal | SumSignal) -> SignPlace:
+        levels, number = self.signal, len(self.signs)
+        assert isinstance(levels, LevelSignal)
         if not isinstance(before, SumSignal):
             return SignPlace(number, op.where, None)
-        plain = np.array_equal(bits.order, np.arange(len(bits.order)))
+        plain = np.array_equal(levels.order, np.arange(len(levels.order)))
         return SignPlace(
-            number, before.where, len(self.layers) - 1, None if plain else np.argsort(bits.order)
+            number, before.where, len(self.layers) - 1, None if plain else np.argsort(levels.order)
         )
 
-    def _from_raw(self, raw: RawSignal, op: Op) -> RawSignal | BitSignal | SumSignal:
+    def _from_raw(self, raw: RawSignal, op: Op) -> RawSignal | LevelSignal | SumSignal:
         match op:
             case Affine() | BatchNorm() | Clip():
                 return replace(raw, steps=(*raw.steps, op), pad=padding_past(raw.pad, op))
@@ -171,54 +193,53 @@ class _Lowering:
                     order=flat_order(raw.order, raw.shape, op.order),
                     steps=steps,
                 )
-            case Sign():
+            case Sign() | Stairs():
                 return self._cut(raw, op)
             case Pad() if len(raw.shape) == 3:
                 return replace(
                     raw, pad=padded(raw.pad, Padding(op.pads, (Fraction(op.value),) * raw.shape[0]), op.where)
                 )
             case LinearOp() | Convolution():
-                return self._level_sums(raw, op)
+                return self._from_levels(self._whole_numbers(raw, op), op)
         raise FileError(
             f"{op.where}: {_word(op)} on inputs that are "
             f"{'padded' if raw.pad else 'not binarized yet'}. Only signs, "
             "linear layers and convolutions can be."
         )
 
-    def _from_bits(self, bits: BitSignal, op: Op) -> BitSignal | SumSignal:
+    def _from_levels(self, levels: LevelSignal, op: Op) -> LevelSignal | SumSignal:
         match op:
-            case Affine() | Clip() | Sign():
-                return mapped(bits, op)
+            case Affine() | Clip() | Sign() | Stairs():
+                return mapped(levels, op)
             case BatchNorm():
                 raise FileError(
-                    f"{op.where}: batch norm directly behind a sign gives values with square roots. Put it "
-                    "in front of the sign, or fold it into the next layer first."
+                    f"{op.where}: batch norm directly behind a sign or a quantizer gives values with square "
+                    "roots. Put it in front, or fold it into the next layer first."
                 )
             case Flatten():
-                if bits.pad is not None:
+                if levels.pad is not None:
                     raise FileError(
                         f"{op.where}: flattens padded maps. Pad in front of convolutions and pooling only."
                     )
-                flat = flat_order(np.arange(prod(bits.shape)), bits.shape, op.order)
-                return BitSignal((len(flat),), bits.order[flat], bits.low[flat], bits.high[flat])
+                flat = flat_order(np.arange(prod(levels.shape)), levels.shape, op.order)
+                order, start, step = (row[flat] for row in (levels.order, levels.start, levels.step))
+                return replace(levels, shape=(len(flat),), order=order, start=start, step=step)
             case Pad():
-                if len(bits.shape) != 3:
+                if len(levels.shape) != 3:
                     raise FileError(f"{op.where}: padding of flat values.")
-                return replace(
-                    bits,
-                    pad=padded(bits.pad, Padding(op.pads, (Fraction(op.value),) * bits.shape[0]), op.where),
-                )
+                around = Padding(op.pads, (Fraction(op.value),) * levels.shape[0])
+                return replace(levels, pad=padded(levels.pad, around, op.where))
             case MaxPool():
-                return self._pool_bits(bits, op)
+                return self._pool_levels(levels, op)
             case AveragePool():
-                return averaged_bits(bits, op)
+                return averaged_levels(levels, op)
             case LinearOp():
-                return linear_of_bits(bits, op)
+                return linear_of_levels(levels, op)
             case Convolution():
-                return convolution_of_bits(bits, op)
+                return convolution_of_levels(levels, op)
         raise AssertionError(op)
 
-    def _from_sums(self, sums: SumSignal, op: Op) -> BitSignal | SumSignal:
+    def _from_sums(self, sums: SumSignal, op: Op) -> LevelSignal | SumSignal:
         match op:
             case Affine() | BatchNorm() | Clip():
                 return stepped(sums, op)
@@ -243,6 +264,8 @@ class _Lowering:
                 )
             case Sign():
                 return self._sign(sums, op)
+            case Stairs():
+                return self._stairs(sums, op)
         raise FileError(
             f"{op.where}: {_word(op)} behind {sums.where} without a sign between. Two linear steps "
             "in a row are one: multiply them together first; real-valued shortcuts are not supported."
@@ -250,40 +273,109 @@ class _Lowering:
 
     # -- signs -----------------------------------------------------------------------------------------------
 
-    def _cut(self, raw: RawSignal, op: Sign) -> BitSignal:
-        """A sign on raw inputs: one threshold a feature."""
+    def _cut(self, raw: RawSignal, op: Sign | Stairs) -> LevelSignal:
+        """A sign on raw inputs is one threshold a feature, a quantizer several."""
         domain = Reals() if self.inputs is None else self.inputs
         assert not isinstance(domain, BitInputs)
         channels = raw.shape[0] if len(raw.shape) == 3 else len(raw.order)
+        channel_of = np.repeat(np.arange(channels), len(raw.order) // channels)[np.argsort(raw.order)]
         lines = pipelines(raw.steps, channels)
-        per_place = [lines[c] for c in np.repeat(np.arange(channels), len(raw.order) // channels)]
-        places = np.argsort(raw.order)  # by raw feature
-        self.encoder, rises, ties = cut_inputs([per_place[p] for p in places], domain, self._zero(op))
+        mine = [lines[c] for c in channel_of]  # by raw feature
+        if isinstance(op, Sign):
+            self.encoder, rises, ties = cut_inputs(mine, domain, self._zero(op))
+            top, low, high = 1, Fraction(op.low), Fraction(op.high)
+        else:
+            rows = stairs_at(op, channels)
+            picked = [rows[c] for c in channel_of]
+            self.encoder, rises, first = cut_levels(mine, picked, op.strict.tolist(), domain)
+            ties = np.zeros(len(rises), bool)
+            top, low, high = op.top, Fraction(0), Fraction(op.top)
         self.reports.append(
-            LayerReport(op.where, "inputs", len(places), int((~rises).sum()), 0, int(ties.sum()))
+            LayerReport(op.where, "inputs", len(mine), int((~rises).sum()), 0, int(ties.sum()))
         )
-        low, high = Fraction(op.low), Fraction(op.high)
-        up = rises[raw.order]
-        off, on = (
-            np.array([pair[k] if rising else pair[1 - k] for rising in up], dtype=object)
-            for k, pair in ((0, (low, high)), (1, (low, high)))
-        )
-        return BitSignal(raw.shape, raw.order, off, on, padding_past(raw.pad, op))
+        up, size = rises[raw.order], (high - low) / top
+        start = np.array([low if rising else high for rising in up], dtype=object)
+        step = np.array([size if rising else -size for rising in up], dtype=object)
+        if isinstance(op, Stairs):  # levels that no raw number has are not among them
+            start, top = start + step * first, self.encoder.codings[0].width
+        return LevelSignal(raw.shape, raw.order, start, step, top, padding_past(raw.pad, op))
 
     def _zero(self, op: Sign) -> Literal[1, -1, 0]:
         return self.zero if op.zero == 0 and self.zero is not None else op.zero
 
-    def _sign(self, sums: SumSignal, op: Sign) -> BitSignal:
+    def _sign(self, sums: SumSignal, op: Sign) -> LevelSignal:
         layer, lines = self._threshold_layer(sums, op)
+        return self._made(sums, layer, lines, Fraction(op.low), Fraction(op.high))
+
+    def _made(
+        self,
+        sums: SumSignal,
+        layer: Layer,
+        lines: list[Pipeline],
+        low: Fraction,
+        high: Fraction,
+        top: int = 1,
+    ) -> LevelSignal:
+        """What a layer gives, behind the pooling that waits for it."""
         self.layers.append(layer)
         count = layer.outputs
         if sums.pool is not None:
             per = max(len(lines) // sums.pool.shape[0], 1)
             every = [line.direction(sums.pool_at) < 0 for line in lines[::per]]
-            self.layers.append(PoolLayer(sums.pool, every))
+            self.layers.append(PoolLayer(sums.pool, every, top=None if top == 1 else top))
             count = self.layers[-1].outputs
-        low, high = (np.array([Fraction(v)] * count, dtype=object) for v in (op.low, op.high))
-        return BitSignal(sums.shape, sums.order(count), low, high)
+        return _levels(sums.shape, sums.order(count), low, high, top)
+
+    def _stairs(self, sums: SumSignal, op: Stairs) -> LevelSignal:
+        """A quantizer of sums: each of its thresholds is a step of every neuron."""
+        if sums.window is not None and sums.pad is None and (sums.window.taps < 0).any():
+            sums = unrolled(sums)  # the padding is no level, so borders have steps of their own
+        sums, kinds = numbered(sums, op.where)
+        rows = stairs_at(op, int(kinds.max()) + 1)
+        channels = len(sums.weights)
+        if channels * op.top > _STEPS:
+            raise FileError(
+                f"{op.where}: {channels} neurons with {op.top} steps each are more than the {_STEPS:,} steps "
+                "that are worked out. Use fewer bits."
+            )
+        lines = pipelines(sums.steps, channels)
+        flat = sums.weights.reshape(channels, -1)
+        least, most = (function(flat, 0).sum(axis=1) * sums.top for function in (np.minimum, np.maximum))
+        offset = plain_offset(sums)
+        flipped, ties = np.zeros(channels, bool), np.zeros(channels, bool)
+        steps = np.empty((channels, op.top), np.int64)
+        nearest = np.inf
+        for c, line in enumerate(lines):
+            flipped[c] = line.direction() * sign_of(sums.unit[c]) < 0
+            low, high = (-int(most[c]), -int(least[c])) if flipped[c] else (int(least[c]), int(most[c]))
+            for m, (at, strict) in enumerate(zip(rows[kinds[c]], op.strict.tolist(), strict=True)):
+                found = least_sum(line, at, strict, sums.unit[c], offset[c])
+                if isinstance(found, bool):
+                    steps[c, m] = low if found else high + 1
+                    continue
+                steps[c, m] = min(max(found.least, low), high + 1)
+                if low < found.least <= high:
+                    ties[c] |= found.met
+                    nearest = min(nearest, found.gap * abs(float(sums.unit[c])))
+        weights = np.where(flipped.reshape(-1, *[1] * (sums.weights.ndim - 1)), -sums.weights, sums.weights)
+        layer: Layer
+        if sums.window is None:
+            layer = StairLayer.from_sums(weights, steps.tolist(), [sums.top] * weights.shape[1])
+        else:
+            layer = StairConv(weights, steps, sums.window, sums.groups, top=sums.top, pad=sums.pad or 0)
+        kind = type(layer).__name__.removesuffix("Layer").lower()
+        self.reports.append(
+            LayerReport(
+                sums.where,
+                kind,
+                layer.outputs,
+                int(flipped.sum()),
+                int(layer.constant.sum()),
+                int(ties.sum()),
+                nearest,
+            )
+        )
+        return self._made(sums, layer, lines, Fraction(0), Fraction(op.top), op.top)
 
     def _threshold_layer(self, sums: SumSignal, op: Sign) -> tuple[Layer, list[Pipeline]]:
         channels = len(sums.weights)
@@ -299,7 +391,7 @@ class _Lowering:
                 sums.offset.reshape(channels, per)[c, position] - sums.unit[c] * int(below[c])
                 for c in range(channels)
             ]
-            stride = [(1 if sums.tops is not None else 2) * unit for unit in sums.unit]
+            stride = sums.unit
 
             def decide(c: int, starts: list[Any] = starts, stride: list[Any] = stride) -> tuple[int, Any]:
                 line = lines[c]
@@ -310,7 +402,7 @@ class _Lowering:
             _, tau[:, number], falls, tied = thresholds(np.sign(rows), sizes, decide, self._zero(op))
             flipped |= falls
             ties |= tied
-            if sums.tops is not None:
+            if sums.raw:
                 thetas.append(self._thetas(sums, lines, self._zero(op), position, (-below, sizes - below)))
             gap = np.minimum(
                 gap,
@@ -326,17 +418,15 @@ class _Lowering:
         layer: Layer
         if sums.window is not None:
             positions = tau[:, case_of].reshape(channels, *sums.window.positions)
-            top = None if sums.tops is None else sums.tops[0]
-            theta = (
-                [thetas[case][c] for c in range(channels) for case in case_of]
-                if sums.tops is not None
-                else None
-            )
+            top = sums.top if sums.raw or sums.top > 1 else None
+            theta = [thetas[case][c] for c in range(channels) for case in case_of] if sums.raw else None
             layer = ConvLayer(
                 weights, positions, sums.window, sums.groups, top, **marks, theta=_if_known(theta)
             )
-        elif sums.tops is not None:
-            layer = LevelLayer(weights, tau[:, 0], sums.tops, **marks, theta=_if_known(thetas[0]))
+        elif sums.raw or sums.top > 1:
+            tops = np.full(weights.shape[1], sums.top)
+            theta = thetas[0] if sums.raw else None
+            layer = LevelLayer(weights, tau[:, 0], tops, **marks, theta=_if_known(theta))
         else:
             layer = DenseLayer(weights, tau[:, 0], **marks)
         self.reports.append(
@@ -374,8 +464,8 @@ class _Lowering:
 
     # -- sums ------------------------------------------------------------------------------------------------
 
-    def _level_sums(self, raw: RawSignal, op: LinearOp | Convolution) -> SumSignal:
-        """A linear layer or convolution on raw whole numbers, by their levels (docs/theory.md 3.1)."""
+    def _whole_numbers(self, raw: RawSignal, op: LinearOp | Convolution) -> LevelSignal:
+        """Raw whole numbers are levels (docs/theory.md 3.1)."""
         if not isinstance(self.inputs, Integers):
             raise FileError(
                 f"{op.where} reads inputs that are not binarized. Say what they are: inputs=Integers(0, 255) "
@@ -383,67 +473,39 @@ class _Lowering:
                 "enter the network."
             )
         channels = raw.shape[0] if len(raw.shape) == 3 else len(raw.order)
-        lines = {pipeline.line() for pipeline in pipelines(raw.steps, channels)}
-        if len(lines) != 1 or None in lines:
+        lines = [pipeline.line() for pipeline in pipelines(raw.steps, channels)]
+        found = [line for line in lines if line is not None]
+        if len(found) < len(lines):
             raise FileError(
-                f"{op.where}: the inputs are rescaled differently for different channels, or with a square "
-                f"root, so levels do not add up."
+                f"{op.where}: the inputs are clipped, or rescaled with a square root, so that levels do not "
+                "add up."
             )
-        scale, shift = next(line for line in lines if line is not None)
         domain = self.inputs
-        start, step = scale * domain.value(domain.low) + shift, scale * domain.step
-        top = domain.high - domain.low
         self.encoder = Encoder.of_integers(len(raw.order), domain.low, domain.high)
-        weights, unit = in_units(op.weights, op.where)
-        bias, units = bias_of(op), [u * step for u in unit]
-        if isinstance(op, LinearOp):
-            if len(raw.shape) != 1 or op.weights.shape[1] != len(raw.order):
-                raise FileError(
-                    f"{op.where}: {op.weights.shape[1]} weights a neuron for inputs of shape {raw.shape}."
-                )
-            rows = np.zeros_like(weights)
-            rows[:, raw.order] = weights
-            totals = rows.sum(axis=1).tolist()
-            offset = [b + u * start * t for b, u, t in zip(bias, unit, totals, strict=True)]
-            return SumSignal(
-                op.where,
-                rows,
-                units,
-                np.array(offset, dtype=object),
-                (len(rows),),
-                tops=(top,) * len(raw.order),
-            )
-        if len(raw.shape) != 3:
-            raise FileError(f"{op.where}: a convolution of flat inputs.")
-        zeros = (Fraction(0),) * raw.shape[0]
-        pad = padded(raw.pad, Padding(op.pads, zeros), op.where) or Padding((0, 0, 0, 0), zeros)
-        window = Window(raw.shape, op.weights.shape[2:], op.stride, op.dilation, pad.pads)
-        kinds, kind_of = np.unique(window.taps >= 0, axis=0, return_inverse=True)
-        taps = weights.reshape(*weights.shape[:2], -1).sum(axis=1)
-        totals, outer = (taps @ kinds.T).tolist(), pad_pulls(op, weights, kinds, pad.fill)
-        constants = [
-            [b + u * (start * t + o) for t, o in zip(row, rim, strict=True)]
-            for b, u, row, rim in zip(bias, unit, totals, outer, strict=True)
-        ]
-        shape = (len(weights), *window.positions)
-        flat = np.array(constants, dtype=object)[:, kind_of.reshape(-1)].reshape(-1)
-        return SumSignal(op.where, weights, units, flat, shape, window, op.groups, (top,) * window.inputs)
+        per, first = len(raw.order) // channels, domain.value(domain.low)
+        start, step = (
+            np.repeat(np.array(values, dtype=object), per)
+            for values in ([a * first + b for a, b in found], [a * domain.step for a, _ in found])
+        )
+        return LevelSignal(raw.shape, raw.order, start, step, domain.high - domain.low, raw.pad, raw=True)
 
-    def _pool_bits(self, bits: BitSignal, op: MaxPool) -> BitSignal:
-        """The largest of bits: any, or every where off is the larger value."""
-        if len(bits.shape) != 3 or not np.array_equal(bits.order, np.arange(len(bits.order))):
+    def _pool_levels(self, levels: LevelSignal, op: MaxPool) -> LevelSignal:
+        """The largest of levels: of bits any, or every where off is the larger value."""
+        if len(levels.shape) != 3 or not np.array_equal(levels.order, np.arange(len(levels.order))):
             raise FileError(f"{op.where}: max pooling of flat or reordered values.")
-        if bits.pad is not None:
+        if levels.pad is not None:
             raise FileError(
                 f"{op.where}: max pooling of padded maps. Use the padding of the pooling itself, "
                 f"which never counts."
             )
-        window = Window(bits.shape, op.kernel, op.stride, op.dilation, op.pads)
-        pairs = values_by_channel(bits, f"{op.where}: max pooling")
-        self.layers.append(PoolLayer(window, [high < low for low, high in pairs]))
+        window = Window(levels.shape, op.kernel, op.stride, op.dilation, op.pads)
+        pairs = values_by_channel(levels, f"{op.where}: max pooling")
+        every = [step < 0 for _, step in pairs]
+        self.layers.append(PoolLayer(window, every, top=None if levels.top == 1 else levels.top))
         per = prod(window.positions)
-        low, high = (np.repeat(np.array([pair[k] for pair in pairs], dtype=object), per) for k in (0, 1))
-        return BitSignal((bits.shape[0], *window.positions), np.arange(len(low)), low, high)
+        start, step = (np.repeat(np.array([pair[k] for pair in pairs], dtype=object), per) for k in (0, 1))
+        shape = (levels.shape[0], *window.positions)
+        return LevelSignal(shape, np.arange(len(start)), start, step, levels.top)
 
     # -- the end ---------------------------------------------------------------------------------------------
 
@@ -455,7 +517,7 @@ class _Lowering:
                 f"{self.chain.source} ends without class scores: its last operation must be a linear layer, "
                 f"with or without scaling."
             )
-        if sums.tops is not None:
+        if sums.raw:
             raise FileError(
                 f"{self.chain.source}: the only layer reads raw numbers. A network needs at least one sign."
             )
@@ -471,6 +533,7 @@ class _Lowering:
             list(sums.offset[order]),
             [lines[j] for j in order],
             sums.where,
+            sums.top,
         )
         encoder, layers = Encoder(self.encoder.codings, _pixel_names(self.chain.shape)), tuple(self.layers)
         if self.chain.channels_last and len(self.chain.shape) == 3:
@@ -493,6 +556,12 @@ class _Lowering:
             case BitInputs(low=low, high=high) if low != high:  # a bit is the raw number 0 or 1
                 return Source(low, Fraction(high) - Fraction(low), outputs, "; ".join(remarks))
         return Source(outputs=outputs, remark="; ".join(remarks))
+
+
+def _levels(shape: tuple[int, ...], order: Any, low: Fraction, high: Fraction, top: int = 1) -> LevelSignal:
+    """Levels between two values, the same everywhere."""
+    start, step = (np.array([value] * len(order), dtype=object) for value in (low, (high - low) / top))
+    return LevelSignal(shape, order, start, step, top)
 
 
 def _word(op: Op) -> str:

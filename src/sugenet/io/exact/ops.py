@@ -28,8 +28,11 @@ __all__ = [
     "OpChain",
     "Pad",
     "Picks",
+    "Rounding",
     "Sign",
+    "Stairs",
     "numbers",
+    "rounded",
 ]
 
 Floats: TypeAlias = npt.NDArray[Any]
@@ -105,6 +108,56 @@ class Sign:
 
 
 @dataclass(frozen=True, eq=False)
+class Stairs:
+    """How many thresholds a value reaches: a quantizer, whatever rounds and whatever counts thresholds.
+
+    What a quantizer's codes stand for is said by an `Affine` behind it.
+    """
+
+    where: str
+    thresholds: Floats
+    """One row for all values, or one a channel: exact numbers that never fall."""
+    strict: npt.NDArray[np.bool_]
+    """For each threshold whether a value must be above it; else reaching it is enough."""
+
+    @property
+    def top(self) -> int:
+        """The largest count."""
+        return int(np.shape(self.thresholds)[1])
+
+
+Rounding: TypeAlias = Literal["half even", "half up", "half down", "floor", "ceil", "to zero", "from zero"]
+"""Of a half: to the even number, away from zero (up), towards zero (down)."""
+
+
+def rounded(where: str, low: int, high: int, rounding: Rounding = "half even") -> Stairs:
+    """The whole numbers ``low..high`` that values are rounded to, counted from `low`.
+
+    Examples
+    --------
+    >>> steps = rounded("here", -1, 2)
+    >>> steps.thresholds.tolist(), steps.strict.tolist()
+    ([[-0.5, 0.5, 1.5]], [False, True, False])
+    """
+    codes = np.arange(low, high)  # a value leaves each of these for the next
+    half, whole = codes + 0.5, codes.astype(np.float64)
+    match rounding:
+        case "half even":
+            cuts, strict = half, codes % 2 == 0
+        case "half up" | "half down":
+            cuts, strict = half, (codes < 0) == (rounding == "half up")
+        case "floor":
+            cuts, strict = whole + 1, np.zeros(len(codes), bool)
+        case "ceil":
+            cuts, strict = whole, np.ones(len(codes), bool)
+        case "to zero":
+            cuts, strict = np.where(codes < 0, whole, whole + 1), codes < 0
+        case "from zero":
+            cuts, strict = np.where(codes < 0, whole + 1, whole), codes >= 0
+    return Stairs(where, cuts[None], np.asarray(strict))
+
+
+@dataclass(frozen=True, eq=False)
 class MaxPool:
     """Largest value in a window; padding never counts."""
 
@@ -151,7 +204,7 @@ class Flatten:
 
 Picks: TypeAlias = Literal["", "class", "scores", "marks"]
 Op: TypeAlias = (
-    LinearOp | Convolution | Affine | BatchNorm | Clip | Sign | MaxPool | AveragePool | Pad | Flatten
+    LinearOp | Convolution | Affine | BatchNorm | Clip | Sign | Stairs | MaxPool | AveragePool | Pad | Flatten
 )
 
 

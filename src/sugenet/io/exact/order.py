@@ -16,8 +16,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import ConvLayer, DenseLayer, Encoder, Head, Layer, LevelLayer, PoolLayer, Window
+from sugenet.bnn import (
+    ConvLayer,
+    DenseLayer,
+    Encoder,
+    Head,
+    Layer,
+    LevelLayer,
+    PoolLayer,
+    StairConv,
+    StairLayer,
+    Window,
+)
 from sugenet.bnn.arrays import Ints
+from sugenet.errors import FileError
 from sugenet.io.exact.ops import OpChain
 from sugenet.io.exact.signals import flat_order
 
@@ -59,7 +71,17 @@ def pixel_by_pixel(
     new: Layer
     if isinstance(first, ConvLayer):
         new = _wide(first.weights, first.window, first.groups, first.tau, first)
+    elif isinstance(first, StairConv):
+        kernel, slide = _widened(first.weights, first.window, first.groups)
+        new = StairConv(kernel, first.steps, slide, top=first.top, pad=first.pad)
+    elif isinstance(first, StairLayer):
+        new = StairLayer(first.weights[:, order], first.tau, first.tops[order])
     elif isinstance(first, PoolLayer):
+        if first.top is not None:
+            raise FileError(
+                "max pooling of raw levels that lie pixel by pixel. Pool behind the first layer, or lay "
+                "the samples out channel by channel."
+            )
         weights = np.ones((first.window.shape[0], 1, *first.window.kernel), np.int64)
         new = _wide(weights, first.window, first.window.shape[0], first.tau)
     elif isinstance(first, LevelLayer):
@@ -70,7 +92,18 @@ def pixel_by_pixel(
 
 
 def _wide(weights: Ints, window: Window, groups: int, tau: Ints, like: ConvLayer | None = None) -> ConvLayer:
-    """The convolution over one channel that holds all channels of a pixel side by side;
+    """The convolution over one channel that holds all channels of a pixel side by side."""
+    kernel, slide = _widened(weights, window, groups)
+    about: dict[str, Any] = (
+        {}
+        if like is None
+        else {"top": like.top, "flipped": like.flipped, "ties": like.ties, "theta": like.theta}
+    )
+    return ConvLayer(kernel, tau.reshape(len(weights), *window.positions), slide, **about)
+
+
+def _widened(weights: Ints, window: Window, groups: int) -> tuple[Ints, Window]:
+    """Kernel and window over one channel that holds all channels of a pixel side by side;
     a dilated kernel gets zeros between.
     """
     (channels, height, width), (top, left, bottom, right) = window.shape, window.pads
@@ -88,9 +121,4 @@ def _wide(weights: Ints, window: Window, groups: int, tau: Ints, like: ConvLayer
         (window.dilation[0], 1),
         (top, left * channels, bottom, right * channels),
     )
-    about: dict[str, Any] = (
-        {}
-        if like is None
-        else {"top": like.top, "flipped": like.flipped, "ties": like.ties, "theta": like.theta}
-    )
-    return ConvLayer(flat, tau.reshape(outs, *window.positions), slide, **about)
+    return flat, slide

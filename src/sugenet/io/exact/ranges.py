@@ -27,6 +27,7 @@ from sugenet.io.exact.ops import (
     OpChain,
     Pad,
     Sign,
+    Stairs,
 )
 
 __all__ = ["sharpened"]
@@ -61,6 +62,8 @@ def sharpened(chain: OpChain) -> OpChain:
                 _single(min(now.low, now.high)),
                 _single(max(now.low, now.high)),
             )
+        elif isinstance(op, Stairs):
+            ends = _single(0), _single(op.top)
         else:
             ends = _past(op, ends)
         ops.append(now)

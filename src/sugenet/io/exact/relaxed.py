@@ -17,10 +17,10 @@ import numpy.typing as npt
 
 from sugenet.bnn import Source
 from sugenet.errors import FileError
-from sugenet.io.exact.domains import BitInputs, Inputs
+from sugenet.io.exact.domains import BitInputs, Inputs, Integers
 from sugenet.io.exact.evaluation import laid_out, passed
 from sugenet.io.exact.lower import lower
-from sugenet.io.exact.ops import LinearOp, Op, OpChain, Sign
+from sugenet.io.exact.ops import LinearOp, Op, OpChain, Sign, Stairs
 from sugenet.io.exact.order import source_shape
 from sugenet.io.exact.report import Imported, SignPlace
 
@@ -34,16 +34,16 @@ class PartlyImported(Imported):
     stem: OpChain | None = None
     tail: tuple[Op, ...] = ()
 
-    def bits(self, X: Any) -> npt.NDArray[np.bool_]:
-        """What the exact part reads: the float stem's signs,
+    def bits(self, X: Any) -> npt.NDArray[Any]:
+        """What the exact part reads: the float stem's signs or levels,
         or the samples themselves where there is no stem.
         """
         if self.stem is None:
             raise FileError("there is no float stem: give the samples to the network.")
         x = passed(self.stem.ops, laid_out(self.stem, X))
         last = self.stem.ops[-1]
-        assert isinstance(last, Sign)
-        return np.asarray(x == last.high).reshape(len(x), -1)
+        given = x == last.high if isinstance(last, Sign) else x.astype(np.int64)
+        return np.asarray(given).reshape(len(x), -1)
 
     def scores(self, X: Any) -> npt.NDArray[np.float64]:
         """Class scores: float stem, exact part, float tail."""
@@ -77,7 +77,7 @@ def split(
         return lower(chain, inputs, zero=zero, names=about.features, classes=about.classes)
     except FileError as error:
         whole = error
-    signs = [place for place, op in enumerate(chain.ops) if isinstance(op, Sign)]
+    signs = [place for place, op in enumerate(chain.ops) if isinstance(op, Sign | Stairs)]
     for stem_end in [-1, *signs]:
         for tail_start in [len(chain.ops), *(place + 1 for place in reversed(signs) if place > stem_end)]:
             if (stem_end, tail_start) == (-1, len(chain.ops)):
@@ -121,11 +121,11 @@ def _middle(
     if stem:
         shape = passed(stem, np.zeros((1, *chain.shape))).shape[1:]
         last = stem[-1]
-        assert isinstance(last, Sign)
-        inputs = BitInputs(last.low, last.high)
+        assert isinstance(last, Sign | Stairs)
+        inputs = BitInputs(last.low, last.high) if isinstance(last, Sign) else Integers(0, last.top)
         remarks.append(f"computed in floats in front: {', '.join(op.where for op in stem)}")
     if tail:
-        if not any(isinstance(op, Sign) for op in exact):
+        if not any(isinstance(op, Sign | Stairs) for op in exact):
             raise FileError("nothing exact is left.")
         _, *sizes = passed(exact, np.zeros((1, *shape))).shape
         if len(sizes) != 1:
@@ -155,9 +155,10 @@ def _middle(
 def _placed(signs: tuple[SignPlace, ...], chain: OpChain, stem: tuple[Op, ...]) -> tuple[SignPlace, ...]:
     """The signs of the exact part among those of the whole chain."""
     every = [
-        SignPlace(k, op.where, None) for k, op in enumerate(op for op in chain.ops if isinstance(op, Sign))
+        SignPlace(k, op.where, None)
+        for k, op in enumerate(op for op in chain.ops if isinstance(op, Sign | Stairs))
     ]
-    first = sum(isinstance(op, Sign) for op in stem)
+    first = sum(isinstance(op, Sign | Stairs) for op in stem)
     for sign in signs:
         every[first + sign.number] = replace(sign, number=first + sign.number)
     return tuple(every)

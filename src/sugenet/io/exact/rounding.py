@@ -32,6 +32,7 @@ from sugenet.io.exact.ops import (
     OpChain,
     Pad,
     Sign,
+    Stairs,
 )
 
 __all__ = ["DOUBLE", "SINGLE", "Floats", "Rounding", "rounding_of"]
@@ -68,7 +69,7 @@ class Rounding:
     """
 
     signs: Mapping[int, float]
-    """Before each sign, by its number among the chain's operations."""
+    """Before each sign or quantizer, by its number among the chain's operations."""
     scores: float
 
 
@@ -129,6 +130,12 @@ def rounding_of(
         if isinstance(op, Sign):
             signs[number] = now.error
             now = _signed(op, now, floats, clean)
+        elif isinstance(op, Stairs):
+            mine = op if others is None else others[number]
+            assert isinstance(mine, Stairs)
+            signs[number] = now.error + _most(_minus(op.thresholds, mine.thresholds))
+            error = 0.0 if clean else 4 * floats.unit * (now.size + op.top)
+            now = _Known(float(op.top), error, 0 if clean else None)
         else:
             after = _past(op, op if others is None else others[number], now, floats, shape)
             reach = 0.0 if reaches is None else reaches[number]

@@ -1,5 +1,5 @@
-"""What flows through a chain while it is made exact: raw inputs, bits with their two values, or sums that
-wait for their sign.
+"""What flows through a chain while it is made exact: raw inputs, levels with their values (bits are levels 0
+and 1), or sums that wait for their sign or their stairs.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sugenet.bnn.arrays import Ints
 from sugenet.errors import FileError
 from sugenet.io.exact.steps import Step
 
-__all__ = ["BitSignal", "Padding", "RawSignal", "SumSignal", "flat_order", "padded"]
+__all__ = ["LevelSignal", "Padding", "RawSignal", "SumSignal", "flat_order", "padded"]
 
 
 @dataclass(frozen=True)
@@ -61,20 +61,31 @@ class RawSignal:
 
 
 @dataclass(frozen=True, eq=False)
-class BitSignal:
-    """Bits with their two values; `order` says which output of the layer before stands at each flat place."""
+class LevelSignal:
+    """Levels 0..top with what they stand for; `order` says which output of the layer before stands at each
+    flat place.
+    """
 
     shape: tuple[int, ...]
     order: npt.NDArray[np.intp]
-    low: npt.NDArray[Any]
-    high: npt.NDArray[Any]
-    """Exact values of each bit, off and on, by flat place."""
+    start: npt.NDArray[Any]
+    step: npt.NDArray[Any]
+    """Level a stands for ``start + step * a``, exactly, by flat place."""
+    top: int = 1
+    """The largest level; bits have 1."""
     pad: Padding | None = None
+    raw: bool = False
+    """Whether these are raw whole numbers, which stand among real ones."""
+
+    @property
+    def end(self) -> npt.NDArray[Any]:
+        """What the largest level stands for: of a bit, its value where it is on."""
+        return np.asarray(self.start + self.step * self.top)
 
 
 @dataclass(frozen=True, eq=False)
 class SumSignal:
-    """Sums of weighted bits or levels, with the steps that follow."""
+    """Sums of weighted levels 0..top, with the steps that follow."""
 
     where: str
     weights: Ints
@@ -87,8 +98,12 @@ class SumSignal:
     """Of the output, behind pooling."""
     window: Window | None = None
     groups: int = 1
-    tops: tuple[int, ...] | None = None
-    """Largest levels of the inputs; None when they are bits."""
+    top: int = 1
+    """Largest level of the inputs."""
+    pad: int | None = None
+    """The level that padding has in every channel, where it is one."""
+    raw: bool = False
+    """Whether the inputs are raw whole numbers."""
     steps: tuple[Step, ...] = ()
     """Each with one number for all, or one for each row of `weights`."""
     pool: Window | None = None
@@ -98,7 +113,7 @@ class SumSignal:
     maps: tuple[int, ...] | None = None
     """Shape in front of the flatten."""
     mean: bool = False
-    """Whether these are averages of bits, which a linear layer can follow."""
+    """Whether these are averages of levels, which a linear layer can follow."""
     spread: bool = False
     """Whether each place behind the pool has rows of its own for all values of its window."""
 

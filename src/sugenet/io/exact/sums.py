@@ -28,6 +28,8 @@ __all__ = [
     "flattened_step",
     "gap_to_zero",
     "linear_of_means",
+    "numbered",
+    "plain_offset",
     "stepped",
     "unrolled",
 ]
@@ -68,7 +70,8 @@ def averaged_sums(sums: SumSignal, op: AveragePool) -> SumSignal:
         units,
         np.array(offsets, dtype=object),
         (channels, *window.positions),
-        tops=sums.tops,
+        top=sums.top,
+        raw=sums.raw,
         steps=steps,
     )
 
@@ -196,8 +199,30 @@ def stepped(sums: SumSignal, step: Step) -> SumSignal:
     return replace(sums, steps=(*sums.steps, _repeated(step, len(sums.weights) // count)))
 
 
+def numbered(sums: SumSignal, where: str) -> tuple[SumSignal, npt.NDArray[np.intp]]:
+    """The sums with rows enough for a step that differs from channel to channel, or from feature to feature,
+    and which of these each row of weights belongs to.
+    """
+    marked = stepped(sums, Affine(where, np.arange(sums.shape[0]), np.zeros(1)))
+    last = marked.steps[-1]
+    assert isinstance(last, Affine)
+    numbers = np.broadcast_to(np.asarray(last.scale), len(marked.weights))
+    return replace(marked, steps=marked.steps[:-1]), numbers
+
+
+def plain_offset(sums: SumSignal) -> list[Fraction]:
+    """The constant of each row of weights, where padding is a level like any other."""
+    rows: list[Fraction] = sums.offset.reshape(len(sums.weights), -1)[:, 0].tolist()
+    if sums.window is None or not (sums.window.taps[0] < 0).any():
+        return rows
+    assert sums.pad is not None
+    kernel = sums.weights.reshape(len(sums.weights), -1, sums.window.taps.shape[1])
+    outside = kernel[:, :, sums.window.taps[0] < 0].sum(axis=(1, 2)).tolist()
+    return [o - u * sums.pad * w for o, u, w in zip(rows, sums.unit, outside, strict=True)]
+
+
 def linear_of_means(sums: SumSignal, op: LinearOp) -> SumSignal:
-    """A linear layer on averages of bits is a linear layer on the bits themselves."""
+    """A linear layer on averages of levels is a linear layer on the levels themselves."""
     places = prod(sums.shape)
     if len(sums.shape) != 1 or op.weights.shape[1] != places:
         raise FileError(
@@ -229,7 +254,7 @@ def linear_of_means(sums: SumSignal, op: LinearOp) -> SumSignal:
             for o, w in zip(offset, weights[:, place], strict=True)
         ]
     signed, unit = in_units(wide, op.where)
-    return SumSignal(op.where, signed, unit, np.array(offset, dtype=object), (outs,))
+    return SumSignal(op.where, signed, unit, np.array(offset, dtype=object), (outs,), top=sums.top)
 
 
 def _taps(sums: SumSignal, row: int, position: int) -> list[tuple[int, int]]:
@@ -246,17 +271,15 @@ def _taps(sums: SumSignal, row: int, position: int) -> list[tuple[int, int]]:
 
 
 def cases_of(sums: SumSignal) -> tuple[list[tuple[Ints, Ints, Ints, int]], npt.NDArray[np.intp]]:
-    """The different neurons of each channel: weights inside the input, largest count, what to subtract, and
-    one position of each.
+    """The different neurons of each channel: weights inside the input, largest match count, what to subtract
+    from it for the sum, and one position of each.
     """
     channels = len(sums.weights)
     rows = sums.weights.reshape(channels, -1)
-    top = 1 if sums.tops is None else sums.tops[0]
 
     def case(inside: Ints, position: int) -> tuple[Ints, Ints, Ints, int]:
-        sizes = np.abs(inside).sum(axis=1) * top
-        below = np.asarray(-np.minimum(inside, 0).sum(axis=1) * top) if sums.tops is not None else sizes
-        return inside, sizes, below, position
+        sizes = np.abs(inside).sum(axis=1) * sums.top
+        return inside, sizes, np.asarray(-np.minimum(inside, 0).sum(axis=1) * sums.top), position
 
     if sums.window is None:
         return [case(rows, 0)], np.zeros(1, np.intp)

@@ -1,5 +1,5 @@
-"""Where a first layer turns on real values: the steps between a sum and its sign,
-solved backwards for the sum, exactly.
+"""Where a sum turns: the steps between it and its sign, or a threshold of its stairs, solved backwards for
+the sum, exactly; for the first layer on real values too.
 
 A threshold is ``p + q * sqrt(v)``. Where it is irrational it is kept between two rationals, as near to each
 other as `_BITS` says.
@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import isinf, isqrt
-from typing import Literal
+from math import isinf, isqrt, sqrt
+from typing import Literal, NamedTuple
 
 from sugenet.bnn.folding import sign_of_affine
 from sugenet.io.exact.steps import Pipeline, Root
 
-__all__ = ["theta_of"]
+__all__ = ["LeastSum", "least_sum", "theta_of"]
 
 _BITS = 128
 
@@ -72,6 +72,59 @@ def theta_of(
     if not half.up:  # the same of -s
         half = replace(half, up=True, p=-half.p, q=-half.q)
     return _enclosed(half)
+
+
+class LeastSum(NamedTuple):
+    """Where a neuron begins to reach a threshold."""
+
+    least: int
+    """The least whole sum that does."""
+    met: bool
+    """Whether a whole sum is exactly at the threshold."""
+    gap: float
+    """How far the nearest whole sum is from it, for messages only."""
+
+
+def least_sum(
+    line: Pipeline, threshold: Fraction, strict: bool, unit: Fraction, offset: Fraction
+) -> LeastSum | bool:
+    """The least whole s at which ``line(unit * s + offset)`` reaches a threshold, or is above it where
+    `strict`; a bool where s does not matter.
+
+    Where the line falls with s, it is the least of -s.
+
+    Examples
+    --------
+    >>> line = Pipeline((Root(Fraction(1), Fraction(0), Fraction(0), Fraction(2)),))  # x / sqrt(2) >= 3
+    >>> least_sum(line, Fraction(3), False, Fraction(1), Fraction(0)).least
+    5
+    >>> least_sum(Pipeline(()), Fraction(1, 2), True, Fraction(-1, 2), Fraction(0))
+    LeastSum(least=2, met=True, gap=0.0)
+    """
+    half = _solved(line, _HalfLine(True, not strict, threshold))
+    if not isinstance(half, bool) and not unit:
+        half = half.holds(offset)
+    if isinstance(half, bool):
+        return half
+    half = half.moved(unit, offset)
+    if not half.up:
+        half = replace(half, up=True, p=-half.p, q=-half.q)
+    below = _floor(half)
+    met = half.side(Fraction(below)) == 0
+    part = 0.0 if met else float(half.p - below) + float(half.q) * sqrt(half.v)
+    return LeastSum(below if met and half.closed else below + 1, met, abs(min(part, 1 - part)))
+
+
+def _floor(half: _HalfLine) -> int:
+    """The largest whole number that is not above the end."""
+    square = half.q**2 * half.v
+    # p + q sqrt(v) is (a +- sqrt(x)) / b in whole numbers
+    a, b = half.p.numerator * square.denominator, half.p.denominator * square.denominator
+    x = half.p.denominator**2 * square.numerator * square.denominator
+    root = isqrt(x)
+    if half.q < 0 and root * root < x:
+        root += 1
+    return int((a - root if half.q < 0 else a + root) // b)
 
 
 def _solved(line: Pipeline, half: _HalfLine) -> _HalfLine | bool:

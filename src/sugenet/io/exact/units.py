@@ -5,6 +5,7 @@ whatever scale the file keeps them at.
 from __future__ import annotations
 
 from fractions import Fraction
+from math import gcd, lcm
 from typing import Any
 
 import numpy as np
@@ -16,18 +17,19 @@ from sugenet.io.exact.ops import Convolution, LinearOp
 
 __all__ = ["bias_of", "exact_weights", "in_units"]
 
-_LARGEST = 127
+_LARGEST = 1 << 16
+"""Weights in units; those of sixteen bits are the largest that are read."""
 
 
 def in_units(weights: Any, where: str) -> tuple[Ints, list[Fraction]]:
-    """Write each row of weights as whole numbers times a positive unit, exactly;
-    `FileError` where a row has no such unit.
+    """Write each row of weights as whole numbers times a positive unit, the largest there is, exactly;
+    `FileError` where a row has none.
 
     Examples
     --------
-    >>> rows, units = in_units(np.array([[0.5, -0.5, 0.5], [2, 0, -4]]), "layer 1")
+    >>> rows, units = in_units(np.array([[0.5, -0.5, 0.5], [2, 0, -3]]), "layer 1")
     >>> rows.tolist(), [str(unit) for unit in units]
-    ([[1, -1, 1], [1, 0, -2]], ['1/2', '2'])
+    ([[1, -1, 1], [2, 0, -3]], ['1/2', '1'])
     """
     array = np.asarray(weights)
     rows = array.reshape(len(array), -1)
@@ -44,18 +46,29 @@ def in_units(weights: Any, where: str) -> tuple[Ints, list[Fraction]]:
             units.append(Fraction(sizes[0] if sizes else 1))
             found[k] = np.where(row > 0, 1, np.where(row < 0, -1, 0))
             continue
-        exact = [Fraction(size) for size in sizes[: _LARGEST + 1]]
-        unit = exact[0]
-        ratios = [size / unit for size in exact]
-        if len(sizes) > _LARGEST or any(ratio.denominator > 1 or ratio > _LARGEST for ratio in ratios):
+        unit = _common([Fraction(size) for size in sizes])
+        if unit is None:
             raise FileError(
-                f"{where}: row {k} of the weights is not binary: it holds weights of size "
-                f"{float(exact[0]):.6g} and {float(exact[1]):.6g}{' and more' if len(sizes) > 2 else ''}. A "
-                f"binarized layer has one size a row: export weights as the network uses them."
+                f"{where}: row {k} of the weights is not quantized: it holds weights of size "
+                f"{float(sizes[0]):.6g} and {float(sizes[1]):.6g}{' and more' if len(sizes) > 2 else ''}, "
+                f"which are no small multiples of one number. A binarized layer has one size a row, a "
+                f"quantized one multiples of a scale: export weights as the network uses them."
             )
         units.append(unit)
-        found[k] = [int(Fraction(value) / unit) for value in row.tolist()]
+        whole = {size: int(Fraction(size) / unit) for size in sizes}
+        found[k] = [0 if not v else whole[abs(v)] if v > 0 else -whole[abs(v)] for v in row.tolist()]
     return found.reshape(array.shape), units
+
+
+def _common(sizes: list[Fraction]) -> Fraction | None:
+    """The largest number of which all are multiples; None where one is too large a multiple."""
+    unit = sizes[0]
+    for size in sizes[1:]:
+        bottom = lcm(unit.denominator, size.denominator)
+        unit = Fraction(gcd(int(unit * bottom), int(size * bottom)), bottom)
+        if sizes[-1] > _LARGEST * unit:
+            return None
+    return unit
 
 
 def exact_weights(weights: Any, where: str) -> npt.NDArray[Any]:

@@ -9,17 +9,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import reduce
-from math import isfinite, prod
+from math import floor, isfinite, prod
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from sugenet.errors import FileError
+from sugenet.io.exact.ops import Rounding
 from sugenet.io.onnx.flow import OPEN_BATCH
 from sugenet.io.onnx.graph import DTYPES, Array
 
-__all__ = ["ELEMENTWISE", "OTHERS", "Folder", "axes_of", "integers", "of_samples", "steps_of", "thin"]
+__all__ = [
+    "ELEMENTWISE",
+    "OTHERS",
+    "Folder",
+    "Quantizer",
+    "axes_of",
+    "integers",
+    "of_samples",
+    "quantizer_of",
+    "thin",
+]
 
 _Given: TypeAlias = Sequence[Any]
 """Arrays, or None for an optional input that is left out; five of them, or more."""
@@ -57,7 +69,7 @@ def axes_of(given: _Given, attributes: _Attributes, rank: int, place: int = 1) -
     return tuple(axis % rank for axis in found)
 
 
-def steps_of(bits: int, signed: bool, narrow: bool) -> tuple[int, int]:
+def _steps_of(bits: int, signed: bool, narrow: bool) -> tuple[int, int]:
     """Least and largest whole number of a QONNX `Quant`."""
     if signed:
         return -(1 << bits - 1) + narrow, (1 << bits - 1) - 1
@@ -191,27 +203,67 @@ def _bipolar(given: _Given, _: _Attributes) -> Array:
     return np.asarray(np.where(x >= 0, x.dtype.type(1), x.dtype.type(-1)) * scale)
 
 
-_ROUNDINGS: dict[str, Callable[[Any], Any]] = {
-    "ROUND": np.rint,
-    "HALF_EVEN": np.rint,
-    "CEIL": np.ceil,
-    "FLOOR": np.floor,
-    "ROUND_TO_ZERO": np.trunc,
-    "DOWN": np.trunc,
+_ROUNDINGS: dict[str, tuple[Rounding, Callable[[Any], Any]]] = {
+    "ROUND": ("half even", np.rint),
+    "HALF_EVEN": ("half even", np.rint),
+    "HALF_UP": ("half up", lambda x: np.trunc(x + np.copysign(0.5, x))),
+    "HALF_DOWN": ("half down", lambda x: np.copysign(np.ceil(np.abs(x) - 0.5), x)),
+    "CEIL": ("ceil", np.ceil),
+    "FLOOR": ("floor", np.floor),
+    "ROUND_TO_ZERO": ("to zero", np.trunc),
+    "DOWN": ("to zero", np.trunc),
+    "UP": ("from zero", lambda x: np.copysign(np.ceil(np.abs(x)), x)),
 }
+_BITS = 16
+"""The widest quantizer that is read: 65,536 levels."""
+
+
+@dataclass(frozen=True)
+class Quantizer:
+    """What a QONNX `Quant` rounds to: whole numbers ``low..high``."""
+
+    low: int
+    high: int
+    rounding: Rounding
+    round: Callable[[Any], Any]
+
+
+def quantizer_of(bits: Array, attributes: _Attributes) -> Quantizer:
+    """The quantizer of a node, from its number of bits and its attributes."""
+    count = float(bits.reshape(-1)[0]) if bits.size == 1 else 0.0
+    mode = str(attributes.get("rounding_mode", "ROUND")).upper()
+    signed, narrow = bool(attributes.get("signed", 1)), bool(attributes.get("narrow", 0))
+    if mode not in _ROUNDINGS:
+        raise FileError(f"it rounds by {mode[:40]!r}. Known are {', '.join(_ROUNDINGS)}.")
+    if not 1 <= count <= _BITS or count != int(count):
+        raise FileError(f"it quantizes to {count:g} bits, but one whole number of 1 to {_BITS} is needed.")
+    low, high = _steps_of(int(count), signed, narrow)
+    if low == high:
+        raise FileError("it has one level only: signed and narrow with one bit. Use BipolarQuant.")
+    return Quantizer(low, high, *_ROUNDINGS[mode])
 
 
 def _quant(given: _Given, attributes: _Attributes) -> Array:
-    x, scale, zero, bits = given[:4]
-    rounding = _ROUNDINGS.get(str(attributes.get("rounding_mode", "ROUND")).upper())
-    count = float(bits.reshape(-1)[0]) if bits.size else 0.0
-    if rounding is None or not 1 <= count <= 32 or count != int(count):
-        raise FileError(
-            f"it rounds by {attributes.get('rounding_mode')!r} to {count} bits, which is not supported."
+    """Whole codes times a scale, both exact in float64; no code is decided by a float near its edge."""
+    x, scale, zero = (np.asarray(array) for array in given[:3])
+    quantizer = quantizer_of(given[3], attributes)
+    single = scale.astype(np.float32) == scale
+    if not single.all() or not (scale > 0).all() or not (zero == np.rint(zero)).all():
+        raise FileError("its scale must be positive and a float32, and its zero point a whole number.")
+    wide, size, shift = np.broadcast_arrays(*(array.astype(np.float64) for array in (x, scale, zero)))
+    place = wide / size + shift
+    half = quantizer.rounding.startswith("half")
+    near = np.floor(place) + 0.5 if half else np.rint(place)  # where the code changes
+    for index in np.argwhere(np.abs(place - near) <= 2.0**-40 * (1 + np.abs(place))).tolist():
+        at = tuple(index)
+        exact = Fraction(float(wide[at])) / Fraction(float(size[at])) + Fraction(float(shift[at]))
+        below = floor(exact)
+        part = exact - below  # which quarter it is in is all that any rounding asks
+        place[at] = below + (
+            0 if not part else 0.5 if part == Fraction(1, 2) else 0.25 if part < 0.5 else 0.75
         )
-    low, high = steps_of(int(count), bool(attributes.get("signed", 1)), bool(attributes.get("narrow", 0)))
-    steps = rounding(np.clip(x / scale + zero, x.dtype.type(low), x.dtype.type(high)))
-    return np.asarray((steps - zero) * scale)
+    codes = np.asarray(quantizer.round(np.clip(place, quantizer.low, quantizer.high)))
+    return np.asarray((codes - shift) * size)
 
 
 ELEMENTWISE: dict[str, _Function] = {

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sugenet.io.exact.evaluation import apply, laid_out
-from sugenet.io.exact.ops import Affine, OpChain, Sign
+from sugenet.io.exact.ops import Affine, OpChain, Sign, Stairs
 from sugenet.io.exact.rounding import Floats
 from sugenet.io.onnx.graph import Array, Graph
 from sugenet.io.onnx.judge.interpreter import Computed, Interpreter
@@ -79,7 +79,9 @@ class _Interpreted:
             (self.program.run(part), (len(part), kept))
             for part, kept in _batches(rows, self.program.batch, self.per)
         ]
-        signs = [_levels(self.chain, k) for k, op in enumerate(self.chain.ops) if isinstance(op, Sign)]
+        signs = [
+            _levels(self.chain, k) for k, op in enumerate(self.chain.ops) if isinstance(op, Sign | Stairs)
+        ]
         scores = np.concatenate([_rows(outcome.scores.values, *counts) for outcome, counts in outcomes])
         error = np.concatenate(
             [_rows(np.ascontiguousarray(outcome.scores.errors), *counts) for outcome, counts in outcomes]
@@ -90,12 +92,12 @@ class _Interpreted:
         return Seen(ends, tuple(self._stages(x, outcomes, signs)), scores, error)
 
     def _stages(
-        self, x: Array, outcomes: list[tuple[Computed, tuple[int, int]]], signs: list[Sign]
+        self, x: Array, outcomes: list[tuple[Computed, tuple[int, int]]], signs: list[Sign | Stairs]
     ) -> list[Stage]:
-        """The signs of the chain, by the nodes they are named for;
+        """The signs and quantizers of the chain, by the nodes they are named for;
         none at all where one of them cannot be found.
         """
-        stages = []
+        stages: list[Stage] = []
         for sign in signs:
             found = [
                 next((pair for pair in outcome.decisions if pair[0].name == sign.where), None)
@@ -106,6 +108,13 @@ class _Interpreted:
                 if pair is None or pair[0].before.size % counts[0]:
                     return []
                 decision, after = pair
+                if isinstance(sign, Stairs):
+                    if decision.levels is None:
+                        return []
+                    base = self._base(sign) if decision.unbased else 0
+                    rows = (decision.before, decision.levels - base, decision.margin)
+                    parts.append([_rows(np.asarray(row), *counts) for row in rows])
+                    continue
                 fine = decision.before.shape == after.shape
                 values, errors = (
                     (after.values, np.ascontiguousarray(after.errors))
@@ -114,16 +123,29 @@ class _Interpreted:
                 )
                 columns = (decision.before, decision.high, decision.low, decision.margin, values, errors)
                 parts.append([_rows(np.asarray(column), *counts) for column in columns])
-            before, high, low, margin, values, errors = (
-                np.concatenate(column) for column in zip(*parts, strict=True)
-            )
+            joined = [np.concatenate(column) for column in zip(*parts, strict=True)]
+            if isinstance(sign, Stairs):
+                before, levels, margin = joined
+                unsure = (np.abs(before) <= margin) & (margin > 0)
+                stages.append(Stage.of_levels(sign.where, before, levels, unsure))
+                continue
+            before, high, low, margin, values, errors = joined
             high, low = _sides(sign, high, low, values.astype(np.float64), errors)
             stages.append(
                 Stage(sign.where, before, high, low, turned=(np.abs(before) <= margin) & (margin > 0))
             )
         return self._ordered(x, stages, outcomes[0][0].decisions, signs)
 
-    def _ordered(self, x: Array, stages: list[Stage], decisions: Any, signs: list[Sign]) -> list[Stage]:
+    def _base(self, stairs: Stairs) -> int:
+        """The least whole number of a quantizer, which the shift behind it says."""
+        place = next(k for k, op in enumerate(self.chain.ops) if op is stairs)
+        behind = self.chain.ops[place + 1]
+        assert isinstance(behind, Affine)
+        return int(np.asarray(behind.shift).reshape(-1)[0])
+
+    def _ordered(
+        self, x: Array, stages: list[Stage], decisions: Any, signs: list[Sign | Stairs]
+    ) -> list[Stage]:
         """The stages in the order of the chain's own values, which are channel by channel."""
         if not self.ways or len(self.ways) != len(stages):
             own = _own(self.chain, x[:16])
@@ -138,12 +160,8 @@ class _Interpreted:
         found = []
         for k, stage in enumerate(stages):
             turned, order = self.ways[k]
-            high, low = (stage.low, stage.high) if turned else (stage.high, stage.low)
-            assert stage.turned is not None
-            before, high, low, unsure = (
-                a if order is None else a[:, order] for a in (stage.before, high, low, stage.turned)
-            )
-            found.append(Stage(stage.name, before, high, low, turned=unsure))
+            one = replace(stage, high=stage.low, low=stage.high) if turned else stage
+            found.append(one if order is None else one.at(order))
         return found
 
 
@@ -167,11 +185,13 @@ def _rows(array: Array, batch: int, kept: int) -> Array:
     return array.reshape(batch, -1)[:kept]
 
 
-def _levels(chain: OpChain, place: int) -> Sign:
+def _levels(chain: OpChain, place: int) -> Sign | Stairs:
     """A sign with the values that its node gives; a chain writes those that are not the same on both sides of
     0 as a sign and a shift.
     """
     sign, behind = chain.ops[place], chain.ops[place + 1 : place + 2]
+    if isinstance(sign, Stairs):
+        return sign
     assert isinstance(sign, Sign)
     if (
         behind
@@ -210,6 +230,8 @@ def _own(chain: OpChain, x: Array) -> list[Array]:
         x = apply(op, x)
         if isinstance(op, Sign):
             found.append(x == op.high)
+        elif isinstance(op, Stairs):
+            found.append(x)
     return found
 
 
@@ -230,6 +252,11 @@ def _way(stage: Stage, own: Array, shape: tuple[int, ...]) -> tuple[bool, Array 
     own = own.reshape(len(own), -1)
     best: tuple[float, bool, Array | None] = (-1.0, False, None)
     for order in orders:
+        if stage.levels is not None:
+            given = stage.levels[: len(own)] if order is None else stage.levels[: len(own), order]
+            share = float((given == own).mean())
+            best = (share, False, order) if share > best[0] else best
+            continue
         high, low = (
             a[: len(own)] if order is None else a[: len(own), order] for a in (stage.high, stage.low)
         )

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from sugenet.errors import FileError
-from sugenet.io.exact.ops import Affine, BatchNorm, Clip
+from sugenet.io.exact.ops import Affine, BatchNorm, Clip, Stairs, rounded
 from sugenet.io.onnx.flow import Flow, shape_of
-from sugenet.io.onnx.fold import ELEMENTWISE, Folder, steps_of, thin
+from sugenet.io.onnx.fold import ELEMENTWISE, Folder, quantizer_of, thin
 from sugenet.io.onnx.graph import DTYPES, Array, Node
 from sugenet.io.onnx.values import Constant, Curve, Data, Mix, SignTable, Value, settled
 
@@ -41,8 +41,7 @@ _SWAPPED = {
 }
 _CURVES = {"Asinh", "Atan", "Erf", "Sinh", "Softsign", "Tanh"}
 """Rising functions that are zero at zero."""
-_INPUT_BITS = 5
-"""From here on a quantizer of the raw input is taken for its digits; with fewer it is an activation."""
+_WIDEST = 1 << 16
 _CUT = "Cut the model before it, or move it to the end."
 _RESIDUAL = (
     "it combines two values that both depend on the input (a residual connection, a gate or an attention). "
@@ -190,7 +189,7 @@ def _shifted(flow: Flow, shift: Array, where: str) -> Flow:
     return flow.then(Affine(where, np.ones((), shift.dtype), kept))
 
 
-def multi_threshold(node: Node, x: Flow, thresholds: Array) -> SignTable:
+def multi_threshold(node: Node, x: Flow, thresholds: Array) -> Data:
     """QONNX and FINN count how many thresholds of its channel a value reaches;
     with one of them it is a sign.
     """
@@ -198,22 +197,29 @@ def multi_threshold(node: Node, x: Flow, thresholds: Array) -> SignTable:
         raise FileError(
             f"its thresholds have shape {thresholds.shape}, but (channels, thresholds) is needed."
         )
-    if thresholds.shape[1] != 1:
-        raise FileError(
-            f"it counts {thresholds.shape[1]} thresholds, so it has {thresholds.shape[1] + 1} levels. "
-            "Activations of a binarized network have two: train with 1-bit activations."
-        )
     last = str(node.attributes.get("data_layout", "NCHW")).upper().endswith("C") and len(x.axes) > 2
     axis = len(x.axes) - 1 if last else 1
     if len(x.axes) < 2:
         raise FileError("it needs a batch axis and a channel axis.")
     shape = [1] * len(x.axes)
     shape[axis] = len(thresholds)
+    where, rows = str(node), _real(thresholds, str(node))
     scale, bias = (
         np.float32(node.attributes.get(key, value)) for key, value in (("out_scale", 1.0), ("out_bias", 0.0))
     )
-    flow = _shifted(x, -_real(thresholds.reshape(shape), str(node)), str(node))
-    return SignTable(flow, np.array([bias, scale + bias, scale + bias]), str(node))
+    if rows.shape[1] == 1:
+        flow = _shifted(x, -rows.reshape(shape), where)
+        return SignTable(flow, np.array([bias, scale + bias, scale + bias]), where)
+    if not np.isfinite(rows).all():
+        raise FileError("a threshold is not finite. Leave out those that nothing reaches.")
+    flow, places = x, np.zeros(1, np.intp)
+    if len(rows) > 1:  # differs everywhere, so that no axis is narrowed
+        flow, (places,) = x.beside([np.arange(len(rows)).reshape(shape)], where)
+    counted = Stairs(where, np.sort(rows, axis=1)[places.reshape(-1)], np.zeros(rows.shape[1], bool))
+    whole = bool(scale == np.floor(scale) and bias == np.floor(bias))
+    dtype = flow.dtype if flow.dtype.kind == "f" else np.dtype(np.float32)
+    flow = flow.then(counted).then(Affine(where, np.asarray(scale), np.asarray(bias)))
+    return replace(flow, dtype=dtype, whole=whole)
 
 
 # -- affine maps, clipping and quantizers --------------------------------------------------------------------
@@ -317,12 +323,19 @@ def _round(node: Node, _: Sequence[Value | None], flow: Flow) -> Data:
     last = flow.link.op
     if flow.whole:
         return flow
-    if not isinstance(last, Clip) or (last.low, last.high) != (0.0, 1.0):
-        raise FileError(
-            "it rounds real values to more than two levels. Two levels are possible: "
-            "clip to 0 and 1 before rounding."
-        )
     dtype = flow.dtype if flow.dtype.kind == "f" else np.dtype(np.float32)
+    if not isinstance(last, Clip) or not 0 < last.high - last.low <= _WIDEST:
+        raise FileError(
+            "it rounds real values without bounds, so the levels are not known. Clip before rounding, "
+            f"to {_WIDEST} at most."
+        )
+    if (last.low, last.high) != (0.0, 1.0):
+        low, high = (int(np.rint(bound)) for bound in (last.low, last.high))
+        if low == high:
+            raise FileError(f"it rounds everything to {low}.")
+        flow = flow.then(rounded(str(node), low, high))
+        flow = flow.then(Affine(str(node), np.ones((), dtype), np.asarray(low, dtype)))
+        return replace(flow, dtype=dtype, whole=True)
     return SignTable(  # a half goes to the even number
         _shifted(flow, np.asarray(-0.5, dtype), str(node)), np.array([0, 0, 1], dtype), str(node)
     )
@@ -359,38 +372,36 @@ def _bipolar(node: Node, values: Sequence[Value | None], flow: Flow) -> Data:
 
 
 def _quant(node: Node, values: Sequence[Value | None], flow: Flow) -> Data:
-    scale, zero, bits = (
-        _single(_constant(values[k]), name) for k, name in ((1, "scale"), (2, "zero point"), (3, "bits"))
-    )
-    signed, narrow = bool(node.attributes.get("signed", 1)), bool(node.attributes.get("narrow", 0))
-    if not (1 <= bits <= 32 and bits == int(bits)) or not scale > 0:
-        raise FileError(f"it quantizes to {bits:g} bits with scale {scale:g}, which is not supported.")
-    low, high = steps_of(int(bits), signed, narrow)
-    if (
-        high - low == 1
-        and zero == int(zero)
-        and str(node.attributes.get("rounding_mode", "ROUND")).upper() in ("ROUND", "HALF_EVEN")
-    ):
+    scale, zero, bits = (_real(_constant(values[k]), str(node)) for k in (1, 2, 3))
+    quantizer = quantizer_of(bits, node.attributes)
+    low, high = quantizer.low, quantizer.high
+    if not (scale > 0).all() or not np.isfinite(scale).all() or not (zero == np.rint(zero)).all():
+        raise FileError(
+            f"its scale is {_few(scale)} and its zero point {_few(zero)}, but positive numbers and whole "
+            "numbers are needed."
+        )
+    if high - low == 1 and scale.size == zero.size == 1 and quantizer.rounding == "half even":
         even = low % 2 == 0  # a half goes to the even level
-        cut = (Fraction(low) + Fraction(1, 2) - int(zero)) * Fraction(scale)
-        size = np.float32(scale)
-        if Fraction(float(np.float32(float(cut)))) == cut:
-            levels = [(level - np.float32(zero)) * size for level in (low, low if even else high, high)]
+        size, point = np.float32(scale.reshape(())), int(zero.reshape(()))
+        cut = (Fraction(low) + Fraction(1, 2) - point) * Fraction(float(size))
+        if size == scale.reshape(()) and Fraction(float(np.float32(float(cut)))) == cut:
+            levels = [(level - np.float32(point)) * size for level in (low, low if even else high, high)]
             return SignTable(
                 _shifted(flow, np.asarray(-float(cut), np.float32), str(node)),
                 np.array(levels, np.float32),
                 str(node),
             )
-    if bits >= _INPUT_BITS and all(isinstance(link.op, Affine) for link in flow.link.trail()):
-        raise FileError(
-            f"it rounds the raw input to {bits:g} bits. Leave it out of the file and read the network with "
-            f"inputs=Integers(...), whose step is the scale {scale:g}: raw samples are then the whole "
-            f"numbers that it makes."
-        )
-    raise FileError(
-        f"it quantizes activations to {bits:g} bits ({high - low + 1} levels), but activations of a "
-        "binarized network have two levels. Train with 1-bit activations (BipolarQuant)."
-    )
+    dtype = flow.dtype if flow.dtype.kind == "f" else np.dtype(np.float32)
+    flow = _affine(replace(flow, dtype=dtype), _inverse(scale), zero, str(node))
+    flow = flow.then(rounded(str(node), low, high, quantizer.rounding))
+    worth = scale.astype(np.float64)
+    shift = (low - zero.astype(np.float64)) * worth
+    if not (worth.astype(np.float32) == worth).all():  # the product would be rounded
+        worth = np.array([Fraction(v) for v in worth.reshape(-1).tolist()], dtype=object).reshape(worth.shape)
+        shift = (low - zero.astype(object)) * worth
+    flow = _affine(flow, worth, np.asarray(shift), str(node))
+    plain = worth.dtype != object and bool((worth == np.floor(worth)).all())
+    return replace(flow, dtype=dtype, whole=plain)
 
 
 def _binarizer(node: Node, _: Sequence[Value | None], flow: Flow) -> Data:

@@ -57,7 +57,8 @@ _NEAREST = {
         "export the model before FINN turns products into popcounts: MatMul of -1 and +1 is read"
     ),
     "Trunc": (
-        "quantized activations with more than two levels are not supported. Train with 1-bit activations"
+        "it drops the lowest bits of a quantized value, which is not read. Put a Quant there, "
+        "which rounds to a scale of its own"
     ),
 }
 
@@ -153,6 +154,7 @@ class _GraphWalk:
             if any(name in needed for name in node.outputs if name):
                 self._take(node)
         flow, left_out, picks = self._scores()
+        self._nothing_left()
         trail = flow.link.trail()
         notes = [note for link in trail for note in link.notes]
         return OpChain(
@@ -163,6 +165,20 @@ class _GraphWalk:
             tuple(dict.fromkeys([*notes, *self.notes, *left_out])),
             picks,
         )
+
+    def _nothing_left(self) -> None:
+        """Refuse numbers that no node reads: what they are for is not known."""
+        read = {name for node in self.graph.nodes for name in node.inputs}
+        read |= {port.name for port in (*self.graph.outputs, *self.graph.inputs)}
+        nested = any(
+            isinstance(value, Subgraph) for node in self.graph.nodes for value in node.attributes.values()
+        )
+        left = [name for name in self.graph.constants if name not in read]
+        if left and not nested:
+            raise FileError(
+                f"its constant {left[0][:60]!r}{f' and {len(left) - 1} more' if len(left) > 1 else ''} would "
+                "be left over: no node reads it. Take it out of the file if the network does not use it."
+            )
 
     def _needed(self) -> set[str]:
         """All names that some output depends on."""

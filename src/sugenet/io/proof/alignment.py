@@ -6,18 +6,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn import Network
 from sugenet.bnn.conv import ConvLayer, PoolLayer
+from sugenet.bnn.stairs import StairConv
 from sugenet.io.exact.report import SignPlace
 from sugenet.io.proof.judges import Stage
 
 __all__ = ["LayerPair", "aligned"]
 
-_Bits = npt.NDArray[np.bool_]
+_Bits = npt.NDArray[Any]
+"""Bits or levels of a layer."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,16 +36,7 @@ class LayerPair:
     def of(self, stages: Sequence[Stage]) -> Stage:
         """The stage in the order of the layer's neurons."""
         stage = stages[self.stage]
-        if self.order is None:
-            return stage
-        return Stage(
-            stage.name,
-            stage.before[:, self.order],
-            stage.high[:, self.order],
-            stage.low[:, self.order],
-            stage.clean,
-            None if stage.turned is None else stage.turned[:, self.order],
-        )
+        return stage if self.order is None else stage.at(self.order)
 
 
 def aligned(
@@ -92,8 +86,8 @@ def _matched(
             if stages[j - 1].high.shape == bits[i - 1].shape:
                 total, pairs = best[i - 1][j - 1]
                 for order in (None, *(way for way in ways if way is not None)):
-                    high = stages[j - 1].high if order is None else stages[j - 1].high[:, order]
-                    share = float((high == bits[i - 1]).mean())
+                    given = stages[j - 1].given if order is None else stages[j - 1].given[:, order]
+                    share = float((given == bits[i - 1]).mean())
                     choices.append((total + 1 + share, [*pairs, LayerPair(i - 1, j - 1, order)]))
             best[i][j] = max(choices, key=lambda choice: choice[0])
     return best[-1][-1][1]
@@ -102,7 +96,7 @@ def _matched(
 def _pixel_by_pixel(network: Network, layer: int) -> npt.NDArray[np.intp] | None:
     """Where the neurons of maps stand in a stage that lies pixel by pixel."""
     found = network.layers[layer]
-    if not isinstance(found, ConvLayer | PoolLayer):
+    if not isinstance(found, ConvLayer | PoolLayer | StairConv):
         return None
     channels, height, width = found.output_shape
     return np.arange(found.outputs).reshape(height, width, channels).transpose(2, 0, 1).reshape(-1)

@@ -8,10 +8,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+import numpy as np
 import numpy.typing as npt
 
-from sugenet.io.exact.evaluation import apply, laid_out
-from sugenet.io.exact.ops import Op, OpChain, Sign
+from sugenet.io.exact.evaluation import apply, laid_out, nearest
+from sugenet.io.exact.ops import Op, OpChain, Sign, Stairs
 from sugenet.io.exact.rounding import DOUBLE, Floats
 
 __all__ = ["Run", "Seen", "SourceJudge", "Stage", "judge_of_chain"]
@@ -21,13 +22,13 @@ _Array = npt.NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """A sign of the reference: for each sample and neuron the value before it,
-    and whether it gave the high or the low value.
+    """A sign or a quantizer of the reference: for each sample and neuron the value before it,
+    and whether it gave the high or the low value, or which level.
     """
 
     name: str
     before: _Array
-    """Less its threshold, so that the sign turns at 0."""
+    """Less its threshold, so that the sign turns at 0; of a quantizer less the nearest of its thresholds."""
     high: _Array
     low: _Array
     clean: bool = True
@@ -38,6 +39,24 @@ class Stage:
     """Where rounding inside the sign itself, written in several steps,
     decided against the value before it.
     """
+    levels: _Array | None = None
+    """What a quantizer gave, counted from 0; None of a sign."""
+
+    @classmethod
+    def of_levels(cls, name: str, before: _Array, levels: _Array, turned: _Array | None = None) -> Stage:
+        """A quantizer."""
+        return cls(name, before, levels > 0, levels == 0, turned=turned, levels=levels)
+
+    @property
+    def given(self) -> _Array:
+        """Where it is high, or its levels."""
+        return self.high if self.levels is None else self.levels
+
+    def at(self, order: Any) -> Stage:
+        """The same with its values in another order."""
+        turned, levels = (None if row is None else row[:, order] for row in (self.turned, self.levels))
+        before, high, low = (row[:, order] for row in (self.before, self.high, self.low))
+        return Stage(self.name, before, high, low, self.clean, turned, levels)
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +109,9 @@ def judge_of_chain(chain: OpChain) -> SourceJudge:
             if isinstance(op, Sign):
                 flat = x.reshape(len(x), -1)
                 stages.append(Stage(op.where, before.reshape(flat.shape), flat == op.high, flat == op.low))
+            elif isinstance(op, Stairs):
+                flat = x.reshape(len(x), -1).astype(np.int64)
+                stages.append(Stage.of_levels(op.where, nearest(op, before).reshape(flat.shape), flat))
         scores = x.reshape(len(x), -1)
         return Seen(scores, tuple(stages), scores)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,14 +18,17 @@ import numpy.typing as npt
 from sugenet.bnn import Encoder, Network
 from sugenet.bnn.codings import Steps
 from sugenet.bnn.conv import ConvLayer, PoolLayer
+from sugenet.bnn.stairs import StairConv
 from sugenet.io.exact.domains import BitInputs, Inputs, Integers, Reals
 
 __all__ = ["Domain", "turning"]
 
 _Rows = npt.NDArray[np.float64]
-_Bits = npt.NDArray[np.bool_]
+_Bits = npt.NDArray[Any]
+"""Bits or levels of a layer."""
 
 
+_CUTS = 8
 _FAR = 2.0**200
 """A cut beyond is that of a feature that never turns; floats near it would overflow in any judge."""
 
@@ -39,19 +43,27 @@ class Domain:
     high: _Rows
     cut: _Rows
     whole: bool
+    cuts: _Rows
+    """Some of the cuts of each feature, one row a choice."""
 
     @classmethod
     def of_encoder(cls, encoder: Encoder) -> Domain:
         """What a network reads."""
         steps = [coding for coding in encoder.codings if isinstance(coding, Steps)]
         assert len(steps) == encoder.features
-        known: dict[int, tuple[float, float, float]] = {}
+        known: dict[int, list[float]] = {}
         for coding in steps:
             if id(coding) not in known:
-                inside = [cut for cut in coding.cuts if coding.low < cut <= coding.high and abs(cut) < _FAR]
-                known[id(coding)] = coding.low, coding.high, inside[len(inside) // 2] if inside else np.nan
-        low, high, cut = np.array([known[id(coding)] for coding in steps], np.float64).reshape(-1, 3).T
-        return cls(low, high, cut, all(coding.whole or coding.bipolar for coding in steps))
+                turns = sorted({float(np.ceil(cut)) for cut in coding.cuts}) if coding.whole else coding.cuts
+                inside = [cut for cut in turns if coding.low < cut <= coding.high and abs(cut) < _FAR]
+                some = (
+                    [inside[k * len(inside) // _CUTS] for k in range(_CUTS)] if inside else [np.nan] * _CUTS
+                )
+                middle = inside[len(inside) // 2] if inside else np.nan
+                known[id(coding)] = [coding.low, coding.high, middle, *some]
+        low, high, cut, *cuts = np.array([known[id(coding)] for coding in steps]).reshape(-1, 3 + _CUTS).T
+        whole = all(coding.whole or coding.bipolar for coding in steps)
+        return cls(low, high, cut, whole, np.array(cuts))
 
     @classmethod
     def of_inputs(cls, inputs: Inputs | None, features: int) -> Domain:
@@ -67,7 +79,7 @@ class Domain:
             case None:
                 ends, whole = (-np.inf, np.inf), False
         low, high = (np.full(features, float(end)) for end in ends)
-        return cls(low, high, np.full(features, np.nan), whole)
+        return cls(low, high, np.full(features, np.nan), whole, np.full((1, features), np.nan))
 
     def samples(self, count: int, random: np.random.Generator) -> _Rows:
         """Samples of several kinds in turn: anywhere, at the ends of the domain, at and just beside the cuts,
@@ -109,7 +121,7 @@ class Domain:
 
     def _cuts(self, count: int, random: np.random.Generator) -> _Rows:
         found = self._anywhere(count, random)
-        at = np.broadcast_to(self.cut, found.shape)
+        at = np.take_along_axis(self.cuts, random.integers(0, len(self.cuts), found.shape), axis=0)
         below = at - 1 if self.whole else np.nextafter(at, -np.inf)
         beside = np.where(random.random(found.shape) < 0.5, at, below)
         few = random.random(found.shape) < random.choice([0.02, 0.5, 1.0], (count, 1))
@@ -139,7 +151,8 @@ def turning(
     *,
     direct: bool,
 ) -> _Rows:
-    """Pairs of samples between which a neuron turns, for up to `count` neurons of each hidden layer.
+    """Pairs of samples between which a neuron turns, or passes one of its steps, for up to `count` neurons of
+    each hidden layer.
 
     `direct`: the network reads the samples themselves, so that its first layer tells where its
     neurons are on and off.
@@ -147,17 +160,22 @@ def turning(
     seen = hidden(pool)
     starts, ends, targets = [], [], []
     for layer, bits in enumerate(seen):
-        some = np.flatnonzero(bits.any(axis=0) & ~bits.all(axis=0))
-        for neuron in random.permutation(some)[:count].tolist():
-            column = bits[:, neuron]
+        least, most = bits.min(axis=0).astype(int), bits.max(axis=0).astype(int)
+        for neuron in random.permutation(np.flatnonzero(least < most))[:count].tolist():
+            step = int(random.integers(least[neuron], most[neuron])) + 1
+            column = bits[:, neuron] >= step
             starts.append(pool[random.choice(np.flatnonzero(~column))])
             ends.append(pool[random.choice(np.flatnonzero(column))])
-            targets.append((layer, neuron))
+            targets.append((layer, neuron, step))
         if layer == 0 and direct:
             low, high, chosen = _outer(network, domain, bits, count, random)
-            starts += low
-            ends += high
-            targets += [(0, neuron) for neuron in chosen]
+            if chosen:
+                first, last = (hidden(np.array(rows))[0] for rows in (low, high))
+                for k, neuron in enumerate(chosen):
+                    if first[k, neuron] < last[k, neuron]:
+                        starts.append(low[k])
+                        ends.append(high[k])
+                        targets.append((0, neuron, int(last[k, neuron])))
     if not targets:
         return pool[:0]
     return np.concatenate(_halved(hidden, np.array(starts), np.array(ends), targets, random, domain.whole))
@@ -168,11 +186,17 @@ def _outer(
 ) -> tuple[list[_Rows], list[_Rows], list[int]]:
     """Neurons of the first layer that random samples do not turn, with samples that do."""
     layer = network.layers[0]
-    never = (bits.all(axis=0) | ~bits.any(axis=0)) & ~layer.constant
+    never = (bits == bits[:1]).all(axis=0) & ~layer.constant
     chosen = random.permutation(np.flatnonzero(never))[:count].tolist()
     if not chosen or isinstance(layer, PoolLayer) or layer.inputs != len(domain.low):
         return [], [], []
-    rows = np.array([layer.row(j) for j in chosen]) if isinstance(layer, ConvLayer) else layer.weights[chosen]
+    rows = (
+        np.array([layer.row(j) for j in chosen])
+        if isinstance(layer, ConvLayer)
+        else np.array([layer.neuron(j + 1).weights for j in chosen])
+        if isinstance(layer, StairConv)
+        else layer.weights[chosen]
+    )
     low, high = domain.extremes(rows)
     return list(low), list(high), chosen
 
@@ -181,7 +205,7 @@ def _halved(
     hidden: Callable[[_Rows], Sequence[_Bits]],
     starts: _Rows,
     ends: _Rows,
-    targets: list[tuple[int, int]],
+    targets: list[tuple[int, int, int]],
     random: np.random.Generator,
     whole: bool,
 ) -> tuple[_Rows, _Rows]:
@@ -189,7 +213,7 @@ def _halved(
 
     def on(rows: _Rows) -> _Bits:
         seen = hidden(rows)
-        return np.array([seen[layer][k, neuron] for k, (layer, neuron) in enumerate(targets)])
+        return np.array([seen[layer][k, neuron] >= step for k, (layer, neuron, step) in enumerate(targets)])
 
     off_at, on_at = np.zeros(len(starts), int), np.full(len(starts), starts.shape[1])
     while (on_at - off_at > 1).any():

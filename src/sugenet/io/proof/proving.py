@@ -18,9 +18,10 @@ import numpy.typing as npt
 from sugenet.bnn import Network
 from sugenet.bnn.arrays import Bits, Ints
 from sugenet.bnn.conv import ConvLayer, PoolLayer
+from sugenet.bnn.stairs import StairConv
 from sugenet.errors import FileError, TooLargeError
 from sugenet.io.exact.domains import BitInputs, Inputs, Integers
-from sugenet.io.exact.ops import OpChain, Sign
+from sugenet.io.exact.ops import OpChain, Sign, Stairs
 from sugenet.io.exact.relaxed import PartlyImported
 from sugenet.io.exact.report import Imported, ImportProof, many
 from sugenet.io.exact.rounding import Rounding, rounding_of
@@ -160,7 +161,7 @@ def _judged(
         others=judge.ops,
         reaches=None if judge.reaches is None else judge.reaches(),
     )
-    places = [number for number, op in enumerate(chain.ops) if isinstance(op, Sign)]
+    places = [number for number, op in enumerate(chain.ops) if isinstance(op, Sign | Stairs)]
     tally = Tally(
         network,
         found.signs,
@@ -299,12 +300,10 @@ def _difference(found: Imported, chain: OpChain, judge: SourceJudge, tally: Tall
         (sign.where for sign in found.signs if sign.layer is not None and sign.layer >= first.layer - 1),
         "the end",
     )
-    state = "on" if first.matches >= first.tau else "off"
     return (
         f"{chain.source}: what was read is not what the source computes; the first difference is at {where}: "
-        f"neuron {first.neuron} of layer {first.layer} is {state} ({first.matches} matches, tau "
-        f"{first.tau}), but {judge.name} has {first.value:.6g} before its sign, "
-        f"so {first.reference}. {_SORRY}"
+        f"neuron {first.neuron} of layer {first.layer} is {first.state} ({first.matches} matches, tau "
+        f"{first.tau}), but {judge.name} {first.there}. {_SORRY}"
     )
 
 
@@ -332,5 +331,7 @@ def _work(network: Network) -> int:
         if isinstance(layer, PoolLayer):
             total += layer.outputs
         else:
-            total += layer.weights.size * (len(layer.window.taps) if isinstance(layer, ConvLayer) else 1)
+            total += layer.weights.size * (
+                len(layer.window.taps) if isinstance(layer, ConvLayer | StairConv) else 1
+            )
     return int(total)

@@ -30,7 +30,7 @@ either sign in floats.
 
 @dataclass(frozen=True)
 class Difference:
-    """One neuron that is active here and not there, or the reverse.
+    """One neuron that is active here and not there, or the reverse, or has another level.
 
     Layers and neurons count from 1, samples from 0.
     """
@@ -39,18 +39,30 @@ class Difference:
     neuron: int
     sample: int
     matches: int
-    tau: int
+    tau: int | tuple[int, ...]
     value: float
-    """What the reference has before its sign."""
+    """What the reference has before its sign; before a quantizer, how far from a threshold."""
     reference: str
-    """``on``, ``off``, or ``0`` where the reference's sign is neither."""
+    """``on``, ``off``, or ``0`` where the reference's sign is neither; or the level."""
+
+    @property
+    def state(self) -> str:
+        """What the neuron is here."""
+        if isinstance(self.tau, tuple):
+            return f"at level {sum(self.matches >= step for step in self.tau)}"
+        return "on" if self.matches >= self.tau else "off"
+
+    @property
+    def there(self) -> str:
+        """What the reference has, in words."""
+        what = "is" if isinstance(self.tau, tuple) else "has"
+        before = "from a threshold" if isinstance(self.tau, tuple) else "before its sign"
+        return f"{what} {self.value:.6g} {before}, so {self.reference}"
 
     def __str__(self) -> str:
-        state = "on" if self.matches >= self.tau else "off"
         return (
             f"layer {self.layer}, neuron {self.neuron}, sample {self.sample}: {self.matches} matches against "
-            f"tau {self.tau}, so {state}; the reference has {self.value:.6g} before its sign, "
-            f"so {self.reference}"
+            f"tau {self.tau}, so {self.state}; the reference {self.there}"
         )
 
 
@@ -145,7 +157,8 @@ class Tally:
     def _layer(
         self, rows: npt.NDArray[Any], layer: int, bits: Bits, stage: Stage, start: int, doubt: Bits
     ) -> Bits:
-        differs = np.where(bits, ~stage.high, ~stage.low) & ~doubt[:, None]
+        differs = np.where(bits, ~stage.high, ~stage.low) if stage.levels is None else bits != stage.levels
+        differs &= ~doubt[:, None]
         size, bound = np.abs(stage.before), self.bounds.get(layer, 0.0)
         rounded = differs & (size <= bound) & (bound > 0)
         if stage.turned is not None:
@@ -160,12 +173,15 @@ class Tally:
             sample, neuron = (int(k) for k in np.argwhere(wrong)[0])
             trace = self.network.trace(rows[sample]).layers[layer]
             state = "on" if stage.high[sample, neuron] else "off" if stage.low[sample, neuron] else "0"
+            if stage.levels is not None:
+                state = f"at level {int(stage.levels[sample, neuron])}"
+            tau = trace.tau[neuron].tolist()
             self.found = Difference(
                 layer + 1,
                 neuron + 1,
                 start + sample,
                 int(trace.matches[neuron]),
-                int(trace.tau[neuron]),
+                tuple(tau) if isinstance(tau, list) else int(tau),
                 float(stage.before[sample, neuron]),
                 state,
             )

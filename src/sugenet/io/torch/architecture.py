@@ -12,14 +12,16 @@ from sugenet.errors import FileError
 
 __all__ = ["Architecture", "Part"]
 
-_WEIGHTS = frozenset({"weights", "floor", "bias"})
-_KINDS: dict[str, tuple[bool, frozenset[str]]] = {
+_WEIGHTS = frozenset({"weights", "floor", "bias", "bits", "scale"})
+_QUANTIZER = frozenset({"bits", "scale", "learned", "signed", "narrow"})
+_KINDS: dict[str, tuple[bool | None, frozenset[str]]] = {
     "linear": (True, _WEIGHTS),
     "conv": (True, _WEIGHTS | {"stride", "dilation", "pad", "groups"}),
     "batchnorm": (True, frozenset({"eps"})),
     "tensornorm": (True, frozenset({"eps"})),
     "affine": (False, frozenset({"scale", "shift"})),
     "sign": (False, frozenset({"zero", "low", "high"})),
+    "quantize": (None, _QUANTIZER),
     "clip": (False, frozenset({"low", "high"})),
     "hardtanh": (False, frozenset()),
     "relu": (False, frozenset()),
@@ -30,9 +32,12 @@ _KINDS: dict[str, tuple[bool, frozenset[str]]] = {
     "flatten": (False, frozenset({"order"})),
     "unused": (True, frozenset()),
 }
-"""Each kind of part: whether it has parameters, and its options."""
+"""Each kind of part: whether it has parameters (None: it may have), and its options."""
 _CHOICES = {
-    "weights": ("stored", "sign", "ternary", "scaled", "scaled-all"),
+    "weights": ("stored", "sign", "ternary", "scaled", "scaled-all", "quantized"),
+    "learned": ("value", "log2"),
+    "signed": ("yes", "no"),
+    "narrow": ("yes", "no"),
     "bias": ("yes", "no"),
     "count_pads": ("yes", "no"),
     "order": ("CHW", "HWC"),
@@ -55,7 +60,7 @@ class Part:
         if self.kind not in _KINDS:
             raise FileError(f"there is no part {self.kind!r}. Parts are {', '.join(_KINDS)}.")
         named, known = _KINDS[self.kind]
-        if named != bool(self.name):
+        if named is not None and named != bool(self.name):
             right = (
                 f"{self.kind}:name with the name of its parameters"
                 if named
@@ -73,6 +78,18 @@ class Part:
                 raise FileError(f"{self}: {key} must be one of {', '.join(_CHOICES[key])}.")
             if key not in _CHOICES and len(self._number(key, value)) > 1 and key not in _PAIRS:
                 raise FileError(f"{self}: {key} is one number, not two.")
+        quantized = self.kind == "quantize" or self.text("weights", "") == "quantized"
+        if quantized and not 2 <= self.pair("bits", 0)[0] <= 16:
+            raise FileError(f"{self}: say bits=2 to bits=16; one bit is a sign.")
+        if not quantized and {"bits", "scale"} & dict(self.options).keys() and self.kind != "affine":
+            raise FileError(f"{self}: bits and scale are for weights=quantized.")
+        if quantized and not self.number("scale", 1) > 0:
+            raise FileError(f"{self}: its scale must be positive.")
+        if self.kind == "quantize" and bool(self.name) != ("learned" in dict(self.options)):
+            raise FileError(
+                f"{self}: a learned scale needs the name of its parameter and how it is kept: "
+                "quantize:NAME(bits=2, learned=value), or learned=log2 for its logarithm."
+            )
         if "floor" in dict(self.options) and self.text("weights", "stored") not in ("scaled", "scaled-all"):
             raise FileError(f"{self}: floor is for weights=scaled and weights=scaled-all.")
 
@@ -134,12 +151,16 @@ class Architecture:
     ``linear:fc1``             ``fc1.weight`` and, if there is one, ``fc1.bias``; ``bias=no`` leaves it out.
                                ``weights=stored`` as they stand (this unless said), ``sign`` (+1 at 0),
                                ``ternary`` (0 at 0), ``scaled`` (the sign times the mean size of the row, at
-                               least ``floor``), ``scaled-all`` (the same with one size for all rows)
+                               least ``floor``), ``scaled-all`` (the same with one size for all rows),
+                               ``quantized`` (as ``quantize`` does, with ``bits`` and ``scale``)
     ``conv:conv1``             the same for a convolution, with ``stride``, ``dilation``,
                                ``pad`` and ``groups``
     ``batchnorm:bn1``          ``weight``, ``bias``, ``running_mean``, ``running_var``;
                                ``eps=1e-5`` unless said
     ``tensornorm:norm``        the same with one number for all, ``eps=1e-4``
+    ``quantize``               rounds to whole steps of a scale, half to even: ``bits=2`` and more,
+                               ``narrow=yes``, ``signed=yes``; the largest step stands for ``scale=1``, or for
+                               what is learned: ``quantize:NAME(bits=2, learned=value)``, ``learned=log2``
     ``sign``                   ``zero=1``, ``-1`` or ``0`` is what it gives at 0; ``low=-1``, ``high=1``
     ``affine``                 ``scale=1``, ``shift=0``
     ``clip``                   ``low`` and ``high``; ``hardtanh`` and ``relu`` are two such
@@ -161,7 +182,7 @@ class Architecture:
     Traceback (most recent call last):
     ...
     sugenet.errors.FileError: there is no part 'signum'. Parts are linear, conv, batchnorm, tensornorm,
-    affine, sign, clip, hardtanh, relu, maxpool, avgpool, globalavgpool, pad, flatten, unused.
+    affine, sign, quantize, clip, hardtanh, relu, maxpool, avgpool, globalavgpool, pad, flatten, unused.
     """
 
     parts: tuple[Part, ...]

@@ -24,7 +24,7 @@ HINTS = {
     "bernoulli": "The forward pass is random: call module.eval() first.",
     "native_layer_norm": "Use BatchNorm in eval mode, whose statistics are fixed.",
     "native_group_norm": "Use BatchNorm in eval mode, whose statistics are fixed.",
-    "fake_quantize_per_tensor_affine": "Activations of more than one bit are not binarized: use a sign.",
+    "fake_quantize_per_channel_affine_cachemask": "Activations can have one scale for all channels.",
     "gelu": "In front of a sign use Hardtanh, ReLU or nothing.",
     "silu": "In front of a sign use Hardtanh, ReLU or nothing.",
     "elu": "In front of a sign use Hardtanh, ReLU or nothing.",

@@ -65,6 +65,11 @@ def arrays_of_state(state: Mapping[str, Any], limit: int | None = None) -> Array
     for name, value in state.items():
         if not isinstance(name, str):
             raise FileError(f"a state dict has names, but {str(name)[:80]!r} is none. {_PLAIN}")
+        if "_packed_params" in name or getattr(value, "is_quantized", False):
+            raise FileError(
+                f"{name[:80]!r} is of a quantized module, whose file does not say how its layers follow each "
+                "other. Load it into the module and read that: from_torch(module, example)."
+            )
         if isinstance(value, np.ndarray):
             arrays[name] = value
         elif hasattr(value, "detach"):

@@ -41,6 +41,12 @@ def _run(arrays: Mapping[str, _Array], architecture: Architecture, shape: tuple[
         for part in architecture:
             before = now
             now = _past(torch, part, arrays, now)
+            if part.kind == "quantize":
+                codes = (before / _unit(torch, part, arrays)).reshape(len(x), -1)
+                low, high = _ends(part)
+                levels = torch.round(now.reshape(len(x), -1) / _unit(torch, part, arrays)) - low
+                cut = (torch.floor(codes) + 0.5).clamp(low + 0.5, high - 0.5)
+                stages.append(Stage.of_levels(str(part), (codes - cut).numpy(), levels.long().numpy()))
             if part.kind == "sign":
                 flat = before.reshape(len(x), -1).numpy()
                 on, off = flat > 0, flat < 0
@@ -87,6 +93,9 @@ def _past(torch: Any, part: Part, arrays: Mapping[str, _Array], x: Any) -> Any:
             return wide * (1 if gain is None else gain) + (0 if shift is None else shift)
         case "affine":
             return x * one("scale", 1) + one("shift", 0)
+        case "quantize":
+            unit, ends = _unit(torch, part, arrays), _ends(part)
+            return torch.round((x / unit).clamp(*ends)) * unit
         case "sign":
             low, high = one("low", -1), one("high", 1)
             zero = {"1": high, "-1": low, "0": (low + high) / 2}[part.text("zero", "1")]
@@ -124,6 +133,27 @@ def _past(torch: Any, part: Part, arrays: Mapping[str, _Array], x: Any) -> Any:
     return x
 
 
+def _of_quantizer(part: Part) -> tuple[tuple[str, str], ...]:
+    return tuple((key, value) for key, value in part.options if key in ("bits", "scale"))
+
+
+def _ends(part: Part) -> tuple[int, int]:
+    """The whole numbers that a quantizer of Brevitas keeps: two's complement, less one where narrow."""
+    states, less = 2 ** int(part.text("bits", "0")), int(part.text("narrow", "yes") == "yes")
+    if part.text("signed", "yes") == "no":
+        return 0, states - 1 - less
+    return less - states // 2, states // 2 - 1
+
+
+def _unit(torch: Any, part: Part, arrays: Mapping[str, _Array]) -> Any:
+    """One whole number of a quantizer, in the floats of the file."""
+    scale = torch.tensor(float(part.number("scale", 1)), dtype=torch.float32)
+    if part.name:
+        scale = torch.from_numpy(np.array(arrays[part.name], np.float32)).reshape(())
+        scale = torch.exp2(scale) if part.text("learned", "") == "log2" else scale
+    return (scale.abs() / max(map(abs, _ends(part)))).double()
+
+
 def _weight(torch: Any, part: Part, stored: _Array) -> Any:
     """Trained weights as the forward pass uses them."""
     w = torch.from_numpy(np.array(stored, np.float64))
@@ -134,6 +164,10 @@ def _weight(torch: Any, part: Part, stored: _Array) -> Any:
             return w.sign()
         case "sign":
             return (w >= 0).double() * 2 - 1
+        case "quantized":
+            unit, (low, high) = _unit(torch, Part("quantize", "", _of_quantizer(part)), {}), _ends(part)
+            codes = torch.from_numpy(np.array(stored, np.float32)) / unit.float()
+            return torch.round(codes.clamp(low, high)).double() * unit
     rows = stored.reshape(len(stored), -1) if part.text("weights", "") == "scaled" else stored.reshape(1, -1)
     kind = stored.dtype.type if stored.dtype.kind == "f" else np.float64
     # in the floats of the file, as the program does

@@ -6,12 +6,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from sugenet.io.torch.architecture import Architecture
+from sugenet.errors import FileError
+from sugenet.io.torch.architecture import Architecture, Part
 
 __all__ = ["Layout", "known_layout"]
 
@@ -26,6 +27,26 @@ class Layout:
     architecture: Architecture
     tells_bits: bool = True
     """Whether only networks of one bit have these names."""
+
+    def of_bits(self, weights: int, activations: int, inputs: int) -> Architecture:
+        """The architecture with quantizers of these widths."""
+        parts, first = [], True
+        if max(weights, activations, inputs) > 1 and any(
+            part.text("weights", "").startswith("scaled") for part in self.architecture
+        ):
+            raise FileError(
+                f"early releases of {self.program} wrote it, whose scales of {weights}-bit weights and "
+                f"{activations}-bit activations are not known from the file. Say them in an architecture: "
+                "linear:NAME(weights=quantized, bits=2, scale=1), quantize:NAME(bits=2, learned=log2)."
+            )
+        for part in self.architecture:
+            if part.kind == "sign":
+                width, first = (inputs if first else activations), False
+                part = part if width == 1 else Part("quantize", options=(("bits", str(width)),))
+            elif part.kind in ("linear", "conv") and weights > 1:
+                part = replace(part, options=(("weights", "quantized"), ("bits", str(weights))))
+            parts.append(part)
+        return Architecture(tuple(parts))
 
 
 def known_layout(state: Mapping[str, Any]) -> Layout | None:

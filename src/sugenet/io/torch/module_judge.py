@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from typing import Any
@@ -11,10 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.errors import FileError
-from sugenet.io.exact.ops import Op, OpChain, Sign
+from sugenet.io.exact.evaluation import nearest
+from sugenet.io.exact.ops import Affine, Op, OpChain, Sign, Stairs
 from sugenet.io.exact.rounding import DOUBLE, SINGLE
 from sugenet.io.proof.judges import Seen, SourceJudge, Stage
 from sugenet.io.torch.reader import first_of, require_torch, signal_of_module
+from sugenet.io.torch.signals import SignalNode
 
 __all__ = ["judges_of_module"]
 
@@ -109,10 +111,26 @@ class _Module:
         self.reaches = tuple(node.reach for node in path if node.op is not None)
         stages = [
             _stage(node.op, node.before.values, node.values, 16 * self.floats.unit * node.reach)
-            for node in path
-            if isinstance(node.op, Sign) and node.before is not None
+            if isinstance(node.op, Sign)
+            else _level_stage(node.op, node, path[place + 1 :], 16 * self.floats.unit * node.reach)
+            for place, node in enumerate(path)
+            if isinstance(node.op, Sign | Stairs) and node.before is not None
         ]
         return Seen(plain, tuple(stages), signal.node.values.reshape(len(x), -1)[:, signal.order.reshape(-1)])
+
+
+def _level_stage(op: Stairs, node: SignalNode, behind: Sequence[SignalNode], slack: float) -> Stage:
+    """A quantizer, whose levels are seen from the program's own values behind it."""
+    assert node.before is not None
+    counts, before = node.values, node.before.values
+    if behind and isinstance(behind[0].op, Affine) and behind[0].op.where == op.where:
+        scale, shift = (
+            float(np.asarray(row).reshape(-1)[0]) for row in (behind[0].op.scale, behind[0].op.shift)
+        )
+        counts = (behind[0].values - shift) / scale
+    levels = np.rint(counts).astype(np.int64).reshape(len(before), -1)
+    apart = nearest(op, before).reshape(levels.shape)
+    return Stage.of_levels(op.where, apart, levels, np.abs(apart) <= slack)
 
 
 def _stage(op: Sign, before: _Array, values: _Array, slack: float) -> Stage:

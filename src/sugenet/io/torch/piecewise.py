@@ -12,12 +12,15 @@ from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from itertools import pairwise
-from math import ceil, floor, inf, isinf
+from math import ceil, floor, gcd, inf, isinf, lcm
 from typing import Any, Literal, TypeAlias
 
+import numpy as np
+
 from sugenet.errors import FileError
-from sugenet.io.exact.ops import Affine, Clip, Op, Sign, numbers
+from sugenet.io.exact.ops import Affine, Clip, Op, Sign, Stairs, numbers
 from sugenet.io.exact.steps import sign_of
 
 __all__ = ["Line", "Piecewise"]
@@ -26,7 +29,8 @@ Line: TypeAlias = tuple[Fraction, Fraction]
 """Slope and value at 0."""
 
 
-_MAX_LEVELS = 16
+_FARTHEST = 1 << 8
+"""Whole numbers that rounding is followed to."""
 
 
 @dataclass(frozen=True)
@@ -106,20 +110,7 @@ class Piecewise:
 
     def choose(self, level: Any, below: Piecewise, equal: Piecewise, above: Piecewise) -> Piecewise:
         """One of three functions, as this one is below, equal to or above a level."""
-        limit = Fraction(level)
-        edges: list[Any] = [-inf, *self.breaks, inf]
-        crossings = {
-            (limit - b) / a
-            for (a, b), low, high in zip(self.lines, edges, edges[1:], strict=False)
-            if a and low < (limit - b) / a < high
-        }
-        breaks = sorted({*self.breaks, *crossings, *below.breaks, *equal.breaks, *above.breaks})
-        three = (equal, above, below)  # by the sign of the difference: 0, 1, -1
-        lines = [
-            three[sign_of(self.value(at) - limit)]._lines(breaks)[k] for k, at in enumerate(_inside(breaks))
-        ]
-        points = [three[sign_of(self.value(t) - limit)].value(t) for t in breaks]
-        return _tidy(breaks, lines, points)
+        return _chosen(self, Fraction(level), below, equal, above)
 
     def sign(self) -> Piecewise:
         """-1, 0 or 1, as `torch.sign`."""
@@ -157,8 +148,9 @@ class Piecewise:
         return found
 
     def rounded(self, way: Literal["round", "floor", "ceil"]) -> Piecewise:
-        """Rounded to whole numbers, a half to the even one, where the function stays within
-        bounds; else refused.
+        """Rounded to whole numbers, a half to the even one.
+
+        Far from 0 a function without bounds stays as it is: what rounds must be clipped before or after.
 
         Examples
         --------
@@ -166,29 +158,29 @@ class Piecewise:
         >>> x.plus(1).times(Fraction(1, 2)).clipped(0, 1).rounded("round") == x.above(0)
         True
         """
-        if self.lines[0][0] or self.lines[-1][0]:
-            raise FileError(
-                "rounds numbers without bounds to whole ones: an activation of more than one bit. Use a sign."
+        half = Fraction(1, 2) if way == "round" else Fraction(0)
+        edges: list[Any] = [-inf, *self.breaks, inf]
+        breaks = set(self.breaks)
+        for (slope, start), low, high in zip(self.lines, edges, edges[1:], strict=False):
+            if not slope:
+                continue
+            ends = sorted(
+                slope * end + start if not isinstance(end, float) else end if slope > 0 else -end
+                for end in (low, high)
             )
-        limits = [
-            slope * t + start for k, t in enumerate(self.breaks) for slope, start in self.lines[k : k + 2]
-        ]
-        reached = [*limits, *self.points, self.lines[0][1], self.lines[-1][1]]
-        low, high = floor(min(reached)), ceil(max(reached))
-        if high - low > _MAX_LEVELS:
-            raise FileError(
-                f"rounds to {high - low + 1} whole numbers: an activation of more than one bit. Use a sign."
-            )
-        found = Piecewise.constant(low)
-        for whole in range(low, high):
-            level = {"round": whole + Fraction(1, 2), "floor": Fraction(whole + 1), "ceil": Fraction(whole)}[
-                way
-            ]
-            at = {"round": (whole + 1) % 2 == 0, "floor": True, "ceil": False}[way]
-            found = found.added(
-                self.choose(level, Piecewise.constant(0), Piecewise.constant(int(at)), Piecewise.constant(1))
-            )
-        return found
+            # without bounds only so far: there the function stays as it is, for what follows to cut off
+            first = -_FARTHEST if ends[0] == -inf else ends[0]
+            last = _FARTHEST if ends[1] == inf else ends[1]
+            if last - first > 2 * _FARTHEST:
+                raise FileError(f"rounds to more than {2 * _FARTHEST} whole numbers. Clip them to fewer.")
+            levels = range(ceil(first - half), floor(last - half) + 1)
+            breaks |= {(level + half - start) / slope for level in levels}
+        places = sorted(breaks)
+        lines = [(Fraction(0), Fraction(_whole(self.value(at), way))) for at in _inside(places)]
+        for place in (0, -1):
+            if self.lines[place][0]:
+                lines[place] = self.lines[place]
+        return _tidy(places, lines, [Fraction(_whole(self.value(t), way)) for t in places])
 
     # -- what it is ------------------------------------------------------------------------------------------
 
@@ -219,10 +211,10 @@ class Piecewise:
         if clip is not None:
             return clip
         if self.is_steps:
-            shown = ", ".join(f"{float(value):g}" for value in sorted(self.levels)[:6])
+            return self._stairs(where)
+        if len(self.breaks) > _FARTHEST:
             raise FileError(
-                f"{where}: gives the {len(self.levels)} values {shown}: an activation of more than one bit. "
-                "Only a sign with two values can be read exactly: train with one-bit activations."
+                f"{where}: rounds numbers without bounds to whole ones. Clip them before or after rounding."
             )
         raise FileError(
             f"{where}: is a function with breaks at {', '.join(f'{float(t):g}' for t in self.breaks[:6])} "
@@ -244,6 +236,33 @@ class Piecewise:
         if Fraction(float(low)) == low and Fraction(float(high)) == high:
             return (*moved, Sign(where, rule[point], float(low), float(high)))
         return (*moved, Sign(where, rule[point]), *_affine(where, (high - low) / 2, (high + low) / 2))
+
+    def _stairs(self, where: str) -> tuple[Op, ...]:
+        """Levels that rise or fall, all of them multiples of one distance apart."""
+        levels = [start for _, start in self.lines]
+        jumps = [b - a for a, b in pairwise(levels)]
+        rises = jumps[0] >= 0
+        beside = [point in (a, b) for point, (a, b) in zip(self.points, pairwise(levels), strict=True)]
+        if any((jump > 0) != rises or not jump for jump in jumps) or not all(beside):
+            shown = ", ".join(f"{float(value):g}" for value in levels[:6])
+            raise FileError(
+                f"{where}: gives the values {shown} in this order, which neither rise nor fall with its "
+                "input. A quantizer never turns around."
+            )
+        unit = Fraction(
+            gcd(*(int(jump * lcm(*(j.denominator for j in jumps))) for jump in jumps)),
+            lcm(*(j.denominator for j in jumps)),
+        )
+        turns = [
+            (t if rises else -t, point == min(a, b), int(abs(jump) / unit))
+            for t, point, (a, b), jump in zip(self.breaks, self.points, pairwise(levels), jumps, strict=True)
+        ]
+        row = [(t, strict) for t, strict, count in sorted(turns) for _ in range(count)]
+        if len(row) > 2 * _FARTHEST:
+            raise FileError(f"{where}: its {len(levels)} values are no multiples of one distance apart.")
+        stairs = Stairs(where, numbers([t for t, _ in row])[None], np.array([strict for _, strict in row]))
+        turned = () if rises else _affine(where, Fraction(-1), Fraction(0))
+        return (*turned, stairs, *_affine(where, unit, min(levels)))
 
     def _clip(self, where: str) -> tuple[Op, ...] | None:
         """``slope * clip(x) + start``, where the function is continuous,
@@ -271,6 +290,29 @@ class Piecewise:
         if all(float(end) == end for end in bounds):
             return (*_affine(where, slope, start), Clip(where, float(bounds[0]), float(bounds[1])))
         return None
+
+
+@lru_cache(maxsize=1024)  # a quantizer is the same few functions in every layer and every run
+def _chosen(f: Piecewise, limit: Fraction, below: Piecewise, equal: Piecewise, above: Piecewise) -> Piecewise:
+    """One of three functions, as f is below, equal to or above a limit."""
+    edges: list[Any] = [-inf, *f.breaks, inf]
+    crossings = {
+        (limit - b) / a
+        for (a, b), low, high in zip(f.lines, edges, edges[1:], strict=False)
+        if a and low < (limit - b) / a < high
+    }
+    if len(f.breaks) > _FARTHEST and any(not f.breaks[0] <= t <= f.breaks[-1] for t in crossings):
+        raise FileError(f"rounds numbers without bounds and decides beyond {_FARTHEST}. Clip them first.")
+    breaks = sorted({*f.breaks, *crossings, *below.breaks, *equal.breaks, *above.breaks})
+    three = (equal, above, below)  # by the sign of the difference: 0, 1, -1
+    each = [one._lines(breaks) for one in three]
+    lines = [each[sign_of(f.value(at) - limit)][k] for k, at in enumerate(_inside(breaks))]
+    points = [three[sign_of(f.value(t) - limit)].value(t) for t in breaks]
+    return _tidy(breaks, lines, points)
+
+
+def _whole(value: Fraction, way: Literal["round", "floor", "ceil"]) -> int:
+    return round(value) if way == "round" else floor(value) if way == "floor" else ceil(value)
 
 
 def _inside(breaks: list[Fraction]) -> list[Fraction]:

@@ -234,6 +234,21 @@ def _not(call: Call, f: Piecewise) -> Piecewise:
     return f.equal_to(0)
 
 
+def _fake_quantized(call: Call, f: Piecewise) -> Piecewise:
+    """Whole steps of a scale from a zero point, between two codes."""
+    if "fake_quant_enabled" in call.args and not bool(np.all(call.numpy(call.args["fake_quant_enabled"]))):
+        return f
+    scale, zero = (
+        exact(np.asarray(call.numpy(call.args[name])).reshape(-1)[0].item())
+        for name in ("scale", "zero_point")
+    )
+    if isinstance(call.args["scale"], float):
+        scale = exact(float(np.float32(call.args["scale"])))
+    low, high = (int(call.args[name]) for name in ("quant_min", "quant_max"))
+    codes = f.times(1 / scale).rounded("round").plus(zero).clipped(low, high)
+    return codes.plus(-zero).times(scale)
+
+
 def _heaviside(call: Call, f: Piecewise) -> Piecewise:
     at = _operand(call, "values", call.args["self"], call.signal())
     if not isinstance(at, Piecewise):
@@ -252,6 +267,13 @@ POINTWISE: dict[str, Callable[[Call], Signal]] = {
     "neg": _pointwise(lambda _, f: f.times(-1)),
     "abs": _pointwise(lambda _, f: f.choose(0, f.times(-1), Piecewise.constant(0), f)),
     "heaviside": _pointwise(_heaviside),
+    **dict.fromkeys(
+        (
+            "fake_quantize_per_tensor_affine_cachemask",
+            "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams",
+        ),
+        _pointwise(_fake_quantized),
+    ),
     "round": _pointwise(lambda _, f: f.rounded("round")),
     "floor": _pointwise(lambda _, f: f.rounded("floor")),
     "ceil": _pointwise(lambda _, f: f.rounded("ceil")),

@@ -45,6 +45,12 @@ _MAKES_CONSTANTS = frozenset(
 """Operations that look at the shape of their argument and not at its values."""
 
 
+_SAME_NUMBERS = frozenset(
+    ("t", "transpose", "permute", "view", "_unsafe_view", "reshape", "detach", "alias", "clone", "_to_copy")
+)
+"""Operations that give the numbers of their first argument, perhaps in other places."""
+
+
 def chain_of_module(module: Any, example: Any) -> OpChain:
     """The operations of a PyTorch module in eval mode, from raw samples to scores.
 
@@ -99,6 +105,19 @@ def signal_of_module(module: Any, batch: Any) -> tuple[Signal, npt.NDArray[np.fl
             f"{type(module).__name__}: its forward pass fails on samples of shape "
             f"{tuple(batch.shape[1:])}: {str(error)[:200]}"
         ) from error
+    unused = next(
+        (
+            name
+            for name, value in module.named_parameters()
+            if value.numel() and value.untyped_storage().data_ptr() not in recorder.read
+        ),
+        None,
+    )
+    if unused is not None:
+        raise FileError(
+            f"{type(module).__name__}: its parameter {unused!r} would be left over: the forward pass does "
+            "not use it. Take it out of the module if the network does not need it."
+        )
     output = first_of(output)
     signal = recorder.find(output) if isinstance(output, torch.Tensor) else None
     lost = recorder.lost.get(recorder.key(output)) if isinstance(output, torch.Tensor) else None
@@ -281,6 +300,10 @@ def _recorder(torch: Any) -> Any:
         stack: list[str] = field(default_factory=list)
         lost: dict[Any, str] = field(default_factory=dict)
         """Tensors that depend on the input in a way that is not followed, and what made them so."""
+        exact: dict[Any, Any] = field(default_factory=dict)
+        """Whole numbers times a scale, as weight quantizers make them; their product is not rounded."""
+        read: set[int] = field(default_factory=set)
+        """Memory that some operation read."""
 
         def __post_init__(self) -> None:
             super().__init__()  # type: ignore[no-untyped-call]
@@ -300,6 +323,32 @@ def _recorder(torch: Any) -> Any:
             self.alive.append(tensor.detach())
             self.signals[self.key(tensor)] = signal
             self.lost.pop(self.key(tensor), None)
+
+        def keep_exact(self, func: Any, name: str, args: Any, out: Any) -> None:
+            """Follow quantized weights: codes times a scale, and the same in another shape."""
+            if "fake_quantize_per" in name:
+                out = out[0] if isinstance(out, tuple | list) else out
+                scale = torch.as_tensor(args[1]).double()
+                if "channel" in name:
+                    scale = scale.reshape([-1 if k == args[3] else 1 for k in range(out.ndim)])
+                else:
+                    scale = scale.float().double().reshape(())
+                self.alive.append(out.detach())
+                self.exact[self.key(out)] = torch.round(out.double() / scale) * scale
+                return
+            if not (isinstance(out, torch.Tensor) and out.dtype == torch.float32 and out.ndim > 1):
+                return
+            if name == "mul" and all(isinstance(v, torch.Tensor) for v in args):
+                codes, scale = sorted(args, key=lambda v: v.numel())[::-1]
+                whole = codes.shape == out.shape and bool((codes == codes.round()).all())
+                wide = codes.double() * scale.double() if whole else out
+                if not torch.equal(wide.double(), out.double()):
+                    self.alive.append(out.detach())
+                    self.exact[self.key(out)] = wide
+            elif name in _SAME_NUMBERS and self.key(args[0]) in self.exact:
+                wide = self.exact[self.key(args[0])]
+                self.alive.append(out.detach())
+                self.exact[self.key(out)] = func(wide, *args[1:]) if name != "_to_copy" else wide
 
         def lose(self, others: Any, changed: Any, where: str, name: str) -> None:
             """Further results of a call; and where it writes into a tensor,
@@ -326,6 +375,7 @@ def _recorder(torch: Any) -> Any:
             flat = [
                 v for value in bound.values() for v in (value if isinstance(value, list | tuple) else [value])
             ]
+            self.read |= {v.untyped_storage().data_ptr() for v in flat if isinstance(v, torch.Tensor)}
             name = schema.name.removeprefix("aten::")
             name = name.rstrip("_") if not name.startswith("__") else name
             tracked = [found for found in map(self.find, flat) if found is not None]
@@ -351,10 +401,16 @@ def _recorder(torch: Any) -> Any:
                         self.lost[self.key(tensor)] = lost
                 return out
             if not tracked or name in _MAKES_CONSTANTS:
-                return func(*args, **(kwargs or {}))
+                out = func(*args, **(kwargs or {}))
+                self.keep_exact(func, name, args, out)
+                return out
             before = {id(value): self.find(value) for value in flat}
             # a call in place changes them
-            values = {id(v): _numpy(torch, v).copy() for v in flat if isinstance(v, torch.Tensor)}
+            values = {
+                id(v): _numpy(torch, self.exact.get(self.key(v), v)).copy()
+                for v in flat
+                if isinstance(v, torch.Tensor)
+            }
             out = None if name not in _RULES else func(*args, **(kwargs or {}))
             # the classes, not their scores
             place = 1 if name in ("max", "topk") and isinstance(out, tuple | list) else 0

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from sugenet.errors import FileError
 from sugenet.io.exact.evaluation import apply
-from sugenet.io.exact.ops import Affine, Clip, Flatten, LinearOp, Op, OpChain, Picks, Sign
+from sugenet.io.exact.ops import Affine, Clip, Flatten, LinearOp, Op, OpChain, Picks, Sign, Stairs
 from sugenet.io.torch.piecewise import Piecewise
 
 __all__ = ["Signal", "SignalNode", "chain_of_signal", "exact", "natural", "start"]
@@ -226,10 +226,10 @@ def chain_of_signal(source: str, signal: Signal, actual: _Array, where: str) -> 
             f"{where}: the output leaves out or reorders scores. Return all of them in their order."
         )
     first, *later = signal.node.path()
-    if not any(isinstance(node.op, Sign) for node in later):
+    if not any(isinstance(node.op, Sign | Stairs) for node in later):
         raise FileError(
-            f"{source}: no sign was found on the way from the input to the output, so this is no binarized "
-            "network. Binarize activations with torch.where(x >= 0, 1, -1)."
+            f"{source}: no sign and no quantizer was found on the way from the input to the output, so this "
+            "is no quantized network. Binarize activations with torch.where(x >= 0, 1, -1), or round them."
         )
     ops = tuple(node.op for node in later if node.op is not None)
     picks: Picks = (
@@ -245,6 +245,7 @@ def _reshaped(node: SignalNode, shape: tuple[int, ...], last: bool, where: str) 
     first, *later = node.path()
     careless = all(
         isinstance(step.op, Clip | Sign)
+        or (isinstance(step.op, Stairs) and len(step.op.thresholds) == 1)
         or (isinstance(step.op, Affine) and np.size(step.op.scale) == np.size(step.op.shift) == 1)
         for step in later
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from math import inf, prod
 from pathlib import Path
 from typing import Any, cast
@@ -31,6 +32,7 @@ from sugenet.io.exact.ops import (
     Pad,
     Sign,
     numbers,
+    rounded,
 )
 from sugenet.io.exact.sizes import check_maps
 from sugenet.io.plain.ledger import Ledger
@@ -53,14 +55,15 @@ def chain_of_parts(
     try:
         sizes = _given_shape(shape) if shape is not None else _first_shape(parts, arrays)
         check_maps("a sample", sizes)
-        ops, seen = [], sizes
+        ops: list[Op] = []
+        seen = sizes
         for part in parts:
             if part.kind == "unused":
                 arrays.pass_over(*_unused(part, arrays))
                 continue
             op, seen = _op(part, arrays, seen)
-            check_maps(str(part), seen, _window(op))
-            ops.append(op)
+            check_maps(str(part), seen, () if isinstance(op, list) else _window(op))
+            ops += op if isinstance(op, list) else [op]
         _nothing_left(arrays)
     except FileError as error:
         raise FileError(f"{source}: {error}") from None
@@ -70,23 +73,19 @@ def chain_of_parts(
 def declared(
     state: str | Path | Mapping[str, Any],
     architecture: str | Architecture | None = None,
-    bits: int | None = None,
+    bits: int | Sequence[int] | None = None,
 ) -> tuple[Arrays, Architecture]:
     """The parameters as they stand in the file, and the architecture that was said or
     that their names tell.
     """
     source = Path(state).name if isinstance(state, str | Path) else "state dict"
     arrays = read_checkpoint(state) if isinstance(state, str | Path) else arrays_of_state(state)
-    if bits not in (None, 1):
-        raise FileError(
-            f"{source}: bits={bits!r}, but only networks whose weights and activations have one "
-            f"bit can be read."
-        )
+    widths = None if bits is None else _widths(bits, source)
     if architecture is not None:
         if bits is not None:
             raise FileError(
                 f"{source}: bits={bits} beside an architecture, which says it itself: weights=sign, "
-                f"sign. Leave bits out."
+                f"sign, quantize(bits=2). Leave bits out."
             )
         return arrays, Architecture.parse(architecture) if isinstance(architecture, str) else architecture
     layout = known_layout(arrays)
@@ -101,15 +100,37 @@ def declared(
         if scale is not None:
             raise FileError(
                 f"{source}: {scale!r} is a learned scale of activations, which 1-bit activations do not "
-                "have: they have more bits, and such networks cannot be read. Train with 1-bit activations."
+                "have: they have more bits, and the file does not say how many, nor whether the scale or "
+                "its logarithm is kept. Say it in an architecture: "
+                f"quantize:{scale}(bits=2, learned=log2)."
             )
-        if bits is None:
+        if widths is None:
             raise FileError(
                 f"{source}: {layout.program} wrote it, whose files do not say how many bits weights and "
                 "activations have. If all of them have one, say bits=1 (--bits 1); "
-                "networks of more bits cannot be read."
+                "for 1-bit weights and 2-bit activations bits=(1, 2) (--bits 1,2)."
             )
+        try:
+            return arrays, layout.of_bits(*widths)
+        except FileError as error:
+            raise FileError(f"{source}: {error}") from None
+    if widths not in (None, (1, 1, 1)):
+        raise FileError(f"{source}: bits={bits}, but {layout.program} writes networks of one bit only.")
     return arrays, layout.architecture
+
+
+def _widths(bits: int | Sequence[int], source: str) -> tuple[int, int, int]:
+    """Bits of weights, activations and inputs; inputs have as many as activations unless it is said."""
+    row = list(bits) if isinstance(bits, Sequence) and not isinstance(bits, str) else [bits]
+    row = row * 2 if len(row) == 1 else row
+    if len(row) not in (2, 3) or not all(
+        isinstance(n, int) and not isinstance(n, bool) and 1 <= n <= 8 for n in row
+    ):
+        raise FileError(
+            f"{source}: bits={bits!r}, but a whole number of 1 to 8 is needed, or one for weights and one "
+            "for activations, and perhaps one for the inputs: bits=(1, 2)."
+        )
+    return row[0], row[1], row[-1]
 
 
 def _window(op: Op) -> tuple[int, ...]:
@@ -149,7 +170,16 @@ def _first_shape(parts: Architecture, arrays: Ledger[npt.NDArray[Any]]) -> tuple
             return (int(_parameter(part, arrays, "weight", 2).shape[1]),)
         if part.kind == "batchnorm":
             return (len(_parameter(part, arrays, "running_mean", 1)),)
-        if part.kind not in ("affine", "sign", "clip", "hardtanh", "relu", "tensornorm", "unused"):
+        if part.kind not in (
+            "affine",
+            "sign",
+            "quantize",
+            "clip",
+            "hardtanh",
+            "relu",
+            "tensornorm",
+            "unused",
+        ):
             break
     raise FileError(
         "the shape of a sample is not known. Give shape=(channels, height, width) (--shape 1,28,28)."
@@ -201,7 +231,16 @@ def _used(part: Part, stored: npt.NDArray[Any]) -> npt.NDArray[Any]:
                 np.abs(stored).mean(axis=axes, keepdims=True), stored.dtype.type(part.number("floor", 0))
             )
             return np.asarray(np.where(stored >= 0, scale, -scale))
+        case "quantized":
+            return _coded(part, stored)
     return stored
+
+
+def _coded(part: Part, stored: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Whole codes times the step of a quantizer, exactly: such products are float64 numbers."""
+    step, (low, high) = float(_step(part, {})), _codes(part)
+    places = (stored.astype(np.float32) / np.float32(step)).astype(np.float64)  # as the program divides
+    return np.asarray(np.rint(np.clip(places, low, high)) * step)
 
 
 def _bias(part: Part, arrays: Ledger[npt.NDArray[Any]], outputs: int) -> npt.NDArray[Any] | None:
@@ -216,8 +255,48 @@ def _bias(part: Part, arrays: Ledger[npt.NDArray[Any]], outputs: int) -> npt.NDA
     return bias
 
 
-def _op(part: Part, arrays: Ledger[npt.NDArray[Any]], shape: tuple[int, ...]) -> tuple[Op, tuple[int, ...]]:
-    """The operation, and the shape behind it."""
+def _codes(part: Part) -> tuple[int, int]:
+    """Least and largest whole number of a quantizer."""
+    bits, narrow = part.pair("bits", 0)[0], part.text("narrow", "yes") == "yes"
+    if part.text("signed", "yes") == "yes":
+        return -(1 << bits - 1) + narrow, (1 << bits - 1) - 1
+    return 0, (1 << bits) - 1 - narrow
+
+
+def _step(part: Part, arrays: Mapping[str, npt.NDArray[Any]]) -> Fraction:
+    """What one whole number of a quantizer stands for, as the float32 that Brevitas computes:
+    the scale divided by the largest of them.
+    """
+    scale = np.float32(float(part.number("scale", 1)))
+    if part.kind == "quantize" and part.name:
+        kept = arrays.get(part.name)
+        if kept is None or kept.size != 1:
+            raise FileError(f"{part}: there is no single number {part.name!r}.")
+        scale = np.float32(kept.reshape(-1)[0])
+        if part.text("learned", "") == "log2":
+            scale = np.float32(2.0) ** scale
+        scale = np.abs(scale)
+    low, high = _codes(part)
+    step = np.float32(scale) / np.float32(max(high, -low))
+    if not (np.isfinite(step) and step > 0):
+        raise FileError(f"{part}: its scale is {scale}, but a positive number is needed.")
+    return Fraction(float(step))
+
+
+def _quantizer(part: Part, arrays: Ledger[npt.NDArray[Any]]) -> list[Op]:
+    """Whole steps of a scale between two ends."""
+    step, (low, high), where = _step(part, arrays), _codes(part), str(part)
+    return [
+        Affine(where, numbers([1 / step]), np.zeros(1)),
+        rounded(where, low, high),
+        Affine(where, numbers([step]), numbers([step * low])),
+    ]
+
+
+def _op(
+    part: Part, arrays: Ledger[npt.NDArray[Any]], shape: tuple[int, ...]
+) -> tuple[Op | list[Op], tuple[int, ...]]:
+    """The operation, or several, and the shape behind it."""
     where = str(part)
     match part.kind:
         case "linear":
@@ -235,6 +314,8 @@ def _op(part: Part, arrays: Ledger[npt.NDArray[Any]], shape: tuple[int, ...]) ->
             return Affine(
                 where, numbers([part.number("scale", 1)]), numbers([part.number("shift", 0)])
             ), shape
+        case "quantize":
+            return _quantizer(part, arrays), shape
         case "sign":
             low, high = part.float("low", -1.0), part.float("high", 1.0)
             return Sign(where, cast(Any, int(part.text("zero", "1"))), low, high), shape

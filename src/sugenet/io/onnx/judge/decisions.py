@@ -6,6 +6,7 @@ What they saw and decided is kept for the comparison layer by layer.
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -81,13 +82,14 @@ def _steps(call: OpCall) -> Tensor:
     call.made((*x.shape, rows.shape[1]))
     shape = [1] * x.values.ndim
     shape[axis] = len(rows.values)
-    count, unsure = np.zeros(x.shape), np.zeros(x.shape)
+    count, unsure, nearest = np.zeros(x.shape), np.zeros(x.shape), np.full(x.shape, np.inf)
     for column in rows.values.T:
         apart = x.values - column.reshape(shape).astype(np.float64)
         count += apart >= 0
         unsure += _unsure(apart, x.error)
-        if x.data:
-            call.decide(apart, apart >= 0, apart < 0, x.error)
+        nearest = np.where(np.abs(apart) < np.abs(nearest), apart, nearest)
+    if x.data:
+        call.count(nearest, count, x.error)
     number = Tensor(count, np.dtype(np.float32), unsure, x.data, x.data)
     scale, bias = (
         constant(np.asarray(call.real(k, v)), number.kind) for k, v in (("out_scale", 1.0), ("out_bias", 0.0))
@@ -122,12 +124,16 @@ def _quantize(call: OpCall) -> Tensor:
     """QONNX's Quant: whole steps of a scale, between the ends that a number of bits has."""
     x, scale, zero, bits = given(call, 4)
     signed, narrow = bool(call.number("signed", 1)), bool(call.number("narrow", 0))
-    rounding = _ROUNDINGS.get(call.text("rounding_mode", "ROUND").upper())
+    mode = call.text("rounding_mode", "ROUND").upper()
+    rounding = _ROUNDINGS.get(mode)
     width = float(bits.values.reshape(-1)[0]) if bits.values.size == 1 and not bits.data else 0.0
     if rounding is None or not 1 <= width <= 32 or width != int(width) or scale.data or zero.data:
         raise UncomparableError("it quantizes in a way that is not known.")
     high = 2 ** (int(width) - 1) - 1 if signed else 2 ** int(width) - 1 - narrow
     low = -(2 ** (int(width) - 1)) + narrow if signed else 0
+    halves = mode == "ROUND" or mode.startswith("HALF")
+    if not x.data:
+        return _coded(x, scale, zero, low, high, rounding)
     place = sum_of(quotient(x, scale), zero, 1)
     step = np.asarray(rounding(np.clip(place.values, low, high)))
     error = np.zeros(())
@@ -136,18 +142,36 @@ def _quantize(call: OpCall) -> Tensor:
             np.asarray(rounding(np.clip(place.values + side * place.error, low, high))) for side in (-1, 1)
         ]
         error = np.maximum(ends[1] - step, step - ends[0])
-    if x.data and high - low == 1:
-        call.decide(place.values - (low + 0.5), step == high, step == low, place.error)
+    cut = np.floor(place.values) + 0.5 if halves else np.rint(place.values)
+    reach = 0.5 if halves else 0.0
+    call.count(place.values - np.clip(cut, low + reach, high - reach), step - low, place.error)
     level = Tensor(step, x.kind, error, x.data, x.data)
     return product(sum_of(level, zero, -1), scale)
+
+
+def _coded(
+    x: Tensor, scale: Tensor, zero: Tensor, low: int, high: int, rounding: Callable[[Array], Any]
+) -> Tensor:
+    """Quantized numbers of the file: whole codes times a scale, not rounded to the file's floats."""
+    wide, size, shift = np.broadcast_arrays(*(t.values.astype(np.float64) for t in (x, scale, zero)))
+    place = wide / size + shift
+    # a float cannot tell on which side of a half or a whole number it is when it is this near
+    flat, doubles = place.reshape(-1).copy(), 2 * place.reshape(-1)
+    for k in np.flatnonzero(np.abs(doubles - np.rint(doubles)) <= 1e-9 * (1 + np.abs(doubles))).tolist():
+        ratio = Fraction(float(wide.flat[k])) / Fraction(float(size.flat[k]))
+        whole, rest = divmod(ratio + Fraction(float(shift.flat[k])), 1)
+        flat[k] = float(whole) + (
+            float(rest) if rest in (0, Fraction(1, 2)) else 0.25 if rest < 0.5 else 0.75
+        )
+    codes = np.asarray(rounding(np.clip(flat.reshape(place.shape), low, high)))
+    return Tensor((codes - shift) * size, x.kind, np.zeros(()), False)
 
 
 def _round(call: OpCall) -> Tensor:
     (x,) = given(call, 1)
     found = rising(np.rint, 0)(call)
-    levels = np.unique(found.values) if x.data else np.zeros(0)
-    if len(levels) == 2 and levels[1] - levels[0] == 1:
-        call.decide(x.values - levels.mean(), found.values == levels[1], found.values == levels[0], x.error)
+    if x.data:
+        call.count(x.values - (np.floor(x.values) + 0.5), found.values, x.error, unbased=True)
     return Tensor(found.values, found.kind, found.error, found.data, found.data)
 
 

@@ -104,6 +104,12 @@ class Decision:
     low: Array
     margin: Array
     """How far the value before it may be from the exact one."""
+    levels: Array | None = None
+    """What a node with more than two levels gave, counted from 0;
+    `before` is then less the nearest of its thresholds.
+    """
+    unbased: bool = False
+    """Whether the node does not know the least of its levels, so that they are the whole numbers it gave."""
 
 
 @dataclass
@@ -185,7 +191,13 @@ class OpCall:
 
     def decide(self, before: Array, high: Array, low: Array, margin: Array) -> None:
         """Note a decision, for the comparison layer by layer."""
-        self.decisions.append(Decision(str(self.node), *np.broadcast_arrays(before, high, low, margin)))
+        rows = np.broadcast_arrays(before, high, low, margin)
+        self.decisions.append(Decision(str(self.node), rows[0], rows[1], rows[2], rows[3]))
+
+    def count(self, before: Array, levels: Array, margin: Array, unbased: bool = False) -> None:
+        """Note which level a node gave."""
+        given, apart, slack = np.broadcast_arrays(levels.astype(np.int64), before, margin)
+        self.decisions.append(Decision(str(self.node), apart, given > 0, given == 0, slack, given, unbased))
 
 
 def is_single(array: Array) -> Array:
