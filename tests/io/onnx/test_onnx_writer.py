@@ -71,7 +71,7 @@ def check(network, X):
     assert np.array_equal(found["class"], network.predict(X, engine="definition"))
     assert np.array_equal(found["match_counts"], network.match_counts(X, engine="definition"))
     assert np.array_equal(found["scores"], network.logits(X, engine="definition"))
-    for place, bits in enumerate(network.cut.hidden(X), start=1):
+    for place, bits in enumerate(network.hidden(X), start=1):
         assert np.array_equal(found[f"hidden_{place}"], bits)
     return content
 
