@@ -142,42 +142,35 @@ def around(
         else:
             key = (id(coding), type(sample[feature]), sample[feature])
             if key not in known:
-                known[key] = _ways(coding, sample[feature], within, limit)
+                known[key] = _ways(coding, sample[feature], within.kind, limit)
             limit.take(OPTION_BYTES * len(known[key]), ALL_CHANGES)
             found = []
             for state, value, far, price in known[key]:
                 if within.kind == "Prices":
                     price = within.prices[feature] * (far if within.per_unit else 1)
-                if _within_region(within.region, feature, coding, value, far):
+                if within.allows(far) and _within_region(within.region, feature, coding, value, far):
                     found.append(Option(state, (value,), price))
         if found:
             options[feature] = found
     return options, within.bound if within.kind in _SUMMED else None
 
 
-def _ways(
-    coding: Coding, value: Any, within: Within, limit: Limit
-) -> list[tuple[int, Any, Fraction, Fraction]]:
-    """Every other state that is not too far, the nearest raw value that has it, how far that is,
+def _ways(coding: Coding, value: Any, kind: str, limit: Limit) -> list[tuple[int, Any, Fraction, Fraction]]:
+    """Every other state, the nearest raw value that has it, how far that is,
     and what a ball of this kind counts for it.
     """
     here, found = coding.state(value), []
-    for states in (range(here - 1, -1, -1), range(here + 1, coding.states)):
-        for state in states:
-            limit.look()
-            move = coding.move(value, state)
-            if move is None:
-                continue
-            far = distance(coding, value, move.value)
-            if not within.allows(far):
-                if isinstance(coding, Steps):
-                    break  # and so are all that lie behind it
-                continue
-            price = {"L0": Fraction(1), "L1": far, "L2": far**2}.get(within.kind, Fraction(0))
-            if within.kind == "Hamming":
-                price = Fraction(bits_flipped(coding, value, move.value))
-            found.append((state, move.value, far, price))
-    return sorted(found, key=lambda way: way[0])
+    for state in range(coding.states):
+        limit.look()
+        move = None if state == here else coding.move(value, state)
+        if move is None:
+            continue
+        far = distance(coding, value, move.value)
+        price = {"L0": Fraction(1), "L1": far, "L2": far**2}.get(kind, Fraction(0))
+        if kind == "Hamming":
+            price = Fraction(bits_flipped(coding, value, move.value))
+        found.append((state, move.value, far, price))
+    return found
 
 
 def _within_region(

@@ -142,13 +142,7 @@ class Linf(_Ball):
     def around(self, network: Network, x: Any) -> Neighbourhood:
         """The neighbourhood of a raw sample."""
         radius = self._exact()
-        return build(
-            network,
-            x,
-            lambda _, distance, __: distance if distance <= radius else None,
-            None,
-            farthest=radius,
-        )
+        return build(network, x, lambda _, distance, __: distance if distance <= radius else None, None)
 
     def __str__(self) -> str:
         return f"every feature changed by up to {self.radius}"
