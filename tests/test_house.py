@@ -58,7 +58,7 @@ ORDERS = {
         "merging",
         "sourced",
     ],
-    "sugenet.engines": ["protocol", "bounds", "walk", "learn", "outside", "reals", "ladder"],
+    "sugenet.engines": ["protocol", "bounds", "dual", "walk", "learn", "outside", "reals", "ladder"],
     "sugenet.reason": [
         "words",
         "questions",

@@ -17,6 +17,7 @@ from tests.engines.faults import FAULTS
 
 LEFT_OPEN = {
     "auto": 0,
+    "dual": 0,
     "bounds": 73,  # 63 have a violation, which bounds cannot show
     "search": 48,  # just those that hold
     "flips": 36,  # without a budget

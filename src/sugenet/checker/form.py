@@ -64,6 +64,7 @@ _PROOFS: dict[str, tuple[str, ...]] = {
     "walk": ("sets", "patterns", "digest"),
     "rup": ("variables", "facts", "cuts", "clauses", "encoding"),
     "drup": ("solver", "variables", "clauses", "cnf", "lemmas", "data"),
+    "dual": ("cases", "multipliers"),
     "patches": ("cases",),
     "parts": ("parts",),
     "partition": ("order", "parts"),

@@ -61,6 +61,10 @@ def _check_part(kind: str, proof: dict[str, Any], setting: Setting, limit: Limit
     if kind == "walk":
         options, budget = priced(setting, limit)
         see_sets([prices for _, prices in options.values()], budget, proof["sets"], limit)
+    if kind == "dual":
+        from sugenet.checker.dual import check_dual
+
+        return check_dual(proof, setting, limit)
     if kind in ("bounds", "walk") and _is_large(setting) and not plain:
         from sugenet.checker.large import Large
 

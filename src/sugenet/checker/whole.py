@@ -131,7 +131,11 @@ def _unit_of(options: dict[int, list[Option]], limit: Limit) -> int:
     Rounding down asks about more changes than the question does,
     so what is shown of them holds for the question.
     """
-    many = Counter(option.price.as_integer_ratio() for row in options.values() for option in row)
+    rows = {id(row): row for row in options.values()}
+    many: Counter[tuple[int, int]] = Counter()
+    for number, times in Counter(map(id, options.values())).items():  # features alike have the same list
+        for option in rows[number]:
+            many[option.price.as_integer_ratio()] += times
     unit = 1  # prices are few, options can be very many
     for divisor in {below for _, below in many}:
         limit.look()
@@ -148,14 +152,14 @@ def priced(setting: Setting, limit: Limit) -> tuple[dict[int, tuple[list[Option]
     """For every feature the options within the budget and their prices, and the budget, in whole numbers."""
     unit = _unit_of(setting.options, limit)
     budget = _budget(setting, unit)
-    prices = {option.price for row in setting.options.values() for option in row}
-    known = {price: (price * unit).__floor__() for price in prices}
-    found = {}
-    for feature, row in sorted(setting.options.items()):
-        kept = [option for option in row if budget is None or known[option.price] <= budget]
-        if kept:
-            found[feature] = kept, [known[option.price] for option in kept]
-    return found, budget
+    shared: dict[int, tuple[list[Option], list[int]]] = {}  # features alike have the same list
+    for row in setting.options.values():
+        if id(row) not in shared:
+            costs = [(option.price * unit).__floor__() for option in row]
+            fit = [k for k, cost in enumerate(costs) if budget is None or cost <= budget]
+            shared[id(row)] = [row[k] for k in fit], [costs[k] for k in fit]
+    found = {feature: shared[id(row)] for feature, row in sorted(setting.options.items())}
+    return {feature: kept for feature, kept in found.items() if kept[0]}, budget
 
 
 def _budget(setting: Setting, unit: int) -> int | None:

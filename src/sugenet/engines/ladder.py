@@ -1,8 +1,8 @@
 """The ladder of engines: each problem goes to the cheapest engine first, and what it leaves open to the next.
 
-Engines by name: ``bounds``, ``search`` (finds, never proves), ``flips`` (all sets of moves within the
-budget), ``exhaust`` (all combinations of few free features), ``cdcl`` (our own solver with proof), and the
-solvers ``cpsat``, ``pysat``, ``exact``.
+Engines by name: ``bounds``, ``dual`` (multipliers and branching), ``search`` (finds, never proves),
+``flips`` (all sets of moves within the budget), ``exhaust`` (all combinations of few free features),
+``cdcl`` (our own solver with proof), and the solvers ``cpsat``, ``pysat``, ``exact``.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from sugenet.engines.bounds import BOUNDS
+from sugenet.engines.dual.deciding import DUAL
 from sugenet.engines.learn.solver import CDCL
 from sugenet.engines.outside import SOLVERS
 from sugenet.engines.protocol import Engine
@@ -25,7 +26,7 @@ from sugenet.problem.sizes import combinations_of, sets_within
 __all__ = ["ENGINES", "decide"]
 
 ENGINES: dict[str, Engine] = {
-    engine.name: engine for engine in (BOUNDS, SEARCH, FLIPS, EXHAUST, CDCL, *SOLVERS.values())
+    engine.name: engine for engine in (BOUNDS, DUAL, SEARCH, FLIPS, EXHAUST, CDCL, *SOLVERS.values())
 }
 
 _FEW = 3e5
@@ -36,6 +37,8 @@ _WALK_LATE = 1e11
 """Sets of moves that are walked through when the solvers have given up."""
 _EXHAUST = 2.0**26
 """Combinations that are walked through before a solver is asked."""
+_LEVELS = 30.0
+"""Seconds that dual bounds get for levels before anything else is tried."""
 _FIRST_TRY = 10.0
 """Seconds that our solver gets before longer walks are tried."""
 
@@ -88,4 +91,6 @@ def _ladder(problem: Problem) -> list[Engine]:
     if count <= soon:
         return [BOUNDS, SEARCH, walk]
     later = [walk] if count <= late else []
+    if problem.near.network.cut is not problem.near.network:  # levels, which are many bits to all others
+        return [DUAL.within(_LEVELS), SEARCH, CDCL.within(_FIRST_TRY), *later, DUAL]
     return [BOUNDS, SEARCH, CDCL.within(_FIRST_TRY), *later, CDCL, SOLVERS["cpsat"]]

@@ -110,13 +110,15 @@ class Goal:
     def neurons(self, head: Head) -> tuple[Ints, Ints]:
         """The inequalities as thresholds over the last hidden neurons: weights and least sums, one row each.
 
-        Inequality q holds iff the sum of ``weights[q, i]`` over the active neurons i is at
-        least ``least[q]``.
+        Inequality q holds iff the sum of ``weights[q, i]`` over the active neurons i, or times their levels,
+        is at least ``least[q]``.
         """
         if not self.votes:
             return np.zeros((0, head.inputs), np.int64), np.zeros(0, np.int64)
         weights = self.factors.astype(object) @ head.weights.astype(object)
-        shift = self.factors.astype(object) @ np.minimum(head.weights, 0).sum(axis=1).astype(object)
+        below = np.minimum(head.weights, 0)
+        below = below.sum(axis=1) if head.tops is None else below @ head.tops
+        shift = self.factors.astype(object) @ below.astype(object)
         least = self.least.astype(object) + shift
         if max(int(np.abs(weights).sum(axis=1).max(initial=0)), int(np.abs(least).max())) >= 1 << 62:
             raise TooLargeError(

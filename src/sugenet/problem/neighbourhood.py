@@ -198,9 +198,10 @@ def build(
     movable: Iterable[int] | None = None,
     *,
     by_feature: bool = False,
+    far: Fraction | None = None,
 ) -> Neighbourhood:
     """All moves of some features that a weighing allows, within a budget; `by_feature`:
-    the weighing looks at the feature, too.
+    the weighing looks at the feature, too; `far`: how far a number may move.
     """
     encoder = network.encoder
     values = encoder.values(x)
@@ -220,7 +221,7 @@ def build(
         if key not in groups:
             priced = (
                 (way, weigh(feature, way.distance, way.flips))
-                for way in _reached(coding, values[feature], states[feature])
+                for way in _reached(coding, values[feature], states[feature], far)
             )
             groups[key] = [(way, price) for way, price in priced if price is not None]
     sums = {key: sum((price for _, price in group), Fraction(0)) for key, group in groups.items()}
@@ -248,18 +249,23 @@ class _Reached(NamedTuple):
     flips: int
 
 
-def _reached(coding: Coding, here: Any, own: int) -> list[_Reached]:
+def _reached(coding: Coding, here: Any, own: int, far: Fraction | None) -> list[_Reached]:
+    """The other states: up and down from its own, of numbers as far as one may go."""
     # a fraction that no float is, or a large number, is taken exactly
     exact = isinstance(coding, Steps) and (
         isinstance(here, Fraction) or (isinstance(here, int) and abs(here) > 1 << 53)
     )
     found = []
-    for state in range(coding.states):
-        move = coding.move(here, state) if state != own else None
-        if move is not None:
+    for states in (range(own - 1, -1, -1), range(own + 1, coding.states)):
+        for state in states:
+            move = coding.move(here, state)
+            if move is None:
+                continue
             distance = abs(Fraction(move.value) - Fraction(here)) if exact else move.distance
+            if far is not None and distance > far and isinstance(coding, Steps):
+                break  # all behind it are further still
             found.append(_Reached(state, move.value, distance, coding.flips(own, state)))
-    return found
+    return sorted(found, key=lambda way: way.state)
 
 
 def whole_weights(prices: Iterable[Fraction]) -> int:

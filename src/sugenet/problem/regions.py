@@ -142,7 +142,9 @@ class Linf(_Ball):
     def around(self, network: Network, x: Any) -> Neighbourhood:
         """The neighbourhood of a raw sample."""
         radius = self._exact()
-        return build(network, x, lambda _, distance, __: distance if distance <= radius else None, None)
+        return build(
+            network, x, lambda _, distance, __: distance if distance <= radius else None, None, far=radius
+        )
 
     def __str__(self) -> str:
         return f"every feature changed by up to {self.radius}"

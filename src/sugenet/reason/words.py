@@ -20,6 +20,7 @@ __all__ = [
 _ENGINES = {
     "evaluation": "evaluating one input",
     "bounds": "bounds through all layers",
+    "dual": "dual bounds with branching",
     "search": "local search",
     "flips": "flip enumeration",
     "exhaust": "exhaustion of all combinations",

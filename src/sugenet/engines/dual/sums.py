@@ -1,0 +1,277 @@
+"""Layers as sums and staircases of levels: what multipliers ask of the layer before, how far sums can go, and
+the largest that a neuron can be worth (docs/theory.md 7.10).
+
+A layer of thresholds or staircases gives ``step_j(M_j)``, with match counts ``M = base + W a`` of the levels
+a before it. It has one multiplier a neuron. Pooling gives the largest (or least) of some levels and has one
+multiplier for every tap. Arrays have one row for each set of multipliers; convolutions stay convolutions.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.bnn import ConvLayer, PoolLayer, StairConv
+from sugenet.bnn.arrays import Ints
+from sugenet.bnn.geometry import Window
+from sugenet.bnn.layer import Layer
+
+__all__ = ["Best", "Pieces", "Pool", "Range", "Reading", "StairSums", "reading_of"]
+
+Reals: TypeAlias = npt.NDArray[Any]
+"""Floats that guide, or whole numbers that decide."""
+
+
+class Range(NamedTuple):
+    """Least and largest value of each sum, or of each level."""
+
+    low: Ints
+    high: Ints
+
+    @property
+    def empty(self) -> bool:
+        """Whether some value has nowhere to be."""
+        return bool((self.low > self.high).any())
+
+
+class Best(NamedTuple):
+    """The largest that every neuron is worth, one row a set of multipliers, and where it is reached."""
+
+    value: Reals
+    level: Ints
+    at: Ints
+    """Sums, or the levels of the taps."""
+
+
+class Pieces(NamedTuple):
+    """The flat pieces of staircases over a range, one after another."""
+
+    neuron: Ints
+    level: Ints
+    low: Ints
+    high: Ints
+    starts: Ints
+    """Where the pieces of each neuron begin."""
+
+    @classmethod
+    def of(cls, steps: Ints, reach: Range) -> Pieces:
+        """Those that hold a whole number of the range."""
+        first, last = ((steps <= ends[:, None]).sum(axis=1) for ends in reach)
+        many = last - first + 1
+        neuron = np.repeat(np.arange(len(many)), many)
+        level = np.arange(len(neuron)) - np.repeat(np.cumsum(many) - many, many) + first[neuron]
+        padded = np.concatenate(
+            [steps, steps[:, :1]], axis=1
+        )  # what is behind the last step is not looked at
+        low = np.where(level == first[neuron], reach.low[neuron], padded[neuron, level - 1])
+        high = np.where(level == last[neuron], reach.high[neuron], padded[neuron, level] - 1)
+        some = low <= high
+        neuron = neuron[some]
+        return cls(neuron, level[some], low[some], high[some], np.searchsorted(neuron, np.arange(len(many))))
+
+    def of_neuron(self, neuron: int) -> slice:
+        """Those of one neuron."""
+        stop = len(self.neuron) if neuron + 1 == len(self.starts) else int(self.starts[neuron + 1])
+        return slice(int(self.starts[neuron]), stop)
+
+    def best(self, worth: Reals, slopes: Reals) -> Best:
+        """The largest ``worth_j level - slope_j s`` of every neuron."""
+        mine = worth[:, self.neuron] * self.level
+        lean = slopes[:, self.neuron]
+        at = np.where(lean > 0, self.low, self.high)
+        values = mine - lean * at
+        best = np.maximum.reduceat(values, self.starts, axis=1) if len(self.starts) else values
+        many = np.diff(np.append(self.starts, len(self.neuron)))
+        places = np.where(values == np.repeat(best, many, axis=1), np.arange(len(self.neuron)), -1)
+        place = np.maximum.reduceat(places, self.starts, axis=1) if len(self.starts) else places
+        return Best(best, self.level[place], np.take_along_axis(at, place, axis=1))
+
+
+class StairSums:
+    """Sums of levels: match counts ``base + W a``, with rising steps."""
+
+    def __init__(self, base: Ints, steps: Ints, sizes: Ints, inputs: int) -> None:
+        self.base, self.steps, self.sizes, self.inputs = base, steps, sizes, inputs
+        self.outputs = self.multipliers = len(steps)
+        self.top = steps.shape[1]
+        self.dense: Ints | None = None
+        """W, where it is written out."""
+
+    def forward(self, levels: Reals) -> Reals:
+        """W a, one row each."""
+        raise NotImplementedError
+
+    def back(self, multipliers: Reals) -> Reals:
+        """What multipliers ask of the inputs: W' lambda, one row each."""
+        raise NotImplementedError
+
+    def spread(self, inputs: Range) -> Range:
+        """Least and largest of every W a."""
+        raise NotImplementedError
+
+    def reach(self, inputs: Range) -> Range:
+        """Least and largest match counts."""
+        low, high = self.spread(inputs)
+        return Range(self.base + low, self.base + high)
+
+    def levels(self, reach: Range) -> Range:
+        """Levels at the ends of a range of match counts."""
+        return Range(*((self.steps <= end[:, None]).sum(axis=1) for end in reach))
+
+    def within(self, reach: Range, neuron: int, least: int, most: int) -> None:
+        """Narrow a range to some levels of a neuron."""
+        if least > 0:
+            reach.low[neuron] = max(int(reach.low[neuron]), int(self.steps[neuron, least - 1]))
+        if most < self.top:
+            reach.high[neuron] = min(int(reach.high[neuron]), int(self.steps[neuron, most]) - 1)
+
+
+class _DenseSums(StairSums):
+    def __init__(self, weights: Ints, base: Ints, steps: Ints, sizes: Ints) -> None:
+        super().__init__(base, steps, sizes, weights.shape[1])
+        self.weights = self.dense = weights
+        self.floats = weights.astype(np.float64)
+
+    def forward(self, levels: Reals) -> Reals:
+        return np.asarray(levels @ (self.floats if levels.dtype == np.float64 else self.weights).T)
+
+    def back(self, multipliers: Reals) -> Reals:
+        return np.asarray(multipliers @ (self.floats if multipliers.dtype == np.float64 else self.weights))
+
+    def spread(self, inputs: Range) -> Range:
+        middle, half = inputs.low + inputs.high, inputs.high - inputs.low
+        there, far = self.weights @ middle, np.abs(self.weights) @ half
+        return Range((there - far) // 2, (there + far) // 2)
+
+
+class _SlidingSums(StairSums):
+    def __init__(
+        self, kernel: Ints, window: Window, groups: int, base: Ints, steps: Ints, sizes: Ints
+    ) -> None:
+        super().__init__(base, steps, sizes, window.inputs)
+        self.window, self.groups = window, groups
+        self.weights = kernel.reshape(groups, len(kernel) // groups, -1)  # group, output, (input, tap)
+        self.floats = self.weights.astype(np.float64)
+        self.pixels = window.shape[1] * window.shape[2]
+
+    def _sums(self, levels: Reals, kernel: Reals) -> Reals:
+        many, taps = len(levels), self.window.taps
+        maps = np.zeros((many, self.window.shape[0], self.pixels + 1), levels.dtype)
+        maps[:, :, :-1] = levels.reshape(many, -1, self.pixels)
+        patches = maps[:, :, taps.T].reshape(many, self.groups, -1, len(taps))
+        return np.asarray((kernel @ patches).reshape(many, -1))
+
+    def forward(self, levels: Reals) -> Reals:
+        return self._sums(levels, self.floats if levels.dtype == np.float64 else self.weights)
+
+    def back(self, multipliers: Reals) -> Reals:
+        many, taps = len(multipliers), self.window.taps
+        kernel = self.floats if multipliers.dtype == np.float64 else self.weights
+        asked = kernel.transpose(0, 2, 1) @ multipliers.reshape(many, self.groups, -1, len(taps))
+        asked = asked.reshape(many, self.window.shape[0], taps.shape[1], len(taps))
+        out = np.zeros((many, self.window.shape[0], self.pixels + 1), multipliers.dtype)
+        for tap in range(taps.shape[1]):  # one tap reads every pixel once at most; padding is the last place
+            out[:, :, taps[:, tap]] += asked[:, :, tap]
+        return out[:, :, :-1].reshape(many, -1)
+
+    def spread(self, inputs: Range) -> Range:
+        there = self._sums((inputs.low + inputs.high)[None], self.weights)[0]
+        far = self._sums((inputs.high - inputs.low)[None], np.abs(self.weights))[0]
+        return Range((there - far) // 2, (there + far) // 2)
+
+
+class Pool:
+    """The largest of the levels of a window, or of some channels the least."""
+
+    def __init__(self, layer: PoolLayer) -> None:
+        self.window, self.inputs, self.outputs = layer.window, layer.inputs, layer.outputs
+        taps, (channels, height, width) = layer.window.taps, layer.window.shape
+        places = np.arange(channels)[:, None, None] * height * width + taps
+        self.inside = np.broadcast_to(taps >= 0, places.shape).reshape(self.outputs, -1)
+        self.taps = np.where(taps >= 0, places, 0).reshape(self.outputs, -1)
+        self.sign = np.where(
+            np.repeat(layer.every, len(taps)), -1, 1
+        )  # the least is the largest of negatives
+        self.top = getattr(layer, "top", None) or 1
+        self.multipliers = self.taps.size
+        self.sizes = np.full(self.multipliers, self.top)
+
+    def back(self, multipliers: Reals) -> Reals:
+        """What multipliers ask of the inputs, one row each."""
+        out = np.zeros((len(multipliers), self.inputs), multipliers.dtype)
+        for tap in range(self.taps.shape[1]):
+            own = self.inside[:, tap]
+            part = multipliers.reshape(len(multipliers), self.outputs, -1)[:, own, tap]
+            for row, values in zip(out, part, strict=True):
+                np.add.at(row, self.taps[own, tap], values)
+        return out
+
+    def taps_of(self, inputs: Range) -> tuple[Ints, Ints]:
+        """Ends of every tap; with the sign of its neuron, so that the largest counts."""
+        low, high = (np.where(self.sign[:, None] > 0, end[self.taps], 0) for end in inputs)
+        low = np.where(self.sign[:, None] > 0, low, -inputs.high[self.taps])
+        high = np.where(self.sign[:, None] > 0, high, -inputs.low[self.taps])
+        return np.where(self.inside, low, -self.top - 1), np.where(self.inside, high, -self.top - 1)
+
+    def reach(self, inputs: Range) -> Range:
+        """Least and largest level of every window."""
+        low, high = (ends.max(axis=1) for ends in self.taps_of(inputs))
+        return Range(np.where(self.sign > 0, low, -high), np.where(self.sign > 0, high, -low))
+
+    def levels(self, reach: Range) -> Range:
+        """The range itself: what it gives are levels."""
+        return reach
+
+    def within(self, reach: Range, neuron: int, least: int, most: int) -> None:
+        """Narrow a range to some levels of a neuron."""
+        reach.low[neuron] = max(int(reach.low[neuron]), least)
+        reach.high[neuron] = min(int(reach.high[neuron]), most)
+
+    def best(self, worth: Reals, slopes: Reals, inputs: Range, reach: Range) -> Best:
+        """The largest ``worth_j v - sum of slope_t x_t`` over levels x_t of the taps, none beyond v.
+
+        As a function of v it is concave, with kinks at the upper ends of the taps alone.
+        """
+        low, high = self.taps_of(inputs)
+        first = np.where(self.sign > 0, reach.low, -reach.high)
+        last = np.where(self.sign > 0, reach.high, -reach.low)
+        lean = np.where(self.inside, slopes.reshape(len(slopes), *self.taps.shape), 0) * self.sign[:, None]
+        value, level, at = None, None, None
+        for mark in (first, last, *high.T):
+            v = np.clip(mark, first, last)
+            here = np.where(lean > 0, low, np.minimum(high, v[:, None]))
+            total = worth * (self.sign * v) - (lean * here).sum(axis=2)
+            if value is None or level is None or at is None:
+                value, level, at = total, np.broadcast_to(v, total.shape), here
+            else:
+                better = total > value
+                value, level = np.where(better, total, value), np.where(better, v, level)
+                at = np.where(better[:, :, None], here, at)
+        assert value is not None
+        assert level is not None
+        assert at is not None
+        signed = np.where(self.inside, at * self.sign[:, None], 0)
+        return Best(value, level * self.sign, signed.reshape(len(slopes), -1))
+
+
+Reading: TypeAlias = StairSums | Pool
+
+
+def reading_of(layer: Layer) -> Reading:
+    """A layer of any kind."""
+    if isinstance(layer, PoolLayer):
+        return Pool(layer)
+    sizes = layer.sizes
+    steps = layer.tau.reshape(layer.outputs, -1)
+    if isinstance(layer, ConvLayer | StairConv):
+        kernel = layer.weights
+        inside = (layer.window.taps >= 0).T
+        negative = np.maximum(-kernel, 0).reshape(*kernel.shape[:2], -1).sum(axis=1)
+        base = (negative @ inside).reshape(-1) * (1 if layer.top is None else layer.top)
+        return _SlidingSums(kernel, layer.window, layer.groups, base, steps, sizes)
+    tops = getattr(layer, "tops", None)
+    below = np.maximum(-layer.weights, 0)
+    base = below.sum(axis=1) if tops is None else below @ tops
+    return _DenseSums(layer.weights, base, steps, sizes)
