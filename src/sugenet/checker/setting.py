@@ -127,8 +127,8 @@ def around(
 ) -> tuple[dict[int, list[Option]], Fraction | None]:
     """Options of the features around a sample, and the budget that they share."""
     options: dict[int, list[Option]] = {}
-    # features alike have the same ways to go
-    known: dict[Any, list[tuple[int, Any, Fraction, Fraction]]] = {}
+    known: dict[Any, list[Option]] = {}  # features alike have the same ways to go
+    by_feature = within.kind == "Prices" or within.region is not None
     for feature, coding in enumerate(network.encoder.codings):
         if within.movable is not None and feature not in within.movable:
             continue
@@ -140,26 +140,20 @@ def around(
         elif within.kind == "Prices" and feature not in within.prices:
             continue
         else:
-            key = (id(coding), type(sample[feature]), sample[feature])
+            key = (id(coding), type(sample[feature]), sample[feature], feature if by_feature else -1)
             if key not in known:
-                known[key] = _ways(coding, sample[feature], within, limit)
-            limit.take(OPTION_BYTES * len(known[key]), ALL_CHANGES)
-            found = []
-            for state, value, far, price in known[key]:
-                if within.kind == "Prices":
-                    price = within.prices[feature] * (far if within.per_unit else 1)
-                if _within_region(within.region, feature, coding, value, far):
-                    found.append(Option(state, (value,), price))
+                known[key] = _ways(feature, coding, sample[feature], within, limit)
+            found = known[key]
+            limit.take(OPTION_BYTES * len(found), ALL_CHANGES)
         if found:
             options[feature] = found
     return options, within.bound if within.kind in _SUMMED else None
 
 
-def _ways(
-    coding: Coding, value: Any, within: Within, limit: Limit
-) -> list[tuple[int, Any, Fraction, Fraction]]:
-    """Every other state that is not too far, the nearest raw value that has it, how far that is,
-    and what a ball of this kind counts for it.
+def _ways(feature: int, coding: Coding, value: Any, within: Within, limit: Limit) -> list[Option]:
+    """Every other state within reach, the nearest raw value that has it, and what that counts.
+
+    Up and down from the feature's own state, of numbers as far as one may go: beyond that, each is further.
     """
     here, found = coding.state(value), []
     for states in (range(here - 1, -1, -1), range(here + 1, coding.states)):
@@ -171,13 +165,28 @@ def _ways(
             far = distance(coding, value, move.value)
             if not within.allows(far):
                 if isinstance(coding, Steps):
-                    break  # and so are all that lie behind it
+                    break
                 continue
-            price = {"L0": Fraction(1), "L1": far, "L2": far**2}.get(within.kind, Fraction(0))
-            if within.kind == "Hamming":
-                price = Fraction(bits_flipped(coding, value, move.value))
-            found.append((state, move.value, far, price))
-    return sorted(found, key=lambda way: way[0])
+            if _within_region(within.region, feature, coding, move.value, far):
+                price = _price(feature, coding, value, move.value, far, within)
+                found.append(Option(state, (move.value,), price))
+    return sorted(found, key=lambda option: option.order)
+
+
+def _price(feature: int, coding: Coding, value: Any, there: Any, far: Fraction, within: Within) -> Fraction:
+    """What a change counts."""
+    match within.kind:
+        case "Prices":
+            return within.prices[feature] * (far if within.per_unit else 1)
+        case "Hamming":
+            return Fraction(bits_flipped(coding, value, there))
+        case "L0":
+            return Fraction(1)
+        case "L1":
+            return far
+        case "L2":
+            return far**2
+    return Fraction(0)
 
 
 def _within_region(

@@ -128,7 +128,7 @@ class Neighbourhood:
 
     @cached_property
     def inputs(self) -> Any:
-        """What the first layer of the network reads at the sample itself: one row of levels or bits."""
+        """What the first layer reads at the sample itself: one row of levels or bits."""
         return self.network.inputs(row_of(self.sample))
 
     def moved(self, moves: Iterable[FeatureMove]) -> tuple[Any, ...]:
@@ -198,10 +198,10 @@ def build(
     movable: Iterable[int] | None = None,
     *,
     by_feature: bool = False,
-    farthest: Fraction | None = None,
+    far: Fraction | None = None,
 ) -> Neighbourhood:
     """All moves of some features that a weighing allows, within a budget; `by_feature`:
-    the weighing looks at the feature, too; `farthest`: it allows no move beyond such a raw change.
+    the weighing looks at the feature, too; `far`: how far a number may move.
     """
     encoder = network.encoder
     values = encoder.values(x)
@@ -221,7 +221,7 @@ def build(
         if key not in groups:
             priced = (
                 (way, weigh(feature, way.distance, way.flips))
-                for way in _reached(coding, values[feature], states[feature], farthest)
+                for way in _reached(coding, values[feature], states[feature], far)
             )
             groups[key] = [(way, price) for way, price in priced if price is not None]
     sums = {key: sum((price for _, price in group), Fraction(0)) for key, group in groups.items()}
@@ -249,8 +249,8 @@ class _Reached(NamedTuple):
     flips: int
 
 
-def _reached(coding: Coding, here: Any, own: int, farthest: Fraction | None) -> list[_Reached]:
-    """All other states; of a number, from its own outwards until they are too far."""
+def _reached(coding: Coding, here: Any, own: int, far: Fraction | None) -> list[_Reached]:
+    """The other states: up and down from its own, of numbers as far as one may go."""
     # a fraction that no float is, or a large number, is taken exactly
     exact = isinstance(coding, Steps) and (
         isinstance(here, Fraction) or (isinstance(here, int) and abs(here) > 1 << 53)
@@ -262,10 +262,10 @@ def _reached(coding: Coding, here: Any, own: int, farthest: Fraction | None) -> 
             if move is None:
                 continue
             distance = abs(Fraction(move.value) - Fraction(here)) if exact else move.distance
-            if farthest is not None and distance > farthest and isinstance(coding, Steps):
-                break
+            if far is not None and distance > far and isinstance(coding, Steps):
+                break  # all behind it are further still
             found.append(_Reached(state, move.value, distance, coding.flips(own, state)))
-    return sorted(found)
+    return sorted(found, key=lambda way: way.state)
 
 
 def whole_weights(prices: Iterable[Fraction]) -> int:

@@ -143,11 +143,7 @@ class Linf(_Ball):
         """The neighbourhood of a raw sample."""
         radius = self._exact()
         return build(
-            network,
-            x,
-            lambda _, distance, __: distance if distance <= radius else None,
-            None,
-            farthest=radius,
+            network, x, lambda _, distance, __: distance if distance <= radius else None, None, far=radius
         )
 
     def __str__(self) -> str:

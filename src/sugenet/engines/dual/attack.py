@@ -9,6 +9,7 @@ import numpy as np
 from sugenet.bnn.arrays import Ints
 from sugenet.engines.dual.bound import Branch, Relaxed
 from sugenet.engines.dual.sums import Pool, Reals, StairSums
+from sugenet.problem.clock import Clock
 from sugenet.problem.moves import FeatureMove
 
 __all__ = ["Attack", "climbed"]
@@ -19,11 +20,11 @@ _CELLS = 1 << 22
 class Attack:
     """Inputs of a neighbourhood, tried by their exact match counts."""
 
-    def __init__(self, relaxed: Relaxed, root: Branch, seed: int) -> None:
-        self.relaxed, self.root = relaxed, root
+    def __init__(self, relaxed: Relaxed, root: Branch, clock: Clock) -> None:
+        self.relaxed, self.root, self.clock = relaxed, root, clock
         self.rows = relaxed.rows
         self.found: tuple[FeatureMove, ...] | None = None
-        self.random = np.random.default_rng(seed)
+        self.random = np.random.default_rng(clock.seed)
         heaviest = max((layer.outputs * layer.top for layer in relaxed.layers), default=1)
         self.most = int(np.clip(_CELLS // heaviest, 1, 16))
         """Inputs that are tried at a time."""
@@ -86,6 +87,8 @@ class Attack:
         for turn in range(turns):
             if self.tries(options):
                 return True
+            if self.clock.up():
+                return False
             seen = self.run(self.levels(options))
             missing = self.missing(seen[-1])[np.arange(len(options)), cases]
             if not turn:

@@ -69,7 +69,7 @@ class _Deciding:
             given, values, seen = self._by_slopes(self.root, left)
             given, seen, left = self._close_rows(left, trees, given, values, seen)
         if left:
-            self.attack = Attack(relaxed, self.root, self.clock.seed)
+            self.attack = Attack(relaxed, self.root, self.clock)
             if self._attacks(left, seen, turns=4):
                 return self._found()
             better, seen = ascend(self.root, given, self.clock, _STEPS)
