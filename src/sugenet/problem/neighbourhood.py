@@ -90,6 +90,13 @@ class Neighbourhood:
             )
         return replace(self, moves=tuple(move for move in moves if move.feature not in features))
 
+    def has(self, move: FeatureMove) -> bool:
+        """Whether a move is one of these."""
+        if isinstance(self.moves, Moves):  # without making them all
+            ways = self.moves.ways.get(move.feature, ())
+            return any(way.state == move.state and FeatureMove(move.feature, *way) == move for way in ways)
+        return move in self.moves[self.places.get(move.feature, slice(0))]
+
     def move_to(self, feature: int, value: Any) -> FeatureMove | None:
         """The move of a feature to a raw value."""
         return next(

@@ -37,10 +37,7 @@ class Problem:
         """Whether moves are allowed and reach the goal, by the definition."""
         chosen = list(moves)
         near = self.near
-        there = (near.moves[near.places.get(move.feature, slice(0))] for move in chosen)
-        if not all(move in moves for move, moves in zip(chosen, there, strict=True)) or not near.admits(
-            chosen
-        ):
+        if not all(near.has(move) for move in chosen) or not near.admits(chosen):
             return False
         if near.budget is not None and sum(move.weight for move in chosen) > near.budget:
             return False

@@ -66,6 +66,8 @@ class ByRadius:
     def _thinned(self, moves: tuple[FeatureMove, ...]) -> tuple[FeatureMove, ...]:
         """Leave out what is not needed, largest changes first."""
         for move in sorted(moves, key=lambda m: -m.price):
+            if self.hunt.clock.up():
+                break
             fewer = tuple(m for m in moves if m is not move)
             if self.hunt.everything.replays(fewer):
                 moves = fewer
