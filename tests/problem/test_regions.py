@@ -13,8 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, bit, integer, thermometer, threshold
+from sugenet.engines.walk.judge import PatternJudge
 from sugenet.errors import EncodingError, QuestionError
 from sugenet.problem.front import Front, reach
+from sugenet.problem.goal import loses
+from sugenet.problem.problem import Problem
 from sugenet.problem.regions import (
     BALLS,
     L0,
@@ -31,6 +34,8 @@ from sugenet.problem.regions import (
     region_data,
     region_of,
 )
+from tests.problem.levels import KINDS as LEVEL_KINDS
+from tests.problem.levels import every_input, lively_network
 
 KINDS = [bit(), thermometer([1, 3], 0, 4, True), OneHot(("a", "b", "c")), threshold(2, 0, 3, True)]
 
@@ -123,6 +128,28 @@ def test_a_neighbourhood_reaches_what_the_region_holds(seed, region):
         assert ((after >= 0) == (margins >= 0))[still].all()
         assert (after[front.fragile] - margins[front.fragile] <= reach(near, front.deltas)).all()
         assert (margins[front.fragile] - after[front.fragile] <= reach(near, -front.deltas)).all()
+
+
+@pytest.mark.parametrize("wide", [False, True])
+@pytest.mark.parametrize("kind", LEVEL_KINDS)
+def test_patterns_of_steps_have_the_scores_of_the_definition(kind, wide, monkeypatch):
+    """By levels and by packed steps, which of them depends on the size."""
+    monkeypatch.setattr("sugenet.engines.walk.judge._UNROLLED", 0 if wide else 1 << 22)
+    rng = np.random.default_rng(LEVEL_KINDS.index(kind))
+    network = lively_network(rng, kind)
+    everything = every_input(network)
+    x = everything[int(rng.integers(len(everything)))]
+    problem = Problem(L0(2).around(network, x), loses(network.head, int(network.predict(x[None])[0])))
+    front, judge = problem.front, PatternJudge(problem.front, problem.goal)
+    for moves in [(), *((move,) for move in problem.near.moves[:40])]:
+        row = np.empty((1, len(x)), dtype=object)
+        row[0] = problem.near.moved(moves)
+        added = np.zeros_like(front.margins) if not moves else front.rows(moves)[0]
+        turned = (front.margins + added >= 0)[None]
+        counts = network.match_counts(row, engine="definition")
+        assert (front.scores(turned) == counts).all()
+        reached = judge.shortfall(judge.pack(turned ^ front.active[front.fragile])) <= 0
+        assert reached[0] == problem.goal.violates(counts)[0]
 
 
 @pytest.mark.parametrize(

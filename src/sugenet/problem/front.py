@@ -18,6 +18,7 @@ import numpy.typing as npt
 from sugenet.bnn import DenseLayer, LevelLayer, Network
 from sugenet.bnn.arrays import Bits, Ints
 from sugenet.bnn.conv import ConvLayer
+from sugenet.bnn.cutting import owners_of
 from sugenet.bnn.layer import Layer, dense_of, tops_of
 from sugenet.bnn.memory import make_sure
 from sugenet.bnn.packed import Packed, Unpacked, compiled
@@ -114,9 +115,22 @@ class Front:
 
     @cached_property
     def tail(self) -> Packed | Unpacked:
-        """The network behind its first layer."""
-        network = self.neighbourhood.network.cut
+        """The network behind its first layer, which reads levels where that gives them: packed weights over
+        their steps would be many times as many.
+        """
+        network = self.neighbourhood.network
         return compiled(network.layers[1:] if network.layers else (), network.head)
+
+    @cached_property
+    def _steps(self) -> npt.NDArray[np.intp] | None:
+        """Where the steps of each neuron of the first layer stand, one row a neuron; None where it gives
+        bits.
+        """
+        layers = self.neighbourhood.network.layers
+        owners = owners_of(layers[:2])[0] if layers else None
+        if owners is None:
+            return None
+        return np.argsort(owners, kind="stable").reshape(layers[0].outputs, -1)
 
     def scores(self, signatures: Any) -> Ints:
         """Match counts of the classes for given activities of the fragile neurons, one row each."""
@@ -127,7 +141,8 @@ class Front:
     def _scores(self, rows: Bits) -> Ints:
         activity = np.repeat(self.active[None, :], len(rows), axis=0)
         activity[:, self.fragile] = rows
-        return self.tail.match_counts(activity)
+        steps = self._steps
+        return self.tail.match_counts(activity if steps is None else activity[:, steps].sum(axis=2))
 
     def rows(self, moves: Sequence[FeatureMove]) -> Ints:
         """What some moves of different features add, one row each in their order,

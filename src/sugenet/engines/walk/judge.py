@@ -112,11 +112,28 @@ class PatternJudge:
 
     @cached_property
     def _rows(self) -> Rows | None:
-        """The later layers in packed words; None where they are too large for that."""
+        """The later layers in packed words; None where they are too large for that, or where wide weights
+        over steps are: levels are then faster.
+        """
+        if self.later is None or (self._has_levels and self._packed_size > _UNROLLED):
+            return None
         try:
-            return None if self.later is None else Rows.of(self.later[0], self.later[1], None, "auto")
+            return Rows.of(self.later[0], self.later[1], None, "auto")
         except TooLargeError:
             return None
+
+    @property
+    def _has_levels(self) -> bool:
+        network = self.front.neighbourhood.network
+        return network.cut is not network
+
+    @property
+    def _packed_size(self) -> int:
+        """Weights of the later layers, once those larger than 1 are split."""
+        assert self.later is not None
+        copies = [np.maximum(np.abs(rows).max(axis=0, initial=0), 1) for rows in self.later[0]]
+        outputs = [int(many.sum()) for many in copies[1:]] + [len(self.later[0][-1])]
+        return sum(int(many.sum()) * count for many, count in zip(copies, outputs, strict=True))
 
     @cached_property
     def votes(self) -> tuple[Any, ...] | None:
