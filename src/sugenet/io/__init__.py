@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from sugenet.io.exact.domains import BitInputs, Integers, Reals
     from sugenet.io.exact.relaxed import PartlyImported
     from sugenet.io.exact.report import Imported, ImportProof, LayerReport
+    from sugenet.io.exact.requantize import stair_conv, stair_layer
     from sugenet.io.exports import export, sample_of, write_cnf, write_mps, write_opb, write_smt2, write_wbo
     from sugenet.io.importers import (
         from_state_dict,
@@ -55,6 +56,8 @@ __all__ = [
     "read_vnnlib",
     "sample_of",
     "save",
+    "stair_conv",
+    "stair_layer",
     "verify_against",
     "write_cnf",
     "write_mps",
@@ -73,6 +76,7 @@ _ROOMS = {
     "io.exact.domains": ["BitInputs", "Integers", "Reals"],
     "io.exact.relaxed": ["PartlyImported"],
     "io.exact.report": ["ImportProof", "Imported", "LayerReport"],
+    "io.exact.requantize": ["stair_conv", "stair_layer"],
     "io.exports": ["export", "sample_of", "write_cnf", "write_mps", "write_opb", "write_smt2", "write_wbo"],
     "io.native.file": ["load", "save"],
     "io.importers": [

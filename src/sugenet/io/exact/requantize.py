@@ -8,13 +8,13 @@ fixed point with a shift, or exact numbers.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from sugenet.bnn import NEVER, StairConv, StairLayer, Window
 from sugenet.bnn.arrays import Ints
-from sugenet.errors import FileError
+from sugenet.errors import FileError, NetworkError
 
 __all__ = ["Requantizer", "stair_conv", "stair_layer", "steps_of"]
 
@@ -22,6 +22,8 @@ Requantizer: TypeAlias = Callable[[Ints], Ints]
 """Levels from 0 of whole sums of shape (channels, any number); row c belongs to channel c and must rise with
 its sum.
 """
+
+_LOOKED_AT = 1 << 20  # sums at which a requantizer is compared with its steps
 
 
 def steps_of(level: Requantizer, low: Ints, high: Ints, height: int) -> Ints:
@@ -47,7 +49,7 @@ def steps_of(level: Requantizer, low: Ints, high: Ints, height: int) -> Ints:
 
 
 def stair_layer(
-    weights: Ints, level: Requantizer, *, height: int, top: int, zero: int = 0, reach: int | None = None
+    weights: Any, level: Requantizer, *, height: int, top: int, zero: int = 0, reach: int | None = None
 ) -> StairLayer:
     """A dense layer that gives ``level(weights @ (a - zero))`` of levels a in 0..top, as levels 0..height.
 
@@ -56,7 +58,8 @@ def stair_layer(
     weights
         Whole numbers, one row an output.
     level
-        The requantizer, biases included.
+        The requantizer, biases included: takes whole sums, row c those of output c, and gives their levels
+        from 0, which must not fall where the sum rises.
     height
         The largest level that it gives.
     top, zero
@@ -67,15 +70,25 @@ def stair_layer(
     Examples
     --------
     >>> half = lambda s: np.clip(np.rint(s / 2), 0, 3).astype(int)
-    >>> stair_layer(np.array([[1, -1]]), half, height=3, top=3).activity([[3, 0], [3, 2], [2, 1]]).ravel()
+    >>> stair_layer([[1, -1]], half, height=3, top=3).activity([[3, 0], [3, 2], [2, 1]]).ravel()
     array([2, 0, 0])
+
+    A multiplier and a shift, as on a microcontroller: times 5 / 64, half up, and 128 stands for 0.
+
+    >>> bias = np.array([[40], [-100]])
+    >>> rounded = lambda s: np.clip((((s + bias) * 5 + (1 << 5)) >> 6) + 128, 0, 255)
+    >>> layer = stair_layer([[90, -127], [3, 2]], rounded, height=255, top=255, zero=128)
+    >>> layer.activity([[128, 128], [200, 100]])
+    array([[131, 120],
+           [255, 133]])
     """
+    weights = _whole(weights, 2)
     steps, shift = _steps(weights, level, height, top, zero, reach)
     return StairLayer.from_sums(weights, _shifted(steps, shift), np.full(weights.shape[1], top))
 
 
 def stair_conv(
-    weights: Ints,
+    weights: Any,
     level: Requantizer,
     window: Window,
     groups: int = 1,
@@ -85,7 +98,16 @@ def stair_conv(
     zero: int = 0,
     reach: int | None = None,
 ) -> StairConv:
-    """The same for a convolution; padding holds `zero`, so that it adds nothing."""
+    """The same as `stair_layer` for a convolution with weights of shape (out, in / groups, height, width);
+    padding holds `zero`, so that it adds nothing.
+
+    Examples
+    --------
+    >>> mean = lambda s: np.clip((s + 2) // 4, 0, 3)
+    >>> stair_conv([[[[1, 1], [1, 1]]]], mean, Window((1, 2, 2), 2), height=3, top=3).activity([[3, 3, 0, 3]])
+    array([[2]])
+    """
+    weights = _whole(weights, 4)
     steps, shift = _steps(weights.reshape(len(weights), -1), level, height, top, zero, reach)
     return StairConv(weights, _shifted(steps, shift), window, groups, top=top, pad=zero)
 
@@ -94,6 +116,11 @@ def _steps(
     rows: Ints, level: Requantizer, height: int, top: int, zero: int, reach: int | None
 ) -> tuple[Ints, Ints]:
     """Thresholds on the sums over ``a - zero``, and what is to be added for sums over a."""
+    if height < 1 or not 0 <= zero <= top:
+        raise NetworkError(
+            f"height={height}, top={top}, zero={zero}: height must be at least 1, and zero one of the levels "
+            f"0..top."
+        )
     shift = zero * rows.sum(axis=1)
     low, high = np.minimum(rows, 0).sum(axis=1) * top - shift, np.maximum(rows, 0).sum(axis=1) * top - shift
     if reach is not None and max(-int(low.min(initial=0)), int(high.max(initial=0))) > reach:
@@ -101,7 +128,41 @@ def _steps(
             f"its sums can reach {max(-int(low.min()), int(high.max())):,}, beyond the {reach:,} that it is "
             f"computed in, where they would wrap around. Use smaller weights or fewer inputs."
         )
-    return steps_of(level, low, high, height), shift
+    steps = steps_of(level, low, high, height)
+    _compare(level, steps, low, high, height)
+    return steps, shift
+
+
+def _compare(level: Requantizer, steps: Ints, low: Ints, high: Ints, height: int) -> None:
+    """See that the steps say what the requantizer does: at all sums where they are few, else at many."""
+    if not len(steps):
+        return
+    many = min(int((high - low).max()) + 1, max(2, _LOOKED_AT // (len(steps) * height)))
+    sums = low[:, None] + (high - low)[:, None] * np.arange(many) // max(many - 1, 1)
+    found = np.asarray(level(sums))
+    if found.shape != sums.shape:
+        raise NetworkError(
+            f"the requantizer gives levels of shape {found.shape} for sums of shape {sums.shape}."
+        )
+    said = (sums[:, :, None] >= steps[:, None, :]).sum(axis=2)
+    wrong = np.argwhere(found != said)
+    if len(wrong):
+        row, place = wrong[0].tolist()
+        raise NetworkError(
+            f"the requantizer of output {row + 1} gives level {found[row, place]} at a sum of "
+            f"{sums[row, place]}, where its steps give {said[row, place]}. Levels must be from 0 to "
+            f"height={height} and must not fall where the sum rises."
+        )
+
+
+def _whole(weights: Any, dimensions: int) -> Ints:
+    found = np.asarray(weights)
+    if found.ndim != dimensions or found.dtype.kind not in "iu":
+        raise NetworkError(
+            f"weights must be whole numbers in {dimensions} dimensions, not {found.dtype} of shape "
+            f"{found.shape}."
+        )
+    return found.astype(np.int64)
 
 
 def _shifted(steps: Ints, shift: Ints) -> Ints:
