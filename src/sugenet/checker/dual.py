@@ -72,7 +72,8 @@ def check_dual(proof: dict[str, Any], setting: Setting, limit: Limit) -> str:
             else:
                 raise CertificateError("a leaf of a proof by dual bounds is 0 or 1.")
     told.see_end()
-    return f"dual bounds exclude every violation, case by case ({leaves:,} {'leaf' if leaves == 1 else 'leaves'})"
+    many = "leaf" if leaves == 1 else "leaves"
+    return f"dual bounds exclude every violation, case by case ({leaves:,} {many})"
 
 
 class _Told:
