@@ -30,7 +30,7 @@ from sugenet.bnn import (
     summary,
 )
 from sugenet.capacity import sugeno
-from sugenet.errors import NetworkError
+from sugenet.errors import NetworkError, TooLargeError
 from tests.bnn.level_nets import KINDS, level_network, slow_counts, slow_levels
 
 
@@ -227,3 +227,10 @@ def test_layers_that_do_not_fit_are_refused_by_name() -> None:
         PoolLayer(Window((1, 2, 2), 2), top=3).neuron(1)
     with pytest.raises(NetworkError, match="theta"):
         ConvLayer([[[[1]]]], [1], Window((1, 1, 1), 1), theta=[1])
+
+
+def test_too_many_steps_are_not_proved_one_by_one():
+    layer = StairLayer.from_sums(np.ones((70, 2), int), np.arange(1, 256) * np.ones((70, 1), int), [255, 255])
+    net = Network(Encoder.of_integers(2, 0, 255), [layer], Head(np.ones((2, 70), int), tops=[255] * 70))
+    with pytest.raises(TooLargeError, match="9,103,500 literals, and the limit is 4,194,304"):
+        net.trace([1, 2]).prove()

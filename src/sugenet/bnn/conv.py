@@ -408,7 +408,9 @@ class PoolLayer:
         if not 1 <= j <= self.outputs:
             raise NetworkError(f"there is no neuron {j}: the layer has {self.outputs}, numbered from 1.")
         if self.top is not None:
-            raise NetworkError("pooling of levels takes the largest, it counts nothing: its cut has neurons.")
+            raise NetworkError(
+                "pooling of levels takes the largest or the least, it counts nothing: its cut has neurons."
+            )
         return Neuron(self._row(j - 1).tolist(), int(self.tau[j - 1]))
 
     def __eq__(self, other: object) -> bool:

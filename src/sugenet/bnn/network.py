@@ -315,7 +315,11 @@ class Network(Drawn):
     def __str__(self) -> str:
         shape = "-".join(
             str(size)
-            for size in (self.encoder.width, *(layer.outputs for layer in self.layers), self.head.outputs)
+            for size in (
+                self.encoder.features if self.reads_levels else self.encoder.width,
+                *(layer.outputs for layer in self.layers),
+                self.head.outputs,
+            )
         )
         return (
             f"network {shape} over {many(self.encoder.features, 'feature')}, "

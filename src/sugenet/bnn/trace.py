@@ -18,7 +18,7 @@ from sugenet.capacity import sugeno
 from sugenet.capacity.criteria import Criteria
 from sugenet.capacity.integral import Method
 from sugenet.drawn import Drawn
-from sugenet.errors import EncodingError, SoundnessError
+from sugenet.errors import EncodingError, SoundnessError, TooLargeError
 
 if TYPE_CHECKING:
     from sugenet.bnn.network import Network
@@ -30,6 +30,7 @@ LEVELS_LIMIT = (
     4  # the same where literals have weights, or the capacity several levels: each set takes longer
 )
 SORTING_LIMIT = 4096  # inputs up to which literals are sorted one neuron at a time
+STEPS_LIMIT = 1 << 22  # literals of all steps of a network of levels, each of which is an integral
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,6 +137,16 @@ class Trace(Drawn):
         whole neuron is one on the scale of its levels.
         """
         network = self.network
+        literals = sum(
+            layer.outputs * (gives(layer) or 1) * int(np.sum(tops_of(layer) or layer.inputs))
+            for layer in network.layers
+        )
+        if literals > STEPS_LIMIT:
+            raise TooLargeError(
+                f"each step of a neuron is a Sugeno integral of its own: all together have {literals:,} "
+                f"literals, and the limit is {STEPS_LIMIT:,}. Look at single neurons: "
+                f"sugeno(network.neuron(layer, j).capacity(), literals)."
+            )
         cut = trace(network.cut, np.asarray(self.sample, dtype=object)[None, :])
         lines = [cut.prove()]
         values = self.inputs[0]

@@ -86,9 +86,9 @@ class ImportProof:
         return {**asdict(self), "judges": list(self.judges), "unseen": list(self.unseen)}
 
     def __str__(self) -> str:
-        hidden = f"{self.bits:,} hidden bits of {many(self.layers, 'layer')} and " if self.layers else ""
+        hidden = f"{self.bits:,} hidden values of {many(self.layers, 'layer')} and " if self.layers else ""
         out = (
-            f"; left out within rounding of 0: {many(self.rounded, 'bit')}, {many(self.left, 'sample')}"
+            f"; left out within rounding of 0: {many(self.rounded, 'value')}, {many(self.left, 'sample')}"
             if self.rounded or self.left
             else ""
         )

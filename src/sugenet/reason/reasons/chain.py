@@ -132,7 +132,7 @@ class Chain(Drawn):
         for literal in listed[:limit]:
             key = layer, key_of(literal)
             link = self.links[key]
-            known = " (see above)" if key in seen else f", because of these {len(link.literals)}:"
+            known = " (see above)" if key in seen else f", {_because(len(link.literals))}:"
             lines.append(f"{pad}neuron {link.neuron} of layer {layer} {link.state}{known}")
             if key not in seen:
                 seen.add(key)
@@ -249,6 +249,10 @@ def _level_chain(network: Network, values: list[Any]) -> Chain:
     places = {one.place - 1 for one in bottom}
     features = places if network.reads_levels else {network.encoder.feature_of[place] for place in places}
     return Chain(network, tuple(values), label, tuple(decisive), links, tuple(sorted(features)))
+
+
+def _because(count: int) -> str:
+    return "because of this" if count == 1 else f"because of these {count}"
 
 
 def key_of(literal: int | Condition) -> int:

@@ -158,7 +158,8 @@ class Rulebook(Drawn):
             "cover": "prime rules, none of them needless",
             "some": "rules grown from samples",
         }
-        words = f"{len(self.rules)} rules for {names}: {kinds[self.kind]}"
+        what = "rule" if len(self.rules) == 1 else "rules"
+        words = f"{len(self.rules)} {what} for {names}: {kinds[self.kind]}"
         if self.complete:
             words += "; together they say everything"
         else:
