@@ -85,7 +85,7 @@ def levels(quick: bool) -> None:
     rows: dict[str, Callable[[Settings, int], tuple[Trained, float]]] = {}
     for hidden in ((64,), (32, 32)):
         recipe = replace(RECIPES["digits"], hidden=hidden)
-        plain = Settings(epochs=15 if quick else 60, noise=0.05, validation_share=0)
+        plain = Settings(epochs=10 if quick else 60, noise=0.05, validation_share=0)
         rows[f"digits 192-{'-'.join(map(str, hidden))}-10, {plain.epochs} epochs"] = (
             lambda own, seed, recipe=recipe, plain=plain: try_split(
                 recipe, seed, replace(plain, seed=seed, levels=own.levels, weight_bits=own.weight_bits)
