@@ -201,7 +201,22 @@ def _runtime(graph: Graph, program: IntegerProgram) -> Callable[[Array], Array] 
             part = images[k : k + step]
             missing = (port.shape[0] or 0) - len(part)  # type: ignore[index]
             full = np.concatenate([part, np.repeat(part[-1:], missing, axis=0)]) if missing > 0 else part
-            found.append(np.asarray(session.run([program.output], {port.name: full})[0])[: len(part)])
+            try:
+                outputs = session.run([program.output], {port.name: full})
+            except Exception as error:
+                raise FileError(
+                    f"{graph.source}: ONNX Runtime, which it was to be compared with, loads it and then "
+                    f"fails: {_short(error)}. Mend the file; prove=False goes without the comparison."
+                ) from error
+            found.append(np.asarray(outputs[0])[: len(part)])
         return np.concatenate(found).reshape(len(rows), -1)
 
     return run
+
+
+def _short(error: Exception) -> str:
+    """What a runtime says, without the names of its own files."""
+    text = " ".join(str(error).split())
+    return (
+        text[text.find("Status Message:") + 15 :].strip()[:200] if "Status Message:" in text else text[:200]
+    )
