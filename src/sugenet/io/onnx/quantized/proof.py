@@ -97,6 +97,7 @@ def prove_levels(made: LevelImport, program: IntegerProgram) -> Imported:
         compared,
         0,
         int((~sure).sum()),
+        True,
     )
     return replace(made.found, proof=proof)
 
