@@ -586,6 +586,9 @@ def test_what_does_not_fit_together_is_refused_by_node():
         r"ONNX Runtime, .* loads it and then fails: .*Mend the file": dense(
             constants={"ys": np.full((1, 1), 0.02, np.float32)}
         ),
+        r"ONNX Runtime, .* calls it invalid: In Node, .*Mend the file": dense(
+            end=[("DequantizeLinear", ["yq", "ys", "yz"], "y", {"output_dtype": 1})]  # since opset 23
+        ),
         r"node 2 \(DequantizeLinear\): it has 3 scales and 1 zero points for a constant of shape \(2, 2\)": (
             dense(constants={"ws": np.full(3, 0.01, np.float32)})
         ),
@@ -652,6 +655,20 @@ def test_integer_operators_have_types(constants, words):
     nodes = [("QGemm", ["x", "s", "z", "w", "ws", "wz", "b", "s", "yz"], "y", {"transB": 1})]
     with pytest.raises(FileError, match=r"node 0 \(QGemm\): .*" + words):
         read_onnx(file(nodes, held, [("x", UINT8, [None, 2])], [("y", UINT8, None)]))
+
+
+@pytest.mark.parametrize(
+    ("scale", "words"), [(1e36, "its scales are so far apart"), (3e38, "so large that .* infinite")]
+)
+def test_scales_too_far_apart_to_average(scale, words):
+    held = {"s": f32(scale), "z": np.uint8(0), "y": f32(1e-3)}
+    nodes = [
+        ("QLinearGlobalAveragePool", ["x", "s", "z", "y", "z"], "p", {}),
+        ("Flatten", ["p"], "out", {}),
+    ]
+    raw = file(nodes, held, [("x", UINT8, [None, 2, 2, 2])], [("out", UINT8, None)])
+    with pytest.raises(FileError, match=r"node 0 \(QLinearGlobalAveragePool\): .*" + words):
+        read_onnx(raw)
 
 
 def test_sums_that_no_weights_explain_are_counted():
