@@ -127,7 +127,8 @@ def _work(network: Network) -> int:
 
 def _batched(judge: WholeRun, rows: Array) -> tuple[Array, dict[str, Array], Array]:
     """The judge on all samples, in batches that the file takes."""
-    parts = [judge(rows[k : k + 64]) for k in range(0, len(rows), 64)]
+    with np.errstate(over="ignore"):  # what is infinite is clipped
+        parts = [judge(rows[k : k + 64]) for k in range(0, len(rows), 64)]
     return (
         np.concatenate([part[0] for part in parts]),
         {name: np.concatenate([part[1][name] for part in parts]) for name in parts[0][1]},
