@@ -580,6 +580,97 @@ def test_refusals_name_what_and_say_what_to_do():
         read_onnx(dense(), inputs=PIXELS, zero=1)
 
 
+def test_what_does_not_fit_together_is_refused_by_node():
+    """Files that runtimes do not load, or fail on: never a traceback, never a network."""
+    refused = {
+        r"ONNX Runtime, .* loads it and then fails: .*Mend the file": dense(
+            constants={"ys": np.full((1, 1), 0.02, np.float32)}
+        ),
+        r"ONNX Runtime, .* calls it invalid: In Node, .*Mend the file": dense(
+            end=[("DequantizeLinear", ["yq", "ys", "yz"], "y", {"output_dtype": 1})]  # since opset 23
+        ),
+        r"node 2 \(DequantizeLinear\): it has 3 scales and 1 zero points for a constant of shape \(2, 2\)": (
+            dense(constants={"ws": np.full(3, 0.01, np.float32)})
+        ),
+        r"node 4 \(QuantizeLinear\): it quantizes to int32, but .* up to 16 bits": dense(
+            constants={"yz": np.int32(0)}
+        ),
+        r"node 5 \(DequantizeLinear\): its output_dtype is not float32": dense(
+            end=[("DequantizeLinear", ["yq", "ys", "yz"], "y", {"output_dtype": 10})], opset=23
+        ),
+        r"node 5 \(DequantizeLinear\): its scale is missing": dense(
+            end=[("DequantizeLinear", ["yq"], "y", {})]
+        ),
+        r"node 3 \(Gemm\): it is not supported": dense(
+            middle=[("Gemm", ["d", "wd"], "g", {"transB": 1, "domain": "com.microsoft"})]
+        ),
+        r"node 3 \(DequantizeLinear\): its axis is 2, but its input has 1 axes": dense(
+            middle=[
+                ("DequantizeLinear", ["b", "bs"], "bd", {"axis": 2}),
+                ("Gemm", ["d", "wd", "bd"], "g", {}),
+            ],
+            constants={"b": np.ones(2, np.int32), "bs": np.ones(2, np.float32)},
+        ),
+        r"ReduceMean\): ONNX Runtime averages it in floats.*dynamo=False": dense(
+            middle=[("ReduceMean", ["d"], "h", {"axes": [1]}), ("MatMul", ["h", "wd"], "g", {})]
+        ),
+        r"BatchNormalization\): fold it into the layer in front.*fuse_linear_bn_eval": dense(
+            middle=[
+                ("BatchNormalization", ["d", "o", "o", "o", "o"], "h", {}),
+                ("MatMul", ["h", "wd"], "g", {}),
+            ],
+            constants={"o": np.ones(2, np.float32)},
+        ),
+        r"its input is clipped and not quantized again.*ActivationSymmetric": dense(
+            middle=[("Relu", ["d"], "h", {}), ("Gemm", ["h", "wd"], "g", {"transB": 1})]
+        ),
+    }
+    for words, raw in refused.items():
+        with pytest.raises(FileError, match=words):
+            read_onnx(raw, inputs=PIXELS)
+
+
+@pytest.mark.parametrize(
+    ("constants", "words"),
+    [
+        ({"wz": np.uint8(0)}, "int8 and uint8, but int8 or uint8 is needed for both"),
+        ({"w": np.ones((2, 2), np.int16), "wz": np.int16(0)}, "are int16, but int8 or uint8"),
+        ({"ws": np.ones(3, np.float32)}, r"it has 3 scales .* weights of shape \(2, 2\)"),
+        ({"b": np.ones(3, np.int32)}, "its bias must be int32 with one number for each of 2"),
+        ({"b": np.ones(2, np.int64)}, "its bias must be int32 with one number for each of 2"),
+        ({"yz": np.int32(0)}, "the zero point of its output is int32"),
+    ],
+)
+def test_integer_operators_have_types(constants, words):
+    held = {
+        "s": f32(0.5),
+        "z": np.uint8(0),
+        "w": np.ones((2, 2), np.int8),
+        "wz": np.int8(0),
+        "ws": f32(1),
+        "b": np.ones(2, np.int32),
+        "yz": np.uint8(0),
+        **constants,
+    }
+    nodes = [("QGemm", ["x", "s", "z", "w", "ws", "wz", "b", "s", "yz"], "y", {"transB": 1})]
+    with pytest.raises(FileError, match=r"node 0 \(QGemm\): .*" + words):
+        read_onnx(file(nodes, held, [("x", UINT8, [None, 2])], [("y", UINT8, None)]))
+
+
+@pytest.mark.parametrize(
+    ("scale", "words"), [(1e36, "its scales are so far apart"), (3e38, "so large that .* infinite")]
+)
+def test_scales_too_far_apart_to_average(scale, words):
+    held = {"s": f32(scale), "z": np.uint8(0), "y": f32(1e-4)}
+    nodes = [
+        ("QLinearGlobalAveragePool", ["x", "s", "z", "y", "z"], "p", {}),
+        ("Flatten", ["p"], "out", {}),
+    ]
+    raw = file(nodes, held, [("x", UINT8, [None, 2, 2, 2])], [("out", UINT8, None)])
+    with pytest.raises(FileError, match=r"node 0 \(QLinearGlobalAveragePool\): .*" + words):
+        read_onnx(raw)
+
+
 def test_sums_that_no_weights_explain_are_counted():
     """Scales 8 : 1 over 10, where every tenth sum is a tie that float32 breaks one way or the other."""
     held = {

@@ -266,7 +266,7 @@ def read_or_no_unit(model, inputs, samples):
 WHOLE = Integers(0, 3, step=Fraction(1, 2), start=-1)
 
 
-@pytest.mark.parametrize("part", range(2))
+@pytest.mark.parametrize("part", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_dense_graphs_agree_with_fractions_on_every_input(part):
     samples = list(product(range(4), repeat=3))
     found = [read_or_no_unit(dense(seed), WHOLE, samples) for seed in range(part, 40, 2)]
@@ -276,7 +276,7 @@ def test_dense_graphs_agree_with_fractions_on_every_input(part):
     assert any(layer.kind == "stair" for one in read for layer in one.layers)
 
 
-@pytest.mark.parametrize("part", range(2))
+@pytest.mark.parametrize("part", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_graphs_of_maps_agree_with_fractions(part):
     random = Random(part)
     found = []

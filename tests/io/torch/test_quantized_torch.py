@@ -96,6 +96,7 @@ def test_a_checkpoint_of_brevitas_has_the_levels_of_its_formulas_on_every_input(
     arrays = state(sum(bits))
     found = from_state_dict(arrays, bits=bits, inputs=WHOLE)
     assert "equal to PyTorch's functions in float64" in str(found.proof)
+    assert " hidden levels of 2 layers" in str(found.proof)
     samples = list(product(range(4), repeat=3))
     hidden = found.network.hidden(samples)
     top = 2 ** (bits[1] - 1) - 1
@@ -188,7 +189,7 @@ class QuantLinear(nn.Linear):
         return nn.functional.linear(x, codes * step)
 
 
-@pytest.mark.parametrize("bits", [(2, 2), (4, 3), (8, 8)])
+@pytest.mark.parametrize("bits", [(2, 2), pytest.param((4, 3), marks=pytest.mark.slow), (8, 8)])
 def test_a_module_that_rounds_is_the_checkpoint_of_the_same_numbers(bits):
     wide, narrow = bits
     arrays = state(7)
@@ -342,6 +343,7 @@ def test_a_quantized_module_is_read_byte_by_byte(net, shape):
     module = converted(net, shape)
     found = from_torch(module, torch.rand(1, *shape), inputs=PIXELS)
     assert "the module itself, byte by byte" in str(found.proof)
+    assert " hidden levels of " in str(found.proof)
     X = np.random.default_rng(1).integers(0, 256, (300, int(np.prod(shape))))
     with torch.no_grad():
         expected = module((torch.from_numpy(X).double() / 255).float().reshape(-1, *shape)).numpy()
@@ -368,6 +370,11 @@ def test_what_is_not_read_of_quantized_modules_is_named():
 
     with pytest.raises(FileError, match=r"1 layers ran, but it holds 2: used.1, spare.1"):
         from_torch(Spare().eval(), torch.rand(1, 3), inputs=PIXELS)
+    for spare in (nn.Linear(2, 2), nn.BatchNorm1d(2)):
+        more = converted((nn.Linear(3, 2),), (3,))
+        more[1].spare = spare
+        with pytest.raises(FileError, match=r"its float parameter '.*spare.weight' is used by nothing"):
+            from_torch(more, torch.rand(1, 3), inputs=PIXELS)
     pooled = converted((nn.Conv2d(1, 2, 1), nn.AvgPool2d(2), nn.Flatten(), nn.Linear(2, 2)), (1, 2, 2))
     with pytest.raises(
         FileError, match=r"avg_pool2d.* is not read in quantized modules: average pooling rounds"

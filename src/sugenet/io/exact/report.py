@@ -80,15 +80,20 @@ class ImportProof:
     """
     left: int
     """Samples whose scores were left out for this reason."""
+    levels: bool = False
+    """Whether what was compared as `bits` are levels."""
 
     def data(self) -> dict[str, Any]:
         """As JSON data."""
         return {**asdict(self), "judges": list(self.judges), "unseen": list(self.unseen)}
 
     def __str__(self) -> str:
-        hidden = f"{self.bits:,} hidden values of {many(self.layers, 'layer')} and " if self.layers else ""
+        word, edge = ("level", "a step") if self.levels else ("bit", "0")
+        hidden = (
+            f"{many(self.bits, f'hidden {word}')} of {many(self.layers, 'layer')} and " if self.layers else ""
+        )
         out = (
-            f"; left out within rounding of 0: {many(self.rounded, 'value')}, {many(self.left, 'sample')}"
+            f"; left out within rounding of {edge}: {many(self.rounded, word)}, {many(self.left, 'sample')}"
             if self.rounded or self.left
             else ""
         )

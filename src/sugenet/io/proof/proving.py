@@ -18,6 +18,7 @@ import numpy.typing as npt
 from sugenet.bnn import Network
 from sugenet.bnn.arrays import Bits, Ints
 from sugenet.bnn.conv import ConvLayer, PoolLayer
+from sugenet.bnn.layer import gives
 from sugenet.bnn.stairs import StairConv
 from sugenet.errors import FileError, TooLargeError
 from sugenet.io.exact.domains import BitInputs, Inputs, Integers
@@ -86,6 +87,7 @@ def prove_import(
         sum(tally.scores for tally in tallies),
         sum(tally.rounded for tally in tallies),
         max(tally.left for tally in tallies),
+        any(gives(layer) is not None for layer in found.network.layers),
     )
     return replace(found, proof=proof)
 

@@ -299,7 +299,7 @@ class _Requantizer:
 
 
 def _all_used(source: str, module: Any, steps: Sequence[_Step]) -> None:
-    """Refuse a module with a layer that did not run."""
+    """Refuse a module with a layer that did not run, or with parameters that are no part of one."""
     used = sum(step.name in _LINEAR | _CONV for step in steps)
     there = [path for path, part in module.named_modules() if hasattr(part, "_packed_params")]
     own = [path for path in there if not path.endswith("._packed_params")]
@@ -307,6 +307,12 @@ def _all_used(source: str, module: Any, steps: Sequence[_Step]) -> None:
         raise FileError(
             f"{source}: {used} layers ran, but it holds {len(own)}: {', '.join(own[:8])}. Each must be used "
             "exactly once."
+        )
+    floats = next((name for name, _ in module.named_parameters()), None)
+    if floats is not None:
+        raise FileError(
+            f"{source}: its float parameter {floats!r} is used by nothing that was read. Remove it, or "
+            "quantize its layer."
         )
 
 
@@ -339,6 +345,15 @@ def _proved(found: Imported, runner: _Runner, made: _Made) -> Imported:
         raise FileError(f"{runner.source}: its scores are not those of the network. Please report this.")
     count = sum(layer.size for layer in ours)
     proof = ImportProof(
-        ("the module itself, byte by byte",), len(rows), len(near), len(ours), (), count, scores.size, 0, 0
+        ("the module itself, byte by byte",),
+        len(rows),
+        len(near),
+        len(ours),
+        (),
+        count,
+        scores.size,
+        0,
+        0,
+        True,
     )
     return Imported(network, found.layers, found.remarks, found.shape, (), proof)

@@ -196,7 +196,10 @@ def averaged(
     if any(value.window.pads) and not 0 <= zero <= wire.top:
         raise FileError(f"its zero point {given.zero} lies outside its own range.")
     if value.everything:
-        factor = np.array([given.scale / np.float32(grid.scale * np.float32(count))], np.float32)
+        with np.errstate(over="ignore"):
+            factor = np.array([given.scale / np.float32(grid.scale * np.float32(count))], np.float32)
+        if not (np.isfinite(factor).all() and (factor > 0).all()):
+            raise FileError("its scales are so far apart that their ratio is 0 or infinite in float32.")
         level = runtime.requantizer(factor, np.zeros(1, np.int64), grid)
         low, high = np.array([-zero * count]), np.array([(wire.top - zero) * count])
         steps = steps_of(level, low, high, grid.top)
@@ -285,7 +288,7 @@ def side_by_side(walk: Walk, value: PendingConcat, grid: QuantGrid, kind: Any, n
         steps.append(np.repeat(row, image(part.shape)[0], axis=0))
     wires = tuple(part.levels.wire for part in value.parts)
     if len(set(wires)) < len(wires):
-        raise FileError("it joins a tensor with itwalk.")
+        raise FileError("it joins a tensor with itself. Let each part be a tensor of its own.")
     made = walk.levels_on(name, value.shape, grid, kind)
     channels, *size = image(value.shape)
     walk.operations.append(

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from sugenet.bnn.arrays import Ints
 from sugenet.errors import FileError
 from sugenet.io.onnx.graph import Node
 from sugenet.io.onnx.quantized.joins import adding, average, concat, global_average
@@ -67,6 +68,18 @@ def _weights(given: list[Value | None], place: int, axis: int) -> FixedLevelArra
     if not (np.isfinite(scale).all() and (scale > 0).all()):
         raise FileError("a scale of its weights is not positive.")
     zeros = np.zeros(1, np.int64) if zero is None else whole_of(zero).reshape(-1)
+    kinds = {value.array.dtype} | ({zero.array.dtype} if isinstance(zero, FixedArray) else set())
+    if len(kinds) > 1 or value.array.dtype.itemsize > 1:
+        named = " and ".join(sorted(map(str, kinds)))
+        raise FileError(
+            f"its weights and their zero point are {named}, but int8 or uint8 is needed for both."
+        )
+    long = value.array.shape[axis] if value.array.ndim > axis else 0
+    if scale.size not in (1, long) or zeros.size not in (1, long):
+        raise FileError(
+            f"it has {scale.size} scales and {zeros.size} zero points for weights of shape "
+            f"{value.array.shape}. One for all, or one for each of {long} outputs."
+        )
     return FixedLevelArray(value.array.astype(np.int64), scale, zeros, axis)
 
 
@@ -77,7 +90,17 @@ def _target(given: list[Value | None], place: int, kind: Any) -> tuple[QuantGrid
         raise FileError(f"the scale of its output, {scale[:3]}, must be one positive number.")
     if isinstance(zero, FixedArray):
         kind = zero.array.dtype
+    if np.dtype(kind).kind not in "iu" or np.dtype(kind).itemsize > 1:
+        raise FileError(f"the zero point of its output is {kind}, but int8 or uint8 is needed.")
     return QuantGrid(scale[0], zero_of(zero, kind), *ends_of(kind)), kind
+
+
+def _bias(value: Value | None, count: int) -> Ints:
+    """A bias of 32 bits, one for each output."""
+    found = whole_of(value).reshape(-1)
+    if not isinstance(value, FixedArray) or value.array.dtype != np.int32 or found.size != count:
+        raise FileError(f"its bias must be int32 with one number for each of {count} outputs.")
+    return found
 
 
 def qlinear_conv(walk: Walk, node: Node, given: list[Value | None]) -> Value:
@@ -88,7 +111,7 @@ def qlinear_conv(walk: Walk, node: Node, given: list[Value | None]) -> Value:
     bias = given[8]
     whole, scales = weights.whole, weights.scales(0)
     assert scales is not None
-    added = np.zeros(len(whole), np.int64) if bias is None else whole_of(bias).reshape(-1)
+    added = np.zeros(len(whole), np.int64) if bias is None else _bias(bias, len(whole))
     linear = convolved(node, tensor, whole, scales, added, "", None)
     grid, kind = _target(given, 6, tensor.levels.kind)
     return quantized(walk, node, linear, grid, kind, node.outputs[0])
@@ -114,8 +137,7 @@ def qgemm(walk: Walk, node: Node, given: list[Value | None]) -> Value:
     weights = _weights(given, 3, 0 if transposed else 1)
     linear = dense(node, tensor, weights, None, transposed=transposed)
     if given[6] is not None:
-        bias = whole_of(given[6]).reshape(-1)
-        linear = replace(linear, bias=np.broadcast_to(bias, len(linear.weights)).astype(np.int64))
+        linear = replace(linear, bias=_bias(given[6], len(linear.weights)))
     if given[7] is None:
         return linear
     grid, kind = _target(given, 7, tensor.levels.kind)

@@ -97,6 +97,7 @@ def prove_levels(made: LevelImport, program: IntegerProgram) -> Imported:
         compared,
         0,
         int((~sure).sum()),
+        True,
     )
     return replace(made.found, proof=proof)
 
@@ -126,7 +127,8 @@ def _work(network: Network) -> int:
 
 def _batched(judge: WholeRun, rows: Array) -> tuple[Array, dict[str, Array], Array]:
     """The judge on all samples, in batches that the file takes."""
-    parts = [judge(rows[k : k + 64]) for k in range(0, len(rows), 64)]
+    with np.errstate(over="ignore"):  # what is infinite is clipped
+        parts = [judge(rows[k : k + 64]) for k in range(0, len(rows), 64)]
     return (
         np.concatenate([part[0] for part in parts]),
         {name: np.concatenate([part[1][name] for part in parts]) for name in parts[0][1]},
@@ -187,7 +189,12 @@ def _runtime(graph: Graph, program: IntegerProgram) -> Callable[[Array], Array] 
         session = onnxruntime.InferenceSession(
             graph.raw + number(1, _FORMAT), options, providers=["CPUExecutionProvider"]
         )
-    except Exception:
+    except Exception as error:
+        if type(error).__name__ == "InvalidGraph":  # not merely an operator that this version does not have
+            raise FileError(
+                f"{graph.source}: ONNX Runtime, which it was to be compared with, calls it invalid: "
+                f"{_short(error)}. Mend the file; prove=False goes without the comparison."
+            ) from error
         return "ONNX Runtime does not run this file"
     port = graph.inputs[0]
     kind: Any = np.float32 if not isinstance(program.raw, LevelArray) else program.raw.kind
@@ -201,7 +208,22 @@ def _runtime(graph: Graph, program: IntegerProgram) -> Callable[[Array], Array] 
             part = images[k : k + step]
             missing = (port.shape[0] or 0) - len(part)  # type: ignore[index]
             full = np.concatenate([part, np.repeat(part[-1:], missing, axis=0)]) if missing > 0 else part
-            found.append(np.asarray(session.run([program.output], {port.name: full})[0])[: len(part)])
+            try:
+                outputs = session.run([program.output], {port.name: full})
+            except Exception as error:
+                raise FileError(
+                    f"{graph.source}: ONNX Runtime, which it was to be compared with, loads it and then "
+                    f"fails: {_short(error)}. Mend the file; prove=False goes without the comparison."
+                ) from error
+            found.append(np.asarray(outputs[0])[: len(part)])
         return np.concatenate(found).reshape(len(rows), -1)
 
     return run
+
+
+def _short(error: Exception) -> str:
+    """What a runtime says, without its codes and the names of its own files."""
+    text = " ".join(str(error).split())
+    for mark in ("INVALID_GRAPH : ", "This is an invalid model. ", "Status Message: "):
+        text = text.split(mark)[-1]
+    return text[:200]

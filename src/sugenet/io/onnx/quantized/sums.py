@@ -126,6 +126,11 @@ def _unfused(walk: Walk, value: PendingSum, node: Node, grid: QuantGrid) -> str:
 
 def tensor_of(value: Value | None) -> LevelTensor:
     """A dequantized tensor, or a refusal."""
+    if isinstance(value, LevelTensor) and value.grid is None:
+        raise FileError(
+            "its input is clipped and not quantized again, so ONNX Runtime computes it in floats. Quantize "
+            "its input too; without ActivationSymmetric a Relu becomes part of its quantizer."
+        )
     if not isinstance(value, LevelTensor) or value.grid is None:
         raise FileError(f"its input is {word(value)}, but a quantized tensor is needed.")
     return value
@@ -145,7 +150,7 @@ def _weighted(
     assert source.grid is not None
     if isinstance(bias, FixedLevelArray):
         wanted = np.float32(source.grid.scale) * scales
-        if bias.q.size not in (1, count) or bias.zero.any():
+        if bias.q.size not in (1, count) or bias.zero.size not in (1, bias.q.size) or bias.zero.any():
             raise FileError(f"its bias has shape {bias.q.shape} for {count} outputs, or a zero point.")
         held = np.broadcast_to(bias.scale.reshape(-1), count) if bias.scale.size in (1, count) else None
         if held is None or (np.abs(held - wanted) > 4e-7 * np.abs(wanted)).any():

@@ -11,6 +11,7 @@ import numpy as np
 
 from sugenet.bnn import Window
 from sugenet.bnn.arrays import Ints
+from sugenet.errors import FileError
 from sugenet.io.exact.integers import LevelWire
 from sugenet.io.onnx.graph import Array
 from sugenet.io.onnx.quantized.runtime import Floats, QuantGrid, dequantized
@@ -117,7 +118,11 @@ class LevelTensor:
     @classmethod
     def of(cls, levels: LevelArray, grid: QuantGrid) -> LevelTensor:
         """Dequantized levels."""
-        return cls(levels, dequantized(levels.values, grid), grid, levels.shape)
+        with np.errstate(over="ignore"):
+            table = dequantized(levels.values, grid)
+        if not np.isfinite(table).all():
+            raise FileError(f"its scale {grid.scale} is so large that its numbers are infinite in float32.")
+        return cls(levels, table, grid, levels.shape)
 
 
 Clips: TypeAlias = tuple[tuple[float, float], ...]

@@ -49,8 +49,21 @@ ADVICE: dict[str, str] = {
     "QLinearSigmoid": "only Relu and Clip are supported between layers",
     "QLinearLeakyRelu": "only Relu and Clip are supported between layers",
     "MatMulNBits": "weights in blocks are not supported. Quantize to 8 bits with one scale for each channel",
+    "BatchNormalization": "fold it into the layer in front of it before quantizing; in PyTorch "
+    "torch.nn.utils.fusion has fuse_conv_bn_eval and fuse_linear_bn_eval",
+    "ReduceMean": "ONNX Runtime averages it in floats, whose order of additions nothing fixes. Let the float "
+    "model have GlobalAveragePool or AveragePool there, which have integer kernels: PyTorch writes them for "
+    "nn.AvgPool2d, and for nn.AdaptiveAvgPool2d with torch.onnx.export(..., dynamo=False)",
     "Transpose": "only channels-first data are supported. Export the model channels-first (NCHW)",
 }
+_DOMAINS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("QuantizeLinear", "DequantizeLinear"), ("", "com.microsoft")),
+    **dict.fromkeys(
+        ("QGemm", "QLinearAdd", "QLinearAveragePool", "QLinearConcat", "QLinearGlobalAveragePool"),
+        ("com.microsoft",),
+    ),
+}
+"""Where operators are defined, unless it is in ONNX itself."""
 _STRICT = "strict=False reads it in exact numbers, which can differ from runtimes next to ties"
 
 
@@ -129,10 +142,25 @@ class Walk:
         raw = self._input(port)
         self.values[port.name] = raw
         for node in self.nodes:
+            if ADVICE.get(node.op) == _DYNAMIC:
+                raise FileError(f"{node}: {_DYNAMIC}.")
+        for node in self.nodes:
             try:
                 self._take(node)
             except (FileError, NetworkError) as error:
                 raise FileError(f"{node}: {error}") from None
+            except (
+                ArithmeticError,
+                AttributeError,
+                LookupError,
+                MemoryError,
+                TypeError,
+                ValueError,
+            ) as error:
+                raise FileError(
+                    f"{node}: its inputs and attributes do not fit together ({error}). If other programs run "
+                    f"the file, please report it."
+                ) from error
         output = graph.outputs[0].name
         value = self.values[output]
         tail = value if isinstance(value, QuantTail) else QuantTail(value, output, (), False)
@@ -185,7 +213,7 @@ class Walk:
             raise FileError("it is a function that the file defines itself. Write functions out first.")
         if node.domain not in ("", "com.microsoft"):
             raise FileError(f"its domain {node.domain[:60]!r} is not known in quantized files.")
-        if node.op not in self.rules:
+        if node.op not in self.rules or node.domain not in _DOMAINS.get(node.op, ("",)):
             raise FileError(f"{ADVICE.get(node.op, 'it is not supported in quantized files')}.")
         if any(isinstance(value, Subgraph) for value in node.attributes.values()):
             raise FileError("it holds a graph, which is not supported.")
@@ -246,6 +274,12 @@ class Walk:
         if node.op == "DequantizeLinear" and isinstance(first, FixedArray):
             scale, zero, _ = self.grids(node, given, first.array.dtype)
             axis = self.axis(node, first.array.ndim)
+            long = first.array.shape[axis] if first.array.ndim else 1
+            if scale.size not in (1, long) or zero.size not in (1, scale.size):
+                raise FileError(
+                    f"it has {scale.size} scales and {zero.size} zero points for a constant of shape "
+                    f"{first.array.shape}, whose axis {axis} has {long}. One for all, or one for each."
+                )
             return FixedLevelArray(first.array.astype(np.int64), scale, zero, axis, first.width)
         if node.op == "QuantizeLinear":
             array = first.floats if isinstance(first, FixedLevelArray) else floats_of(first)
@@ -271,6 +305,8 @@ class Walk:
 
     def grids(self, node: Node, given: list[Value | None], kind: Any) -> tuple[Array, Ints, Any]:
         """Scales, zero points and element type of QuantizeLinear or DequantizeLinear."""
+        if len(given) < 2:
+            raise FileError("its scale is missing.")
         scale = floats_of(given[1]).reshape(-1)
         if not (np.isfinite(scale).all() and (scale > 0).all()):
             raise FileError(f"its scale {scale[~(np.isfinite(scale) & (scale > 0))][0]} is not positive.")
@@ -280,6 +316,8 @@ class Walk:
             raise FileError("its precision is not float32.")
         node.attributes.get("saturate")  # of 8-bit floats
         said = node.attributes.get("output_dtype", 0)
+        if node.op == "DequantizeLinear" and said not in (0, 1):
+            raise FileError("its output_dtype is not float32.")
         zero = given[2] if len(given) > 2 else None
         if zero is None:
             found = np.zeros(1, np.int64)
@@ -293,12 +331,14 @@ class Walk:
             found, kind = zero.array.astype(np.int64).reshape(-1), zero.array.dtype
             if node.op == "QuantizeLinear" and said and np.dtype(DTYPES.get(said, "V")) != kind:
                 raise FileError(f"its output_dtype {said} is not that of its zero point.")
-        if np.dtype(kind).kind not in "iu":
-            raise FileError(f"it quantizes to {kind}, but whole numbers are needed.")
+        if np.dtype(kind).kind not in "iu" or (node.op == "QuantizeLinear" and kind.itemsize > 2):
+            raise FileError(f"it quantizes to {kind}, but whole numbers of up to 16 bits are needed.")
         return scale.astype(np.float32), found, np.dtype(kind)
 
     def axis(self, node: Node, rank: int) -> int:
         axis = int(node.attributes.get("axis", 1))
+        if "axis" in node.attributes and not -rank <= axis < max(rank, 2):
+            raise FileError(f"its axis is {axis}, but its input has {rank} axes.")
         return axis % rank if rank else 0
 
     def range_of(self, given: list[Value | None], kind: Any) -> tuple[int, int]:
