@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any, Literal
 
-from sugenet.bnn import Network
-from sugenet.engines.bounds import BOUNDS
+from sugenet.bnn import Network, PoolLayer
 from sugenet.engines.ladder import decide
 from sugenet.engines.walk.anneal import search
 from sugenet.engines.walk.listing import needed_changes
@@ -19,10 +18,11 @@ from sugenet.errors import QuestionError, TooLargeError
 from sugenet.problem.boxes import plain
 from sugenet.problem.clock import Clock
 from sugenet.problem.keeps import Ties
-from sugenet.problem.neighbourhood import FeatureMove
+from sugenet.problem.neighbourhood import FeatureMove, Neighbourhood
 from sugenet.problem.outcomes import Holds
 from sugenet.problem.problem import Problem
 from sugenet.problem.regions import Anything, Region
+from sugenet.problem.sizes import is_soon_cut
 from sugenet.reason.envelope import envelope
 from sugenet.reason.questions import Suffices, Why
 from sugenet.reason.reasons.answers import Reason, Reasons
@@ -235,10 +235,11 @@ class _Search:
         """Features from the least to the most important: by what they can bring to first-layer neurons
         near their threshold.
         """
+        near = self.oracle.problem.near
         try:
-            weight = self.oracle.problem.front.importance()
+            weight = self.oracle.problem.front.importance() if is_soon_cut(near) else _brought(near)
         except TooLargeError:
-            weight = dict.fromkeys(self.oracle.problem.near.places, 0.0)
+            weight = dict.fromkeys(near.places, 0.0)
         return sorted(weight, key=lambda feature: (weight[feature], feature))
 
     def _one(self) -> Features:
@@ -249,7 +250,7 @@ class _Search:
         low, high = 0, len(order)  # freeing the first `low` features is allowed by bounds
         while low < high and not oracle.clock.up():
             middle = (low + high + 1) // 2
-            if isinstance(BOUNDS(oracle.freed(order[middle:])), Holds):
+            if oracle.is_bounded(oracle.freed(order[middle:])):
                 low = middle
             else:
                 high = middle - 1
@@ -367,3 +368,15 @@ class _Search:
         if status == "minimum":
             contents["contrasts"] = [[[m.feature, plain(m.value)] for m in c.moves] for c in oracle.contrasts]
         return Reason(near.network, question, status, envelope(near.network, question, **contents))
+
+
+def _brought(near: Neighbourhood) -> dict[int, float]:
+    """What each feature can bring to all neurons of the first layer together; 0 behind a pool."""
+    first, network = near.network.layers[0], near.network
+    found = dict.fromkeys(near.places, 0.0)
+    if not isinstance(first, PoolLayer):
+        for feature, moves in near.places.items():
+            far = abs(near.columns.states[moves] - near.states[feature]).max()
+            places = [feature] if network.reads_levels else network.encoder.group(feature)
+            found[feature] = float(far * sum(int(abs(first.column(place)[1]).sum()) for place in places))
+    return found
