@@ -80,21 +80,17 @@ class _Told:
 
     def __init__(self, text: Any, limit: Limit) -> None:
         self.pieces: Iterator[bytes] = unpacked(text, limit) if text != "" else iter(())
-        self.left = b""
+        self.left = memoryview(b"")
 
     def next(self, many: int) -> Ints:
         """So many whole numbers."""
-        parts = [self.left]
-        size = len(self.left)
-        while size < 8 * many:
+        while len(self.left) < 8 * many:
             piece = next(self.pieces, None)
             if piece is None:
                 raise CertificateError("the multipliers of the proof end too soon.")
-            parts.append(piece)
-            size += len(piece)
-        data = b"".join(parts)
-        self.left = data[8 * many :]
-        return np.frombuffer(data[: 8 * many], "<i8").astype(np.int64)
+            self.left = memoryview(bytes(self.left) + piece)
+        told, self.left = self.left[: 8 * many], self.left[8 * many :]
+        return np.frombuffer(told, "<i8").astype(np.int64)
 
     def see_end(self) -> None:
         """See that nothing is left over."""
@@ -120,6 +116,10 @@ class _Inputs:
     """For each option the number of its first change, and at the end how many there are."""
     place: Ints
     change: Ints
+    slot: Ints
+    """For each change the number of its feature and place together: two features may change one place."""
+    slots: Ints
+    """The place of each of these."""
     budget: int | None
     together: int
     """How many features can change within the budget."""
@@ -136,6 +136,8 @@ class _Inputs:
 
     def gains(self, asked: Numbers) -> Numbers:
         """What each option adds to ``asked . a``; several rows at a time."""
+        if not len(self.place):  # no neuron reads them
+            return np.zeros((*asked.shape[:-1], len(self.prices)), asked.dtype)
         return np.asarray(np.add.reduceat(asked[..., self.place] * self.change, self.entry[:-1], axis=-1))
 
     def best(self, worth: Numbers, left: npt.NDArray[np.bool_]) -> Numbers:
@@ -143,14 +145,19 @@ class _Inputs:
         kept = np.where(left, worth, worth.min() - 1) if not left.all() else worth
         return np.asarray(np.maximum.reduceat(kept, self.first[:-1], axis=-1))
 
-    def box(self, left: npt.NDArray[np.bool_]) -> _Ends:
-        """Least and largest value of every place."""
-        low, high = self.start.copy(), self.start.copy()
+    def box(self, left: npt.NDArray[np.bool_]) -> _Ends | None:
+        """Least and largest value of every place: what each feature can take off it or add to it, summed over
+        the features that change it; None where a feature has no option left.
+        """
+        if self.features and not np.logical_or.reduceat(left, self.first[:-1]).all():
+            return None
         some = np.repeat(left, np.diff(self.entry))
-        low[self.place], high[self.place] = _FREE, -_FREE
-        there = self.start[self.place] + self.change
-        np.minimum.at(low, self.place[some], there[some])
-        np.maximum.at(high, self.place[some], there[some])
+        least, most = np.full(len(self.slots), _FREE), np.full(len(self.slots), -_FREE)
+        np.minimum.at(least, self.slot[some], self.change[some])
+        np.maximum.at(most, self.slot[some], self.change[some])
+        low, high = self.start.copy(), self.start.copy()
+        np.add.at(low, self.slots, least)
+        np.add.at(high, self.slots, most)
         return low, high
 
     def sum_of_best(self, gains: Ints, left: npt.NDArray[np.bool_]) -> Ints:
@@ -395,7 +402,10 @@ class _Question:
         none.
         """
         left = self.inputs.open(windows)
-        levels, sums = [self.inputs.box(left)], []
+        box = self.inputs.box(left)
+        if box is None:
+            return None
+        levels, sums = [box], []
         for number, layer in enumerate(self.layers):
             self.limit.look()
             if (levels[-1][0] > levels[-1][1]).any():
@@ -531,13 +541,23 @@ def _inputs_of(
     place = np.concatenate([none, *(np.tile(places, len(changes)) for places, changes, _ in listed)])
     change = np.concatenate([none, *(changes.reshape(-1) for _, changes, _ in listed)])
     wide = np.concatenate([none, *(np.full(len(changes), len(places)) for places, changes, _ in listed)])
+    starts = np.cumsum([0, *(len(places) for places, _, _ in listed)]).tolist()
+    slot = np.concatenate(
+        [
+            none,
+            *(
+                np.tile(np.arange(at, at + len(places)), len(changes))
+                for at, (places, changes, _) in zip(starts, listed, strict=False)
+            ),
+        ]
+    )
+    slots = np.concatenate([none, *(places for places, _, _ in listed)])
     prices = [price for _, _, costs in listed for price in costs]
     large = any(price >= 1 << 62 for price in prices)
     first = np.cumsum([0, *(len(costs) for _, _, costs in listed)])
     costs = np.array(prices, object if large else np.int64)
-    return _Inputs(
-        start, features, first, costs, np.append(0, np.cumsum(wide)), place, change, budget, together
-    )
+    entry = np.append(0, np.cumsum(wide))
+    return _Inputs(start, features, first, costs, entry, place, change, slot, slots, budget, together)
 
 
 def _cases(setting: Setting, network: Network, limit: Limit) -> list[_Case]:
@@ -567,7 +587,7 @@ def _layer(layer: Any, limit: Limit) -> _Sums | _Largest:
     limit.take(100 * layer.outputs, "the neurons of a layer")
     if isinstance(layer, PoolLayer):
         return _Largest(layer)
-    steps = layer.tau.reshape(layer.outputs, -1)
+    steps = layer.tau if layer.tau.ndim == 2 else layer.tau[:, None]
     limit.take(steps.nbytes, "the steps of a layer")
     negative = np.maximum(-layer.weights, 0)
     if hasattr(layer, "window"):
@@ -592,7 +612,7 @@ def _two_sides(setting: Setting, limit: Limit) -> _Question:
         listed.append((np.arange(many), gains, [price for price, _ in options]))
     inputs = _inputs_of(whole.base, features, listed, None, len(features))
     none = np.zeros(many, np.int64)
-    size = np.abs(whole.base) + np.abs(inputs.change.reshape(-1, many)).sum(axis=0)
+    size = np.abs(whole.base) + np.abs(inputs.change.reshape(len(inputs.prices), many)).sum(axis=0)
     layers: list[_Sums | _Largest] = [_Sums(np.eye(many, dtype=np.int64), none, none[:, None], size)]
     for weights, tau in whole.layers:
         base = np.maximum(-weights, 0).sum(axis=1)
