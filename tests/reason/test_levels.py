@@ -257,6 +257,7 @@ def test_a_network_that_is_too_large_once_it_is_cut():
     assert isinstance(answer, sg.Undecided)
     assert "4,194,304 neurons, one for each step" in str(answer)
     assert not isinstance(sg.whatif(network, x, sg.L0, limit=1), sg.Counterfactual)
+    assert isinstance(sg.verify(network, sg.Fair([0])), sg.Undecided)
     reason = sg.why(network, x, sg.Free([0, 1])).reasons[0]
     sg.check(json.loads(json.dumps(reason.certificate)), network)
     certificate = json.loads(json.dumps(answer.certificate)) | {

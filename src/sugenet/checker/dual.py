@@ -177,7 +177,7 @@ class _Inputs:
 # -- layers --------------------------------------------------------------------------------------------------
 
 
-class _Sums:
+class _Stepped:
     """Neurons with sums ``base + W a`` and rising steps; W written out, or a kernel and where it slides."""
 
     def __init__(
@@ -374,7 +374,7 @@ class _Largest:
 @dataclass(frozen=True, eq=False)
 class _Question:
     inputs: _Inputs
-    layers: list[_Sums | _Largest]
+    layers: list[_Stepped | _Largest]
     cases: list[_Case]
     limit: Limit
 
@@ -411,7 +411,7 @@ class _Question:
             if (levels[-1][0] > levels[-1][1]).any():
                 return None
             low, high = layer.reach(levels[-1])
-            if number == 0 and isinstance(layer, _Sums):
+            if number == 0 and isinstance(layer, _Stepped):
                 low, high = self._first(layer, left, low, high)
             reach = low.copy(), high.copy()
             for (at, unit), (least, most) in windows.items():
@@ -423,7 +423,7 @@ class _Question:
             levels.append(layer.levels(reach))
         return None if (levels[-1][0] > levels[-1][1]).any() else (levels, sums)
 
-    def _first(self, layer: _Sums, left: npt.NDArray[np.bool_], low: Ints, high: Ints) -> _Ends:
+    def _first(self, layer: _Stepped, left: npt.NDArray[np.bool_], low: Ints, high: Ints) -> _Ends:
         """Sums of the first layer, feature by feature."""
         inputs = self.inputs
         single = inputs.budget is None and len(inputs.place) == len(inputs.prices)
@@ -582,7 +582,7 @@ def _over_levels(weights: Ints, below: list[int], demand: Demand) -> tuple[Numbe
     return row, least
 
 
-def _layer(layer: Any, limit: Limit) -> _Sums | _Largest:
+def _layer(layer: Any, limit: Limit) -> _Stepped | _Largest:
     """A layer of the network: match counts are ``base + W a``, and tau are its steps."""
     limit.take(100 * layer.outputs, "the neurons of a layer")
     if isinstance(layer, PoolLayer):
@@ -591,14 +591,14 @@ def _layer(layer: Any, limit: Limit) -> _Sums | _Largest:
     limit.take(steps.nbytes, "the steps of a layer")
     negative = np.maximum(-layer.weights, 0)
     if hasattr(layer, "window"):
-        inside = _Sums(
+        inside = _Stepped(
             layer.weights, np.zeros(layer.outputs, np.int64), steps, layer.sizes, layer.window, layer.groups
         )
         top = 1 if layer.top is None else layer.top
         inside.base = inside.sums(negative, np.full(layer.inputs, top))
         return inside
     tops = getattr(layer, "tops", np.ones(layer.inputs, np.int64))
-    return _Sums(layer.weights, negative @ tops, steps, layer.sizes)
+    return _Stepped(layer.weights, negative @ tops, steps, layer.sizes)
 
 
 def _two_sides(setting: Setting, limit: Limit) -> _Question:
@@ -613,10 +613,10 @@ def _two_sides(setting: Setting, limit: Limit) -> _Question:
     inputs = _inputs_of(whole.base, features, listed, None, len(features))
     none = np.zeros(many, np.int64)
     size = np.abs(whole.base) + np.abs(inputs.change.reshape(len(inputs.prices), many)).sum(axis=0)
-    layers: list[_Sums | _Largest] = [_Sums(np.eye(many, dtype=np.int64), none, none[:, None], size)]
+    layers: list[_Stepped | _Largest] = [_Stepped(np.eye(many, dtype=np.int64), none, none[:, None], size)]
     for weights, tau in whole.layers:
         base = np.maximum(-weights, 0).sum(axis=1)
-        layers.append(_Sums(weights, base, tau[:, None], np.abs(weights).sum(axis=1)))
+        layers.append(_Stepped(weights, base, tau[:, None], np.abs(weights).sum(axis=1)))
     below = np.minimum(whole.head, 0).sum(axis=1).tolist()
     cases = [[_over_levels(whole.head, below, part) for part in case] for case in whole.cases]
     return _Question(inputs, layers, cases, limit)
