@@ -287,6 +287,7 @@ def test_what_is_too_large_to_cut_in_time_is_never_cut():
     assert isinstance(single, sg.Undecided) or "dual" in single.engine
     sg.whatif(network, x, sg.L0, time_limit=0.2)
     sg.why(network, x, sg.Linf(3), time_limit=0.2)
+    sg.rulebook(network, X=x[None], time_limit=0.2)
     counted = sg.count(network, time_limit=0.2)
     assert "longer than the time that is left" in str(counted)
     assert "cut" not in vars(network)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any, Literal
 
-from sugenet.bnn import Network, PoolLayer
+from sugenet.bnn import Network
 from sugenet.engines.ladder import decide
 from sugenet.engines.walk.anneal import search
 from sugenet.engines.walk.listing import needed_changes
@@ -18,11 +18,10 @@ from sugenet.errors import QuestionError, TooLargeError
 from sugenet.problem.boxes import plain
 from sugenet.problem.clock import Clock
 from sugenet.problem.keeps import Ties
-from sugenet.problem.neighbourhood import FeatureMove, Neighbourhood
+from sugenet.problem.neighbourhood import FeatureMove
 from sugenet.problem.outcomes import Holds
 from sugenet.problem.problem import Problem
 from sugenet.problem.regions import Anything, Region
-from sugenet.problem.sizes import is_soon_cut
 from sugenet.reason.envelope import envelope
 from sugenet.reason.questions import Suffices, Why
 from sugenet.reason.reasons.answers import Reason, Reasons
@@ -237,7 +236,7 @@ class _Search:
         """
         near = self.oracle.problem.near
         try:
-            weight = self.oracle.problem.front.importance() if is_soon_cut(near) else _brought(near)
+            weight = self.oracle.problem.importance()
         except TooLargeError:
             weight = dict.fromkeys(near.places, 0.0)
         return sorted(weight, key=lambda feature: (weight[feature], feature))
@@ -368,15 +367,3 @@ class _Search:
         if status == "minimum":
             contents["contrasts"] = [[[m.feature, plain(m.value)] for m in c.moves] for c in oracle.contrasts]
         return Reason(near.network, question, status, envelope(near.network, question, **contents))
-
-
-def _brought(near: Neighbourhood) -> dict[int, float]:
-    """What each feature can bring to all neurons of the first layer together; 0 behind a pool."""
-    first, network = near.network.layers[0], near.network
-    found = dict.fromkeys(near.places, 0.0)
-    if not isinstance(first, PoolLayer):
-        for feature, moves in near.places.items():
-            far = abs(near.columns.states[moves] - near.states[feature]).max()
-            places = [feature] if network.reads_levels else network.encoder.group(feature)
-            found[feature] = float(far * sum(int(abs(first.column(place)[1]).sum()) for place in places))
-    return found
