@@ -148,7 +148,7 @@ def test_questions_about_all_inputs(engine, seed):
     for feature, coding in enumerate(network.encoder.codings):
         if len({coding.state(row[feature]) for row in inside}) < 2:
             continue
-        others = [f for f in range(3) if f != feature]
+        others = [f for f in range(network.encoder.features) if f != feature]
         pairs = [(a, b) for a in inside for b in inside if a != b and all(a[f] == b[f] for f in others)]
         asked.append((Fair([feature], where), all(inside[a] == inside[b] for a, b in pairs)))
         if not isinstance(coding, OneHot):
@@ -160,7 +160,7 @@ def test_questions_about_all_inputs(engine, seed):
                     all(inside[a] == 1 for a, b in raised if inside[b] == 1),
                 )
             )
-    two = [(a, b) for a in inside for b in inside if a[2] == b[2]]
+    two = [(a, b) for a in inside for b in inside if a[2:] == b[2:]]
     asked.append((Fair([0, 1], where), all(inside[a] == inside[b] for a, b in two)))
     for question, truth in asked:
         answer = verify(network, question, engine=engine)

@@ -28,7 +28,7 @@ def joined(table: Ints, height: int) -> tuple[int, int, Ints, int]:
     --------
     >>> a, b = np.meshgrid(np.arange(4), np.arange(4), indexing="ij")
     >>> joined((2 * a + 3 * b) // 4, 3)
-    (1, 2, array([[2, 5, 7]]), 0)
+    (2, 3, array([[ 4,  8, 12]]), 0)
     """
     low, high = _bounds(table, height)
     p, q = _simplest(low, high)

@@ -24,7 +24,7 @@ _ENDS = {"Softmax", "LogSoftmax", "ArgMax", "Hardmax", "Sigmoid"}
 
 
 @dataclass
-class _Sums:
+class _WholeSums:
     """Whole sums with one factor an output channel, on axis 1."""
 
     sums: Array
@@ -111,7 +111,7 @@ class WholeRun:
             except (KeyError, ValueError, IndexError, TypeError, AttributeError) as error:
                 raise UncomparableError(f"{node}: it does not fit its inputs ({str(error)[:100]}).") from None
         made = self.known[self.scores]
-        if isinstance(made, _Sums):
+        if isinstance(made, _WholeSums):
             made = self._floats(made)
         values = made.values if isinstance(made, _Scaled) else np.asarray(made)
         return values.reshape(len(x), -1), self.seen, self.unsure
@@ -142,7 +142,7 @@ class WholeRun:
                 x = _Scaled(given[0], _row(given[1]), _zero(given[2]), 1, node.inputs[0])
                 w = _Scaled(given[3], _row(given[4]), _zero(given[5]), 1, "")
                 sums = x.centred @ w.centred
-                return self._whole(node, _Sums(sums, _factors(x, w)), given[6], given[7], x.whole.dtype)
+                return self._whole(node, _WholeSums(sums, _factors(x, w)), given[6], given[7], x.whole.dtype)
             case "QGemm":
                 given = given + [None] * (9 - len(given))
                 turn = bool(get("transB", 0))
@@ -150,7 +150,7 @@ class WholeRun:
                 w = _Scaled(given[3], _row(given[4]), _zero(given[5]), 0 if turn else 1, "")
                 right = w.centred.T if turn else w.centred
                 sums = x.centred @ right + (0 if given[6] is None else given[6].astype(np.int64).reshape(-1))
-                made = _Sums(sums, _factors(x, w))
+                made = _WholeSums(sums, _factors(x, w))
                 return (
                     made if given[7] is None else self._whole(node, made, given[7], given[8], x.whole.dtype)
                 )
@@ -229,7 +229,7 @@ class WholeRun:
     def _shaped(self, value: Any, move: Any) -> Any:
         if isinstance(value, _Scaled):
             return replace(value, whole=move(value.whole))
-        if isinstance(value, _Sums):
+        if isinstance(value, _WholeSums):
             if value.sums.ndim > 2 and value.sums.shape[2:] != (1, 1):
                 raise UncomparableError("it reshapes sums.")
             return replace(value, sums=move(value.sums))
@@ -237,16 +237,16 @@ class WholeRun:
 
     # -- products --------------------------------------------------------------------------------------------
 
-    def _product(self, node: Node, given: list[Any]) -> _Sums:
+    def _product(self, node: Node, given: list[Any]) -> _WholeSums:
         x, w = given[0], given[1]
         if not isinstance(x, _Scaled) or not isinstance(w, _Scaled):
             raise UncomparableError(f"{node}: it does not read quantized numbers.")
         if node.op == "Conv":
             made = self._conv(node, x, w)
         elif node.op == "Gemm" and node.attributes.get("transB", 0):
-            made = _Sums(x.centred @ w.centred.T, _factors(x, w))
+            made = _WholeSums(x.centred @ w.centred.T, _factors(x, w))
         else:
-            made = _Sums(x.centred @ w.centred, _factors(x, w))
+            made = _WholeSums(x.centred @ w.centred, _factors(x, w))
         if len(given) > 2 and given[2] is not None:
             bias = given[2]
             if isinstance(bias, _Scaled):
@@ -259,14 +259,14 @@ class WholeRun:
         made.floats |= kinds == {np.dtype(np.int8)} and not self._turned(x.quantized)
         return made
 
-    def _conv(self, node: Node, x: _Scaled, w: _Scaled) -> _Sums:
+    def _conv(self, node: Node, x: _Scaled, w: _Scaled) -> _WholeSums:
         weights, groups = w.centred, int(node.attributes.get("group", 1))
         taps = _windows(x.centred, node, weights.shape[2:], 0)  # (batch, channels, positions..., taps)
         out, each = weights.shape[:2]
         rows = weights.reshape(groups, out // groups, each, -1)
         cut = taps.reshape(len(taps), groups, each, *taps.shape[2:])
         sums = np.einsum("goct,bgc...t->bgo...", rows, cut)
-        return _Sums(sums.reshape(len(taps), out, *taps.shape[2:-1]), _factors(x, w))
+        return _WholeSums(sums.reshape(len(taps), out, *taps.shape[2:-1]), _factors(x, w))
 
     def _turned(self, name: str) -> bool:
         """Whether an int8 tensor between a quantizer and a single use is kept as uint8."""
@@ -288,7 +288,7 @@ class WholeRun:
         kind = np.dtype(np.uint8) if zero is None else zero.dtype
         if width:
             self.narrow.add(name)
-        if isinstance(value, _Sums):
+        if isinstance(value, _WholeSums):
             mixed = kind == np.int8 and not self._turned(name)
             floats = value.floats or mixed or bool(width) or kind.itemsize > 1
             return self._whole(node, replace(value, floats=floats), given[1], zero, kind, width)
@@ -312,7 +312,7 @@ class WholeRun:
         return self._show(name, _to_whole(_plain(value), given[1], zero, width))
 
     def _whole(
-        self, node: Node, value: _Sums, scale: Any, zero: Any, kind: Any, width: int | None = None
+        self, node: Node, value: _WholeSums, scale: Any, zero: Any, kind: Any, width: int | None = None
     ) -> Array:
         low, high = _span(kind if zero is None else zero.dtype, width)
         offset, unit = int(_zero(zero)[0]), _row(scale)[0]
@@ -334,11 +334,11 @@ class WholeRun:
             node.outputs[0], whole.astype(np.int64).astype(kind if zero is None else zero.dtype)
         )
 
-    def _doubles(self, value: _Sums) -> Array:
+    def _doubles(self, value: _WholeSums) -> Array:
         wide = value.sums * _channels(value.factor.astype(np.float64), value.sums)
         return wide if value.shift is None else wide + _channels(value.shift.astype(np.float64), value.sums)
 
-    def _floats(self, value: _Sums) -> Array:
+    def _floats(self, value: _WholeSums) -> Array:
         if value.shift is not None or value.clips:
             return self._doubles(value)
         return np.asarray(value.sums.astype(_f) * _channels(value.factor, value.sums))
@@ -348,7 +348,7 @@ class WholeRun:
     def _add(self, node: Node, given: list[Any]) -> Any:
         left, right = given
         for value, other in ((left, right), (right, left)):
-            if isinstance(value, _Sums) and isinstance(other, np.ndarray | _Scaled):
+            if isinstance(value, _WholeSums) and isinstance(other, np.ndarray | _Scaled):
                 return replace(value, shift=_plain(other).reshape(-1), floats=True)
         if isinstance(left, _Scaled) and isinstance(right, _Scaled):
             return _Pair((node.inputs[0], node.inputs[1]))
@@ -402,7 +402,7 @@ class WholeRun:
             low = low if len(given) < 2 or given[1] is None else float(given[1].reshape(-1)[0])
             high = high if len(given) < 3 or given[2] is None else float(given[2].reshape(-1)[0])
         value = given[0]
-        if isinstance(value, _Sums | _Pair | _Mean):
+        if isinstance(value, _WholeSums | _Pair | _Mean):
             return replace(value, clips=(*value.clips, (low, high)))
         array = _plain(value)
         made = np.clip(array, *((_f(low), _f(high)) if array.dtype.kind == "f" else (low, high)))
