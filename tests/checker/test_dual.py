@@ -11,13 +11,14 @@ from zlib import compress, decompress
 import numpy as np
 import pytest
 
-from sugenet import Linf, Robust, check, verify
+from sugenet import Fair, Linf, Monotone, Refuted, Robust, check, verify
 from sugenet.checker.dual import _one_side
 from sugenet.checker.limit import Limit
 from sugenet.checker.setting import setting_of
 from sugenet.errors import CertificateError
 from sugenet.reason.verdicts.answers import Proved
 from tests.engines.test_dual import KINDS, _everything
+from tests.problem.levels import lively_network
 
 
 def _numbers(proof):
@@ -167,3 +168,21 @@ def test_numbers_beyond_64_bits_are_added_up_exactly():
         assert said[0] == said[1]
         verdicts.add(said[0])
     assert False in verdicts
+
+
+@pytest.mark.parametrize("kind", ["dense", "mixed", "conv"])
+def test_ranges_of_two_sides_add_up_what_features_do_to_one_neuron(kind):
+    """A claim about pairs that is false is not excluded by ranges, though all features change each neuron."""
+    refused = 0
+    for seed in range(6):
+        network = lively_network(np.random.default_rng([14, seed]), kind)
+        for question in (Monotone(0, rising=True), Fair([0])):
+            answer = verify(network, question)
+            if isinstance(answer, Refuted):
+                forged = deepcopy(answer.certificate) | {"answer": "proved", "witness": None}
+                cases = 3 if isinstance(question, Monotone) else 6
+                forged["proof"] = {"kind": "dual", "cases": [0] * cases, "multipliers": ""}
+                with pytest.raises(CertificateError, match="ranges do not exclude"):
+                    check(forged, network)
+                refused += 1
+    assert refused

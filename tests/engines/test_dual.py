@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from sugenet import Fair, Monotone, Robust, check, verify
+from sugenet import Agree, Fair, Monotone, Robust, check, verify
 from sugenet.bnn import (
     ConvLayer,
     DenseLayer,
@@ -176,3 +176,14 @@ def test_multipliers_beyond_64_bits_are_made_smaller():
         ),
     )
     assert int(values[0]) == int(exact.value[0])
+
+
+def test_neurons_that_never_turn_leave_layers_of_none():
+    """Two sides of a network whose neurons are constant: nothing is left of the layer."""
+    network = Network(
+        Encoder([integer(0, 2)] * 2), [StairLayer([[1, 1]], [[0, 0]], [2, 2])], Head([[1], [-1]], tops=[2])
+    )
+    for question, other in ((Fair([0]), None), (Agree(network), network)):
+        answer = verify(network, question, engine="dual")
+        assert isinstance(answer, Proved)
+        assert check(answer.certificate, network, other).startswith("dual bounds")

@@ -257,6 +257,7 @@ def test_a_network_that_is_too_large_once_it_is_cut():
     assert isinstance(answer, sg.Undecided)
     assert "4,194,304 neurons, one for each step" in str(answer)
     assert not isinstance(sg.whatif(network, x, sg.L0, limit=1), sg.Counterfactual)
+    assert isinstance(sg.verify(network, sg.Fair([0])), sg.Undecided)
     reason = sg.why(network, x, sg.Free([0, 1])).reasons[0]
     sg.check(json.loads(json.dumps(reason.certificate)), network)
     certificate = json.loads(json.dumps(answer.certificate)) | {
@@ -266,3 +267,27 @@ def test_a_network_that_is_too_large_once_it_is_cut():
     del certificate["proved_up_to"]
     with pytest.raises(CheckLimitError, match="not checked within the limit: a network of 4,194,304 neurons"):
         sg.check(certificate, network)
+
+
+def test_what_is_too_large_to_cut_in_time_is_never_cut():
+    """Steps by the hundred thousand: dual bounds decide it, or the answer says that it is open; counting says
+    so at once.
+    """
+    rng = np.random.default_rng(0)
+    encoder = Encoder.of_integers(40, 0, 255)
+    first = StairLayer.from_sums(
+        rng.integers(-9, 10, (200, 40)), np.tile(np.arange(255) * 80, (200, 1)), encoder.tops
+    )
+    network = Network(encoder, [first], Head(rng.integers(-5, 6, (3, 200)), tops=[255] * 200))
+    x = rng.integers(0, 256, 40)
+    answer = sg.verify(network, sg.Robust(x, sg.Linf(1)), time_limit=2)
+    assert isinstance(answer, sg.Proved)
+    sg.check(answer.certificate, network)
+    single = sg.verify(network, sg.Robust(x, sg.L0(1)), time_limit=0.5)
+    assert isinstance(single, sg.Undecided) or "dual" in single.engine
+    sg.whatif(network, x, sg.L0, time_limit=0.2)
+    sg.why(network, x, sg.Linf(3), time_limit=0.2)
+    sg.rulebook(network, X=x[None], time_limit=0.2)
+    counted = sg.count(network, time_limit=0.2)
+    assert "longer than the time that is left" in str(counted)
+    assert "cut" not in vars(network)

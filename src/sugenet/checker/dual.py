@@ -81,21 +81,17 @@ class _Told:
 
     def __init__(self, text: Any, limit: Limit) -> None:
         self.pieces: Iterator[bytes] = unpacked(text, limit) if text != "" else iter(())
-        self.left = b""
+        self.left = memoryview(b"")
 
     def next(self, many: int) -> Ints:
         """So many whole numbers."""
-        parts = [self.left]
-        size = len(self.left)
-        while size < 8 * many:
+        while len(self.left) < 8 * many:
             piece = next(self.pieces, None)
             if piece is None:
                 raise CertificateError("the multipliers of the proof end too soon.")
-            parts.append(piece)
-            size += len(piece)
-        data = b"".join(parts)
-        self.left = data[8 * many :]
-        return np.frombuffer(data[: 8 * many], "<i8").astype(np.int64)
+            self.left = memoryview(bytes(self.left) + piece)
+        told, self.left = self.left[: 8 * many], self.left[8 * many :]
+        return np.frombuffer(told, "<i8").astype(np.int64)
 
     def see_end(self) -> None:
         """See that nothing is left over."""
@@ -121,6 +117,10 @@ class _Inputs:
     """For each option the number of its first change, and at the end how many there are."""
     place: Ints
     change: Ints
+    slot: Ints
+    """For each change the number of its feature and place together: two features may change one place."""
+    slots: Ints
+    """The place of each of these."""
     budget: int | None
     together: int
     """How many features can change within the budget."""
@@ -137,6 +137,8 @@ class _Inputs:
 
     def gains(self, asked: Numbers) -> Numbers:
         """What each option adds to ``asked . a``; several rows at a time."""
+        if not len(self.place):  # no neuron reads them
+            return np.zeros((*asked.shape[:-1], len(self.prices)), asked.dtype)
         return np.asarray(np.add.reduceat(asked[..., self.place] * self.change, self.entry[:-1], axis=-1))
 
     def best(self, worth: Numbers, left: npt.NDArray[np.bool_]) -> Numbers:
@@ -144,14 +146,19 @@ class _Inputs:
         kept = np.where(left, worth, worth.min() - 1) if not left.all() else worth
         return np.asarray(np.maximum.reduceat(kept, self.first[:-1], axis=-1))
 
-    def box(self, left: npt.NDArray[np.bool_]) -> _Ends:
-        """Least and largest value of every place."""
-        low, high = self.start.copy(), self.start.copy()
+    def box(self, left: npt.NDArray[np.bool_]) -> _Ends | None:
+        """Least and largest value of every place: what each feature can take off it or add to it, summed over
+        the features that change it; None where a feature has no option left.
+        """
+        if self.features and not np.logical_or.reduceat(left, self.first[:-1]).all():
+            return None
         some = np.repeat(left, np.diff(self.entry))
-        low[self.place], high[self.place] = _FREE, -_FREE
-        there = self.start[self.place] + self.change
-        np.minimum.at(low, self.place[some], there[some])
-        np.maximum.at(high, self.place[some], there[some])
+        least, most = np.full(len(self.slots), _FREE), np.full(len(self.slots), -_FREE)
+        np.minimum.at(least, self.slot[some], self.change[some])
+        np.maximum.at(most, self.slot[some], self.change[some])
+        low, high = self.start.copy(), self.start.copy()
+        np.add.at(low, self.slots, least)
+        np.add.at(high, self.slots, most)
         return low, high
 
     def sum_of_best(self, gains: Ints, left: npt.NDArray[np.bool_]) -> Ints:
@@ -171,7 +178,7 @@ class _Inputs:
 # -- layers --------------------------------------------------------------------------------------------------
 
 
-class _Sums:
+class _Stepped:
     """Neurons with sums ``base + W a`` and rising steps; W written out, or a kernel and where it slides."""
 
     def __init__(
@@ -368,7 +375,7 @@ class _Largest:
 @dataclass(frozen=True, eq=False)
 class _Question:
     inputs: _Inputs
-    layers: list[_Sums | _Largest]
+    layers: list[_Stepped | _Largest]
     cases: list[_Case]
     limit: Limit
 
@@ -396,13 +403,16 @@ class _Question:
         none.
         """
         left = self.inputs.open(windows)
-        levels, sums = [self.inputs.box(left)], []
+        box = self.inputs.box(left)
+        if box is None:
+            return None
+        levels, sums = [box], []
         for number, layer in enumerate(self.layers):
             self.limit.look()
             if (levels[-1][0] > levels[-1][1]).any():
                 return None
             low, high = layer.reach(levels[-1])
-            if number == 0 and isinstance(layer, _Sums):
+            if number == 0 and isinstance(layer, _Stepped):
                 low, high = self._first(layer, left, low, high)
             reach = low.copy(), high.copy()
             for (at, unit), (least, most) in windows.items():
@@ -414,7 +424,7 @@ class _Question:
             levels.append(layer.levels(reach))
         return None if (levels[-1][0] > levels[-1][1]).any() else (levels, sums)
 
-    def _first(self, layer: _Sums, left: npt.NDArray[np.bool_], low: Ints, high: Ints) -> _Ends:
+    def _first(self, layer: _Stepped, left: npt.NDArray[np.bool_], low: Ints, high: Ints) -> _Ends:
         """Sums of the first layer, feature by feature."""
         inputs = self.inputs
         single = inputs.budget is None and len(inputs.place) == len(inputs.prices)
@@ -532,13 +542,23 @@ def _inputs_of(
     place = np.concatenate([none, *(np.tile(places, len(changes)) for places, changes, _ in listed)])
     change = np.concatenate([none, *(changes.reshape(-1) for _, changes, _ in listed)])
     wide = np.concatenate([none, *(np.full(len(changes), len(places)) for places, changes, _ in listed)])
+    starts = np.cumsum([0, *(len(places) for places, _, _ in listed)]).tolist()
+    slot = np.concatenate(
+        [
+            none,
+            *(
+                np.tile(np.arange(at, at + len(places)), len(changes))
+                for at, (places, changes, _) in zip(starts, listed, strict=False)
+            ),
+        ]
+    )
+    slots = np.concatenate([none, *(places for places, _, _ in listed)])
     prices = [price for _, _, costs in listed for price in costs]
     large = any(price >= 1 << 62 for price in prices)
     first = np.cumsum([0, *(len(costs) for _, _, costs in listed)])
     costs = np.array(prices, object if large else np.int64)
-    return _Inputs(
-        start, features, first, costs, np.append(0, np.cumsum(wide)), place, change, budget, together
-    )
+    entry = np.append(0, np.cumsum(wide))
+    return _Inputs(start, features, first, costs, entry, place, change, slot, slots, budget, together)
 
 
 def _cases(setting: Setting, network: Network, limit: Limit) -> list[_Case]:
@@ -563,23 +583,23 @@ def _over_levels(weights: Ints, below: list[int], demand: Demand) -> tuple[Numbe
     return row, least
 
 
-def _layer(layer: Any, limit: Limit) -> _Sums | _Largest:
+def _layer(layer: Any, limit: Limit) -> _Stepped | _Largest:
     """A layer of the network: match counts are ``base + W a``, and tau are its steps."""
     limit.take(100 * layer.outputs, "the neurons of a layer")
     if isinstance(layer, PoolLayer):
         return _Largest(layer)
-    steps = layer.tau.reshape(layer.outputs, -1)
+    steps = layer.tau if layer.tau.ndim == 2 else layer.tau[:, None]
     limit.take(steps.nbytes, "the steps of a layer")
     negative = np.maximum(-layer.weights, 0)
     if hasattr(layer, "window"):
-        inside = _Sums(
+        inside = _Stepped(
             layer.weights, np.zeros(layer.outputs, np.int64), steps, layer.sizes, layer.window, layer.groups
         )
         top = 1 if layer.top is None else layer.top
         inside.base = inside.sums(negative, np.full(layer.inputs, top))
         return inside
     tops = getattr(layer, "tops", np.ones(layer.inputs, np.int64))
-    return _Sums(layer.weights, negative @ tops, steps, layer.sizes)
+    return _Stepped(layer.weights, negative @ tops, steps, layer.sizes)
 
 
 def _two_sides(setting: Setting, limit: Limit) -> _Question:
@@ -593,11 +613,11 @@ def _two_sides(setting: Setting, limit: Limit) -> _Question:
         listed.append((np.arange(many), gains, [price for price, _ in options]))
     inputs = _inputs_of(whole.base, features, listed, None, len(features))
     none = np.zeros(many, np.int64)
-    size = np.abs(whole.base) + np.abs(inputs.change.reshape(-1, many)).sum(axis=0)
-    layers: list[_Sums | _Largest] = [_Sums(np.eye(many, dtype=np.int64), none, none[:, None], size)]
+    size = np.abs(whole.base) + np.abs(inputs.change.reshape(len(inputs.prices), many)).sum(axis=0)
+    layers: list[_Stepped | _Largest] = [_Stepped(np.eye(many, dtype=np.int64), none, none[:, None], size)]
     for weights, tau in whole.layers:
         base = np.maximum(-weights, 0).sum(axis=1)
-        layers.append(_Sums(weights, base, tau[:, None], np.abs(weights).sum(axis=1)))
+        layers.append(_Stepped(weights, base, tau[:, None], np.abs(weights).sum(axis=1)))
     below = np.minimum(whole.head, 0).sum(axis=1).tolist()
     cases = [[_over_levels(whole.head, below, part) for part in case] for case in whole.cases]
     return _Question(inputs, layers, cases, limit)

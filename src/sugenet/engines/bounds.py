@@ -15,10 +15,11 @@ from sugenet.bnn import ConvLayer, DenseLayer, PoolLayer
 from sugenet.bnn.arrays import Bits, Ints
 from sugenet.bnn.layer import Layer
 from sugenet.engines.protocol import Engine
+from sugenet.problem.clock import Clock
 from sugenet.problem.front import Front
 from sugenet.problem.outcomes import Holds, Open
 from sugenet.problem.problem import Problem
-from sugenet.problem.sizes import features_that_fit
+from sugenet.problem.sizes import features_that_fit, see_time
 
 __all__ = ["BOUNDS", "Bounded", "bound", "by_bounds", "turned_at_once"]
 
@@ -48,7 +49,12 @@ def by_bounds(problem: Problem) -> Holds | Open:
     )
 
 
-BOUNDS = Engine("bounds", lambda problem, _: by_bounds(problem))
+def _in_time(problem: Problem, clock: Clock) -> Holds | Open:
+    see_time(problem.near, clock)
+    return by_bounds(problem)
+
+
+BOUNDS = Engine("bounds", _in_time)
 """Looks at every layer once."""
 
 

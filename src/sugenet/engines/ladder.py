@@ -21,7 +21,7 @@ from sugenet.errors import QuestionError
 from sugenet.problem.clock import Clock
 from sugenet.problem.outcomes import Fails, Interrupted, Open, Outcome
 from sugenet.problem.problem import Problem
-from sugenet.problem.sizes import combinations_of, sets_within
+from sugenet.problem.sizes import combinations_of, has_levels, is_soon_cut, sets_within
 
 __all__ = ["ENGINES", "decide"]
 
@@ -86,11 +86,11 @@ def _ladder(problem: Problem) -> list[Engine]:
         count, soon, late, walk = combinations, _EXHAUST, MOST_COMBINATIONS, EXHAUST
     else:
         count, soon, late, walk = sets, _WALK, _WALK_LATE, FLIPS
-    if count <= _FEW:
-        return [BOUNDS, walk]
-    if count <= soon:
-        return [BOUNDS, SEARCH, walk]
+    levels = has_levels(problem.near)
+    if count <= soon and is_soon_cut(problem.near):
+        steps = [BOUNDS, walk] if count <= _FEW else [BOUNDS, SEARCH, walk]
+        return [*steps, DUAL] if levels else steps
     later = [walk] if count <= late else []
-    if problem.near.network.cut is not problem.near.network:  # levels, which are many bits to all others
+    if levels:  # which are many bits to all others
         return [DUAL.within(_LEVELS), SEARCH, CDCL.within(_FIRST_TRY), *later, DUAL]
     return [BOUNDS, SEARCH, CDCL.within(_FIRST_TRY), *later, CDCL, SOLVERS["cpsat"]]

@@ -8,10 +8,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
+from sugenet.bnn import PoolLayer
 from sugenet.problem.cascade import Cascade
 from sugenet.problem.front import Front
 from sugenet.problem.goal import Goal
 from sugenet.problem.neighbourhood import FeatureMove, Neighbourhood, row_of
+from sugenet.problem.sizes import is_soon_cut
 
 __all__ = ["Problem"]
 
@@ -33,6 +35,12 @@ class Problem:
         """The whole problem as thresholds over 0/1 variables."""
         return Cascade.of(self.near, self.goal)
 
+    def importance(self) -> dict[int, float]:
+        """For each feature that can move, what it can bring to neurons of the first layer, for the order of
+        searches: to those near their threshold, or to all where there are too many steps to look at each.
+        """
+        return self.front.importance() if is_soon_cut(self.near) else _brought(self.near)
+
     def replays(self, moves: Iterable[FeatureMove]) -> bool:
         """Whether moves are allowed and reach the goal, by the definition."""
         chosen = list(moves)
@@ -44,3 +52,15 @@ class Problem:
         return bool(
             self.goal.violates(near.network.match_counts(row_of(near.moved(chosen)), engine="definition"))[0]
         )
+
+
+def _brought(near: Neighbourhood) -> dict[int, float]:
+    """What each feature can bring to all neurons of the first layer together; 0 behind a pool."""
+    first, network = near.network.layers[0], near.network
+    found = dict.fromkeys(near.places, 0.0)
+    if not isinstance(first, PoolLayer):
+        for feature, moves in near.places.items():
+            far = abs(near.columns.states[moves] - near.states[feature]).max()
+            places = [feature] if network.reads_levels else network.encoder.group(feature)
+            found[feature] = float(far * sum(int(abs(first.column(place)[1]).sum()) for place in places))
+    return found

@@ -9,13 +9,30 @@ from math import inf, prod
 
 import numpy as np
 
+from sugenet.bnn.cutting import is_cut
+from sugenet.bnn.layer import gives
+from sugenet.errors import TooLargeError
+from sugenet.problem.clock import Clock
 from sugenet.problem.neighbourhood import Neighbourhood
 
-__all__ = ["combinations_of", "features_that_fit", "heaviest", "one_more", "sets_within"]
+__all__ = [
+    "combinations_of",
+    "features_that_fit",
+    "has_levels",
+    "heaviest",
+    "is_soon_cut",
+    "one_more",
+    "see_time",
+    "sets_within",
+]
 
 _EXACT_SUMS = 4_000_000
 """Steps after which sets are counted by rounded weights."""
 _LARGEST = 10**300
+_CELLS_A_SECOND = 1 << 26
+"""Numbers written in a second where a network is cut, roughly."""
+_SOON = 1.0
+"""Seconds beyond which levels are left to what reads them as they are, as long as that may help."""
 
 
 def features_that_fit(near: Neighbourhood, budget: int | None = None) -> int:
@@ -87,3 +104,50 @@ def _about(by_feature: list[Counter[int]], limit: int) -> float:
                     after[step:] += many * counts[: len(counts) - step]
             counts = after
         return float(counts.sum())
+
+
+# -- networks of more than two levels ------------------------------------------------------------------------
+
+
+def has_levels(near: Neighbourhood) -> bool:
+    """Whether the network has to be cut into its steps before anything but `dual` can look at it."""
+    return not is_cut(near.network.layers, near.network.head)
+
+
+def _cut_seconds(near: Neighbourhood) -> float:
+    """Roughly how long it takes to write a network of levels out as steps, and what each move does to them;
+    0 where nothing is cut.
+    """
+    if not has_levels(near):
+        return 0.0
+    cells, read = 0, 1
+    for number, layer in enumerate(near.network.layers):
+        weights, own = getattr(layer, "weights", None), gives(layer) or 1
+        if weights is not None and weights.size:  # of a convolution a kernel for every place
+            written = layer.outputs * own * (weights.size // len(weights)) * read
+            cells += written * (1 if number == 0 else 1 + int(np.abs(weights).max()))
+        if number == 0:
+            cells += 8 * len(near.moves) * layer.outputs * own
+        read = own
+    return cells / _CELLS_A_SECOND
+
+
+def is_soon_cut(near: Neighbourhood) -> bool:
+    """Whether the network has few steps, or none to cut."""
+    return _cut_seconds(near) <= _SOON
+
+
+def see_time(near: Neighbourhood, clock: Clock) -> None:
+    """See that what is left of the time suffices to cut the network, which looks at no clock.
+
+    Raises
+    ------
+    TooLargeError
+        Where it does not.
+    """
+    left = clock.left()
+    if left is not None and _cut_seconds(near) > left:
+        raise TooLargeError(
+            "writing out all steps of all neurons would take longer than the time that is left. "
+            "Allow more time."
+        )

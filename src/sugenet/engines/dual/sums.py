@@ -264,7 +264,7 @@ def reading_of(layer: Layer) -> Reading:
     if isinstance(layer, PoolLayer):
         return Pool(layer)
     sizes = layer.sizes
-    steps = layer.tau.reshape(layer.outputs, -1)
+    steps = layer.tau if layer.tau.ndim == 2 else layer.tau[:, None]
     if isinstance(layer, ConvLayer | StairConv):
         kernel = layer.weights
         inside = (layer.window.taps >= 0).T

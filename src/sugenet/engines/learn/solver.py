@@ -27,6 +27,7 @@ from sugenet.problem.clock import Clock
 from sugenet.problem.front import Front
 from sugenet.problem.outcomes import Holds, Open, Outcome, replayed
 from sugenet.problem.problem import Problem
+from sugenet.problem.sizes import is_soon_cut, see_time
 
 __all__ = ["CDCL", "Core", "Found", "Solver", "Stopped", "facts_of", "solver_of"]
 
@@ -88,6 +89,8 @@ def facts_of(front: Front, cascade: Cascade) -> list[int]:
 def solver_of(problem: Problem, seed: int) -> Solver | None:
     """The solver of a problem; None where the network is too large for it."""
     try:
+        if not is_soon_cut(problem.near):
+            return None
         layers = problem.near.network.cut.layers[1:]
         if sum(layer.inputs * layer.outputs for layer in layers) > _HEAVY_LAYERS:
             return None
@@ -398,6 +401,7 @@ class Solver:
 
 def _cdcl(problem: Problem, clock: Clock) -> Outcome:
     clock.tell("search with learning")
+    see_time(problem.near, clock)
     cascade = problem.cascade
     solver = Solver(cascade, facts_of(problem.front, cascade), seed=clock.seed)
     match solver.solve(clock):

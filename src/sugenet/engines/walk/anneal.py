@@ -18,7 +18,7 @@ from sugenet.problem.clock import Clock
 from sugenet.problem.neighbourhood import FeatureMove
 from sugenet.problem.outcomes import Open, Outcome, replayed
 from sugenet.problem.problem import Problem
-from sugenet.problem.sizes import combinations_of, heaviest, sets_within
+from sugenet.problem.sizes import combinations_of, heaviest, see_time, sets_within
 
 __all__ = ["SEARCH", "search"]
 
@@ -64,6 +64,7 @@ def search(
     """
     near = problem.near
     try:
+        see_time(near, clock)
         if not near.moves or not len(problem.front.fragile):
             return None
         annealer = _Annealer(problem, clock)

@@ -20,7 +20,7 @@ from sugenet.problem.clock import Clock
 from sugenet.problem.neighbourhood import Neighbourhood
 from sugenet.problem.outcomes import Enumerated, Holds, Open, Outcome, replayed, walk_record
 from sugenet.problem.problem import Problem
-from sugenet.problem.sizes import combinations_of, sets_within
+from sugenet.problem.sizes import combinations_of, see_time, sets_within
 
 __all__ = ["EXHAUST", "MOST_COMBINATIONS", "ends_of", "exhaust", "sums_of"]
 
@@ -54,6 +54,7 @@ def exhaust(problem: Problem, clock: Clock) -> Enumerated | None:
     from sugenet.engines.walk.kernels import HEAD, LEAF, SETS, WALKER, walk_choices
 
     near = problem.near
+    see_time(near, clock)
     judge = PatternJudge(problem.front, problem.goal)
     if judge.shortfall(np.zeros((1, judge.words), np.uint64))[0] <= 0:
         return Enumerated(1, 1, "", ())

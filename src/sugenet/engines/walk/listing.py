@@ -16,7 +16,7 @@ from sugenet.errors import TooLargeError
 from sugenet.problem.clock import Clock
 from sugenet.problem.neighbourhood import FeatureMove
 from sugenet.problem.problem import Problem
-from sugenet.problem.sizes import sets_within
+from sugenet.problem.sizes import see_time, sets_within
 
 __all__ = ["MOST_SETS", "needed_changes"]
 
@@ -44,6 +44,7 @@ def needed_changes(problem: Problem, budget: int, clock: Clock) -> list[tuple[Fe
     moves = problem.near.moves
     feature, _, weight = problem.near.columns
     try:
+        see_time(problem.near, clock)
         _ = problem.front.deltas
     except TooLargeError:
         return None

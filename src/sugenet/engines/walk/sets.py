@@ -23,7 +23,7 @@ from sugenet.problem.clock import Clock
 from sugenet.problem.neighbourhood import Neighbourhood
 from sugenet.problem.outcomes import Enumerated, Holds, Interrupted, Open, Outcome, replayed, walk_record
 from sugenet.problem.problem import Problem
-from sugenet.problem.sizes import features_that_fit, sets_within
+from sugenet.problem.sizes import features_that_fit, see_time, sets_within
 
 __all__ = ["FLIPS", "flip_level"]
 
@@ -93,6 +93,7 @@ def flip_level(problem: Problem, budget: int, clock: Clock) -> Enumerated | None
         raise TooLargeError(
             "the costs are too finely divided for flip enumeration: as whole numbers they leave 60 bits."
         )
+    see_time(near, clock)
     together = features_that_fit(near, budget)
     if together <= 1:
         return walk_singles(problem, budget, clock)

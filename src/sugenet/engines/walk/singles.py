@@ -19,6 +19,7 @@ from sugenet.problem.clock import Clock
 from sugenet.problem.neighbourhood import FeatureMove, Neighbourhood
 from sugenet.problem.outcomes import Enumerated
 from sugenet.problem.problem import Problem
+from sugenet.problem.sizes import is_soon_cut
 
 __all__ = ["inputs_after", "rows_at_once", "violating_singles", "walk_singles"]
 
@@ -51,11 +52,20 @@ def walk_singles(problem: Problem, budget: int, clock: Clock) -> Enumerated | No
 
 def violating_singles(problem: Problem, clock: Clock) -> Iterator[FeatureMove]:
     """Moves that reach the goal on their own, feature by feature, one for each pattern of neurons that they
-    turn; until the time is up.
+    turn, or all where there are too many steps to look at patterns; until the time is up.
     """
-    near, active = problem.near, problem.front.margins >= 0
+    near = problem.near
     packed = near.network.packed("auto")
     block = rows_at_once(near)
+    if not is_soon_cut(near):  # all of them, then, by the network as it is
+        for start in range(0, len(near.moves), block):
+            if clock.up():
+                return
+            chosen = list(range(start, min(start + block, len(near.moves))))
+            bad = problem.goal.violates(packed.match_counts(inputs_after(near, chosen), clock.threads))
+            yield from (near.moves[chosen[k]] for k in np.flatnonzero(bad).tolist())
+        return
+    active = problem.front.margins >= 0
     waiting: list[int] = []
     for part in problem.front.parts():
         if clock.up():

@@ -18,7 +18,7 @@ from sugenet.problem.clock import Clock
 from sugenet.problem.moves import Moves, listed
 from sugenet.problem.neighbourhood import Neighbourhood, place_of
 from sugenet.problem.regions import Region
-from sugenet.problem.sizes import sets_within
+from sugenet.problem.sizes import has_levels, see_time, sets_within
 from sugenet.reason.counts.alarm import Alarm
 from sugenet.reason.counts.answers import Counted, CountOpen, CountSampled
 from sugenet.reason.counts.points import MOST_POINTS, count_points, is_for_points
@@ -96,7 +96,13 @@ def count(
         raise QuestionError(f"confidence={confidence!r} must be between 0 and 1.")
     question = HowMany(x, region, where)
     near, words = _asked(network, question), question.describe(network)
-    space = _space(near, method)
+    try:
+        space = _space(near, method, clock)
+    except TooLargeError as error:
+        if method == "sample" or not has_levels(near):
+            raise
+        none, reason = (0,) * network.head.outputs, str(error).rstrip(".")
+        return CountOpen(network, question, words, none, combinations_within(near), reason, clock.seconds)
     total = combinations_within(near) if space is None else space.total
     if space is not None and method == "sample":
         drawn = _SAMPLES if samples is None else samples
@@ -172,7 +178,7 @@ def within(near: Neighbourhood, box: Box) -> Neighbourhood | None:
     return Neighbourhood(near.network, tuple(sample), tuple(states), listed(moves), budget, near.unit, limit)
 
 
-def _space(near: Neighbourhood, method: str) -> Space | None:
+def _space(near: Neighbourhood, method: str, clock: Clock) -> Space | None:
     """The region as a whole; None where its inputs are few, and the network or its numbers are
     too large for that.
     """
@@ -181,6 +187,7 @@ def _space(near: Neighbourhood, method: str) -> Space | None:
     if one_by_one and is_for_points(near, sets):
         return None
     try:
+        see_time(near, clock)
         return Space.of(near)
     except TooLargeError:
         if one_by_one:

@@ -10,7 +10,6 @@ from contextlib import suppress
 from typing import Any, Literal
 
 from sugenet.bnn import Network
-from sugenet.engines.bounds import BOUNDS
 from sugenet.engines.ladder import decide
 from sugenet.engines.walk.anneal import search
 from sugenet.engines.walk.listing import needed_changes
@@ -235,10 +234,11 @@ class _Search:
         """Features from the least to the most important: by what they can bring to first-layer neurons
         near their threshold.
         """
+        near = self.oracle.problem.near
         try:
-            weight = self.oracle.problem.front.importance()
+            weight = self.oracle.problem.importance()
         except TooLargeError:
-            weight = dict.fromkeys(self.oracle.problem.near.places, 0.0)
+            weight = dict.fromkeys(near.places, 0.0)
         return sorted(weight, key=lambda feature: (weight[feature], feature))
 
     def _one(self) -> Features:
@@ -249,7 +249,7 @@ class _Search:
         low, high = 0, len(order)  # freeing the first `low` features is allowed by bounds
         while low < high and not oracle.clock.up():
             middle = (low + high + 1) // 2
-            if isinstance(BOUNDS(oracle.freed(order[middle:])), Holds):
+            if oracle.is_bounded(oracle.freed(order[middle:])):
                 low = middle
             else:
                 high = middle - 1

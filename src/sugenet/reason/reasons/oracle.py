@@ -17,6 +17,7 @@ from typing import TypeAlias
 import numpy as np
 
 from sugenet.engines.bounds import BOUNDS
+from sugenet.engines.dual.deciding import DUAL
 from sugenet.engines.ladder import decide
 from sugenet.engines.learn.solver import Core, Found, Solver, solver_of
 from sugenet.errors import TooLargeError
@@ -25,7 +26,7 @@ from sugenet.problem.front import Front
 from sugenet.problem.neighbourhood import FeatureMove, row_of
 from sugenet.problem.outcomes import Fails, Holds, Open, replayed
 from sugenet.problem.problem import Problem
-from sugenet.problem.sizes import combinations_of, sets_within
+from sugenet.problem.sizes import combinations_of, is_soon_cut, sets_within
 
 __all__ = ["Contrast", "Features", "Oracle"]
 
@@ -35,6 +36,8 @@ _SMALL = 2e6
 """Sets or combinations that are walked through at once rather than asked of the solver."""
 _SMALL_DEEP = 2.0**26
 """The same behind more hidden layers, where the solver is slow."""
+_QUICK = 0.1
+"""Seconds of dual bounds, where there are too many steps for others."""
 _SHALLOW = 2
 """Hidden layers up to which the solver is asked first."""
 
@@ -78,7 +81,7 @@ class Oracle:
         if found is not None or self.clock.up():
             return found
         problem = self.freed(fixed)
-        if isinstance(BOUNDS(problem), Holds):
+        if self.is_bounded(problem):
             self.sufficient.append(fixed)
             return True
         shallow = len(problem.near.network.layers) <= _SHALLOW
@@ -86,6 +89,11 @@ class Oracle:
             _SMALL if shallow else _SMALL_DEEP
         )
         return self._decided(problem, fixed) if small or self._solver is None else self._solved(fixed)
+
+    def is_bounded(self, problem: Problem) -> bool:
+        """Whether bounds alone exclude every violation."""
+        bounds = BOUNDS if is_soon_cut(self.problem.near) else DUAL.within(_QUICK)
+        return isinstance(bounds(problem, self.clock), Holds)
 
     def _decided(self, problem: Problem, fixed: Features) -> bool | None:
         outcome = decide(problem, self.clock)
@@ -139,8 +147,8 @@ class Oracle:
         near, goal, kept = self.problem.near, self.problem.goal, list(moves)
         front: Front | None
         try:
-            front = self.problem.front
-            rows = front.rows(moves)
+            front = self.problem.front if is_soon_cut(near) else None
+            rows = front.rows(moves) if front is not None else np.zeros(0)
         except TooLargeError:  # then by the network as it is
             front = None
         while len(kept) > 1:

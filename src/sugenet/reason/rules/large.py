@@ -87,7 +87,7 @@ class Grower:
             Anything().around(self.grid.network, self.grid.values(places)),
             loses(self.grid.network.head, self.label),
         )
-        weight = dict.fromkeys(range(len(self.grid.sizes)), 0.0) | problem.front.importance()
+        weight = dict.fromkeys(range(len(self.grid.sizes)), 0.0) | problem.importance()
         return sorted(weight, key=lambda feature: (weight[feature], feature))
 
     def _widened(self, box: list[int], feature: int) -> int:

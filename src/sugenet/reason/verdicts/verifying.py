@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from sugenet.bnn import Network
+from sugenet.bnn.cutting import is_cut
 from sugenet.checker.query import Query
 from sugenet.engines.ladder import decide
-from sugenet.errors import QuestionError, SoundnessError
+from sugenet.errors import QuestionError, SoundnessError, TooLargeError
 from sugenet.problem.boxes import plain
 from sugenet.problem.clock import Clock
 from sugenet.problem.neighbourhood import row_of
@@ -82,6 +83,10 @@ def verify(
             found = _all(problems, clock, engine)
     except KeyboardInterrupt as stop:
         found = Open("", "interrupted", getattr(stop, "facts", {}))
+    except TooLargeError as error:
+        if is_cut(network.layers, network.head):
+            raise
+        found = Open("", str(error), {})  # two sides are made of the steps of all neurons
     if isinstance(found, Holds):
         certificate = envelope(network, question, witness=None, proof=found.proof, answer="proved")
         return Proved(network, question, claim, found.engine, clock.seconds, certificate)
