@@ -152,7 +152,9 @@ class Steps:
         if here in (inf, -inf):
             raise EncodingError("an infinite value is infinitely far from every other state.")
         there = min(max(here, ends[0]), ends[1])
-        return Move(int(there) if self.whole else there, abs(Fraction(there) - Fraction(here)))
+        if self.whole:
+            return Move(int(there), Fraction(abs(int(there) - int(here))))
+        return Move(there, abs(Fraction(there) - Fraction(here)))
 
     def words(self, name: str, place: int, on: bool) -> str:
         """What a bit says."""

@@ -539,25 +539,20 @@ def _inputs_of(
 ) -> _Inputs:
     """From the places of each feature, what its options change there, and their prices."""
     none = np.zeros(0, np.int64)
-    place = np.concatenate([none, *(np.tile(places, len(changes)) for places, changes, _ in listed)])
     change = np.concatenate([none, *(changes.reshape(-1) for _, changes, _ in listed)])
-    wide = np.concatenate([none, *(np.full(len(changes), len(places)) for places, changes, _ in listed)])
-    starts = np.cumsum([0, *(len(places) for places, _, _ in listed)]).tolist()
-    slot = np.concatenate(
-        [
-            none,
-            *(
-                np.tile(np.arange(at, at + len(places)), len(changes))
-                for at, (places, changes, _) in zip(starts, listed, strict=False)
-            ),
-        ]
-    )
     slots = np.concatenate([none, *(places for places, _, _ in listed)])
+    widths = np.array([len(places) for places, _, _ in listed], np.int64)
+    options = np.array([len(changes) for _, changes, _ in listed], np.int64)
+    wide = np.repeat(widths, options)
+    entry = np.append(0, np.cumsum(wide))
+    # an option goes through the slots of its feature once
+    start_of = np.repeat(np.cumsum(widths) - widths, options)
+    slot = np.arange(entry[-1]) + np.repeat(start_of - entry[:-1], wide)
+    place = slots[slot]
     prices = [price for _, _, costs in listed for price in costs]
     large = any(price >= 1 << 62 for price in prices)
     first = np.cumsum([0, *(len(costs) for _, _, costs in listed)])
     costs = np.array(prices, object if large else np.int64)
-    entry = np.append(0, np.cumsum(wide))
     return _Inputs(start, features, first, costs, entry, place, change, slot, slots, budget, together)
 
 

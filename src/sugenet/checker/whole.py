@@ -375,7 +375,7 @@ def in_whole_numbers(factors: list[Fraction], least: Fraction) -> tuple[list[int
     if not any(factors):
         return [0] * len(factors), int(least > 0)
     unit = lcm(1, *(f.denominator for f in factors))
-    row = [int(f * unit) for f in factors]
+    row = [f.numerator * (unit // f.denominator) for f in factors]
     common = gcd(*row)
     return [f // common for f in row], (least * unit / common).__ceil__()
 
