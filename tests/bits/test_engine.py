@@ -137,7 +137,9 @@ def test_a_changed_kernel_file_and_an_install_that_cannot_be_written(tmp_path: P
 
 
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="names of x86 processors")
-@pytest.mark.parametrize(("processor", "has"), [("x86-64-v3", "+avx2,+fma"), ("generic", "")])
+@pytest.mark.parametrize(
+    ("processor", "has"), [("x86-64-v3", "+avx2,+fma"), pytest.param("generic", "", marks=pytest.mark.slow)]
+)
 def test_the_contract_on_processors_without_wide_vectors(processor: str, has: str, tmp_path: Path) -> None:
     arguments = [
         "-q",

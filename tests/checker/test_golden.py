@@ -40,12 +40,14 @@ def test_they_hold_in_the_same_words():
         assert found == row["said"], row["name"]
 
 
-def test_the_same_questions_give_the_same_certificates():
+@pytest.mark.parametrize("share", [2, pytest.param(1, marks=pytest.mark.slow)])
+def test_the_same_questions_give_the_same_certificates(share):
     known = {row["name"]: row["certificate"] for row in golden()["certificates"] if row["again"]}
     assert len(known) > 700
-    for name, _, _, again, ask in make_golden.entries(golden()["networks"]):
+    for number, (name, _, _, again, ask) in enumerate(make_golden.entries(golden()["networks"])):
         if again:
-            assert make_golden.asked(ask) == known.pop(name, None), name
+            certificate = known.pop(name, None)  # None where the question had no certificate then
+            assert number % share or make_golden.asked(ask) == certificate, name
     assert not known
 
 

@@ -56,7 +56,7 @@ def test_both_refuse_the_same_forgeries(seed):
             said_of(forgery.certificate, forgery.network, forgery.other, plain=plain)
             for plain in (False, True)
         )
-        if isinstance(plain, CheckLimitError):
+        if isinstance(plain, CheckLimitError) or isinstance(fast, CheckLimitError):
             continue
         assert str(fast) == str(plain), forgery.how
         assert type(fast) is type(plain), forgery.how

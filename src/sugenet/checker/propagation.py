@@ -19,7 +19,7 @@ from numba import njit
 
 from sugenet.checker.limit import Limit
 from sugenet.checker.thresholds import Implication
-from sugenet.errors import CertificateError
+from sugenet.errors import CheckLimitError
 
 __all__ = ["Flat", "Propagation"]
 
@@ -39,7 +39,10 @@ class Propagation:
         self.limit = limit
         flat = [implication for layer in layers for implication in layer]
         if any(float(np.abs(i.weights.astype(float)).sum()) + abs(i.least) >= _LARGE for i in flat):
-            raise CertificateError("the weights, prices or factors are too large to check.")
+            raise CheckLimitError(
+                "the weights, prices or factors are too large for 64 bits: "
+                "check(..., plain=True) can check them."
+            )
         tables = [np.array([i.weights for i in layer], dtype=np.int64) for layer in layers]
         self.step = max(1, min(_MOST, _WORK // (1 + sum(table.size for table in tables))))
         self.size = 0
