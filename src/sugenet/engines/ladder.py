@@ -21,7 +21,7 @@ from sugenet.errors import QuestionError
 from sugenet.problem.clock import Clock
 from sugenet.problem.outcomes import Fails, Interrupted, Open, Outcome
 from sugenet.problem.problem import Problem
-from sugenet.problem.sizes import combinations_of, has_levels, is_soon_cut, sets_within
+from sugenet.problem.sizes import combinations_of, is_soon_cut, sets_within
 
 __all__ = ["ENGINES", "decide"]
 
@@ -86,7 +86,7 @@ def _ladder(problem: Problem) -> list[Engine]:
         count, soon, late, walk = combinations, _EXHAUST, MOST_COMBINATIONS, EXHAUST
     else:
         count, soon, late, walk = sets, _WALK, _WALK_LATE, FLIPS
-    levels = has_levels(problem.near)
+    levels = problem.near.network.has_levels
     if count <= soon and is_soon_cut(problem.near):
         steps = [BOUNDS, walk] if count <= _FEW else [BOUNDS, SEARCH, walk]
         return [*steps, DUAL] if levels else steps

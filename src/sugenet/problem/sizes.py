@@ -9,7 +9,6 @@ from math import inf, prod
 
 import numpy as np
 
-from sugenet.bnn.cutting import is_cut
 from sugenet.bnn.layer import gives
 from sugenet.errors import TooLargeError
 from sugenet.problem.clock import Clock
@@ -18,7 +17,6 @@ from sugenet.problem.neighbourhood import Neighbourhood
 __all__ = [
     "combinations_of",
     "features_that_fit",
-    "has_levels",
     "heaviest",
     "is_soon_cut",
     "one_more",
@@ -109,16 +107,11 @@ def _about(by_feature: list[Counter[int]], limit: int) -> float:
 # -- networks of more than two levels ------------------------------------------------------------------------
 
 
-def has_levels(near: Neighbourhood) -> bool:
-    """Whether the network has to be cut into its steps before anything but `dual` can look at it."""
-    return not is_cut(near.network.layers, near.network.head)
-
-
 def _cut_seconds(near: Neighbourhood) -> float:
     """Roughly how long it takes to write a network of levels out as steps, and what each move does to them;
     0 where nothing is cut.
     """
-    if not has_levels(near):
+    if not near.network.has_levels:
         return 0.0
     cells, read = 0, 1
     for number, layer in enumerate(near.network.layers):

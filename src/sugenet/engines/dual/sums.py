@@ -8,6 +8,7 @@ multiplier for every tap. Arrays have one row for each set of multipliers; convo
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -89,7 +90,7 @@ class Pieces(NamedTuple):
         return Best(best, self.level[place], np.take_along_axis(at, place, axis=1))
 
 
-class StairSums:
+class StairSums(ABC):
     """Sums of levels: match counts ``base + W a``, with rising steps."""
 
     def __init__(self, base: Ints, steps: Ints, sizes: Ints, inputs: int) -> None:
@@ -99,17 +100,17 @@ class StairSums:
         self.dense: Ints | None = None
         """W, where it is written out."""
 
+    @abstractmethod
     def forward(self, levels: Reals) -> Reals:
         """W a, one row each."""
-        raise NotImplementedError
 
+    @abstractmethod
     def back(self, multipliers: Reals) -> Reals:
         """What multipliers ask of the inputs: W' lambda, one row each."""
-        raise NotImplementedError
 
+    @abstractmethod
     def spread(self, inputs: Range) -> Range:
         """Least and largest of every W a."""
-        raise NotImplementedError
 
     def reach(self, inputs: Range) -> Range:
         """Least and largest match counts."""

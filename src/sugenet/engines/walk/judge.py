@@ -115,17 +115,14 @@ class PatternJudge:
         """The later layers in packed words; None where they are too large for that, or where wide weights
         over steps are: levels are then faster.
         """
-        if self.later is None or (self._has_levels and self._packed_size > _UNROLLED):
+        if self.later is None or (
+            self.front.neighbourhood.network.has_levels and self._packed_size > _UNROLLED
+        ):
             return None
         try:
             return Rows.of(self.later[0], self.later[1], None, "auto")
         except TooLargeError:
             return None
-
-    @property
-    def _has_levels(self) -> bool:
-        network = self.front.neighbourhood.network
-        return network.cut is not network
 
     @property
     def _packed_size(self) -> int:

@@ -18,7 +18,7 @@ from sugenet.problem.clock import Clock
 from sugenet.problem.moves import Moves, listed
 from sugenet.problem.neighbourhood import Neighbourhood, place_of
 from sugenet.problem.regions import Region
-from sugenet.problem.sizes import has_levels, see_time, sets_within
+from sugenet.problem.sizes import see_time, sets_within
 from sugenet.reason.counts.alarm import Alarm
 from sugenet.reason.counts.answers import Counted, CountOpen, CountSampled
 from sugenet.reason.counts.points import MOST_POINTS, count_points, is_for_points
@@ -99,7 +99,7 @@ def count(
     try:
         space = _space(near, method, clock)
     except TooLargeError as error:
-        if method == "sample" or not has_levels(near):
+        if method == "sample" or not network.has_levels:
             raise
         none, reason = (0,) * network.head.outputs, str(error).rstrip(".")
         return CountOpen(network, question, words, none, combinations_within(near), reason, clock.seconds)
