@@ -1,8 +1,9 @@
 # Everything runs in .venv, which the first target that needs it makes. `make install` gives all that development needs.
 PYTHON ?= python3
 BIN := .venv/bin
+PYTHONS ?= python3.11 python3.12 python3.13  # those that `make dist` tries the wheel with, where they are
 
-.PHONY: install demo test test-all check format clean
+.PHONY: install demo test test-all check format docs refresh dist clean
 
 install: .venv/dev
 demo: .venv/core
@@ -13,6 +14,7 @@ test: install check
 
 test-all: install check
 	-$(BIN)/pip install --quiet ray  # where it installs: its test says that it skips where it does not
+	-$(BIN)/pip install --quiet jupyterlab
 	$(BIN)/pytest -n logical --dist worksteal
 
 check: install
@@ -23,6 +25,21 @@ check: install
 format: install
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+docs: install  # build/site; a warning is an error
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	@echo "build/site/index.html"
+
+refresh: install  # write what is printed and drawn now into pages, sessions, notebooks and pictures: read the difference
+	-SUGENET_REWRITE=1 $(BIN)/pytest -q -n logical tests/cli/test_docs.py tests/cli/test_golden.py tests/test_notebooks.py
+	$(BIN)/python -m tools.doctests README.md docs/*.md
+	$(BIN)/python -m tools.gallery
+
+dist: install  # wheel and sdist in dist/, tried out in clean environments
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/python -m tools.tryout dist $(PYTHONS)
 
 $(BIN)/python:
 	$(PYTHON) -m venv .venv
@@ -36,4 +53,4 @@ $(BIN)/python:
 	@touch $@ .venv/core
 
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -100,7 +100,7 @@ def levels(quick: bool) -> None:
 
         def on_images(own: Settings, seed: int) -> tuple[Trained, float]:
             settings = replace(brief, seed=seed, levels=own.levels, weight_bits=own.weight_bits)
-            trained = train(X, y, hidden=(64, 64), settings=settings, encoder=binarized())
+            trained = train(X, y, hidden=(64, 64), settings=settings, encoder=binarized(), test_share=0)
             return trained, float((trained.network.predict(test) == truth).mean())
 
         rows[f"MNIST 784-64-64-10, {len(X)} images, {brief.epochs} epochs"] = on_images
@@ -175,7 +175,15 @@ def main() -> None:
             f"accuracy that counts."
         )
     start = time.perf_counter()
-    trained = train(X, y, hidden=(256, 256), settings=settings, encoder=binarized(), progress=print_progress)
+    trained = train(
+        X,
+        y,
+        hidden=(256, 256),
+        settings=settings,
+        encoder=binarized(),
+        test_share=0,
+        progress=print_progress,
+    )
     seconds = time.perf_counter() - start
     unseen = compare(trained.network, trained.module, test)
     accuracy = float((trained.network.predict(test) == truth).mean())

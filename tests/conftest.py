@@ -1,11 +1,14 @@
+import os
 import signal
 from contextlib import suppress
 
 from hypothesis import settings
 
-settings.register_profile("default", deadline=None, max_examples=100)
+settings.register_profile("default", deadline=None, max_examples=50)
 settings.register_profile("thorough", deadline=None, max_examples=2000)
 settings.load_profile("default")
+
+os.environ.setdefault("SUGENET_ENGINE", "numba")  # compiled kernels are what most tests are about
 
 if (
     signal.getsignal(signal.SIGINT) == signal.SIG_IGN

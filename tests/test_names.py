@@ -2,6 +2,7 @@
 samples without names by their order.
 """
 
+import re
 from collections import namedtuple
 from fractions import Fraction
 
@@ -323,3 +324,57 @@ def test_rows_of_different_lengths_are_no_table():
     network = Network.of_bits([], Head([[1, 1], [-1, 1]]))
     with pytest.raises(EncodingError, match="the samples make no table"):
         network.predict([[1, 0], [1]])
+
+
+# -- every verb once more ------------------------------------------------------------------------------------
+
+
+def said_of_all(given, each_row):
+    """What every verb says of the first sample, and of all of them."""
+    x, region = each_row, sg.L0(1)
+    found = sg.sweep(NETWORK, given, sg.WhatIf(sg.each), jobs=1)
+    yield NETWORK.predict(given).tolist()
+    yield from (str(found.answer(sample)) for sample in range(len(ROWS)))
+    for question in (
+        sg.Predict(x),
+        sg.Robust(x, region),
+        sg.WhatIf(x, sg.L1),
+        sg.Why(x, region),
+        sg.HowMany(x, region),
+    ):
+        yield str(sg.reason.ask(NETWORK, question))
+    yield str(NETWORK.trace(x))
+    yield str(sg.show.view_predictions(NETWORK, given))
+    yield str(sg.show.view_trace(NETWORK, x))
+    yield [meter.matches for meter in sg.show.match_meters(NETWORK, x, region=region).meters]
+    yield sg.web.payload(NETWORK, given, title="t")["samples"]
+    yield re.sub(r'"seconds": [^,}]*', "", sg.show.report(NETWORK, x))
+
+
+def test_reversed_columns_change_nothing_for_any_verb():
+    expected = list(said_of_all(ROWS, ROWS[0]))
+    reversed_rows, columns = [turned(row) for row in ROWS], turned(NAMES)
+    for table, one in ((Frame, Series), (dicts, lambda row, names: dicts([row], names)[0])):
+        assert list(said_of_all(table(reversed_rows, columns), one(reversed_rows[0], columns))) == expected
+
+
+def test_trees_are_read_by_the_names_that_they_were_fitted_to():
+    pandas, trees = pytest.importorskip("pandas"), pytest.importorskip("sklearn.tree")
+    network = Network(
+        Encoder([integer(0, 4), threshold(0.5, 0, 1)], ["age", "dose"]), [], Head([[1] * 5, [-1] * 5])
+    )
+    X = pandas.DataFrame([[age, dose] for age in range(5) for dose in (0.0, 1.0)], columns=["age", "dose"])
+    y = network.predict(X)
+    plain, turned_tree = (
+        {
+            str(rule)
+            for rule in sg.reason.rules_of_tree(
+                network, trees.DecisionTreeClassifier(random_state=0).fit(table, y)
+            )
+        }
+        for table in (X.to_numpy(), X[["dose", "age"]])
+    )
+    assert plain == turned_tree
+    wrong = trees.DecisionTreeClassifier().fit(X.rename(columns={"dose": "amount"}), y)
+    with pytest.raises(EncodingError, match="lack 'dose' and have 'amount'"):
+        sg.check_rule(network, wrong)

@@ -13,13 +13,16 @@ if TYPE_CHECKING:
     from sugenet.bnn import (
         ConvLayer,
         DenseLayer,
+        Domain,
         Encoder,
         Head,
+        Law,
         LevelLayer,
         Network,
         Neuron,
         OneHot,
         PoolLayer,
+        Span,
         StairConv,
         StairLayer,
         Trace,
@@ -85,6 +88,7 @@ if TYPE_CHECKING:
         why,
     )
     from sugenet.sweeps import Results, read_results, sweep
+    from sugenet.web import explore
 
 __version__ = "0.1.0"
 
@@ -100,6 +104,7 @@ __all__ = [
     "ConvLayer",
     "Counterfactual",
     "DenseLayer",
+    "Domain",
     "Encoder",
     "Fair",
     "Free",
@@ -107,6 +112,7 @@ __all__ = [
     "Head",
     "HowMany",
     "Integers",
+    "Law",
     "LevelLayer",
     "Linf",
     "Monotone",
@@ -124,6 +130,7 @@ __all__ = [
     "Refuted",
     "Results",
     "Robust",
+    "Span",
     "StairConv",
     "StairLayer",
     "Trace",
@@ -139,6 +146,7 @@ __all__ = [
     "count",
     "each",
     "errors",
+    "explore",
     "fold",
     "fold_by_evaluation",
     "fold_conv",
@@ -169,6 +177,7 @@ __all__ = [
 _ROOMS = (
     "errors",
     "files",
+    "brief",
     "drawn",
     "capacity",
     "bits",
@@ -185,7 +194,7 @@ _ROOMS = (
     "web",
     "cli",
 )
-_FACES = ("bnn", "io", "reason", "sweeps")
+_FACES = ("bnn", "io", "reason", "sweeps", "web")
 """Rooms that public names come from, cheapest first; a name comes from the first that has it."""
 
 

@@ -7,10 +7,12 @@ from typing import Any
 
 from markupsafe import Markup
 
+from sugenet.brief import Said
+
 __all__ = ["Drawn"]
 
 
-class Drawn:
+class Drawn(Said):
     """A value that can be drawn.
 
     Answers live in rooms below `show`, and must not import it. But a notebook asks the value itself for its

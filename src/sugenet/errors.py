@@ -39,7 +39,17 @@ __all__ = [
     "SweepError",
     "TieError",
     "TooLargeError",
+    "how_to_install",
 ]
+
+
+def how_to_install(extra: str) -> str:
+    """What to type for an extra that is missing; there is no release, so from a clone.
+
+    >>> how_to_install("web")
+    'from a clone of sugenet: pip install ".[web]"'
+    """
+    return f'from a clone of sugenet: pip install ".[{extra}]"'
 
 
 class SugenetError(ValueError):

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import sugenet.bits
-from sugenet.bits import PackedLayer, pack, prepare
+from sugenet.bits import PackedLayer, numba_engine, pack, prepare
 from sugenet.bits.engine import engine_named
 from sugenet.bits.threads import share
 from sugenet.errors import SugenetError
@@ -56,10 +56,10 @@ def test_importing_the_package_does_not_import_numba() -> None:
     assert done.stdout.split() == ["False", "False"], done.stderr
 
 
-def test_auto_is_numba_and_the_variable_chooses(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_auto_compiles_when_it_pays_and_the_variable_chooses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SUGENET_ENGINE", raising=False)
-    assert engine_named("auto").name == "numba"
-    assert PackedLayer.from_arrays([[1]], [1]).engine == "numba"
+    assert engine_named("auto").name == "auto"
+    assert PackedLayer.from_arrays([[1]], [1]).engine == "auto"
     monkeypatch.setenv("SUGENET_ENGINE", "numpy")
     assert PackedLayer.from_arrays([[1]], [1]).engine == "numpy"
     assert PackedLayer.from_arrays([[1]], [1], engine="numba").engine == "numba"
@@ -106,6 +106,7 @@ def test_kernels_are_compiled_once_and_a_damaged_cache_does_no_harm(tmp_path: Pa
     assert done.stdout == told, done.stderr
 
 
+@pytest.mark.slow
 def test_a_changed_kernel_file_and_an_install_that_cannot_be_written(tmp_path: Path) -> None:
     package = tmp_path / "sugenet"
     package.mkdir()
@@ -136,10 +137,9 @@ def test_a_changed_kernel_file_and_an_install_that_cannot_be_written(tmp_path: P
     assert done.stdout == told, done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="names of x86 processors")
-@pytest.mark.parametrize(
-    ("processor", "has"), [("x86-64-v3", "+avx2,+fma"), pytest.param("generic", "", marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize(("processor", "has"), [("x86-64-v3", "+avx2,+fma"), ("generic", "")])
 def test_the_contract_on_processors_without_wide_vectors(processor: str, has: str, tmp_path: Path) -> None:
     arguments = [
         "-q",
@@ -241,3 +241,20 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
     done = run(code)
     assert done.stdout == "0\n", done.stderr
+
+
+def test_the_late_engine_counts_with_numpy_until_compiling_pays() -> None:
+    from sugenet.bits.late_engine import _Late
+
+    late = _Late("layers", products=1 << 30, first="numpy", make=lambda: "numba")
+    loaded = dict(numba_engine._loaded)
+    asked = dict(numba_engine._asked)
+    numba_engine._loaded.clear()
+    numba_engine._asked["layers"] = False
+    try:
+        assert [late(1), late(4), late(8), late(2), late(2)] == ["numpy", "numpy", "numpy", "numpy", "numba"]
+        assert late(0) == "numba"
+    finally:
+        numba_engine._loaded.update(loaded)
+        numba_engine._asked.clear()
+        numba_engine._asked.update(asked)

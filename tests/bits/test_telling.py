@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sugenet.bits.telling import telling
+from sugenet.bits.telling import _Watch, telling
 
 numba = pytest.importorskip("numba")
 
@@ -26,3 +26,12 @@ def test_no_word_where_nothing_is():
         double(4)
     double(2.5)  # outside
     assert told == []
+
+
+def test_what_began_unheard_does_not_end_what_is_heard():
+    watch = _Watch()
+    watch.end()  # of something that began before
+    watch.begin(None)
+    assert watch.depth == 1
+    watch.end()
+    assert (watch.depth, watch.before > 0) == (0, True)

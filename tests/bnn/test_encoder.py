@@ -198,3 +198,23 @@ def test_a_cut_at_every_step_is_what_integer_builds():
         assert coding.every_step == (finite and coding == integer(int(coding.low), int(coding.high))), coding
         assert hash(coding) == hash(replace(coding))
         assert coding.array.tolist() == list(coding.cuts)
+
+
+def test_a_whole_number_beside_a_float_is_not_rounded():
+    """NumPy makes floats of both, and 2**60 - 1 would reach the cut."""
+    encoder = Encoder([Steps((float(2**60),), whole=True), Steps((0.5,))], ["wide", "share"])
+    assert encoder.rows([[2**60 - 1, 0.25]]).tolist() == [[2**60 - 1, 0.25]]
+    with pytest.raises(EncodingError, match=f"wide is {2**60 - 1}, which no float keeps apart from a cut"):
+        encoder.levels([[2**60 - 1, 0.25]])
+    assert encoder.levels([[2**60 + 1, 0.25], [2**59 + 1, 0.75]]).tolist() == [[1, 0], [0, 1]]
+    assert encoder.rows([[3, 0.25]]).dtype == float
+
+
+def test_a_state_that_only_an_infinite_value_has_is_out_of_reach():
+    always, never = Steps((-inf, 0.5)), Steps((0.5, inf))
+    assert [always.interval(state) is not None for state in range(3)] == [False, True, True]
+    assert [never.interval(state) is not None for state in range(3)] == [True, True, False]
+    for coding in (always, never):
+        for state in range(3):
+            move = coding.move(0.1, state)
+            assert move is None or coding.state(move.value) == state

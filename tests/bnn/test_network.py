@@ -10,7 +10,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sugenet.bnn import DenseLayer, Encoder, Head, LevelLayer, Network, Steps, simplify, summary, threshold
+from sugenet.bnn import (
+    DenseLayer,
+    Encoder,
+    Head,
+    LevelLayer,
+    Network,
+    OneHot,
+    Steps,
+    integer,
+    simplify,
+    summary,
+    threshold,
+)
 from sugenet.bnn.arrays import integer_array
 from sugenet.errors import EncodingError, NetworkError
 from tests.bnn.nets import bipolars, networks, raw, samples, scores_by_hand
@@ -315,3 +327,13 @@ def test_values_are_frozen():
 def test_what_does_not_fit_is_named(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+def test_a_fingerprint_is_of_all_cuts_and_categories_and_stays():
+    """Files and certificates state it, so it must not follow what a prompt shows of a long coding."""
+    categories = tuple(f"category number {k}" for k in range(80))
+    encoder = Encoder([integer(0, 255), OneHot(categories)])
+    network = Network(encoder, [], Head([[1] * 335, [-1] * 335]))
+    assert network.fingerprint == "0c3ad0aa401c0b0c3935ae41bf5168426cbbe9b038a8fe871e17957823f3c1da"
+    other = Network(Encoder([integer(0, 255), OneHot((*categories[:-1], "b"))]), [], network.head)
+    assert other.fingerprint != network.fingerprint

@@ -326,7 +326,7 @@ def entries(networks: dict[str, Network]) -> Iterator[tuple[str, str, str | None
                     )
         for region in (*regions[:9], sg.Free((0, 1)), sg.Anything()):
             yield (
-                f"{name}: count in {region}",
+                f"{name}: count in {region}".replace("2.5", "5/2"),  # as it was called when it was kept
                 name,
                 None,
                 True,

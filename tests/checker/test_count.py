@@ -9,7 +9,7 @@ import pytest
 from sugenet.bnn import DenseLayer, Head, Network
 from sugenet.checker import count as module
 from sugenet.checker.count import check_count
-from sugenet.errors import CertificateError
+from sugenet.errors import CertificateError, CheckLimitError
 from sugenet.problem.boxes import Box
 from sugenet.problem.regions import L0, L1, L2, Anything, Free, Hamming, Linf
 from sugenet.reason.counts.counting import count
@@ -66,7 +66,7 @@ def test_too_large_is_said(monkeypatch):
     )
     certificate = count(network, rng.integers(0, 2, 30), Hamming(6)).certificate
     monkeypatch.setattr(module, "_VISITED", 1000)
-    with pytest.raises(CertificateError, match="too many to count again"):
+    with pytest.raises(CheckLimitError, match="too many to count again"):
         check_count(certificate, network)
 
 

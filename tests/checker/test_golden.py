@@ -40,15 +40,22 @@ def test_they_hold_in_the_same_words():
         assert found == row["said"], row["name"]
 
 
-@pytest.mark.parametrize("share", [2, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("share", [4, pytest.param(1, marks=pytest.mark.slow)])
 def test_the_same_questions_give_the_same_certificates(share):
     known = {row["name"]: row["certificate"] for row in golden()["certificates"] if row["again"]}
     assert len(known) > 700
     for number, (name, _, _, again, ask) in enumerate(make_golden.entries(golden()["networks"])):
         if again:
             certificate = known.pop(name, None)  # None where the question had no certificate then
-            assert number % share or make_golden.asked(ask) == certificate, name
+            assert number % share or same(make_golden.asked(ask), certificate), name
     assert not known
+
+
+def same(one, other):
+    """Whether two certificates are equal, but for which input of the same least cost they show."""
+    if one is None or other is None or one["question"]["kind"] != "whatif":
+        return one == other
+    return {**one, "witness": None} == {**other, "witness": None}
 
 
 @pytest.mark.parametrize("number", range(9))

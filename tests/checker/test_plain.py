@@ -29,9 +29,10 @@ def said_of(certificate, network, other, *, plain):
         return error
 
 
-def test_both_say_the_same_of_the_golden_certificates():
+@pytest.mark.parametrize("share", [3, pytest.param(1, marks=pytest.mark.slow)])
+def test_both_say_the_same_of_the_golden_certificates(share):
     networks, seen = golden()["networks"], {}
-    for row in golden()["certificates"]:
+    for row in golden()["certificates"][::share]:
         other = None if row["other"] is None else networks[row["other"]]
         said = said_of(row["certificate"], networks[row["network"]], other, plain=True)
         if isinstance(said, CheckLimitError):
@@ -42,10 +43,10 @@ def test_both_say_the_same_of_the_golden_certificates():
         kind = (row["certificate"]["proof"] or {}).get("kind")
         seen[kind] = seen.get(kind, 0) + 1
     assert {"walk", "rup", "drup", "partition", "bounds", "patches", "parts"} <= seen.keys()
-    assert seen["walk"] > 300
-    assert seen["rup"] > 10
-    assert seen["drup"] > 5
-    assert seen["partition"] > 50
+    assert seen["walk"] > 300 // share
+    assert seen["rup"] > 10 // share
+    assert seen["drup"] > 5 // share
+    assert seen["partition"] > 50 // share
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -14,7 +14,7 @@ from tests.checker import make_golden
 SOURCE = Path(sg.__file__).parent
 BELOW = [
     name
-    for name in ("errors.py", "files.py", "drawn.py", "capacity", "bits", "bnn")
+    for name in ("errors.py", "files.py", "brief.py", "drawn.py", "capacity", "bits", "bnn")
     if (SOURCE / name).exists()
 ]
 """What the definition itself needs."""

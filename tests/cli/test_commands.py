@@ -255,7 +255,7 @@ def test_bad_input_ends_with_one_line_and_code_2(capsys, arguments, message):
     [
         ("", "is empty"),
         ("1,2,3\n", "has 3 columns and no header with the feature names"),
-        ("radius\n1\n", "has 1 columns"),
+        ("radius\n1\n", "has 1 column and no header"),
         ("mean radius,mean texture\n1,2\n", "has no column 'mean perimeter'"),
     ],
 )
@@ -285,7 +285,7 @@ def test_bad_cells_files_and_pictures_are_named(capsys, tmp_path):
         ("bad.png", "is no image that can be read"),
         (".", "bad.npy is no image file, but a folder of samples holds images alone"),
         ("small.png", "5 x 5 = 25 pixels, but the model reads 30"),
-        ("binary.csv", "neither text nor"),
+        ("binary.csv", "is not in UTF-8"),
     ):
         code, _, err = run(capsys, "predict", "breast_cancer", tmp_path / name)
         assert code == 2, name
@@ -428,7 +428,7 @@ def test_version(capsys):
 @pytest.mark.parametrize(
     ("place", "message"),
     [
-        (".", "checkpoint='.' cannot be written: it is a folder"),
+        (".", "--checkpoint . cannot be written: it is a folder"),
         ("nowhere/c", "there is no folder 'nowhere'"),
     ],
 )
@@ -509,3 +509,70 @@ def test_the_margin_of_a_tie_is_0():
     logits = np.array([[0.1 + 0.2, 0.3, 0.0]])
     view = PredictionView(sg.models.digits(), 0, np.array([0]), logits, np.array([True]))
     assert view.margins.tolist() == [0.0]
+
+
+def test_rules_that_a_limit_cut_say_so(capsys):
+    code, out, err = run(capsys, "rules", "digits", "--time-limit", 0)
+    assert code == 3
+    assert "->" not in out
+    assert err == "stopped after 0 s: there may be more rules. Allow more: --time-limit.\n"
+    assert run(capsys, "rules", "digits", "--limit", 0)[0] == 0
+
+
+@pytest.mark.slow
+def test_after_warm_up_nothing_is_compiled(tmp_path):
+    def ask(*words):
+        given = {name: value for name, value in os.environ.items() if name != "SUGENET_ENGINE"}
+        done = subprocess.run(
+            [sys.executable, "-m", "sugenet", *words],
+            env={**given, "NUMBA_CACHE_DIR": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return done.stdout, done.stderr
+
+    first, _ = ask("warm-up", "--json")
+    assert json.loads(first)["kernels"] > 20
+    again, _ = ask("warm-up", "--json")
+    assert json.loads(again) == json.loads(first) | {"kernels": 0, "seconds": 0.0}
+    assert ask("why", "digits", "--index", "7")[1] == ""
+    assert ask("count", "digits", "--index", "7", "--hamming", "4")[1] == ""
+
+
+def test_images_without_pillow_name_the_extra(capsys, monkeypatch, tmp_path):
+    Image.new("L", (8, 8)).save(tmp_path / "a.png")
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    code, _, err = run(capsys, "predict", "digits", tmp_path / "a.png")
+    assert code == 2
+    assert 'Install it from a clone of sugenet: pip install ".[images]"' in err
+
+
+def test_no_folder_for_what_is_compiled_is_said():
+    pytest.importorskip("numba", "0.62")  # from where on it can be told to look for none
+    done = subprocess.run(
+        [sys.executable, "-m", "sugenet", "verify", "digits", "--index", "7", "--hamming", "2"],
+        env={**os.environ, "NUMBA_CACHE_LOCATOR_CLASSES": "ZipCacheLocator", "SUGENET_ENGINE": "auto"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("sugenet: no folder can be written in which numba keeps what it compiles.")
+    assert "NUMBA_CACHE_DIR" in done.stderr
+
+
+def test_rules_that_were_interrupted_say_so(capsys, monkeypatch):
+    words = []
+
+    def press(_screen, text):
+        words.append(text)
+        if len(words) == 1:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("sugenet.cli.output.Screen.progress", press)
+    code, out, _ = run(capsys, "rules", "breast_cancer", "--limit", 5)
+    assert code == 3
+    assert out.startswith("1 rule for malignant, benign: ")
+    assert out.splitlines()[0].endswith("; interrupted")
+    assert words[-1] == "interrupted"

@@ -52,7 +52,7 @@ def test_a_script_is_the_same_at_any_width(capsys, monkeypatch, shell):
 
 def test_bash_offers_commands(bash):
     assert bash("") == [*COMMANDS, "--help", "--version"]
-    assert bash("w") == ["why", "whatif"]
+    assert bash("w") == ["why", "whatif", "warm-up"]
     assert bash("zzz") == [""]
 
 
@@ -90,7 +90,7 @@ def test_fish_offers_commands_options_and_values(capsys, tmp_path):
         assert done.stderr == ""
         return [offer.partition("\t")[0] for offer in done.stdout.splitlines()]
 
-    assert offered("sugenet w") == ["whatif", "why"]
+    assert offered("sugenet w") == ["warm-up", "whatif", "why"]
     assert offered("sugenet verify digits --ham") == ["--hamming"]
     assert offered("sugenet whatif digits --cost L") == ["L0", "L1", "L2", "Linf"]
     assert {"digits", "breast_cancer"} <= set(offered("sugenet predict "))

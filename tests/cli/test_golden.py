@@ -26,7 +26,7 @@ COMMANDS = [name for commands in GROUPS.values() for name in commands]
 WHOLE = re.compile(r'\$ |\s*"')
 """What is never broken: commands, JSON."""
 VARIES = [
-    (re.compile(r'("(?:seconds|bytes|accuracy|best_epoch)": )[0-9.e+-]+'), r"\1#"),
+    (re.compile(r'("(?:seconds|bytes|accuracy|test_accuracy|best_epoch)": )[0-9.e+-]+'), r"\1#"),
     (re.compile(r'("fingerprint": ")[0-9a-f]{64}'), r"\1#"),
     (re.compile(r"of [0-9,]+ kB"), "of # kB"),
     (re.compile(r"[0-9]+\.[0-9]+%"), "#%"),

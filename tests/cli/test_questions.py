@@ -27,7 +27,7 @@ def run(capsys, *arguments):
         (("--l0", 2), 1, "refuted by"),
         (("--linf", 1), 0, "every feature changed by up to 1: proved"),
         (("--l1", 2), 0, "raw changes of up to 2 in all: proved"),
-        (("--l2", "3/2"), 0, "within a distance of 3/2: proved"),
+        (("--l2", "3/2"), 0, "within a distance of 1.5: proved"),
         (("--free", "pixel (0,0)"), 0, "1 feature free: proved"),
         (("--where", "pixel (0,1)=0..9"), 0, "0 <= pixel (0,1) <= 9: proved"),
         (("--anything",), 1, "refuted by"),

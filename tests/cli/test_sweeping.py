@@ -95,7 +95,8 @@ def test_every_option_about_a_sample_has_its_place():
             twin = sweep[action.dest]
             assert twin.option_strings == action.option_strings
             assert (twin.choices, twin.metavar, twin.nargs) == (action.choices, action.metavar, action.nargs)
-            shared = ("target", "output", "time_limit", "seed", "json", "quiet", "help")
+            shared = ("target", "delimiter", "output", "time_limit", "seed", "json", "quiet", "help")
+            shared += ("within_data", "law")
             assert (action.dest in KINDS[kind].options) != (action.dest in shared), flag
 
 

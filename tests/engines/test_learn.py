@@ -10,6 +10,7 @@ import pytest
 from sugenet.bnn import DenseLayer, Encoder, Head, Network, bit, thermometer
 from sugenet.checker.rup import check_rup
 from sugenet.checker.thresholds import ThresholdSystem
+from sugenet.engines.learn import kernels
 from sugenet.engines.learn.solver import CDCL, Core, Found, Solver, facts_of
 from sugenet.errors import QuestionError, TooLargeError
 from sugenet.problem.cascade import Cascade, FeatureSteps, Thresholds
@@ -238,6 +239,15 @@ def test_the_same_seed_gives_the_same_answer():
     x = random_sample(network, np.random.default_rng(5))
     problem = Problem(Anything().around(network, x), wins(network.head, 2))
     assert CDCL(problem, Clock(seed=1)) == CDCL(problem, Clock(seed=1))
+
+
+def test_each_kernel_is_compiled_for_one_kind_of_numbers():
+    """Every further kind is compiled anew: whole seconds of somebody's first question."""
+    network = Network.of_bits([DenseLayer([[1, 1, -1, 1]], [2])], Head([[-1], [1]]))
+    CDCL(Problem(Hamming(2).around(network, [1, -1, 1, -1]), loses(network.head, 0)))
+    found = [kernel for kernel in vars(kernels).values() if hasattr(kernel, "py_func")]
+    assert len(found) > 20
+    assert not [kernel for kernel in found if len(kernel.signatures) > 1]
 
 
 def test_finely_divided_prices_need_more_digits():

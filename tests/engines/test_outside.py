@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 from functools import partial
 
 import numpy as np
@@ -10,10 +11,11 @@ import pytest
 
 import sugenet as sg
 from sugenet.bnn import DenseLayer, Head, Network
-from sugenet.engines import protocol
+from sugenet.engines import ladder, protocol
 from sugenet.engines.outside import SOLVERS, cpsat, solver_named
 from sugenet.engines.outside.cnf import Cnf
 from sugenet.engines.outside.pysat import hearing_ctrl_c
+from sugenet.engines.protocol import Engine
 from sugenet.errors import QuestionError
 from sugenet.problem.clock import Clock
 from sugenet.problem.goal import Goal, Votes, loses
@@ -130,7 +132,8 @@ def test_solvers_have_names(monkeypatch):
     monkeypatch.setattr(protocol, "find_spec", lambda name: None)
     with pytest.raises(
         QuestionError,
-        match=r"needs the package 'exact', which is not installed: pip install sugenet\[exact\]",
+        match=r"needs the package 'exact', which is not installed; "
+        r"from a clone of sugenet: pip install \"\.\[exact\]\"",
     ):
         solver_named("exact")
 
@@ -167,3 +170,23 @@ def test_cpsat_is_not_believed_about_large_numbers(monkeypatch):
     assert type(cpsat.CPSAT(problem)).__name__ == "Open"
     monkeypatch.setattr(cpsat, "_BELIEVED", 1 << 61)
     assert type(cpsat.CPSAT(problem)).__name__ == "Holds"
+
+
+def test_without_cpsat_the_ladder_ends_with_pysat_and_says_what_is_missing(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ortools", None)
+    network = sg.models.breast_cancer()
+    X, _ = sg.models.samples("breast_cancer")
+    problem = Problem(sg.Anything().around(network, X[7]), loses(network.head, 1))
+    assert ladder._ladder(problem)[-1].name == "pysat"
+    with pytest.raises(QuestionError, match=r'from a clone of sugenet: pip install "\.\[cpsat\]"'):
+        sg.verify(network, sg.Robust(X[7], sg.L0(1)), engine="cpsat")
+    assert isinstance(sg.verify(network, sg.Robust(X[7], sg.L0(1))), sg.Proved)
+    last = Engine("pysat", lambda _problem, _clock: Open("pysat", "too large", {}))
+    monkeypatch.setitem(SOLVERS, "pysat", last)
+    monkeypatch.setattr(ladder, "CDCL", last)
+    monkeypatch.setattr(ladder, "SEARCH", last)
+    monkeypatch.setattr(ladder, "_EXHAUST", 0)
+    monkeypatch.setattr(ladder, "MOST_COMBINATIONS", 0)
+    found = ladder.decide(problem, Clock())
+    assert isinstance(found, Open)
+    assert found.reason.endswith(f"CP-SAT might decide it, and is not installed; {SOLVERS['cpsat'].install}")

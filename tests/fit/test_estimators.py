@@ -457,7 +457,7 @@ def test_without_scikit_learn():
         "except ImportError as error:\n"
         " print(error)"
     )
-    assert 'pip install "sugenet[sklearn]"' in run(code)
+    assert 'pip install ".[sklearn]"' in run(code)
 
 
 def test_without_pytorch():
@@ -480,4 +480,4 @@ except ValueError as error:
 """
     out = run(code)
     assert out.startswith("['a' 'b']\n")
-    assert 'pip install "sugenet[train]"' in out
+    assert 'pip install ".[train]"' in out

@@ -48,8 +48,13 @@ def test_options(csv):
             "line 22, column 'a': 'oh' is not a number, as most of the column is",
         ),
         ("a,a,b\n1,2,x\n", "the column name 'a' stands twice"),
-        ("a,b\n", "data.csv has 1 lines"),
+        ("a,b\n", "data.csv has a line of names and no samples below it"),
+        ("\n", "data.csv is empty"),
+        ("a;b\n1;x\n", "no column 'b'. The columns are a;b. Its cells have semicolons .* say delimiter=';'"),
         ("b\nx\ny\n", "no column besides the target"),
+        ('a,b\n"1,5",x\n2,y\n', "line 2, column 'a': '1,5' reads like a number with a comma in it"),
+        ('a,b\n"1,234.5",x\n"2,000",y\n', "line 2, column 'a': '1,234.5' reads like a number"),
+        (",b\n0,x\n1,y\n", "column 1 has no name in the first line. Name it, or leave it out with ignore=''"),
         ("a,b\n1,x\n2,x\n", "the target 'b' has 1 different values"),
         ("a,b\n" + "".join(f"1,{i}\n" for i in range(200)), "the target 'b' has 200 different values"),
         ("a,bb\n1,x\n", "no column 'b'. Did you mean 'bb'."),
@@ -70,6 +75,13 @@ def test_unreadable_files(tmp_path):
     (tmp_path / "good.csv").write_text("a,b\n1,x\n2,y\n")
     with pytest.raises(EncodingError, match="no column 'c'"):
         read_table(tmp_path / "good.csv", "b", ignore=["c"])
+    with pytest.raises(EncodingError, match="Name one at a time: ignore='a' ignore='b'"):
+        read_table(tmp_path / "good.csv", "b", ignore=["a, b"])
+
+
+def test_texts_with_commas_are_categories_and_what_is_left_out_needs_no_name(csv):
+    table = read_table(csv(',pair,b\n0,"1,x",x\n1,"2,y",y\n'), "b", ignore=[""])
+    assert (table.names, table.kinds) == (("pair",), ("category",))
 
 
 def test_from_file_to_network(csv):

@@ -437,11 +437,11 @@ def test_a_checkpoint_that_cannot_be_written_is_named(tmp_path, monkeypatch):
         ({"hidden": "64"}, r"holds '6', but the sizes"),
         (
             {"hidden": (), "settings": Settings(levels=4)},
-            r"levels=4 is for hidden neurons, but hidden=\(\) has none. Give sizes, or leave levels out",
+            r"levels=4 is for hidden neurons, but hidden=\(\) has none. Give sizes, or leave levels= out",
         ),
         (
             {"hidden": (70_000, 2), "settings": Settings(levels=256, weight_bits=8)},
-            r"layers of \(12, 70000, 2, 3\) inputs up to 1 with levels=256 and weight_bits=8 can give sums "
+            r"layers of \(24, 70000, 2, 3\) inputs up to 1 with levels=256 and weight_bits=8 can give sums "
             r"of 2266950000, but sums must stay below 2\^31",
         ),
         ({"encoder": Encoder.of_bits(6), "names": "abcdef"}, "names are for a learned encoder"),
@@ -496,7 +496,7 @@ def test_wrong_settings_are_named(setting, message):
 def test_without_torch_the_remedy_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     X, y = bits()
-    with pytest.raises(SugenetError, match=r'pip install "sugenet\[train\]"'):
+    with pytest.raises(SugenetError, match=r'pip install "\.\[train\]"'):
         train(X, y)
 
 

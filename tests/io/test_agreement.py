@@ -2,9 +2,11 @@
 and the first neuron where it is not.
 """
 
+import gzip
 import json
 import os
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -20,8 +22,9 @@ from torch import nn  # noqa: E402
 from sugenet.bnn import DenseLayer, Head, Network  # noqa: E402
 from sugenet.errors import FileError  # noqa: E402
 from sugenet.io.agreement import verify_against  # noqa: E402
-from sugenet.io.exact.domains import BitInputs  # noqa: E402
+from sugenet.io.exact.domains import BitInputs, Integers  # noqa: E402
 from sugenet.io.exact.lower import lower  # noqa: E402
+from sugenet.io.importers import from_torch  # noqa: E402
 from sugenet.io.proof.tally import Difference  # noqa: E402
 from sugenet.io.torch.reader import chain_of_module  # noqa: E402
 
@@ -339,3 +342,64 @@ def test_our_own_onnx_file_agrees_with_its_network(tmp_path):
     sg.write_onnx(network, tmp_path / "digits.onnx")
     found = sg.verify_against(network, tmp_path / "digits.onnx", X)
     assert found.equal, str(found)
+
+
+# -- what the importer knows ---------------------------------------------------------------------------------
+
+
+def fixed(path, block):
+    """The file of `onnx_model`, for so many samples at once."""
+    model = onnx.load(path)
+    for value in (*model.graph.input, *model.graph.output):
+        value.type.tensor_type.shape.dim[0].dim_value = block
+    onnx.save(model, path)
+
+
+@pytest.mark.parametrize("block", [1, 3, 400, 1000])
+def test_a_file_for_a_fixed_number_of_samples_is_run_in_blocks(tmp_path, block):
+    path, X = tmp_path / "net.onnx", samples(400, 6)
+    network = onnx_model(path, np.random.default_rng(2), "sign")
+    free = verify_against(network, path, X)
+    wrong = verify_against(changed(network, 1, 2, by=-1), path, X)
+    fixed(path, block)
+    assert verify_against(network, path, X) == free
+    found = verify_against(changed(network, 1, 2, by=-1), path, X)
+    assert (found, found.equal) == (wrong, False)
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    assert verify_against(network, session, X).equal
+    packed = tmp_path / "net.onnx.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    assert verify_against(network, packed, X) == free
+
+
+@pytest.mark.parametrize(
+    ("inputs", "raw"),
+    [
+        (Integers(0, 255, step=Fraction(1, 255)), np.arange(256).repeat(36)),
+        (Integers(0, 9, step=Fraction(1, 3), start=Fraction(-1, 2)), np.arange(10).repeat(360)),
+        (BitInputs(0, 1), np.array([-1, 1]).repeat(360)),
+        (BitInputs(-2, 5), np.array([0, 1]).repeat(360)),
+    ],
+)
+def test_raw_samples_become_the_numbers_of_the_source(conv, tmp_path, inputs, raw):
+    X = np.random.default_rng(3).permutation(raw).reshape(-1, 6, 6)
+    found = from_torch(conv, np.zeros((1, 1, 6, 6), np.float32), inputs=inputs, prove=False)
+    assert verify_against(found, conv, X).equal
+    bits = isinstance(inputs, BitInputs)
+    assert verify_against(found.network, conv, (X > 0 if bits else X).reshape(len(X), -1)).equal
+    low, step = (inputs.low, inputs.high - inputs.low) if bits else (inputs.start, inputs.step)
+    whole = (X > 0) if bits else X
+
+    by_hand = (float(low) + whole * float(step)).astype(np.float32)[:, None]
+    chunks = iter(np.split(by_hand, range(256, len(X), 256)))
+    assert verify_against(found, conv, X, prepare=lambda _: next(chunks)).equal
+    assert not verify_against(found, conv, X, prepare=lambda x: x[:, None].astype(np.float32) + 3).equal
+
+
+def test_what_is_exact_in_part_is_not_compared_as_a_whole(dense):
+    dense[-1].weight.data.mul_(torch.rand(3, 6))
+    found = from_torch(
+        nn.Sequential(nn.Linear(8, 8), *dense).eval(), np.zeros((1, 8), np.float32), strict=False
+    )
+    with pytest.raises(FileError, match=r"only a part of the source was made exact.*found.scores\(X\)"):
+        verify_against(found, dense, samples(3, 8))

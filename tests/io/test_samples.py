@@ -1,3 +1,4 @@
+import gzip
 import io
 import os
 import struct
@@ -302,6 +303,12 @@ def test_numbers_in_cells(tmp_path):
     ]
 
 
+def test_whole_numbers_beyond_the_floats_are_kept(tmp_path):
+    (tmp_path / "x.csv").write_text(f"{2**60 + 1},0.5\n3,1\n-{2**70 + 1},-1e30\n{'9' * 400},0\n")
+    X, _ = read_samples(tmp_path / "x.csv", network(threshold(0.5), threshold(0.5)))
+    assert X.tolist() == [[2**60 + 1, 0.5], [3, 1], [-(2**70) - 1, -1e30], [float("inf"), 0]]
+
+
 def test_columns_that_nobody_reads_may_share_a_name(tmp_path):
     (tmp_path / "x.csv").write_text("x1,,x2,\n1,?,0,?\n")
     assert read_samples(tmp_path / "x.csv", network(bit(), bit()))[0].tolist() == [[1, 0]]
@@ -335,3 +342,78 @@ def test_a_closed_standard_input_is_named():
     done = subprocess.run(line, shell=True, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert done.stderr == "sugenet: standard input is closed. Give a file, or CSV on standard input.\n"
+
+
+# -- packed files, IDX, other signs between cells ------------------------------------------------------------
+
+
+def test_packed_files_are_those_that_they_hold(tmp_path):
+    net = network(*[integer(0, 255)] * 4)
+    X = np.arange(12, dtype=np.uint8).reshape(3, 4)
+    text = "\n".join(",".join(map(str, row)) for row in X.tolist())
+    array, idx = io.BytesIO(), b"\0\0\x08\x03" + struct.pack(">3I", 3, 2, 2) + X.tobytes()
+    np.save(array, X)
+    for name, raw in {
+        "a.csv": text.encode(),
+        "a.npy": array.getvalue(),
+        "t10k-images-idx3-ubyte": idx,
+    }.items():
+        (tmp_path / name).write_bytes(raw)
+        (tmp_path / f"{name}.gz").write_bytes(gzip.compress(raw[:9]) + gzip.compress(raw[9:]))
+        for path in (tmp_path / name, tmp_path / f"{name}.gz"):
+            read, truth = read_samples(path, net)
+            assert read.tolist() == X.tolist()
+            assert truth is None
+
+
+def test_idx_files_of_other_numbers(tmp_path):
+    net = network(threshold(0.5), threshold(0.5))
+    (tmp_path / "a.idx2").write_bytes(b"\0\0\x0d\x02" + struct.pack(">2I4f", 2, 2, 0, 0.5, 1, -2))
+    assert read_samples(tmp_path / "a.idx2", net)[0].tolist() == [[0, 0.5], [1, -2]]
+
+
+@pytest.mark.parametrize(
+    ("name", "raw", "message"),
+    [
+        ("a.csv.gz", b"\x1f\x8b" + bytes(30), "a gzip archive that is damaged"),
+        ("a.csv.gz", gzip.compress(b"1,2\n", mtime=0)[:-4], "a gzip archive that is cut off"),
+        ("a.csv.gz", gzip.compress(b"1,2\n", mtime=0) + b"more", "something else stands behind it"),
+        ("a.npz.gz", b"", "a .npz file is packed already. Give it without gzip: gunzip"),
+        ("a.png.gz", b"", "a .png file is packed already"),
+        (
+            "a-ubyte",
+            b"\0\0\x08\x02" + struct.pack(">2I", 1 << 31, 1 << 31),
+            "takes 4,611,686,018,427,387,904 bytes",
+        ),
+        ("a-ubyte", b"\0\0\x08", "it is no IDX file"),
+        ("a-ubyte", b"\0\0\x07\x01\0\0\0\x01\0", "it is no IDX file"),
+        ("a-ubyte.gz", gzip.compress(b"\0\0\x08\x01\0\0\0\x02\0", mtime=0), "takes 2 bytes, but 1 are there"),
+        ("a.csv", b"x1;x2\n1;2\n", "Its cells have semicolons between them, not commas: say delimiter=';'"),
+        ("a.csv", b"1;2\n", "has 1 column and .* say delimiter=';'"),
+        ("a.csv", b"1\t2\n", r"have tabs between them, not commas: say delimiter='\\t'"),
+        ("a.csv", b"x1,x2\n", "has a line of names and no samples below it"),
+        ("a.csv", b"\n\n", "is empty"),
+    ],
+)
+def test_packed_or_cut_otherwise_and_wrong(tmp_path, name, raw, message):
+    (tmp_path / name).write_bytes(raw)
+    with pytest.raises(FileError, match=message):
+        read_samples(tmp_path / name, network(threshold(0.5), threshold(0.5)))
+
+
+def test_a_small_archive_of_a_large_file_is_refused_early(tmp_path):
+    bomb = gzip.compress(b"".join([gzip.compress(bytes(1 << 22), 9)] * 2), 9)
+    (tmp_path / "bomb.csv.gz").write_bytes(gzip.compress(bytes(1 << 26), 9) + bomb)
+    with pytest.raises(FileError, match=r"bomb.csv.gz: it is a gzip archive of more than 67,108,864 bytes"):
+        read_samples(tmp_path / "bomb.csv.gz", network(threshold(0.5)))
+
+
+def test_what_stands_between_cells_can_be_said(tmp_path):
+    net = network(threshold(0.5), OneHot(("a;b", "c")), names=["size", "kind"])
+    (tmp_path / "a.csv").write_text('kind;size\n"a;b";1.5\nc;2\n')
+    assert read_samples(tmp_path / "a.csv", net, delimiter=";")[0].tolist() == [[1.5, "a;b"], [2.0, "c"]]
+    np.save(tmp_path / "a.npy", np.zeros((1, 2)))
+    with pytest.raises(FileError, match=r"delimiter=';' is for a CSV file, but .*a.npy has no columns"):
+        read_samples(tmp_path / "a.npy", net, delimiter=";")
+    with pytest.raises(FileError, match="delimiter=';;' must be one letter"):
+        read_samples(tmp_path / "a.csv", net, delimiter=";;")

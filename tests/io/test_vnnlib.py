@@ -408,10 +408,10 @@ def test_bad_files(tmp_path):
     whole = gzip.compress(BOUNDED.encode())
     for raw, match in [
         (b"\xff\xfe\x00", "not text"),
-        (whole[:-9], "compression is damaged"),
-        (whole[:12] + bytes([whole[12] ^ 255]) + whole[13:], "compression is damaged"),
-        (b"\x1f\x8b\x08", "compression is damaged"),
-        (b"\x1f\x8b" + b"x" * 100, "compression is damaged"),
+        (whole[:-9], "a gzip archive that is (damaged|cut off)"),
+        (whole[:12] + bytes([whole[12] ^ 255]) + whole[13:], "a gzip archive that is (damaged|cut off)"),
+        (b"\x1f\x8b\x08", "a gzip archive that is (damaged|cut off)"),
+        (b"\x1f\x8b" + b"x" * 100, "a gzip archive that is (damaged|cut off)"),
         (gzip.compress(b" " * (1 << 26) + b" "), "limit"),
         (gzip.compress(b"(declare-const X_0 Int)"), "line 1, column 1: a declaration"),
     ]:
@@ -474,6 +474,7 @@ def traffic():
     return Path(os.environ["SUGENET_ZOO"]) / "traffic"
 
 
+@pytest.mark.slow
 def test_the_traffic_sign_queries(traffic):
     with open(traffic / "instances.csv", newline="") as stream:
         names = [Path(row[1]).name for row in csv.reader(stream)]

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from itertools import count
 
+import pytest
+
+from sugenet.bits.telling import compiling_seconds
 from sugenet.problem.clock import Clock
 
 
@@ -35,3 +38,14 @@ def test_a_part_is_never_longer_than_what_is_left_and_keeps_the_rest():
     assert (part.time_limit, part.threads, part.seed) == (1, 2, 7)
     part.tell("a word")
     assert told == ["a word"]
+
+
+def test_compiling_does_not_count():
+    numba = pytest.importorskip("numba")
+    clock = Clock(5)
+    before = compiling_seconds()
+    numba.njit(lambda x: x + 1)(1)
+    assert compiling_seconds() > before
+    clock.now = lambda: clock.start + compiling_seconds() - before  # nothing else took any time
+    assert clock.seconds == pytest.approx(0, abs=1e-6)
+    assert clock.left() == pytest.approx(5)

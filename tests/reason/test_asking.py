@@ -187,7 +187,7 @@ def test_settings_are_those_of_the_question():
 def test_settings_and_their_defaults_are_those_of_the_verbs():
     from inspect import signature
 
-    shared = {"network", "time_limit", "threads", "seed", "notify", "each"}
+    shared = {"network", "time_limit", "threads", "seed", "notify", "each", "within"}
     asked = {"x", "question", "region", "where", "cost", "target", "immutable", "limit", "ties"}
     for verb, question in (
         (sg.verify, "verify"),

@@ -198,7 +198,7 @@ def questions(draw):
     return network, draw(made)
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(questions())
 def test_questions_come_back_as_they_were(asked):
     network, question = asked
@@ -252,6 +252,7 @@ def nested():
             "no kind of question 'guess'",
         ),
         ("refuted", lambda d: d["changes"].clear(), "'changes' does not fit"),
+        ("refuted", lambda d: d["conditions"].clear(), "'conditions' does not fit"),
         ("refuted", lambda d: d["certificate"]["witness"].pop(), "damaged"),
         (
             "refuted agreement",
@@ -343,3 +344,11 @@ def test_what_is_no_answer_is_refused():
         question_of({}, NET)
     with pytest.raises(QuestionError, match="damaged"):
         question_of([], NET)
+
+
+def test_answers_from_before_there_were_conditions_are_read():
+    network = sg.Network.of_bits([], sg.Head([[1, 1], [-1, -1]]))
+    answer = sg.whatif(network, [1, 1])
+    data = answer.data()
+    assert data.pop("conditions")
+    assert str(answer_of(data, network)) == str(answer)

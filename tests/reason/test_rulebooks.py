@@ -358,10 +358,10 @@ def test_many_features_that_do_nothing():
 def test_breast_cancer():
     network = sg.models.breast_cancer()
     X, _ = sg.models.samples("breast_cancer")
-    book = rulebook(network, X=X[:40])
+    book = rulebook(network, X=X[:20])
     said = book.predict(X)
     assert all(a in (None, b) for a, b in zip(said, network.predict(X).tolist(), strict=True))
-    assert None not in said[:40]
+    assert None not in said[:20]
     assert all(rule.prime for rule in book.rules)
     assert book.check() == f"{len(book)} rules hold, all of them prime"
     for rule in book.rules[:3]:  # prime: each widening is refuted
@@ -373,7 +373,7 @@ def test_breast_cancer():
     assert again.predict(X) == said
     scope = {}
     exec(book.to_python(), scope)
-    assert [scope["classify"](row) for row in X.astype(np.float32)[:40]] != [None] * 40
+    assert [scope["classify"](row) for row in X.astype(np.float32)[:20]] != [None] * 20
     assert [scope["classify"](row) for row in X] == [None if k is None else network.classes[k] for k in said]
     only = rulebook(network, "malignant", most=3)
     assert {rule.label for rule in only.rules} == {0}

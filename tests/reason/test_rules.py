@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -97,3 +99,19 @@ def test_leaves_of_a_tree_that_nothing_reaches_are_left_out():
     assert all(isinstance(found.holds, bool) for found in sg.check_rule(network, fitted))
     with pytest.raises(QuestionError, match="must be a classifier"):
         sg.check_rule(network, tree.DecisionTreeRegressor().fit([[1], [2]], [0.5, 1]))
+
+
+def test_parts_of_all_inputs_are_said_without_powers_of_ten():
+    n = 40
+    network = Network.of_bits([], Head([[1] * n, [-1] * n]))
+    rule = " and ".join(f"x{i} = 1" for i in range(1, n)) + " -> 0"
+    assert str(sg.check_rule(network, rule)).endswith(
+        "it covers 1 in 549,755,813,888 of all inputs, and is right for 1 of those"
+    )
+    found = sg.check_rule(network, "x1 = 1 -> 0")
+    figures = replace(found.figures, right=3, right_at_most=found.figures.covered)
+    assert str(replace(found, figures=figures)).endswith(
+        "is right for at least 1 in 183,251,937,963 of those"
+    )
+    figures = replace(figures, right=0)
+    assert str(replace(found, figures=figures)).endswith("is right for an unknown part of those")

@@ -111,7 +111,7 @@ def test_given_axes_are_used():
 
 def test_without_matplotlib_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
-    with pytest.raises(SugenetError, match=r'pip install "sugenet\[plot\]"'):
+    with pytest.raises(SugenetError, match=r'pip install "\.\[plot\]"'):
         plots_file.plot_figure(FIGURES[0])
 
 
@@ -367,3 +367,10 @@ def test_captions_of_plots_stay_on_the_paper():
     assert box.x0 >= 0
     assert box.x1 <= axes.figure.bbox.width
     pyplot.close(axes.figure)
+
+
+def test_a_figure_at_a_prompt_says_its_title():
+    network, X = sg.models.digits(), sg.models.samples("digits")[0]
+    figure = match_meters(network, X[7], region=sg.L0(1))
+    assert str(figure) == figure.title
+    assert repr(figure) == f"<Meters: {figure.title}>"

@@ -13,7 +13,7 @@ from html.parser import HTMLParser
 import pytest
 
 import sugenet as sg
-from sugenet.bnn import Network
+from sugenet.bnn import DenseLayer, Head, Network
 from sugenet.errors import QuestionError
 from sugenet.show import report
 from sugenet.show.findings import find
@@ -328,3 +328,17 @@ def test_paper_has_the_wide_layout():
     """A sheet is narrower than a small screen: rules for those must not reach it."""
     assert "@media screen and (max-width" in STYLE
     assert "@media (max-width" not in STYLE
+
+
+def test_a_report_says_which_inputs_can_occur():
+    network = Network.of_bits([DenseLayer([[+1, +1, +1, +1]], [2])], Head([[-1], [+1]]))
+    law = "if x1 then x2"
+    readers = [read(report(one, [+1] * 4)) for one in (network, network.within(law))]
+    free, known = (" ".join(" ".join(reader.words).split()) for reader in readers)
+    assert f'All claims on this page are about inputs that obey "{law}"' in known
+    assert "No change of up to 2 features alters it, for inputs that can occur: proved." in known
+    assert "For any input that can occur, " in known
+    assert "all others may take values that can occur with them" in known
+    assert "any value at all" not in known
+    assert "No change of up to 2 features alters it: proved." in free
+    assert "can occur" not in free

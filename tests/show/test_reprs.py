@@ -3,10 +3,13 @@ and axes with the main figure.
 """
 
 import importlib
+import re
 import xml.etree.ElementTree as ET
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
 from html import escape, unescape
 
+import numpy as np
 import pytest
 from matplotlib import pyplot
 from matplotlib.axes import Axes
@@ -224,3 +227,95 @@ def test_the_demo_goes_on_when_a_question_is_interrupted(monkeypatch, digits, na
     assert len(said) == 4
     assert sum(str(open_answers[name]) in text for text in said) == 1
     assert sum("checked again" in text for text in said) == 4 - (name in ("why", "count"))
+
+
+# -- plain reprs ---------------------------------------------------------------------------------------------
+
+
+def values_in(value, seen):
+    """Every value of ours that can be reached through fields, lists and mappings, once."""
+    if id(value) in seen or isinstance(value, str | bytes | int | float | np.ndarray | np.generic):
+        return
+    seen[id(value)] = value
+    if type(value).__module__.startswith("sugenet"):
+        yield value
+    if is_dataclass(value):
+        inside = [getattr(value, field.name, None) for field in fields(value)]
+    elif isinstance(value, Mapping):
+        inside = [*value.values()]
+    else:
+        inside = list(value)[:20] if isinstance(value, list | tuple | frozenset) else []
+    for one in inside:
+        yield from values_in(one, seen)
+
+
+def fits(value):
+    text = repr(value)
+    return len(text) <= 1000 and text.count("\n") < 10
+
+
+def large_network():
+    rng = np.random.default_rng(0)
+    weights = [rng.choice([-1, 1], size) for size in ((1024, 784), (64, 1024), (10, 64))]
+    layers = [sg.DenseLayer(rows, [5] * len(rows)) for rows in weights[:2]]
+    return sg.Network.of_bits(layers, sg.Head(weights[2]))
+
+
+def capacities():
+    from sugenet import capacity
+
+    many = range(1, 785)
+    yield capacity.CardinalityThreshold(many, 5)
+    yield capacity.WeightedThreshold([1] * 784, theta=5)
+    yield capacity.Symmetric(many, [k / 784 for k in range(785)])
+    yield capacity.Possibility({k: k / 784 for k in many})
+    yield capacity.Join(
+        [capacity.CardinalityThreshold(many, 5), capacity.Necessity({k: k / 784 for k in many})]
+    )
+    yield capacity.Focal(many, {(k, k + 1): 1 for k in range(1, 784)})
+    yield capacity.Dense(12, [bin(mask).count("1") / 12 for mask in range(1 << 12)])
+
+
+def test_reprs_of_all_that_answers_hold_fit_ten_lines(digits, table, bit_answers):
+    large = large_network()
+    x = np.ones(784, int)
+    more = [
+        large,
+        sg.Robust(x, sg.L0(1)),
+        sg.WhatIf(x, sg.Prices({f"x{k}": k for k in range(1, 785)}), immutable=range(784)),
+        sg.Always(0, {f"x{k}": (0, 1) for k in range(1, 785)}),
+        sg.Free(range(784)),
+        sg.Encoder.of_integers(784),
+        *capacities(),
+        sg.verify(large, sg.Robust(x, sg.L0(1)), time_limit=5),
+    ]
+    seen = {}
+    found = [one for value in (digits, table, bit_answers, more) for one in values_in(value, seen)]
+    kinds = {type(one) for one in found}
+    assert {sg.Network, sg.Encoder, sg.Head, sg.DenseLayer, sg.Robust, sg.bnn.Steps, sg.Trace} <= kinds
+    assert [(type(one), len(repr(one))) for one in found if not fits(one)] == []
+
+
+def test_an_answer_at_a_prompt_says_what_it_prints(digits, table):
+    for answer in (*digits.values(), *table.values()):
+        if isinstance(answer, Drawn):
+            start, text = f"<{type(answer).__name__}: ", str(answer)
+            shown = repr(answer)
+            assert shown.startswith(start)
+            assert shown == f"{start}{text}>" or (
+                shown.endswith("...>") and text.startswith(shown[len(start) : -7])
+            )
+    query = sg.io.Query.around([0.5] * 784, eps=1, label=1, outputs=10)
+    assert repr(query) == "<Query: query over 784 inputs and 10 outputs: 1 box, 9 ways to violate it>"
+    assert repr(digits["network"]) == f"<Network: {digits['network']}>"
+    assert repr(digits["proved"].certificate).startswith("<certificate: robust, proved, proof: ")
+
+
+def test_what_is_cut_is_counted():
+    coding = sg.bnn.Steps((0.5,))
+    assert repr(coding) == "Steps(cuts=(0.5,), low=-inf, high=inf, whole=False, bipolar=False)"
+    said = f"Encoder(codings=({coding!r},), names=('a',), shape=None, seen=None)"
+    assert repr(sg.Encoder([coding], ["a"])) == said
+    assert re.search(r"names=\('x1', 'x2', .*, \.\.\. \d+ more\)", repr(sg.Encoder.of_bits(784)))
+    assert "weights=<array of 1024 x 784, int" in repr(large_network().layers[0])
+    assert repr(sg.Free([10**5000])) == "Free(features=(<16610 bits>,))"

@@ -103,6 +103,7 @@ def test_a_dask_cluster_gives_the_same(tmp_path, plain, cluster):
 
 
 @pytest.mark.filterwarnings("default")
+@pytest.mark.slow
 def test_a_dask_cluster_that_loses_a_worker_gives_the_same(tmp_path, cluster):
     path = tmp_path / "a.db"
     worker = next(iter(cluster.run(os.getpid).values()))

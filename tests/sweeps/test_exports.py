@@ -64,7 +64,7 @@ def test_parquet_read_back_is_what_was_written(tmp_path):
 
 def test_without_pyarrow_the_error_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(SugenetError, match=r'pip install "sugenet\[parquet\]"'):
+    with pytest.raises(SugenetError, match=r'pip install "\.\[parquet\]"'):
         write_parquet(tmp_path / "r.parquet", [row(0)], 1, CLASSES, {})
     assert list(tmp_path.iterdir()) == []
 

@@ -132,3 +132,18 @@ def test_a_certificate_is_checked_within_limits(monkeypatch):
     assert "not checked within the limit" in said["said"]
     twice = worker._check(network, body.replace(b'"answer"', b'"answer": "refuted", "answer"'))
     assert twice == {"status": 400, "error": "the body is not JSON: the key 'answer' stands twice."}
+
+
+def test_a_rule_is_decided_before_it_is_counted_how_far_it_reaches():
+    network = Network.of_bits([], Head([[1, 1, 1], [-1, -1, -1]]))
+    told = []
+    question = {"kind": "rule", "text": "x1 = 1 -> 0"}
+    answer = ask(network, question, on_part=told.append, notify=told.append)
+    counting = next(place for place, one in enumerate(told) if str(one).startswith("counting how many"))
+    parts = [one for one in told if isinstance(one, dict)]
+    assert told.index(parts[0]) < counting
+    assert (parts[0]["kind"], parts[0]["figures"]) == ("rule", None)
+    assert parts[0]["verdict"] == answer["verdict"]
+    assert answer["sentence"].startswith(parts[0]["sentence"])
+    assert len(parts) == 1
+    assert answer["figures"]["covered"] == 4

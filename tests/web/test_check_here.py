@@ -489,3 +489,13 @@ def test_the_checker_shares_nothing_with_the_engine():
     assert not {
         f"engine/{name}.js" for name in ("walk", "bounds", "free", "search", "effects", "votes", "table")
     } & set(names)
+
+
+def test_inputs_that_can_occur_are_left_to_python(engine):
+    """A certificate about them is not wrong, and is not taken for one about any input."""
+    network = mixed_network()
+    x = (0.3, 1.0, "b", 1, 2)
+    answer = sg.verify(network, sg.Robust(x, sg.L0(1)), within="x5 < 4")
+    (found,) = here(engine, [network], [(0, plain(answer.certificate))])
+    assert found["holds"] is None
+    assert "limits and laws" in found["said"]

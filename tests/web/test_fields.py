@@ -2,14 +2,18 @@
 
 import json
 from datetime import date
+from fractions import Fraction
 
+import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, Steps, integer
+from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, Steps, integer, threshold
 from sugenet.errors import EncodingError, QuestionError, RuleSyntaxError
+from sugenet.web import payload
 from sugenet.web.asking import ask
 from sugenet.web.fields import checked, question_schema
+from sugenet.web.results import sample_data
 
 DIGITS = sg.models.digits()
 
@@ -66,3 +70,22 @@ def test_the_schema_says_what_each_feature_takes():
 def test_a_rule_that_cannot_be_read_is_said_at_once():
     with pytest.raises(RuleSyntaxError, match="has no '->'"):
         checked(DIGITS, {"kind": "rule", "text": "pixel"})
+
+
+def test_numbers_that_javascript_would_round_are_asked_about_as_the_page_has_them():
+    encoder = Encoder([threshold(float(2**60), whole=True), threshold(0.5)], ["wide", "share"])
+    network = Network(encoder, [DenseLayer([[1, 1]], [2])], Head([[1], [-1]]))
+    row = [2**60 + 1, Fraction(2, 3)]
+    (shown,) = payload(network, np.array([row], dtype=object), title="t")["samples"]
+    assert shown["values"] == [str(2**60 + 1), "2/3"]
+    whole = np.array([[2**60 + 1, 1]], dtype=object)
+    found = sg.sweep(network, whole, sg.WhatIf(sg.each), jobs=1)
+    assert sample_data(found, 0)["values"] == [str(2**60 + 1), 1]
+    question = {"kind": "verify", "sample": shown["values"], "region": {"kind": "L0", "radius": "1"}}
+    assert checked(network, question)["sample"] == row
+    answer = ask(network, question)
+    assert answer["outcome"] == "refuted"
+    sg.check(answer["certificate"], network)
+    for bad in ("1", "1/0", "1e3", "٣/٤", "1/2\n", "", "9" * 400):
+        with pytest.raises(QuestionError, match=r"sample: share is .*, but must be a number"):
+            checked(network, question | {"sample": [1, bad]})

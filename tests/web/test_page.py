@@ -553,7 +553,7 @@ def test_a_table_has_sliders_whose_cuts_are_marked(page, cancer_file):
     row = pixel(page, 0)
     assert row.locator(".tick").count() == 2
     expect(by(row, "flip")).to_have_text(">= 14.8")
-    row.locator("input").focus()
+    row.get_by_role("slider").focus()
     page.keyboard.press("Space")
     expect(by(row, "flip")).to_have_text("< 12.23")
     page.keyboard.press("Home")

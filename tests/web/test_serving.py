@@ -597,6 +597,7 @@ def test_another_address_is_served_with_a_warning_and_to_addresses_only():
         assert client.get("/api/model", Host=f"evil.example:{client.port}").status == 421
 
 
+@pytest.mark.slow
 def test_it_runs_inside_an_event_loop_too():
     """As in a notebook."""
     last = (
@@ -611,5 +612,5 @@ def test_it_runs_inside_an_event_loop_too():
 def test_without_the_web_libraries_the_extra_is_named():
     code = "import sys; sys.modules['fastapi'] = None\nfrom sugenet.web import serve"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert 'pip install "sugenet[web]"' in done.stderr.splitlines()[-1]
+    assert 'pip install ".[web]"' in done.stderr.splitlines()[-1]
     assert "SugenetError" in done.stderr.splitlines()[-1]

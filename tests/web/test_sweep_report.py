@@ -63,7 +63,7 @@ def test_costs_that_are_long_fractions_are_shown_in_few_digits(page, tmp_path):
     page.goto(path.as_uri())
     values = [row.value for row in found.rows()]
     assert [len(value) > 30 for value in values] == [True, True]
-    assert column(page, 4) == [f"{float(Fraction(value)):.6g}" for value in values]
+    assert column(page, 4) == [f"about {float(Fraction(value)):.6g}" for value in values]
     cells = page.locator("#samples tbody td:nth-child(4)").all()
     assert [cell.get_attribute("title") for cell in cells] == values
 

@@ -110,7 +110,7 @@ def test_two_bit_activations_have_every_level_and_score_of_a_float64_run(mnist, 
     assert "equal to an interpreter" in str(found.proof)
 
 
-@pytest.mark.parametrize("share", [4, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("share", [12, pytest.param(1, marks=pytest.mark.slow)])
 def test_the_traffic_network_has_the_hidden_bits_of_onnx_runtime(share, tmp_path):
     pytest.importorskip("onnxruntime")
     pytest.importorskip("onnx")

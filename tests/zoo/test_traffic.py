@@ -45,7 +45,10 @@ def test_8258_is_robust_within_1():
     assert said.startswith("none of 42 ways to violate the property can occur")
 
 
-@pytest.mark.parametrize(("idx", "eps"), [(8258, 3), (8258, 5), (7040, 1), (11985, 1)])
+@pytest.mark.parametrize(
+    ("idx", "eps"),
+    [pytest.param(8258, 3, marks=pytest.mark.slow), (8258, 5), (7040, 1), (11985, 1)],
+)
 def test_counterexamples_of_whole_pixels(idx, eps, tmp_path):
     network, query = traffic().network, asked(idx, eps)
     outcome = decide_query(network, query, Clock())

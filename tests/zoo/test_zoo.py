@@ -320,6 +320,7 @@ def test_a_pixel_with_negative_gamma_is_reversed(seed):
 # -- BNN-PYNQ ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_padding_counted_in_tau_and_padding_simplified_away_agree():
     case = case_named("bnn_pynq/lfcW1A1_mnist")
     padded = readers.lfc_padded(arrays(case.name))

@@ -1,19 +1,21 @@
 """Which engine counts the matches: the interface both engines have, and the one place where one is chosen.
 
 The name comes from the argument ``engine=``; ``"auto"`` asks the environment variable ``SUGENET_ENGINE``, and
-without one it is ``"numba"``. Where numba cannot be imported, ``"auto"`` falls back to ``"numpy"`` with a
-warning; an engine asked for by name is used or refused, never replaced.
+without one it is compiled kernels as soon as they are on this machine or compiling pays, NumPy until then.
+Where numba cannot be imported, ``"auto"`` falls back to ``"numpy"`` with a warning, and without one where
+``NUMBA_DISABLE_JIT`` is set; an engine asked for by name is used or refused, never replaced.
 """
 
 import os
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, Protocol, cast
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from sugenet.bits.conv import MapLayer
+from sugenet.bits.paying import ENGINE, is_disabled, see_compiler
 from sugenet.bits.stairs import StairMap
 from sugenet.bits.words import Words
 from sugenet.errors import SugenetError
@@ -33,7 +35,7 @@ __all__ = [
 EngineName = Literal["auto", "numba", "numpy"]
 Counts = npt.NDArray[np.int32]
 
-_VARIABLE = "SUGENET_ENGINE"
+_VARIABLE = ENGINE
 
 
 class Neurons(Protocol):
@@ -111,11 +113,18 @@ def engine_named(name: str = "auto") -> CountingEngine:
         name, source = os.environ[_VARIABLE], f"the environment variable {_VARIABLE}"
     if name not in ("auto", "numba", "numpy"):
         raise SugenetError(f'{source} is {name!r}, but must be "auto", "numba" or "numpy".')
+    if name == "auto" and is_disabled():
+        name = "numpy"
     if name != "numpy":
+        see_compiler()
         try:
-            from sugenet.bits.numba_engine import NumbaEngine
+            if name == "numba":
+                from sugenet.bits.numba_engine import NumbaEngine
 
-            return NumbaEngine()
+                return NumbaEngine()
+            from sugenet.bits.late_engine import LateEngine
+
+            return LateEngine()
         except ImportError as error:
             if name == "numba":
                 raise SugenetError(
@@ -153,7 +162,7 @@ def prepare(
     Returns
     -------
     str
-        The name of the engine that "auto" stands for here.
+        The name of the engine that "auto" stands for from now on.
 
     Examples
     --------
@@ -162,4 +171,4 @@ def prepare(
     """
     chosen = engine_named(engine)
     chosen.prepare(notify, levels=levels)
-    return cast(EngineName, chosen.name)
+    return "numpy" if chosen.name == "numpy" else "numba"

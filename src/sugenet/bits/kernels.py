@@ -35,6 +35,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic, register_jitable
 
 from sugenet.bits.level_kernels import KERNEL as LEVELS_KERNEL
+from sugenet.bits.paying import is_ready
 
 __all__ = [
     "BLOCK",
@@ -50,6 +51,7 @@ __all__ = [
     "SAMPLES",
     "TERNARY",
     "VECTORS",
+    "is_on_disk",
     "load",
 ]
 
@@ -793,6 +795,15 @@ def load(name: str) -> Any:
     """Return the kernel `name` ("layers", "maps", "levels") from the cache on disk, or compile it now."""
     function, signature = LEVELS_KERNEL if name == "levels" else _KERNELS[name]
     return _compiled(function, signature, (True, False))
+
+
+def is_on_disk(name: str) -> bool:
+    """Whether the kernel `name` is in the cache on disk."""
+    function, signature = LEVELS_KERNEL if name == "levels" else _KERNELS[name]
+    try:
+        return is_ready(njit(nogil=True, cache=True)(function), signature.args)
+    except Exception:  # a folder that cannot be written has no cache
+        return False
 
 
 def _compiled(function: Callable[..., Any], signature: Any, caches: Iterable[bool]) -> Any:

@@ -32,7 +32,7 @@ class PackedLayer:
     width : int
         The number of inputs.
     engine : {"auto", "numba", "numpy"}
-        Who counts; after construction never "auto", but the engine that it stood for.
+        Who counts; "auto" becomes the one that the environment names, if it does.
 
     Examples
     --------

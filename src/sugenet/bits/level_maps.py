@@ -27,7 +27,7 @@ class LevelMaps:
     layers : iterable of LevelConv and LevelPool
         At least one; only the last may have no steps.
     engine : {"auto", "numba", "numpy"}
-        Who counts; after construction never "auto", but the engine that it stood for.
+        Who counts; "auto" becomes the one that the environment names, if it does.
 
     Examples
     --------

@@ -86,7 +86,7 @@ class PackedMaps:
     layers : iterable of PackedConv and PackedPool
         At least one; only the first may read levels.
     engine : {"auto", "numba", "numpy"}
-        Who counts; after construction never "auto", but the engine that it stood for.
+        Who counts; "auto" becomes the one that the environment names, if it does.
 
     Examples
     --------

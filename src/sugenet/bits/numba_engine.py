@@ -13,13 +13,21 @@ import numpy.typing as npt
 
 from sugenet.bits.conv import MapLayer
 from sugenet.bits.engine import Counts, LevelProgram, MapProgram, Neurons
-from sugenet.bits.kernels import DENSE, LANES, NEURONS, SAMPLES, TERNARY, VECTORS, load
+from sugenet.bits.kernels import DENSE, LANES, NEURONS, SAMPLES, TERNARY, VECTORS, is_on_disk, load
 from sugenet.bits.stairs import StairMap
 from sugenet.bits.telling import telling
 from sugenet.bits.threads import share
 from sugenet.bits.words import Words, tail_mask, words_for
 
-__all__ = ["PRODUCTS_PER_HANDOVER", "NumbaEngine", "NumbaProgram", "kernel_named", "laid_out", "on_a_line"]
+__all__ = [
+    "PRODUCTS_PER_HANDOVER",
+    "NumbaEngine",
+    "NumbaProgram",
+    "is_ready",
+    "kernel_named",
+    "laid_out",
+    "on_a_line",
+]
 
 PRODUCTS_PER_HANDOVER = 1 << 26  # some 50 microseconds of work on one core, above the cost of waking a thread
 _LINE = 64  # bytes
@@ -27,6 +35,7 @@ _LINE = 64  # bytes
 _Lane = TypeVar("_Lane", bound=np.generic)
 
 _loaded: dict[str, Any] = {}
+_asked: dict[str, bool] = {}
 _loading = Lock()
 
 
@@ -57,6 +66,13 @@ class NumbaEngine:
         with telling(notify):
             for name in ("layers", "maps", *(["levels"] if levels else [])):
                 kernel_named(name)
+
+
+def is_ready(name: str) -> bool:
+    """Whether a kernel is there without compiling it."""
+    if name not in _loaded and name not in _asked:
+        _asked[name] = is_on_disk(name)
+    return name in _loaded or _asked[name]
 
 
 def kernel_named(name: str) -> Any:

@@ -1,33 +1,93 @@
-"""Telling people who wait that something is being compiled."""
+"""What is being compiled: telling people who wait for it, and not counting it against their time."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import Lock
+from time import monotonic
 from typing import Any
 
-__all__ = ["telling"]
+__all__ = ["compiling_seconds", "listen", "telling"]
+
+
+class _Watch:
+    """How long numba has compiled in this process since it was asked to listen."""
+
+    def __init__(self) -> None:
+        self.lock, self.is_listening = Lock(), False
+        self.depth, self.since, self.before = 0, 0.0, 0.0
+
+    def begin(self, _function: Any) -> None:
+        with self.lock:
+            if self.depth == 0:
+                self.since = monotonic()
+            self.depth += 1
+
+    def end(self) -> None:
+        with self.lock:
+            if self.depth == 0:  # it began before anybody listened, or its beginning was not heard
+                return
+            self.depth -= 1
+            if self.depth == 0:
+                self.before += monotonic() - self.since
+
+    def seconds(self) -> float:
+        with self.lock:
+            return self.before + (monotonic() - self.since if self.depth else 0.0)
+
+
+_watch = _Watch()
+
+
+def listen() -> None:
+    """From now on, know how long numba compiles; where there is none, nothing is compiled."""
+    with _watch.lock:
+        if _watch.is_listening:
+            return
+        _watch.is_listening = True
+    try:
+        from numba.core import event
+    except ImportError:
+        return
+    event.register("numba:compile", _listener(_watch.begin, _watch.end))  # type: ignore[no-untyped-call]
+
+
+def compiling_seconds() -> float:
+    """How long numba has compiled since `listen` was called first, what it is compiling now included."""
+    return _watch.seconds()
 
 
 @contextmanager
-def telling(notify: Callable[[str], None] | None) -> Iterator[None]:
-    """Call `notify` once, before the first thing that numba has to compile meanwhile."""
+def telling(notify: Callable[[str], None] | None, each: str = "") -> Iterator[None]:
+    """Call `notify` once, before the first thing that numba has to compile meanwhile; or, with the beginning
+    of a module's name, with the name of each function in such a module that it compiles.
+    """
     if notify is None:
         yield
         return
     from numba.core import event
 
-    class Once(event.Listener):
-        """Tells at the first event alone."""
+    waiting = [notify]
 
-        def __init__(self, tell: Callable[[str], None]) -> None:
-            self.tell: Callable[[str], None] | None = tell
+    def tell(function: Any) -> None:
+        if each and function.__module__.startswith(each):
+            notify(function.__qualname__)
+        elif not each and waiting:
+            waiting.pop()("compiling, once for this machine (some seconds)")
 
-        def on_start(self, event: Any) -> None:  # noqa: ARG002
-            if self.tell is not None:
-                self.tell("compiling, once for this machine (some seconds)")
-                self.tell = None
-
-        def on_end(self, event: Any) -> None:
-            pass
-
-    with event.install_listener("numba:compile", Once(notify)):
+    with event.install_listener("numba:compile", _listener(tell, lambda: None)):
         yield
+
+
+def _listener(start: Callable[[Any], None], end: Callable[[], None]) -> Any:
+    from numba.core import event
+
+    class Both(event.Listener):
+        """Calls one function at the beginning and one at the end of every event."""
+
+        def on_start(self, event: Any) -> None:
+            start(event.data["dispatcher"].py_func)
+
+        def on_end(self, event: Any) -> None:  # noqa: ARG002
+            end()
+
+    return Both()

@@ -3,14 +3,27 @@
 Frozen values, pure functions, exact integers.
 """
 
-from sugenet.bnn.codings import Coding, Move, OneHot, Steps, bit, integer, thermometer, threshold, unused
+from sugenet.bnn.codings import (
+    Coding,
+    Move,
+    OneHot,
+    Span,
+    Steps,
+    bit,
+    integer,
+    thermometer,
+    threshold,
+    unused,
+)
 from sugenet.bnn.conv import ConvLayer, PoolLayer
 from sugenet.bnn.describing import LayerSummary, Summary, summary
+from sugenet.bnn.domain import Domain
 from sugenet.bnn.encoder import Encoder
 from sugenet.bnn.folding import Norm, fold, fold_by_evaluation, fold_inputs, fold_levels
 from sugenet.bnn.folding_conv import fold_conv, fold_conv_by_evaluation
 from sugenet.bnn.geometry import Window
 from sugenet.bnn.head import Head
+from sugenet.bnn.laws import Law
 from sugenet.bnn.layer import Layer
 from sugenet.bnn.layers import DenseLayer, LevelLayer
 from sugenet.bnn.literals import active_set, decode, lam_of, match_bits, match_count, polarize, tau_of
@@ -29,8 +42,10 @@ __all__ = [
     "Condition",
     "ConvLayer",
     "DenseLayer",
+    "Domain",
     "Encoder",
     "Head",
+    "Law",
     "Layer",
     "LayerSummary",
     "LayerTrace",
@@ -44,6 +59,7 @@ __all__ = [
     "RawNeuron",
     "RawRule",
     "Source",
+    "Span",
     "Stair",
     "StairConv",
     "StairLayer",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from math import inf, isnan, nextafter
@@ -19,9 +19,21 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from sugenet.brief import Brief
 from sugenet.errors import EncodingError
 
-__all__ = ["Coding", "Move", "OneHot", "Steps", "bit", "integer", "thermometer", "threshold", "unused"]
+__all__ = [
+    "Coding",
+    "Move",
+    "OneHot",
+    "Span",
+    "Steps",
+    "bit",
+    "integer",
+    "thermometer",
+    "threshold",
+    "unused",
+]
 
 
 @dataclass(frozen=True)
@@ -34,7 +46,48 @@ class Move:
 
 
 @dataclass(frozen=True)
-class Steps:
+class Span:
+    """What a feature is limited to besides its coding: from `low` to `high`, both included, None for no
+    bound; or one of some values, in their order.
+
+    Examples
+    --------
+    >>> Span(0, 2.5).holds(2.5), Span(values=("red", "blue")).holds("green")
+    (True, False)
+    >>> Span(0, 3).both(Span(values=(1, 5)))
+    Span(low=None, high=None, values=(1,))
+    """
+
+    low: Any = None
+    high: Any = None
+    values: tuple[Any, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.values is not None and (not self.values or (self.low, self.high) != (None, None)):
+            raise EncodingError("a feature is limited by bounds, or to at least one of some values.")
+        if self.low is not None and self.high is not None and not self.low <= self.high:
+            raise EncodingError(f"no number is from {self.low} to {self.high}.")
+
+    def holds(self, value: Any) -> bool:
+        """Whether a raw value is within."""
+        if self.values is not None:
+            return value in self.values
+        return (self.low is None or value >= self.low) and (self.high is None or value <= self.high)
+
+    def both(self, other: Span) -> Span | None:
+        """What both allow; None: nothing."""
+        for one, two in ((self, other), (other, self)):
+            if one.values is not None:
+                kept = tuple(value for value in one.values if two.holds(value))
+                return Span(values=kept) if kept else None
+        lows = [end for end in (self.low, other.low) if end is not None]
+        highs = [end for end in (self.high, other.high) if end is not None]
+        low, high = max(lows, default=None), min(highs, default=None)
+        return None if low is not None and high is not None and low > high else Span(low, high)
+
+
+@dataclass(frozen=True)
+class Steps(Brief):
     """A number compared with rising cuts: bit t is ``x >= cuts[t]`` (a thermometer;
     a single threshold with one cut).
 
@@ -48,6 +101,8 @@ class Steps:
         Whether raw values are whole numbers.
     bipolar
         Whether -1 is accepted for 0, as bipolar bits are written.
+    silent
+        Places of cuts that nothing of the network reads, and whose bits do not count as flipped.
 
     Examples
     --------
@@ -65,6 +120,7 @@ class Steps:
     high: float = inf
     whole: bool = False
     bipolar: bool = False
+    silent: tuple[int, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "cuts", tuple(float(cut) + 0.0 for cut in self.cuts))  # one spelling of zero
@@ -87,12 +143,18 @@ class Steps:
 
     @cached_property
     def _hash(self) -> int:
-        return hash((self.cuts, self.low, self.high, self.whole, self.bipolar))
+        return hash((self.cuts, self.low, self.high, self.whole, self.bipolar, self.silent))
 
     @property
     def width(self) -> int:
         """Number of bits."""
         return len(self.cuts)
+
+    @property
+    def spelled(self) -> str:
+        """All of it as one text, as fingerprints have it: it must never change."""
+        ends = f"low={self.low!r}, high={self.high!r}, whole={self.whole!r}, bipolar={self.bipolar!r}"
+        return f"Steps(cuts={self.cuts!r}, {ends})"
 
     @property
     def states(self) -> int:
@@ -107,6 +169,7 @@ class Steps:
         if (
             not self.whole
             or self.bipolar
+            or self.silent
             or self.high - self.low != self.width
             or not (self.low // 1 == self.low > -inf)
         ):
@@ -126,7 +189,8 @@ class Steps:
 
     def flips(self, before: int, after: int) -> int:
         """How many bits differ between two states."""
-        return abs(after - before)
+        passed = range(min(before, after), max(before, after))
+        return len(passed) - sum(place in passed for place in self.silent)
 
     def state(self, value: Any) -> int:
         """The state of a raw value."""
@@ -137,24 +201,51 @@ class Steps:
         return self.interval(state) is not None
 
     def interval(self, state: int) -> tuple[float, float] | None:
-        """Least and largest raw value of a state, both included; None when no value that can occur has it."""
+        """Least and largest raw value of a state, both included; None when no value that can occur has it,
+        or none but an infinite one, which nothing finite can become.
+        """
         low = self.low if state == 0 else max(self.low, self.cuts[state - 1])
         high = self.high if state == self.width else min(self.high, nextafter(self.cuts[state], -inf))
         if self.whole:
             low, high = _ceil(low), _floor(high)
-        return (low, high) if low <= high else None
+        return (low, high) if low <= high and low < inf and high > -inf else None
 
-    def move(self, value: Any, state: int) -> Move | None:
-        """Nearest raw value of a state; None when no value that can occur has it."""
+    def move(self, value: Any, state: int, span: Span | None = None) -> Move | None:
+        """Nearest raw value of a state, and within a span where one is given; None when no value that can
+        occur has it.
+        """
         ends, here = self.interval(state), self._checked(value)
         if ends is None:
             return None
         if here in (inf, -inf):
             raise EncodingError("an infinite value is infinitely far from every other state.")
+        if span is not None:
+            return self._move_within(here, ends, span)
         there = min(max(here, ends[0]), ends[1])
         if self.whole:
             return Move(int(there), Fraction(abs(int(there) - int(here))))
         return Move(there, abs(Fraction(there) - Fraction(here)))
+
+    def _move_within(self, here: float, ends: tuple[float, float], span: Span) -> Move | None:
+        exact = Fraction(here)
+        if span.values is not None:
+            inside = [value for value in span.values if ends[0] <= self._number(value) <= ends[1]]
+            if not inside:
+                return None
+            there = min(inside, key=lambda value: (abs(Fraction(self._number(value)) - exact), value))
+            return Move(there, abs(Fraction(self._number(there)) - exact))
+        low = ends[0] if span.low is None else max(ends[0], self._number(span.low))
+        high = ends[1] if span.high is None else min(ends[1], self._number(span.high))
+        if self.whole:
+            low, high = _ceil(low), _floor(high)
+        if low > high:
+            return None
+        near = min(max(here, low), high)
+        return Move(int(near) if self.whole else near, abs(Fraction(near) - exact))
+
+    def _number(self, value: Any) -> Any:
+        """A raw value as it compares with the cuts: of a bipolar bit, -1 is 0."""
+        return 0 if self.bipolar and value == -1 else value
 
     def words(self, name: str, place: int, on: bool) -> str:
         """What a bit says."""
@@ -176,6 +267,20 @@ class Steps:
         if low is None:
             return f"{name} < {high}"
         return f"{name} >= {low}" if high is None else f"{low} <= {name} < {high}"
+
+    def span(self, state: int) -> str:
+        """What a state says of the value alone; nothing where the value itself says it all.
+
+        Examples
+        --------
+        >>> Steps((8.0, 12.5)).span(0), Steps((8.0, 12.5)).span(1), Steps((8.0, 12.5)).span(2), bit().span(1)
+        ('below 8', 'at least 8, below 12.5', 'at least 12.5', '')
+        """
+        if self.whole or self.bipolar:
+            return ""
+        low = [] if state == 0 else [f"at least {_short(self.cuts[state - 1])}"]
+        high = [] if state == self.width else [f"below {_short(self.cuts[state])}"]
+        return ", ".join(low + high)
 
     def describe_several(self, name: str, states: Sequence[int]) -> str:
         """What neighbouring states say together."""
@@ -230,7 +335,7 @@ class Steps:
 
 
 @dataclass(frozen=True)
-class OneHot:
+class OneHot(Brief):
     """A category: bit c is on iff the value is ``categories[c]``; exactly one bit is on.
 
     Examples
@@ -255,6 +360,11 @@ class OneHot:
         return len(self.categories)
 
     @property
+    def spelled(self) -> str:
+        """All of it as one text, as fingerprints have it: it must never change."""
+        return f"OneHot(categories={self.categories!r})"
+
+    @property
     def states(self) -> int:
         """Number of categories."""
         return len(self.categories)
@@ -275,8 +385,10 @@ class OneHot:
         """Every category can occur."""
         return 0 <= state < self.states
 
-    def move(self, value: Any, state: int) -> Move | None:
-        """Change to another category, at distance 1."""
+    def move(self, value: Any, state: int, span: Span | None = None) -> Move | None:
+        """Change to another category, at distance 1; None when a span leaves it out."""
+        if span is not None and not span.holds(self.categories[state]):
+            return None
         return Move(self.categories[state], Fraction(int(self.state(value) != state)))
 
     def words(self, name: str, place: int, on: bool) -> str:
@@ -286,6 +398,10 @@ class OneHot:
     def describe(self, name: str, state: int) -> str:
         """What a state says."""
         return self.words(name, state, True)
+
+    def span(self, _state: int) -> str:
+        """Nothing: a category says it all."""
+        return ""
 
     def describe_several(self, name: str, states: Sequence[int]) -> str:
         """What several categories say together."""

@@ -18,6 +18,7 @@ from sugenet.bnn.geometry import Window
 from sugenet.bnn.layers import DenseLayer, Theta, check_size, check_tau, exact_thetas
 from sugenet.bnn.memory import make_sure
 from sugenet.bnn.neuron import Neuron
+from sugenet.brief import Brief
 from sugenet.errors import NetworkError, TooLargeError
 
 __all__ = ["ConvLayer", "PoolLayer"]
@@ -27,7 +28,7 @@ UNROLL_LIMIT = 1 << 28  # weights of an unrolled layer
 
 
 @dataclass(frozen=True, eq=False)
-class ConvLayer:
+class ConvLayer(Brief):
     """One neuron for each output channel and position, all positions with the same kernel.
 
     Parameters
@@ -260,7 +261,7 @@ class ConvLayer:
 
 
 @dataclass(frozen=True, eq=False)
-class PoolLayer:
+class PoolLayer(Brief):
     """Max pooling: active iff any input of the window is (a possibility measure), or, where `every`,
     iff all are (a necessity). Of levels the largest, or the least.
 

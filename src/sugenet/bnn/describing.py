@@ -15,13 +15,14 @@ from sugenet.bnn.layers import DenseLayer, LevelLayer
 from sugenet.bnn.network import Network
 from sugenet.bnn.stair import NEVER
 from sugenet.bnn.stairs import StairConv, StairLayer
+from sugenet.brief import Brief
 from sugenet.drawn import Drawn
 
 __all__ = ["LayerSummary", "Summary", "summary"]
 
 
 @dataclass(frozen=True)
-class LayerSummary:
+class LayerSummary(Brief):
     """One line of the table. Counts that nobody knows are None."""
 
     name: str

@@ -4,25 +4,29 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate
-from math import prod
+from math import inf, prod
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn.arrays import Bits, Ints
-from sugenet.bnn.codings import Coding, OneHot, Steps, bit, integer, threshold
+from sugenet.bnn.codings import Coding, OneHot, Span, Steps, bit, integer, threshold
 from sugenet.bnn.samples import rows_of, shape_words, values_of
+from sugenet.brief import Brief
 from sugenet.errors import EncodingError
 
 __all__ = ["Encoder"]
 
+_FEW = 8
+"""Different values of a number up to which each of them is remembered."""
+
 
 @dataclass(frozen=True)
-class Encoder:
+class Encoder(Brief):
     """A coding for each raw feature, in order; the bits of the features stand one after another.
 
     Parameters
@@ -35,6 +39,9 @@ class Encoder:
         Of one sample in the source that the features come from, such as (height, width, channels); its flat
         order is that of the features. Samples may then come in this shape too. It changes nothing else, and
         encoders that differ in it alone are equal.
+    seen
+        What each feature was in training, where that is known (`seeing`): a range, or a few values. It
+        changes nothing else either.
 
     Examples
     --------
@@ -50,12 +57,14 @@ class Encoder:
     codings: tuple[Coding, ...]
     names: tuple[str, ...]
     shape: tuple[int, ...] | None = field(default=None, compare=False)
+    seen: tuple[Span, ...] | None = field(default=None, compare=False)
 
     def __init__(
         self,
         codings: Iterable[Coding],
         names: Iterable[object] | None = None,
         shape: Iterable[int] | None = None,
+        seen: Iterable[Span] | None = None,
     ) -> None:
         kept = _shared(tuple(codings))
         given = (
@@ -78,6 +87,10 @@ class Encoder:
         object.__setattr__(self, "codings", kept)
         object.__setattr__(self, "names", given)
         object.__setattr__(self, "shape", sizes)
+        spans = None if seen is None else tuple(seen)
+        if spans is not None and len(spans) != len(kept):
+            raise EncodingError(f"{len(spans)} ranges seen for {len(kept)} features. Give one for each.")
+        object.__setattr__(self, "seen", spans)
 
     @classmethod
     def of_bits(cls, n: int, names: Iterable[object] | None = None) -> Encoder:
@@ -86,10 +99,16 @@ class Encoder:
 
     @classmethod
     def of_thresholds(
-        cls, cuts: Sequence[float], names: Iterable[object] | None = None, **domain: Any
+        cls,
+        cuts: Sequence[float],
+        names: Iterable[object] | None = None,
+        *,
+        low: float = -inf,
+        high: float = inf,
+        whole: bool = False,
     ) -> Encoder:
         """One threshold a feature, all with the same domain (`low`, `high`, `whole`)."""
-        return cls([threshold(float(cut), **domain) for cut in cuts], names)
+        return cls([threshold(float(cut), low, high, whole) for cut in cuts], names)
 
     @classmethod
     def of_integers(
@@ -154,11 +173,47 @@ class Encoder:
         """
         return rows_of(X, self.names, self.shape)
 
+    def seeing(self, X: Any) -> Encoder:
+        """The same encoder, which remembers what the features of these samples were: the categories, the
+        values of a number that has at most eight of them, else its least and its largest.
+
+        Examples
+        --------
+        >>> from sugenet.bnn import threshold
+        >>> encoder = Encoder([OneHot(("a", "b")), threshold(2.5)], ["kind", "size"])
+        >>> encoder.seeing([["a", size] for size in range(10)]).seen
+        (Span(low=None, high=None, values=('a',)), Span(low=0, high=9, values=None))
+        """
+        rows = self.rows(X)
+        self._read(rows)  # refuses what is no value of its feature, by name
+        if not len(rows):
+            raise EncodingError("there are no samples to be seen.")
+        spans = []
+        for feature, coding in enumerate(self.codings):
+            column = [value.item() if isinstance(value, np.generic) else value for value in rows[:, feature]]
+            different = set(column)
+            if isinstance(coding, OneHot):
+                spans.append(Span(values=tuple(c for c in coding.categories if c in different)))
+            elif coding.bipolar:  # off is -1 and 0 alike
+                off = (-1, 0) if different & {-1, 0} else ()
+                spans.append(Span(values=(*off, *((1,) if 1 in different else ()))))
+            elif len(different) <= _FEW:
+                spans.append(Span(values=tuple(sorted(different))))
+            else:
+                spans.append(Span(min(different), max(different)))
+        return replace(self, seen=tuple(spans))
+
     def values(self, x: Any) -> list[Any]:
         """One raw sample as a list of values in the order of the features: a row, something with names,
-        or an array in `shape`.
+        or an array in `shape`. Numbers that are text are read, as samples of a table are.
         """
-        return values_of(x, self.names, self.shape)
+        values = values_of(x, self.names, self.shape)
+        if len(values) != self.features or not any(isinstance(value, str) for value in values):
+            return values
+        return [
+            _number_of(value) if isinstance(value, str) and isinstance(coding, Steps) else value
+            for coding, value in zip(self.codings, values, strict=True)
+        ]
 
     def encode(self, X: Any) -> Bits:
         """Bits of raw samples, one row a sample."""
@@ -286,6 +341,14 @@ class Encoder:
         first = self.codings[0]
         assert isinstance(first, Steps)
         return first
+
+
+def _number_of(text: str) -> Any:
+    """A number that is written out; other text as it is, for the coding to refuse."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def _shared(codings: tuple[Coding, ...]) -> tuple[Coding, ...]:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from fractions import Fraction
-from typing import Any, Literal, TypedDict, Unpack
+from typing import Any, Literal, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -76,19 +76,30 @@ def sign_of_affine(linear: Fraction, root_factor: Fraction, radicand: Fraction) 
     return signs[0] * _sign(linear**2 - root_factor**2 * radicand)
 
 
-def fold(weights: Any, *, zero: SignOfZero = 1, **norm: Unpack[Norm]) -> DenseLayer:
+def fold(
+    weights: Any,
+    *,
+    zero: SignOfZero = 1,
+    bias: Any = 0,
+    scale: Any = 1,
+    gamma: Any = 1,
+    beta: Any = 0,
+    mean: Any = 0,
+    var: Any = 1,
+    eps: Any = 0,
+) -> DenseLayer:
     """Fold ``sign(gamma * (scale * s + bias - mean) / sqrt(var + eps) + beta)``, s the bipolar sum, exactly.
 
     Parameters
     ----------
     weights
         -1, 0 or +1, one row a neuron.
-    bias, scale, gamma, beta, mean, var, eps
-        One number for all neurons or one for each; floats (also float32) are taken as the
-        exact numbers they are.
     zero
         What sign(0) is: +1, -1, or 0 as in `torch.sign`; the last is accepted only where zero
         provably cannot occur.
+    **norm
+        `bias`, `scale`, `gamma`, `beta`, `mean`, `var` and `eps`: one number for all neurons or one for each;
+        floats (also float32) are taken as the exact numbers they are.
 
     Examples
     --------
@@ -101,6 +112,7 @@ def fold(weights: Any, *, zero: SignOfZero = 1, **norm: Unpack[Norm]) -> DenseLa
     sugenet.errors.TieError: neuron 1: 1 matches of 2 give exactly zero, where sign is 0 and not -1 or +1.
     Declare zero=1 or zero=-1.
     """
+    norm = Norm(bias=bias, scale=scale, gamma=gamma, beta=beta, mean=mean, var=var, eps=eps)
     rows = integer_array(weights, 2, "weights")
     sizes = np.abs(rows).sum(axis=1)
     decide = exact_decisions(norm, [Fraction(2)] * len(rows), [Fraction(-int(size)) for size in sizes])
@@ -109,12 +121,25 @@ def fold(weights: Any, *, zero: SignOfZero = 1, **norm: Unpack[Norm]) -> DenseLa
 
 
 def fold_levels(
-    weights: Any, tops: Any, *, step: Any = 1, start: Any = 0, zero: SignOfZero = 1, **norm: Unpack[Norm]
+    weights: Any,
+    tops: Any,
+    *,
+    step: Any = 1,
+    start: Any = 0,
+    zero: SignOfZero = 1,
+    bias: Any = 0,
+    scale: Any = 1,
+    gamma: Any = 1,
+    beta: Any = 0,
+    mean: Any = 0,
+    var: Any = 1,
+    eps: Any = 0,
 ) -> LevelLayer:
     """Fold a first layer on integer features exactly, as `fold` does for bits (docs/theory.md 3.1).
 
     The level a_i = 0..tops[i] of feature i enters the sum as ``start + step * a_i``: for pixels divided by
-    255 and moved to [-1, 1], ``step=Fraction(2, 255)`` and ``start=-1``.
+    255 and moved to [-1, 1], ``step=Fraction(2, 255)`` and ``start=-1``. The others are those of `fold`:
+    `weights`, `zero`, and `bias`, `scale`, `gamma`, `beta`, `mean`, `var` and `eps`.
 
     Examples
     --------
@@ -122,6 +147,7 @@ def fold_levels(
     >>> layer.tau.tolist(), layer.activity([[20, 10], [20, 11]]).ravel().tolist()
     ([265], [True, False])
     """
+    norm = Norm(bias=bias, scale=scale, gamma=gamma, beta=beta, mean=mean, var=var, eps=eps)
     rows, highest = integer_array(weights, 2, "weights"), integer_array(tops, 1, "tops")
     if highest.shape != rows.shape[1:]:
         raise NetworkError(f"{len(highest)} tops for {rows.shape[1]} features. Every feature has one.")
@@ -143,13 +169,20 @@ def fold_inputs(
     start: Any = 0,
     names: Iterable[object] | None = None,
     zero: SignOfZero = 1,
-    **norm: Unpack[Norm],
+    bias: Any = 0,
+    scale: Any = 1,
+    gamma: Any = 1,
+    beta: Any = 0,
+    mean: Any = 0,
+    var: Any = 1,
+    eps: Any = 0,
 ) -> tuple[Encoder, Ints]:
     """Fold a sign on integer features, such as pixels behind a batch norm: one threshold a feature,
     and the sign of its bit.
 
     A feature 0..top has the value ``start + step * feature``. Where the sign falls with the feature, the bit
-    says the opposite and its sign is -1: multiply the columns of the first layer with it.
+    says the opposite and its sign is -1: multiply the columns of the first layer with it. `names` are those
+    of the features; `zero`, `bias`, `scale`, `gamma`, `beta`, `mean`, `var` and `eps` are as in `fold`.
 
     Examples
     --------
@@ -157,6 +190,7 @@ def fold_inputs(
     >>> [coding.cuts for coding in encoder.codings], signs.tolist()
     ([(128.0,), (64.0,)], [1, -1])
     """
+    norm = Norm(bias=bias, scale=scale, gamma=gamma, beta=beta, mean=mean, var=var, eps=eps)
     layer = fold_levels(np.eye(n, dtype=np.int64), [top] * n, step=step, start=start, zero=zero, **norm)
     assert layer.flipped is not None
     cuts = np.where(layer.flipped, top - layer.tau + 1, layer.tau).tolist()
@@ -167,9 +201,6 @@ def exact_decisions(norm: Norm, steps: list[Fraction], starts: list[Fraction]) -
     """Sign of the batch norm at each match count M, for sums ``starts[j] + steps[j] * M``,
     in exact arithmetic.
     """
-    unknown = set(norm) - set(DEFAULTS)
-    if unknown:
-        raise NetworkError(f"unknown parameter {unknown.pop()!r}. Batch norm has {', '.join(DEFAULTS)}.")
     given: dict[str, Any] = {**DEFAULTS, **norm}
     columns = [_per_neuron(value, len(steps), name) for name, value in given.items()]
 

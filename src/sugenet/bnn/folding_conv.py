@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +31,13 @@ def fold_conv(
     step: Any = 1,
     start: Any = 0,
     zero: SignOfZero = 1,
-    **norm: Unpack[Norm],
+    bias: Any = 0,
+    scale: Any = 1,
+    gamma: Any = 1,
+    beta: Any = 0,
+    mean: Any = 0,
+    var: Any = 1,
+    eps: Any = 0,
 ) -> ConvLayer:
     """Fold a convolution with bias, scale and batch norm in front of a sign, in exact arithmetic.
 
@@ -48,8 +54,8 @@ def fold_conv(
         as in `fold_levels`.
     zero
         What sign(0) is.
-    norm
-        bias, scale, gamma, beta, mean, var, eps: one number for all output channels or one for each.
+    bias, scale, gamma, beta, mean, var, eps
+        As in `fold`: one number for all output channels or one for each.
 
     Examples
     --------
@@ -57,6 +63,7 @@ def fold_conv(
     >>> layer.tau.reshape(3, 3).tolist()  # at least half of the 4, 6 or 9 taps inside
     [[2, 3, 2], [3, 5, 3], [2, 3, 2]]
     """
+    norm = Norm(bias=bias, scale=scale, gamma=gamma, beta=beta, mean=mean, var=var, eps=eps)
     unit, origin, padding = (
         Fraction(exact_number(v, name)) for v, name in ((step, "step"), (start, "start"), (fill, "fill"))
     )

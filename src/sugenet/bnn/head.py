@@ -19,6 +19,7 @@ import numpy.typing as npt
 from sugenet.bnn.arrays import Ints, integer_array
 from sugenet.bnn.layers import check_size, checked_levels, checked_tops, match_counts
 from sugenet.bnn.literals import lam_of
+from sugenet.brief import Brief
 from sugenet.capacity import CardinalityThreshold, Criteria, Nested, SetFunction, WeightedThreshold
 from sugenet.capacity.thresholds import exact_number
 from sugenet.errors import NetworkError
@@ -27,7 +28,7 @@ __all__ = ["Head"]
 
 
 @dataclass(frozen=True, eq=False)
-class Head:
+class Head(Brief):
     """K classes, each voted for by the literals that its row of weights selects.
 
     Parameters

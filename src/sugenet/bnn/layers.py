@@ -19,6 +19,7 @@ import numpy as np
 
 from sugenet.bnn.arrays import Bits, Ints, integer_array
 from sugenet.bnn.neuron import Neuron
+from sugenet.brief import Brief
 from sugenet.capacity.thresholds import exact_number
 from sugenet.errors import CapacityError, NetworkError
 
@@ -129,7 +130,7 @@ def exact_thetas(theta: Any, tau: Ints, sizes: Ints, lowest: Ints) -> Theta:
 
 
 @dataclass(frozen=True, eq=False)
-class _Thresholds(ABC):
+class _Thresholds(Brief, ABC):
     """What both kinds of layer share: integer weights, thresholds,
     and what folding noticed about each neuron.
     """
@@ -319,9 +320,6 @@ class LevelLayer(_Thresholds):
         """Neuron j, numbered from 1, over thermometer bits."""
         row = self._row(j)
         return Neuron(np.repeat(self.weights[row], self.tops).tolist(), int(self.tau[row]))
-
-    def __repr__(self) -> str:
-        return f"LevelLayer(weights={self.weights!r}, tau={self.tau!r}, tops={self.tops!r})"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, LevelLayer):

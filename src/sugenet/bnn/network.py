@@ -19,8 +19,11 @@ import numpy.typing as npt
 from sugenet.bnn.arrays import Ints
 from sugenet.bnn.conv import ConvLayer, PoolLayer
 from sugenet.bnn.cutting import cut_layers, is_cut
+from sugenet.bnn.domain import Domain
 from sugenet.bnn.encoder import Encoder
 from sugenet.bnn.head import Head
+from sugenet.bnn.lawful import lawful_parts
+from sugenet.bnn.laws import Law, some_obey
 from sugenet.bnn.layer import Layer, dense_of, gives, tops_of
 from sugenet.bnn.layers import LevelLayer
 from sugenet.bnn.neuron import Neuron
@@ -59,6 +62,8 @@ class Network(Drawn):
     source
         How its numbers are those of the file it was read from, for questions about that file.
         Not part of what it is.
+    domain
+        Which inputs can occur (`within`): all questions are about these. Not part of what it is.
 
     Examples
     --------
@@ -77,6 +82,7 @@ class Network(Drawn):
     classes: tuple[str, ...]
     notes: Mapping[str, str] = field(default_factory=dict, compare=False)
     source: Source = field(default=Source(), compare=False)
+    domain: Domain = field(default=Domain(), compare=False)
 
     def __init__(
         self,
@@ -86,6 +92,7 @@ class Network(Drawn):
         classes: Iterable[object] | None = None,
         notes: Mapping[str, str] | None = None,
         source: Source | None = None,
+        domain: Domain | None = None,
     ) -> None:
         kept = tuple(layers)
         names = (
@@ -103,6 +110,7 @@ class Network(Drawn):
         object.__setattr__(self, "classes", names)
         object.__setattr__(self, "notes", {str(key): str(value) for key, value in (notes or {}).items()})
         object.__setattr__(self, "source", source or Source())
+        object.__setattr__(self, "domain", domain or Domain())
         width, top = encoder.width, None
         for number, layer in enumerate(kept, start=1):
             tops, before = tops_of(layer), f"layer {number - 1}"
@@ -129,10 +137,19 @@ class Network(Drawn):
         _check_levels("the head", None if head.tops is None else tuple(head.tops.tolist()), before, top)
 
     @classmethod
-    def of_bits(cls, layers: Iterable[Layer], head: Head, **about: Any) -> Network:
-        """A network whose raw inputs are bits."""
+    def of_bits(
+        cls,
+        layers: Iterable[Layer],
+        head: Head,
+        *,
+        classes: Iterable[object] | None = None,
+        notes: Mapping[str, str] | None = None,
+        source: Source | None = None,
+    ) -> Network:
+        """A network whose raw inputs are bits; `classes`, `notes` and `source` as in `Network`."""
         kept = tuple(layers)
-        return cls(Encoder.of_bits(kept[0].inputs if kept else head.inputs), kept, head, **about)
+        encoder = Encoder.of_bits(kept[0].inputs if kept else head.inputs)
+        return cls(encoder, kept, head, classes, notes, source)
 
     # -- evaluation ------------------------------------------------------------------------------------------
 
@@ -183,6 +200,76 @@ class Network(Drawn):
             return self
         layers, head = cut_layers(self.layers, self.head, from_levels=self.reads_levels)
         return replace(self, layers=layers, head=head)
+
+    def within(self, what: Any) -> Network:
+        """The same network, for questions about inputs that can occur: what it computes stays the same.
+
+        Parameters
+        ----------
+        what
+            ``"data"``: each feature within what was seen of it in training, as the encoder remembers it;
+            a law as text, or several; or a `Domain`. It comes on top of what is known already.
+
+        Examples
+        --------
+        >>> net = Network(Encoder.of_bits(2, ["a", "b"]), [], Head([[1, 1], [-1, -1]]))
+        >>> print(net.within("if a then b").domain)
+        inputs that obey "if a then b"
+        """
+        if what is None:
+            return self
+        known = self.encoder
+        if isinstance(what, str) and what == "data":
+            if known.seen is None:
+                raise NetworkError(
+                    "the network does not know what was seen in training: tell it with net.seeing(X), or "
+                    "with sugenet convert MODEL --seen SAMPLES."
+                )
+            domain = Domain(dict(enumerate(known.seen)))
+        elif isinstance(what, Domain):
+            beyond = next((feature for feature in what.limits if not 0 <= feature < known.features), None)
+            if beyond is not None:
+                raise NetworkError(f"there are limits of feature {beyond}, but {known.features} features.")
+            domain = Domain(what.limits, [Law(law.text, known) for law in what.laws])  # of its own features
+        elif isinstance(what, Mapping) or not isinstance(what, Iterable):
+            raise NetworkError(
+                f"within={what!r} does not say which inputs can occur: give 'data', laws as text or a Domain."
+            )
+        else:
+            domain = Domain({}, [Law(text, known) for text in ([what] if isinstance(what, str) else what)])
+        joined = self.domain.both(domain, known)
+        if len(joined.laws) > 1 and not some_obey((c for law in joined.laws for c in law.clauses), known):
+            raise NetworkError(f"there are no {joined.only_laws}: no input can obey all these laws.")
+        return self if joined == self.domain else self._with(domain=joined)
+
+    def anywhere(self) -> Network:
+        """The same network for questions about any input."""
+        return self._with(domain=Domain()) if self.domain else self
+
+    def seeing(self, X: Any) -> Network:
+        """The same network, whose encoder remembers what the features of these samples were."""
+        return self._with(encoder=self.encoder.seeing(X))
+
+    def _with(self, **parts: Any) -> Network:
+        """The same with other parts that do not change what it computes; what is compiled is kept."""
+        made = object.__new__(Network)
+        made.__dict__.update({k: v for k, v in self.__dict__.items() if k not in ("cut", "lawful")})
+        made.__dict__.update(parts)
+        return made
+
+    @cached_property
+    def lawful(self) -> Network:
+        """The network that engines are asked about: itself; or, where laws are known, one with a further
+        class that wins for inputs that break them (`sugenet.bnn.lawful`).
+        """
+        if not self.domain.laws:
+            return self
+        cut = self.cut
+        encoder, layers, head = lawful_parts(cut.encoder, cut.layers, cut.head, self.domain.laws)
+        name = "what cannot occur"
+        while name in self.classes:
+            name += "!"
+        return Network(encoder, layers, head, (*self.classes, name), domain=self.domain.only_limits)
 
     @property
     def reads_reals(self) -> bool:
@@ -284,7 +371,7 @@ class Network(Drawn):
         known: dict[Any, bytes] = {}
         for coding in self.encoder.codings:
             if coding not in known:
-                known[coding] = hashlib.sha256(repr(coding).encode()).digest()
+                known[coding] = hashlib.sha256(coding.spelled.encode()).digest()
             digest.update(known[coding])
         digest.update(json.dumps([self.encoder.names, self.classes]).encode())
         for layer in self.layers:

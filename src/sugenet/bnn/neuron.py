@@ -12,6 +12,7 @@ from math import comb
 from typing import Any
 
 from sugenet.bnn.literals import Literal, active_set, lam_of, tau_of
+from sugenet.brief import Brief
 from sugenet.capacity import CardinalityThreshold, Criteria, SetFunction, WeightedThreshold
 from sugenet.capacity.criteria import bits
 from sugenet.capacity.weights import ranked_minimal_sets
@@ -21,7 +22,7 @@ __all__ = ["Neuron", "Turn"]
 
 
 @dataclass(frozen=True)
-class Turn:
+class Turn(Brief):
     """The least number of flips that turn a neuron, and how many sets of that size do it."""
 
     flips: int | None
@@ -30,7 +31,7 @@ class Turn:
 
 
 @dataclass(frozen=True)
-class Neuron:
+class Neuron(Brief):
     """A threshold neuron over n bipolar inputs.
 
     Parameters

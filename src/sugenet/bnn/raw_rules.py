@@ -21,13 +21,14 @@ from sugenet.bnn.layers import DenseLayer, LevelLayer
 from sugenet.bnn.level_vectors import count_minimal, minimal_vectors
 from sugenet.bnn.network import Network
 from sugenet.bnn.stairs import StairConv, StairLayer
+from sugenet.brief import Brief
 from sugenet.errors import NetworkError
 
 __all__ = ["RawNeuron", "RawRule"]
 
 
 @dataclass(frozen=True)
-class RawRule:
+class RawRule(Brief):
     """Features and the states that each must be in; together they activate the neuron."""
 
     states: tuple[tuple[int, tuple[int, ...]], ...]
@@ -38,7 +39,7 @@ class RawRule:
 
 
 @dataclass(frozen=True, eq=False)
-class RawNeuron:
+class RawNeuron(Brief):
     """A neuron of the first layer, feature by feature.
 
     Examples

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from sugenet.errors import EncodingError
 
-__all__ = ["named_rows", "rows_of", "shape_words", "values_of"]
+__all__ = ["named_rows", "places_of", "rows_of", "shape_words", "values_of"]
 
 _SHOWN = 5
 _EXACT = 1 << 53  # floats hold every whole number up to here
@@ -41,8 +41,10 @@ def rows_of(X: Any, names: Sequence[str], shape: tuple[int, ...] | None = None) 
     if rows is not None:
         return rows
     array = _array(X)
-    # NumPy made text of numbers that stand beside text
-    if array.dtype.kind in "US" and isinstance(X, list | tuple):
+    # NumPy made text of numbers that stand beside text, or rounded whole numbers that stand beside floats
+    if isinstance(X, list | tuple) and (
+        array.dtype.kind in "US" or (array.dtype.kind == "f" and bool((np.abs(array) >= _EXACT).any()))
+    ):
         array = np.array(X, dtype=object)
     return _flat(array, len(names), shape)
 
@@ -125,11 +127,11 @@ def _named(X: Any, names: Sequence[str]) -> npt.NDArray[Any] | None:
     _check_way(X, names)
     if labels is not None:
         if isinstance(X, np.ndarray):
-            return _objects(X.reshape(-1).tolist(), _places(labels, names))
-        return _joined([np.asarray(X[labels[place]]) for place in _places(labels, names)], len(X))
+            return _objects(X.reshape(-1).tolist(), places_of(labels, names))
+        return _joined([np.asarray(X[labels[place]]) for place in places_of(labels, names)], len(X))
     row = _named_row(X)
     if row is not None:
-        return _objects([row[1]], _places(row[0], names))
+        return _objects([row[1]], places_of(row[0], names))
     if isinstance(X, list | tuple) and X and _named_row(X[0]) is not None:
         parts = [_named(sample, names) for sample in X]
         if any(part is None for part in parts):
@@ -198,7 +200,7 @@ def _check_way(X: Any, names: Sequence[str]) -> None:
         )
 
 
-def _places(labels: Sequence[Any], names: Sequence[str]) -> list[int]:
+def places_of(labels: Sequence[Any], names: Sequence[str]) -> list[int]:
     """For each feature the place of its label; refused unless labels and names are the same."""
     found = {str(label): place for place, label in enumerate(labels)}
     if len(found) < len(labels):

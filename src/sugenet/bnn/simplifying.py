@@ -70,9 +70,9 @@ def simplify(network: Network) -> Network:
     if not layers and network.layers:
         votes = np.zeros((network.head.outputs, network.encoder.width), np.int64)
     encoder, layers, votes = _drop_inputs(network.encoder, layers, votes)
-    return Network(
-        encoder, layers, Head(votes, bias, network.head.scale), network.classes, network.notes, network.source
-    )
+    head = Head(votes, bias, network.head.scale)
+    known = (network.notes, network.source, network.domain)
+    return Network(encoder, layers, head, network.classes, *known)
 
 
 def _unrolled(network: Network) -> Network:
@@ -181,7 +181,7 @@ def _drop_inputs(encoder: Encoder, layers: list[_Simple], votes: Ints) -> tuple[
         ]
         tops = np.where(used, layers[0].tops, 0)
         return (
-            Encoder(codings, encoder.names, encoder.shape),
+            Encoder(codings, encoder.names, encoder.shape, encoder.seen),
             [LevelLayer(reader, layers[0].tau, tops), *layers[1:]],
             votes,
         )
@@ -199,4 +199,4 @@ def _drop_inputs(encoder: Encoder, layers: list[_Simple], votes: Ints) -> tuple[
         layers = [DenseLayer(reader[:, used], layers[0].tau), *layers[1:]]
     else:
         votes = votes[:, used]
-    return Encoder(codings, encoder.names, encoder.shape), layers, votes
+    return Encoder(codings, encoder.names, encoder.shape, encoder.seen), layers, votes

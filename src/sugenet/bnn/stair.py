@@ -17,6 +17,7 @@ from typing import Any
 
 from sugenet.bnn.level_vectors import count_minimal, minimal_vectors
 from sugenet.bnn.neuron import Neuron
+from sugenet.brief import Brief
 from sugenet.capacity import Nested, SetFunction
 from sugenet.errors import NetworkError
 
@@ -27,7 +28,7 @@ NEVER = 1 << 31
 
 
 @dataclass(frozen=True, order=True)
-class Condition:
+class Condition(Brief):
     """A level that an input must reach, or must not exceed."""
 
     place: int
@@ -51,7 +52,7 @@ class Condition:
 
 
 @dataclass(frozen=True)
-class Stair:
+class Stair(Brief):
     """A neuron that gives the number of its steps that its match count reaches.
 
     Parameters

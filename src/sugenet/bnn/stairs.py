@@ -19,6 +19,7 @@ from sugenet.bnn.conv import ConvLayer
 from sugenet.bnn.geometry import Window
 from sugenet.bnn.layers import LevelLayer, check_size, checked_levels, checked_tops
 from sugenet.bnn.stair import NEVER, Stair
+from sugenet.brief import Brief
 from sugenet.errors import NetworkError
 
 __all__ = ["StairConv", "StairLayer"]
@@ -27,7 +28,7 @@ _FAR = 1 << 62
 
 
 @dataclass(frozen=True, eq=False)
-class StairLayer:
+class StairLayer(Brief):
     """Neurons over the same levels: neuron j gives the number of its steps that its match count reaches.
 
     Parameters
@@ -153,7 +154,7 @@ class StairLayer:
 
 
 @dataclass(frozen=True, eq=False)
-class StairConv:
+class StairConv(Brief):
     """A convolution of levels that gives levels: one staircase for each output channel, at all positions.
 
     Parameters

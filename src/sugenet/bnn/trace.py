@@ -14,6 +14,7 @@ from sugenet.bnn.arrays import Bits, Ints
 from sugenet.bnn.conv import PoolLayer
 from sugenet.bnn.layer import dense_of, gives, tops_of
 from sugenet.bnn.stairs import StairConv, StairLayer
+from sugenet.brief import Brief
 from sugenet.capacity import sugeno
 from sugenet.capacity.criteria import Criteria
 from sugenet.capacity.integral import Method
@@ -34,7 +35,7 @@ STEPS_LIMIT = 1 << 22  # literals of all steps of a network of levels, each of w
 
 
 @dataclass(frozen=True, eq=False)
-class LayerTrace:
+class LayerTrace(Brief):
     """What one hidden layer did: match counts, thresholds, activity."""
 
     matches: Ints

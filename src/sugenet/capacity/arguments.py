@@ -13,9 +13,11 @@ import numpy as np
 
 from sugenet.errors import CapacityError
 
-__all__ = ["exact_number", "in_order", "is_too_long", "plain", "show_number"]
+__all__ = ["exact_number", "in_order", "is_too_long", "number_words", "plain", "show_number"]
 
 _POWERS = 10_000
+_WRITTEN = 1e15
+"""Whole floats up to here are written without their point."""
 
 
 def plain(value: object) -> object:
@@ -91,3 +93,27 @@ def show_number(value: int | Fraction) -> str:
     if value.denominator < 10**6:
         return str(value)
     return repr(float(value)) if float(value) == value else f"about {float(value):.6g}"
+
+
+def number_words(value: Any) -> str:
+    """A number in the fewest digits that read back as it: decimals where there are some, a whole float
+    without its point, else a fraction; anything else as it is written.
+
+    Examples
+    --------
+    >>> [number_words(value) for value in (Fraction(5, 2), Fraction(1, 3), 13.0, 0.1, Fraction(0.1), 1e-7)]
+    ['2.5', '1/3', '13', '0.1', '0.1', '1e-07']
+    >>> number_words(2**60 + 1), number_words("left")
+    ('1152921504606846977', 'left')
+    """
+    value = plain(value)
+    if isinstance(value, Decimal) and value.is_finite() and not is_too_long(value):
+        value = Fraction(value)
+    if isinstance(value, float):
+        return str(int(value)) if value == value // 1 and abs(value) < _WRITTEN else repr(value)
+    if not isinstance(value, Fraction):
+        return str(value)
+    if value.denominator == 1:
+        return str(value.numerator)
+    near = repr(float(value)) if abs(value) < _WRITTEN else "0"
+    return near if value in (Fraction(near), Fraction(float(near))) else str(value)

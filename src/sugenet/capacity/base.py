@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
+from sugenet.brief import Brief
 from sugenet.capacity import transforms
 from sugenet.capacity.arguments import exact_number, in_order, plain
 from sugenet.capacity.criteria import Criteria, Criterion, Subset, bits
@@ -48,7 +49,7 @@ class FocalSet(NamedTuple):
     weight: Value
 
 
-class SetFunction(ABC):
+class SetFunction(Brief, ABC):
     """A set function that never falls when criteria are added.
 
     Call it with a subset: a set, one name, or a bit mask.

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from sugenet.brief import Brief
 from sugenet.capacity.arguments import plain
 from sugenet.errors import CriteriaError
 
@@ -24,7 +25,7 @@ Subset: TypeAlias = int | str | Iterable[Criterion]
 
 
 @dataclass(frozen=True)
-class Criteria:
+class Criteria(Brief):
     """The criteria in a fixed order; criterion number k (from 0) is bit k of a mask.
 
     Examples

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
+from sugenet.brief import cut
 from sugenet.capacity.criteria import Criteria, Criterion, Subset, bits
 from sugenet.capacity.scales import UNIT, Scale, Value
 from sugenet.capacity.text import Reader, write_name, write_value
@@ -143,7 +144,7 @@ class ThresholdRule(ABC):
         return f"for every a {self.to_level} {level}: {sentence}" if self.graded else sentence
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {self}>"
+        return f"<{type(self).__name__}: {cut(str(self), letters=900)}>"
 
 
 class SelectionRule(ThresholdRule):

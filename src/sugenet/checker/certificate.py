@@ -11,6 +11,7 @@ from typing import Any
 
 from sugenet.bnn import Network
 from sugenet.checker.counterfactual import check_counterfactual
+from sugenet.checker.domain import asked_within
 from sugenet.checker.form import check_form, check_outside, exact
 from sugenet.checker.limit import MEMORY, SECONDS, Limit
 from sugenet.checker.proof import check_proof
@@ -90,6 +91,7 @@ def _check(
             f"the certificate is for the network {str(certificate['network'])[:12]}, "
             f"not for {network.fingerprint[:12]}."
         )
+    certificate, network = asked_within(certificate, network, limit)
     question = certificate["question"]
     if not isinstance(question, dict):
         raise CertificateError(

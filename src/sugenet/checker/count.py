@@ -17,12 +17,13 @@ import numpy as np
 from sugenet.bnn import Network
 from sugenet.bnn.arrays import Ints
 from sugenet.checker.counting import CountPart, CountRegion, counted
+from sugenet.checker.domain import asked_within
 from sugenet.checker.form import check_count_form, check_outside, check_proof_form, whole_number
 from sugenet.checker.limit import MEMORY, SECONDS, Limit
 from sugenet.checker.reals import unit_of_all
 from sugenet.checker.sets import as_words, sets_of
 from sugenet.checker.setting import Option, Setting, Within, around, boxed
-from sugenet.checker.values import raw, rows_of
+from sugenet.checker.values import allowed, meets, raw, rows_of
 from sugenet.checker.whole import priced, whole_of
 from sugenet.errors import CertificateError
 
@@ -61,7 +62,8 @@ def check_count(
     if not isinstance(certificate, dict):
         raise CertificateError(f"a certificate is a JSON object, not {type(certificate).__name__}.")
     try:
-        return recount(certificate, network, Limit(time_limit, memory_limit), parts, seed)
+        limit = Limit(time_limit, memory_limit)
+        return recount(*asked_within(certificate, network, limit), limit, parts, seed)
     except CertificateError:
         raise
     except (KeyError, TypeError, ValueError, IndexError, ArithmeticError, AttributeError) as error:
@@ -92,6 +94,7 @@ def recount(
     check_proof_form(proof)
     if certificate["method"] not in ("constant", "sums", "walk"):
         raise CertificateError(f"unknown method {str(certificate['method'])[:40]!r}.")
+    network = network.lawful  # its last class has the inputs that break a law
     region = _region(certificate["question"], network, whole_number(certificate["total"]), limit)
     roots = _roots(region, proof)
     claimed = [[whole_number(many) for many in row] for _, row in proof["parts"]]
@@ -134,9 +137,9 @@ def recount(
 
 def _region(question: dict[str, Any], network: Network, total: int, limit: Limit) -> CountRegion:
     codings = network.encoder.codings
-    inside = [dict(row) for row in boxed(network, question["where"], limit).values()]
     options: dict[int, list[Option]]
     if question["sample"] is None:
+        inside = [dict(row) for row in boxed(network, question["where"], limit).values()]
         sample, budget = [next(iter(states.values())) for states in inside], None
         options = {
             f: [Option(s, (v,), Fraction(0)) for s, v in states.items()][1:]
@@ -144,12 +147,15 @@ def _region(question: dict[str, Any], network: Network, total: int, limit: Limit
         }
     else:
         sample, options, budget = _around(question, network, limit)
-        named = {int(f) for f, _ in question["where"]}
-        options = {
-            f: [o for o in row if f not in named or o.order in inside[f]] for f, row in options.items()
-        }
+        named: dict[int, set[int]] = {}
+        for f, bounds in question["where"]:
+            good = allowed(codings[int(f)], bounds, limit, network.domain.span(int(f)))
+            named[int(f)] = {state for state, _ in good}
+            if meets(codings[int(f)], sample[int(f)], bounds):  # its own value is allowed in any case
+                named[int(f)].add(codings[int(f)].state(sample[int(f)]))
+        options = {f: [o for o in row if f not in named or o.order in named[f]] for f, row in options.items()}
         for feature in sorted(named):
-            if codings[feature].state(sample[feature]) in inside[feature]:
+            if codings[feature].state(sample[feature]) in named[feature]:
                 continue
             if not options.get(feature):
                 raise CertificateError(f"nothing in the region meets the limits of feature {feature}.")

@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from sugenet.bnn import Network
+from sugenet.checker.domain import can_occur
 from sugenet.checker.form import check_proof_form, exact
 from sugenet.checker.limit import Limit
 from sugenet.checker.proof import check_proof
@@ -61,6 +62,7 @@ def _check_changed(
         raise CertificateError("the lower bound is above the cost of the witness.")
     if question["limit"] is not None and price > Fraction(question["limit"]):
         raise CertificateError(f"the witness costs {price}, above the limit of {question['limit']}.")
+    can_occur(network, witness, sample)
     if question["region"] is not None:
         lies_inside(network, question["region"], sample, witness)
     if not changed_as_claimed(question, scores(network, witness)):

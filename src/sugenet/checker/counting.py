@@ -24,7 +24,7 @@ from sugenet.checker.later import bits_of, cores, dense_counts
 from sugenet.checker.limit import Limit
 from sugenet.checker.plain import need_small, plain_counts, sets_within
 from sugenet.checker.whole import Whole
-from sugenet.errors import CertificateError
+from sugenet.errors import CheckLimitError
 
 __all__ = ["CountPart", "CountRegion", "counted"]
 
@@ -113,7 +113,7 @@ def _recount(region: CountRegion, roots: list[CountPart], *, visit: bool, share:
         found = _by_sums(region, root, share) if root.size > _FEW else None
         if found is None:
             if not visit:
-                raise CertificateError(
+                raise CheckLimitError(
                     f"{root.size:,} inputs of one part are too many to count again, and have too many "
                     "different sums. Count some parts: check_count(certificate, network, parts=2)."
                 )
@@ -213,12 +213,15 @@ def _visit(state, chosen, base, gains, weights, behind, lightest, left, chunk): 
     neurons, depth, size = len(base), state[0], 0
     sums = np.zeros((len(chosen) + 1, neurons), base.dtype)
     spent = np.zeros(len(chosen) + 1, np.int64)
-    sums[0] = base
+    for j in range(neurons):
+        sums[0, j] = base[j]
     for d in range(depth):
-        sums[d + 1] = sums[d] + gains[chosen[d]]
+        for j in range(neurons):
+            sums[d + 1, j] = sums[d, j] + gains[chosen[d], j]
         spent[d + 1] = spent[d] + weights[chosen[d]]
     if depth == 0 and chosen[0] == -1:
-        chunk[0] = 0
+        for w in range(chunk.shape[1]):
+            chunk[0, w] = 0
         for j in range(neurons):
             chunk[0, j >> 6] |= nb.uint64(base[j] >= 0) << nb.uint64(j & 63)
         size = 1

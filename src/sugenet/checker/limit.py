@@ -1,13 +1,12 @@
 """How long a check may take and how much memory it may use, whatever a certificate claims.
 
 Memory is added up before it is taken, by what arrays and lists of that size need; time is looked at between
-pieces of work that are short.
+pieces of work that are short, without what is spent on compiling.
 """
 
 from __future__ import annotations
 
-import time
-
+from sugenet.bnn.stopwatch import Stopwatch
 from sugenet.errors import CheckLimitError, QuestionError
 
 __all__ = ["MEMORY", "SECONDS", "Limit"]
@@ -37,19 +36,21 @@ class Limit:
             ):
                 raise QuestionError(f"{name}={value!r} must be a number, not negative, or None for no limit.")
         self.seconds, self.memory = seconds, memory
-        self._end = None if seconds is None else time.monotonic() + seconds
+        self._watch = None if seconds is None else Stopwatch()
         self._taken = 0
 
     def look(self) -> None:
         """Raise `CheckLimitError` when the time is up."""
-        if self._end is not None and time.monotonic() > self._end:
+        if self._watch is not None and self.seconds is not None and self._watch.seconds() > self.seconds:
             raise CheckLimitError(
                 f"not checked within the limit: {self.seconds:g} s were not enough. Allow more: time_limit=."
             )
 
     def left(self) -> float | None:
         """Seconds that are left."""
-        return None if self._end is None else max(0.0, self._end - time.monotonic())
+        if self._watch is None or self.seconds is None:
+            return None
+        return max(0.0, self.seconds - self._watch.seconds())
 
     def take(self, size: int, what: str) -> None:
         """Count memory that is about to be used for good; raise `CheckLimitError` when it is too much."""
@@ -74,5 +75,5 @@ class Limit:
         what it takes is given back with it.
         """
         part = Limit(self.seconds, self.memory)
-        part._end, part._taken = self._end, self._taken
+        part._watch, part._taken = self._watch, self._taken
         return part

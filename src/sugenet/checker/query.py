@@ -322,6 +322,9 @@ class Query:
             )
         return text
 
+    def __repr__(self) -> str:
+        return f"<Query: {self}>"
+
     def __str__(self) -> str:
         ways = sum(len(case.condition) for case in self.cases)
         boxes = f"{len(self.cases)} box{'' if len(self.cases) == 1 else 'es'}"

@@ -12,12 +12,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import pairwise, product
+from itertools import combinations, pairwise, product
 from math import lcm
 from typing import Any
 
-from sugenet.bnn import Network, OneHot, Steps
+from sugenet.bnn import Network, OneHot, Span, Steps
 from sugenet.bnn.codings import Coding
+from sugenet.checker.domain import obeying
 from sugenet.checker.limit import Limit
 from sugenet.checker.values import (
     ALL_CHANGES,
@@ -135,14 +136,17 @@ def around(
         limit.look()
         if within.kind == "Box":
             here = coding.state(sample[feature])
-            inside = allowed(coding, within.limits[feature], limit) if feature in within.limits else []
+            inside = []
+            if feature in within.limits:
+                inside = allowed(coding, within.limits[feature], limit, network.domain.span(feature))
             found = [Option(state, (value,), Fraction(0)) for state, value in inside if state != here]
         elif within.kind == "Prices" and feature not in within.prices:
             continue
         else:
-            key = (id(coding), type(sample[feature]), sample[feature], feature if by_feature else -1)
+            span = network.domain.span(feature)
+            key = (id(coding), type(sample[feature]), sample[feature], feature if by_feature else -1, span)
             if key not in known:
-                known[key] = _ways(feature, coding, sample[feature], within, limit)
+                known[key] = _ways(feature, coding, sample[feature], within, span, limit)
             found = known[key]
             limit.take(OPTION_BYTES * len(found), ALL_CHANGES)
         if found:
@@ -150,7 +154,9 @@ def around(
     return options, within.bound if within.kind in _SUMMED else None
 
 
-def _ways(feature: int, coding: Coding, value: Any, within: Within, limit: Limit) -> list[Option]:
+def _ways(
+    feature: int, coding: Coding, value: Any, within: Within, span: Span | None, limit: Limit
+) -> list[Option]:
     """Every other state within reach, the nearest raw value that has it, and what that counts.
 
     Up and down from the feature's own state, of numbers as far as one may go: beyond that, each is further.
@@ -159,7 +165,7 @@ def _ways(feature: int, coding: Coding, value: Any, within: Within, limit: Limit
     for states in (range(here - 1, -1, -1), range(here + 1, coding.states)):
         for state in states:
             limit.look()
-            move = coding.move(value, state)
+            move = coding.move(value, state, span)
             if move is None:
                 continue
             far = distance(coding, value, move.value)
@@ -212,9 +218,10 @@ def boxed(network: Network, where: list[Any], limit: Limit) -> dict[int, list[tu
     known: dict[Any, list[tuple[int, Any]]] = {}  # features alike have the same states
     found = {}
     for f, coding in enumerate(network.encoder.codings):
-        key = (id(coding), str(limits.get(f)))
+        span = network.domain.span(f)
+        key = (id(coding), str(limits.get(f)), span)
         if key not in known:
-            known[key] = allowed(coding, limits.get(f, [None, None]), limit)
+            known[key] = allowed(coding, limits.get(f, [None, None]), limit, span)
         limit.take(OPTION_BYTES * len(known[key]), ALL_CHANGES)
         found[f] = known[key]
     for feature, states in found.items():
@@ -302,7 +309,8 @@ def setting_of(
     if kind in ("always", "never"):
         label = int(question["label"])
         cases = _loses(network, label, "lowest") if kind == "always" else [_wins(network, label, "lowest")]
-        return _free((network,), _alone(boxed(network, question["where"], limit)), cases)
+        inside = _alone(boxed(network.lawful, question["where"], limit))
+        return _free((network.lawful,), inside, obeying(network, cases))
     if kind in ("monotone", "fair"):
         return _pairs(question, network, limit)
     if kind == "agree":
@@ -311,18 +319,21 @@ def setting_of(
 
 
 def _about_a_sample(question: dict[str, Any], network: Network, within: Within, limit: Limit) -> Setting:
-    sample, codings = raw(network, question["sample"]), network.encoder.codings
+    sample = raw(network, question["sample"])
     label, target, ties = int(question["label"]), question["target"], question["ties"]
     first = top(scores(network, sample))[0]
     if first != label:
         raise CertificateError(f"the sample has class {first}, not {label}.")
-    options, budget = around(network, sample, within, limit)
+    lawful = network.lawful
+    codings = lawful.encoder.codings
+    options, budget = around(lawful, sample, within, limit)
     if question["kind"] == "reason":  # these stay as they are
         fixed = set(question["fixed"])
         options = {feature: row for feature, row in options.items() if feature not in fixed}
     cases = _loses(network, label, ties) if target is None else [_wins(network, int(target), ties)]
+    cases = obeying(network, cases)
     own = tuple(coding.state(value) for coding, value in zip(codings, sample, strict=True))
-    return Setting((network,), (sample,), own, options, budget, within.strict, cases)
+    return Setting((lawful,), (sample,), own, options, budget, within.strict, cases)
 
 
 def _alone(states: dict[int, list[tuple[int, Any]]]) -> dict[int, list[tuple[int, tuple[Any, ...]]]]:
@@ -351,8 +362,10 @@ def _free(
 
 
 def _pairs(question: dict[str, Any], network: Network, limit: Limit) -> Setting:
-    inside = boxed(network, question["where"], limit)
     classes = range(network.head.outputs)
+    laws = network.domain.laws
+    network = network.lawful  # its last class wins where a law is broken, so that no other does
+    inside = boxed(network, question["where"], limit)
     limit.take(800 * len(classes) ** 3, "the list of all pairs of classes")
     special = (
         [int(question["feature"])]
@@ -367,7 +380,10 @@ def _pairs(question: dict[str, Any], network: Network, limit: Limit) -> Setting:
         if question["kind"] == "monotone":
             if isinstance(network.encoder.codings[feature], OneHot):
                 raise CertificateError("a category cannot be raised.")
-            chosen = [(a, b) if question["rising"] else (b, a) for a, b in pairwise(values)]
+            # a state between two may break a law, and then nothing compares the two through it
+            limit.take(OPTION_BYTES * len(values) ** 2 * bool(laws), "the list of all pairs of values")
+            steps = combinations(values, 2) if laws else pairwise(values)
+            chosen = [(a, b) if question["rising"] else (b, a) for a, b in steps]
         else:
             limit.take(OPTION_BYTES * len(values) ** 2, "the list of all pairs of values")
             chosen = [
@@ -406,19 +422,20 @@ def see_other(question: dict[str, Any], network: Network, other: Network | None)
 
 
 def _two_networks(question: dict[str, Any], network: Network, other: Network | None, limit: Limit) -> Setting:
-    other = see_other(question, network, other)
+    other, count = see_other(question, network, other), network.head.outputs
+    network = network.lawful  # as above
     limits = {int(feature): bounds for feature, bounds in question["where"]}
-    limit.take(800 * network.head.outputs**3, "the list of all pairs of classes")
+    limit.take(800 * count**3, "the list of all pairs of classes")
     states: dict[int, list[tuple[int, tuple[Any, ...]]]] = {}
     for f, (a, b) in enumerate(zip(network.encoder.codings, other.encoder.codings, strict=True)):
         both = a
         if isinstance(a, Steps) and isinstance(b, Steps):
             both = Steps(tuple(sorted({*a.cuts, *b.cuts})), a.low, a.high, a.whole, a.bipolar)
-        found = allowed(both, limits.get(f, [None, None]), limit)
+        found = allowed(both, limits.get(f, [None, None]), limit, network.domain.span(f))
         if not found:
             raise CertificateError(f"nothing that can occur meets the limits of feature {f}.")
         states[f] = [(s, (v, v)) for s, v in found]
-    wrong = [(p, q) for p in range(network.head.outputs) for q in range(network.head.outputs) if p != q]
+    wrong = [(p, q) for p in range(count) for q in range(count) if p != q]
     return _free((network, other), states, _both(network, other, wrong))
 
 
@@ -431,4 +448,4 @@ def _query_case(network: Network, case: dict[str, Any], limit: Limit) -> Setting
         ]
         for conjunction in case["condition"]
     ]
-    return _free((network,), _alone(boxed(network, where, limit)), cases)
+    return _free((network.lawful,), _alone(boxed(network.lawful, where, limit)), obeying(network, cases))

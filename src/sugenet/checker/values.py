@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import Network, OneHot, Steps
+from sugenet.bnn import Network, OneHot, Span, Steps
 from sugenet.bnn.codings import Coding
 from sugenet.checker.form import exact
 from sugenet.checker.limit import Limit
@@ -96,7 +96,9 @@ def distance(coding: Coding, before: Any, after: Any) -> Fraction:
 
 def bits_flipped(coding: Coding, before: Any, after: Any) -> int:
     """How many bits of a feature a raw change flips."""
-    return int((coding.bits(coding.state(before)) != coding.bits(coding.state(after))).sum())
+    flipped = coding.bits(coding.state(before)) != coding.bits(coding.state(after))
+    silent = coding.silent if isinstance(coding, Steps) else ()
+    return int(flipped.sum()) - sum(bool(flipped[place]) for place in silent)
 
 
 def meets(coding: Coding, value: Any, limit: Any) -> bool:
@@ -117,35 +119,43 @@ def meets(coding: Coding, value: Any, limit: Any) -> bool:
     return (low is None or exactly >= Fraction(low)) and (high is None or exactly <= Fraction(high))
 
 
-def allowed(coding: Coding, bounds: Any, limit: Limit) -> list[tuple[int, Any]]:
-    """States that have a value within bounds, each with such a value."""
+def allowed(coding: Coding, bounds: Any, limit: Limit, span: Span | None = None) -> list[tuple[int, Any]]:
+    """States that have a value within bounds, and within a span, each with such a value."""
     found: dict[int, Any] = {}
     if isinstance(coding, Steps) and isinstance(bounds, dict):
         for value in bounds["one of"]:
             limit.take(OPTION_BYTES, ALL_CHANGES)
             listed = Fraction(value) if isinstance(value, str) else value
-            found.setdefault(coding.state(listed), listed)
+            if span is None or span.holds(listed):
+                found.setdefault(coding.state(listed), listed)
         return sorted(found.items(), key=lambda pair: pair[0])
     for state in range(coding.states):
         limit.take(OPTION_BYTES, ALL_CHANGES)
         candidates = (
-            [coding.categories[state]] if isinstance(coding, OneHot) else _some_inside(coding, state, bounds)
+            [coding.categories[state]]
+            if isinstance(coding, OneHot)
+            else _some_inside(coding, state, bounds, span)
         )
         good = [value for value in candidates if meets(coding, value, bounds)]
+        good = [value for value in good if span is None or span.holds(value)]
         if good:
             found[state] = good[0]
     return list(found.items())
 
 
-def _some_inside(coding: Steps, state: int, limit: Any) -> list[Any]:
-    """Candidates for a value of a state within bounds: the ends of both intervals, zero,
-    and their roundings to whole numbers.
+def _some_inside(coding: Steps, state: int, limit: Any, span: Span | None) -> list[Any]:
+    """Candidates for a value of a state within bounds and a span: the ends of the intervals, zero,
+    and their roundings to whole numbers; or the values of the span.
     """
     ends = coding.interval(state)
     if ends is None:
         return []
+    if span is not None and span.values is not None:
+        return [value for value in span.values if coding.state(value) == state]
     marks = [Fraction(end) for end in ends if abs(end) != float("inf")] + [Fraction(0)]
     marks += [Fraction(end) for end in limit if end is not None]
+    if span is not None:
+        marks += [Fraction(end) for end in (span.low, span.high) if end is not None]
     if coding.whole:
         marks = [Fraction(way) for mark in marks for way in (mark.__floor__(), mark.__ceil__())]
     inside = [

@@ -318,7 +318,8 @@ def _listed(known, size):  # type: ignore[no-untyped-def]
         for w in range(known.shape[1]):
             some |= known[place, w]
         if some != nb.uint64(0):
-            out[n] = known[place]
+            for w in range(known.shape[1]):
+                out[n, w] = known[place, w]
             n += 1
     return out
 
@@ -330,6 +331,14 @@ def _mix(patterns, row):  # type: ignore[no-untyped-def]
         mixed = nb.uint64((mixed ^ patterns[row, w]) * nb.uint64(0xD1342543DE82EF95))
         mixed ^= mixed >> nb.uint64(31)
     return mixed
+
+
+@nb.njit(nogil=True, cache=True)
+def _add(sums, depth, rows, k):  # type: ignore[no-untyped-def]
+    """The sums of the next depth, with option k."""
+    for w in range(rows.shape[1]):
+        for j in range(64):
+            sums[depth + 1, w, j] = sums[depth, w, j] + rows[k, w, j]
 
 
 @nb.njit(nogil=True, cache=True)
@@ -351,9 +360,11 @@ def _visit(state, chosen, start, rows, weight, behind, lightest, limit, turn, tu
     depth = state[0]
     sums = np.zeros((len(chosen) + 1, words, 64), start.dtype)
     spent = np.zeros(len(chosen) + 1, np.int64)
-    sums[0] = start
+    for w in range(words):
+        for j in range(64):
+            sums[0, w, j] = start[w, j]
     for d in range(depth):
-        sums[d + 1] = sums[d] + rows[chosen[d]]
+        _add(sums, d, rows, chosen[d])
         spent[d + 1] = spent[d] + weight[chosen[d]]
     if depth == 0 and chosen[0] == -1 and turn == 0:
         state[2] = 1  # the empty set
@@ -392,7 +403,7 @@ def _visit(state, chosen, start, rows, weight, behind, lightest, limit, turn, tu
             k += 1
         chosen[depth] = k
         if deeper:
-            sums[depth + 1] = sums[depth] + rows[k]
+            _add(sums, depth, rows, k)
             spent[depth + 1] = spent[depth] + weight[k]
             depth += 1
             chosen[depth] = behind[k] - 1

@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from sugenet.bnn import Network, Steps
+from sugenet.checker.domain import can_occur
 from sugenet.checker.query import query_of
 from sugenet.checker.reals import check_real_witness
 from sugenet.checker.setting import see_other
@@ -87,6 +88,7 @@ def _check_pair(question: dict[str, Any], pair: list[tuple[Any, ...]], network: 
 
 def _check_query_witness(question: dict[str, Any], x: tuple[Any, ...], network: Network) -> str:
     query = query_of(question)
+    can_occur(network, x)
     if network.reads_reals:
         return check_real_witness(x, network, query)
     if not query.violated_by([Fraction(value) for value in x], scores(network, x)):
@@ -136,7 +138,8 @@ def price_of(cost: dict[str, Any], changes: dict[int, tuple[Fraction, int]]) -> 
 def lies_inside(
     network: Network, region: dict[str, Any], sample: Sequence[Any], witness: Sequence[Any]
 ) -> None:
-    """See that a witness lies in a region around the sample."""
+    """See that a witness lies in a region around the sample, and can occur."""
+    can_occur(network, witness, sample)
     changes = changes_of(network, sample, witness)
     kind = region["kind"]
     if kind in ("Hamming", "L0", "L1", "L2", "Linf"):
@@ -150,10 +153,15 @@ def lies_inside(
         if stray:
             raise CertificateError(f"the witness changes feature {stray[0]}, which must stay.")
         if kind == "Box":
-            _within(network, region["limits"], witness)
+            _meets_all(network, region["limits"], witness)
 
 
 def _within(network: Network, limits: list[Any], witness: Sequence[Any]) -> None:
+    can_occur(network, witness)
+    _meets_all(network, limits, witness)
+
+
+def _meets_all(network: Network, limits: list[Any], witness: Sequence[Any]) -> None:
     for feature, limit in limits:
         if not meets(network.encoder.codings[int(feature)], witness[int(feature)], limit):
             raise CertificateError(

@@ -9,6 +9,7 @@ epoch, writes the model and ends with 0.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -18,6 +19,8 @@ __all__ = ["main"]
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
+    # else numba, where colorama is there, ends every command on a terminal with a sign that resets colours
+    os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
     try:
         # here, so that Ctrl-C is answered while modules are still being loaded
         from sugenet.cli.session import (

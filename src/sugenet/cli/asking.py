@@ -10,7 +10,7 @@ from argparse import Namespace
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from sugenet.cli.options import give, number, typed
+from sugenet.cli.options import give, network_of, number, typed
 from sugenet.cli.output import Screen
 from sugenet.cli.parser import Parser, UsageError
 from sugenet.errors import SugenetError
@@ -23,16 +23,20 @@ __all__ = [
     "REGIONS",
     "announced",
     "asked_among",
+    "asked_network",
     "check_region",
     "class_number",
     "how",
     "how_many",
     "keep_certificate",
+    "keep_witness",
     "limits_in",
     "names_in",
     "on_classes",
+    "on_domain",
     "on_regions",
     "on_sample",
+    "on_witness",
     "on_work",
     "region_of",
     "target_of",
@@ -57,7 +61,7 @@ LIMITS = "within FEATURE=LOW..HIGH or FEATURE=VALUE; may be repeated"
 
 def on_sample(parser: Parser) -> None:
     """Whom it is about."""
-    give(parser, "model", "samples", "index", "target")
+    give(parser, "model", "samples", "index", "target", "delimiter")
 
 
 def on_regions(parser: Parser, title: str, default: str = "") -> None:
@@ -84,9 +88,31 @@ def on_classes(options: Options) -> None:
     )
 
 
+def on_domain(parser: Parser) -> None:
+    """Which inputs can occur."""
+    group = parser.add_argument_group("inputs that can occur; the others are not asked about")
+    about = "each feature within what was seen of it in training"
+    group.add_argument("--within-data", action="store_true", help=about)
+    about = "such as 'if smoker = yes then age >= 16'; may be repeated"
+    group.add_argument("--law", action="append", default=[], metavar="LAW", help=about)
+
+
+def asked_network(options: Namespace) -> Network:
+    """The model that is asked, for inputs that can occur."""
+    network = network_of(options.model)
+    return network.within("data" if options.within_data else None).within(options.law or None)
+
+
 def on_work(parser: Parser) -> None:
     """How it is answered, and where the answer goes."""
+    on_domain(parser)
     give(parser, "output", "time_limit", "threads", "seed", "json", "quiet")
+
+
+def on_witness(parser: Parser) -> None:
+    """Where a whole input goes."""
+    about = "write the input that was found to FILE, all features of it: .csv, or .npy for numbers alone"
+    parser.add_argument("--witness", metavar="FILE", help=about)
 
 
 def how(options: Namespace, screen: Screen) -> dict[str, Any]:
@@ -115,7 +141,7 @@ def announced(screen: Screen, run: Callable[[], Any]) -> Any:
     """Do something that may have to be compiled first, and say so then."""
     from sugenet.bits.telling import telling
 
-    with telling(screen.tell):
+    with telling(screen.tell_once):
         return run()
 
 
@@ -135,6 +161,32 @@ def keep_certificate(
         from sugenet.files import write_text
 
         write_text(options.output, text + "\n")
+
+
+def keep_witness(options: Namespace, screen: Screen, answer: Any) -> tuple[str, dict[str, Any]]:
+    """Write the input that an answer has found where the options say so; the answer with that in words,
+    and as JSON data.
+    """
+    from sugenet.reason import Counterfactual, Refuted
+
+    text, data = str(answer), answer.data()
+    if not isinstance(answer, Counterfactual | Refuted):
+        if options.witness is not None:
+            screen.tell("no witness was written: there is none.")
+        return text, data
+    if options.witness is None:
+        if answer.is_long:
+            text += f"\n(--witness FILE writes all {answer.network.encoder.features:,} values of it)"
+        return text, data
+    from sugenet.io.samples import write_samples
+
+    is_pair = isinstance(answer, Refuted) and answer.is_pair
+    rows = list(answer.example) if is_pair else [answer.example]
+    if isinstance(answer, Counterfactual):
+        rows += [other.example for other in answer.others]
+    write_samples(options.witness, answer.network, rows)
+    many = "the whole input is" if len(rows) == 1 else f"the {len(rows)} whole inputs are"
+    return f"{text}\n{many} in {options.witness}", data | {"witness_file": options.witness}
 
 
 def class_number(network: Network, name: str | None, option: str) -> int:

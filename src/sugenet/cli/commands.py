@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from sugenet import __version__
 from sugenet.cli import complete, faces, files, look, questions, results, sweeping
 from sugenet.cli.options import SHIPPED, check_paths
-from sugenet.cli.parser import Commands, Parser, positionals_of
+from sugenet.cli.parser import Commands, Parser, options_of, positionals_of
 
 __all__ = ["GROUPS", "parse", "parser_of_all"]
 
@@ -18,7 +18,7 @@ GROUPS: dict[str, Commands] = {
     "look": look.COMMANDS,
     "ask": questions.COMMANDS | sweeping.COMMANDS,
     "show": results.COMMANDS | faces.COMMANDS,
-    "files": files.COMMANDS | complete.COMMANDS,
+    "files": files.COMMANDS | complete.COMMANDS | faces.WARMING,
 }
 """Commands by what people come for."""
 
@@ -88,5 +88,9 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
             setattr(options, action.dest, rest.pop(0))
     if rest:
         chosen.refuse(rest)
+    options.flags = {action.dest: action.option_strings[-1] for action in options_of(chosen)}
+    options.given = {
+        action.dest for action in chosen._actions if getattr(options, action.dest, None) != action.default
+    }
     check_paths(options)
     return options

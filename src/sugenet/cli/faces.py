@@ -9,21 +9,30 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from sugenet.cli.asking import announced, how
-from sugenet.cli.options import chosen_sample, give, is_shipped, network_of, samples_of, title_of, whole
+from sugenet.cli.options import (
+    chosen_sample,
+    give,
+    is_shipped,
+    network_of,
+    refuse_idle,
+    samples_of,
+    title_of,
+    whole,
+)
 from sugenet.cli.output import Screen
 from sugenet.cli.parser import Commands, Parser, Run, UsageError
 
 if TYPE_CHECKING:
     from sugenet.bnn import Network
 
-__all__ = ["COMMANDS"]
+__all__ = ["COMMANDS", "WARMING"]
 
 _SECONDS = "30"
 """For all questions of a page together, unless said otherwise."""
 
 
 def _report(parser: Parser) -> Run:
-    give(parser, "model", "samples", "index", "target")
+    give(parser, "model", "samples", "index", "target", "delimiter")
     give(parser, "output", output={"required": True, "help": "write the page to FILE, - for standard output"})
     parser.add_argument(
         "--interactive",
@@ -75,6 +84,9 @@ def _samples(options: Namespace, network: Network) -> tuple[Any, Any]:
     if options.results is not None and options.samples is None:
         if options.target is not None:
             raise UsageError("--target names a column of SAMPLES, but the results file has its own classes.")
+        refuse_idle(
+            options, ["delimiter"], "is about SAMPLES, but the results file has its own: leave it out."
+        )
         return None, None
     return samples_of(options, network)
 
@@ -113,7 +125,15 @@ def _interactive(options: Namespace, screen: Screen, network: Network, X: Any, t
 
 
 def _serve(parser: Parser) -> Run:
-    give(parser, "model", "samples", "index", "target", index={"help": "show sample number I first, from 0"})
+    give(
+        parser,
+        "model",
+        "samples",
+        "index",
+        "target",
+        "delimiter",
+        index={"help": "show sample number I first, from 0"},
+    )
     parser.add_argument(
         "--host",
         default="127.0.0.1",
@@ -138,6 +158,8 @@ def _run_server(options: Namespace, screen: Screen) -> int:
 
     network = network_of(options.model)
     has_samples = options.samples is not None or options.results is not None or is_shipped(options.model)
+    if not has_samples:
+        refuse_idle(options, ["index", "target", "delimiter"], "is about SAMPLES, and none are given.")
     X, truth = _samples(options, network) if has_samples else (None, None)
     serve(
         network,
@@ -153,6 +175,28 @@ def _run_server(options: Namespace, screen: Screen) -> int:
     )
     return 0
 
+
+def _warm_up(parser: Parser) -> Run:
+    give(parser, "json", "quiet")
+    return _warm
+
+
+def _warm(_options: Namespace, screen: Screen) -> int:
+    from sugenet import data
+    from sugenet.show.warming import warm_up
+
+    models = [(getattr(data, name)(), data.samples(name)[0][7]) for name in ("digits", "breast_cancer")]
+    done = warm_up(models, screen.progress)
+    return screen.say(str(done), done.data())
+
+
+WARMING: Commands = {
+    "warm-up": (
+        _warm_up,
+        "compile now all that questions may need, once for a machine",
+        ["sugenet warm-up"],
+    )
+}
 
 COMMANDS: Commands = {
     "report": (

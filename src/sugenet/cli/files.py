@@ -2,22 +2,47 @@
 
 from __future__ import annotations
 
+import os
 from argparse import Namespace
-from typing import Any
+from collections.abc import Callable
+from shlex import quote
+from typing import TYPE_CHECKING, Any
 
-from sugenet.cli.options import give, network_of, typed, whole
+from sugenet.cli.options import give, is_shipped, network_of, number, refuse_idle, sign_of, typed, whole
 from sugenet.cli.output import Screen
 from sugenet.cli.parser import Commands, Parser, Run
-from sugenet.errors import SugenetError
+from sugenet.errors import FileError, SugenetError
+
+if TYPE_CHECKING:
+    from sugenet.bnn import Network
 
 __all__ = ["COMMANDS"]
 
 
+_MANY = 20  # categories of a column that is rather a name, a date or a text
+_MODEL_FILE = {"required": True, "help": "write the model to FILE"}
+
+
+def _sizes(text: str) -> list[int]:
+    try:
+        return [int(size) for size in text.split(",") if size.strip()]
+    except ValueError:
+        raise SugenetError(f"{text} must be whole numbers with commas between them, such as 64,32") from None
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise SugenetError(f"{text} is not a number") from None
+
+
 def _train(parser: Parser) -> Run:
-    parser.add_argument("data", metavar="DATA", help="CSV file with a header")
+    parser.add_argument("data", metavar="DATA", help="CSV file with a header; also packed, as .csv.gz")
     give(
         parser,
         "target",
+        "delimiter",
         "output",
         target={"required": True, "help": "CSV column with the class"},
         output=_MODEL_FILE,
@@ -28,20 +53,10 @@ def _train(parser: Parser) -> Run:
     parser.add_argument(
         "--ignore", action="append", default=[], metavar="NAME", help="column to leave out; may be repeated"
     )
-    parser.add_argument("--epochs", type=whole(), default=60, metavar="N", help="passes over the data")
-    parser.add_argument(
-        "--sparsity", type=typed(_share), default="0", metavar="SHARE", help="share of weights that are 0"
-    )
-    parser.add_argument(
-        "--levels", type=whole(2, 256), default=2, metavar="N", help="levels that a hidden neuron can give"
-    )
-    parser.add_argument(
-        "--weight-bits",
-        type=whole(1, 8),
-        default=1,
-        metavar="N",
-        help="bits of a weight: 1 for -1 and 1, more for whole numbers",
-    )
+    about = "share of the samples that take no part in training; the accuracy on them is printed"
+    parser.add_argument("--test-share", type=typed(_number), default=0.1, metavar="SHARE", help=about)
+    _on_coding(parser)
+    _on_settings(parser)
     parser.add_argument("--checkpoint", metavar="FILE", help="write progress here and go on from it")
     give(
         parser,
@@ -54,45 +69,71 @@ def _train(parser: Parser) -> Run:
     return _run_training
 
 
-_MODEL_FILE = {"required": True, "help": "write the model to FILE"}
+def _on_coding(parser: Parser) -> None:
+    group = parser.add_argument_group("how features become bits")
+    codings = ["auto", "bits", "cuts", "integers"]
+    about = "auto: numbers by cuts, texts by categories; or one way for all: bits, cuts, integers"
+    group.add_argument("--coding", choices=codings, default="auto", metavar="HOW", help=about)
+    about = "cuts of each number, at quantiles"
+    group.add_argument("--cuts", type=whole(), default=4, metavar="N", help=about)
 
 
-def _sizes(text: str) -> list[int]:
-    try:
-        return [int(size) for size in text.split(",") if size.strip()]
-    except ValueError:
-        raise SugenetError(f"{text} must be whole numbers with commas between them, such as 64,32") from None
+_SETTINGS: dict[str, tuple[Callable[[str], Any], Any, str, str]] = {
+    "epochs": (whole(), 60, "N", "passes over the data"),
+    "batch": (whole(), 64, "N", "samples in one step"),
+    "rate": (typed(_number), 0.01, "X", "step size at the start; it falls to 0 along a cosine"),
+    "validation_share": (typed(_number), 0.1, "SHARE", "share of the samples held out to choose the epoch"),
+    "patience": (whole(), None, "N", "stop when the accuracy on them has not risen for N epochs"),
+    "smoothing": (typed(_number), 0.1, "X", "label smoothing of the loss"),
+    "noise": (typed(_number), 0.0, "P", "probability that an input bit is flipped in training"),
+    "sparsity": (typed(_number), 0.0, "SHARE", "share of weights that are 0"),
+    "tau_decay": (typed(_number), 0.0, "X", "pull towards thresholds that few literals decide"),
+    "tau_goal": (whole(), 4, "N", "the threshold that is low enough for --tau-decay"),
+    "levels": (whole(2, 256), 2, "N", "levels that a hidden neuron can give"),
+    "weight_bits": (whole(1, 8), 1, "N", "bits of a weight: 1 for -1 and 1, more for whole numbers"),
+}
+"""Options that are fields of `fit.Settings`: type, default, what to write, help. They stand here, too, so
+that help needs no import; a test compares them.
+"""
 
 
-def _share(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise SugenetError(f"{text} is not a number") from None
+def _on_settings(parser: Parser) -> None:
+    group = parser.add_argument_group("settings")
+    for name, (kind, default, value, about) in _SETTINGS.items():
+        group.add_argument(
+            f"--{name.replace('_', '-')}", type=kind, default=default, metavar=value, help=about
+        )
 
 
 def _run_training(options: Namespace, screen: Screen) -> int:
-    from sugenet.fit import Settings, print_progress, read_table, train
+    from sugenet.fit import Settings, learn_encoder, print_progress, read_table, train
     from sugenet.io import save
 
     _is_file(options.output)
+    refuse_idle(options, ["cuts"] * (options.coding in ("bits", "integers")), "is for numbers that are cut.")
+    refuse_idle(options, ["tau_goal"] * (not options.tau_decay), "goes with --tau-decay: give that too.")
     settings = Settings(
-        epochs=options.epochs,
-        seed=options.seed,
-        sparsity=options.sparsity,
-        levels=options.levels,
-        weight_bits=options.weight_bits,
-        threads=options.threads,
+        **{name: getattr(options, name) for name in _SETTINGS}, seed=options.seed, threads=options.threads
     )
-    table = read_table(options.data, options.target, ignore=options.ignore)
+    table = read_table(
+        options.data, options.target, ignore=options.ignore, delimiter=sign_of(options.delimiter)
+    )
     screen.tell(str(table))
+    for name, kind, column in zip(table.names, table.kinds, table.X.T, strict=True):
+        texts = len(set(column)) if kind == "category" else 0
+        if texts > _MANY:
+            screen.tell(
+                f"{name!r} holds {texts} different texts, each a category of its own: does it name the rows? "
+                f"Then leave it out: --ignore {quote(name)}"
+            )
     trained = train(
         table.X,
         table.y,
         options.hidden,
         settings=settings,
-        names=table.names,
+        encoder=learn_encoder(table.X, coding=options.coding, cuts=options.cuts, names=table.names),
         classes=table.classes,
+        test_share=options.test_share,
         progress=None if options.quiet else print_progress,
         checkpoint=options.checkpoint,
         notes={"data": str(options.data), "trained with": f"seed {options.seed}, {options.epochs} epochs"},
@@ -101,8 +142,12 @@ def _run_training(options: Namespace, screen: Screen) -> int:
     data = {
         "output": options.output,
         "network": str(trained.network),
+        "test_accuracy": trained.test_accuracy,
         "accuracy": trained.accuracy,
+        "samples": trained.counts._asdict(),
         "best_epoch": trained.best_epoch,
+        "epochs": len(trained.history),
+        "compared": {name: getattr(trained.comparison, name) for name in ("samples", "values", "differing")},
         "interrupted": trained.interrupted,
         "fingerprint": trained.network.fingerprint,
     }
@@ -111,91 +156,173 @@ def _run_training(options: Namespace, screen: Screen) -> int:
 
 def _convert(parser: Parser) -> Run:
     parser.add_argument(
-        "source", metavar="SOURCE", help=".onnx, .pt, .pth, .tar, .h5, .npz, a folder of CSV files, or MODEL"
+        "source",
+        metavar="SOURCE",
+        help=".onnx, .pt, .pth, .tar, .h5, .npz, each also as .gz, a folder of CSV files, or MODEL",
     )
     give(parser, "output", output=_MODEL_FILE | {"help": "write the model to FILE: .sugenet or .onnx"})
-    about = "what raw samples are: bits, reals, or integers such as 0..255 or 0..255/255 (divided by 255)"
+    about = (
+        "what raw samples are: bits, reals, or integers such as 0..255, 0..255/255 (divided by 255) or "
+        "0..255*2/255-1 (times 2/255, less 1)"
+    )
     parser.add_argument("--inputs", type=typed(_kind), metavar="KIND", help=about)
     about = "what sign(0) shall be where the file says 0 and zero can occur"
     parser.add_argument("--zero", type=whole(None), choices=[1, -1], metavar="SIGN", help=about)
-    parser.add_argument("--classes", metavar="NAMES", help="names of the classes, with commas between them")
+    about = "names of the features, with commas between them, or a text file with one a line"
+    parser.add_argument("--names", metavar="NAMES", help=about)
+    about = "names of the classes, with commas between them, or a text file with one a line"
+    parser.add_argument("--classes", metavar="NAMES", help=about)
+    about = "flat rows are images: HEIGHTxWIDTH, HEIGHTxWIDTHxCHANNELS or CHANNELSxHEIGHTxWIDTH"
+    parser.add_argument("--image", type=typed(_image), metavar="SIZE", help=about)
+    about = "read operators whose floats runtimes may round in another way, in exact numbers"
+    parser.add_argument("--relaxed", action="store_true", help=about)
+    about = "go without the comparison of the network with its source"
+    parser.add_argument("--no-proof", action="store_true", help=about)
+    about = "samples, such as those of the training: the model remembers their range, for --within-data"
+    parser.add_argument("--seen", metavar="SAMPLES", help=about)
+    about = "what inputs obey, such as 'if smoker = yes then age >= 16': the model keeps it; may be repeated"
+    parser.add_argument("--law", action="append", default=[], metavar="LAW", help=about)
+    group = parser.add_argument_group("PyTorch checkpoints")
     about = (
-        "the layers of a PyTorch checkpoint, such as 'linear:fc1(weights=sign) batchnorm:bn1 "
-        "sign linear:fc2(weights=sign)'"
+        "the layers, such as 'linear:fc1(weights=sign) batchnorm:bn1 sign linear:fc2(weights=sign)', or a "
+        "text file that holds them"
     )
-    parser.add_argument("--architecture", metavar="TEXT", help=about)
-    parser.add_argument(
-        "--shape",
-        type=typed(_sizes),
-        metavar="SIZES",
-        help="of a sample of such a checkpoint: channels,height,width",
-    )
+    group.add_argument("--architecture", metavar="TEXT", help=about)
+    about = "of a sample: channels,height,width"
+    group.add_argument("--shape", type=typed(_sizes), metavar="SIZES", help=about)
     about = (
-        "say how many bits weights and activations have, where such a checkpoint does not (Brevitas): "
+        "how many bits weights and activations have, where the file does not say it (Brevitas): "
         "one number for both, or WEIGHTS,ACTIVATIONS, or WEIGHTS,ACTIVATIONS,INPUTS"
     )
-    parser.add_argument("--bits", type=typed(_sizes), metavar="N", help=about)
+    group.add_argument("--bits", type=typed(_sizes), metavar="N", help=about)
+    group = parser.add_argument_group(".npz files of match counts")
+    group.add_argument("--features", type=whole(1, 1 << 30), metavar="N", help="inputs; others are padding")
+    group.add_argument("--outputs", type=whole(1, 1 << 30), metavar="N", help="last rows that are classes")
+    about = "an input is on where the raw number is above X"
+    group.add_argument("--above", type=typed(_number), metavar="X", help=about)
     give(parser, "json")
     return _run_conversion
 
 
-_CHECKPOINT = ("architecture", "shape", "bits")
-"""Options for PyTorch checkpoints alone."""
+_PLAIN = ("inputs", "zero", "image", "shape", "bits", "features", "outputs", "above")
+_READING = (*_PLAIN, "names", "classes", "architecture", "relaxed", "no_proof")
+"""Options for reading networks of others; the first are handed on as they are."""
 
 
-def _kind(text: str) -> tuple[str, ...]:
-    """What raw samples are: one word, or the ends of a range of integers and what they are divided by."""
+def _image(text: str) -> list[int]:
+    parts = text.lower().split("x")
+    if len(parts) not in (2, 3) or not all(part.isdecimal() and len(part) < 7 for part in parts):
+        raise SugenetError(f"{text} must be a size such as 28x28, 32x32x3 or 3x32x32")
+    return [int(part) for part in parts]
+
+
+_EXACT = r"[0-9.]{1,30}(?:/[0-9]{1,18})?(?:e-?[0-9]{1,3})?"
+
+
+def _kind(text: str) -> tuple[Any, ...]:
+    """What raw samples are: one word, or the ends of a range of integers, what they are multiplied by, and
+    what is added then.
+    """
     import re
 
-    found = re.fullmatch(r"(-?[0-9]{1,18})\.\.(-?[0-9]{1,18})(?:/(0{0,18}[1-9][0-9]{0,17}))?", text)
+    ends = r"(-?[0-9]{1,18})\.\.(-?[0-9]{1,18})"
+    found = re.fullmatch(rf"{ends}(?:(/|\*)({_EXACT}))?([+-]{_EXACT})?", text)
     if found:
-        return (found[1], found[2], found[3] or "1")
+        step = number(found[4] or "1")
+        if step:
+            return (
+                int(found[1]),
+                int(found[2]),
+                1 / step if found[3] == "/" else step,
+                number(found[5] or "0"),
+            )
     if text in ("bits", "reals"):
         return (text,)
-    raise SugenetError(f"{text} is not bits, reals, or integers such as 0..255 or 0..255/255")
+    raise SugenetError(f"{text} is not bits, reals, or integers such as 0..255, 0..255/255 or 0..255*2/255-1")
 
 
-def _inputs(kind: tuple[str, ...] | None) -> Any:
-    from fractions import Fraction
-
+def _inputs(kind: tuple[Any, ...] | None) -> Any:
     from sugenet.io import BitInputs, Integers, Reals
 
     match kind:
         case None:
             return None
-        case (low, high, divisor):
-            return Integers(int(low), int(high), step=Fraction(1, int(divisor)))
+        case (low, high, step, start):
+            return Integers(low, high, step=step, start=start)
     return BitInputs() if kind == ("bits",) else Reals()
+
+
+def _names(text: str | None) -> list[str] | None:
+    """Names with commas between them, or the lines of a file."""
+    if text is None:
+        return None
+    if os.path.isfile(text):
+        return [line.strip() for line in _text(text).splitlines() if line.strip()]
+    return [name.strip() for name in text.split(",")]
+
+
+def _text(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8-sig") as file:
+            return file.read(1 << 24)
+    except (OSError, UnicodeDecodeError) as error:
+        raise FileError(f"{path} cannot be read as text: {error}.") from None
 
 
 def _run_conversion(options: Namespace, screen: Screen) -> int:
     _is_file(options.output)
     if not options.output.lower().endswith((".sugenet", ".onnx")):
         raise SugenetError(f"-o {options.output} must end in .sugenet or .onnx.")
-    from sugenet.io import import_file, save, write_onnx
+    from sugenet.io import PartlyImported, import_file, save, write_onnx
 
+    data: dict[str, Any] = {}
     if options.output.lower().endswith(".onnx"):
-        said = [
-            name for name in ("inputs", "zero", "classes", *_CHECKPOINT) if getattr(options, name) is not None
-        ]
-        if said:
-            raise SugenetError(
-                f"--{said[0]} is for reading networks of others; -o {options.output} writes one of ours."
-            )
-        network, data, text = network_of(options.source), {}, f"{options.source} as ONNX"
+        why = f"is for reading networks of others; -o {options.output} writes one of ours."
+        refuse_idle(options, (*_READING, "seen", "law"), why)
+        network, text = network_of(options.source), f"{options.source} as ONNX"
         write_onnx(network, options.output)
-    else:
-        classes = None if options.classes is None else options.classes.split(",")
-        more = {name: getattr(options, name) for name in _CHECKPOINT if getattr(options, name) is not None}
-        found = import_file(
-            options.source, inputs=_inputs(options.inputs), zero=options.zero, classes=classes, **more
+    elif (options.seen is not None or options.law) and (
+        is_shipped(options.source) or options.source.lower().endswith(".sugenet")
+    ):
+        refuse_idle(
+            options, _READING, f"is for reading networks of others, and {options.source} is one of ours."
         )
-        network, data, text = found.network, found.data(), str(found)
+        network = _seeing(network_of(options.source), options.seen).within(options.law or None)
+        text = f"{options.source}, with what can occur"
+        save(network, options.output)
+    else:
+        plain = {name: getattr(options, name) for name in _PLAIN if name != "inputs"}
+        layers = options.architecture
+        found = import_file(
+            options.source,
+            inputs=_inputs(options.inputs),
+            names=_names(options.names),
+            classes=_names(options.classes),
+            architecture=_text(layers) if layers is not None and os.path.isfile(layers) else layers,
+            strict=not options.relaxed,
+            prove=not options.no_proof,
+            **plain,
+        )
+        if isinstance(found, PartlyImported):
+            raise SugenetError(
+                f"{options.source}: only a part of it can be exact ({'; '.join(found.remarks)}), and a "
+                f"model file holds no floats. In Python, import_file keeps the rest beside it."
+            )
+        network = _seeing(found.network, options.seen).within(options.law or None)
+        data, text = found.data(), str(found)
         save(network, options.output)
     return screen.say(
         f"{text}\nwritten to {options.output}",
         {**data, "output": options.output, "fingerprint": network.fingerprint},
     )
+
+
+def _seeing(network: Network, samples: str | None) -> Network:
+    if samples is None:
+        return network
+    from sugenet.io import read_samples
+
+    return network.seeing(read_samples(samples, network)[0])
 
 
 def _is_file(output: str) -> None:

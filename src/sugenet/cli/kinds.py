@@ -16,6 +16,7 @@ from sugenet.cli.asking import (
     check_region,
     how_many,
     limits_in,
+    names_in,
     region_of,
     target_of,
 )
@@ -56,8 +57,8 @@ def on_changes(options: Options) -> None:
     options.add_argument(
         "--price", type=typed(_price), action="append", default=[], metavar="PRICE", help=about
     )
-    about = "feature that must stay; may be repeated"
-    options.add_argument("--keep", action="append", default=[], metavar="FEATURE", help=about)
+    about = "features that must stay, commas between them; may be repeated"
+    options.add_argument("--keep", action="append", default=[], metavar="FEATURES", help=about)
     about = "look no further than this cost"
     options.add_argument("--within", type=typed(number), metavar="COST", help=about)
 
@@ -135,7 +136,8 @@ def _changes(options: Namespace, network: Network, x: Any) -> Asks:
     cost: Any = Prices(options.price) if options.price else BALLS[options.cost or "L0"]
     where = Box(limits_in(options.where, network)) if options.where else None
     target = target_of(options, network)
-    question = WhatIf(x, cost, target, options.keep, where, options.within, options.ties)
+    kept = [name for names in options.keep for name in names_in(names, network)]
+    question = WhatIf(x, cost, target, kept, where, options.within, options.ties)
     return question, {"n": options.n, "engine": options.engine}
 
 

@@ -5,8 +5,16 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import Any
 
-from sugenet.cli.asking import announced, asked_among, class_number, how, keep_certificate
-from sugenet.cli.options import give, is_shipped, network_of, one_sample, samples_of, whole
+from sugenet.cli.asking import (
+    announced,
+    asked_among,
+    asked_network,
+    class_number,
+    how,
+    keep_certificate,
+    on_domain,
+)
+from sugenet.cli.options import give, is_shipped, network_of, one_sample, refuse_idle, samples_of, whole
 from sugenet.cli.output import Screen
 from sugenet.cli.parser import Commands, Parser, Run, UsageError
 
@@ -26,6 +34,10 @@ Next:
     everything else"""
 
 
+_BOOK_SECONDS = 30
+"""For the rules of a network, unless said otherwise."""
+
+
 def _demo(parser: Parser) -> Run:
     give(parser, "quiet")
     return _show_demo
@@ -33,12 +45,10 @@ def _demo(parser: Parser) -> Run:
 
 def _show_demo(_options: Namespace, screen: Screen) -> int:
     from sugenet import data
-    from sugenet.bits import prepare
     from sugenet.show.demonstration import demo, questions
 
-    prepare(notify=screen.tell)
     network, (X, y) = data.digits(), data.samples("digits")
-    screen.say(demo(network, X, y), None)
+    screen.say(announced(screen, lambda: demo(network, X, y)), None)
     asked = questions(network, X[7].tolist())
     while (text := announced(screen, lambda: next(asked, None))) is not None:
         screen.say(text, None)
@@ -79,6 +89,7 @@ def _predict(parser: Parser) -> Run:
         "samples",
         "index",
         "target",
+        "delimiter",
         "limit",
         limit={"default": 50, "help": "show at most N samples; JSON has all"},
     )
@@ -89,24 +100,22 @@ def _predict(parser: Parser) -> Run:
 
 
 def _show_predictions(options: Namespace, screen: Screen) -> int:
-    from sugenet.bits import prepare
-    from sugenet.bnn.layer import tops_of
     from sugenet.show import view_predictions
 
+    if options.engine == "definition" and options.threads != 1:
+        refuse_idle(options, ["threads"], "means nothing to --engine definition, which has one.")
     network = network_of(options.model)
     X, truth = samples_of(options, network)
     first = options.index or 0
     if options.index is not None:
         X, truth = X[first : first + 1], None if truth is None else truth[first : first + 1]
-    if options.engine != "definition":
-        levels = network.head.tops is not None or any(tops_of(layer) is not None for layer in network.layers)
-        prepare(options.engine, notify=screen.tell, levels=levels)
-    view = view_predictions(network, X, truth, first, engine=options.engine, threads=options.threads)
+    how = {"engine": options.engine, "threads": options.threads}
+    view = announced(screen, lambda: view_predictions(network, X, truth, first, **how))
     return screen.say(view.table(options.limit), view.data())
 
 
 def _trace(parser: Parser) -> Run:
-    give(parser, "model", "samples", "index", "target")
+    give(parser, "model", "samples", "index", "target", "delimiter")
     parser.add_argument("--layer", type=whole(), metavar="L", help="list the neurons of layer L, from 1")
     give(parser, "limit", limit={"default": 20, "help": "show at most N neurons"})
     parser.add_argument("--prove", action="store_true", help="recompute every neuron as a Sugeno integral")
@@ -117,6 +126,8 @@ def _trace(parser: Parser) -> Run:
 def _show_trace(options: Namespace, screen: Screen) -> int:
     from sugenet.show import picture, view_trace
 
+    if options.layer is None:
+        refuse_idle(options, ["limit"], "lists the neurons of a layer: give --layer too, or leave it out.")
     network = network_of(options.model)
     x = one_sample(options, network)
     view = view_trace(network, x, options.layer, options.limit)
@@ -132,7 +143,7 @@ def _show_trace(options: Namespace, screen: Screen) -> int:
 
 
 def _rules(parser: Parser) -> Run:
-    give(parser, "model", "samples", "index", "target")
+    give(parser, "model", "samples", "index", "target", "delimiter")
     parser.add_argument("--layer", type=whole(), default=1, metavar="L", help="layer, from 1")
     parser.add_argument(
         "--neuron",
@@ -152,6 +163,7 @@ def _rules(parser: Parser) -> Run:
     )
     about = "decide a rule such as 'mean radius >= 14 -> malignant', and count what it covers"
     parser.add_argument("--check", metavar="RULE", help=about)
+    on_domain(parser)
     most = {"type": whole(0, MOST_RULES), "default": 10, "help": "show at most N rules"}
     give(
         parser,
@@ -163,6 +175,7 @@ def _rules(parser: Parser) -> Run:
         "json",
         "quiet",
         limit=most,
+        time_limit={"help": f"give what is known after this time ({_BOOK_SECONDS} for rules of the network)"},
         output={"help": "with --check, write the certificate to FILE, - for standard output"},
     )
     return _show_rules
@@ -180,7 +193,18 @@ def _show_rules(options: Namespace, screen: Screen) -> int:
         raise UsageError("-o writes the certificate of a rule that is checked: give --check too.")
     if options.level is not None and options.neuron is None:
         raise UsageError("--level is a level of a neuron: give --neuron too.")
-    network = network_of(options.model)
+    asked_for, idle = (
+        ("--check", ("samples", "index", "target", "delimiter", "layer", "limit"))
+        if options.check is not None
+        else ("--neuron", ("time_limit", "threads", "seed"))
+        if options.neuron is not None
+        else ("the rules of a network", ("index", "layer", "threads"))
+    )
+    refuse_idle(options, idle, f"means nothing to {asked_for}: leave it out.")
+    if options.check is None and (options.law or options.within_data):
+        flag = "--law" if options.law else "--within-data"
+        raise UsageError(f"{flag} is for a rule that is checked: give --check too.")
+    network = asked_network(options)
     if options.check is not None:
         return _check_rule(options, screen, network)
     if options.neuron is None:
@@ -207,15 +231,21 @@ def _show_book(options: Namespace, screen: Screen, network: Any) -> int:
 
     label = None if options.label is None else class_number(network, options.label, "--class")
     X = samples_of(options, network)[0] if options.samples is not None or is_shipped(options.model) else None
-    seconds = 30.0 if options.time_limit is None else options.time_limit
+    seconds = _BOOK_SECONDS if options.time_limit is None else options.time_limit
     ask: dict[str, Any] = {
         "most": options.limit,
         "time_limit": seconds,
         "seed": options.seed,
         "notify": screen.progress,
     }
-    book = announced(screen, lambda: reason.rulebook(network, label, X=X, **ask))
-    return screen.say(str(book), book.data())
+    book: Any = announced(screen, lambda: reason.rulebook(network, label, X=X, **ask))
+    screen.say(str(book), book.data())
+    if book.interrupted:
+        return 3
+    if book.complete or len(book.rules) >= options.limit or book.seconds < seconds:
+        return 0
+    screen.tell(f"stopped after {seconds:g} s: there may be more rules. Allow more: --time-limit.")
+    return 3
 
 
 COMMANDS: Commands = {

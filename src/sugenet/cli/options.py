@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from math import isfinite
 from shlex import quote
 from typing import TYPE_CHECKING, Any
@@ -27,8 +27,10 @@ __all__ = [
     "network_of",
     "number",
     "one_sample",
+    "refuse_idle",
     "samples_of",
     "seconds",
+    "sign_of",
     "title_of",
     "typed",
     "whole",
@@ -100,8 +102,8 @@ def seconds(text: str) -> float:
 # -- the vocabulary ------------------------------------------------------------------------------------------
 
 _SAMPLES = (
-    "CSV, .npy, .npz or image file, a folder of images, - for CSV on standard "
-    "input; without it the samples that a shipped model has"
+    "CSV, .npy, .npz, IDX or image file (CSV, .npy and IDX also as .gz), a folder of images, - for CSV on "
+    "standard input; without it the samples that a shipped model has"
 )
 _SHARED: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "model": (
@@ -111,6 +113,10 @@ _SHARED: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "samples": (("samples",), {"metavar": "SAMPLES", "nargs": "?", "help": _SAMPLES}),
     "index": (("--index",), {"type": whole(None), "metavar": "I", "help": "only sample number I, from 0"}),
     "target": (("--target",), {"metavar": "NAME", "help": "CSV column with the true class"}),
+    "delimiter": (
+        ("--delimiter",),
+        {"default": ",", "metavar": "SIGN", "help": "what stands between the cells of a CSV file; or tab"},
+    ),
     "limit": (("--limit",), {"type": whole(), "metavar": "N", "help": "show at most N"}),
     "output": (
         ("-o", "--output"),
@@ -146,18 +152,29 @@ def give(parser: Parser, *names: str, **changes: dict[str, Any]) -> None:
 
 _MODELS = ("model", "source", "other", "agree")
 _TEXTS = ("samples", "certificate")
-_INPUTS = (*_MODELS, *_TEXTS, "data", "query", "results")
+_INPUTS = (*_MODELS, *_TEXTS, "data", "query", "results", "seen")
 """Options that name something to read: a model, which may be a shipped one; a text, which may come on
 standard input; or a file.
 """
 
-_OUTPUTS = {"output": "-o", "csv": "--csv", "parquet": "--parquet", "svg": "--svg", "html": "--html"}
+_OUTPUTS = {
+    "output": "-o",
+    "witness": "--witness",
+    "csv": "--csv",
+    "parquet": "--parquet",
+    "svg": "--svg",
+    "html": "--html",
+}
 """Options that name a file to write."""
 
 
 def check_paths(options: argparse.Namespace) -> None:
     """Refuse files that are not there and places that cannot be written, before anything is loaded."""
     outputs = {flag: getattr(options, name, None) for name, flag in _OUTPUTS.items()}
+    if outputs["--witness"] == "-":
+        raise UsageError("--witness - is no file, and the answer goes to standard output. Give a path.")
+    if outputs["--witness"] and not outputs["--witness"].lower().endswith((".csv", ".npy")):
+        raise UsageError(f"--witness {outputs['--witness']} must end in .csv or .npy.")
     spoken = ["--json"] * getattr(options, "json", False)
     spoken += [f"{flag} -" for flag, path in outputs.items() if path == "-"]
     if len(spoken) > 1:
@@ -227,7 +244,9 @@ def samples_of(options: argparse.Namespace, network: Network) -> tuple[Any, Any]
     if options.samples is not None:
         from sugenet.io import read_samples
 
-        X, truth = read_samples(options.samples, network, options.target)
+        X, truth = read_samples(
+            options.samples, network, options.target, delimiter=sign_of(options.delimiter)
+        )
     elif is_shipped(options.model):
         from sugenet import data
 
@@ -236,16 +255,33 @@ def samples_of(options: argparse.Namespace, network: Network) -> tuple[Any, Any]
                 f"--target {options.target} names a column of a CSV file, "
                 f"but the shipped samples have their own classes."
             )
+        if "delimiter" in options.given:
+            raise SugenetError(
+                "--delimiter is for a CSV file, and the shipped samples are none: leave it out."
+            )
         X, truth = data.samples(options.model)
     else:
         raise SugenetError(
-            "no samples given. Name a CSV, .npy, .npz or image file, or a folder of images, after the model."
+            "no samples given. Name a CSV, .npy, .npz, IDX or image file, or a folder of images, after the "
+            "model."
         )
     if options.index is not None and not 0 <= options.index < len(X):
         raise SugenetError(
             f"--index {options.index} is not one of the {len(X)} samples, which are numbered from 0."
         )
     return X, truth
+
+
+def sign_of(delimiter: str) -> str:
+    """What stands between cells."""
+    return {"tab": "\t", "\\t": "\t"}.get(delimiter, delimiter)
+
+
+def refuse_idle(options: argparse.Namespace, names: Iterable[str], why: str) -> None:
+    """Refuse options that are given and would mean nothing."""
+    idle = next((name for name in names if name in options.given), None)
+    if idle is not None:
+        raise UsageError(f"{options.flags.get(idle, idle.upper())} {why}")
 
 
 def chosen_sample(options: argparse.Namespace, X: Any) -> int:

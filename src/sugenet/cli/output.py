@@ -13,6 +13,8 @@ import textwrap
 from contextlib import suppress
 from typing import Any, TextIO
 
+from sugenet.cli.words import as_typed, as_typed_hints
+
 __all__ = ["Screen", "columns", "drop_output", "wrapped"]
 
 WIDEST = 100
@@ -28,7 +30,10 @@ class Screen:
     def __init__(self) -> None:
         self.as_json = False
         self.quiet = False
+        self.flags: dict[str, str] = {}
+        """The options of the command by the names of the arguments that they stand for."""
         self._in_progress = False
+        self._told: set[str] = set()
 
     def say(self, text: str, data: Any, *, beside: bool = False) -> int:
         """Print an answer, as text or as JSON data; `beside` other output, on standard error.
@@ -38,7 +43,7 @@ class Screen:
         if beside:
             self.tell(text)
         else:
-            self.put(_json(data) if self.as_json else _dressed(text, sys.stdout))
+            self.put(_json(data) if self.as_json else _dressed(as_typed_hints(text), sys.stdout))
         return 0
 
     def put(self, text: str) -> None:
@@ -63,11 +68,17 @@ class Screen:
     def tell(self, note: str) -> None:
         """Print a note to standard error, unless it shall be quiet."""
         if not self.quiet:
-            self._warn(note)
+            self._warn(as_typed_hints(note))
+
+    def tell_once(self, note: str) -> None:
+        """Print a note that is printed once in a command."""
+        if note not in self._told:
+            self._told.add(note)
+            self.tell(note)
 
     def complain(self, message: str) -> None:
-        """Print an error."""
-        self._warn(f"sugenet: {message}")
+        """Print an error, in words that can be typed."""
+        self._warn(f"sugenet: {as_typed(message, self.flags)}")
 
     def _warn(self, text: str) -> None:
         self.clear()

@@ -10,15 +10,18 @@ from sugenet.cli.asking import (
     REGIONS,
     announced,
     asked_among,
+    asked_network,
     check_region,
     class_number,
     how,
     keep_certificate,
+    keep_witness,
     limits_in,
     names_in,
     on_classes,
     on_regions,
     on_sample,
+    on_witness,
     on_work,
     target_of,
 )
@@ -32,9 +35,10 @@ from sugenet.cli.kinds import (
     on_number,
     on_where,
 )
-from sugenet.cli.options import give, network_of, one_sample, whole
+from sugenet.cli.options import give, network_of, one_sample, refuse_idle, whole
 from sugenet.cli.output import Screen
 from sugenet.cli.parser import Commands, Parser, Run, UsageError
+from sugenet.cli.words import as_typed_hints
 from sugenet.errors import CertificateError, CheckLimitError, SugenetError
 
 if TYPE_CHECKING:
@@ -76,12 +80,19 @@ def _why(parser: Parser) -> Run:
 
 def _ask_why(options: Namespace, screen: Screen) -> int:
     KINDS["why"].check(options)
-    idle = [*asked_among(options, (*REGIONS, "output")), *(["where"] if options.where else [])]
+    idle = [*asked_among(options, (*REGIONS, "output", "within_data")), *(["where"] if options.where else [])]
+    idle += ["law"] if options.law else []
     if options.chain and idle:
+        flag = idle[0].replace("_", "-")
         raise UsageError(
-            f"--chain follows the neurons for any input and has no certificate: leave out --{idle[0]}."
+            f"--chain follows the neurons for any input and has no certificate: leave out --{flag}."
         )
-    network = network_of(options.model)
+    if options.chain:
+        why = "means nothing to --chain, which follows the neurons once: leave it out."
+        refuse_idle(options, ["to", "ties", "minimal", "n", "time_limit", "threads", "seed"], why)
+    else:
+        refuse_idle(options, ["limit"], "goes with --chain: give that too, or leave it out.")
+    network = asked_network(options)
     x = one_sample(options, network).tolist()
     if options.chain:
         from sugenet.reason import chain_of
@@ -107,18 +118,19 @@ def _whatif(parser: Parser) -> Run:
     on_where(parser, f"{LIMITS}; only these may change")
     on_number(parser, "how many, cheapest first; or all of least cost")
     on_engine(parser)
+    on_witness(parser)
     on_work(parser)
     return _ask_whatif
 
 
 def _ask_whatif(options: Namespace, screen: Screen) -> int:
     KINDS["whatif"].check(options)
-    network = network_of(options.model)
+    network = asked_network(options)
     from sugenet.reason import OpenCounterfactual
 
     answer = _ask(options, screen, network, "whatif", one_sample(options, network).tolist())
     keep_certificate(options, screen, answer.certificate)
-    screen.say(str(answer), answer.data(), beside=options.output == "-")
+    screen.say(*keep_witness(options, screen, answer), beside=options.output == "-")
     return 3 if isinstance(answer, OpenCounterfactual) else 0
 
 
@@ -142,6 +154,7 @@ def _verify(parser: Parser) -> Run:
     group.add_argument("--query", metavar="FILE", help="a query in a VNNLIB file")
     on_classes(parser)
     on_engine(parser)
+    on_witness(parser)
     about = "write the question for other solvers: .opb, .wbo, .cnf, .smt2 or .mps"
     parser.add_argument("--export", metavar="FILE", help=about)
     on_work(parser)
@@ -164,10 +177,17 @@ def _check_question(options: Namespace) -> None:
     idle = {
         "SAMPLES": options.samples is not None,
         "--index": options.index is not None,
+        "--target": options.target is not None,
+        "--delimiter": "delimiter" in options.given,
         "--to": options.to is not None and claim != "monotone",
         "--ties": options.ties != "lowest",
         "--where": bool(options.where) and claim == "query",
     }
+    if options.witness is not None and claim == "query":
+        raise UsageError(
+            "--witness writes the features of a network, and a query is in the numbers of its file: "
+            "give --json, which has them all."
+        )
     if claim is not None and any(idle.values()):
         wrong = next(name for name, given in idle.items() if given)
         raise UsageError(f"--{claim} is not about one sample, and {wrong} means nothing to it: leave it out.")
@@ -197,7 +217,7 @@ def _claim(options: Namespace, network: Network, claim: str) -> Any:
 
 def _ask_verify(options: Namespace, screen: Screen) -> int:
     _check_question(options)
-    network = network_of(options.model)
+    network = asked_network(options)
     claim = next(iter(asked_among(options, _CLAIMS)), None)
     if claim is None:
         asked = KINDS["verify"].read(options, network, one_sample(options, network).tolist())
@@ -216,7 +236,7 @@ def _ask_verify(options: Namespace, screen: Screen) -> int:
         export(problems[0], options.export)
     answer = _answer(options, screen, network, asked)
     keep_certificate(options, screen, answer.certificate)
-    screen.say(str(answer), answer.data(), beside=options.output == "-")
+    screen.say(*keep_witness(options, screen, answer), beside=options.output == "-")
     return {"proved": 0, "refuted": 1, "undecided": 3}[answer.outcome]
 
 
@@ -233,12 +253,14 @@ def _count(parser: Parser) -> Run:
 
 def _ask_count(options: Namespace, screen: Screen) -> int:
     KINDS["count"].check(options)
-    network = network_of(options.model)
+    network = asked_network(options)
     from sugenet.reason import CountOpen
 
     # such a region needs a sample
     around = [name for name in asked_among(options, REGIONS) if name != "anything"]
     near = options.samples is not None or options.index is not None or around
+    if not near:
+        refuse_idle(options, ["target", "delimiter"], "is about a sample, and none is named: leave it out.")
     x = one_sample(options, network).tolist() if near else None
     answer = _ask(options, screen, network, "count", x)
     exact = answer.is_certified
@@ -282,7 +304,7 @@ def _check_certificate(options: Namespace, screen: Screen) -> int:
         )
     except CertificateError as error:
         undecided = isinstance(error, CheckLimitError)
-        words = str(error).replace("time_limit=", "--time-limit").replace("memory_limit=", "--memory-limit")
+        words = as_typed_hints(str(error))
         if options.json:
             screen.say("", {"holds": None if undecided else False, "error": words})
         else:

@@ -7,7 +7,7 @@ from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
 from sugenet.cli.asking import announced, asked_among, keep_certificate
-from sugenet.cli.options import give, network_of, number, typed, whole
+from sugenet.cli.options import give, network_of, number, refuse_idle, typed, whole
 from sugenet.cli.output import Screen
 from sugenet.cli.parser import Commands, Parser, Run, UsageError
 from sugenet.errors import SugenetError
@@ -82,6 +82,7 @@ def _check_usage(options: Namespace) -> None:
         other = asked_among(options, ("check", "curve", "csv", "parquet", "svg", "html"))
         if other:
             raise UsageError(f"ask one thing, not --sample and --{other[0]}.")
+        refuse_idle(options, ["limit"], "lists samples, and --sample shows one: leave it out.")
     if len(options.files) > 1:
         alone = asked_among(options, _OF_ONE)
         if alone:

@@ -34,6 +34,13 @@ def run(arguments: Sequence[str] | None) -> int:
         )
     except RecursionError:
         screen.complain("the input is nested too deeply.")
+    except RuntimeError as error:  # of numba, which says it where a kernel is defined
+        if "no locator available" not in str(error):
+            raise
+        screen.complain(
+            "no folder can be written in which numba keeps what it compiles. "
+            "Set NUMBA_CACHE_DIR to one that can, for example: export NUMBA_CACHE_DIR=/tmp/numba."
+        )
     except OSError as error:
         drop_output()
         what = "" if error.filename is None else f"{error.filename}: "
@@ -45,6 +52,7 @@ def _answer(arguments: Sequence[str] | None, screen: Screen) -> int:
     try:
         options = parse(sys.argv[1:] if arguments is None else arguments)
         screen.as_json, screen.quiet = getattr(options, "json", False), getattr(options, "quiet", False)
+        screen.flags = options.flags
         return int(options.run(options, screen))
     finally:
         screen.finish()  # here, where a full disk can still be answered

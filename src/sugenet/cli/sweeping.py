@@ -8,9 +8,9 @@ from shlex import quote
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sugenet.cli.asking import announced, on_classes, on_regions
+from sugenet.cli.asking import announced, asked_network, on_classes, on_domain, on_regions
 from sugenet.cli.kinds import KINDS, on_changes, on_engine, on_method, on_minimal, on_number
-from sugenet.cli.options import MOST_THREADS, give, network_of, samples_of, seconds, typed, whole
+from sugenet.cli.options import MOST_THREADS, give, samples_of, seconds, typed, whole
 from sugenet.cli.output import Screen
 from sugenet.cli.parser import Commands, Parser, Run, UsageError
 from sugenet.errors import SugenetError
@@ -27,6 +27,7 @@ _ELSEWHERE = {
     "--chain": "it answers about one sample: sugenet why",
     "--export": "it writes the question about one sample: sugenet verify",
     "--limit": "sugenet results lists the answers",
+    "--witness": "it writes the input of one answer: sugenet whatif, sugenet verify",
     **{f"--{name}": _CLAIM for name in ("always", "never", "monotone", "falling", "fair", "agree", "query")},
 }
 """Options of the commands that ask about one sample, and where they belong."""
@@ -36,7 +37,7 @@ _REGISTER = {"ray": ("ray.util.joblib", "register_ray"), "spark": ("joblibspark"
 
 
 def _sweep(parser: Parser) -> Run:
-    give(parser, "model", "samples", "target")
+    give(parser, "model", "samples", "target", "delimiter")
     parser.add_argument(
         "--ask", choices=list(KINDS), required=True, metavar="WHAT", help="what to ask about each sample"
     )
@@ -44,6 +45,7 @@ def _sweep(parser: Parser) -> Run:
     give(parser, "output", output=about)
     parser.add_argument("--first", type=whole(1, 1 << 40), metavar="N", help="only the first N samples")
     own = _on_questions(parser)
+    on_domain(parser)
     give(parser, "time_limit", time_limit={"help": "of each sample: keep what is known after this time"})
     about_total = "of all: end after this time; the same command goes on"
     parser.add_argument("--total-time", type=typed(seconds), metavar="SECONDS", help=about_total)
@@ -129,6 +131,9 @@ def _check(options: Namespace, own: list[_Own]) -> None:
         raise UsageError("-o -: the results are no text. Give the path of a file.")
     if options.backend_option and options.backend is None:
         raise UsageError("--backend-option is for a backend: name it with --backend.")
+    if options.ask == "predict" and (options.law or options.within_data):
+        flag = "--law" if options.law else "--within-data"
+        raise UsageError(f"{flag} means nothing to --ask predict: leave it out.")
     if options.retry and options.ask == "predict":
         raise UsageError("--retry means nothing to --ask predict: a prediction is never undecided.")
 
@@ -137,7 +142,7 @@ def _check(options: Namespace, own: list[_Own]) -> None:
 
 
 def _run(options: Namespace, screen: Screen) -> int:
-    network = network_of(options.model)
+    network = asked_network(options)
     X, truth = samples_of(options, network)
     if options.first is not None:
         if options.first > len(X):

@@ -145,6 +145,7 @@ def _train_on_split(
         settings=settings,
         encoder=recipe.encoder(X[~held], about),
         classes=about.target_names.tolist(),
+        test_share=0,  # they are held out above
         progress=progress,
     )
     return X, y, held, trained

@@ -29,6 +29,7 @@ ENGINES: dict[str, Engine] = {
     engine.name: engine for engine in (BOUNDS, DUAL, SEARCH, FLIPS, EXHAUST, CDCL, *SOLVERS.values())
 }
 
+_CPSAT = SOLVERS["cpsat"]
 _FEW = 3e5
 """Sets that are walked through before anything is searched for."""
 _WALK = 3e8
@@ -52,7 +53,8 @@ def decide(problem: Problem, clock: Clock, engine: str = "auto") -> Outcome:
     if engine != "auto":
         return ENGINES[engine](problem, clock)
     tried: list[Open] = []
-    for step in _ladder(problem):
+    steps = _ladder(problem)
+    for step in steps:
         if clock.up():
             break
         clock.tell(f"{step.name} ...")
@@ -64,11 +66,11 @@ def decide(problem: Problem, clock: Clock, engine: str = "auto") -> Outcome:
             return found
         clock.tell(f"{step.name}: {found.reason}")
         tried.append(found)
-    why = (
-        "the time was up"
-        if clock.up()
-        else "; ".join(f"{attempt.engine}: {attempt.reason}" for attempt in tried)
-    )
+    why = "the time was up"
+    if not clock.up():
+        why = "; ".join(f"{attempt.engine}: {attempt.reason}" for attempt in tried)
+        if steps[-1] is SOLVERS["pysat"]:
+            why += f"; CP-SAT might decide it, and is not installed; {_CPSAT.install}"
     return Open(", ".join(dict.fromkeys(attempt.engine for attempt in tried)), why, _facts(tried))
 
 
@@ -93,4 +95,5 @@ def _ladder(problem: Problem) -> list[Engine]:
     later = [walk] if count <= late else []
     if levels:  # which are many bits to all others
         return [DUAL.within(_LEVELS), SEARCH, CDCL.within(_FIRST_TRY), *later, DUAL]
-    return [BOUNDS, SEARCH, CDCL.within(_FIRST_TRY), *later, CDCL, SOLVERS["cpsat"]]
+    last = _CPSAT if _CPSAT.is_there else SOLVERS["pysat"]
+    return [BOUNDS, SEARCH, CDCL.within(_FIRST_TRY), *later, CDCL, last]

@@ -33,11 +33,16 @@ class Engine:
         except (TooLargeError, NetworkError) as error:
             return Open(self.name, str(error), {})
 
+    @property
+    def is_there(self) -> bool:
+        """Whether the package that it needs is installed."""
+        return self.package is None or find_spec(self.package) is not None
+
     def need(self) -> None:
         """Raise `QuestionError` where the package that it needs is not there."""
-        if self.package is not None and find_spec(self.package) is None:
+        if not self.is_there:
             raise QuestionError(
-                f"the solver {self.name!r} needs the package {self.package!r}, which is not installed: "
+                f"the solver {self.name!r} needs the package {self.package!r}, which is not installed; "
                 f"{self.install}"
             )
 

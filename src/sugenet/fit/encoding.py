@@ -23,7 +23,7 @@ def learn_encoder(
     X: Any,
     *,
     coding: CodingChoice = "auto",
-    cuts: int = 2,
+    cuts: int = 4,
     names: Iterable[object] | None = None,
     low: float = -inf,
     high: float = inf,

@@ -44,6 +44,8 @@ class BNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         From raw features to bits, in place of `cuts` and `coding`.
     epochs, batch, rate, validation_share, patience, smoothing, noise, sparsity, tau_decay, tau_goal
         As in `Settings`; `sparsity` is the share of weights that are 0.
+    threads
+        As in `Settings`: threads of PyTorch.
     levels, weight_bits
         As in `Settings`: 2 levels and weights of one bit are a binarized network, more of them a quantized
         one, as exact.
@@ -67,6 +69,9 @@ class BNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
 
     Notes
     -----
+    Defaults are those of `train` and of ``sugenet train``, but for two that are scikit-learn's ways: unless
+    `random_state` is given every fit draws anew, and no test samples are held out.
+
     Numbers and booleans are taken, and texts as categories; a category that training did not show is refused
     by name. There are no weights of samples or classes.
 
@@ -101,6 +106,7 @@ class BNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         tau_goal: int = 4,
         levels: int = 2,
         weight_bits: int = 1,
+        threads: int = 1,
         random_state: Any = None,
     ) -> None:
         self.hidden = hidden
@@ -119,6 +125,7 @@ class BNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         self.tau_goal = tau_goal
         self.levels = levels
         self.weight_bits = weight_bits
+        self.threads = threads
         self.random_state = random_state
 
     @classmethod
@@ -182,7 +189,13 @@ class BNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
             )
         encoder = encoder_of(table, self.coding, self.cuts, names) if self.encoder is None else self.encoder
         trained = train(
-            table, numbers, self.hidden, encoder=encoder, classes=kinds.tolist(), settings=self._settings()
+            table,
+            numbers,
+            self.hidden,
+            encoder=encoder,
+            classes=kinds.tolist(),
+            settings=self._settings(),
+            test_share=0,  # scikit-learn has its own ways to test
         )
         return self._keep(trained.network, kinds, trained.history)
 
@@ -234,6 +247,7 @@ class BNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
             "tau_goal",
             "levels",
             "weight_bits",
+            "threads",
         )
         values = {name: getattr(self, name) for name in names}
         plain = {

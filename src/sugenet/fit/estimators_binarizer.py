@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from sugenet.bnn import Coding, Encoder, OneHot, Steps, bit, thermometer, unused
 from sugenet.bnn.samples import named_rows, rows_of
-from sugenet.errors import EncodingError, SugenetError
+from sugenet.errors import EncodingError, SugenetError, how_to_install
 from sugenet.fit.encoding import CodingChoice, learn_encoder
 
 try:
@@ -25,8 +25,8 @@ try:
     from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data  # type: ignore[import-untyped]
 except ImportError as error:
     raise ImportError(
-        f"sugenet.fit.estimators needs scikit-learn 1.6 or later ({error}). Install it with: "
-        f'pip install "sugenet[sklearn]".'
+        f"sugenet.fit.estimators needs scikit-learn 1.6 or later ({error}). Install it "
+        f"{how_to_install('sklearn')}."
     ) from error
 
 __all__ = ["FeatureBinarizer", "column_names", "encoder_of", "read_features"]
@@ -72,7 +72,7 @@ class FeatureBinarizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  
     [[0, 0], [1, 0], [1, 1]]
     """
 
-    def __init__(self, *, cuts: Any = 2, coding: CodingChoice = "auto") -> None:
+    def __init__(self, *, cuts: Any = 4, coding: CodingChoice = "auto") -> None:
         self.cuts = cuts
         self.coding = coding
 

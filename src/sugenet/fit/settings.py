@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from math import isfinite
 from typing import Any
 
-from sugenet.errors import SugenetError
+from sugenet.errors import SugenetError, how_to_install
 
 __all__ = ["Settings", "require_torch"]
 
@@ -126,7 +126,7 @@ def require_torch() -> None:
         import torch  # noqa: F401
     except ImportError as error:
         raise SugenetError(
-            f"training needs PyTorch, which cannot be imported ({error}). Install it with: "
-            f'pip install "sugenet[train]". '
+            f"training needs PyTorch, which cannot be imported ({error}). Install it "
+            f"{how_to_install('train')}. "
             "Using a trained network does not need it."
         ) from error

@@ -7,21 +7,25 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 import numpy.typing as npt
 
 from sugenet.errors import EncodingError, FileError
-from sugenet.io.plain.rows import csv_rows
+from sugenet.io.plain.gzipped import unzipped
+from sugenet.io.plain.rows import csv_rows, otherwise_separated
 
 __all__ = ["Table", "read_table"]
 
 _MISSING = {"", "?", "na", "n/a", "nan", "null"}
 _WHOLE = re.compile(r"[+-]?\d{1,15}")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_WITH_COMMAS = re.compile(r"[+-]?\d[\d,.]*,[\d,.]*\d([eE][+-]?\d+)?")
 _MOST_CLASSES = 100
+_UNPACKED = 1 << 30
 _MOSTLY = 0.9  # a column with this share of numbers was meant to be numeric
 
 
@@ -58,7 +62,7 @@ def read_table(path: str | Path, target: str, *, ignore: Iterable[str] = (), del
     Parameters
     ----------
     path
-        The file, UTF-8.
+        The file, UTF-8; also packed by gzip, as ``.csv.gz``.
     target
         The column that holds the classes.
     ignore
@@ -79,6 +83,12 @@ def read_table(path: str | Path, target: str, *, ignore: Iterable[str] = (), del
     file, skip = Path(path), set(ignore)
     header, rows = _read(file, delimiter, [target, *sorted(skip)])
     used = [place for place, name in enumerate(header) if name not in skip and name != target]
+    unnamed = next((place for place in used if not header[place]), None)
+    if unnamed is not None:
+        raise EncodingError(
+            f"{_name(file)}: column {unnamed + 1} has no name in the first line. Name it, or leave it out "
+            "with ignore='': what pandas writes there are the numbers of the rows, unless index=False."
+        )
     if not used:
         raise EncodingError(f"{_name(file)} has no column besides the target {target!r}.")
     _refuse_missing(file, header, rows, [*used, header.index(target)])
@@ -105,11 +115,11 @@ def _read(file: Path, delimiter: str, wanted: list[str]) -> tuple[list[str], _Ro
     header: list[str] | None = None
     rows: _Rows = []
     try:
-        with file.open(encoding="utf-8-sig", newline="") as stream:
+        with _opened(file) as stream:
             for line, cells in csv_rows(stream, _name(file), delimiter=delimiter):
                 if header is None:
                     header = cells
-                    _check_header(file, header, wanted)
+                    _check_header(file, header, wanted, delimiter)
                 elif len(cells) != len(header):
                     raise EncodingError(
                         f"{_name(file)}, line {line}: {len(cells)} cells, "
@@ -120,20 +130,28 @@ def _read(file: Path, delimiter: str, wanted: list[str]) -> tuple[list[str], _Ro
     except IsADirectoryError:
         raise EncodingError(f"{_name(file)} is a folder. A CSV file in UTF-8 is needed.") from None
     except FileError as error:
-        raise EncodingError(f"{error} A CSV file in UTF-8 is needed.") from None
+        where = "" if str(error).startswith(_name(file)) else f"{_name(file)}: "
+        raise EncodingError(f"{where}{error} A CSV file in UTF-8 is needed.") from None
     except (OSError, UnicodeDecodeError) as error:
         raise EncodingError(
             f"{_name(file)} cannot be read: {error}. A CSV file in UTF-8 is needed."
         ) from error
     if header is None or not rows:
+        what = "is empty" if header is None else "has a line of names and no samples below it"
         raise EncodingError(
-            f"{_name(file)} has {int(header is not None)} lines. A line of column names and one for each "
-            f"sample are needed."
+            f"{_name(file)} {what}. A line of column names and one for each sample are needed."
         )
     return header, rows
 
 
-def _check_header(file: Path, header: list[str], wanted: list[str]) -> None:
+def _opened(file: Path) -> TextIO:
+    if file.suffix.lower() != ".gz":
+        return file.open(encoding="utf-8-sig", newline="")
+    raw = unzipped(file.read_bytes(), _UNPACKED)
+    return TextIOWrapper(BytesIO(raw), encoding="utf-8-sig", newline="")
+
+
+def _check_header(file: Path, header: list[str], wanted: list[str], delimiter: str) -> None:
     doubled, times = Counter(header).most_common(1)[0]
     if times > 1:
         raise EncodingError(
@@ -143,8 +161,12 @@ def _check_header(file: Path, header: list[str], wanted: list[str]) -> None:
         if name not in header:
             near = get_close_matches(name, header[:1000], n=1)
             hint = f" Did you mean {near[0]!r}?" if near else ""
+            parts = [part.strip() for part in name.split(",")]
+            if len(parts) > 1 and set(parts) <= set(header):
+                hint = f" Name one at a time: {' '.join(f'ignore={part!r}' for part in parts)}."
             raise EncodingError(
                 f"{_name(file)} has no column {name!r}.{hint} The columns are {', '.join(header[:20])}."
+                f"{otherwise_separated(header, delimiter)}"
             )
 
 
@@ -154,7 +176,7 @@ def _refuse_missing(file: Path, header: list[str], rows: _Rows, places: list[int
             if cells[place].lower() in _MISSING:
                 raise EncodingError(
                     f"{_name(file)}, line {line}, column {header[place]!r}: the value is missing "
-                    f"({cells[place]!r}). Fill it in, remove the line, or leave the column out with ignore: "
+                    f"({cells[place]!r}). Fill it in, remove the line, or leave the column out with ignore=: "
                     "nothing is guessed."
                 )
 
@@ -171,6 +193,14 @@ def _typed(file: Path, name: str, cells: list[tuple[int, str]]) -> tuple[str, li
         raise EncodingError(
             f"{_name(file)}, line {line}, column {name!r}: {text!r} is not a number, "
             f"as most of the column is."
+        )
+    commas = [_WITH_COMMAS.fullmatch(text) is not None for text in texts]
+    if any(commas) and sum(numeric) + sum(commas) >= _MOSTLY * len(texts):
+        line, text = cells[commas.index(True)]
+        raise EncodingError(
+            f"{_name(file)}, line {line}, column {name!r}: {text!r} reads like a number with a comma in it. "
+            "Write decimals with a point and nothing between thousands, or leave the column out with "
+            "ignore=: nothing is guessed."
         )
     return "category", texts
 

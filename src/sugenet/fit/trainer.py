@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn import Encoder, Network
 from sugenet.bnn.samples import named_rows
+from sugenet.brief import Said
 from sugenet.errors import EncodingError, FileError, SugenetError
 from sugenet.files import check_writable
 from sugenet.fit.checkpoint import run_mark
@@ -24,20 +25,30 @@ from sugenet.fit.module import LevelModule
 from sugenet.fit.progress import Epoch
 from sugenet.fit.settings import Settings, require_torch
 
-__all__ = ["Trained", "train"]
+__all__ = ["SampleCounts", "Trained", "train"]
 
 _CHUNK = 8192
 _DEFAULTS = Settings()
 
 
+class SampleCounts(NamedTuple):
+    """Samples by what they were for."""
+
+    training: int
+    validation: int
+    test: int
+
+
 @dataclass(frozen=True, eq=False)
-class Trained:
+class Trained(Said):
     """An exact network, and how it came about."""
 
     network: Network
     history: tuple[Epoch, ...]
     accuracy: float
-    """Of the exact network on the validation samples, or on the training samples where none were held out."""
+    """Of the exact network on the validation samples, which chose the epoch; on the training samples where
+    none were held out.
+    """
     best_epoch: int
     """The epoch that was kept."""
     interrupted: bool
@@ -46,13 +57,25 @@ class Trained:
     """Network against module, on all samples given."""
     module: LevelModule
     """The PyTorch side, for `compare` on further samples."""
+    test_accuracy: float | None = None
+    """Of the exact network on the test samples, which took no part in training; None where there are none."""
+    counts: SampleCounts = field(default_factory=lambda: SampleCounts(0, 0, 0))
+    """How many samples there were of each kind."""
 
     def __str__(self) -> str:
         ended = " (interrupted)" if self.interrupted else ""
-        return (
-            f"{self.network}; accuracy {self.accuracy:.2%}, epoch {self.best_epoch} of "
-            f"{len(self.history)}{ended}; exact: {self.comparison}"
+        epoch, counts = f"epoch {self.best_epoch} of {len(self.history)}{ended}", self.counts
+        chose = (
+            f"{self.accuracy:.2%} on the {counts.validation} samples that chose {epoch}"
+            if counts.validation
+            else f"{self.accuracy:.2%} on the {counts.training} samples that it was trained on, {epoch}"
         )
+        test = (
+            ""
+            if self.test_accuracy is None
+            else f"{self.test_accuracy:.2%} on {counts.test} test samples that took no part in training, "
+        )
+        return f"{self.network}; accuracy {test}{chose}; exact: {self.comparison}"
 
 
 def train(
@@ -65,6 +88,7 @@ def train(
     names: Iterable[object] | None = None,
     classes: Iterable[object] | None = None,
     validation: tuple[Any, Any] | None = None,
+    test_share: float = 0.1,
     progress: Callable[[Epoch], None] | None = None,
     checkpoint: str | Path | None = None,
     notes: Mapping[str, str] | None = None,
@@ -81,13 +105,18 @@ def train(
     settings
         Epochs, rate, seed, sparsity and more.
     encoder
-        From raw features to bits; learned from X by `learn_encoder` unless given.
+        From raw features to bits; learned from X by `learn_encoder` unless given. The network remembers what
+        was seen in training (`Encoder.seen`), unless the encoder does already.
     names
         Names of the features, for a learned encoder; those of the columns of X, where it has such.
     classes
         Names of the classes; y then holds their numbers from 0.
     validation
         Held-out samples and classes that choose the best epoch, in place of a share of X.
+    test_share
+        Share of the samples, of each class alike, that take no part in training and choose no epoch: the
+        accuracy on them is `test_accuracy`. What features can be is learned from all samples, without their
+        classes. 0 for none.
     progress
         Called after every epoch, for example `print_progress`.
     checkpoint
@@ -117,7 +146,7 @@ def train(
     if settings.levels > 2 and not sizes:
         raise SugenetError(
             f"levels={settings.levels} is for hidden neurons, but hidden=() has none. "
-            "Give sizes, or leave levels out."
+            "Give sizes, or leave levels= out."
         )
     path = None if checkpoint is None else Path(checkpoint)
     if path is not None:
@@ -137,9 +166,9 @@ def train(
             f"X has shape {array.shape} and y {len(labels)} entries: "
             f"one row and one class for each sample are needed."
         )
-    inside, outside = (
-        _parts(labels, settings) if validation is None else (np.arange(len(labels)), np.arange(0))
-    )
+    test, others = _test_part(labels, settings.seed, test_share)
+    coder = coder.seeing(array[others]) if coder.seen is None else coder
+    inside, outside = _parts(labels, others, settings) if validation is None else (others, np.arange(0))
     levels = bool(sizes) and reads_levels(coder)
     training = _encoded(coder, array[inside], labels[inside], levels)
     if validation is not None:
@@ -172,8 +201,17 @@ def train(
         if validation is not None:
             compare(network, module, outer).check()
     accuracy = _accuracy(network, training if held_out is None else held_out)
+    last = _encoded(coder, array[test], labels[test], levels) if len(test) else None
     return Trained(
-        network, outcome.history, accuracy, outcome.best_epoch, outcome.interrupted, comparison, module
+        network,
+        outcome.history,
+        accuracy,
+        outcome.best_epoch,
+        outcome.interrupted,
+        comparison,
+        module,
+        None if last is None else _accuracy(network, last),
+        SampleCounts(len(training), 0 if held_out is None else len(held_out), len(test)),
     )
 
 
@@ -194,7 +232,7 @@ def _sizes(hidden: Sequence[int]) -> tuple[int, ...]:
     if any(size < 1 for size in sizes):
         raise SugenetError(
             f"hidden={sizes} holds a layer without neurons. Give sizes of at least 1, "
-            f"or () for no hidden layer."
+            f"or hidden=() for no hidden layer."
         )
     return sizes
 
@@ -230,19 +268,34 @@ def _known_labels(y: Any, kinds: tuple[str, ...], numbered: bool) -> npt.NDArray
     return np.array([place[str(value)] for value in whole.tolist()], dtype=np.int64)
 
 
-def _parts(
-    labels: npt.NDArray[np.int64], settings: Settings
+def _test_part(
+    labels: npt.NDArray[np.int64], seed: int, share: float
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Rows to learn from and rows held out, of each class the same share, in order."""
+    """Rows for the test, of each class the same share, and the others, in order."""
+    if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share < 1:
+        raise SugenetError(f"test_share={share!r} must be at least 0 and below 1.")
+    return _drawn(labels, np.arange(len(labels)), np.random.default_rng([seed, 2]), share)
+
+
+def _parts(
+    labels: npt.NDArray[np.int64], among: npt.NDArray[np.int64], settings: Settings
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Of some rows those to learn from and those held out, of each class the same share, in order."""
     rng = np.random.default_rng([settings.seed, 1])
-    held = np.zeros(len(labels), bool)
-    for kind in np.unique(labels):
-        rows = rng.permutation(np.flatnonzero(labels == kind))
-        held[rows[: int(settings.validation_share * len(rows) + 0.5)]] = True
-    inside = np.flatnonzero(~held)
+    outside, inside = _drawn(labels, among, rng, settings.validation_share)
     if len(inside) < 2:
         raise EncodingError(f"{len(inside)} samples are left to learn from, but at least 2 are needed.")
-    return inside, np.flatnonzero(held)
+    return inside, outside
+
+
+def _drawn(
+    labels: npt.NDArray[np.int64], among: npt.NDArray[np.int64], rng: np.random.Generator, share: float
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    held = np.zeros(len(labels), bool)
+    for kind in np.unique(labels[among]):
+        rows = rng.permutation(among[labels[among] == kind])
+        held[rows[: int(share * len(rows) + 0.5)]] = True
+    return np.flatnonzero(held), among[~held[among]]
 
 
 def _encoded(encoder: Encoder, X: npt.NDArray[Any], labels: npt.NDArray[np.int64], levels: bool) -> Samples:

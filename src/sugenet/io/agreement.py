@@ -6,24 +6,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import Network
+from sugenet.bnn import Network, Steps
+from sugenet.brief import Said
 from sugenet.errors import FileError
+from sugenet.io.exact.relaxed import PartlyImported
 from sugenet.io.exact.report import Imported, many
 from sugenet.io.proof.tally import SHOWN, ClassDifference, Difference, NearTie, Tally
 from sugenet.io.references import reference_of
 
-__all__ = ["Agreement", "verify_against"]
+__all__ = ["Agreement", "source_numbers", "verify_against"]
 
 _CHUNK = 256
 
 
 @dataclass(frozen=True)
-class Agreement:
+class Agreement(Said):
     """What a comparison found; prints as a sentence."""
 
     samples: int
@@ -88,15 +91,17 @@ def verify_against(
     Parameters
     ----------
     network
-        The network, or what `lower` gave, which knows the shape of the file's samples.
+        The network, or what an importer gave.
     reference
-        A PyTorch module, the path of an .onnx file (both are compared layer by layer), an ONNX Runtime
-        session, or a function from a batch to scores or classes.
+        A PyTorch module, the path of an .onnx file, packed by gzip or not (both are compared layer by
+        layer), an ONNX Runtime session, or a function from a batch to scores or classes. A file that takes
+        a fixed number of samples at once is run in blocks of so many.
     X
         Raw samples, one row each, as the network reads them.
     prepare
-        What turns raw samples into the reference's input; as float32 unless given. For pixels:
-        ``lambda x: (x / 255).reshape(-1, 1, 28, 28).astype("float32")``.
+        What turns raw samples into the reference's input. Unless given, what the importer knows: ``start +
+        step * x`` of the inputs that were declared, as float32, in the shape of the file's samples. For
+        another: ``lambda x: (x / 255).reshape(-1, 1, 28, 28).astype("float32")``.
 
     Examples
     --------
@@ -109,14 +114,21 @@ def verify_against(
     different: 0 activities and 1 class of 2 samples differ (2 classes; outputs only (a function shows its
     outputs only)). First: sample 0: class 1, but 0 in the reference
     """
+    if isinstance(network, PartlyImported):
+        raise FileError(
+            "only a part of the source was made exact. Compare the whole yourself: found.scores(X) or "
+            "found.predict(X) with what the source gives."
+        )
     exact = network.network if isinstance(network, Imported) else network
     rows = exact.encoder.rows(X)
-    shaped = np.asarray(X) if hasattr(X, "ndim") or isinstance(X, list | tuple) else rows
-    samples = shaped if shaped.ndim > 2 and len(shaped) == len(rows) else rows
-    if samples.ndim < 2 or not len(samples):
-        raise FileError(f"X has shape {samples.shape}, but a batch of samples is needed: (samples, ...).")
+    if rows.ndim != 2 or not len(rows):
+        raise FileError(f"X has shape {rows.shape}, but a batch of samples is needed: (samples, ...).")
+    given = np.asarray(X) if hasattr(X, "ndim") or isinstance(X, list | tuple) else rows
+    shaped = given if given.ndim > 2 and len(given) == len(rows) else rows
+    shape = exact.encoder.shape or shaped.shape[1:]
     run, remark = reference_of(reference)
-    ready = prepare or (lambda x: x.astype(np.float32))
+    samples = shaped if prepare is not None else rows
+    ready = prepare or (lambda x: source_numbers(network, x).reshape(len(x), *shape))
     tally = Tally(exact, network.signs if isinstance(network, Imported) else ())
     for start in range(0, len(samples), _CHUNK):
         seen = run(np.asarray(ready(samples[start : start + _CHUNK])))
@@ -140,3 +152,25 @@ def verify_against(
         nearest,
         remark or ("" if pairs else "no layer of the reference could be matched"),
     )
+
+
+def source_numbers(network: Network | Imported, rows: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+    """Raw samples in the numbers of the source, as float32; a network that has none has its own.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> from sugenet.bnn import Encoder, Head, Source
+    >>> net = Network(Encoder.of_bits(3), [], Head([[1, 1, 1], [-1, 1, 1]]), source=Source(0, Fraction(1, 2)))
+    >>> source_numbers(net, np.array([[-1, 0, 1]]))
+    array([[0. , 0. , 0.5]], dtype=float32)
+    """
+    exact = network.network if isinstance(network, Imported) else network
+    source = exact.source
+    on = [isinstance(coding, Steps) and coding.bipolar for coding in exact.encoder.codings]
+    if source.is_plain and (exact is network or not any(on)):
+        return rows.astype(np.float32)
+    raw = np.where(on, rows > 0, rows)  # a bit is the raw number 0 or 1, however it is written
+    seen, places = np.unique(raw.astype(np.float64), return_inverse=True)
+    numbers = np.array([float(source.start + source.step * Fraction(x)) for x in seen.tolist()])
+    return numbers[places].reshape(rows.shape).astype(np.float32)

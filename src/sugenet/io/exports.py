@@ -12,6 +12,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from fractions import Fraction
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,15 @@ __all__ = ["FORMATS", "export", "sample_of", "write_cnf", "write_mps", "write_op
 _FLOAT = 1 << 53  # floats hold every whole number up to here
 
 
-def export(problem: Problem, path: str | Path, format: str | None = None, **options: Any) -> Path:
+def export(
+    problem: Problem,
+    path: str | Path,
+    format: str | None = None,
+    *,
+    objective: bool | None = None,
+    folded: bool | None = None,
+    limit: int | None = None,
+) -> Path:
     """Write a problem to a file, in the format that the name's ending says unless `format` does;
     give the path of its map.
 
@@ -40,15 +49,23 @@ def export(problem: Problem, path: str | Path, format: str | None = None, **opti
         Where to; ``PATH.map.json`` is written next to it.
     format
         ``opb``, ``wbo``, ``cnf``, ``smt2`` or ``mps``.
-    **options
-        Those of `write_opb` and the others.
+    objective, folded
+        As in `write_opb`, where the format knows them.
+    limit
+        Clauses of a ``cnf`` file, as in `write_cnf`.
     """
     name = (Path(path).suffix.removeprefix(".") if format is None else format).lower()
     if name not in FORMATS:
         raise QuestionError(
             f"there is no format {name!r} to write {str(path)!r} in. Choose one of {', '.join(FORMATS)}."
         )
-    return FORMATS[name](problem, path, **options)
+    write = FORMATS[name]
+    given = {"objective": objective, "folded": folded, "limit": limit}
+    said = {option: value for option, value in given.items() if value is not None}
+    idle = next((option for option in said if option not in signature(write).parameters), None)
+    if idle is not None:
+        raise QuestionError(f"{idle}= means nothing to {name} files. Leave it out.")
+    return write(problem, path, **said)
 
 
 def write_opb(problem: Problem, path: str | Path, *, objective: bool = False, folded: bool = True) -> Path:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn import Network, OneHot, Steps
-from sugenet.errors import FileError
+from sugenet.errors import FileError, how_to_install
 
 __all__ = ["IMAGES", "SIZE_LIMIT", "read_folder", "read_image"]
 
@@ -127,8 +127,13 @@ class _Scale:
 
 def _shades(file: Path, n: int) -> tuple[npt.NDArray[np.int64], int]:
     """The grey value of every pixel, of which there must be `n`, and the one that is white."""
-    from PIL import Image
-
+    try:
+        from PIL import Image
+    except ImportError as error:
+        raise FileError(
+            f"reading {file} needs Pillow, which cannot be imported ({error}). Install it "
+            f"{how_to_install('images')}."
+        ) from error
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("error", Image.DecompressionBombWarning)

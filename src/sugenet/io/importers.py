@@ -1,17 +1,18 @@
 """Trained networks from elsewhere, made exact: one function for each kind of source, all with the same
 options and the same report.
 
-Options of all of them: `inputs` says what raw samples are (`Integers`, `Reals`, `BitInputs`); `zero` what
-sign(0) shall be where a file says 0 and zero can occur; `strict=False` keeps a float stem or head outside the
-exact part and says so; `names` and `classes` name features and classes. `prove=False` leaves out the
-comparison of the network with its source, which is made before an importer returns.
+Each option is spelled out in every signature, so that ``help(read_onnx)`` has them all; what an option means
+stands in the docstring of each function that takes it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, TypedDict, Unpack
+from typing import Any, Literal
+
+import numpy as np
 
 from sugenet.errors import FileError
 from sugenet.io.arrays import reader as arrays_reader
@@ -19,6 +20,7 @@ from sugenet.io.arrays.judge import judge_of_arrays, judge_of_folder
 from sugenet.io.exact.domains import Inputs
 from sugenet.io.exact.lower import lower
 from sugenet.io.exact.ops import OpChain
+from sugenet.io.exact.pixels import with_image, with_shape
 from sugenet.io.exact.ranges import sharpened
 from sugenet.io.exact.relaxed import split
 from sugenet.io.exact.report import Imported
@@ -30,6 +32,7 @@ from sugenet.io.onnx.judging import judges_of_graph
 from sugenet.io.onnx.quantized.network import level_import
 from sugenet.io.onnx.quantized.proof import prove_levels
 from sugenet.io.onnx.quantized.reader import is_quantized, read_program
+from sugenet.io.plain.gzipped import plain_file
 from sugenet.io.proof.judges import SourceJudge, judge_of_chain
 from sugenet.io.proof.proving import prove_import
 from sugenet.io.torch import quantized, state_dict
@@ -38,7 +41,6 @@ from sugenet.io.torch.judge import judges_of_state_dict
 from sugenet.io.torch.module_judge import judges_of_module
 
 __all__ = [
-    "ImportOptions",
     "from_state_dict",
     "from_torch",
     "import_file",
@@ -49,7 +51,8 @@ __all__ = [
 ]
 
 
-class ImportOptions(TypedDict, total=False):
+@dataclass(frozen=True)
+class _Options:
     """What every importer takes."""
 
     inputs: Inputs | None
@@ -57,41 +60,72 @@ class ImportOptions(TypedDict, total=False):
     strict: bool
     names: Iterable[object] | None
     classes: Iterable[object] | None
+    image: Sequence[int] | None
     prove: bool
+    shape: tuple[int, ...] = ()
+    """Of the samples, where they are followed as flat rows."""
+
+    def seen(self, found: Imported) -> Imported:
+        """An import with the image that the samples are, or that the user knows of."""
+        found = with_shape(found, self.shape) if self.names is None else found
+        return found if self.image is None else with_image(found, self.image, self.names)
 
 
 def _imported(
-    chain: OpChain, options: ImportOptions, judges: Callable[[OpChain], Sequence[SourceJudge]]
+    chain: OpChain, options: _Options, judges: Callable[[OpChain], Sequence[SourceJudge]]
 ) -> Imported:
     """Make a chain exact and compare it with its source; where it has no judges,
     with the operations as they were read.
     """
-    _known(options)
     chain = sharpened(chain)
-    inputs, zero = options.get("inputs"), options.get("zero")
-    made_exact = lower if options.get("strict", True) else split
-    found = made_exact(chain, inputs, zero=zero, names=options.get("names"), classes=options.get("classes"))
-    if not options.get("prove", True):
+    inputs, zero = options.inputs, options.zero
+    made_exact = lower if options.strict else split
+    found = made_exact(chain, inputs, zero=zero, names=options.names, classes=options.classes)
+    found = options.seen(found)
+    if not options.prove:
         return found
     return prove_import(
         found, chain, judges(chain) or [judge_of_chain(chain)], inputs, declared=zero is not None
     )
 
 
-def _known(options: ImportOptions) -> None:
-    unknown = set(options) - set(ImportOptions.__annotations__)
-    if unknown:
-        raise FileError(
-            f"unknown option {unknown.pop()!r}. Importers take {', '.join(ImportOptions.__annotations__)}."
-        )
-
-
-def read_onnx(path: str | Path | bytes, **options: Unpack[ImportOptions]) -> Imported:
+def read_onnx(
+    path: str | Path | bytes,
+    *,
+    inputs: Inputs | None = None,
+    zero: Literal[1, -1] | None = None,
+    strict: bool = True,
+    names: Iterable[object] | None = None,
+    classes: Iterable[object] | None = None,
+    image: Sequence[int] | None = None,
+    prove: bool = True,
+) -> Imported:
     """Read an ONNX, QONNX or FINN file.
 
     Integer networks (QuantizeLinear and DequantizeLinear, QLinearConv, QGemm, ...) become layers of
     staircases that give, bit for bit, what ONNX Runtime gives on x86-64 with its default optimizations.
+
+    Parameters
+    ----------
+    path
+        The file, packed by gzip or not, or its bytes.
+    inputs
+        What raw samples are: `Integers`, `Reals` or `BitInputs`; a file says what happens to its inputs, not
+        what they can be.
+    zero
+        What sign(0) shall be, 1 or -1, where the source says 0 and zero can occur.
+    strict
+        False keeps a float stem or head outside the exact part, and says so.
+    names, classes
+        Names of features and classes.
+    image
+        Shape of the image that each flat row is: (height, width), (height, width, channels) or (channels,
+        height, width), so that features are called ``pixel (row,column)``. Not needed where samples of the
+        source are images themselves; never guessed from how many features there are.
+    prove
+        False leaves out the comparison of the network with its source, which is made before this returns.
     """
+    options = _Options(inputs, zero, strict, names, classes, image, prove)
     graph = read_graph(path)
     if is_quantized(graph):
         return _levels(graph, options)
@@ -99,44 +133,82 @@ def read_onnx(path: str | Path | bytes, **options: Unpack[ImportOptions]) -> Imp
     return _imported(chain, options, lambda chain: judges_of_graph(graph, output, chain))
 
 
-def _levels(graph: Graph, options: ImportOptions) -> Imported:
+def _levels(graph: Graph, options: _Options) -> Imported:
     """A quantized file, made exact and compared with its source."""
-    _known(options)
-    if options.get("zero") is not None:
+    if options.zero is not None:
         raise FileError(
-            f"{graph.source}: zero={options['zero']} says what sign(0) shall be, but there is no sign."
+            f"{graph.source}: zero={options.zero} says what sign(0) shall be, but there is no sign."
         )
-    program = read_program(graph, strict=options.get("strict", True))
-    made = level_import(program, options.get("inputs"), options.get("names"), options.get("classes"))
-    return prove_levels(made, program) if options.get("prove", True) else made.found
+    program = read_program(graph, strict=options.strict)
+    made = level_import(program, options.inputs, options.names, options.classes)
+    made = replace(made, found=options.seen(made.found))
+    return prove_levels(made, program) if options.prove else made.found
 
 
-def from_torch(module: Any, example: Any, **options: Unpack[ImportOptions]) -> Imported:
+def from_torch(
+    module: Any,
+    example: Any = None,
+    *,
+    inputs: Inputs | None = None,
+    zero: Literal[1, -1] | None = None,
+    strict: bool = True,
+    names: Iterable[object] | None = None,
+    classes: Iterable[object] | None = None,
+    image: Sequence[int] | None = None,
+    prove: bool = True,
+) -> Imported:
     """Read a PyTorch module in eval mode by following an example through it; modules of torch.ao.nn.quantized
     are read in whole numbers.
+
+    Parameters
+    ----------
+    module
+        Any `torch.nn.Module` whose forward pass takes one tensor and does not branch on its values.
+    example
+        A batch of at least one sample, a tensor or an array of shape (samples, ...); its numbers do not
+        matter. Always needed: a module does not say what it reads.
+    inputs
+        What raw samples are: `Integers`, `Reals` or `BitInputs`; a file says what happens to its inputs, not
+        what they can be.
+    zero
+        What sign(0) shall be, 1 or -1, where the source says 0 and zero can occur.
+    strict
+        False keeps a float stem or head outside the exact part, and says so.
+    names, classes
+        Names of features and classes.
+    image
+        Shape of the image that each flat row is: (height, width), (height, width, channels) or (channels,
+        height, width), so that features are called ``pixel (row,column)``. Not needed where samples of the
+        source are images themselves; never guessed from how many features there are.
+    prove
+        False leaves out the comparison of the network with its source, which is made before this returns.
     """
+    options = _Options(inputs, zero, strict, names, classes, image, prove)
     if quantized.is_quantized(module):
         return _whole(module, example, options)
+    chain = torch_reader.chain_of_module(module, example)
+    options = replace(options, shape=tuple(int(size) for size in np.shape(example)[1:]))
     return _imported(
-        torch_reader.chain_of_module(module, example),
+        chain,
         options,
         lambda chain: judges_of_module(module, example, chain),
     )
 
 
-def _whole(module: Any, example: Any, options: ImportOptions) -> Imported:
+def _whole(module: Any, example: Any, options: _Options) -> Imported:
     for name, otherwise in (("zero", None), ("strict", True)):
-        if options.get(name, otherwise) != otherwise:
+        if getattr(options, name) != otherwise:
             raise FileError(
                 f"{name}= has no use in a quantized module, which has no signs and no float ends."
             )
     return quantized.read_quantized(
         module,
         example,
-        options.get("inputs"),
-        names=options.get("names"),
-        classes=options.get("classes"),
-        prove=options.get("prove", True),
+        options.inputs,
+        names=options.names,
+        classes=options.classes,
+        image=options.image,
+        prove=options.prove,
     )
 
 
@@ -146,23 +218,91 @@ def from_state_dict(
     *,
     shape: Sequence[int] | None = None,
     bits: int | Sequence[int] | None = None,
-    **options: Unpack[ImportOptions],
+    inputs: Inputs | None = None,
+    zero: Literal[1, -1] | None = None,
+    strict: bool = True,
+    names: Iterable[object] | None = None,
+    classes: Iterable[object] | None = None,
+    image: Sequence[int] | None = None,
+    prove: bool = True,
 ) -> Imported:
     """Read a PyTorch checkpoint or state dict whose architecture is declared, or is one of the known layouts.
 
-    `shape` is that of one sample, (channels, height, width), where the first layer is a convolution; `bits=1`
-    says that all weights and activations have one bit, `bits=(1, 2)` that weights have one and activations
-    and inputs two, where the file does not say it (Brevitas); a third number is for the inputs.
+    Parameters
+    ----------
+    source
+        The file, packed by gzip or not, or what `module.state_dict()` gives.
+    architecture
+        The layers in their order, as text such as ``linear:fc1(weights=sign) batchnorm:bn1 sign
+        linear:fc2(weights=sign)``; not needed for the known layouts.
+    shape
+        Of one sample, (channels, height, width), where the first layer is a convolution.
+    bits
+        1 says that all weights and activations have one bit, (1, 2) that weights have one and activations
+        and inputs two, where the file does not say it (Brevitas); a third number is for the inputs.
+    inputs
+        What raw samples are: `Integers`, `Reals` or `BitInputs`; a file says what happens to its inputs, not
+        what they can be.
+    zero
+        What sign(0) shall be, 1 or -1, where the source says 0 and zero can occur.
+    strict
+        False keeps a float stem or head outside the exact part, and says so.
+    names, classes
+        Names of features and classes.
+    image
+        Shape of the image that each flat row is: (height, width), (height, width, channels) or (channels,
+        height, width), so that features are called ``pixel (row,column)``. Not needed where samples of the
+        source are images themselves; never guessed from how many features there are.
+    prove
+        False leaves out the comparison of the network with its source, which is made before this returns.
     """
-    arrays, parts = state_dict.declared(source, architecture, bits)
+    options = _Options(inputs, zero, strict, names, classes, image, prove)
+    if isinstance(source, str | Path):
+        with plain_file(source) as file:
+            arrays, parts = state_dict.declared(file, architecture, bits)
+    else:
+        arrays, parts = state_dict.declared(source, architecture, bits)
     name = Path(source).name if isinstance(source, str | Path) else "state dict"
     chain = state_dict.chain_of_parts(name, arrays, parts, shape)
     return _imported(chain, options, lambda chain: judges_of_state_dict(arrays, parts, chain.shape))
 
 
-def read_larq(path: str | Path, **options: Unpack[ImportOptions]) -> Imported:
-    """Read a Larq or Keras `.h5` file; needs the package h5py, and no TensorFlow."""
-    chain, layers = larq_reader.read_model(path)
+def read_larq(
+    path: str | Path,
+    *,
+    inputs: Inputs | None = None,
+    zero: Literal[1, -1] | None = None,
+    strict: bool = True,
+    names: Iterable[object] | None = None,
+    classes: Iterable[object] | None = None,
+    image: Sequence[int] | None = None,
+    prove: bool = True,
+) -> Imported:
+    """Read a Larq or Keras `.h5` file; needs the package h5py, and no TensorFlow.
+
+    Parameters
+    ----------
+    path
+        The file, packed by gzip or not.
+    inputs
+        What raw samples are: `Integers`, `Reals` or `BitInputs`; a file says what happens to its inputs, not
+        what they can be.
+    zero
+        What sign(0) shall be, 1 or -1, where the source says 0 and zero can occur.
+    strict
+        False keeps a float stem or head outside the exact part, and says so.
+    names, classes
+        Names of features and classes.
+    image
+        Shape of the image that each flat row is: (height, width), (height, width, channels) or (channels,
+        height, width), so that features are called ``pixel (row,column)``. Not needed where samples of the
+        source are images themselves; never guessed from how many features there are.
+    prove
+        False leaves out the comparison of the network with its source, which is made before this returns.
+    """
+    with plain_file(path) as file:
+        chain, layers = larq_reader.read_model(file)
+    options = _Options(inputs, zero, strict, names, classes, image, prove)
     return _imported(chain, options, lambda _: [judge_of_layers(layers)])
 
 
@@ -172,40 +312,165 @@ def read_npz(
     features: int | None = None,
     outputs: int | None = None,
     above: float | None = None,
-    **options: Unpack[ImportOptions],
+    inputs: Inputs | None = None,
+    zero: Literal[1, -1] | None = None,
+    strict: bool = True,
+    names: Iterable[object] | None = None,
+    classes: Iterable[object] | None = None,
+    image: Sequence[int] | None = None,
+    prove: bool = True,
 ) -> Imported:
-    """Read a network kept as arrays in an `.npz` file; `features`, `outputs` and `above` are for files of
-    match counts (W0, T0, ...).
+    """Read a network kept as arrays in an `.npz` file.
+
+    Parameters
+    ----------
+    path
+        The file, packed by gzip or not.
+    features, outputs, above
+        For files of match counts (W0, T0, ...): how many inputs there are (columns beyond are padding), how
+        many of the last rows are classes, and that an input is on iff the raw number is above this.
+    inputs
+        What raw samples are: `Integers`, `Reals` or `BitInputs`; a file says what happens to its inputs, not
+        what they can be.
+    zero
+        What sign(0) shall be, 1 or -1, where the source says 0 and zero can occur.
+    strict
+        False keeps a float stem or head outside the exact part, and says so.
+    names, classes
+        Names of features and classes.
+    image
+        Shape of the image that each flat row is: (height, width), (height, width, channels) or (channels,
+        height, width), so that features are called ``pixel (row,column)``. Not needed where samples of the
+        source are images themselves; never guessed from how many features there are.
+    prove
+        False leaves out the comparison of the network with its source, which is made before this returns.
     """
-    chain = arrays_reader.read_npz(path, features=features, outputs=outputs, above=above)
-    return _imported(
-        chain, options, lambda _: [judge_of_arrays(arrays_reader.read_arrays(path), features, outputs, above)]
-    )
+    options = _Options(inputs, zero, strict, names, classes, image, prove)
+    with plain_file(path) as file:
+        chain = arrays_reader.read_npz(file, features=features, outputs=outputs, above=above)
+        return _imported(
+            chain,
+            options,
+            lambda _: [judge_of_arrays(arrays_reader.read_arrays(file), features, outputs, above)],
+        )
 
 
-def read_bnnquanalyst(folder: str | Path, **options: Unpack[ImportOptions]) -> Imported:
-    """Read a BNNQuanalyst folder of CSV files."""
+def read_bnnquanalyst(
+    folder: str | Path,
+    *,
+    inputs: Inputs | None = None,
+    zero: Literal[1, -1] | None = None,
+    strict: bool = True,
+    names: Iterable[object] | None = None,
+    classes: Iterable[object] | None = None,
+    image: Sequence[int] | None = None,
+    prove: bool = True,
+) -> Imported:
+    """Read a BNNQuanalyst folder of CSV files.
+
+    Parameters
+    ----------
+    folder
+        The folder.
+    inputs
+        What raw samples are: `Integers`, `Reals` or `BitInputs`; a file says what happens to its inputs, not
+        what they can be.
+    zero
+        What sign(0) shall be, 1 or -1, where the source says 0 and zero can occur.
+    strict
+        False keeps a float stem or head outside the exact part, and says so.
+    names, classes
+        Names of features and classes.
+    image
+        Shape of the image that each flat row is: (height, width), (height, width, channels) or (channels,
+        height, width), so that features are called ``pixel (row,column)``. Not needed where samples of the
+        source are images themselves; never guessed from how many features there are.
+    prove
+        False leaves out the comparison of the network with its source, which is made before this returns.
+    """
+    options = _Options(inputs, zero, strict, names, classes, image, prove)
     return _imported(arrays_reader.read_bnnquanalyst(folder), options, lambda _: [judge_of_folder(folder)])
 
 
-def import_file(path: str | Path, **options: Any) -> Imported:
-    """Read any kind of file that has an importer, by its ending; a folder is BNNQuanalyst's. Options are
-    those of that importer.
+def import_file(
+    path: str | Path,
+    *,
+    inputs: Inputs | None = None,
+    zero: Literal[1, -1] | None = None,
+    strict: bool = True,
+    names: Iterable[object] | None = None,
+    classes: Iterable[object] | None = None,
+    image: Sequence[int] | None = None,
+    prove: bool = True,
+    architecture: Any = None,
+    shape: Sequence[int] | None = None,
+    bits: int | Sequence[int] | None = None,
+    features: int | None = None,
+    outputs: int | None = None,
+    above: float | None = None,
+) -> Imported:
+    """Read any kind of file that has an importer, by its ending.
+
+    Parameters
+    ----------
+    path
+        ``.onnx``, ``.pt``, ``.pth``, ``.tar``, ``.h5``, ``.hdf5`` or ``.npz``, each also packed as ``.gz``; a
+        folder is BNNQuanalyst's.
+    inputs
+        What raw samples are: `Integers`, `Reals` or `BitInputs`; a file says what happens to its inputs, not
+        what they can be.
+    zero
+        What sign(0) shall be, 1 or -1, where the source says 0 and zero can occur.
+    strict
+        False keeps a float stem or head outside the exact part, and says so.
+    names, classes
+        Names of features and classes.
+    image
+        Shape of the image that each flat row is: (height, width), (height, width, channels) or (channels,
+        height, width), so that features are called ``pixel (row,column)``. Not needed where samples of the
+        source are images themselves; never guessed from how many features there are.
+    prove
+        False leaves out the comparison of the network with its source, which is made before this returns.
+    architecture, shape, bits
+        For PyTorch checkpoints, see `from_state_dict`; refused for other files.
+    features, outputs, above
+        For `.npz` files, see `read_npz`; refused for other files.
     """
     file = Path(path)
+    common: dict[str, Any] = {
+        "inputs": inputs,
+        "zero": zero,
+        "strict": strict,
+        "names": names,
+        "classes": classes,
+        "image": image,
+        "prove": prove,
+    }
+    checkpoint = {"architecture": architecture, "shape": shape, "bits": bits}
+    counts = {"features": features, "outputs": outputs, "above": above}
+    reader, own = _reader_of(file)
+    for what, mine in (("a PyTorch checkpoint", checkpoint), ("an .npz file", counts)):
+        said = next((name for name, value in mine.items() if value is not None), None)
+        if said is not None and said not in own:
+            raise FileError(f"{said}= is for {what}, and {file.name} is none. Leave it out.")
+    return reader(file, **common, **{name: (checkpoint | counts)[name] for name in own})
+
+
+def _reader_of(file: Path) -> tuple[Callable[..., Imported], tuple[str, ...]]:
+    """Who reads a file, and the options that it takes alone."""
     if file.is_dir():
-        return read_bnnquanalyst(file, **options)
+        return read_bnnquanalyst, ()
     name = file.name.lower().removesuffix(".gz")
-    readers: dict[tuple[str, ...], Callable[..., Imported]] = {
-        (".onnx",): read_onnx,
-        (".pt", ".pth", ".tar"): from_state_dict,
-        (".h5", ".hdf5"): read_larq,
-        (".npz",): read_npz,
+    readers: dict[tuple[str, ...], tuple[Callable[..., Imported], tuple[str, ...]]] = {
+        (".onnx",): (read_onnx, ()),
+        (".pt", ".pth", ".tar"): (from_state_dict, ("architecture", "shape", "bits")),
+        (".h5", ".hdf5"): (read_larq, ()),
+        (".npz",): (read_npz, ("features", "outputs", "above")),
     }
     for endings, reader in readers.items():
         if name.endswith(endings):
-            return reader(file, **options)
+            return reader
     raise FileError(
-        f"{path} is of no kind that can be imported: .onnx, .pt, .pth, .tar, .h5, .npz, "
+        f"{file} is of no kind that can be imported: .onnx, .pt, .pth, .tar, .h5, .npz, each also as .gz, "
         f"or a folder of CSV files."
     )

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from sugenet.errors import FileError
 from sugenet.io.exact.evaluation import nearest
 from sugenet.io.exact.ops import Sign, Stairs
+from sugenet.io.plain.gzipped import plain_file
 from sugenet.io.proof.judges import Run, Seen, Stage
 from sugenet.io.torch.reader import signal_of_module
 
@@ -30,9 +31,9 @@ def reference_of(reference: Any) -> tuple[Run, str]:
     if isinstance(reference, str | Path):
         return _onnx_file(Path(reference)), ""
     if hasattr(reference, "run") and hasattr(reference, "get_inputs"):
-        name = reference.get_inputs()[0].name
+        entry, first = reference.get_inputs()[0], reference.get_outputs()[0].name
         return (
-            lambda x: Seen(np.asarray(reference.run(None, _fed(reference, name, x))[0]))
+            lambda x: Seen(np.asarray(_ran(reference, entry, x, [first])[first]))
         ), "a session shows its outputs only; give the path of the .onnx file"
     if callable(reference):
         return (lambda x: Seen(np.asarray(reference(x)))), "a function shows its outputs only"
@@ -74,13 +75,44 @@ def _module(torch: Any, module: Any) -> tuple[Run, str]:
     return run, ""
 
 
-_KINDS = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(float16)": np.float16}
+_KINDS = {
+    "tensor(float)": np.float32,
+    "tensor(double)": np.float64,
+    "tensor(float16)": np.float16,
+    "tensor(uint8)": np.uint8,
+    "tensor(int8)": np.int8,
+    "tensor(int16)": np.int16,
+    "tensor(int32)": np.int32,
+    "tensor(int64)": np.int64,
+    "tensor(bool)": np.bool_,
+}
 
 
-def _fed(session: Any, name: str, x: _Array) -> dict[str, Any]:
-    """The input of a session, in the kind of float that it asks for."""
-    kind = next((_KINDS.get(entry.type) for entry in session.get_inputs() if entry.name == name), None)
-    return {name: x if kind is None else x.astype(kind)}
+def _ran(session: Any, entry: Any, x: _Array, names: list[str]) -> dict[str, Any]:
+    """What a session gives for samples, by name, in the kind of number that it asks for; where the file fixes
+    how many samples it takes at once, in blocks of so many, of which the last is filled up.
+    """
+    kind = _KINDS.get(entry.type)
+    given = x if kind is None else x.astype(kind)
+    block = entry.shape[0] if entry.shape and isinstance(entry.shape[0], int) else 0
+    if block < 1 or block == len(x):
+        return dict(zip(names, session.run(names, {entry.name: given}), strict=True))
+    parts: dict[str, list[Any]] = {name: [] for name in names}
+    for start in range(0, len(x), block):
+        rows = given[start : start + block]
+        full = np.concatenate([rows, np.repeat(rows[-1:], block - len(rows), axis=0)])
+        for name, value in zip(names, session.run(names, {entry.name: full}), strict=True):
+            if block == 1 and isinstance(value, np.ndarray) and (not value.ndim or len(value) != 1):
+                value = value[None]
+            parts[name].append(value)
+    return {name: _joined(found, block, len(x)) for name, found in parts.items()}
+
+
+def _joined(found: list[Any], block: int, samples: int) -> Any:
+    """The blocks as one; what has no row for each sample stays as it is."""
+    if all(isinstance(part, np.ndarray) and part.ndim and len(part) == block for part in found):
+        return np.concatenate(found)[:samples]
+    return found[0]
 
 
 def _onnx_file(path: Path) -> Run:
@@ -94,7 +126,10 @@ def _onnx_file(path: Path) -> Run:
     except ImportError:
         raise FileError("running an .onnx file needs ONNX Runtime: pip install onnxruntime") from None
     try:
-        model = onnx.load(str(path))
+        with plain_file(path) as plain:
+            model = onnx.load(str(plain))
+    except FileError:
+        raise
     except Exception as error:
         raise FileError(f"{path.name}: it cannot be read: {str(error)[:160]}.") from None
     given = {value.name for value in model.graph.output}
@@ -114,12 +149,12 @@ def _onnx_file(path: Path) -> Run:
             f"Give a function that does."
         ) from None
     fed = {value.name for value in model.graph.initializer}
-    entry = next(value.name for value in model.graph.input if value.name not in fed)
+    entry = next(value for value in session.get_inputs() if value.name not in fed)
     names = [value.name for value in session.get_outputs()]
 
     def run(x: _Array) -> Seen:
-        values = dict(zip(names, session.run(None, _fed(session, entry, x)), strict=True))
-        values[entry] = x
+        values = _ran(session, entry, x, names)
+        values[entry.name] = x
         few = {name: _levels(value, len(x)) for name, value in values.items()}
         stages = []
         for name in made:

@@ -1,16 +1,20 @@
-"""Raw samples from files: CSV, .npy, .npz, images and folders of images.
+"""Raw samples from files: CSV, .npy, .npz, IDX, images and folders of images.
 
 Nothing is guessed; what does not fit the model is refused with its place.
 """
 
 from __future__ import annotations
 
+import csv
 import io
 import re
+import struct
 from collections.abc import Sequence
 from contextlib import suppress
 from itertools import chain
+from math import prod
 from pathlib import Path
+from sys import float_info
 from typing import Any, TextIO
 
 import numpy as np
@@ -18,25 +22,31 @@ import numpy.typing as npt
 
 from sugenet.bnn import Network, OneHot, Steps
 from sugenet.bnn.samples import shape_words
+from sugenet.capacity.arguments import number_words
 from sugenet.errors import FileError
+from sugenet.files import write_bytes, write_text
 from sugenet.io.images import IMAGES, SIZE_LIMIT, read_folder, read_image
+from sugenet.io.plain.gzipped import unzipped
 from sugenet.io.plain.packed import open_archive, read_array, refusing
-from sugenet.io.plain.rows import LINE_LIMIT, csv_rows
+from sugenet.io.plain.rows import LINE_LIMIT, csv_rows, otherwise_separated
 from sugenet.io.plain.texts import read_standard_input
 
-__all__ = ["read_samples"]
+__all__ = ["read_samples", "write_samples"]
 
 PIPE_LIMIT = 1 << 27
 _SAMPLES, _CLASSES = (
     ("biufU", "samples are numbers or texts"),
     ("biufU", "true classes are whole numbers or names"),
 )
+_IDX = re.compile(r"[.-]idx[1-8]?-ubyte$|[.-]ubyte$|\.idx[1-8]?$", re.IGNORECASE)
+_IDX_KINDS = {8: "u1", 9: "i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}
 _DIGITS = re.compile(r"[0-9.eE+-]*")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?inf(inity)?", re.IGNORECASE)
+_EXACT = 2.0**53  # floats hold every whole number up to here
 
 
 def read_samples(
-    path: str | Path, network: Network, target: str | None = None
+    path: str | Path, network: Network, target: str | None = None, *, delimiter: str = ","
 ) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp] | None]:
     """Read raw samples for a network.
 
@@ -45,9 +55,11 @@ def read_samples(
     path
         A CSV file (``-`` for standard input) with one sample a line, columns named like the features or in
         their order without a header; a ``.npy`` array or a ``.npz`` file with an array ``X``, and in ``y``
-        the numbers or names of the true classes; an image with one pixel a feature; or a folder of images.
-        Shades of grey, from black to white, become the range of the features: rounded where these are whole
-        numbers, exactly otherwise. Where the features have no common finite range, that is 0 to 255.
+        the numbers or names of the true classes; an IDX file, as MNIST's are, such as
+        ``t10k-images-idx3-ubyte``; an image with one pixel a feature; or a folder of images. CSV, ``.npy``
+        and IDX files may be packed by gzip (``.gz``). Shades of grey, from black to white, become the range
+        of the features: rounded where these are whole numbers, exactly otherwise. Where the features have no
+        common finite range, that is 0 to 255.
 
         A folder holds images and nothing else; or folders of images that are named like classes, the true
         ones of what is in them. Its samples are sorted by folder and name, and within names digits count as
@@ -58,6 +70,8 @@ def read_samples(
     target
         Column of a CSV file that holds the true class, by name. Other files and folders have no columns,
         and it is refused for them.
+    delimiter
+        What stands between the cells of a CSV file.
 
     Returns
     -------
@@ -65,64 +79,109 @@ def read_samples(
     """
     name = str(path)
     if name == "-":
-        return _csv(
-            io.StringIO(read_standard_input("CSV", PIPE_LIMIT), newline=""), "standard input", network, target
-        )
+        text = io.StringIO(read_standard_input("CSV", PIPE_LIMIT), newline="")
+        return _csv(text, "standard input", network, target, delimiter)
     file = Path(path)
     try:
         size = file.stat().st_size
-        kind = "folder" if file.is_dir() else file.suffix.lower()
+        packed = file.suffix.lower() == ".gz" and not file.is_dir()
+        plain = Path(file.stem) if packed else file
+        kind = "folder" if file.is_dir() else "idx" if _IDX.search(plain.name) else plain.suffix.lower()
         if kind != "folder" and size > SIZE_LIMIT:
             raise FileError(f"{name} has {size:,} bytes; the limit for samples is {SIZE_LIMIT:,}. Split it.")
-        if target is not None and (kind in ("folder", ".npy", ".npz") or kind in IMAGES):
-            raise FileError(
-                f"target={target!r} names a column of a CSV file, but {name} has no columns. Leave it out."
-            )
-        if kind in (".npy", ".npz"):
-            return _numpy(file, network)
+        other = kind in ("folder", "idx", ".npy", ".npz") or kind in IMAGES
+        for option, value, usual in (("target", target, None), ("delimiter", delimiter, ",")):
+            if other and value != usual:
+                what = "names a column of a CSV file" if option == "target" else "is for a CSV file"
+                raise FileError(f"{option}={value!r} {what}, but {name} has no columns. Leave it out.")
+        if packed and (kind == ".npz" or kind in IMAGES):
+            raise FileError(f"{name}: a {kind} file is packed already. Give it without gzip: gunzip {name}")
+        if kind in (".npy", ".npz", "idx"):
+            return _numpy(file, kind, network)
         if kind in IMAGES:
             return read_image(file, network), None
         if kind == "folder":
             return read_folder(file, network)
-        with file.open(encoding="utf-8-sig", newline="") as lines:
-            return _csv(lines, name, network, target)
+        if packed:
+            raw = _unpacked(file)
+            lines = io.TextIOWrapper(io.BytesIO(raw), encoding="utf-8-sig", newline="")
+            return _csv(lines, name, network, target, delimiter)
+        with file.open(encoding="utf-8-sig", newline="") as stream:
+            return _csv(stream, name, network, target, delimiter)
     except FileNotFoundError:
         raise FileError(f"there is no file {name}.") from None
-    except UnicodeDecodeError:
+    except UnicodeDecodeError as error:
+        if kind in (".csv", ".txt", ".tsv"):
+            raise FileError(
+                f"{name} is not in UTF-8: {error}. Save it as CSV in UTF-8; spreadsheets offer that."
+            ) from None
         raise FileError(
-            f"{name} is neither text nor a .npy, .npz or image file. Samples come as CSV, .npy, .npz or PNG."
+            f"{name} is neither text nor a .npy, .npz, IDX or image file. Samples come as CSV, .npy, .npz, "
+            f"IDX (its name ends in ubyte) or PNG."
         ) from None
     except OSError as error:
         raise FileError(f"{name} cannot be read: {error.strerror or error}.") from None
 
 
+def _unpacked(file: Path) -> bytes:
+    try:
+        return unzipped(file.read_bytes(), SIZE_LIMIT)
+    except FileError as error:
+        raise FileError(f"{file}: {error}") from None
+
+
+def write_samples(path: str | Path, network: Network, rows: Sequence[Sequence[Any]]) -> None:
+    """Write raw samples so that `read_samples` reads the same values: CSV with the names of the features, or
+    a ``.npy`` array of numbers.
+    """
+    if Path(path).suffix.lower() != ".npy":
+        lines = io.StringIO(newline="")
+        writer = csv.writer(lines, lineterminator="\n")
+        writer.writerow(network.encoder.names)
+        writer.writerows([number_words(value) for value in row] for row in rows)
+        write_text(path, lines.getvalue())
+        return
+    if not all(isinstance(coding, Steps) for coding in network.encoder.codings):
+        raise FileError(f"{path}: an array of numbers holds no categories. Name a .csv file.")
+    array = np.array([list(row) for row in rows])
+    if array.dtype.kind not in "iuf":
+        raise FileError(f"{path}: an array does not hold these numbers exactly. Name a .csv file.")
+    raw = io.BytesIO()
+    np.save(raw, array, allow_pickle=False)
+    write_bytes(path, raw.getvalue())
+
+
 def _csv(
-    lines: TextIO, name: str, network: Network, target: str | None
+    lines: TextIO, name: str, network: Network, target: str | None, delimiter: str
 ) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp] | None]:
     features, codings = network.encoder.names, network.encoder.codings
-    rows = csv_rows(lines, name, longest=max(LINE_LIMIT, 64 * len(features)))
+    rows = csv_rows(lines, name, delimiter=delimiter, longest=max(LINE_LIMIT, 64 * len(features)))
     first = next(rows, None)
     if first is None:
         raise FileError(f"{name} is empty. Give one sample a line.")
     header = first[1]
     if set(features) & set(header) or (target is not None and target in header):
-        _check_header(header, name, network, target)
+        _check_header(header, name, network, target, delimiter)
         places = [header.index(feature) for feature in features]
     else:
         places = list(range(len(features)))
         if target is not None:
-            raise FileError(f"{name} has no column {target!r}: its first line is {', '.join(header[:6])}.")
+            raise FileError(
+                f"{name} has no column {target!r}: its first line is {', '.join(header[:6])}."
+                f"{otherwise_separated(header, delimiter)}"
+            )
         if len(header) != len(features):
             raise FileError(
-                f"{name} has {len(header)} columns and no header with the feature names, but the model reads "
-                f"{len(features)} features."
+                f"{name} has {len(header)} column{'s' * (len(header) != 1)} and no header with the feature "
+                f"names, but the model reads {len(features)} features."
+                f"{otherwise_separated(header, delimiter)}"
             )
         second = next(rows, None)
         words = [
             not _NUMBER.fullmatch(cell) and isinstance(coding, Steps)
             for coding, cell in zip(codings, header, strict=True)
         ]
-        if second is not None and all(words):
+        if all(words):
             raise FileError(
                 f"{name}: its first line, {_some(header)}, is neither a sample nor the names of the "
                 f"features, which are {_some(features)}. Name the columns like the features, in any order; "
@@ -140,7 +199,9 @@ def _csv(
         )
         if column is not None:
             labels.append(row[column])
-    X = np.stack(samples) if samples else np.empty((0, len(features)), kind)
+    if not samples:
+        raise FileError(f"{name} has a line of names and no samples below it. Give one sample a line.")
+    X = np.stack(samples)
     return X, None if column is None else _truth(labels, network, f"{name}, column {target}")
 
 
@@ -148,30 +209,32 @@ def _sample(cells: list[str], network: Network, where: str, kind: Any) -> npt.ND
     # the usual case at once: of these letters floats are made as below
     if kind is np.float64 and _DIGITS.fullmatch("".join(cells)):
         with suppress(ValueError):
-            return np.array([float(cell) for cell in cells])
-    values = np.empty(len(cells), kind)
+            numbers = np.array([float(cell) for cell in cells])
+            if np.abs(numbers).max(initial=0) < _EXACT:
+                return numbers
+    values = np.empty(len(cells), object)
     for j, (text, coding) in enumerate(zip(cells, network.encoder.codings, strict=True)):
         try:
             values[j] = _cell(text, coding)
         except FileError as error:
             raise FileError(f"{where} {network.encoder.names[j]}: {error}") from None
-    return values
+    return values if any(type(value) is int for value in values) else values.astype(kind)
 
 
 def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
 
 
-def _check_header(header: list[str], name: str, network: Network, target: str | None) -> None:
+def _check_header(header: list[str], name: str, network: Network, target: str | None, delimiter: str) -> None:
     features = network.encoder.names
     missing = next((feature for feature in features if feature not in header), None)
     if missing is not None:
         raise FileError(
             f"{name} has no column {missing!r}. The model reads {len(features)} features: "
-            f"{', '.join(features[:6])}, ..."
+            f"{_some(features)}.{otherwise_separated(header, delimiter)}"
         )
     if target is not None and target not in header:
-        raise FileError(f"{name} has no column {target!r}: its first line is {', '.join(header[:6])}.")
+        raise FileError(f"{name} has no column {target!r}: its first line is {_some(header)}.")
     doubled = next(
         (column for column in (*features, target) if column is not None and header.count(column) > 1), None
     )
@@ -191,7 +254,8 @@ def _cell(text: str, coding: Steps | OneHot) -> Any:
         return known[text]
     if not _NUMBER.fullmatch(text):
         raise FileError(f"{_shown(text)} is not a number.")
-    return float(text)
+    number = float(text)
+    return int(text) if _EXACT <= abs(number) <= float_info.max and text.lstrip("+-").isdigit() else number
 
 
 def _shown(text: str) -> str:
@@ -209,23 +273,42 @@ def _truth(labels: list[str], network: Network, where: str) -> npt.NDArray[np.in
     return np.array([places[label] for label in labels], dtype=np.intp)
 
 
-def _numpy(file: Path, network: Network) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp] | None]:
+def _numpy(file: Path, kind: str, network: Network) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp] | None]:
     labels = None
     try:
-        if file.suffix.lower() == ".npz":
+        if kind == ".npz":
             with open_archive(file, SIZE_LIMIT) as archive:
                 names = archive.names
                 if "X" not in names and len(names) != 1:
                     raise FileError(f"it holds the arrays {', '.join(names)[:200]}; call the samples X.")
                 array = archive.read("X" if "X" in names else names[0], *_SAMPLES)
                 labels = archive.read("y", *_CLASSES) if "y" in names and "X" in names else None
+        elif kind == "idx":
+            array = _idx(unzipped(file.read_bytes(), SIZE_LIMIT))
         else:
-            with refusing("it is no .npy file, or damaged"), file.open("rb") as stream:
-                array = read_array(stream, file.stat().st_size, "its array", *_SAMPLES)
+            raw = unzipped(file.read_bytes(), SIZE_LIMIT)
+            with refusing("it is no .npy file, or damaged"):
+                array = read_array(io.BytesIO(raw), len(raw), "its array", *_SAMPLES)
     except FileError as error:
         raise FileError(f"{file}: {error}") from None
     X = _values(_flat(array, network, str(file)), network, str(file))
     return X, None if labels is None else _labels(labels, len(X), network, f"{file}, array y")
+
+
+def _idx(raw: bytes) -> npt.NDArray[Any]:
+    """An IDX file: two zeros, the kind of numbers, how many axes, their lengths, and the numbers."""
+    kind = _IDX_KINDS.get(raw[2]) if len(raw) > 4 and raw[:2] == b"\0\0" else None
+    start = 4 + 4 * raw[3] if kind is not None else 0
+    if kind is None or not 1 <= raw[3] <= 8 or len(raw) < start:
+        raise FileError("it is no IDX file, or damaged.")
+    shape = struct.unpack(f">{raw[3]}I", raw[4:start])
+    takes = prod(shape) * np.dtype(kind).itemsize
+    if takes != len(raw) - start:
+        raise FileError(
+            f"its array of shape {shape} takes {takes:,} bytes, but {len(raw) - start:,} are there."
+        )
+    array = np.frombuffer(raw, kind, offset=start).reshape(shape)
+    return array.astype(array.dtype.newbyteorder("="))
 
 
 def _values(X: npt.NDArray[Any], network: Network, name: str) -> npt.NDArray[Any]:

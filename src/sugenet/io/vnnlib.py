@@ -9,11 +9,9 @@ bounded one at a time, so that those asked for are boxes.
 from __future__ import annotations
 
 import gzip
-import io
 import os
 import re
 import stat
-import zlib
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import islice, pairwise
@@ -22,6 +20,7 @@ from typing import Any, TypeAlias
 from sugenet.checker.query import BIT_LIMIT, SIZE_LIMIT, Case, Condition, Inequality, Query, QueryBox
 from sugenet.errors import FileError
 from sugenet.files import write_bytes
+from sugenet.io.plain.gzipped import unzipped
 
 __all__ = ["parse_vnnlib", "read_vnnlib", "write_vnnlib"]
 
@@ -66,20 +65,13 @@ def read_vnnlib(path: str | os.PathLike[str]) -> Query:
             raise FileError("it is not a file.")
         with open(path, "rb") as stream:
             raw = stream.read(SIZE_LIMIT + 1)
-        if raw[:2] == b"\x1f\x8b" and len(raw) <= SIZE_LIMIT:
-            with gzip.GzipFile(fileobj=io.BytesIO(raw)) as unpacked:
-                raw = unpacked.read(SIZE_LIMIT + 1)
         if len(raw) > SIZE_LIMIT:
             raise FileError(f"it holds more than {SIZE_LIMIT:,} bytes of text, the limit.")
-        return parse_vnnlib(raw.decode("utf-8-sig"))
+        return parse_vnnlib(unzipped(raw, SIZE_LIMIT).decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise FileError(
             f"{name!r} cannot be read: it is not text (byte {error.start}). "
             f"Give a .vnnlib or .vnnlib.gz file."
-        ) from error
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise FileError(
-            f"{name!r} cannot be read: its compression is damaged ({error}). Fetch it again."
         ) from error
     except FileError as error:
         raise FileError(f"{name!r} cannot be read: {error}") from error

@@ -12,19 +12,23 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.bnn import Network, OneHot
+from sugenet.bnn import Network, OneHot, Span
 from sugenet.bnn.codings import Coding
-from sugenet.capacity.thresholds import exact_number
+from sugenet.brief import Brief
+from sugenet.capacity.arguments import exact_number, number_words
 from sugenet.checker.form import exact
 from sugenet.errors import QuestionError
 from sugenet.problem.moves import Moves, Way, listed
 from sugenet.problem.neighbourhood import Neighbourhood, build, pairs_of, place_of
 
-__all__ = ["Box", "limits_data", "limits_of", "plain"]
+__all__ = ["Box", "limit_words", "limits_data", "limits_of", "meets", "plain", "states_within"]
+
+_LONG = 12
+"""A number of more letters is one that nobody wrote."""
 
 
 @dataclass(frozen=True)
-class Box:
+class Box(Brief):
     """Some features between bounds, both included, or at one of several categories;
     the others as they are in the sample.
 
@@ -66,11 +70,11 @@ class Box:
         values = network.encoder.values(x)
         allowed = self.placed(network)
         for feature, limit in allowed.items():
-            if not _meets(network.encoder.codings[feature], values[feature], limit):
+            if not meets(network.encoder.codings[feature], values[feature], limit):
                 name = network.encoder.names[feature]
                 raise QuestionError(
                     f"the sample has {name} = {values[feature]!r}, which is outside the "
-                    f"box ({_limit_words(name, limit)})."
+                    f"box ({limit_words(name, limit)})."
                 )
         return self.among(network, values, allowed)
 
@@ -83,12 +87,12 @@ class Box:
         for feature, (name, coding) in enumerate(
             zip(network.encoder.names, network.encoder.codings, strict=True)
         ):
-            key = (id(coding), whole[feature])
+            key = (id(coding), whole[feature], span := network.domain.span(feature))
             if key not in known:
-                known[key] = _options(coding, whole[feature])
+                known[key] = _options(coding, whole[feature], span)
             if not known[key]:
                 raise QuestionError(
-                    f"nothing that can occur has {_limit_words(name, whole[feature])}: the box is empty."
+                    f"nothing that can occur has {limit_words(name, whole[feature])}: the box is empty."
                 )
             values.append(next(iter(known[key].values())))
         return self.among(network, values, whole)
@@ -102,9 +106,9 @@ class Box:
         ways: dict[int, tuple[Way, ...]] = {}
         for feature, limit in sorted(allowed.items()):
             coding, value = network.encoder.codings[feature], values[feature]
-            key = (id(coding), limit, type(value), value)
+            key = (id(coding), limit, type(value), value, span := network.domain.span(feature))
             if key not in known:
-                options = _options(coding, limit, value).items()
+                options = _options(coding, limit, span, value).items()
                 known[key] = tuple(
                     Way(state, there, nothing, nothing, 0)
                     for state, there in options
@@ -114,9 +118,7 @@ class Box:
         return Neighbourhood(network, near.sample, near.states, listed(Moves(ways)), None, Fraction(1))
 
     def __str__(self) -> str:
-        return (
-            " and ".join(_limit_words(str(feature), limit) for feature, limit in self.limits) or "any input"
-        )
+        return " and ".join(limit_words(str(feature), limit) for feature, limit in self.limits) or "any input"
 
 
 def plain(value: Any) -> Any:
@@ -155,27 +157,40 @@ def _frozen(limit: Any) -> Any:
     return tuple(limit) if isinstance(limit, list | tuple) else limit
 
 
-def _limit_words(name: str, limit: Any) -> str:
+def limit_words(name: str, limit: Any) -> str:
+    """A limit of a feature in words."""
     if isinstance(limit, frozenset):
-        return f"{name} one of {', '.join(sorted(map(str, limit)))}"
+        return f"{name} one of {', '.join(sorted(map(number_words, limit)))}"
     if not isinstance(limit, tuple):
-        return f"{name} = {limit}"
+        return f"{name} = {number_words(limit)}"
     low, high = limit
     if low is None and high is None:
         return f"{name} anything"
     if low == high:
-        return f"{name} = {low}"
+        return f"{name} = {number_words(low)}"
+    under, most = _end_words(high, inf, "<")
+    over, least = _end_words(low, -inf, ">" if high is None else "<")
     if low is None or high is None:
-        return f"{name} <= {high}" if low is None else f"{name} >= {low}"
-    return f"{low} <= {name} <= {high}"
+        return f"{name} {under} {most}" if low is None else f"{name} {over} {least}"
+    return f"{least} {over} {name} {under} {most}"
 
 
-def _meets(coding: Coding, value: Any, limit: Any) -> bool:
+def _end_words(end: Any, way: float, sign: str) -> tuple[str, str]:
+    """A sign and a number: the number next to the end left out, where that is the one that people wrote."""
+    own = number_words(end)
+    if isinstance(end, float) and len(own) > _LONG:
+        beyond = number_words(nextafter(end, way))
+        if len(beyond) < len(own) - _LONG // 2:
+            return sign, beyond
+    return f"{sign}=", own
+
+
+def meets(coding: Coding, value: Any, limit: Any) -> bool:
     """Whether a raw value is within a limit."""
-    if isinstance(limit, frozenset):
-        return value in limit
     if not isinstance(limit, tuple):
-        return bool(value == limit)
+        listed = limit if isinstance(limit, frozenset) else (limit,)
+        off = not isinstance(coding, OneHot) and coding.bipolar and value in (-1, 0)  # which are alike
+        return value in listed or (off and (-1 in listed or 0 in listed))
     if isinstance(coding, OneHot):
         if limit != (None, None):
             raise QuestionError(
@@ -190,18 +205,26 @@ def _meets(coding: Coding, value: Any, limit: Any) -> bool:
     return (low is None or number >= low) and (high is None or number <= high)
 
 
-def _options(coding: Coding, limit: Any, near: Any = None) -> dict[int, Any]:
-    """States that have a raw value within a limit, each with one such value: the nearest to `near`,
-    where that is given.
+def _options(coding: Coding, limit: Any, span: Span | None, near: Any = None) -> dict[int, Any]:
+    """States that have a raw value within a limit and a span, each with one such value: the nearest to
+    `near`, where that is given.
     """
     if isinstance(coding, OneHot):
-        return {state: c for state, c in enumerate(coding.categories) if _meets(coding, c, limit)}
+        good = {state: c for state, c in enumerate(coding.categories) if span is None or span.holds(c)}
+        return {state: c for state, c in good.items() if meets(coding, c, limit)}
     if isinstance(limit, frozenset) or not isinstance(limit, tuple):
         listed = sorted(limit) if isinstance(limit, frozenset) else [limit]
-        return {coding.state(value): value for value in listed}
+        return {coding.state(value): value for value in listed if span is None or span.holds(value)}
     if len(limit) != 2:
         raise QuestionError(f"a limit is a pair (low, high), a value or a set of values, not {limit!r}.")
+    if span is not None and span.values is not None:
+        kept = [value for value in span.values if meets(coding, value, limit)]
+        wanted = Fraction(0 if near is None else near)
+        kept.sort(key=lambda value: -abs(Fraction(value) - wanted))  # of each state the nearest stays
+        return dict(sorted({coding.state(value): value for value in kept}.items()))
     low, high = (None if end is None else Fraction(exact_number(end, "bound")) for end in limit)
+    if span is not None:
+        low, high = _narrower(low, high, span)
     found = {}
     for state in range(coding.states):
         ends = coding.interval(state)
@@ -209,6 +232,21 @@ def _options(coding: Coding, limit: Any, near: Any = None) -> dict[int, Any]:
         if value is not None:
             found[state] = value
     return found
+
+
+def states_within(network: Network, feature: int, limit: Any, value: Any) -> set[int]:
+    """States of a feature that have a raw value within a limit that can occur: a sample's own always can."""
+    coding = network.encoder.codings[feature]
+    found = set(_options(coding, limit, network.domain.span(feature)))
+    return found | {coding.state(value)} if meets(coding, value, limit) else found
+
+
+def _narrower(
+    low: Fraction | None, high: Fraction | None, span: Span
+) -> tuple[Fraction | None, Fraction | None]:
+    lows = [end for end in (low, None if span.low is None else Fraction(span.low)) if end is not None]
+    highs = [end for end in (high, None if span.high is None else Fraction(span.high)) if end is not None]
+    return max(lows, default=None), min(highs, default=None)
 
 
 def _inside(

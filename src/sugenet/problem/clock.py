@@ -8,6 +8,8 @@ from math import inf
 from numbers import Integral, Real
 from time import monotonic
 
+from sugenet.bits.paying import see_compiler
+from sugenet.bits.telling import compiling_seconds, listen
 from sugenet.errors import QuestionError
 
 __all__ = ["Clock"]
@@ -15,7 +17,8 @@ __all__ = ["Clock"]
 
 @dataclass
 class Clock:
-    """What every engine is given besides its problem; it starts when it is made.
+    """What every engine is given besides its problem; it starts when it is made, and stands still while
+    kernels are compiled.
 
     Parameters
     ----------
@@ -42,8 +45,10 @@ class Clock:
     notify: Callable[[str], None] | None = None
     now: Callable[[], float] = monotonic
     start: float = field(init=False)
+    compiled: float = field(init=False)
 
     def __post_init__(self) -> None:
+        see_compiler()
         for name, value, kind, least, wanted in (
             ("time_limit", self.time_limit, Real, -inf, "a number of seconds, or None"),
             ("threads", self.threads, Integral, 1, "a whole number, at least 1"),
@@ -53,6 +58,9 @@ class Clock:
                 continue
             if isinstance(value, bool) or not isinstance(value, kind) or not value >= least:
                 raise QuestionError(f"{name}={value!r} must be {wanted}.")
+        if self.time_limit is not None:
+            listen()
+        self.compiled = compiling_seconds()
         self.start = self.now()
 
     def left(self) -> float | None:
@@ -61,8 +69,9 @@ class Clock:
 
     @property
     def seconds(self) -> float:
-        """Seconds since the start."""
-        return self.now() - self.start
+        """Seconds since the start, without those in which something was compiled."""
+        compiled = 0.0 if self.time_limit is None else compiling_seconds() - self.compiled
+        return max(0.0, self.now() - self.start - compiled)
 
     def up(self) -> bool:
         """Whether the time is up."""

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import Head
+from sugenet.bnn import Head, Network
 from sugenet.bnn.arrays import Ints
 from sugenet.errors import TooLargeError
 
-__all__ = ["Goal", "Votes", "at_least", "loses", "wins"]
+__all__ = ["Goal", "Votes", "at_least", "lawful", "loses", "wins"]
 
 
 @dataclass(frozen=True)
@@ -149,6 +149,15 @@ def wins(head: Head, target: int, *, ties: str = "lowest") -> Goal:
     """
     others = [k for k in range(head.outputs) if k != target]
     return Goal((tuple(_beats(head, target, k, strictly=ties == "lowest" and k < target) for k in others),))
+
+
+def lawful(network: Network, goal: Goal) -> Goal:
+    """A violation by an input that obeys the network's laws: over the classes of `network.lawful`."""
+    if not network.domain.laws:
+        return goal
+    obeys = Votes((*[0] * network.head.outputs, -1), 0)
+    rows = [[Votes((*vote.factors, 0), vote.least) for vote in case] for case in goal.cases]
+    return Goal(tuple((*row, obeys) for row in rows))
 
 
 def at_least(head: Head, factors: Sequence[int], bound: int) -> Votes:

@@ -9,8 +9,9 @@ from functools import cached_property
 from typing import Literal
 
 from sugenet.bnn import Network
+from sugenet.brief import Brief
 from sugenet.errors import QuestionError
-from sugenet.problem.goal import Goal, loses, wins
+from sugenet.problem.goal import Goal, lawful, loses, wins
 
 __all__ = ["Keeps", "Ties"]
 
@@ -22,7 +23,7 @@ Ties = Literal["lowest", "against"]
 
 
 @dataclass(frozen=True)
-class Keeps:
+class Keeps(Brief):
     """The class stays `label`; or, with a target, it does not become `target`."""
 
     network: Network
@@ -36,7 +37,8 @@ class Keeps:
             if value is not None and not 0 <= value < count:
                 raise QuestionError(f"{what}={value} is no class: they are numbered 0 to {count - 1}.")
         if self.target == self.label:
-            raise QuestionError(f"target={self.target} is the class that the sample has already.")
+            name = self.network.classes[self.label]
+            raise QuestionError(f"the target, {name}, is the class that the sample has already.")
         if self.ties not in ("lowest", "against"):
             raise QuestionError(f"ties={self.ties!r} must be 'lowest' or 'against'.")
 
@@ -44,11 +46,12 @@ class Keeps:
     def goal(self) -> Goal:
         """What violates it."""
         head = self.network.head
-        return (
+        goal = (
             loses(head, self.label, ties=self.ties)
             if self.target is None
             else wins(head, self.target, ties=self.ties)
         )
+        return lawful(self.network, goal)
 
     def __str__(self) -> str:
         names = self.network.classes

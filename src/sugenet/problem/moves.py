@@ -108,7 +108,11 @@ class Moves(Sequence[FeatureMove]):
 
     def columns(self) -> Columns:
         """The moves as arrays."""
-        arrays = {id(rows): _arrays([(way.state, way.weight) for way in rows]) for rows in self.ways.values()}
+        unlike = {id(rows): rows for rows in self.ways.values()}
+        arrays = {
+            key: _arrays([way.state for way in rows], [way.weight for way in rows])
+            for key, rows in unlike.items()
+        }
         own = [arrays[id(rows)] for rows in self.ways.values()]
         features = np.repeat(np.array(self._owners, np.int64), np.diff(self._starts))
         if not own:
@@ -130,10 +134,9 @@ def columns_of(moves: Sequence[FeatureMove]) -> Columns:
     if isinstance(moves, Moves):
         return moves.columns()
     features = np.fromiter((move.feature for move in moves), np.int64, len(moves))
-    return Columns(features, *_arrays([(move.state, move.weight) for move in moves]))
+    return Columns(features, *_arrays([move.state for move in moves], [move.weight for move in moves]))
 
 
-def _arrays(pairs: list[tuple[int, int]]) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
-    large = any(weight >= 1 << 62 for _, weight in pairs)
-    states = np.fromiter((state for state, _ in pairs), np.int64, len(pairs))
-    return states, np.fromiter((weight for _, weight in pairs), object if large else np.int64, len(pairs))
+def _arrays(states: list[int], weights: list[int]) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
+    large = max(weights, default=0) >= 1 << 62
+    return np.array(states, np.int64), np.array(weights, object if large else np.int64)

@@ -9,18 +9,20 @@ when its exact cost is within the limit.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import pairwise
 from math import floor, lcm
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from sugenet.bnn import Network, Steps
+from sugenet.bnn import Network, Span, Steps
 from sugenet.bnn.codings import Coding
+from sugenet.brief import Brief
 from sugenet.errors import QuestionError
 from sugenet.problem.moves import Columns, FeatureMove, Moves, Way, columns_of, listed
 
@@ -39,7 +41,7 @@ _BITS = 60
 
 
 @dataclass(frozen=True, eq=False)
-class Neighbourhood:
+class Neighbourhood(Brief):
     """All samples that a region allows around one: at most one move a feature,
     weights summing to at most the budget.
     """
@@ -99,6 +101,11 @@ class Neighbourhood:
 
     def move_to(self, feature: int, value: Any) -> FeatureMove | None:
         """The move of a feature to a raw value."""
+        if isinstance(self.moves, Moves):  # without making them all
+            own = (
+                FeatureMove(feature, *way) for way in self.moves.ways.get(feature, ()) if way.value == value
+            )
+            return next(own, None)
         return next(
             (move for move in self.moves[self.places.get(feature, slice(0))] if move.value == value), None
         )
@@ -216,6 +223,7 @@ def build(
     allowed = set(range(encoder.features)) if movable is None else set(movable)
     groups: dict[Any, list[tuple[_Reached, Fraction]]] = {}  # features alike share their ways
     owners: dict[int, Any] = {}
+    known: dict[int, Fraction | None] = {}
     for feature, coding in enumerate(encoder.codings):
         if feature not in allowed:
             continue
@@ -224,24 +232,33 @@ def build(
             type(values[feature]),
             values[feature],
             feature if by_feature else -1,
+            span := network.domain.span(feature),
         )
         if key not in groups:
-            priced = (
-                (way, weigh(feature, way.distance, way.flips))
-                for way in _reached(coding, values[feature], states[feature], far)
-            )
+            reached = _reached(coding, values[feature], states[feature], far, span)
+            if not by_feature and isinstance(coding, Steps) and coding.every_step:
+                # the same price at the same distance, which is the number of bits
+                for way in reached:
+                    if way.flips not in known:
+                        known[way.flips] = weigh(feature, way.distance, way.flips)
+                priced = [(way, known[way.flips]) for way in reached]
+            else:
+                priced = [(way, weigh(feature, way.distance, way.flips)) for way in reached]
             groups[key] = [(way, price) for way, price in priced if price is not None]
-    sums = {key: sum((price for _, price in group), Fraction(0)) for key, group in groups.items()}
-    prices = {price for group in groups.values() for _, price in group}
-    scale = _scale(prices, sum((sums[key] for key in owners.values()), Fraction(0)))
+    scale = _scale(
+        [([price for _, price in groups[key]], many) for key, many in Counter(owners.values()).items()]
+    )
     limit = None if budget is None else floor(Fraction(budget) * scale)
-    ways = {
-        key: tuple(
-            Way(way.state, way.value, way.distance, price, floor(price * scale))
+    weighed = {
+        key: [
+            Way(way.state, way.value, way.distance, price, price.numerator * scale // price.denominator)
             for way, price in group
-            if limit is None or floor(price * scale) <= limit
-        )
+        ]
         for key, group in groups.items()
+    }
+    ways = {
+        key: tuple(way for way in group if limit is None or way.weight <= limit)
+        for key, group in weighed.items()
     }
     moves = listed(Moves({feature: ways[key] for feature, key in owners.items()}))
     return Neighbourhood(network, tuple(values), tuple(states), moves, limit, Fraction(1, scale), budget)
@@ -256,8 +273,16 @@ class _Reached(NamedTuple):
     flips: int
 
 
-def _reached(coding: Coding, here: Any, own: int, far: Fraction | None) -> list[_Reached]:
-    """The other states: up and down from its own, of numbers as far as one may go."""
+def _reached(coding: Coding, here: Any, own: int, far: Fraction | None, span: Span | None) -> list[_Reached]:
+    """The other states that can occur: up and down from its own, of numbers as far as one may go."""
+    if isinstance(coding, Steps) and coding.every_step:  # very many, and all of them whole numbers
+        low = int(coding.low)
+        most = coding.states if far is None else min(coding.states, floor(far))
+        return [
+            _Reached(state, low + state, _whole(abs(state - own)), abs(state - own))
+            for state in range(max(0, own - most), min(coding.states, own + most + 1))
+            if state != own and (span is None or span.holds(low + state))
+        ]
     # a fraction that no float is, or a large number, is taken exactly
     exact = isinstance(coding, Steps) and (
         isinstance(here, Fraction) or (isinstance(here, int) and abs(here) > 1 << 53)
@@ -265,24 +290,33 @@ def _reached(coding: Coding, here: Any, own: int, far: Fraction | None) -> list[
     found = []
     for states in (range(own - 1, -1, -1), range(own + 1, coding.states)):
         for state in states:
-            move = coding.move(here, state)
+            move = coding.move(here, state, span)
             if move is None:
                 continue
             distance = abs(Fraction(move.value) - Fraction(here)) if exact else move.distance
             if far is not None and distance > far and isinstance(coding, Steps):
-                break  # all behind it are further still
+                break  # all behind it are further still, whatever they are limited to
             found.append(_Reached(state, move.value, distance, coding.flips(own, state)))
     return sorted(found, key=lambda way: way.state)
+
+
+@cache
+def _whole(number: int) -> Fraction:
+    return Fraction(number)
 
 
 def whole_weights(prices: Iterable[Fraction]) -> int:
     """How many units make one: a common denominator of all prices,
     or a power of two where their sum would leave 60 bits.
     """
-    listed = list(prices)
-    return _scale(set(listed), sum(listed, Fraction(0)))
+    return _scale([(list(prices), 1)])
 
 
-def _scale(prices: set[Fraction], total: Fraction) -> int:
-    scale = lcm(1, *(price.denominator for price in prices))
-    return scale if total * scale < 1 << _BITS else 1 << max(0, _BITS - 1 - floor(total).bit_length())
+def _scale(groups: Sequence[tuple[list[Fraction], int]]) -> int:
+    """The same for groups of prices, each as often as is said."""
+    scale = lcm(1, *{price.denominator for prices, _ in groups for price in prices})
+    total = sum(
+        many * sum(price.numerator * (scale // price.denominator) for price in prices)
+        for prices, many in groups
+    )
+    return scale if total < 1 << _BITS else 1 << max(0, _BITS - 1 - (total // scale).bit_length())

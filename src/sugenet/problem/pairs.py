@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from sugenet.bnn import DenseLayer, Encoder, Head, LevelLayer, Network, OneHot, Steps
+from sugenet.bnn import DenseLayer, Domain, Encoder, Head, LevelLayer, Network, OneHot, Steps
 from sugenet.bnn.arrays import Ints
 from sugenet.bnn.codings import Coding
 from sugenet.bnn.layer import dense_of
@@ -97,7 +97,7 @@ def abreast(left: Network, right: Network) -> Joint:
         reached = [sum(cut <= merged.cuts[t] for cut in a.cuts) for t in range(merged.width)]
         other = [sum(cut <= merged.cuts[t] for cut in b.cuts) for t in range(merged.width)]
         sides.append(Side(merged, (0, *reached), (0, *other)))
-    return _joint(left, right, sides)
+    return _joint(left, right, sides, left.domain)
 
 
 Placed: TypeAlias = tuple[int, Any]
@@ -127,10 +127,11 @@ def twins(network: Network, pairs: dict[int, list[tuple[Placed, Placed]]]) -> Jo
                 OneHot(values), tuple(a[0] for a, _ in pairs[feature]), tuple(b[0] for _, b in pairs[feature])
             )
         )
-    return _joint(network, network, sides)
+    spans = {f: span for f, span in network.domain.limits.items() if f not in pairs}  # those have theirs
+    return _joint(network, network, sides, Domain(spans))
 
 
-def _joint(left: Network, right: Network, sides: Sequence[Side]) -> Joint:
+def _joint(left: Network, right: Network, sides: Sequence[Side], domain: Domain) -> Joint:
     encoder = Encoder([side.coding for side in sides], left.encoder.names)
     one = _over(left, encoder, [side.left for side in sides])
     two = _over(right, encoder, [side.right for side in sides])
@@ -144,7 +145,7 @@ def _joint(left: Network, right: Network, sides: Sequence[Side]) -> Joint:
     for a, b in zip(_later(left, depth), _later(right, depth), strict=True):
         layers.append(DenseLayer(_blocks(a.weights, b.weights), np.concatenate([a.tau, b.tau])))
     names = [*(f"left {name}" for name in left.classes), *(f"right {name}" for name in right.classes)]
-    return Joint(left, right, Network(encoder, layers, head, names), tuple(sides))
+    return Joint(left, right, Network(encoder, layers, head, names, domain=domain), tuple(sides))
 
 
 def _see_that_it_fits(network: Network, width: int) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from sugenet.bnn import PoolLayer
+from sugenet.brief import Brief
 from sugenet.problem.cascade import Cascade
 from sugenet.problem.front import Front
 from sugenet.problem.goal import Goal
@@ -19,7 +20,7 @@ __all__ = ["Problem"]
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class Problem(Brief):
     """Whether some allowed set of moves takes the match counts of the classes to the goal."""
 
     near: Neighbourhood

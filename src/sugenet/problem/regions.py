@@ -14,7 +14,8 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 
 from sugenet.bnn import Network
-from sugenet.capacity.thresholds import exact_number
+from sugenet.brief import Brief
+from sugenet.capacity.arguments import exact_number, number_words
 from sugenet.checker.form import exact
 from sugenet.errors import QuestionError
 from sugenet.problem.boxes import Box, limits_data, limits_of
@@ -94,7 +95,7 @@ class Hamming(_Ball):
         return Fraction(bits)
 
     def __str__(self) -> str:
-        return f"up to {self.radius} bit{'' if self.radius == 1 else 's'} flipped"
+        return f"up to {number_words(self.radius)} bit{'' if self.radius == 1 else 's'} flipped"
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,7 @@ class L0(_Ball):
         return Fraction(1)
 
     def __str__(self) -> str:
-        return f"up to {self.radius} feature{'' if self.radius == 1 else 's'} changed"
+        return f"up to {number_words(self.radius)} feature{'' if self.radius == 1 else 's'} changed"
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,7 @@ class L1(_Ball):
     """Raw changes summing to at most `radius`."""
 
     def __str__(self) -> str:
-        return f"raw changes of up to {self.radius} in all"
+        return f"raw changes of up to {number_words(self.radius)} in all"
 
 
 @dataclass(frozen=True)
@@ -132,7 +133,7 @@ class L2(_Ball):
         return build(network, x, self.weigh, self._exact() ** 2)
 
     def __str__(self) -> str:
-        return f"raw changes within a distance of {self.radius}"
+        return f"raw changes within a distance of {number_words(self.radius)}"
 
 
 @dataclass(frozen=True)
@@ -147,11 +148,11 @@ class Linf(_Ball):
         )
 
     def __str__(self) -> str:
-        return f"every feature changed by up to {self.radius}"
+        return f"every feature changed by up to {number_words(self.radius)}"
 
 
 @dataclass(frozen=True)
-class Free:
+class Free(Brief):
     """Some features free, by name or number from 0, the others as they are."""
 
     features: tuple[Any, ...]
@@ -181,7 +182,7 @@ class Anything:
 
 
 @dataclass(frozen=True)
-class Prices:
+class Prices(Brief):
     """The user's own prices of changing features; a feature without a price stays as it is.
 
     Parameters

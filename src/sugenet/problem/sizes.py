@@ -24,7 +24,7 @@ __all__ = [
     "sets_within",
 ]
 
-_EXACT_SUMS = 4_000_000
+_EXACT_SUMS = 500_000
 """Steps after which sets are counted by rounded weights."""
 _LARGEST = 10**300
 _CELLS_A_SECOND = 1 << 26

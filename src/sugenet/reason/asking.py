@@ -77,6 +77,7 @@ def ask(
     network: Network,
     question: Asked,
     *,
+    within: Any = None,
     time_limit: float | None = None,
     threads: int | None = None,
     seed: int = 0,
@@ -91,6 +92,8 @@ def ask(
         The network.
     question
         `Robust`, `Why`, `WhatIf`, `HowMany`, `Predict`, or anything else that `verify` decides.
+    within
+        Ask about inputs that can occur, as in `Network.within`.
     time_limit, threads, seed, notify
         As in `verify`.
     settings
@@ -107,6 +110,7 @@ def ask(
     class off, score 1 (1 of 1 matches)
     """
     asked = settings_of(question, **settings)
+    network = network.within(within)
     how: dict[str, Any] = {"time_limit": time_limit, "threads": threads, "seed": seed, "notify": notify}
     match question:
         case Predict():

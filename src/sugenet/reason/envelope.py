@@ -5,16 +5,29 @@ certificate have in common.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
-from sugenet.bnn import Network
+from sugenet.bnn import Domain, Network
 from sugenet.drawn import Drawn
 from sugenet.errors import CertificateError
 from sugenet.problem.boxes import plain
 from sugenet.reason.questions import Asked, data_of, each, question_of
 from sugenet.reason.words import engine_words
 
-__all__ = ["Certified", "Settled", "answered", "changes_between", "changes_data", "envelope", "opened"]
+__all__ = [
+    "Certified",
+    "Envelope",
+    "Settled",
+    "answered",
+    "asked_of",
+    "changes_between",
+    "changes_data",
+    "conditions_of",
+    "domain_data",
+    "envelope",
+    "opened",
+]
 
 _FORMAT, _VERSION = "sugenet certificate", 2
 
@@ -23,7 +36,28 @@ def envelope(network: Network, question: Asked, **contents: Any) -> dict[str, An
     """A certificate about a question; its contents are the answer, and what shows it."""
     data = data_of(network, question)
     about = {"format": _FORMAT, "version": _VERSION, "network": network.fingerprint, "question": data}
-    return about | contents
+    return Envelope(about | domain_data(network) | contents)
+
+
+def domain_data(network: Network) -> dict[str, Any]:
+    """Which inputs can occur, where the network knows that, as JSON."""
+    return {"domain": network.domain.data()} if network.domain else {}
+
+
+def asked_of(data: Mapping[str, Any], network: Network) -> Network:
+    """The network that an answer or a certificate is about: with the domain that it names, and no other."""
+    free = network.anywhere()
+    return free.within(Domain.of(data["domain"], network.encoder)) if "domain" in data else free
+
+
+class Envelope(dict[str, Any]):
+    """JSON data that shows an answer; at a prompt it says what it is about, since a proof may be long."""
+
+    def __repr__(self) -> str:
+        proof = self.get("proof")
+        kind = "none" if proof is None else proof["kind"]
+        about = f"{self['answer']}, proof: {kind}, network {self['network'][:12]}"
+        return f"<certificate: {self['question']['kind']}, {about}; fields {', '.join(self)}>"
 
 
 def opened(certificate: Any, network: Network, other: Network | None = None) -> Asked:
@@ -37,6 +71,8 @@ def opened(certificate: Any, network: Network, other: Network | None = None) -> 
         raise CertificateError(
             f"the answer is about the network {name}, not about {network.fingerprint[:12]}."
         )
+    if certificate.get("domain") != domain_data(network).get("domain"):
+        raise CertificateError("the certificate is about other inputs that can occur than its answer.")
     proof = certificate["proof"]
     if proof is not None and not (isinstance(proof, Mapping) and isinstance(proof.get("kind"), str)):
         raise CertificateError("the proof of the certificate is damaged: it is of no kind.")
@@ -89,5 +125,20 @@ def changes_between(network: Network, before: Sequence[Any], after: Sequence[Any
 
 
 def changes_data(changes: Changes) -> dict[str, Any]:
-    """The same as JSON."""
-    return {name: [plain(a), plain(b)] for name, (a, b) in changes.items()}
+    """The same as JSON; a fraction that a float is, such as 5/2, as that number."""
+
+    def number(value: Any) -> Any:
+        is_float = isinstance(value, Fraction) and abs(value) < 1 << 53 and float(value) == value
+        return float(value) if is_float else plain(value)
+
+    return {name: [number(a), number(b)] for name, (a, b) in changes.items()}
+
+
+def conditions_of(network: Network, changes: Changes) -> dict[str, str]:
+    """What each changed value must fulfil to be as good: the range of raw values with the same code."""
+    encoder = network.encoder
+    places = {name: place for place, name in enumerate(encoder.names) if name in changes}
+    codings = {name: encoder.codings[place] for name, place in places.items()}
+    return {
+        name: codings[name].describe(name, codings[name].state(after)) for name, (_, after) in changes.items()
+    }

@@ -9,7 +9,7 @@ from sugenet.bnn import Network
 from sugenet.errors import CertificateError, SugenetError
 from sugenet.reason.counterfactuals.answers import Counterfactual, NoCounterfactual, OpenCounterfactual
 from sugenet.reason.counts.answers import Counted, CountOpen, CountSampled
-from sugenet.reason.envelope import answered, opened
+from sugenet.reason.envelope import answered, asked_of, opened
 from sugenet.reason.predictions import Predicted
 from sugenet.reason.questions import Asked, HowMany, Predict, Suffices, WhatIf, Why
 from sugenet.reason.reasons.answers import Reason, Reasons
@@ -55,6 +55,9 @@ _FREE: dict[str, Any] = {
     "seconds": int | float,
 }
 """Fields that are kept as they are given, and of which kind they must be."""
+
+_ADDED = ("conditions",)
+"""Fields that answers of earlier versions do not have."""
 
 
 def answer_of(data: Mapping[str, Any], network: Network, other: Network | None = None) -> Answer:
@@ -103,6 +106,8 @@ def answer_of(data: Mapping[str, Any], network: Network, other: Network | None =
         )
         raise CertificateError(f"the answer is damaged: {said}") from error
     for name in (*again, *data):
+        if name not in data and name in _ADDED:
+            continue
         if name not in data:
             raise CertificateError(f"the answer has no field {name!r}.")
         if name not in again:
@@ -116,7 +121,9 @@ def answer_of(data: Mapping[str, Any], network: Network, other: Network | None =
 
 def _read(data: Mapping[str, Any], network: Network, other: Network | None) -> Any:
     if "verdict" in data:
-        return CheckedRule.of(network, _read(data["verdict"], network, other), data)
+        verdict = _read(data["verdict"], network, other)
+        return CheckedRule.of(verdict.network, verdict, data)
+    network = asked_of(data.get("certificate", data), network)
     if "certificate" not in data:
         asked = answered(data["question"], network, other)
         return _type(asked, data.get("outcome")).of(network, asked, data)

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
-from math import ceil, floor, sqrt
+from itertools import islice
+from math import ceil, floor, isqrt
 from typing import Any
 
+from sugenet.bnn import Network
+from sugenet.capacity.arguments import number_words
+
 __all__ = [
+    "LISTED",
     "advice",
     "changes_listed",
     "engine_in",
@@ -15,7 +21,11 @@ __all__ = [
     "percent_words",
     "short_number",
     "show_cost",
+    "value_words",
 ]
+
+LISTED = 6
+"""Changes that a sentence lists; more are counted."""
 
 _ENGINES = {
     "evaluation": "evaluating one input",
@@ -71,20 +81,35 @@ def percent_words(share: Fraction, towards: int = 0) -> str:
     return f"{parts // 100}.{parts % 100:02d} %"
 
 
-def short_number(value: Fraction) -> str:
-    """An exact number for people: whole, or six digits of it.
+def short_number(value: Fraction, towards: int = 0) -> str:
+    """An exact number for people: as it is in up to six digits; else about what it is, or rounded down (-1)
+    or up (+1) to six of them, so that a bound stays one.
 
     Examples
     --------
-    >>> short_number(Fraction(2_000_000)), short_number(Fraction(1, 3))
-    ('2000000', '0.333333')
+    >>> short_number(Fraction(2_000_000)), short_number(Fraction(5, 2)), short_number(Fraction(0.1))
+    ('2000000', '2.5', '0.1')
+    >>> [short_number(Fraction(2, 3), towards) for towards in (-1, 0, 1)]
+    ['0.666666', 'about 0.666667', '0.666667']
     """
-    return str(value) if value.denominator == 1 else f"{float(value):.6g}"
+    if value.denominator == 1:
+        return str(value)
+    near = _six(value, 0)
+    if value in (Fraction(near), Fraction(float(near))):
+        return number_words(float(near))
+    rounded = near if towards == 0 else _six(value, towards)
+    return f"{'' if towards else 'about '}{number_words(float(rounded))}"
 
 
-def show_cost(cost: str, value: Fraction) -> str:
-    """A cost in words."""
-    number = short_number(value)
+def _six(value: Fraction, towards: int) -> Decimal:
+    """Six digits of a number."""
+    how = {-1: ROUND_FLOOR, 0: ROUND_HALF_EVEN, 1: ROUND_CEILING}[towards]
+    return Context(prec=6, rounding=how).divide(Decimal(value.numerator), Decimal(value.denominator))
+
+
+def show_cost(cost: str, value: Fraction, towards: int = 0) -> str:
+    """A cost in words; a bound is rounded `towards` one side."""
+    number = short_number(value, towards)
     many = "" if value == 1 else "s"
     match cost:
         case "L0":
@@ -94,10 +119,21 @@ def show_cost(cost: str, value: Fraction) -> str:
         case "L1":
             return f"raw changes of {number} in all"
         case "L2":
-            return f"a raw distance of {sqrt(value):.6g} (sum of squares {number})"
+            return f"a raw distance of {_root(value, towards)} (sum of squares {number})"
         case "Prices":
             return f"a price of {number}"
     return f"no raw change larger than {number}"
+
+
+def _root(value: Fraction, towards: int) -> str:
+    """A distance whose square is known."""
+    root = Fraction(isqrt(value.numerator), isqrt(value.denominator))
+    if root**2 == value:
+        return short_number(root, towards)
+    how = {-1: ROUND_FLOOR, 0: ROUND_HALF_EVEN, 1: ROUND_CEILING}[towards]
+    fine = Context(prec=60)
+    root60 = fine.sqrt(fine.divide(Decimal(value.numerator), Decimal(value.denominator)))
+    return f"{'' if towards else 'about '}{number_words(float(Context(prec=6, rounding=how).plus(root60)))}"
 
 
 def advice(reason: str, smaller: str = "ask about a smaller region") -> str:
@@ -109,7 +145,19 @@ def advice(reason: str, smaller: str = "ask about a smaller region") -> str:
     return f"{smaller[0].upper()}{smaller[1:]}, or try another engine."
 
 
-def changes_listed(changes: Mapping[str, tuple[Any, Any]]) -> str:
-    """Some changes, and how many more there are."""
-    listed = [f"{name} from {before} to {after}" for name, (before, after) in changes.items()]
-    return "; ".join(listed[:6]) + (f"; and {len(listed) - 6} more" if len(listed) > 6 else "")
+def changes_listed(network: Network, changes: Mapping[str, tuple[Any, Any]], most: int = LISTED) -> str:
+    """Some changes, each to a value that can be typed, with the condition that it fulfils where other values
+    do so too; and how many more there are.
+    """
+    listed = [
+        f"{name} from {number_words(before)} to {value_words(network, name, after)}"
+        for name, (before, after) in islice(changes.items(), most)
+    ]
+    return "; ".join(listed) + (f"; and {len(changes) - most} more" if len(changes) > most else "")
+
+
+def value_words(network: Network, name: str, value: Any) -> str:
+    """A raw value of a feature, with the condition that it fulfils."""
+    coding = network.encoder.codings[network.encoder.names.index(name)]
+    span = coding.span(coding.state(value))
+    return f"{number_words(value)} ({span})" if span else number_words(value)

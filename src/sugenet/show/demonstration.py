@@ -59,13 +59,13 @@ def questions(network: Network, x: Any) -> Iterator[str]:
     """Ask what would change a sample, whether it can fail and why;
     check each certificate by the definition alone.
     """
-    from sugenet.reason import L0, Hamming, Robust, check, count, verify, whatif, why
+    from sugenet.reason import L0, Robust, check, count, verify, whatif, why
 
     asked: list[tuple[str, Callable[[], Any]]] = [
         ("What would change it?", lambda: whatif(network, x)),
         ("Can it fail?", lambda: verify(network, Robust(x, L0(1)))),
         ("What does it rest on?", lambda: why(network, x, L0(2), minimal="size")),
-        ("How often does it stay?", lambda: count(network, x, Hamming(4))),
+        ("How often does it stay?", lambda: count(network, x, L0(2))),
     ]
     for question, ask in asked:
         answer = ask()

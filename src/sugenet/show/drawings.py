@@ -12,8 +12,10 @@ from typing import Any
 
 from sugenet.bnn import Network, Trace
 from sugenet.bnn.describing import Summary, summary
+from sugenet.capacity.arguments import number_words
 from sugenet.checker.query import Query
 from sugenet.errors import NetworkError, SugenetError, TooLargeError
+from sugenet.problem.boxes import limit_words
 from sugenet.problem.neighbourhood import place_of, row_of
 from sugenet.problem.regions import Box
 from sugenet.reason.counterfactuals.answers import Counterfactual, NoCounterfactual, OpenCounterfactual
@@ -159,13 +161,8 @@ def _bands(network: Network, question: Robust) -> tuple[Meters, ...]:
 def _limit_words(name: str, limit: Any) -> str:
     if not isinstance(limit, tuple):
         values = limit if isinstance(limit, frozenset) else (limit,)
-        return f"{name} = {' or '.join(sorted(map(str, values)))}"
-    low, high = limit
-    if low == high:
-        return f"{name} is anything" if low is None else f"{name} = {low}"
-    if low is None or high is None:
-        return f"{name} <= {high}" if low is None else f"{name} >= {low}"
-    return f"{low} <= {name} <= {high}"
+        return f"{name} = {' or '.join(sorted(map(number_words, values)))}"
+    return f"{name} is anything" if limit == (None, None) else limit_words(name, limit)
 
 
 def _limits(network: Network, question: Question) -> Strip:
@@ -213,16 +210,16 @@ def _(answer: Refuted) -> Drawing:
     if isinstance(question, Robust):
         sample = question.values(network)
         label = network.trace(row_of(sample)).label
-        changed = changes_drawn(network, sample, answer.witness, f"{label} becomes {found}")
+        changed = changes_drawn(network, sample, answer.example, f"{label} becomes {found}")
         return Drawing(str(answer), (changed, *_before(network, sample)), table)
     if answer.is_pair:
-        one, other = answer.witness
+        one, other = answer.example
         return Drawing(
             str(answer),
             (changes_drawn(network, one, other, f"{answer.labels[0]} becomes {answer.labels[1]}"),),
             table,
         )
-    return Drawing(str(answer), (_input(network, answer.witness, f"class {found}"),), table)
+    return Drawing(str(answer), (_input(network, answer.example, f"class {found}"),), table)
 
 
 def _before(network: Network, sample: Any) -> tuple[Figure, ...]:
@@ -237,7 +234,7 @@ def _input(network: Network, row: Sequence[Any], title: str) -> Figure:
         return sample_drawn(network, row, title)
     except SugenetError:
         rows = [
-            StripRow(name, f"{float(value):.6g}", "")
+            StripRow(name, number_words(value), "")
             for name, value in zip(network.encoder.names, row, strict=True)
         ]
         return Strip(title, tuple(rows[:ROWS]), max(0, len(rows) - ROWS))
@@ -250,19 +247,19 @@ def _input(network: Network, row: Sequence[Any], title: str) -> Figure:
 def _(answer: Counterfactual) -> Drawing:
     network = answer.network
     before, after = network.classes[answer.prop.label], network.classes[answer.label]
-    main = changes_drawn(network, answer.sample, answer.changed, f"{before} becomes {after}")
+    main = changes_drawn(network, answer.sample, answer.example, f"{before} becomes {after}")
     others = tuple(
         changes_drawn(
             network,
             one.sample,
-            one.changed,
+            one.example,
             f"or {network.classes[one.label]}, with {show_cost(one.cost, one.value)}",
         )
         for one in answer.others[:3]
     )
     rows = [
         (network.encoder.names[feature], *change_words(network, feature, old, new))
-        for feature, (old, new) in enumerate(zip(answer.sample, answer.changed, strict=True))
+        for feature, (old, new) in enumerate(zip(answer.sample, answer.example, strict=True))
         if old != new
     ]
     return Drawing(
@@ -397,7 +394,8 @@ def _(answer: CountOpen) -> Drawing:
         (k, Bar(names[k], _share(low, total), f"at least {low:,}", _share(low, total), _share(high, total)))
         for k, (low, high) in enumerate(zip(answer.lower, answer.upper, strict=True))
     ]
-    axis = f"share of {total:,} inputs; the line ends where the true share may end"
+    most = "at most " if answer.network.domain.laws else ""
+    axis = f"share of {most}{total:,} inputs; the line ends where the true share may end"
     return Drawing(
         str(answer).splitlines()[0], (_class_bars(f"inputs of each class: {answer.region}", axis, bars),)
     )
@@ -426,6 +424,8 @@ def _(answer: CountSampled) -> Drawing:
 @drawing.register
 def _(answer: CheckedRule) -> Drawing:
     figures, verdict = answer.figures, drawing(answer.verdict)
+    if not figures.total:  # how many inputs obey the laws is not known
+        return Drawing(str(answer), verdict.figures, verdict.table)
     low, high = figures.precision_bounds if figures.covered else (Fraction(0), Fraction(0))
     label = answer.rule.network.classes[answer.rule.label]
     ends = (None, None) if figures.is_exact else (low, high)

@@ -59,6 +59,9 @@ class _Titled(Drawn):
 
     title: str
 
+    def __str__(self) -> str:
+        return self.title
+
 
 @dataclass(frozen=True)
 class Meter:

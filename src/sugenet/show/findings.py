@@ -10,13 +10,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from threading import current_thread, main_thread
-from time import monotonic
 from types import FrameType
 from typing import Any, TypeVar
 
 from sugenet.bnn import Layer, Network, Steps, Trace
 from sugenet.bnn.layer import gives
 from sugenet.errors import QuestionError, SugenetError
+from sugenet.problem.clock import Clock
 from sugenet.problem.neighbourhood import row_of
 from sugenet.problem.regions import L0, Hamming, Linf, Region
 from sugenet.reason.counterfactuals.answers import (
@@ -90,7 +90,7 @@ class _Asking:
     """Questions one after another, each with a share of the time that is left."""
 
     def __init__(self, time_limit: float, notify: Callable[[str], None] | None) -> None:
-        self.end, self.notify = monotonic() + time_limit, notify
+        self.clock, self.notify, self.is_stopped = Clock(time_limit), notify, False
         self.skipped: list[str] = []
 
     @contextmanager
@@ -104,7 +104,7 @@ class _Asking:
             return
 
         def stop(number: int, frame: FrameType | None) -> None:
-            self.end = 0.0
+            self.is_stopped = True
             before(number, frame)
 
         signal.signal(signal.SIGINT, stop)
@@ -117,7 +117,7 @@ class _Asking:
         if self.notify is not None:
             self.notify(f"report: {what} ...")
         try:
-            return question(max(0.0, self.end - monotonic()) * share)
+            return question(0.0 if self.is_stopped else (self.clock.left() or 0.0) * share)
         except SugenetError as error:  # a network that this question is not for: the report says so
             self.skipped.append(f"{what}: {error}")
             return None
@@ -273,7 +273,7 @@ def _near(
     nothing alters the class.
     """
     radius = max(1, int(nearest.lower)) if isinstance(nearest, Counterfactual | OpenCounterfactual) else 2
-    start = monotonic()
+    clock = Clock(t)
     first = why(network, values, L0(radius), minimal="size", time_limit=t, **how)
     if not first.reasons or first.reasons[0].status != "minimum" or not first.reasons[0].features:
         return first
@@ -283,7 +283,7 @@ def _near(
         L0(radius),
         minimal="size",
         n=_HEAT,
-        time_limit=max(0.0, t - monotonic() + start),
+        time_limit=clock.left(),
         **how,
     )
     proved = bool(several.reasons) and several.reasons[0].status == "minimum"

@@ -7,7 +7,7 @@ from functools import singledispatch
 from textwrap import fill
 from typing import Any
 
-from sugenet.errors import SugenetError
+from sugenet.errors import SugenetError, how_to_install
 from sugenet.show.figures import (
     Band,
     Bars,
@@ -44,7 +44,7 @@ def _axes(figure: Figure) -> Any:
     try:
         from matplotlib import pyplot
     except ImportError as error:
-        raise SugenetError('plot() needs matplotlib. Install it with: pip install "sugenet[plot]"') from error
+        raise SugenetError(f"plot() needs matplotlib. Install it {how_to_install('plot')}") from error
     return pyplot.subplots(figsize=_size(figure), layout="constrained")[1]
 
 

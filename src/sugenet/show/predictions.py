@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from sugenet.bnn import NEVER, Network, Trace
+from sugenet.brief import Said
 from sugenet.errors import NetworkError
 
 __all__ = ["PredictionView", "TraceView", "view_predictions", "view_trace"]
 
 
 @dataclass(frozen=True, eq=False)
-class PredictionView:
+class PredictionView(Said):
     """Classes of a batch of samples, with how clear each decision was."""
 
     network: Network
@@ -106,7 +107,7 @@ def view_predictions(
 
 
 @dataclass(frozen=True, eq=False)
-class TraceView:
+class TraceView(Said):
     """One sample's way through the network, with the neurons of one layer if asked."""
 
     trace: Trace

@@ -14,6 +14,7 @@ from sugenet.bnn.codings import Coding
 from sugenet.bnn.conv import ConvLayer
 from sugenet.bnn.layer import dense_of
 from sugenet.bnn.trace import LayerTrace
+from sugenet.capacity.arguments import number_words
 from sugenet.errors import NetworkError
 from sugenet.problem.front import first_layer, move_gains, reach
 from sugenet.problem.neighbourhood import row_of
@@ -72,13 +73,11 @@ def value_words(coding: Coding, value: Any) -> str:
     ('25.2712', '17.169999999999998')
     """
     if not isinstance(value, float | np.floating):
-        return str(value)
-    short = f"{value:.6g}"
-    return (
-        short
-        if isinstance(coding, Steps) and coding.state(float(short)) == coding.state(value)
-        else repr(float(value))
-    )
+        return number_words(value)
+    short, exact = f"{value:.6g}", number_words(float(value))
+    if not isinstance(coding, Steps) or not coding.low <= float(short) <= coding.high:
+        return exact
+    return short if coding.state(float(short)) == coding.state(value) else exact
 
 
 def state_words(network: Network, feature: int, value: Any) -> str:
@@ -88,8 +87,13 @@ def state_words(network: Network, feature: int, value: Any) -> str:
 
 
 def change_words(network: Network, feature: int, before: Any, after: Any) -> tuple[str, str]:
-    """The value before, and the condition that the change brings about."""
-    return value_words(network.encoder.codings[feature], before), state_words(network, feature, after)
+    """The value before, and the condition that the change brings about; of a number that need not be whole,
+    the value that is shown and what is as good.
+    """
+    coding = network.encoder.codings[feature]
+    span = coding.span(coding.state(after))
+    becomes = f"{number_words(after)} ({span})" if span else state_words(network, feature, after)
+    return value_words(coding, before), becomes
 
 
 def _kind(coding: Coding, before: Any, after: Any) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 from sugenet.bnn import Condition
 from sugenet.bnn.describing import summary
 from sugenet.bnn.trace import many
+from sugenet.checker.form import exact
 from sugenet.problem.regions import Prices
 from sugenet.reason.counterfactuals.answers import (
     Answer,
@@ -19,16 +20,18 @@ from sugenet.reason.counterfactuals.answers import (
     OpenCounterfactual,
 )
 from sugenet.reason.questions import Robust
+from sugenet.reason.questions.reading import described_within
 from sugenet.reason.reasons.answers import Reason, Reasons
 from sugenet.reason.reasons.chain import Chain, key_of
 from sugenet.reason.verdicts.answers import Proved, Refuted, Undecided
-from sugenet.reason.words import short_number, show_cost
+from sugenet.reason.words import changes_listed, short_number, show_cost
 from sugenet.show.drawings import summary_table, table_html
 from sugenet.show.figures import plural
 from sugenet.show.findings import Findings
 from sugenet.show.markup import Html, element, short
 from sugenet.show.pictures import grid_of
 from sugenet.show.prepare import (
+    change_words,
     changes_drawn,
     heat_map,
     kept_drawn,
@@ -134,6 +137,10 @@ class Page:
         found, network = self.found, self.network
         trace = found.trace
         body = [paragraph(self.headline(), kind="verdict")]
+        if network.domain:
+            inputs = described_within(network, "").removeprefix(", for ")
+            words = f"All claims on this page are about {inputs}: what else there might be, cannot occur."
+            body.append(paragraph(words, kind="lead"))
         if self.truth is not None:
             right = self.truth == trace.predicted
             said = "which is right" if right else f"but the true class is {network.classes[self.truth]}"
@@ -150,20 +157,23 @@ class Page:
     def headline(self) -> str:
         """The decision and what is proved about small changes, in one sentence."""
         nearest, best = self.found.nearest, self.found.best
+        occurs = ", for inputs that can occur" if self.network.domain else ""
         if best is not None and best.value <= 1:
             return f"{self.label}. A change of 1 {self.noun} can alter it."
         match nearest:
             case Counterfactual() if nearest.is_minimum and nearest.is_certified and nearest.value > 1:
-                return f"{self.label}. No change of {self._up_to(nearest.value - 1)} alters it: proved."
+                return (
+                    f"{self.label}. No change of {self._up_to(nearest.value - 1)} alters it{occurs}: proved."
+                )
             case Counterfactual() | OpenCounterfactual() if (
                 nearest.lower > 1 and nearest.proof_kind != "trust"
             ):
                 return (
-                    f"{self.label}. No change of {self._up_to(nearest.lower - 1)} alters it: proved. "
+                    f"{self.label}. No change of {self._up_to(nearest.lower - 1)} alters it{occurs}: proved. "
                     f"More is undecided."
                 )
             case NoCounterfactual() if nearest.is_certified:
-                return f"{self.label}. No change whatever alters it: proved."
+                return f"{self.label}. No change whatever alters it{occurs}: proved."
         return f"{self.label}. Whether a small change alters it is undecided."
 
     def _up_to(self, value: Fraction) -> str:
@@ -280,23 +290,25 @@ class Page:
         )
 
     def _everywhere(self, everywhere: Reasons) -> Html:
+        has_domain = bool(self.network.domain)
+        where = f"any input{' that can occur' if has_domain else ''}"
         if not everywhere.reasons:
-            return paragraph("For any input, no reason was found in the time. ", status_html("undecided"))
+            return paragraph(f"For {where}, no reason was found in the time. ", status_html("undecided"))
         first = everywhere.reasons[0]
         size, total, mark = (
             len(first.features),
             self.network.encoder.features,
-            self._reason_mark(first, "for any input"),
+            self._reason_mark(first, f"for {where}"),
         )
         if first.status == "unknown":
             return paragraph(
-                "For any input, whatever the rest may be, no reason was proved in the time. ", mark
+                f"For {where}, whatever the rest may be, no reason was proved in the time. ", mark
             )
         if not size:
             words = "the class is the same: nothing decides."
         elif size == total and first.status == "sufficient":
             words = f"no set smaller than all {self.noun}s was proved to suffice in the time."
-            return paragraph(f"For any input, {words} ", status_html("undecided"))
+            return paragraph(f"For {where}, {words} ", status_html("undecided"))
         elif size == total:
             words = (
                 f"all {total} {self.noun}s are needed: none of them can be left out."
@@ -309,8 +321,9 @@ class Page:
                 if size == 1
                 else f"these {size} of {self.many(total)} suffice: while they keep their range"
             )
-            words = f"{these}, all others may take any value at all. {_LEAST[first.status]}"
-        return paragraph(f"For any input, {words} ", mark) + self._listed(first)
+            others = "values that can occur with them" if has_domain else "any value at all"
+            words = f"{these}, all others may take {others}. {_LEAST[first.status]}"
+        return paragraph(f"For {where}, {words} ", mark) + self._listed(first)
 
     def _listed(self, reason: Reason) -> Html:
         """The conditions of a reason; those of a long one folded away."""
@@ -343,7 +356,7 @@ class Page:
                 changes_drawn(
                     self.network,
                     one.sample,
-                    one.changed,
+                    one.example,
                     f"{self.label} becomes {self.network.classes[label]}",
                 )
             )
@@ -362,21 +375,20 @@ class Page:
             case Counterfactual() if at_most is not None:
                 cost = (
                     f"at most {self.plain(show_cost(at_most.cost, at_most.value))}; "
-                    f"the least needs at least {short_number(answer.lower)}"
+                    f"the least needs at least {short_number(answer.lower, -1)}"
                 )
                 what, status = f"as for {self.network.classes[at_most.label]}", "undecided"
-                claim = f"to {goal}: the least needs at least {short_number(answer.lower)}"
+                claim = f"to {goal}: the least needs at least {short_number(answer.lower, -1)}"
             case Counterfactual():
                 least = answer.is_minimum and answer.is_certified
                 cost = self.plain(show_cost(answer.cost, answer.value))
                 if not answer.is_minimum:
-                    cost += f"; the least needs at least {short_number(answer.lower)}"
+                    cost += f"; the least needs at least {short_number(answer.lower, -1)}"
                 parts = []
-                for feature, (old, new) in enumerate(zip(answer.sample, answer.changed, strict=True)):
-                    coding = self.network.encoder.codings[feature]
+                for feature, (old, new) in enumerate(zip(answer.sample, answer.example, strict=True)):
                     if old != new:
-                        words = coding.describe(self.network.encoder.names[feature], coding.state(new))
-                        parts.append(f"{words} (now {value_words(coding, old)})")
+                        was, becomes = change_words(self.network, feature, old, new)
+                        parts.append(f"{becomes} (now {was})")
                 what = _some(parts, "; ", 6)
                 status = "proved" if least else "undecided"
                 claim = f"to {goal}: {cost}"
@@ -385,7 +397,7 @@ class Page:
                 status = "proved" if answer.is_certified else "undecided"
                 claim = f"to {goal}: no change leads there"
             case _:
-                least_words = show_cost(answer.cost, answer.lower)
+                least_words = show_cost(answer.cost, answer.lower, -1)
                 cost, what = f"none found; at least {self.plain(least_words)}", answer.reason
                 status, claim = "undecided", f"to {goal}: at least {least_words}"
         middle = [what] if self.noun == "pixel" else []  # in a table the figure says it
@@ -414,11 +426,13 @@ class Page:
             case Proved():
                 return "proved" if answer.is_certified else "undecided", answer.settled_by
             case Refuted():
-                changes = [f"{name} from {a} to {b}" for name, (a, b) in answer.changes.items()]
+                changes = changes_listed(self.network, answer.changes, 4)
                 labels = " and ".join(answer.labels)
-                return "refuted", f"{answer.settled_by}: class {labels} with {_some(changes, '; ', 4)}"
+                return "refuted", f"{answer.settled_by}: class {labels} with {changes}"
         known = answer.facts.get("proved_up_to")
-        return "undecided", answer.reason + (f"; holds up to {known}, proved" if known is not None else "")
+        return "undecided", answer.reason + (
+            f"; holds up to {short_number(exact(known), -1)}, proved" if known is not None else ""
+        )
 
     def _beyond(self, nearest: Answer | None) -> list[Html]:
         """Where robustness ends: the least change that was found refutes any larger region."""
@@ -426,7 +440,7 @@ class Page:
             return []
         cost, value = nearest.question.cost, nearest.value
         assert not isinstance(cost, Prices)
-        region = cost(int(value) if value.denominator == 1 else float(value))
+        region = cost(Fraction(short_number(value, 1)))
         claim = f"the class stays {self.label}, with {self.plain(str(region))}"
         mark = self.marked(nearest, f"a change: {show_cost(nearest.cost, nearest.value)}", "refuted")
         by = f"a changed sample of class {self.network.classes[nearest.label]}"

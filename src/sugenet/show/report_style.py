@@ -9,7 +9,8 @@ STYLE = Html("""
 * { box-sizing: border-box; }
 html { background: #eceff2; }
 body { margin: 2rem auto; max-width: 60rem; padding: 2.5rem 3rem; background: #fff; color: var(--ink);
-  font: .94rem/1.5 system-ui, -apple-system, "Segoe UI", "Helvetica Neue", Arial, sans-serif; }
+  font: .94rem/1.5 system-ui, -apple-system, "Segoe UI", "Helvetica Neue", Arial, sans-serif;
+  overflow-wrap: anywhere; }
 header { border-bottom: 2px solid var(--ink); padding-bottom: .8rem; }
 header p { margin: 0; color: var(--muted); }
 h1 { font-size: 1.15rem; margin: 0 0 .2rem; }
@@ -40,6 +41,7 @@ table { border-collapse: collapse; margin: .6rem 0; width: 100%; font-size: .92r
 th, td { text-align: left; vertical-align: top; padding: .28rem .8rem .28rem 0;
   border-bottom: 1px solid var(--rule); }
 th { font-weight: 600; color: var(--muted); }
+th, td.number { overflow-wrap: normal; }
 td:first-child { min-width: 4.5rem; }
 .short { display: none; }
 .whole { white-space: nowrap; }

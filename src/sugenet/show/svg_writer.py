@@ -275,7 +275,7 @@ def _(figure: Strip) -> Html:
     names = max([_width(row.name, 12) for row in figure.rows] + [60.0])
     values = max([_width(row.value, 12) for row in figure.rows] + [30.0])
     names, values = min(names, 190.0), min(values, 150.0)
-    words = min(max([_width(row.words, 12) for row in figure.rows] + [60.0]), 290.0)
+    words = min(max([_width(row.words, 12) for row in figure.rows] + [60.0]), 330.0)
     width = max(300.0, 12 + 20 + names + 14 + values + 18 + words + 12)
     sheet = _Sheet(width, figure.title)
     for row in figure.rows:

@@ -17,6 +17,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from sugenet.bnn import Network
+from sugenet.brief import Said
 from sugenet.checker import check
 from sugenet.checker.limit import SECONDS
 from sugenet.errors import CertificateError, CheckLimitError, QuestionError, SugenetError, SweepError
@@ -38,7 +39,14 @@ from sugenet.sweeps.tally import listed
 if TYPE_CHECKING:
     from sugenet.sweeps.results import Results
 
-__all__ = ["STATUSES", "CheckedResults", "SampleCheck", "check_answer", "check_results", "chosen_samples"]
+__all__ = [
+    "STATUSES",
+    "CheckedResults",
+    "SampleCheck",
+    "check_answer",
+    "check_results",
+    "chosen_samples",
+]
 
 STATUSES = {
     "holds": "hold",
@@ -67,7 +75,7 @@ class SampleCheck:
 
 
 @dataclass(frozen=True)
-class CheckedResults:
+class CheckedResults(Said):
     """What came of checking a results file, or a share of it."""
 
     answered: int
@@ -284,6 +292,8 @@ def check_answer(
             status, words = _check_refusal(network, question, settings, row, known, data)
         else:
             answer: Any = answer_of(data, network)
+            if not isinstance(answer, Predicted) and answer.network.domain != network.domain:
+                raise CertificateError("the answer is about other inputs that can occur than the sweep.")
             _check_row(network, question, settings, row, known, answer)
             status, words = _check_proofs(network, answer, time_limit)
     except CheckLimitError as error:
@@ -382,7 +392,7 @@ def _check_proofs(network: Network, answer: Found, time_limit: float | None) -> 
 
 
 def _count_again(network: Network, answer: CountSampled) -> tuple[str, str]:
-    how: dict[str, Any] = {"samples": answer.samples, "confidence": answer.confidence, "seed": answer.seed}
+    how: dict[str, Any] = {"samples": answer.drawn, "confidence": answer.confidence, "seed": answer.seed}
     again = ask(network, answer.question, method="sample", **how)
     assert isinstance(again, CountSampled)
     if (again.hits, again.intervals, again.total) != (answer.hits, answer.intervals, answer.total):

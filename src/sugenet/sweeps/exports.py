@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sugenet.errors import SugenetError
+from sugenet.errors import SugenetError, how_to_install
 from sugenet.files import write_bytes, write_text
 from sugenet.sweeps.rows import Row
 
@@ -89,7 +89,7 @@ def write_parquet(
         from pyarrow import parquet
     except ImportError as error:
         raise SugenetError(
-            'Parquet needs pyarrow. Install it with: pip install "sugenet[parquet]"; or write CSV.'
+            f"Parquet needs pyarrow. Install it {how_to_install('parquet')}; or write CSV."
         ) from error
     types = dict.fromkeys(COLUMNS, pa.string())
     types |= dict.fromkeys(("right", "settled", "certified"), pa.bool_())

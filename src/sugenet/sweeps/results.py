@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from math import inf
 from types import TracebackType
 from typing import Any, Self
 
 from sugenet.bnn import Network
+from sugenet.checker.limit import SECONDS
 from sugenet.drawn import Drawn
 from sugenet.errors import CertificateError, FileError, QuestionError, SugenetError
 from sugenet.io.native.file import network_from
 from sugenet.problem.regions import L2
 from sugenet.reason import answer_of, each, question_of, settings_of
+from sugenet.reason.envelope import asked_of
 from sugenet.reason.questions import data_of, described, raw_of
 from sugenet.sweeps.checking import CheckedResults, check_results
 from sugenet.sweeps.exports import write_csv, write_parquet
@@ -68,6 +70,11 @@ class Results(Drawn):
     def path(self) -> str | None:
         """Where the file is; None: in memory."""
         return None if self._store.path is None else str(self._store.path)
+
+    def __str__(self) -> str:
+        where = "" if self.path is None else f", in {self.path}"
+        many = f"{self.samples:,} sample{'' if self.samples == 1 else 's'}"
+        return f"{described(self.network, self.question)}: asked of {many}{where}"
 
     def __len__(self) -> int:
         """How many samples have an answer."""
@@ -168,9 +175,30 @@ class Results(Drawn):
         known = {"squares": squares, "has_truth": self.has_truths, "has_target": aims}
         return tally_of(self.rows(), self.samples, kind, asked, **known)
 
-    def check(self, share: Any = 1, **how: Any) -> CheckedResults:
-        """Check the answers again, all or a share of them: see `check_results`."""
-        return check_results(self, share, **how)
+    def check(
+        self,
+        share: Any = 1,
+        *,
+        seed: int = 0,
+        jobs: int | None = None,
+        backend: str | None = None,
+        backend_options: Mapping[str, Any] | None = None,
+        time_limit: float | None = SECONDS,
+        notify: Callable[[str], None] | None = None,
+    ) -> CheckedResults:
+        """Check the answers again, all or a share of them: see `check_results`, also for `seed`, `jobs`,
+        `backend`, `backend_options`, `time_limit` and `notify`.
+        """
+        return check_results(
+            self,
+            share,
+            seed=seed,
+            jobs=jobs,
+            backend=backend,
+            backend_options=backend_options,
+            time_limit=time_limit,
+            notify=notify,
+        )
 
     def write_csv(self, path: str | os.PathLike[str]) -> None:
         """Write a table with one row for each sample as CSV."""
@@ -243,4 +271,4 @@ def _network(store: Store, about: dict[str, Any], given: Network | None) -> Netw
             f"{store.name} is about the network {about['network'][:12]}, not about {given.fingerprint[:12]}. "
             f"Give the model that was asked; sugenet results takes the one inside unless one is given."
         )
-    return given
+    return asked_of(about, given)

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from hashlib import sha256
 from math import inf
 from numbers import Real
 from typing import Any
@@ -21,6 +22,7 @@ from sugenet.errors import FileError, QuestionError, SugenetError
 from sugenet.io.native.file import network_bytes
 from sugenet.problem.clock import Clock
 from sugenet.reason import ask, each, settings_of
+from sugenet.reason.envelope import domain_data
 from sugenet.reason.questions import Asked
 from sugenet.sweeps.driving import drive
 from sugenet.sweeps.interrupts import interrupted_once
@@ -53,6 +55,7 @@ def sweep(
     time_limit: float | None = None,
     total_time: float | None = None,
     seed: int = 0,
+    within: Any = None,
     retry: bool = False,
     notify: Callable[[str], None] | None = None,
     **settings: Any,
@@ -82,6 +85,8 @@ def sweep(
         Seconds for all of them, after which the samples that are left have no answer.
     seed
         Of searches.
+    within
+        Ask about inputs that can occur, as in `Network.within`.
     retry
         Ask also about samples that are not settled and had a shorter time limit.
     notify
@@ -99,6 +104,7 @@ def sweep(
     [(0, 'refuted'), (1, 'proved'), (2, 'refuted'), (3, 'proved')]
     """
     _check(network, question, jobs, total_time)
+    network = network.within(within)
     clock = Clock(time_limit, None, seed)
     limit = None if clock.time_limit in (None, inf) else max(0.0, float(clock.time_limit or 0))
     asked = settings_of(question, **settings)
@@ -107,6 +113,7 @@ def sweep(
     about = {
         "network": network.fingerprint,
         "question": question.data(network),  # type: ignore[union-attr]  # no query: it has each
+        **domain_data(network),
         "settings": asked,
         "seed": int(seed),
         "samples": len(samples),
@@ -130,7 +137,7 @@ def sweep(
         known = {row.sample: row for row in kept.rows()}
         pending = [sample for sample in range(len(samples)) if _is_open(known.get(sample), about, retry)]
         progress = Progress(len(samples), Counter(row.outcome for row in known.values()), notify)
-        job = Task(network.fingerprint, question, asked, limit, int(seed), here())
+        job = Task(sha256(raw).hexdigest(), question, asked, limit, int(seed), here())
 
         def better(entry: Entry) -> Entry:
             return _better(kept, known.get(entry.row.sample), entry, progress)
@@ -225,6 +232,8 @@ def _difference(
         was, now = before["question"], about["question"]
         name = next(name for name in ("kind", *was, *now) if was.get(name) != now.get(name))
         return f"its question has the {name} {_short(was.get(name))}, not {_short(now.get(name))}."
+    if before.get("domain") != about.get("domain"):
+        return "it is about other inputs that can occur: its limits or laws are not the same."
     for name in ("settings", "seed"):
         if before[name] != about[name]:
             verb = "is" if name == "seed" else "are"

@@ -51,6 +51,7 @@ class Task:
     """What all samples of a sweep have in common."""
 
     fingerprint: str
+    """Of the file of the network, which says which inputs can occur, too."""
     question: Any
     """With `each` in the place of the sample."""
     settings: dict[str, Any]

@@ -4,14 +4,15 @@ server on this machine.
 
 from typing import TYPE_CHECKING, Any
 
-from sugenet.errors import SugenetError
+from sugenet.errors import SugenetError, how_to_install
 from sugenet.web.bundle import content_policy, page_html
+from sugenet.web.notebook import explore
 from sugenet.web.page_data import payload
 
 if TYPE_CHECKING:
     from sugenet.web.serving import serve
 
-__all__ = ["content_policy", "page_html", "payload", "serve"]
+__all__ = ["content_policy", "explore", "page_html", "payload", "serve"]
 
 
 def __getattr__(name: str) -> Any:
@@ -22,7 +23,6 @@ def __getattr__(name: str) -> Any:
         from sugenet.web.serving import serve
     except ImportError as missing:
         raise SugenetError(
-            f"the explorer needs {missing.name}, which is not installed. Install it with: "
-            f'pip install "sugenet[web]"'
+            f"the explorer needs {missing.name}, which is not installed. Install it {how_to_install('web')}"
         ) from missing
     return serve

@@ -21,7 +21,7 @@ from sugenet.web.bundle import content_policy, page_html
 from sugenet.web.fields import checked, json_value, question_schema
 from sugenet.web.guards import Guard, error_body, parse_json
 from sugenet.web.jobs import Desk, Job
-from sugenet.web.page_data import payload
+from sugenet.web.page_data import payload, raw_value
 from sugenet.web.results import Shelf, overview, sample_data, stored, with_results
 from sugenet.web.worker import CHECK_SECONDS
 
@@ -313,7 +313,7 @@ def app(
         return _json(
             {
                 "index": index,
-                "values": [json_value(v) for v in rows[index]],
+                "values": [raw_value(json_value(v)) for v in rows[index]],
                 "truth": int(truth[index]) if known else None,
             }
         )

@@ -57,7 +57,8 @@ def ask(
     question
         Its ``kind`` is verify, whatif, why, rule or count; the page on the explorer lists the fields of each.
     on_part
-        Is given each reason of a ``why`` as soon as it is proved.
+        Is given each reason of a ``why`` as soon as it is proved, and the verdict on a ``rule`` before it is
+        counted how far it reaches.
     notify
         Is told what is going on.
     threads
@@ -79,8 +80,10 @@ def ask(
     start = monotonic()
     parts: list[dict[str, Any]] = []
 
-    def found(reason: Reason) -> None:
-        parts.append(cleaned(reason.data()))
+    def found(part: Reason | _Rule) -> None:
+        parts.append(cleaned(part.data()))
+        if isinstance(part, _Rule):
+            parts[-1] |= {"kind": "rule", "sentence": str(part)}
         if on_part is not None:
             on_part(parts[-1])
 
@@ -95,7 +98,7 @@ def ask(
 
 
 def _call(
-    network: Network, fields: dict[str, Any], found: Callable[[Reason], None], options: dict[str, Any]
+    network: Network, fields: dict[str, Any], found: Callable[[Any], None], options: dict[str, Any]
 ) -> Any:
     """The one call that answers a checked question."""
     limit = fields["time_limit"]
@@ -116,7 +119,7 @@ def _call(
             wanted = {name: fields[name] for name in ("region", "minimal", "n")}
             return why(network, fields["sample"], **wanted, each=found, time_limit=limit, **options)
         case "rule":
-            return _rule(network, parse_rule(network, fields["text"]), limit / 2, options)
+            return _rule(network, parse_rule(network, fields["text"]), limit / 2, found, options)
     return count(network, fields["sample"], fields["region"], time_limit=limit, **options)
 
 
@@ -145,10 +148,17 @@ class _Rule:
         )
 
 
-def _rule(network: Network, rule: NetworkRule, limit: float, options: dict[str, Any]) -> _Rule:
-    """As `check_rule` does, but a verdict stays when the count is interrupted."""
+def _rule(
+    network: Network, rule: NetworkRule, limit: float, found: Callable[[_Rule], None], options: dict[str, Any]
+) -> _Rule:
+    """As `check_rule` does, but the verdict is told before the count begins, and stays when that is
+    interrupted.
+    """
     named = {network.encoder.names[feature]: kept for feature, kept in rule.limits}
     verdict = verify(network, Always(rule.label, named), time_limit=limit, **options)
+    found(_Rule(rule, verdict, None))
+    if options["notify"] is not None:
+        options["notify"]("counting how many inputs the rule covers, and for how many it is right")
     try:
         figures = coverage(
             network, rule, time_limit=limit, threads=options["threads"], notify=options["notify"]

@@ -10,7 +10,8 @@ from typing import Any
 from sugenet.bnn import Network
 from sugenet.problem.neighbourhood import row_of
 from sugenet.web.asking import ask
-from sugenet.web.fields import MOST_SECONDS, json_value
+from sugenet.web.fields import MOST_SECONDS
+from sugenet.web.page_data import raw_value
 
 __all__ = ["precompute"]
 
@@ -49,8 +50,9 @@ def precompute(
     >>> [pair["answer"]["outcome"] for pair in precompute(net, [1, -1, 1, -1])][:3]
     ['minimum', 'refuted', 'minimum']
     """
+    network = network.anywhere()  # as the page, which says so
     values = network.encoder.values(x)
-    sample = [json_value(value) for value in values]
+    sample = [raw_value(value) for value in values]
     label = network.classes[int(network.predict(row_of(values))[0])]
     total = MOST_SECONDS if time_limit is None else time_limit
     end: float = monotonic() + total
@@ -79,10 +81,11 @@ def precompute(
         add(0.1, kind="verify", sample=sample, region={"kind": "L0", "radius": str(radius)}, target=None)
     for name in [name for name in network.classes if name != label][:_TARGETS]:
         nearest(name)
-    for region in ({"kind": "L0", "radius": "2"}, {"kind": "Hamming", "radius": "2"}):
-        add(0.15, kind="why", sample=sample, region=region, minimal="size", n=5)
+    if first is not None and first["outcome"] == "minimum":  # in a smaller region nothing matters
+        region = {"kind": "L0", "radius": first["value"]}
+        add(0.2, kind="why", sample=sample, region=region, minimal="size", n=5)
+        add(0.1, kind="count", sample=sample, region=region)
     add(0.2, kind="why", sample=sample, region={"kind": "Anything"}, minimal="subset", n=1)
-    add(0.1, kind="count", sample=sample, region={"kind": "L0", "radius": "2"})
     return pairs
 
 

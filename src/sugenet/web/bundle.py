@@ -3,7 +3,7 @@ that allows nothing else.
 
 The sources are ES modules that a reader can follow file by file. Here each becomes a function whose exports
 are its result, in the order in which they need each other. So the page opens from disk, where browsers refuse
-to load modules. Nothing else of a module is touched: what a browser shows is what was written.
+to load modules. Lines that are comments stay behind, in the sources: nothing else of a module is touched.
 """
 
 from __future__ import annotations
@@ -92,6 +92,8 @@ def _split(name: str) -> tuple[str, list[tuple[str, list[str]]], list[str]]:
         elif found := _EXPORT.match(line):
             exports.append(found[2])
             lines.append(line.removeprefix("export "))
+        elif line.lstrip().startswith("//"):
+            continue
         elif line.startswith(("import ", "import{", "export ", "export{")):
             raise SugenetError(
                 f'page/{name}: write `import {{ a, b }} from "./x.js";` on one line, `export` before a '
@@ -117,7 +119,7 @@ def _verbatim(text: str) -> Html:
     return Html(text)
 
 
-def content_policy(*, server: bool) -> str:
+def content_policy(*, server: bool, outside: bool = False) -> str:
     """The Content-Security-Policy of the page: its own script and style by their hashes, workers made of its
     own text, nothing else.
 
@@ -130,7 +132,7 @@ def content_policy(*, server: bool) -> str:
         "default-src 'none'",
         f"script-src {_hash(_engine())} {_hash(_app())}",
         f"style-src {_hash(source('style.css'))}",
-        "worker-src blob:",
+        f"worker-src {'data:' if outside else 'blob:'}",
         "img-src data: blob:",
         "base-uri 'none'",
         "form-action 'none'",
@@ -151,7 +153,7 @@ def _hash(text: str) -> str:
     return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
 
 
-def page_html(payload: dict[str, Any], *, server: bool) -> str:
+def page_html(payload: dict[str, Any], *, server: bool, outside: bool = False) -> str:
     """The whole page as one HTML text that asks for nothing from anywhere.
 
     Parameters
@@ -160,14 +162,20 @@ def page_html(payload: dict[str, Any], *, server: bool) -> str:
         What `sugenet.web.payload` gives.
     server
         Whether a server answers questions beside it; a file has to do without.
+    outside
+        Whether it stands in a frame that it talks to, such as a cell of a notebook. Its workers are made of
+        `data:` then, since the notebooks of VS Code allow no `blob:`.
     """
     data = json.dumps(
-        {**payload, "server": server}, allow_nan=False, separators=(",", ":"), ensure_ascii=False
+        {**payload, "server": server} | ({"outside": True} if outside else {}),
+        allow_nan=False,
+        separators=(",", ":"),
+        ensure_ascii=False,
     )
     data = data.replace("<", "\\u003c")  # no name of a class or feature ends the script element
     return str(
         Html(source("index.html")).format(
-            policy=content_policy(server=server),
+            policy=content_policy(server=server, outside=outside),
             title=payload["title"],
             style=_verbatim(source("style.css")),
             payload=_verbatim(data),

@@ -21,7 +21,7 @@ from sugenet.errors import QuestionError
 from sugenet.problem.regions import BALLS, Anything, Free, Region
 from sugenet.reason.rules.rule import parse_rule
 
-__all__ = ["MOST_SECONDS", "SECONDS", "checked", "json_value", "question_schema"]
+__all__ = ["MOST_SECONDS", "SECONDS", "checked", "json_value", "number_of", "question_schema"]
 
 SECONDS = 30.0
 """Time limit of a question that names none."""
@@ -30,6 +30,8 @@ _MOST_ANSWERS = 50
 """Reasons or counterfactuals that one question may ask for."""
 _RULE_LETTERS = 2000
 _SEEDS = 2**32
+_EXACT = r"^-?([0-9]{16,400}|[0-9]{1,400}/[1-9][0-9]{0,399})$"
+"""A number that JavaScript would round: a long whole one, or a fraction."""
 _RADIUS = r"^[0-9]{1,9}(\.[0-9]{1,9})?$"
 
 Schema: TypeAlias = dict[str, Any]
@@ -168,10 +170,25 @@ def _value(name: str, coding: Coding, value: Any) -> Any:
         raise QuestionError(
             f"sample: {name} is {_shown(value)}, which is no category. The categories are {some}."
         )
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= float_info.max:
+    number = number_of(value)
+    if number is None or not -float_info.max <= number <= float_info.max:
         raise QuestionError(f"sample: {name} is {_shown(value)}, but must be a number.")
-    coding.read(np.array([value], dtype=object), f"sample: {name}")
-    return value
+    coding.read(np.array([number], dtype=object), f"sample: {name}")
+    return number
+
+
+def number_of(value: Any) -> int | float | Fraction | None:
+    """A number of JSON: itself, or text such as "1/3" where JavaScript would round it; None if it is neither.
+
+    Examples
+    --------
+    >>> number_of(0.5), number_of("1/3"), number_of("1152921504606846977"), number_of("1"), number_of(True)
+    (0.5, Fraction(1, 3), 1152921504606846977, None, None)
+    """
+    if isinstance(value, str) and re.fullmatch(_EXACT, value) and value.isascii():
+        exact = Fraction(value)
+        return int(exact) if exact.denominator == 1 else exact
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def json_value(value: Any) -> Any:
@@ -204,7 +221,9 @@ def _value_schema(coding: Coding) -> Schema:
         return {"enum": [-1, 0, 1]}
     ends = {"minimum": coding.low, "maximum": coding.high}
     bounds = {name: int(end) if end == int(end) else end for name, end in ends.items() if isfinite(end)}
-    return {"type": "integer" if coding.whole else "number"} | bounds
+    number = {"type": "integer" if coding.whole else "number"} | bounds
+    small = coding.whole and max(abs(coding.low), abs(coding.high)) < 2**53
+    return number if small else {"anyOf": [number, {"type": "string", "pattern": _EXACT}]}
 
 
 def _region(network: Network, region: Any) -> Region:

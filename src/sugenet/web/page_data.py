@@ -32,11 +32,15 @@ from sugenet.bnn.layer import Layer
 from sugenet.errors import EncodingError
 from sugenet.show import grid_of
 
-__all__ = ["payload"]
+__all__ = ["payload", "raw_value", "raw_values"]
 
 MOST_SAMPLES = 400
 MOST_STATES = 64
 """Codings with more states go without a list of them."""
+MOST_PIXELS = 4096
+"""Larger pictures are shown as tables."""
+COLOURS = (1, 3)
+"""Channels of a picture: shades of grey, or red, green and blue."""
 FAR = 1 << 40
 """Thresholds beyond this are out of reach of any match count, and are written as this."""
 
@@ -98,7 +102,7 @@ def payload(
         "version": 1,
         "server": False,
         "title": title,
-        "description": str(network),
+        "description": _description(network),
         "fingerprint": network.fingerprint,
         "notes": dict(network.notes),
         "sugenet": __version__,
@@ -119,12 +123,36 @@ def payload(
     }
 
 
+def _description(network: Network) -> str:
+    if not network.domain:
+        return str(network)
+    return f"{network}. The page asks about any input, not only about {network.domain}"
+
+
 # -- features and samples ------------------------------------------------------------------------------------
 
 
-def _grid(network: Network) -> dict[str, int] | None:
+def _grid(network: Network) -> dict[str, Any] | None:
+    """The picture that a sample is: shades of grey, or colours whose channels lie first or last."""
     grid = grid_of(network)
-    return None if grid is None else {"rows": grid[0], "columns": grid[1]}
+    if grid is not None:
+        return {"rows": grid[0], "columns": grid[1], "channels": 1, "last": True}
+    shape, codings = network.encoder.shape or (), network.encoder.codings
+    if len(shape) == 2:
+        shape = (*shape, 1)
+    if len(shape) != 3 or not (shape[0] in COLOURS or shape[2] in COLOURS):
+        return None
+    last = shape[2] in COLOURS
+    rows, columns, channels = shape if last else (*shape[1:], shape[0])
+    first = codings[0]
+    if min(rows, columns) < 4 or rows * columns > MOST_PIXELS or not isinstance(first, Steps):
+        return None
+    ends = first.low, first.high
+    if not all(isfinite(end) for end in ends) or ends[0] == ends[1]:
+        return None
+    if any(not isinstance(coding, Steps) or (coding.low, coding.high) != ends for coding in codings):
+        return None
+    return {"rows": rows, "columns": columns, "channels": channels, "last": last}
 
 
 def _coding(coding: Coding) -> dict[str, Any]:
@@ -188,9 +216,11 @@ def _finite(value: float) -> float | None:
     return value if isfinite(value) else None
 
 
-def _value(value: Any) -> Any:
+def raw_value(value: Any) -> Any:
     """A raw value as JSON has it; a fraction, or a whole number too large for a float, as text."""
     plain = value.item() if isinstance(value, np.generic) else value
+    if isinstance(plain, Fraction) and plain.denominator == 1:
+        plain = int(plain)
     large = isinstance(plain, int) and abs(plain) >= 1 << 53
     return (
         plain if plain is None or (isinstance(plain, str | int | float | bool) and not large) else str(plain)
@@ -218,7 +248,7 @@ def _samples(
     shown = [
         {
             "index": number_of[place],
-            "values": _row(network, rows[place].tolist(), number_of[place]),
+            "values": raw_values(network, rows[place].tolist(), number_of[place]),
             "truth": None if truth is None or truth[place] is None else int(truth[place]),
         }
         for place in kept
@@ -227,10 +257,11 @@ def _samples(
 
 
 def _state_value(coding: Coding, state: int) -> Any:
-    return _value(coding.categories[state]) if isinstance(coding, OneHot) else _typical(coding, state)
+    return raw_value(coding.categories[state]) if isinstance(coding, OneHot) else _typical(coding, state)
 
 
-def _row(network: Network, row: list[Any], number: int) -> list[Any]:
+def raw_values(network: Network, row: Sequence[Any], number: int) -> list[Any]:
+    """The values of a sample as JSON has them; refused where the page cannot show them."""
     if len(row) != network.encoder.features:
         raise EncodingError(
             f"sample {number} has {len(row)} values, but the network reads "
@@ -242,7 +273,7 @@ def _row(network: Network, row: list[Any], number: int) -> list[Any]:
             raise EncodingError(
                 f"{name} is infinite in sample {number}, which the page cannot show. Leave the sample out."
             )
-    return [_value(value) for value in row]
+    return [raw_value(value) for value in row]
 
 
 # -- layers --------------------------------------------------------------------------------------------------

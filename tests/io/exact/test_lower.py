@@ -316,7 +316,7 @@ def result(chain, value):
     return x, signs
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(st.integers(0, 10**9))
 def test_a_lowered_chain_computes_what_its_operations_do(seed):
     chain, inputs = Maker(seed).chain()

@@ -1221,7 +1221,7 @@ ATTRIBUTES = {
 
 
 @given(st.data())
-@settings(max_examples=600)
+@settings(max_examples=250)
 def test_graphs_of_anything(data):
     """Well-formed files whose nodes make no sense."""
     shape = data.draw(
@@ -1418,7 +1418,7 @@ class Draft:
 
 
 @given(st.data())
-@settings(max_examples=150)
+@settings(max_examples=80)
 def test_whatever_is_read_is_what_onnx_runtime_computes(data):
     draft = Draft(data.draw)
     count = 3 if draft.batch == "n" else draft.batch

@@ -21,7 +21,7 @@ from sugenet.io.exact.lower import lower as lower_chain  # noqa: E402
 from sugenet.io.exact.ops import Affine, BatchNorm, Flatten, LinearOp, OpChain, Sign  # noqa: E402
 from sugenet.io.exact.rounding import DOUBLE, SINGLE, rounding_of  # noqa: E402
 from sugenet.io.proof.judges import Seen, SourceJudge, Stage, judge_of_chain  # noqa: E402
-from sugenet.io.proof.near import Domain, turning  # noqa: E402
+from sugenet.io.proof.near import RawRanges, turning  # noqa: E402
 from sugenet.io.proof.proving import prove_import  # noqa: E402
 
 
@@ -92,7 +92,7 @@ def test_near_samples_bring_neurons_of_the_first_layer_to_their_thresholds():
         ),
     ):
         network = sg.from_torch(module, torch.zeros(1, *shape), inputs=inputs, prove=False).network
-        domain = Domain.of_encoder(network.encoder)
+        domain = RawRanges.of_encoder(network.encoder)
         random = np.random.default_rng(0)
         pool = domain.samples(32, random)
         rows = turning(network, domain, network.hidden, pool, 8, random, direct=True)

@@ -31,8 +31,8 @@ def tried(seed, count, proved=1):
 
 
 def test_modules_are_equal_or_refused():
-    seen = tried(seed=1, count=120, proved=3)
-    assert seen["equal"] >= 48  # a reader that refuses everything is right too, and useless
+    seen = tried(seed=1, count=60, proved=3)
+    assert seen["equal"] >= 22  # a reader that refuses everything is right too, and useless
 
 
 @pytest.mark.slow

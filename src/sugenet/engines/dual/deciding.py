@@ -65,9 +65,13 @@ class _Deciding:
         self.root = relaxed.node({})
         trees = [_Tree() for _ in relaxed.cases]
         left = [number for number, case in enumerate(relaxed.cases) if not self.root.excludes(case)]
+        if left and self.clock.up():
+            return self._open()
         if left:
             given, values, seen = self._by_slopes(self.root, left)
             given, seen, left = self._close_rows(left, trees, given, values, seen)
+        if left and self.clock.up():
+            return self._open()
         if left:
             self.attack = Attack(relaxed, self.root, self.clock)
             if self._attacks(left, seen, turns=4):
@@ -82,9 +86,12 @@ class _Deciding:
             if not self._branch(number, trees[number]):
                 if self.attack.found is not None:
                     return self._found()
-                facts = {"dual_nodes": self.nodes}
-                return Open("dual", f"dual bounds leave a case open after {self.nodes} nodes", facts)
+                return self._open()
         return Holds("dual", self._proof(trees))
+
+    def _open(self) -> Open:
+        facts = {"dual_nodes": self.nodes}
+        return Open("dual", f"dual bounds leave a case open after {self.nodes} nodes", facts)
 
     # -- all cases at once -----------------------------------------------------------------------------------
 
@@ -113,6 +120,8 @@ class _Deciding:
     def _by_slopes(self, node: Branch, cases: list[int]) -> tuple[Multipliers, Reals, Weighed]:
         relaxed, numbers, mu = self.relaxed, np.array(cases), self._mu(cases)
         given, values = relaxed.whole(node, by_slopes(node, numbers, mu, flat=False))
+        if self.clock.up():
+            return given, values, relaxed.see(node, given)
         other, others = relaxed.whole(node, by_slopes(node, numbers, mu, flat=True))
         given, values = given.where(others < values, other), np.minimum(values, others)
         return given, values, relaxed.see(node, given)

@@ -9,6 +9,8 @@ explained only when asked, by loads that were there before and as few others as 
 
 All of it is in this one file: Numba keeps compiled code on disk by the file that it stands in, and a function
 that calls one of another file is not renewed when that file changes.
+
+Whole numbers are handed on as int64: for every other kind a function would be compiled once more.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,no-any-return"
 # mypy: disable-error-code="import-untyped,call-arg,var-annotated"
@@ -229,7 +231,7 @@ def _insert(m, v):
         k = m.numbers[HEAP]
         m.numbers[HEAP] += 1
         m.heap[k] = v
-        _up(m, k)
+        _up(m, np.int64(k))
 
 
 @njit(nogil=True, cache=True)
@@ -255,7 +257,7 @@ def _bump(m, v):
             activity[u] *= 1e-100
         m.reals[GROWTH] *= 1e-100
     if m.heap_at[v] >= 0:
-        _up(m, m.heap_at[v])
+        _up(m, np.int64(m.heap_at[v]))
 
 
 # -- setting and taking back ---------------------------------------------------------------------------------
@@ -349,13 +351,13 @@ def _load(m, literal, blocks):
         if hits > 0:
             for h in range(start, start + count):
                 if slack[h] < limit[h]:
-                    _touch(m, h)
+                    _touch(m, np.int64(h))
     for k in range(m.owned_from[literal], m.owned_from[literal + 1]):
         h = m.owned[k]
         base[h] = m.top[h]
         limit[h] = m.top[h]
         if slack[h] < m.top[h]:
-            _touch(m, h)
+            _touch(m, np.int64(h))
     for k in range(m.owned_from[literal ^ 1], m.owned_from[(literal ^ 1) + 1]):
         h = m.owned[k]
         base[h] = _NEVER
@@ -394,7 +396,7 @@ def _clauses(m, falsified):
                 continue
             if value[other] < 0:
                 return ref
-            _set(m, other, ref)
+            _set(m, np.int64(other), np.int64(ref))
         last = node
         node = following
     return NOTHING
@@ -408,10 +410,10 @@ def _look(m, h):
         if literal < 0 or m.value[literal] == 1:
             return -2 - h
         if m.value[literal] == 0:
-            _set(m, literal ^ 1, -2 - h)
+            _set(m, np.int64(literal ^ 1), np.int64(-2 - h))
         return NOTHING
     if slack < m.top[h] and (literal < 0 or m.value[literal] == 1):
-        b = _half_of(m, h)
+        b = _half_of(m, np.int64(h))
         first, count = m.inputs[b], m.inputs[b + 1] - m.inputs[b]
         at = m.offset[b] + (h - m.halves[b]) * count
         row, free = m.rows, m.free
@@ -422,7 +424,7 @@ def _look(m, h):
         if found > 0:
             for i in range(count):
                 if free[first + i] == 1 and abs(row[at + i]) > slack:
-                    _set(m, 2 * (first + i) + (row[at + i] > 0), -2 - h)
+                    _set(m, np.int64(2 * (first + i) + (row[at + i] > 0)), np.int64(-2 - h))
         m.limit[h] = slack
     return NOTHING
 
@@ -447,7 +449,7 @@ def _propagate(m):
                     conflict = CHAIN
                     break
                 if value[implied] == 0:
-                    _set(m, implied, CHAIN)
+                    _set(m, np.int64(implied), np.int64(CHAIN))
             conflict = _clauses(m, literal ^ 1)
         elif numbers[DIRTY] > 0:
             numbers[DIRTY] -= 1
@@ -496,7 +498,7 @@ def _explain(m, code, implied):
         why[n] = 2 * ((implied >> 1) + 1) if implied & 1 == 0 else 2 * ((implied >> 1) - 1) + 1
         return n + 1
     h = -2 - code
-    b = _half_of(m, h)
+    b = _half_of(m, np.int64(h))
     first, count = m.inputs[b], m.inputs[b + 1] - m.inputs[b]
     at = m.offset[b] + (h - m.halves[b]) * count - first
     row, mark, level, place = m.rows, m.mark, m.level, m.place
@@ -572,7 +574,7 @@ def _redundant(m, literal):
         speaker = m.out[-2 - code] >> 1
         if speaker != literal >> 1 and mark[speaker] == 0 and level[speaker] > 0:
             return -1
-    n = _explain(m, code, literal)
+    n = _explain(m, np.int64(code), np.int64(literal))
     for k in range(n):
         if mark[why[k] >> 1] == 0 and level[why[k] >> 1] > 0:
             return -1
@@ -589,12 +591,12 @@ def _record(m, word):
 def _used(m, code, n, stamp):
     """Record a clause that was used, and the literals set for good among the first `n` of `why`."""
     if code >= 0:
-        _record(m, m.arena[code + 1])
+        _record(m, np.int64(m.arena[code + 1]))
     for k in range(n):
         v = m.why[k] >> 1
         if m.level[v] == 0 and m.stamp[v] != stamp:
             m.stamp[v] = stamp
-            _record(m, -1 - v)
+            _record(m, np.int64(-1 - v))
 
 
 @njit(nogil=True, cache=True)
@@ -609,8 +611,8 @@ def _learn(m, code):
     open_ones, size, implied = 0, 1, -1
     t = numbers[TRAIL] - 1
     while True:
-        n = _explain(m, code, implied)
-        _used(m, code, n, stamp)
+        n = _explain(m, np.int64(code), np.int64(implied))
+        _used(m, np.int64(code), np.int64(n), np.int64(stamp))
         for k in range(n):
             v = why[k] >> 1
             if mark[v] == 0 and level[v] > 0:
@@ -641,7 +643,7 @@ def _learn(m, code):
             clause[kept] = x
             kept += 1
         else:
-            _used(m, m.reason[clause[k] >> 1], n, stamp)
+            _used(m, np.int64(m.reason[clause[k] >> 1]), np.int64(n), np.int64(stamp))
     for k in range(1, size):
         mark[clause[k] >> 1] = 0
     return kept
@@ -674,7 +676,7 @@ def _write(m, start, size):
     m.log[start] = size
     m.log[start + 1] = m.numbers[LOG_USED] - start - 2
     for k in range(size):
-        _record(m, m.clause[k])
+        _record(m, np.int64(m.clause[k]))
 
 
 @njit(nogil=True, cache=True)
@@ -689,7 +691,7 @@ def _failed(m, literal):
     v = literal >> 1
     if m.level[v] == 0:
         m.why[0] = literal ^ 1
-        _used(m, -1, 1, stamp)
+        _used(m, np.int64(-1), np.int64(1), np.int64(stamp))
         return size
     mark[v] = 1
     for t in range(m.numbers[TRAIL] - 1, m.levels[0] - 1, -1):
@@ -703,8 +705,8 @@ def _failed(m, literal):
             m.clause[size] = x ^ 1
             size += 1
             continue
-        n = _explain(m, code, x)
-        _used(m, code, n, stamp)
+        n = _explain(m, np.int64(code), np.int64(x))
+        _used(m, np.int64(code), np.int64(n), np.int64(stamp))
         for k in range(n):
             if m.level[why[k] >> 1] > 0:
                 mark[why[k] >> 1] = 1
@@ -787,20 +789,20 @@ def begin(arrays, units, clauses, sizes):
         for k in range(size):
             m.clause[k] = clauses[start + k]
         start += size
-        _record(m, size)
-        _record(m, 0)
+        _record(m, np.int64(size))
+        _record(m, np.int64(0))
         for k in range(size):
-            _record(m, m.clause[k])
-        ref = _add(m, size, 0)
+            _record(m, np.int64(m.clause[k]))
+        ref = _add(m, np.int64(size), np.int64(0))
         if size == 0:
             return
         if size == 1 and m.value[m.clause[0]] == 0:
-            _set(m, m.clause[0], ref)
+            _set(m, np.int64(m.clause[0]), np.int64(ref))
     for x in units:
         if m.value[x] == 0:
-            _set(m, x, NONE)
+            _set(m, np.int64(x), np.int64(NONE))
     for h in range(m.halves[m.numbers[BLOCKS]]):
-        _touch(m, h)
+        _touch(m, np.int64(h))
 
 
 @njit(nogil=True, cache=True)
@@ -839,13 +841,13 @@ def run(arrays, assumptions, given, work):
             start = numbers[LOG_USED]
             numbers[LOG_USED] += 2
             if numbers[LEVEL] == 0:
-                n = _explain(m, conflict, -1)
-                _used(m, conflict, n, numbers[NEXT])
-                _write(m, start, 0)
+                n = _explain(m, np.int64(conflict), np.int64(-1))
+                _used(m, np.int64(conflict), np.int64(n), np.int64(numbers[NEXT]))
+                _write(m, np.int64(start), np.int64(0))
                 numbers[SIZE] = 0
                 return UNSATISFIABLE
             size = _learn(m, conflict)
-            _write(m, start, size)
+            _write(m, np.int64(start), np.int64(size))
             spread, second = _spread(m, size)
             target = 0
             if size > 1:
@@ -853,9 +855,9 @@ def run(arrays, assumptions, given, work):
                 clause[1] = clause[second]
                 clause[second] = x
                 target = m.level[clause[1] >> 1]
-            _back(m, target)
-            ref = _add(m, size, spread)
-            _set(m, clause[0], ref)
+            _back(m, np.int64(target))
+            ref = _add(m, np.int64(size), np.int64(spread))
+            _set(m, np.int64(clause[0]), np.int64(ref))
             reals[GROWTH] *= 1.0 / 0.95
             reals[FAST] += (spread - reals[FAST]) / min(32, numbers[CONFLICTS])
             reals[SLOW] += (spread - reals[SLOW]) / min(2048, numbers[CONFLICTS])
@@ -863,11 +865,11 @@ def run(arrays, assumptions, given, work):
         if numbers[WORK] > work:
             return PAUSED
         if numbers[SINCE_RESTART] > 50 and reals[FAST] > 1.15 * reals[SLOW]:
-            _back(m, 0)
+            _back(m, np.int64(0))
             numbers[SINCE_RESTART] = 0
             numbers[RESTARTS] += 1
         if numbers[SINCE_REDUCE] > numbers[REDUCE]:
-            _back(m, 0)
+            _back(m, np.int64(0))
             _reduce(m, given)
             numbers[SINCE_REDUCE] = 0
             numbers[REDUCE] += 300
@@ -878,7 +880,7 @@ def run(arrays, assumptions, given, work):
                 start = numbers[LOG_USED]
                 numbers[LOG_USED] += 2
                 size = _failed(m, x)
-                _write(m, start, size)
+                _write(m, np.int64(start), np.int64(size))
                 numbers[NEXT] += 1
                 numbers[SIZE] = size
                 return FAILED
@@ -896,13 +898,13 @@ def run(arrays, assumptions, given, work):
         numbers[DECISIONS] += 1
         m.levels[numbers[LEVEL]] = numbers[TRAIL]
         numbers[LEVEL] += 1
-        _set(m, choice, NONE)
+        _set(m, np.int64(choice), np.int64(NONE))
 
 
 @njit(nogil=True, cache=True)
 def back_to_start(arrays):
     """Take back everything that is not set for good."""
-    _back(_raw(arrays), 0)
+    _back(_raw(arrays), np.int64(0))
 
 
 @njit(nogil=True, cache=True)
@@ -949,7 +951,7 @@ def trim(arrays, log, starts, last):
                         m.why[n] = log[k]
                         n += 1
             elif code != NONE:
-                n = _explain(m, code, 2 * v + (m.value[2 * v] < 0))
+                n = _explain(m, np.int64(code), np.int64(2 * v + (m.value[2 * v] < 0)))
             for k in range(n):
                 u = m.why[k] >> 1
                 if asked[u] == 0:

@@ -10,6 +10,7 @@ from importlib.metadata import version
 from typing import Any
 
 from sugenet.engines.protocol import Engine
+from sugenet.errors import how_to_install
 from sugenet.problem.clock import Clock
 from sugenet.problem.formula import Formula, Linear
 from sugenet.problem.outcomes import Open, Outcome, replayed, trusted
@@ -80,5 +81,5 @@ def _cpsat(problem: Problem, clock: Clock) -> Outcome:
     return Open(engine, "it was stopped" if late else f"it gave up: {solver.status_name(status)}", {})
 
 
-CPSAT = Engine("cpsat", _cpsat, "ortools", "pip install ortools")
+CPSAT = Engine("cpsat", _cpsat, "ortools", how_to_install("cpsat"))
 """OR-Tools CP-SAT."""

@@ -10,6 +10,7 @@ import threading
 from importlib.metadata import version
 
 from sugenet.engines.protocol import Engine
+from sugenet.errors import how_to_install
 from sugenet.problem.clock import Clock
 from sugenet.problem.formula import Formula, Linear
 from sugenet.problem.outcomes import Open, Outcome, replayed, trusted
@@ -67,5 +68,5 @@ def _exact(problem: Problem, clock: Clock) -> Outcome:
     return Open(engine, "it was stopped" if late else f"it gave up: {state}", {})
 
 
-EXACT = Engine("exact", _exact, "exact", "pip install sugenet[exact]")
+EXACT = Engine("exact", _exact, "exact", how_to_install("exact"))
 """Exact; it has one thread."""

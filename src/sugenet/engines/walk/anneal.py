@@ -5,6 +5,7 @@ Finds most violations in milliseconds; proves nothing.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,13 @@ SEARCH = Engine("search", _search)
 
 
 def search(
-    problem: Problem, clock: Clock, *, turn: int = 0, restarts: int = 16, light: bool = True
+    problem: Problem,
+    clock: Clock,
+    *,
+    turn: int = 0,
+    restarts: int = 16,
+    light: bool = True,
+    keep: Callable[[tuple[FeatureMove, ...]], object] | None = None,
 ) -> tuple[FeatureMove, ...] | None:
     """A set of moves inside the neighbourhood that reaches the goal,
     made as light as the search can; or None.
@@ -61,6 +68,8 @@ def search(
         Attempts without success after which to give up.
     light
         Whether to go on for lighter sets once one is found.
+    keep
+        Is told every set as soon as it is found, so that Ctrl-C loses none.
     """
     near = problem.near
     try:
@@ -72,6 +81,7 @@ def search(
         return None
     rng = np.random.default_rng(clock.seed + turn)
     best: list[int] | None = None
+    moves: tuple[FeatureMove, ...] | None = None
     budget, failures = annealer.most if near.budget is None else min(near.budget, annealer.most), 0
     while failures < restarts and not clock.up():
         found = annealer.attempt(rng, budget, best if best is not None and failures % 2 else [])
@@ -79,10 +89,13 @@ def search(
             failures += 1
             continue
         best = annealer.thinned(found)
-        budget = sum(near.moves[k].weight for k in best) - 1
+        moves = tuple(near.moves[k] for k in sorted(best))
+        if keep is not None:
+            keep(moves)
+        budget = sum(move.weight for move in moves) - 1
         if not light or budget < near.lightest:
             break
-    return None if best is None else tuple(near.moves[k] for k in sorted(best))
+    return moves
 
 
 class _Annealer:
@@ -127,7 +140,9 @@ class _Annealer:
         """Numbers of moves that reach the goal within the budget, or None; from nothing, or from what is left
         of moves found before.
         """
-        from sugenet.engines.walk.anneal_kernels import anneal
+        from sugenet.engines.walk import anneal_kernels
+
+        anneal: Any = anneal_kernels.anneal
 
         if self.later is None:
             return self._descend(rng, budget)

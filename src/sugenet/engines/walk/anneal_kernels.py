@@ -1,22 +1,29 @@
-"""Compiled annealing over sets of moves: one change of a feature a step, judged at once."""
+"""Compiled annealing over sets of moves: one change of a feature a step, judged at once.
+
+Plain loops throughout: what numba has for whole arrays takes longer to compile than all of this.
+"""
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,no-any-return,import-untyped"
+# mypy: disable-error-code="call-arg"
 
 from __future__ import annotations
 
 import numba as nb
 import numpy as np
-from numba import njit
+from numba import njit, types
+from numba.extending import intrinsic
 
 __all__ = ["anneal"]
 
 
-@njit(nogil=True, cache=True)
-def _ones(x):
-    # the compiler knows this as one instruction
-    x = x - ((x >> nb.uint64(1)) & nb.uint64(0x5555555555555555))
-    x = (x & nb.uint64(0x3333333333333333)) + ((x >> nb.uint64(2)) & nb.uint64(0x3333333333333333))
-    x = (x + (x >> nb.uint64(4))) & nb.uint64(0x0F0F0F0F0F0F0F0F)
-    return (x * nb.uint64(0x0101010101010101)) >> nb.uint64(56)
+@intrinsic
+def _ones(_typing, word):  # noqa: ARG001 numba reads the names
+    """How many bits of a word are set."""
+    signature = types.uint64(types.uint64)
+
+    def emit(_context, b, _signature, arguments):
+        return b.ctpop(arguments[0])
+
+    return signature, emit
 
 
 @njit(nogil=True, cache=True)
@@ -44,7 +51,8 @@ def _missing(
     r = 0
     for layer in range(len(sizes)):
         size = sizes[layer]
-        count[:] = 0
+        for i in range(count.shape[0]):
+            count[i] = 0
         while r < len(places) and places[r, 0] == layer:
             word, digit = words[places[r, 1]], nb.uint64(places[r, 2])
             for i in range(size):
@@ -80,7 +88,6 @@ def _random(state):
     return x >> nb.uint64(11)
 
 
-@njit(nogil=True, cache=True)
 def anneal(chosen, start, rows, first, weight, budget, steps, hot, cold, seed, later, votes):
     """Anneal from the options `chosen` of each feature, in place; the least that was missing, 0 or less as
     soon as the goal is reached.
@@ -89,30 +96,28 @@ def anneal(chosen, start, rows, first, weight, budget, steps, hot, cold, seed, l
     nothing are always made. Where a change would break the budget, a feature that has moved goes back, one at
     random. Worse states are taken with a chance that falls with the temperature, from `hot` to `cold`.
     """
+    parts, widest = len(start), int(later[4].max())
+    away = np.flatnonzero(chosen)
+    lanes = start + rows[first[away] + chosen[away]].sum(axis=0, dtype=start.dtype)
+    words = [
+        np.zeros(size, np.uint64) for size in (parts, parts, max(parts, (widest + 63) // 64), widest + 63)
+    ]
+    # features that have moved, and their places in that list
+    moved, where = np.zeros(len(chosen), np.int64), np.full(len(chosen), -1, np.int64)
+    moved[: len(away)], where[away] = away, range(len(away))
+    work = (np.array([seed], np.uint64), lanes, lanes.copy(), *words, moved, where)
+    used, fall = int(weight[first[away] + chosen[away]].sum()), (cold / hot) ** (1.0 / steps)
+    return _anneal(chosen, rows, first, weight, budget, steps, hot, fall, used, len(away), work, later, votes)
+
+
+@njit(nogil=True, cache=True)
+def _anneal(chosen, rows, first, weight, budget, steps, heat, fall, used, many, work, later, votes):
     places, positive, negative, tau, sizes, shift = later
     starts, classes, factors, least, cases, members = votes
-    features, parts = len(chosen), start.shape[0]
-    state = np.full(1, seed, np.uint64)
-    lanes, tried = start.copy(), start.copy()
-    pattern, fresh = np.zeros(parts, np.uint64), np.zeros(parts, np.uint64)
-    words = np.zeros(max(parts, (sizes.max() + 63) // 64), np.uint64)
-    count = np.zeros(sizes.max() + 63, np.uint64)
-    # features that have moved, and their places in that list
-    moved, where = (
-        np.zeros(features, np.int64),
-        np.full(features, -1, np.int64),
-    )
-    used = many = 0
-    for f in range(features):
-        if chosen[f] > 0:
-            lanes += rows[first[f] + chosen[f]]
-            used += weight[first[f] + chosen[f]]
-            moved[many], where[f] = f, many
-            many += 1
+    state, lanes, tried, pattern, fresh, words, count, moved, where = work
+    features, parts = len(chosen), len(lanes)
     now = nb.int64(1 << 62)
     best = now
-    fall = (cold / hot) ** (1.0 / steps)
-    heat = hot
     for step in range(steps):
         heat *= fall
         back = -1

@@ -51,7 +51,8 @@ def exhaust(problem: Problem, clock: Clock) -> Enumerated | None:
     """Go through all combinations of moves, which the neighbourhood must allow, until one reaches the goal;
     None when the time was up.
     """
-    from sugenet.engines.walk.kernels import HEAD, LEAF, SETS, WALKER, walk_choices
+    from sugenet.engines.walk.kernels import HEAD, LEAF, SETS, WALKER
+    from sugenet.engines.walk.twins import walk_choices
 
     near = problem.near
     see_time(near, clock)
@@ -76,7 +77,8 @@ def exhaust(problem: Problem, clock: Clock) -> Enumerated | None:
     states[:, WALKER] = range(WALKERS)
 
     def walk(state: Any, quota: int, want: Any, recent: Any, found: Any, counts: Any) -> bool:
-        return bool(walk_choices(state, quota, want, *fixed, recent, found, counts))
+        steps = min(quota, int(sizes[0]) // WALKERS)
+        return bool(walk_choices(steps, state, quota, want, *fixed, recent, found, counts))
 
     swept = sweep(judge, walk, states, int(sizes[0]), clock)
     if swept is None:

@@ -75,10 +75,10 @@ class PatternJudge:
         counts = rows.network.match_counts(words, threads=1)
         if self.votes is None:
             return self.goal.shortfall(counts.astype(np.int64) + shift)
-        from sugenet.engines.walk.kernels import shortfalls
+        from sugenet.engines.walk.twins import shortfalls
 
         out = np.empty(len(counts), np.int64)
-        shortfalls(counts, shift, self.votes, out)
+        shortfalls(len(counts) * len(self.votes[1]), counts, shift, self.votes, out)
         return out
 
     @cached_property

@@ -63,6 +63,20 @@ def _folded(keys, row):
 
 
 @njit(nogil=True, cache=True)
+def _put(to, row, start):
+    """Copy lanes into a row."""
+    for lane in range(start.shape[0]):
+        to[row, lane] = start[lane]
+
+
+@njit(nogil=True, cache=True)
+def _add(acc, depth, rows, k):
+    """The lanes of the next depth, with one row more."""
+    for lane in range(rows.shape[1]):
+        acc[depth + 1, lane] = acc[depth, lane] + rows[k, lane]
+
+
+@njit(nogil=True, cache=True)
 def _line(acc, depth, rows, first, end, weight, high, recent, line):
     """Patterns of the sets that add one of the rows first..end-1, without most repeats; how many,
     and how many sets.
@@ -153,12 +167,11 @@ def walk_sets(
     line = np.empty((CHUNK + 1, found.shape[2]), np.uint64)
     acc = np.empty((most + 1, lanes), rows.dtype)
     sums = np.zeros(most + 1, np.int64)
-    acc[0] = start
+    _put(acc, 0, start)
     depth = state[DEPTH]
     for d in range(depth):
         k = state[HEAD + d]
-        for lane in range(lanes):
-            acc[d + 1, lane] = acc[d, lane] + rows[k, lane]
+        _add(acc, d, rows, k)
         sums[d + 1] = sums[d] + weight[k]
     walked = fullest = 0
     while depth >= 0:
@@ -195,8 +208,7 @@ def walk_sets(
             while k < count and sums[depth] + weight[k] + lightest[after[k]] > budget:
                 k += step
             if k < count:
-                for lane in range(lanes):
-                    acc[depth + 1, lane] = acc[depth, lane] + rows[k, lane]
+                _add(acc, depth, rows, k)
                 sums[depth + 1] = sums[depth] + weight[k]
                 state[HEAD + depth], state[LEAF] = k, after[k]
                 depth += 1
@@ -228,11 +240,10 @@ def walk_choices(
     line = np.empty((CHUNK + 1, words), np.uint64)
     nothing = np.zeros(len(block), np.int64)
     acc = np.empty((features + 1, lanes), block.dtype)
-    acc[0] = options[first[features]]
+    _put(acc, 0, options[first[features]])
     depth = state[DEPTH]
     for d in range(depth):
-        for lane in range(lanes):
-            acc[d + 1, lane] = acc[d, lane] + options[first[d] + state[HEAD + d], lane]
+        _add(acc, d, options, first[d] + state[HEAD + d])
     walked = fullest = steps = 0
     while depth >= 0:
         mine = True
@@ -281,8 +292,7 @@ def walk_choices(
             state[HEAD + depth - 1] += 1
             k = first[depth - 1] + state[HEAD + depth - 1]
             if k < first[depth]:
-                for lane in range(lanes):
-                    acc[depth, lane] = acc[depth - 1, lane] + options[k, lane]
+                _add(acc, depth - 1, options, k)
                 break
             depth -= 1
         else:
@@ -440,15 +450,18 @@ def shortfalls(counts, shift, votes, out):
             for row in range(size):
                 columns[k, row] = counts[first + row, k] + shift[k]
         for q in range(least.shape[0]):
-            missing[q] = least[q]
+            for row in range(size):
+                missing[q, row] = least[q]
             for i in range(starts[q], starts[q + 1]):
                 factor, column = factors[i], columns[classes[i]]
                 for row in range(size):
                     missing[q, row] -= factor * column[row]
         best = out[first : first + size]
-        best[:] = 1
+        for row in range(size):
+            best[row] = 1
         for c in range(cases.shape[0] - 1):
-            worst[:] = 0
+            for row in range(size):
+                worst[row] = 0
             for m in range(cases[c], cases[c + 1]):
                 for row in range(size):
                     worst[row] = (

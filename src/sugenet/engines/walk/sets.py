@@ -83,7 +83,8 @@ def flip_level(problem: Problem, budget: int, clock: Clock) -> Enumerated | None
     clock
         The answer does not depend on the number of threads.
     """
-    from sugenet.engines.walk.kernels import HEAD, LEAF, SETS, WALKER, walk_sets
+    from sugenet.engines.walk.kernels import HEAD, LEAF, SETS, WALKER
+    from sugenet.engines.walk.twins import walk_sets
 
     near = problem.near
     assert near.budget is None or budget <= near.budget, (
@@ -117,7 +118,8 @@ def flip_level(problem: Problem, budget: int, clock: Clock) -> Enumerated | None
     about = sum(comb(len(near.places), k) * options**k for k in range(together + 1))
 
     def walk(state: Any, quota: int, want: Any, recent: Any, found: Any, counts: Any) -> bool:
-        return bool(walk_sets(state, quota, want, *fixed, recent, found, counts))
+        steps = min(quota, about // WALKERS)
+        return bool(walk_sets(steps, state, quota, want, *fixed, recent, found, counts))
 
     swept = sweep(judge, walk, states, about, clock)
     if swept is None:

@@ -151,19 +151,24 @@ class _Sweep:
             raise TooLargeError(
                 f"over {int(self.sizes.sum()):,} different patterns: too many to keep. Use another engine."
             )
-        from sugenet.engines.walk.kernels import rehash
+        from sugenet.engines.walk.twins import rehash
 
         old, self.table = self.table, np.zeros((len(self.table), size, self.judge.words), np.uint64)
-        share(lambda start, stop: rehash(start, stop, old, self.table), len(old), 1, self.clock.threads)
+
+        def move(start: int, stop: int) -> None:
+            rehash((stop - start) * old.shape[1], start, stop, old, self.table)
+
+        share(move, len(old), 1, self.clock.threads)
 
     def _settle(self, part: int, stop: int) -> None:
         """Take what was found into some parts, and judge what is new."""
-        from sugenet.engines.walk.kernels import settle
+        from sugenet.engines.walk.twins import settle
 
         room = max(1 << 14, int(self.counts[:, part:stop].sum(axis=0).max())) + 1
         fresh = np.empty((room, self.judge.words), np.uint64)
         while part < stop:
-            part, new = settle(part, stop, self.table, self.sizes, self.found, self.counts, fresh)
+            coming = int(self.counts[:, part:stop].sum())
+            part, new = settle(coming, part, stop, self.table, self.sizes, self.found, self.counts, fresh)
             for k in range(0, new, self.judge.batch):
                 if self._give_up():
                     return
@@ -186,13 +191,14 @@ class _Sweep:
         raise AssertionError("a pattern that no walk has found")
 
     def _swept(self, state: Ints | None) -> Swept:
-        from sugenet.engines.walk.kernels import SETS, digest
+        from sugenet.engines.walk.kernels import SETS
+        from sugenet.engines.walk.twins import digest
 
         sums = [0xE220A8397B1DCDAF]  # splitmix64(0), of the sample's own pattern
         numbers = self.judge.front.fragile.astype(np.int64)
         if state is None:
             share(
-                lambda part, stop: sums.append(int(digest(part, stop, self.table, numbers))),
+                lambda part, stop: sums.append(int(digest(0, part, stop, self.table, numbers))),
                 len(self.table),
                 1,
                 self.clock.threads,

@@ -10,6 +10,7 @@ from fractions import Fraction
 from math import inf
 from typing import Any, TypeAlias
 
+from sugenet.brief import Brief
 from sugenet.capacity.thresholds import exact_number
 from sugenet.errors import FileError
 
@@ -17,7 +18,7 @@ __all__ = ["BitInputs", "Inputs", "Integers", "Reals"]
 
 
 @dataclass(frozen=True)
-class Integers:
+class Integers(Brief):
     """Whole numbers ``low..high``, of which x enters the network as ``start + step * x``: uint8 pixels
     divided by 255 have step 1/255.
 
@@ -51,7 +52,7 @@ class Integers:
 
 
 @dataclass(frozen=True)
-class Reals:
+class Reals(Brief):
     """Floats between two bounds; for networks that binarize their input at once,
     each input at a threshold.
     """

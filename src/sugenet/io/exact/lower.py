@@ -61,6 +61,7 @@ from sugenet.io.exact.ops import (
     Stairs,
 )
 from sugenet.io.exact.order import pixel_by_pixel, source_shape
+from sugenet.io.exact.pixels import pixel_names
 from sugenet.io.exact.report import Imported, LayerReport, SignPlace
 from sugenet.io.exact.signals import LevelSignal, Padding, RawSignal, SumSignal, flat_order, padded
 from sugenet.io.exact.steps import Pipeline, pipelines, sign_of
@@ -469,8 +470,9 @@ class _Lowering:
         if not isinstance(self.inputs, Integers):
             raise FileError(
                 f"{op.where} reads inputs that are not binarized. Say what they are: inputs=Integers(0, 255) "
-                "for pixels, with step= and start= where the samples are rescaled before they "
-                "enter the network."
+                "for pixels, inputs=Integers(0, 255, step=Fraction(1, 255)) where they are divided by 255 "
+                "before they enter the network, inputs=Integers(0, 255, step=Fraction(1, 255), "
+                "start=Fraction(-1, 2)) where 1/2 is taken away then."
             )
         channels = raw.shape[0] if len(raw.shape) == 3 else len(raw.order)
         lines = [pipeline.line() for pipeline in pipelines(raw.steps, channels)]
@@ -535,7 +537,7 @@ class _Lowering:
             sums.where,
             sums.top,
         )
-        encoder, layers = Encoder(self.encoder.codings, _pixel_names(self.chain.shape)), tuple(self.layers)
+        encoder, layers = Encoder(self.encoder.codings, pixel_names(self.chain.shape)), tuple(self.layers)
         if self.chain.channels_last and len(self.chain.shape) == 3:
             encoder, layers, head = pixel_by_pixel(encoder, layers, head, self.chain.shape)
         shape = source_shape(self.chain)
@@ -571,12 +573,3 @@ def _word(op: Op) -> str:
 def _if_known(theta: list[tuple[Fraction, Fraction] | None] | None) -> list[tuple[Fraction, Fraction]] | None:
     known = [] if theta is None else [ends for ends in theta if ends is not None]
     return known if theta is not None and len(known) == len(theta) else None
-
-
-def _pixel_names(shape: tuple[int, ...]) -> list[str] | None:
-    """Names of raw features that are pixels."""
-    if len(shape) != 3:
-        return None
-    channels, height, width = shape
-    front = [f"channel {c} " for c in range(channels)] if channels > 1 else [""]
-    return [f"{c}pixel ({y},{x})" for c in front for y in range(height) for x in range(width)]

@@ -140,7 +140,8 @@ def _middle(
         names=None if stem else about.features,
         classes=None if tail else about.classes,
     )
-    source = Source(outputs="other", remark="; ".join(remarks))
+    source = Source() if stem else found.network.source
+    source = replace(source, outputs="other", remark="; ".join(remarks))
     return PartlyImported(
         replace(found.network, source=source),
         found.layers,

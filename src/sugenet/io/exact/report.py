@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn import Network
+from sugenet.brief import Brief, Said
 
 __all__ = ["ImportProof", "Imported", "LayerReport", "SignPlace", "many"]
 
@@ -19,7 +20,7 @@ _NEAR = 1e-4
 
 
 @dataclass(frozen=True)
-class LayerReport:
+class LayerReport(Said):
     """What folding noticed about one layer."""
 
     where: str
@@ -45,7 +46,7 @@ class LayerReport:
 
 
 @dataclass(frozen=True, eq=False)
-class SignPlace:
+class SignPlace(Brief):
     """What became of one sign of the chain."""
 
     number: int
@@ -61,7 +62,7 @@ class SignPlace:
 
 
 @dataclass(frozen=True)
-class ImportProof:
+class ImportProof(Said):
     """What was compared, on how many samples, and by whom."""
 
     judges: tuple[str, ...]
@@ -106,7 +107,7 @@ class ImportProof:
 
 
 @dataclass(frozen=True, eq=False)
-class Imported:
+class Imported(Said):
     """An exact network read from elsewhere, with the report of its import."""
 
     network: Network

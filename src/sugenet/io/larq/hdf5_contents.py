@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.errors import FileError
+from sugenet.errors import FileError, how_to_install
 from sugenet.io.exact.sizes import check_numbers
 
 __all__ = ["DAMAGED", "Contents", "main", "read_contents"]
@@ -151,7 +151,7 @@ def _read(place: Path) -> Contents:
     try:
         import h5py  # type: ignore[import-untyped]
     except ImportError:
-        raise FileError("reading Keras and Larq files needs h5py: pip install 'sugenet[larq]'") from None
+        raise FileError(f"reading Keras and Larq files needs h5py; {how_to_install('larq')}") from None
     try:
         with h5py.File(place, "r") as file:
             return _contents(h5py, file)

@@ -25,9 +25,10 @@ Document: TypeAlias = dict[str, Any]
 Tensors: TypeAlias = dict[str, npt.NDArray[Any]]
 _Layout: TypeAlias = dict[str, tuple[np.dtype[Any], tuple[int, ...], int]]
 
-_VERSION = 4
-"""The latest; a file has the first version that can hold it: 4 where something behind the encoder has more
-than two levels, else 3 where it says what its source is, else 2 where a layer has theta, else 1.
+_VERSION = 5
+"""The latest; a file has the first version that can hold it: 5 where it says what was seen in training or
+which inputs can occur, else 4 where something behind the encoder has more than two levels, else 3 where it
+says what its source is, else 2 where a layer has theta, else 1.
 """
 _STAIRS = ("stairs", "stairs conv", "level pool")
 """Kinds of layers that version 4 brought."""
@@ -270,6 +271,8 @@ def _check_version(document: Document) -> None:
 
 
 def _version_of(document: Document) -> int:
+    if "seen" in document or "domain" in document:
+        return 5
     layers, head = document.get("layers"), document.get("head")
     known = [layer for layer in layers if isinstance(layer, dict)] if isinstance(layers, list) else []
     if (isinstance(head, dict) and "top" in head) or any(layer.get("kind") in _STAIRS for layer in known):

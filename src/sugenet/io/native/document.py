@@ -6,6 +6,7 @@ word: each size is compared with the tensor that it describes before an array is
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import accumulate
 from math import inf, isfinite, isnan
@@ -13,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.bnn import Coding, Encoder, Head, Layer, Network, OneHot, Source, Steps
+from sugenet.bnn import Coding, Domain, Encoder, Head, Layer, Network, OneHot, Source, Steps
+from sugenet.bnn.domain import span_data, span_of
 from sugenet.bnn.layer import gives
 from sugenet.errors import FileError, SugenetError
 from sugenet.io.native.container import Document, Tensors, canonical
@@ -75,6 +77,8 @@ def to_document(network: Network) -> tuple[Document, Tensors]:
         "classes": list(network.classes),
         "notes": dict(network.notes),
         **_source_out(network),
+        **({} if network.encoder.seen is None else {"seen": _seen_out(network.encoder)}),
+        **({"domain": network.domain.data()} if network.domain else {}),
     }
     return document, tensors
 
@@ -92,19 +96,25 @@ def from_document(document: Document, tensors: Tensors) -> Network:
         "classes": list,
         "notes": dict,
     }
-    parts = fields(document, "the document", **kinds, **({"source": dict} if "source" in document else {}))
+    optional = {"source": dict, "seen": list, "domain": dict}
+    kinds |= {name: kind for name, kind in optional.items() if name in document}
+    parts = fields(document, "the document", **kinds)
     try:
         shape, source = _source_in(parts.get("source"))
         encoder = _encoder_in(parts["codings"], parts["features"], shape, tensors)
+        encoder = _seen_in(parts.get("seen"), encoder)
+        domain = Domain.of(parts["domain"], encoder) if "domain" in parts else None
         layers, head = _chain_in(parts["layers"], parts["head"], encoder, tensors)
         classes, notes = _texts(parts["classes"], "classes"), parts["notes"]
         if not all(isinstance(value, str) for value in notes.values()):
             raise FileError("notes must be text.")
-        network = Network(encoder, layers, head, classes, notes, source)
+        network = Network(encoder, layers, head, classes, notes, source, domain)
     except FileError:
         raise
     except SugenetError as error:
         raise FileError(f"what it holds is no network: {str(error)[:400]}") from error
+    except (TypeError, ValueError, ArithmeticError) as error:  # of what can occur, which is read as it comes
+        raise FileError(f"what it says of its inputs cannot be read: {str(error)[:200]}") from error
     if network.fingerprint != parts["fingerprint"]:
         raise FileError(
             f"the network in it has the fingerprint {network.fingerprint}, "
@@ -274,6 +284,39 @@ def _source_in(entry: Any) -> tuple[list[int] | None, Source]:
         raise FileError("the shape of the source must be null or whole numbers from 1.")
     start, step = _fractions([parts["start"], parts["step"]], "start and step of the source")
     return shape, Source(start, step, parts["outputs"], parts["remark"])
+
+
+# -- inputs that can occur -----------------------------------------------------------------------------------
+
+
+def _seen_out(encoder: Encoder) -> list[Any]:
+    """What was seen of each feature; alike ones are written once, and named by their numbers."""
+    known: dict[str, int] = {}
+    entries: list[Any] = []
+    places: list[int] = []
+    for name, span in zip(encoder.names, encoder.seen or (), strict=True):
+        for value in (span.low, span.high, *(span.values or ())):
+            if not isinstance(value, Fraction):
+                _scalar_out(value, f"feature {name!r}: what was seen,")
+        entry = span_data(span)
+        key = canonical({"seen": entry})
+        if key not in known:
+            known[key] = len(entries)
+            entries.append(entry)
+        places.append(known[key])
+    return [entries, places]
+
+
+def _seen_in(entry: Any, encoder: Encoder) -> Encoder:
+    if entry is None:
+        return encoder
+    if not (len(entry) == 2 and all(isinstance(part, list) for part in entry)):
+        raise FileError("what was seen in training is a list of limits, and the number of each feature's.")
+    entries, places = entry
+    if len(places) != encoder.features or not all(type(k) is int and 0 <= k < len(entries) for k in places):
+        raise FileError("what was seen in training does not fit the features.")
+    spans = [span_of(entries[k], coding) for k, coding in zip(places, encoder.codings, strict=True)]
+    return replace(encoder, seen=tuple(spans))
 
 
 # -- layers and head -----------------------------------------------------------------------------------------

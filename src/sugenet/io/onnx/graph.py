@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import stat
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import prod
@@ -21,14 +20,13 @@ import numpy.typing as npt
 from sugenet.errors import FileError
 from sugenet.files import advice
 from sugenet.io.onnx.wire import Budget, Message
+from sugenet.io.plain.gzipped import unzipped
 
 __all__ = ["DTYPES", "Array", "Graph", "Node", "Port", "Subgraph", "read_graph"]
 
 Array: TypeAlias = npt.NDArray[Any]
 
 _MAX_BYTES = 1 << 29
-_MAX_UNZIPPED = 1 << 26
-_MAX_RATIO = 100
 _MAX_NODES = 20_000
 _MAX_RANK = 8
 _MAX_VALUES = 1 << 29
@@ -147,19 +145,7 @@ def _contents(path: Path, what: str) -> bytes:
 def _unzipped(raw: bytes) -> bytes:
     if len(raw) > _MAX_BYTES:
         raise FileError(f"it has {len(raw):,} bytes, more than the {_MAX_BYTES:,} that are read.")
-    if not raw.startswith(b"\x1f\x8b"):
-        return raw
-    most = min(_MAX_BYTES, max(_MAX_UNZIPPED, _MAX_RATIO * len(raw)))
-    machine = zlib.decompressobj(wbits=31)
-    try:
-        out = machine.decompress(raw, most)
-    except zlib.error as error:
-        raise FileError(f"it is a gzip archive that is damaged ({error}).") from None
-    if machine.unconsumed_tail:
-        raise FileError(f"it is a gzip archive of more than {most:,} bytes. Unpack it first if you trust it.")
-    if not machine.eof:
-        raise FileError("it is a gzip archive that is cut off.")
-    return out
+    return unzipped(raw, _MAX_BYTES)
 
 
 def _short(text: str) -> str:

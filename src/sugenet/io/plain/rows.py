@@ -8,7 +8,7 @@ from typing import TextIO
 
 from sugenet.errors import FileError
 
-__all__ = ["LINE_LIMIT", "csv_rows"]
+__all__ = ["LINE_LIMIT", "csv_rows", "otherwise_separated"]
 
 LINE_LIMIT = 1 << 22
 """Letters of a line, unless more are expected."""
@@ -45,6 +45,8 @@ def csv_rows(
     >>> list(csv_rows(StringIO('a, b\n\n1,"2, 3"\n'), "example"))
     [(1, ['a', 'b']), (3, ['1', '2, 3'])]
     """
+    if len(delimiter) != 1 or delimiter in '\r\n"':
+        raise FileError(f"delimiter={delimiter!r} must be one letter, such as ';'.")
 
     def bounded() -> Iterator[str]:
         while line := lines.readline(longest + 1):
@@ -67,3 +69,25 @@ def csv_rows(
                 yield reader.line_num, [cell.strip() for cell in row]
     except csv.Error as error:
         raise FileError(f"{name}, line {reader.line_num}: it cannot be read as CSV: {error}.") from None
+
+
+_OTHERS = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas"}
+
+
+def otherwise_separated(cells: list[str], delimiter: str) -> str:
+    r"""What to add to the complaint about a first line that does not fit, where something else stands
+    between its cells; nothing where nothing does.
+
+    Examples
+    --------
+    >>> otherwise_separated(["size;colour"], ",")
+    " Its cells have semicolons between them, not commas: say delimiter=';'."
+    >>> otherwise_separated(["size", "colour"], ",")
+    ''
+    """
+    text = delimiter.join(cells)
+    found = next((sign for sign in _OTHERS if sign != delimiter and sign in text), None)
+    if found is None or (found == "," and len(cells) > 1):
+        return ""
+    wanted = _OTHERS.get(delimiter, repr(delimiter))
+    return f" Its cells have {_OTHERS[found]} between them, not {wanted}: say delimiter={found!r}."

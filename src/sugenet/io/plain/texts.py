@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sugenet.errors import FileError
+from sugenet.io.plain.gzipped import unzipped
 from sugenet.io.plain.strict import strict_json
 
 __all__ = ["read_json", "read_standard_input"]
@@ -15,8 +16,8 @@ SIZE_LIMIT = 1 << 28
 
 
 def read_json(path: str | Path, most: int = SIZE_LIMIT) -> dict[str, Any]:
-    """Read a JSON object of at most so many bytes from a file, ``-`` for standard input; strictly:
-    no key twice, no NaN.
+    """Read a JSON object of at most so many bytes from a file, packed by gzip or not, ``-`` for standard
+    input; strictly: no key twice, no NaN.
     """
     name = "standard input" if str(path) == "-" else str(path)
     most = min(most, SIZE_LIMIT)
@@ -26,14 +27,14 @@ def read_json(path: str | Path, most: int = SIZE_LIMIT) -> dict[str, Any]:
         elif Path(path).stat().st_size > most:
             raise FileError(f"{name} is larger than {most:,} bytes.")
         else:
-            text = Path(path).read_text(encoding="utf-8")
+            text = unzipped(Path(path).read_bytes(), most).decode("utf-8")
         data = strict_json(text)
     except OSError as error:
         raise FileError(f"{name} cannot be read: {error.strerror or error}.") from None
     except RecursionError:
         raise FileError(f"{name} is no JSON file: it is nested too deeply.") from None
-    except FileError:
-        raise
+    except FileError as error:
+        raise error if str(error).startswith(name) else FileError(f"{name}: {error}") from None
     except ValueError as error:
         raise FileError(f"{name} is no JSON file: {error}.") from None
     if not isinstance(data, dict):

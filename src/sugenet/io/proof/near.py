@@ -21,7 +21,7 @@ from sugenet.bnn.conv import ConvLayer, PoolLayer
 from sugenet.bnn.stairs import StairConv
 from sugenet.io.exact.domains import BitInputs, Inputs, Integers, Reals
 
-__all__ = ["Domain", "turning"]
+__all__ = ["RawRanges", "turning"]
 
 _Rows = npt.NDArray[np.float64]
 _Bits = npt.NDArray[Any]
@@ -34,7 +34,7 @@ _FAR = 2.0**200
 
 
 @dataclass(frozen=True, eq=False)
-class Domain:
+class RawRanges:
     """Raw numbers of each feature: the least and the largest that can occur, where they turn a bit, and
     whether they are whole.
     """
@@ -47,7 +47,7 @@ class Domain:
     """Some of the cuts of each feature, one row a choice."""
 
     @classmethod
-    def of_encoder(cls, encoder: Encoder) -> Domain:
+    def of_encoder(cls, encoder: Encoder) -> RawRanges:
         """What a network reads."""
         steps = [coding for coding in encoder.codings if isinstance(coding, Steps)]
         assert len(steps) == encoder.features
@@ -66,7 +66,7 @@ class Domain:
         return cls(low, high, cut, whole, np.array(cuts))
 
     @classmethod
-    def of_inputs(cls, inputs: Inputs | None, features: int) -> Domain:
+    def of_inputs(cls, inputs: Inputs | None, features: int) -> RawRanges:
         """What a float stem reads."""
         ends: tuple[float, float]
         match inputs:
@@ -143,7 +143,7 @@ class Domain:
 
 def turning(
     network: Network,
-    domain: Domain,
+    domain: RawRanges,
     hidden: Callable[[_Rows], Sequence[_Bits]],
     pool: _Rows,
     count: int,
@@ -182,7 +182,7 @@ def turning(
 
 
 def _outer(
-    network: Network, domain: Domain, bits: _Bits, count: int, random: np.random.Generator
+    network: Network, domain: RawRanges, bits: _Bits, count: int, random: np.random.Generator
 ) -> tuple[list[_Rows], list[_Rows], list[int]]:
     """Neurons of the first layer that random samples do not turn, with samples that do."""
     layer = network.layers[0]

@@ -27,7 +27,7 @@ from sugenet.io.exact.relaxed import PartlyImported
 from sugenet.io.exact.report import Imported, ImportProof, many
 from sugenet.io.exact.rounding import Rounding, rounding_of
 from sugenet.io.proof.judges import Seen, SourceJudge, Stage, judge_of_chain
-from sugenet.io.proof.near import Domain, turning
+from sugenet.io.proof.near import RawRanges, turning
 from sugenet.io.proof.tally import Tally
 
 __all__ = ["prove_import"]
@@ -99,9 +99,9 @@ class _Ours:
         self.found, self.network, self.chain, self.inputs = found, found.network, chain, inputs
         self.direct = not (isinstance(found, PartlyImported) and found.stem is not None)
         self.domain = (
-            Domain.of_encoder(self.network.encoder)
+            RawRanges.of_encoder(self.network.encoder)
             if self.direct
-            else Domain.of_inputs(inputs, prod(chain.shape))
+            else RawRanges.of_inputs(inputs, prod(chain.shape))
         )
         self.work = max(1, _work(self.network))
 

@@ -80,7 +80,9 @@ class Part:
                 raise FileError(f"{self}: {key} is one number, not two.")
         quantized = self.kind == "quantize" or self.text("weights", "") == "quantized"
         if quantized and not 2 <= self.pair("bits", 0)[0] <= 16:
-            raise FileError(f"{self}: say bits=2 to bits=16; one bit is a sign.")
+            raise FileError(
+                f"{self}: it needs a number of bits from 2 to 16, as in quantize(bits=2); one bit is a sign."
+            )
         if not quantized and {"bits", "scale"} & dict(self.options).keys() and self.kind != "affine":
             raise FileError(f"{self}: bits and scale are for weights=quantized.")
         if quantized and not self.number("scale", 1) > 0:

@@ -19,10 +19,11 @@ from sugenet.bnn import Encoder, Head, Layer, Network, PoolLayer, Source, StairL
 from sugenet.bnn.arrays import Ints
 from sugenet.errors import FileError, NetworkError
 from sugenet.io.exact.domains import Inputs, Integers
+from sugenet.io.exact.pixels import pixel_names, with_image
 from sugenet.io.exact.report import Imported, ImportProof, LayerReport
 from sugenet.io.exact.requantize import stair_conv, stair_layer
-from sugenet.io.proof.near import Domain, turning
-from sugenet.io.torch.reader import first_of, require_torch
+from sugenet.io.proof.near import RawRanges, turning
+from sugenet.io.torch.reader import checked_example, first_of, forward_failed, require_torch
 
 __all__ = ["is_quantized", "read_quantized"]
 
@@ -44,7 +45,7 @@ _ASKS = frozenset(("_local_scalar_dense", "q_scale", "q_zero_point", "is_pinned"
 
 def is_quantized(module: Any) -> bool:
     """Whether a module holds layers of torch.ao.nn.quantized, whose weights are packed."""
-    return any(
+    return hasattr(module, "modules") and any(
         type(part).__module__.startswith(("torch.ao.nn.quantized", "torch.ao.nn.intrinsic.quantized"))
         for part in module.modules()
     )
@@ -68,12 +69,13 @@ def read_quantized(
     *,
     names: Iterable[object] | None = None,
     classes: Iterable[object] | None = None,
+    image: Any = None,
     prove: bool = True,
 ) -> Imported:
     """The exact network of a quantized module, compared with it byte by byte."""
     torch = require_torch()
     source = type(module).__name__
-    shape = tuple(int(size) for size in torch.as_tensor(example).shape[1:])
+    shape = tuple(int(size) for size in checked_example(torch, example, source).shape[1:])
     if not isinstance(inputs, Integers):
         raise FileError(
             f"{source}: say what raw samples are: inputs=Integers(0, 255, step=Fraction(1, 255)) for pixels "
@@ -86,10 +88,12 @@ def read_quantized(
     except NetworkError as error:
         raise FileError(f"{source}: {error}") from error
     _all_used(source, module, steps)
-    encoder = Encoder(made.encoder.codings, names, shape if len(shape) > 1 else None)
+    called = pixel_names(shape) if names is None else names
+    encoder = Encoder(made.encoder.codings, called, shape if len(shape) > 1 else None)
     about = Source(inputs.start, inputs.step, "equal")
     network = Network(encoder, made.layers, made.head, classes, {"source": source}, about)
     found = Imported(network, tuple(made.reports), (), shape)
+    found = found if image is None else with_image(found, image, names)
     if not prove:
         return found
     return _proved(found, runner, made)
@@ -110,8 +114,13 @@ class _Runner:
         given = self.values[rows.astype(np.int64) - self.inputs.low]
         batch = self.torch.from_numpy(given.reshape(len(rows), *self.shape))
         recorder = _recorder(self.torch)(batch, self.module)
-        with self.torch.no_grad(), recorder:
-            output = first_of(self.module(batch))
+        try:
+            with self.torch.no_grad(), recorder:
+                output = first_of(self.module(batch))
+        except FileError:
+            raise
+        except Exception as error:  # whatever the module's own code raises
+            raise forward_failed(self.module, batch, error) from error
         if recorder.key(output) != recorder.last or output.is_quantized:
             raise FileError(
                 f"{self.source}: its output is not the result of its last quantized layer, dequantized. End "
@@ -319,7 +328,7 @@ def _all_used(source: str, module: Any, steps: Sequence[_Step]) -> None:
 def _proved(found: Imported, runner: _Runner, made: _Made) -> Imported:
     """The import, after every byte of the module was compared with it."""
     network, random = found.network, np.random.default_rng(0)
-    domain = Domain.of_encoder(network.encoder)
+    domain = RawRanges.of_encoder(network.encoder)
 
     def hidden(rows: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
         return network.hidden(rows, engine="numpy")

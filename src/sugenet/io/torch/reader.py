@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.errors import FileError
+from sugenet.errors import FileError, how_to_install
 from sugenet.io.exact.ops import OpChain
 from sugenet.io.torch.calls import Call
 from sugenet.io.torch.layers import LAYERS
@@ -24,7 +24,14 @@ from sugenet.io.torch.piecewise import Piecewise
 from sugenet.io.torch.pointwise import POINTWISE
 from sugenet.io.torch.signals import Signal, chain_of_signal, exact, start
 
-__all__ = ["chain_of_module", "first_of", "require_torch", "signal_of_module"]
+__all__ = [
+    "chain_of_module",
+    "checked_example",
+    "first_of",
+    "forward_failed",
+    "require_torch",
+    "signal_of_module",
+]
 
 _PROBES = (-8.0, -1.0, -1e-3, -0.0, 0.0, 1e-3, 1.0, 8.0)
 _ROWS = 4
@@ -100,11 +107,10 @@ def signal_of_module(module: Any, batch: Any) -> tuple[Signal, npt.NDArray[np.fl
     try:
         with torch.no_grad(), _watched(torch, module, recorder), recorder:
             output = module(batch)
-    except RuntimeError as error:  # PyTorch's own
-        raise FileError(
-            f"{type(module).__name__}: its forward pass fails on samples of shape "
-            f"{tuple(batch.shape[1:])}: {str(error)[:200]}"
-        ) from error
+    except FileError:
+        raise
+    except Exception as error:  # whatever PyTorch or the module's own code raises
+        raise forward_failed(module, batch, error) from error
     unused = next(
         (
             name
@@ -144,7 +150,7 @@ def require_torch() -> Any:
         import torch
     except ImportError:
         raise FileError(
-            "reading PyTorch modules and checkpoints needs PyTorch: pip install 'sugenet[torch]'"
+            f"reading PyTorch modules and checkpoints needs PyTorch; {how_to_install('torch')}"
         ) from None
     return torch
 
@@ -156,16 +162,45 @@ def _numpy(torch: Any, value: Any) -> npt.NDArray[Any]:
     return np.asarray(tensor.cpu().resolve_conj().resolve_neg().numpy())
 
 
-def _batch(torch: Any, module: Any, example: Any) -> Any:
-    """The example, the same numbers in another order, and numbers of both signs:
-    enough to notice what is misunderstood.
-    """
-    given = torch.as_tensor(example).detach()
+def checked_example(torch: Any, example: Any, source: str) -> Any:
+    """The example as a tensor, or an error that says what would be one."""
+    wanted = "a batch of samples, such as torch.zeros(1, 784) or torch.zeros(1, 1, 28, 28)"
+    if example is None:
+        raise FileError(
+            f"{source}: no example is given, and a module does not say what it reads. Give {wanted}."
+        )
+    try:
+        given = torch.as_tensor(example).detach()
+    except Exception as error:  # PyTorch says in many ways that something is no tensor
+        raise FileError(
+            f"{source}: the example, of type {type(example).__name__}, is no tensor "
+            f"({str(error).splitlines()[0][:120]}). Give {wanted}."
+        ) from None
     if given.ndim < 2 or not given.numel():
         raise FileError(
             f"example has shape {tuple(given.shape)}, but a batch is needed: (samples, features) or "
             f"(samples, channels, ...)."
         )
+    if given.is_complex() or (given.is_floating_point() and not bool(torch.isfinite(given).all())):
+        raise FileError(f"{source}: the example holds what is no finite number. Give {wanted}.")
+    return given
+
+
+def forward_failed(module: Any, batch: Any, error: Exception) -> FileError:
+    """What to say when a module cannot take the example."""
+    said = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
+    return FileError(
+        f"{type(module).__name__}: its forward pass fails on samples of shape {tuple(batch.shape[1:])} and "
+        f"type {str(batch.dtype).removeprefix('torch.')}: {said}. Give an example with samples of the shape "
+        "and type that the module reads."
+    )
+
+
+def _batch(torch: Any, module: Any, example: Any) -> Any:
+    """The example, the same numbers in another order, and numbers of both signs:
+    enough to notice what is misunderstood.
+    """
+    given = checked_example(torch, example, type(module).__name__)
     first = next(iter(module.parameters()), given)
     if given.is_floating_point() and first.is_floating_point():
         given = given.to(first.dtype)
@@ -207,7 +242,7 @@ def _check_evaluation(torch: Any, module: Any, batch: Any) -> None:
             outputs = [first_of(module(batch.clone()))]
             module.eval()
             outputs.append(first_of(module(batch.clone())))
-    except RuntimeError:
+    except Exception:
         return  # it is run again, and what fails is said there
     finally:
         for part, training in modes:

@@ -85,7 +85,7 @@ def declared(
         if bits is not None:
             raise FileError(
                 f"{source}: bits={bits} beside an architecture, which says it itself: weights=sign, "
-                f"sign, quantize(bits=2). Leave bits out."
+                f"sign, quantize(bits=2). Leave bits= out."
             )
         return arrays, Architecture.parse(architecture) if isinstance(architecture, str) else architecture
     layout = known_layout(arrays)
@@ -107,8 +107,8 @@ def declared(
         if widths is None:
             raise FileError(
                 f"{source}: {layout.program} wrote it, whose files do not say how many bits weights and "
-                "activations have. If all of them have one, say bits=1 (--bits 1); "
-                "for 1-bit weights and 2-bit activations bits=(1, 2) (--bits 1,2)."
+                "activations have. If all of them have one, say bits=1; "
+                "for 1-bit weights and 2-bit activations bits=(1, 2)."
             )
         try:
             return arrays, layout.of_bits(*widths)
@@ -182,7 +182,7 @@ def _first_shape(parts: Architecture, arrays: Ledger[npt.NDArray[Any]]) -> tuple
         ):
             break
     raise FileError(
-        "the shape of a sample is not known. Give shape=(channels, height, width) (--shape 1,28,28)."
+        "the shape of a sample is not known. Give shape=(channels, height, width) such as shape=(1, 28, 28)."
     )
 
 

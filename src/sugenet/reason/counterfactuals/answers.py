@@ -7,15 +7,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, Self, TypeAlias
 
 from sugenet.bnn import Network
 from sugenet.checker.form import exact
 from sugenet.problem.keeps import Keeps
 from sugenet.problem.neighbourhood import row_of
-from sugenet.reason.envelope import Certified, Settled, changes_between, changes_data, opened
-from sugenet.reason.questions import WhatIf, raw_of
-from sugenet.reason.words import advice, changes_listed, engine_in, show_cost
+from sugenet.reason.envelope import Certified, Settled, changes_between, changes_data, conditions_of, opened
+from sugenet.reason.questions import WhatIf, described_within, raw_of
+from sugenet.reason.shown import raw_cost, short_witness
+from sugenet.reason.words import LISTED, advice, changes_listed, engine_in, show_cost
 
 __all__ = ["Answer", "Counterfactual", "NoCounterfactual", "OpenCounterfactual"]
 
@@ -52,6 +54,7 @@ class Counterfactual(_OfWhatIf, Settled):
     lower: Fraction
     """No counterfactual is cheaper than this: equal to `value` when it is proved to be a minimum."""
     changed: tuple[Any, ...]
+    """The changed sample, each value the nearest one that will do."""
     engine: str
     certificate: dict[str, Any]
     others: tuple[Counterfactual, ...] = ()
@@ -69,9 +72,30 @@ class Counterfactual(_OfWhatIf, Settled):
         """Class of the changed sample."""
         return int(self.network.predict(row_of(self.changed), engine="definition")[0])
 
+    @cached_property
+    def example(self) -> tuple[Any, ...]:
+        """The changed sample in few digits, as it is shown: of the same class, though for costs by raw
+        values it may cost a little more than `changed`, the nearest one, which is what is proved.
+        """
+        return short_witness(self.network, self.question, self.changed)
+
+    @property
+    def is_long(self) -> bool:
+        """Whether its sentence leaves some of the changes out; `example` has them all."""
+        return len(self.changes()) > LISTED
+
     def changes(self) -> dict[str, tuple[Any, Any]]:
-        """What changed, by feature: before and after."""
-        return changes_between(self.network, self.sample, self.changed)
+        """What changed, by feature: before, and after as in `example`."""
+        return changes_between(self.network, self.sample, self.example)
+
+    @property
+    def _example_cost(self) -> Fraction:
+        """What the values that are shown cost, where raw values have a cost."""
+        return raw_cost(self.network, self.question.cost, self.sample, self.example) or self.value
+
+    def conditions(self) -> dict[str, str]:
+        """What each changed value must fulfil, in words: any value that does is as good."""
+        return conditions_of(self.network, self.changes())
 
     def data(self) -> dict[str, Any]:
         """Everything as JSON data."""
@@ -83,6 +107,7 @@ class Counterfactual(_OfWhatIf, Settled):
             "lower": str(self.lower),
             "label": self.network.classes[self.label],
             "changes": changes_data(self.changes()),
+            "conditions": self.conditions(),
             "engine": self.settled_by,
             "certificate": self.certificate,
         }
@@ -111,18 +136,23 @@ class Counterfactual(_OfWhatIf, Settled):
 
     def __str__(self) -> str:
         names = self.network.classes
-        proof = (
-            "proved to be the least"
-            if self.is_minimum
-            else f"the least is at least {show_cost(self.cost, self.lower)}"
-        )
+        shown, least = show_cost(self.cost, self.value), show_cost(self.cost, self.lower, -1)
+        proof = "proved to be the least" if self.is_minimum else f"the least is at least {least}"
         if self.is_minimum and not self.is_certified:
             proof = f"the least, {self.settled_by}"
+        elif not self.is_minimum and shown == show_cost(
+            self.cost, self.lower
+        ):  # as where costs of floats were rounded to be walked
+            of = " of the sum of squares" if self.cost == "L2" else ""
+            proof = f"proved to be the least to within {_above(self.value - self.lower)}{of}"
         tie = " (a tie)" if self.label == self.prop.label else ""
         text = (
             f"{names[self.prop.label]} becomes {names[self.label]}{tie} with "
-            f"{show_cost(self.cost, self.value)}, {proof}: {changes_listed(self.changes())}"
+            f"{shown}, {proof}: {changes_listed(self.network, self.changes())}"
         )
+        if self._example_cost != self.value:
+            as_shown = show_cost(self.cost, self._example_cost, 1)
+            text += f" (with just these values: {as_shown})"
         missing = (
             []
             if self.all_listed
@@ -166,6 +196,7 @@ class NoCounterfactual(_OfWhatIf, Settled):
         )
         if self.question.region or self.question.immutable or self.cost == "Prices":
             within += " of what may change"
+        within = described_within(self.network, within)
         return f"{self.prop}, {within}: {'proved' if self.is_certified else self.settled_by}"
 
 
@@ -201,8 +232,16 @@ class OpenCounterfactual(_OfWhatIf):
         return cls(network, question, exact(certificate["lower"]), data["reason"], certificate)
 
     def __str__(self) -> str:
-        known = f"Proved so far: any change needs at least {show_cost(self.cost, self.lower)}."
+        known = f"Proved so far: any change needs at least {show_cost(self.cost, self.lower, -1)}."
         return f"undecided: {self.reason}. {known} {advice(self.reason, 'allow fewer changes')}"
+
+
+def _above(gap: Fraction) -> str:
+    """The least power of ten that is not below a small number."""
+    place = 0
+    while gap <= Fraction(1, 10 ** (place + 1)):
+        place += 1
+    return f"1e-{place}"
 
 
 Answer: TypeAlias = Counterfactual | NoCounterfactual | OpenCounterfactual

@@ -4,24 +4,32 @@ nothing is.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
 from math import floor
 from typing import Any
 
 from sugenet.bnn import Network, Steps
+from sugenet.engines.walk.anneal import search
+from sugenet.engines.walk.descent import Descent
 from sugenet.errors import QuestionError
 from sugenet.problem.boxes import plain
 from sugenet.problem.clock import Clock
+from sugenet.problem.moves import Moves, listed
 from sugenet.problem.neighbourhood import FeatureMove, Neighbourhood, whole_weights
 from sugenet.problem.outcomes import Fails, Holds, replayed
 from sugenet.problem.problem import Problem
-from sugenet.problem.regions import Box, surroundings
+from sugenet.problem.regions import Box, Linf, surroundings
+from sugenet.problem.sizes import is_soon_cut
 from sugenet.reason.counterfactuals.answers import Counterfactual
 from sugenet.reason.envelope import envelope
 from sugenet.reason.questions import WhatIf
 
 __all__ = ["Hunt"]
+
+_FINE = 1 << 60
+"""Costs in all, as whole numbers, from which on they are too finely divided to search."""
 
 
 class Hunt:
@@ -31,7 +39,7 @@ class Hunt:
         self.network, self.question, self.engine, self.clock = network, question, engine, clock
         self.prop, self.values, self.most = question.keeps(network), question.values(network), question.most
         movable = question.movable(network)
-        self.whole = self._allowed(surroundings(network, self.values, question.cost, None, movable))
+        self.whole = self._allowed(surroundings(network.lawful, self.values, question.cost, None, movable))
         """All moves that may be made."""
         self.best: tuple[FeatureMove, ...] | None = None
         self.proof: dict[str, Any] | None = None
@@ -48,7 +56,7 @@ class Hunt:
         if isinstance(region, Box):  # a box has values of its own; those of the cost must lie in it too
             kept = self._inside(region, near)
         else:
-            inside = {(m.feature, m.state, m.value) for m in region.around(self.network, self.values).moves}
+            inside = {(m.feature, m.state, m.value) for m in region.around(near.network, self.values).moves}
             kept = [m for m in near.moves if (m.feature, m.state, m.value) in inside]
         scale = whole_weights([move.price for move in kept])
         moves = tuple(replace(move, weight=floor(move.price * scale)) for move in kept)
@@ -66,8 +74,17 @@ class Hunt:
                 "region= limits a number by values. Give bounds (low, high); "
                 "only categories are listed one by one."
             )
-        alone = {feature: Box({feature: limit}) for feature, limit in limits.items()}
-        return [m for m in near.moves if m.feature in alone and self._stays(alone[m.feature], m)]
+        known: dict[Any, bool] = {}  # features alike stay alike
+        kept = []
+        for move in near.moves:
+            if move.feature in limits:
+                limit = limits[move.feature]
+                key = id(codings[move.feature]), limit, type(move.value), move.value
+                if key not in known:
+                    known[key] = self._stays(Box({move.feature: limit}), move)
+                if known[key]:
+                    kept.append(move)
+        return kept
 
     def _stays(self, box: Box, move: FeatureMove) -> bool:
         changed = list(self.values)
@@ -82,6 +99,73 @@ class Hunt:
     def everything(self) -> Problem:
         """All sets of moves, whatever they cost."""
         return Problem(self.whole, self.prop.goal)
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the sample itself violates the property."""
+        counts = self.whole.network.packed("auto").match_counts(self.whole.inputs, self.clock.threads)
+        return bool(self.prop.goal.violates(counts)[0])
+
+    def value(self, moves: Iterable[FeatureMove]) -> Fraction:
+        """What moves cost together."""
+        prices = (move.price for move in moves)
+        return max(prices, default=Fraction(0)) if self.question.cost is Linf else sum(prices, Fraction(0))
+
+    def rank(self, moves: tuple[FeatureMove, ...]) -> tuple[Any, ...]:
+        """Its place among sets of moves: cheapest first, then those of fewest changes, then by features and
+        where they go.
+        """
+        return self.value(moves), len(moves), [(move.feature, move.state) for move in moves]
+
+    def take(self, moves: tuple[FeatureMove, ...]) -> None:
+        """Keep what is within the limit and cheaper than the best so far, or costs the same with fewer
+        changes.
+        """
+        cheap = self.value(moves), len(moves)
+        if (self.most is None or cheap[0] <= self.most) and (
+            self.best is None or cheap < (self.value(self.best), len(self.best))
+        ):
+            self.best = moves
+
+    def first(self, asked: Problem) -> None:
+        """Search for something that changes the answer, whatever it costs, and make it cheaper: the same
+        search under every cost, so that what one finds, all find. `asked`: all moves, within the limit.
+        """
+        clock, soon = self.clock, is_soon_cut(self.whole)
+        if clock.up() or not self.whole.moves:
+            return
+        clock.tell("search ...")
+        descent = Descent(self.everything, self.question.cost is Linf, clock, self.take)
+        far = (self.most is None or not soon) and descent.far()
+        found = None
+        if soon:
+            found = search(asked, clock, light=self.question.cost is not Linf, keep=self.take)
+            if found is None and not clock.up():
+                found = self._alike()
+        if found is not None:
+            descent.nearer(found)
+        elif far or descent.far():
+            descent.down()
+
+    def _alike(self) -> tuple[FeatureMove, ...] | None:
+        """Moves that change the answer, found as if all cost the same, without a limit; None where that has
+        been searched already.
+        """
+        near = self.whole
+        if self.most is None and int(near.columns.weights.sum()) < _FINE:
+            return None
+        own = near.ways
+        unlike = {id(ways): ways for ways in own.values()}
+        alike = {key: tuple(way._replace(weight=1) for way in ways) for key, ways in unlike.items()}
+        moves = listed(Moves({feature: alike[id(ways)] for feature, ways in own.items()}))
+        found = search(Problem(replace(near, moves=moves), self.prop.goal), self.clock, light=False)
+        return None if found is None else near.moves_to(near.moved(found))
+
+    def improve(self, witness: tuple[Any, ...]) -> None:
+        """Keep what an engine found, and what is cheaper on the way back to the sample."""
+        moves = self.whole.moves_to(witness)
+        self.take(moves)
+        Descent(self.everything, self.question.cost is Linf, self.clock, self.take).nearer(moves)
 
     def proved(self, outcome: Holds) -> None:
         """Keep a proof."""

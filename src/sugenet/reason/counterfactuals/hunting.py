@@ -26,7 +26,7 @@ from sugenet.reason.counterfactuals.levels import ByLevels
 from sugenet.reason.counterfactuals.radii import ByRadius
 from sugenet.reason.questions import WhatIf
 
-__all__ = ["whatif"]
+__all__ = ["hunted", "whatif"]
 
 
 def whatif(
@@ -39,6 +39,7 @@ def whatif(
     region: Region | None = None,
     limit: Any = None,
     ties: Ties = "lowest",
+    within: Any = None,
     n: int | Literal["all"] = 1,
     engine: str = "auto",
     time_limit: float | None = None,
@@ -65,6 +66,8 @@ def whatif(
         Look no further than this cost (for `L2` the distance, not its square).
     ties
         ``lowest``: a tie goes to the lowest class, as in `predict`. ``against``: a tie counts as changed.
+    within
+        Ask about inputs that can occur: ``"data"``, laws as text or a `Domain`, as in `Network.within`.
     n
         How many counterfactuals; the further ones are in `others`, cheapest first, each without a change that
         could be left out. ``"all"``: all of least cost.
@@ -85,16 +88,24 @@ def whatif(
     >>> net = Network.of_bits([DenseLayer([[1, 1, -1, 1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
     >>> print(whatif(net, [+1, -1, +1, -1], n="all"))
     off becomes on with 1 feature changed, proved to be the least: x2 from -1 to 1
-    off becomes on with 1 feature changed, proved to be the least: x3 from 1 to 0
+    off becomes on with 1 feature changed, proved to be the least: x3 from 1 to -1
     off becomes on with 1 feature changed, proved to be the least: x4 from -1 to 1
     """
+    network = network.within(within)
     question = WhatIf(x, cost, target, immutable, region, limit, ties)
     if n != "all" and (isinstance(n, bool) or not isinstance(n, int) or n < 1):
         raise QuestionError(
             f"n={n!r} must be a number of counterfactuals, at least 1, or 'all' for all of least cost."
         )
-    hunt = Hunt(network, question, engine, Clock(time_limit, threads, seed, notify))
-    way = ByRadius(hunt) if cost is Linf else ByLevels(hunt)
+    return hunted(Hunt(network, question, engine, Clock(time_limit, threads, seed, notify)), n)
+
+
+def hunted(hunt: Hunt, n: int | Literal["all"] = 1) -> Answer:
+    """What a hunt comes to. Its work does not depend on how much time there is, which only ends it, and what
+    was found or proved until then is kept: more time never gives a worse answer.
+    """
+    network, question = hunt.network, hunt.question
+    way = ByRadius(hunt) if question.cost is Linf else ByLevels(hunt)
     reason = _searched(hunt, way)
     if hunt.best is not None:
         return _several(hunt, way, hunt.best, n)
@@ -107,7 +118,7 @@ def whatif(
 def _searched(hunt: Hunt, way: ByLevels | ByRadius) -> str:
     """Search for something, then prove or find something cheaper; why it ended."""
     try:
-        if hunt.everything.replays(()):
+        if hunt.is_there:
             hunt.best = ()
         else:
             way.search()
@@ -120,23 +131,34 @@ def _several(
     hunt: Hunt, way: ByLevels | ByRadius, best: tuple[FeatureMove, ...], n: int | Literal["all"]
 ) -> Counterfactual:
     """The best with others behind it, by going through all sets at rising budgets until there are enough."""
-    first = hunt.found(best, way.value(best))
+    first = hunt.found(best, hunt.value(best))
     if n == 1 or not best:
         return first
-    found: list[tuple[FeatureMove, ...]] = []
-    complete = True
-    for problem in way.rising(best, only=n == "all"):
-        assert problem.near.budget is not None
-        listed = needed_changes(problem, problem.near.budget, hunt.clock)
-        if listed is None or hunt.clock.up():
-            complete = False
-            break
-        found = listed
-        if n == "all" or len(found) >= n:
-            break
-    found = way.ordered(found, only=first.value if n == "all" else None)
-    if found and way.value(found[0]) == first.value:
+    found, complete = _listed(hunt, way, best, n)
+    if n == "all":
+        found = [moves for moves in found if hunt.value(moves) == first.value]
+    found = sorted(found, key=hunt.rank)
+    if found and hunt.value(found[0]) <= first.value:
         kept = found if n == "all" else found[:n]
-        first, *others = [hunt.found(moves, way.value(moves)) for moves in kept]
+        first, *others = [hunt.found(moves, hunt.value(moves)) for moves in kept]
         first = replace(first, others=tuple(others))
     return replace(first, all_listed=complete)
+
+
+def _listed(
+    hunt: Hunt, way: ByLevels | ByRadius, best: tuple[FeatureMove, ...], n: int | Literal["all"]
+) -> tuple[list[tuple[FeatureMove, ...]], bool]:
+    """The sets of changes that were listed, and whether they are enough."""
+    found: list[tuple[FeatureMove, ...]] = []
+    try:
+        for problem in way.rising(best, only=n == "all"):
+            assert problem.near.budget is not None
+            listed = needed_changes(problem, problem.near.budget, hunt.clock)
+            if listed is None:
+                return found, False
+            found = listed
+            if n == "all" or len(found) >= n:
+                break
+    except KeyboardInterrupt:
+        return found, False
+    return found, True

@@ -6,11 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from fractions import Fraction
 from math import floor
 
 from sugenet.engines.ladder import decide
-from sugenet.engines.walk.anneal import search
 from sugenet.engines.walk.sets import flip_level
 from sugenet.errors import TooLargeError
 from sugenet.problem.clock import Clock
@@ -43,18 +41,12 @@ class ByLevels:
         """Whether the proof is about all that was asked."""
         return self.hunt.proof is not None and self.hunt.lower > self.top * self.unit
 
-    def value(self, moves: tuple[FeatureMove, ...]) -> Fraction:
-        """What moves cost together."""
-        return sum((move.price for move in moves), Fraction(0))
-
     def search(self) -> None:
         """Search for something, then prove or find something cheaper."""
         hunt, clock, lightest = self.hunt, self.hunt.clock, self.near.lightest
         if lightest:  # below the lightest move there is nothing
             self._proved(min(lightest, self.top + 1) - 1, Holds("bounds", {"kind": "bounds"}))
-        if not clock.up():
-            clock.tell("search ...")
-            self._take(search(self._within(self.top), clock))
+        hunt.first(self._within(self.top))
         if hunt.engine == "auto":
             for level in self._steps():
                 if clock.up() or self._is_ended or sets_within(self.near, self._below(level)) > _WALK:
@@ -69,7 +61,7 @@ class ByLevels:
                 continue
             before = hunt.best
             if isinstance(found, Fails):
-                self._take(hunt.whole.moves_to(found.witness))
+                hunt.improve(found.witness)
             if hunt.best is before:  # open, or no better: a difference that rounding hides
                 break
 
@@ -109,7 +101,7 @@ class ByLevels:
             return False
         if found.violation is not None:
             before = hunt.best
-            self._take(found.violation)
+            hunt.improve(hunt.whole.moved(found.violation))
             return hunt.best is not before  # else beyond the limit, or no cheaper, by less than rounding
         clock.tell(
             f"none of the {found.sets:,} changes up to {float(level * self.unit):.6g} changes the answer"
@@ -121,14 +113,6 @@ class ByLevels:
         if (level + 1) * self.unit > self.hunt.lower:
             self.hunt.proved(outcome)
             self.hunt.lower = (level + 1) * self.unit
-
-    def _take(self, moves: tuple[FeatureMove, ...] | None) -> None:
-        """Keep what is cheaper than the best so far."""
-        hunt = self.hunt
-        if moves is None or (hunt.most is not None and self.value(moves) > hunt.most):
-            return
-        if hunt.best is None or self.value(moves) < self.value(hunt.best):
-            hunt.best = moves
 
     def _steps(self) -> list[int]:
         """Levels to walk, rising: every total that can occur while these are few, else growing steps."""
@@ -154,12 +138,6 @@ class ByLevels:
         for budget in [least] if only else [step for step in self._steps() if step >= least]:
             problem = self._within(budget)
             yield Problem(replace(problem.near, limit=self.hunt.most), problem.goal)
-
-    def ordered(
-        self, found: list[tuple[FeatureMove, ...]], *, only: Fraction | None
-    ) -> list[tuple[FeatureMove, ...]]:
-        """Sets of moves, cheapest first, as they are listed; `only` those of one cost."""
-        return [moves for moves in found if only is None or self.value(moves) == only]
 
 
 def is_least_but_for_rounding(found: Counterfactual) -> bool:

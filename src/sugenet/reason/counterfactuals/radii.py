@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 
+from sugenet.engines.bounds import BOUNDS
+from sugenet.engines.dual.deciding import DUAL
 from sugenet.engines.ladder import decide
+from sugenet.engines.walk.anneal import search
 from sugenet.problem.moves import FeatureMove, Moves
-from sugenet.problem.outcomes import Fails, Holds
+from sugenet.problem.outcomes import Fails, Holds, Open, Outcome, replayed
 from sugenet.problem.problem import Problem
+from sugenet.problem.sizes import is_soon_cut
 from sugenet.reason.counterfactuals.hunt import Hunt
 
 __all__ = ["ByRadius"]
+
+_QUICK = 1.0
+"""Seconds that dual bounds get for a radius before all engines are asked."""
 
 
 class ByRadius:
@@ -22,37 +30,66 @@ class ByRadius:
         self.hunt, moves = hunt, hunt.whole.moves
         own = list(moves.ways.values()) if isinstance(moves, Moves) else [moves]
         ways = {id(rows): rows for rows in own}.values()  # features alike share theirs
-        prices = {move.price for rows in ways for move in rows}
+        shared = {id(move.price): move.price for rows in ways for move in rows}
+        prices = set(shared.values())
         self.radii = sorted(price for price in prices if hunt.most is None or price <= hunt.most)
+        self.low = -1
+        """Number of the largest radius within which there is nothing, proved."""
         self.is_complete = False
         """Whether the proof is about all that was asked."""
 
-    def value(self, moves: tuple[FeatureMove, ...]) -> Fraction:
-        """The largest of some changes."""
-        return max((move.price for move in moves), default=Fraction(0))
-
     def search(self) -> None:
-        """Double the radius until something is found, then close in on the least radius; what is open in
-        between stays open.
+        """Search for something, then close in on the least radius from below: by what is soon done first,
+        then by all engines; what is open in between stays open.
+        """
+        self.hunt.proved(Holds("bounds", {"kind": "bounds"}))  # below the smallest move there is nothing
+        self._reached(-1)
+        if self.radii:
+            self.hunt.first(self._ball(self.radii[-1]))
+        if self.hunt.engine == "auto":
+            self._close_in(self._bounded, onwards=False)
+        self._close_in(self._sought, onwards=True)
+        self._close_in(lambda problem: decide(problem, self.hunt.clock, self.hunt.engine), onwards=False)
+
+    @property
+    def _high(self) -> int:
+        """The number of the least radius that is known to do, or one behind the last."""
+        best = self.hunt.best
+        return len(self.radii) if best is None else bisect_left(self.radii, self.hunt.value(best))
+
+    def _close_in(self, ask: Callable[[Problem], Outcome], *, onwards: bool) -> None:
+        """Ask about radii, in steps that grow, at most half of the way to what is known to do. What is open
+        ends it, unless it goes `onwards`, or nothing is known to do.
         """
         hunt, radii = self.hunt, self.radii
-        low, high, at = -1, len(radii), 0
-        hunt.proved(Holds("bounds", {"kind": "bounds"}))  # below the smallest move there is nothing
-        self._reached(low)
-        while low + 1 < high and not hunt.clock.up():
-            place = min(at, high - 1) if high == len(radii) else (low + high) // 2
+        low, step = self.low, 1
+        while low + 1 < self._high and not hunt.clock.up():
+            high = self._high
+            place = min(low + step, len(radii) - 1 if high == len(radii) else (low + high) // 2)
             hunt.clock.tell(f"radius {float(radii[place]):.6g} ...")
-            found = decide(self._ball(radii[place]), hunt.clock, hunt.engine)
+            found = ask(self._ball(radii[place]))
+            if isinstance(found, Fails):
+                hunt.improve(found.witness)
+                continue
             if isinstance(found, Holds):
-                low = place
                 hunt.proved(found)
-                self._reached(low)
-            elif isinstance(found, Fails):
-                hunt.best = self._thinned(hunt.whole.moves_to(found.witness))
-                high = radii.index(self.value(hunt.best))
-            elif high < len(radii) or place == len(radii) - 1:
-                break
-            at = min(2 * place + 2, len(radii) - 1)
+                self._reached(place)
+            elif not onwards and high < len(radii):
+                return
+            low, step = place, 2 * step
+
+    def _bounded(self, problem: Problem) -> Outcome:
+        """What bounds alone say."""
+        return (BOUNDS if is_soon_cut(problem.near) else DUAL.within(_QUICK))(problem, self.hunt.clock)
+
+    def _sought(self, problem: Problem) -> Outcome:
+        """What a short search says."""
+        moves = None
+        if is_soon_cut(problem.near):
+            moves = search(problem, self.hunt.clock, restarts=4, light=False)
+        return (
+            Open("search", "nothing was found", {}) if moves is None else replayed(problem, "search", moves)
+        )
 
     def _ball(self, radius: Fraction) -> Problem:
         """The moves that are no larger than a radius."""
@@ -60,32 +97,14 @@ class ByRadius:
 
     def _reached(self, low: int) -> None:
         """Up to this radius there is nothing."""
+        self.low = low
         self.is_complete = low == len(self.radii) - 1
         self.hunt.lower = Fraction(0) if self.is_complete else self.radii[low + 1]
 
-    def _thinned(self, moves: tuple[FeatureMove, ...]) -> tuple[FeatureMove, ...]:
-        """Leave out what is not needed, largest changes first."""
-        for move in sorted(moves, key=lambda m: -m.price):
-            if self.hunt.clock.up():
-                break
-            fewer = tuple(m for m in moves if m is not move)
-            if self.hunt.everything.replays(fewer):
-                moves = fewer
-        return moves
-
     def rising(self, best: tuple[FeatureMove, ...], *, only: bool) -> Iterator[Problem]:
         """Problems that hold ever more sets of moves, from those no larger than the best on; `only` these."""
-        least = self.value(best)
+        least = self.hunt.value(best)
         for radius in [least] if only else [radius for radius in self.radii if radius >= least]:
             problem = self._ball(radius)
             total = int(problem.near.columns.weights.sum())
             yield Problem(replace(problem.near, budget=total, limit=None), problem.goal)
-
-    def ordered(
-        self,
-        found: list[tuple[FeatureMove, ...]],
-        *,
-        only: Fraction | None,  # noqa: ARG002
-    ) -> list[tuple[FeatureMove, ...]]:
-        """Sets of moves, smallest first; where `only` one size is asked for, there are no others."""
-        return sorted(found, key=lambda moves: (self.value(moves), len(moves)))

@@ -41,17 +41,25 @@ class Alarm:
 
     @contextmanager
     def _set(self) -> Iterator[None]:
-        left = self.clock.left()
-        timer = Timer(left or 0.0, self._ring)
-        timer.daemon = True
-        if left == 0:
-            self._ring()
-        elif left is not None:
-            timer.start()
+        timers: list[Timer] = []
+
+        def look() -> None:
+            left = self.clock.left()
+            if left == 0:
+                self._ring()
+            elif left is not None and not done:  # set again when something was compiled meanwhile
+                timers[:] = [Timer(left, look)]
+                timers[0].daemon = True
+                timers[0].start()
+
+        done: list[bool] = []
+        look()
         try:
             yield
         finally:
-            timer.cancel()
+            done.append(True)
+            for timer in timers:
+                timer.cancel()
 
     def run(self, work: Callable[[], _Found]) -> _Found:
         """Work beside the main thread, which hears Ctrl-C while compiled code runs; what is found until the

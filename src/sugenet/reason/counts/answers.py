@@ -15,6 +15,7 @@ from sugenet.bnn import Network
 from sugenet.drawn import Drawn
 from sugenet.errors import QuestionError
 from sugenet.problem.neighbourhood import row_of
+from sugenet.reason.envelope import domain_data
 from sugenet.reason.questions import HowMany, class_of
 from sugenet.reason.words import percent_words
 
@@ -104,7 +105,7 @@ class Counted(_Count):
     def of(cls, network: Network, question: Any, data: Mapping[str, Any]) -> Self:
         """The answer from its JSON data."""
         kept = data["certificate"]
-        counts, method = tuple(kept["counts"]), kept["method"]
+        counts, method = tuple(kept["counts"][: network.head.outputs]), kept["method"]
         return cls(network, question, data["region"], counts, method, data["seconds"], kept)
 
     def __str__(self) -> str:
@@ -152,6 +153,7 @@ class CountOpen(_Count):
             "reason": self.reason,
             "seconds": self.seconds,
             "question": self.question.data(self.network),
+            **domain_data(self.network),
         }
 
     @classmethod
@@ -165,8 +167,9 @@ class CountOpen(_Count):
         rows = [(k, f"at least {self.lower[k]:,}") for k in order if self.lower[k]]
         # it was stopped, or is too large
         more = "Allow more time, or estimate" if " after " in self.reason else "Estimate"
+        total = f"{'at most ' if self.network.domain.laws else ''}{self.total:,}"  # the rest may break them
         first = (
-            f"{self.total:,} inputs ({self.region}), {sum(self.lower):,} of them counted: {self.reason}. "
+            f"{total} inputs ({self.region}), {sum(self.lower):,} of them counted: {self.reason}. "
             f"{more} with method='sample'"
         )
         return "\n".join([first, *([_table(self.network, rows)] if rows else [])])
@@ -185,13 +188,16 @@ class CountSampled(_Count):
     intervals: tuple[tuple[float, float], ...]
     """Share of each class: at least, at most."""
     confidence: float
-    total: int
+    total: int | None
+    """None where it is not known how many inputs obey the laws."""
     seed: int
     seconds: float
+    drawn: int
+    """How many inputs were drawn, also those that break a law."""
 
     @property
     def samples(self) -> int:
-        """Inputs drawn."""
+        """Inputs drawn that obey the laws."""
         return sum(self.hits)
 
     def data(self) -> dict[str, Any]:
@@ -207,7 +213,9 @@ class CountSampled(_Count):
             "total": self.total,
             "seed": self.seed,
             "seconds": self.seconds,
+            **({"drawn": self.drawn} if self.network.domain.laws else {}),
             "question": self.question.data(self.network),
+            **domain_data(self.network),
         }
 
     @classmethod
@@ -215,7 +223,8 @@ class CountSampled(_Count):
         """The answer from its JSON data."""
         hits = tuple(data["hits"][name] for name in network.classes)
         ends = tuple((low, high) for low, high in (data["intervals"][name] for name in network.classes))
-        rest = (data[name] for name in ("confidence", "total", "seed", "seconds"))
+        rest = [data[name] for name in ("confidence", "total", "seed", "seconds")]
+        rest.append(data["drawn"] if network.domain.laws else sum(hits))
         return cls(network, question, data["region"], hits, ends, *rest)
 
     def __str__(self) -> str:
@@ -223,7 +232,11 @@ class CountSampled(_Count):
         rows = [
             (k, f"{self.intervals[k][0]:.2%} to {self.intervals[k][1]:.2%}") for k in order if self.hits[k]
         ]
-        first = f"{self.total:,} inputs ({self.region}); estimated from {self.samples:,} of them"
+        first = (
+            f"inputs ({self.region}); estimated from {self.samples:,} of them, in {self.drawn:,} drawn"
+            if self.total is None
+            else f"{self.total:,} inputs ({self.region}); estimated from {self.samples:,} of them"
+        )
         return (
             f"{first}, Clopper-Pearson intervals at {self.confidence:g} for each class\n"
             f"{_table(self.network, rows)}"

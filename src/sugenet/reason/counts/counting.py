@@ -13,10 +13,10 @@ from typing import Any, TypeAlias
 from sugenet.bits.telling import telling
 from sugenet.bnn import Network
 from sugenet.errors import QuestionError, TooLargeError
-from sugenet.problem.boxes import Box
+from sugenet.problem.boxes import Box, states_within
 from sugenet.problem.clock import Clock
 from sugenet.problem.moves import Moves, listed
-from sugenet.problem.neighbourhood import Neighbourhood, place_of
+from sugenet.problem.neighbourhood import Neighbourhood
 from sugenet.problem.regions import Region
 from sugenet.problem.sizes import see_time, sets_within
 from sugenet.reason.counts.alarm import Alarm
@@ -27,7 +27,7 @@ from sugenet.reason.counts.space import Space, combinations_within, ways
 from sugenet.reason.counts.sums import count_sums
 from sugenet.reason.counts.walk import Part, Partition, count_walk
 from sugenet.reason.envelope import envelope
-from sugenet.reason.questions import HowMany
+from sugenet.reason.questions import HowMany, described_within
 
 __all__ = ["Where", "count", "within"]
 
@@ -47,6 +47,7 @@ def count(
     region: Region | Neighbourhood | None = None,
     *,
     where: Where | None = None,
+    within: Any = None,
     method: str = "auto",
     time_limit: float | None = None,
     threads: int | None = None,
@@ -66,6 +67,9 @@ def count(
     where
         Limits as in `Box`: only inputs within them are counted.
         Features without limits stay as free as they are.
+    within
+        Count inputs that can occur alone: ``"data"``, laws as text or a `Domain`, as in `Network.within`.
+        Steps that laws name are states of their features, too.
     method
         ``auto``; ``walk`` goes through all combinations, ``sums`` merges equal sums feature by feature;
         ``sample`` only estimates.
@@ -94,8 +98,9 @@ def count(
         raise QuestionError(f"samples={samples!r} must be a whole number, at least 1.")
     if isinstance(confidence, bool) or not isinstance(confidence, Real) or not 0 < confidence < 1:
         raise QuestionError(f"confidence={confidence!r} must be between 0 and 1.")
+    network = network.within(within)
     question = HowMany(x, region, where)
-    near, words = _asked(network, question), question.describe(network)
+    near, words = _asked(network, question), described_within(network, question.describe(network))
     try:
         space = _space(near, method, clock)
     except TooLargeError as error:
@@ -106,26 +111,33 @@ def count(
     total = combinations_within(near) if space is None else space.total
     if space is not None and method == "sample":
         drawn = _SAMPLES if samples is None else samples
-        hits = sample_classes(space, drawn, seed)
-        ends = tuple(interval(many, drawn, confidence) for many in hits)
-        return CountSampled(network, question, words, hits, ends, confidence, total, seed, clock.seconds)
+        hits = sample_classes(space, drawn, seed)[: network.head.outputs]
+        good = sum(hits)  # of those that obey the laws, all have the same chance
+        if not good:
+            raise QuestionError("none of the inputs drawn obeys the laws. Draw more of them: samples=.")
+        ends = tuple(interval(many, good, confidence) for many in hits)
+        known = None if network.domain.laws else total
+        how = (confidence, known, seed, clock.seconds, drawn)
+        return CountSampled(network, question, words, hits, ends, *how)
     alarm = Alarm(clock, total)
     with telling(notify):
         used, found = alarm.run(lambda: _counted(near, space, method, alarm))
-    lower = [sum(row[k] for _, row in found.parts) for k in range(network.head.outputs)]
+    lower = [sum(row[k] for _, row in found.parts) for k in range(near.network.head.outputs)]
+    obeying = tuple(lower[: network.head.outputs])
     seconds = clock.seconds
     if not found.is_whole:
         reason = "too many to go through, and too many different sums"
         if alarm.is_up():
             reason = f"{'interrupted' if alarm.is_interrupted else 'stopped'} after {seconds:.1f} s"
-        return CountOpen(network, question, words, tuple(lower), total, reason, seconds)
+        left = total - sum(lower) + sum(obeying)
+        return CountOpen(network, question, words, obeying, left, reason, seconds)
     assert sum(lower) == total, f"{sum(lower)} counted of {total}: a bug in sugenet, please report it"
     parts = [[what, list(row)] for what, row in found.parts]
     proof = {"kind": "partition", "order": list(found.order), "parts": parts}
     certificate = envelope(
         network, question, answer="counted", counts=lower, total=total, method=used, proof=proof
     )
-    return Counted(network, question, words, tuple(lower), used, seconds, certificate)
+    return Counted(network, question, words, obeying, used, seconds, certificate)
 
 
 # -- the question --------------------------------------------------------------------------------------------
@@ -152,12 +164,10 @@ def within(near: Neighbourhood, box: Box) -> Neighbourhood | None:
     """
     if not box.limits:
         return near
-    inside = box.of(near.network)
-    named = {place_of(near.network, feature) for feature, _ in box.limits}
-    ways, limits = dict(near.ways), inside.ways
-    allowed = {f: {inside.states[f], *(way.state for way in limits.get(f, ()))} for f in named}
+    limits, ways = box.placed(near.network), dict(near.ways)
+    allowed = {f: states_within(near.network, f, limit, near.sample[f]) for f, limit in limits.items()}
     sample, states, budget, limit = list(near.sample), list(near.states), near.budget, near.limit
-    for feature in sorted(named):
+    for feature in sorted(limits):
         kept = tuple(way for way in ways.get(feature, ()) if way.state in allowed[feature])
         if near.states[feature] not in allowed[feature]:
             if not kept:

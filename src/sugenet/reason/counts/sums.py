@@ -100,11 +100,12 @@ def _stepped(
 
 def _merged(states: Any, counts: Any) -> tuple[Any, Any]:
     """Equal states made one."""
-    from sugenet.reason.counts.kernels import merge
+    from sugenet.reason.counts.twins import merge
 
     rows = np.ascontiguousarray(states)
     where = np.empty(len(rows), np.int64)
-    firsts = merge(rows.view(np.uint64), np.full(1 << (2 * len(rows)).bit_length(), -1, np.int64), where)
+    table = np.full(1 << (2 * len(rows)).bit_length(), -1, np.int64)
+    firsts = merge(len(rows), rows.view(np.uint64), table, where)
     sums = np.zeros(len(firsts), counts.dtype)
     np.add.at(sums, where, counts)
     return rows[firsts], sums

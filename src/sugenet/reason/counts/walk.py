@@ -313,10 +313,9 @@ class _CountingWalk:
     # -- threads ---------------------------------------------------------------------------------------------
 
     def _share(self, tasks: Sequence[Any]) -> list[tuple[int, ...]]:
-        from sugenet.reason.counts import kernels as count_kernels
+        from sugenet.reason.counts.twins import walk
 
-        walk: Any = count_kernels.walk
-
+        steps = self.space.total // max(1, len(tasks))
         tallies = np.zeros((len(tasks), len(self.winners)), np.int64)
         stride = next(
             s for s in range(max(1, len(tasks) * 5 // 8), len(tasks) + 2) if gcd(s, len(tasks) or 1) == 1
@@ -328,7 +327,7 @@ class _CountingWalk:
             for k in range(start, end):
                 task = mixed[k]
                 if not self.stop[0]:
-                    walk(*tasks[task], self.tail, memory, tallies[task], self.stop)
+                    walk(steps, *tasks[task], self.tail, memory, tallies[task], self.stop)
                     memory = _grown(memory)
                 with self.lock:
                     self.done += 1

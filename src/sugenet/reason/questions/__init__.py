@@ -7,7 +7,14 @@ from sugenet.reason.questions.everyone import OfSample, Predict, each
 from sugenet.reason.questions.inputs import Agree, Always, Fair, Monotone, Never
 from sugenet.reason.questions.names import class_of, raw_of
 from sugenet.reason.questions.problems import problems_of
-from sugenet.reason.questions.reading import Asked, Question, data_of, described, question_of
+from sugenet.reason.questions.reading import (
+    Asked,
+    Question,
+    data_of,
+    described,
+    described_within,
+    question_of,
+)
 from sugenet.reason.questions.samples import Robust, Suffices, WhatIf, Why
 
 __all__ = [
@@ -29,6 +36,7 @@ __all__ = [
     "class_of",
     "data_of",
     "described",
+    "described_within",
     "each",
     "problems_of",
     "question_of",

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any, Self
 
 from sugenet.bnn import Network, OneHot
+from sugenet.brief import Brief
 from sugenet.errors import QuestionError
 from sugenet.problem.boxes import Box, limits_data, plain
 from sugenet.problem.neighbourhood import FeatureMove, Neighbourhood, place_of
@@ -16,7 +17,7 @@ from sugenet.problem.regions import (
     region_data,
     region_of,
 )
-from sugenet.reason.questions.everyone import OfSample, each, sample_data, sample_in
+from sugenet.reason.questions.everyone import OfSample, each, sample_data, sample_in, see_that_it_obeys
 from sugenet.reason.questions.inputs import Limited
 from sugenet.reason.questions.names import box_of, class_of, number_in
 
@@ -56,10 +57,12 @@ class HowMany(OfSample, Limited):
     def near(self, network: Network) -> Neighbourhood:
         """Where inputs are counted, without the limits where there is a region."""
         if self.region is None:
-            return self.box.of(network)
+            return self.box.of(network.lawful)
         if not isinstance(self.region, Neighbourhood):
-            return self.region.around(network, super().values(network))
-        if self.region.network is not network:
+            near = self.region.around(network.lawful, super().values(network))
+            see_that_it_obeys(network, near.sample)
+            return near
+        if self.region.network is not network.lawful:
             raise QuestionError(_ALONE)
         return self.region
 
@@ -130,7 +133,7 @@ _ALONE = "a neighbourhood has its own sample and network: give it alone, with it
 
 
 @dataclass(frozen=True, eq=False)
-class Rules:
+class Rules(Brief):
     """What a network does, or gives some of its classes to, as rules: what `rulebook` answers."""
 
     classes: tuple[int, ...]

@@ -4,15 +4,17 @@ have in common.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, Self, final
 
 from sugenet.bnn import Network
+from sugenet.brief import Brief
 from sugenet.errors import QuestionError
 from sugenet.problem.boxes import plain
 from sugenet.reason.questions.names import raw_of
 
-__all__ = ["OfSample", "Predict", "each", "sample_data", "sample_in"]
+__all__ = ["OfSample", "Predict", "each", "sample_data", "sample_in", "see_that_it_obeys"]
 
 
 @final
@@ -42,7 +44,16 @@ def sample_in(network: Network, data: Any) -> Any:
     return each if data == "each" else raw_of(network, data)
 
 
-class OfSample:
+def see_that_it_obeys(network: Network, values: Sequence[Any]) -> None:
+    """Refuse a sample that cannot occur itself."""
+    broken = network.domain.broken(values)
+    if broken is not None:
+        raise QuestionError(
+            f'the sample itself breaks the law "{broken}", so it cannot occur. Ask without that law.'
+        )
+
+
+class OfSample(Brief):
     """What questions about one sample have in common."""
 
     sample: Any

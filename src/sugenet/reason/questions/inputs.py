@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from sugenet.bnn import Network
+from sugenet.brief import Brief
 from sugenet.problem.boxes import Box, limits_data
 from sugenet.problem.neighbourhood import place_of
 from sugenet.reason.questions.names import box_of, class_of, class_or_none, places
@@ -14,7 +15,7 @@ from sugenet.reason.questions.names import box_of, class_of, class_or_none, plac
 __all__ = ["Agree", "Always", "Fair", "Limited", "Monotone", "Never"]
 
 
-class Limited:
+class Limited(Brief):
     """What questions about all inputs within limits have in common."""
 
     where: Any

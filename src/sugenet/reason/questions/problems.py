@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise, product
+from itertools import combinations, pairwise, product
 from typing import Any
 
 from sugenet.bnn import Network, OneHot
+from sugenet.bnn.laws import some_obey
 from sugenet.checker.query import Inequality, Query
 from sugenet.errors import QuestionError
-from sugenet.problem.goal import Goal, Votes, at_least, loses, wins
+from sugenet.problem.goal import Goal, Votes, at_least, lawful, loses, wins
 from sugenet.problem.merging import merged
-from sugenet.problem.neighbourhood import place_of
+from sugenet.problem.neighbourhood import Neighbourhood, place_of
 from sugenet.problem.pairs import Joint, abreast, twins
 from sugenet.problem.problem import Problem
 from sugenet.problem.regions import Box
@@ -21,7 +22,7 @@ from sugenet.reason.questions.names import class_of
 from sugenet.reason.questions.reading import Question
 from sugenet.reason.questions.samples import Robust
 
-__all__ = ["problems_of"]
+__all__ = ["problems_of", "some_inside"]
 
 
 def problems_of(network: Network, question: Question) -> tuple[tuple[Problem, ...], Joint | None]:
@@ -30,11 +31,11 @@ def problems_of(network: Network, question: Question) -> tuple[tuple[Problem, ..
         case Robust():
             return (Problem(question.near(network), question.keeps(network).goal),), None
         case Always() | Never():
-            near = question.box.of(network)
+            near = _inside(network, question.box)
             goal = (loses if isinstance(question, Always) else wins)(
                 network.head, class_of(network, question.label)
             )
-            return (Problem(near, goal),), None
+            return (Problem(near, lawful(network, goal)),), None
         case Monotone():
             return _monotone(network, question)
         case Fair():
@@ -44,9 +45,29 @@ def problems_of(network: Network, question: Question) -> tuple[tuple[Problem, ..
     return _query(network, of_network(network, question)), None
 
 
+def _inside(network: Network, box: Box) -> Neighbourhood:
+    """All inputs within limits, of which some obey the laws: of none, everything would be proved."""
+    near, clauses = box.of(network.lawful), [clause for law in network.domain.laws for clause in law.clauses]
+    ways = near.ways
+    states = {f: (own, *(way.state for way in ways.get(f, ()))) for f, own in enumerate(near.states)}
+    if not some_obey(clauses, near.network.encoder, states):
+        limits = f" with {box}" if box.limits else ""
+        raise QuestionError(f"there are no {network.domain}{limits}, so there is nothing to ask about.")
+    return near
+
+
+def some_inside(network: Network, box: Box) -> bool:
+    """Whether some input that can occur is within limits."""
+    try:
+        _inside(network, box)
+    except QuestionError:
+        return False
+    return True
+
+
 def _states(network: Network, feature: int, box: Box) -> list[tuple[int, Any]]:
     """States of a feature that limits allow, in order, each with a raw value within them."""
-    near = box.of(network)
+    near = _inside(network, box)
     moved = [(move.state, move.value) for move in near.moves if move.feature == feature]
     return sorted([(near.states[feature], near.sample[feature]), *moved], key=lambda pair: pair[0])
 
@@ -70,8 +91,9 @@ def _monotone(network: Network, question: Monotone) -> tuple[tuple[Problem, ...]
             f"Ask Fair about it."
         )
     states = _states(network, feature, box)
-    steps = list(pairwise(states))
-    joint = twins(network, {feature: steps if question.rising else [(b, a) for a, b in steps]})
+    # where the states between two may break a law, the two have to be compared themselves
+    steps = list(combinations(states, 2) if network.domain.laws else pairwise(states))
+    joint = twins(network.lawful, {feature: steps if question.rising else [(b, a) for a, b in steps]})
     count = network.head.outputs
     if question.label is None:
         goal = joint.classes_differ((p, q) for p, q in product(range(count), repeat=2) if p > q)
@@ -90,7 +112,7 @@ def _fair(network: Network, question: Fair) -> tuple[tuple[Problem, ...], Joint]
         states = _states(network, feature, box)
         alone = len(features) == 1  # then the two inputs can change places, and must differ here
         pairs[feature] = [(a, b) for a in states for b in states if not alone or a[0] < b[0]]
-    joint = twins(network, pairs)
+    joint = twins(network.lawful, pairs)
     count = network.head.outputs
     return _two_sided(
         joint,
@@ -104,7 +126,8 @@ def _fair(network: Network, question: Fair) -> tuple[tuple[Problem, ...], Joint]
 def _agree(network: Network, question: Agree) -> tuple[tuple[Problem, ...], Joint]:
     if network.classes != question.other.classes:
         raise QuestionError("the two networks have classes of different names, so they cannot agree.")
-    joint, count = abreast(network, question.other), network.head.outputs
+    joint, count = abreast(network.lawful, question.other), network.head.outputs
+    _inside(network, question.box)
     goal = joint.classes_differ((p, q) for p, q in product(range(count), repeat=2) if p != q)
     return _two_sided(joint, question.box, network, [], goal)
 
@@ -118,5 +141,5 @@ def _query(network: Network, query: Query) -> tuple[Problem, ...]:
     for case in query.cases:
         ends = enumerate(zip(case.box.lower, case.box.upper, strict=True))
         goal = Goal(tuple(tuple(map(vote, conjunction)) for conjunction in case.condition))
-        problems.append(Problem(Box(dict(ends)).of(network), goal))
+        problems.append(Problem(Box(dict(ends)).of(network.lawful), lawful(network, goal)))
     return tuple(problems)

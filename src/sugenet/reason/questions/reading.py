@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
-from sugenet.bnn import Network
+from sugenet.bnn import Domain, Network
 from sugenet.checker.form import exact
 from sugenet.checker.query import Case, Inequality, Query, QueryBox
 from sugenet.errors import CertificateError, QuestionError, SugenetError
@@ -16,7 +16,7 @@ from sugenet.reason.questions.inputs import Agree, Always, Fair, Monotone, Never
 from sugenet.reason.questions.names import box_of
 from sugenet.reason.questions.samples import Robust, Suffices, WhatIf, Why
 
-__all__ = ["Asked", "Question", "data_of", "described", "question_of"]
+__all__ = ["Asked", "Question", "data_of", "described", "described_within", "question_of"]
 
 Question: TypeAlias = Robust | Always | Never | Monotone | Fair | Agree | Query
 """What `verify` decides."""
@@ -30,9 +30,20 @@ Asked: TypeAlias = Question | Why | Suffices | WhatIf | HowMany | Predict | Rule
 def described(network: Network, question: Asked) -> str:
     """A question, or what it claims, in words."""
     if isinstance(question, Query):
-        return f"no violation of the {question}"
-    words = question.describe(network)
+        return described_within(network, f"no violation of the {question}")
+    words = described_within(network, question.describe(network))
     return f"how many inputs of each class there are: {words}" if isinstance(question, HowMany) else words
+
+
+def described_within(network: Network, words: str) -> str:
+    """Words about inputs, with those that can occur where that is known."""
+    domain, seen = network.domain, network.encoder.seen
+    if not domain:
+        return words
+    if seen is None or domain.limits != Domain().both(Domain(dict(enumerate(seen))), network.encoder).limits:
+        return f"{words}, for {domain}"
+    laws = f" {domain.only_laws}".removeprefix(" inputs") if domain.laws else ""
+    return f"{words}, for inputs within what was seen in training{laws}"
 
 
 def data_of(network: Network, question: Asked) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from sugenet.problem.regions import (
     region_data,
     region_of,
 )
-from sugenet.reason.questions.everyone import OfSample, each, sample_data, sample_in
+from sugenet.reason.questions.everyone import OfSample, each, sample_data, sample_in, see_that_it_obeys
 from sugenet.reason.questions.names import class_or_none
 
 __all__ = ["Robust", "Suffices", "WhatIf", "Why"]
@@ -44,7 +44,9 @@ class _ClassOf(OfSample):
         """The property."""
         kept = self.__dict__.get("_keeps")
         if kept is None or kept.network is not network:
-            label = int(network.predict(row_of(self.values(network)))[0])
+            values = self.values(network)
+            label = int(network.predict(row_of(values))[0])
+            see_that_it_obeys(network, values)
             kept = Keeps(network, label, class_or_none(network, self.target), self.ties)
             self.__dict__["_keeps"] = kept
         return kept
@@ -80,7 +82,7 @@ class _Kept(_ClassOf):
 
     def near(self, network: Network) -> Neighbourhood:
         """The region around the sample."""
-        return self._region().around(network, self.values(network))
+        return self._region().around(network.lawful, self.values(network))
 
     def _region(self) -> Region:
         if not hasattr(self.region, "around"):
@@ -206,7 +208,9 @@ class WhatIf(_ClassOf):
             return None
         limit = Fraction(exact_number(self.limit, "limit"))
         if limit < 0:
-            raise QuestionError(f"limit={self.limit} is negative, but no change costs less than nothing.")
+            raise QuestionError(
+                f"a limit of {self.limit} is negative, but no change costs less than nothing."
+            )
         return limit ** (2 if self.cost is L2 else 1)
 
     def movable(self, network: Network) -> list[int]:

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from sugenet.bnn import Network
 from sugenet.drawn import Drawn
-from sugenet.reason.envelope import Certified, opened
+from sugenet.reason.envelope import Certified, domain_data, opened
 from sugenet.reason.questions import Suffices, Why
 from sugenet.reason.reasons.oracle import Contrast, Features
 
@@ -54,7 +54,8 @@ class Reason(Certified):
 
     def conditions(self) -> list[str]:
         """What must stay true, in words: the range of raw values with the same code."""
-        names, codings, sample = self.network.encoder.names, self.network.encoder.codings, self.sample
+        encoder, sample = self.network.lawful.encoder, self.sample  # with the steps that laws name
+        names, codings = encoder.names, encoder.codings
         return [codings[f].describe(names[f], codings[f].state(sample[f])) for f in self.features]
 
     def data(self) -> dict[str, Any]:
@@ -169,6 +170,7 @@ class Reasons(Drawn):
             "order": self.order,
             "seconds": self.seconds,
             "question": self.question.data(self.network),
+            **domain_data(self.network),
         }
 
     @classmethod

@@ -19,6 +19,7 @@ import numpy as np
 from sugenet.bnn import NEVER, Condition, Network
 from sugenet.bnn.arrays import Bits, Ints
 from sugenet.bnn.layer import dense_of, gives
+from sugenet.brief import Brief
 from sugenet.drawn import Drawn
 from sugenet.errors import NetworkError
 from sugenet.problem.neighbourhood import row_of
@@ -28,7 +29,7 @@ __all__ = ["Chain", "Link", "chain_of", "key_of"]
 
 
 @dataclass(frozen=True)
-class Link:
+class Link(Brief):
     """A hidden neuron of the chain and what made it what it is."""
 
     layer: int

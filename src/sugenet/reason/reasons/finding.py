@@ -23,7 +23,7 @@ from sugenet.problem.outcomes import Holds
 from sugenet.problem.problem import Problem
 from sugenet.problem.regions import Anything, Region
 from sugenet.reason.envelope import envelope
-from sugenet.reason.questions import Suffices, Why
+from sugenet.reason.questions import Suffices, Why, described_within
 from sugenet.reason.reasons.answers import Reason, Reasons
 from sugenet.reason.reasons.hitting import HittingSets
 from sugenet.reason.reasons.oracle import Contrast, Features, Oracle
@@ -45,6 +45,7 @@ def why(
     n: int | Literal["all"] = 1,
     target: Any = None,
     ties: Ties = "lowest",
+    within: Any = None,
     time_limit: float | None = None,
     threads: int | None = None,
     seed: int = 0,
@@ -69,6 +70,8 @@ def why(
         Explain why the class is not this one, instead of why it is what it is.
     ties
         ``lowest``: a tie goes to the lowest class, as in `predict`. ``against``: a tie counts as a change.
+    within
+        Ask about inputs that can occur: ``"data"``, laws as text or a `Domain`, as in `Network.within`.
     time_limit
         Seconds after which what is known so far is given.
     threads, seed, notify
@@ -87,16 +90,33 @@ def why(
         raise QuestionError(f"minimal={minimal!r} must be 'subset', 'size' or None.")
     if n != "all" and (isinstance(n, bool) or not isinstance(n, int) or n < 1):
         raise QuestionError(f"n={n!r} must be a number of reasons, at least 1, or 'all'.")
+    network = network.within(within)
     question = Why(x, Anything() if region is None else region, target, ties)
     prop, near = question.keeps(network), question.near(network)
     return _Search(
-        Oracle(Problem(near, prop.goal), Clock(time_limit, threads, seed, notify)), question, minimal, n, each
+        network,
+        Oracle(Problem(near, prop.goal), Clock(time_limit, threads, seed, notify)),
+        question,
+        minimal,
+        n,
+        each,
     ).run()
 
 
-def each_reason(network: Network, x: Any, region: Region | None = None, **options: Any) -> Iterator[Reason]:
+def each_reason(
+    network: Network,
+    x: Any,
+    region: Region | None = None,
+    *,
+    target: Any = None,
+    ties: Ties = "lowest",
+    time_limit: float | None = None,
+    threads: int | None = None,
+    seed: int = 0,
+    notify: Callable[[str], None] | None = None,
+) -> Iterator[Reason]:
     """Give minimal reasons one after another, shortest first, each as soon as it is proved; options as in
-    `why`, but `minimal` and `n`.
+    `why`, but `minimal` and `n`: `target`, `ties`, `time_limit`, `threads`, `seed` and `notify`.
 
     Examples
     --------
@@ -108,15 +128,15 @@ def each_reason(network: Network, x: Any, region: Region | None = None, **option
     x1 = +1 and x3 = -1
     x2 = +1 and x3 = -1
     """
-    unknown = sorted(set(options) - {"target", "ties", "time_limit", "threads", "seed", "notify"})
-    if unknown:
-        raise QuestionError(
-            f"each_reason has no option {unknown[0]!r}: it gives all minimal reasons, shortest first."
-        )
-    target, ties = options.pop("target", None), options.pop("ties", "lowest")
     question = Why(x, Anything() if region is None else region, target, ties)
     prop, near = question.keeps(network), question.near(network)
-    yield from _Search(Oracle(Problem(near, prop.goal), Clock(**options)), question, "size", "all").each()
+    yield from _Search(
+        network,
+        Oracle(Problem(near, prop.goal), Clock(time_limit, threads, seed, notify)),
+        question,
+        "size",
+        "all",
+    ).each()
 
 
 class _Search:
@@ -124,13 +144,15 @@ class _Search:
 
     def __init__(
         self,
+        network: Network,
         oracle: Oracle,
         question: Why,
         minimal: Minimal | None,
         n: int | Literal["all"],
         tell: Callable[[Reason], None] | None = None,
     ) -> None:
-        self.oracle, self.question, self.minimal, self.n, self.tell = oracle, question, minimal, n, tell
+        self.network, self.oracle, self.question = network, oracle, question
+        self.minimal, self.n, self.tell = minimal, n, tell
         self.reasons: list[Reason] = []
         self.complete = False
         """Whether all minimal reasons are listed."""
@@ -155,8 +177,8 @@ class _Search:
                 self._found(self._reason(min(oracle.sufficient, key=len), None))
         return Reasons(
             question=self.question,
-            network=oracle.problem.near.network,
-            region=str(self.question.region),
+            network=self.network,
+            region=described_within(self.network, str(self.question.region)),
             reasons=tuple(self.reasons),
             contrasts=tuple(sorted(oracle.contrasts, key=lambda c: (len(c.features), sorted(c.features)))),
             all_reasons=self.complete,
@@ -366,4 +388,4 @@ class _Search:
         contents: dict[str, Any] = {"answer": status, "witness": witness, "proof": proof}
         if status == "minimum":
             contents["contrasts"] = [[[m.feature, plain(m.value)] for m in c.moves] for c in oracle.contrasts]
-        return Reason(near.network, question, status, envelope(near.network, question, **contents))
+        return Reason(self.network, question, status, envelope(self.network, question, **contents))

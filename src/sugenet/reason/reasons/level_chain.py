@@ -19,12 +19,13 @@ from sugenet.bnn.conv import ConvLayer
 from sugenet.bnn.layer import Layer, dense_of, tops_of
 from sugenet.bnn.layers import DenseLayer, LevelLayer
 from sugenet.bnn.stairs import StairConv, StairLayer
+from sugenet.brief import Brief
 
 __all__ = ["Step", "decisive_levels", "follow"]
 
 
 @dataclass(frozen=True)
-class Step:
+class Step(Brief):
     """A neuron that is wanted at a level, from or up to it, and what of its inputs suffices."""
 
     layer: int

@@ -16,6 +16,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from sugenet.brief import Brief
 from sugenet.engines.bounds import BOUNDS
 from sugenet.engines.dual.deciding import DUAL
 from sugenet.engines.ladder import decide
@@ -43,7 +44,7 @@ _SHALLOW = 2
 
 
 @dataclass(frozen=True)
-class Contrast:
+class Contrast(Brief):
     """Features that, changed together in some way, change the class; and one such way."""
 
     features: Features

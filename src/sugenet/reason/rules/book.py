@@ -9,7 +9,7 @@ and are silent elsewhere.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -98,6 +98,8 @@ class Rulebook(Drawn):
     left_out: Mapping[str, int]
     """Rules that were found and left out: ``too long``, ``beyond most``, ``not proved in time``."""
     seconds: float
+    interrupted: bool = False
+    """Whether Ctrl-C ended it."""
 
     @property
     def question(self) -> Rules:
@@ -169,7 +171,7 @@ class Rulebook(Drawn):
             ]
             words += f"; of all codewords they cover {', '.join(parts)}"
         left = ", ".join(f"{count} {why}" for why, count in self.left_out.items() if count)
-        return words + (f"; left out: {left}" if left else "")
+        return words + (f"; left out: {left}" if left else "") + ("; interrupted" if self.interrupted else "")
 
     def data(self) -> dict[str, Any]:
         """Everything as JSON data; `from_data` reads it back."""
@@ -347,6 +349,7 @@ def rulebook(
         ):
             raise QuestionError(f"{name}={value!r} must be a whole number, not negative.")
     classes = tuple(range(len(network.classes))) if label is None else (class_of(network, label),)
+    network = network.anywhere()  # what holds for any input holds for those that can occur
     work = _Work(Grid(network), classes, most, longest, Clock(time_limit, None, seed, notify))
     try:
         if work.grid.total <= CODEWORDS:
@@ -358,7 +361,7 @@ def rulebook(
         return work.large(X)
     except KeyboardInterrupt:
         work.clock.tell("interrupted")
-        return work.book(False, "some")
+        return replace(work.book(False, "some"), interrupted=True)
 
 
 class _Work:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Self
 
 from sugenet.bnn import Network
@@ -11,6 +12,7 @@ from sugenet.drawn import Drawn
 from sugenet.errors import QuestionError
 from sugenet.problem.clock import Clock
 from sugenet.reason.questions import Always, Question
+from sugenet.reason.questions.problems import some_inside
 from sugenet.reason.rules.figures import RuleFigures, coverage
 from sugenet.reason.rules.rule import NetworkRule, parse_rule, rule_of_anchor, rules_of_tree
 from sugenet.reason.verdicts.answers import Proved, Refuted, Undecided
@@ -61,19 +63,29 @@ class CheckedRule(Drawn):
 
     def __str__(self) -> str:
         figures = self.figures
-        reach = f"covers {float(figures.coverage):.3g} of all inputs"
+        reach = f"covers {_share(figures.coverage, 3) if figures.total else 'an unknown part'} of all inputs"
         if figures.is_exact and figures.covered:
-            reach += f", and is right for {float(figures.precision):.4g} of those"
+            reach += f", and is right for {_share(figures.precision, 4)} of those"
         elif figures.covered:
             low, high = figures.precision_bounds
-            reach += f", and is right for {float(low):.4g} to {float(high):.4g} of those"
+            known = [f"at least {_share(low, 4)}"] * (low > 0) + [f"at most {_share(high, 4)}"] * (high < 1)
+            reach += f", and is right for {' and '.join(known) or 'an unknown part'} of those"
         return f"{self.verdict}\nit {reach}"
+
+
+def _share(share: Fraction, digits: int) -> str:
+    """A part of a whole: in few digits, or one in how many."""
+    if share == 0 or share >= Fraction(1, 1000):
+        return f"{float(share):.{digits}g}"
+    many = 1 / share
+    return f"1 in {round(many):,}" if many < 10**15 else f"1 in 10^{len(str(many // 1)) - 1}"
 
 
 def check_rule(
     network: Network,
     rule: Any,
     *,
+    within: Any = None,
     time_limit: float | None = None,
     threads: int | None = None,
     seed: int = 0,
@@ -88,7 +100,9 @@ def check_rule(
     rule
         Text such as ``mean radius >= 14 and side = left -> malignant``; a `NetworkRule`; JSON data of an
         explanation by Anchors; or a fitted decision tree of scikit-learn over the same raw features, for
-        which a list is given.
+        which a list is given, one for each leaf that inputs can reach.
+    within
+        Ask about inputs that can occur: ``"data"``, laws as text or a `Domain`, as in `Network.within`.
     time_limit, threads, seed, notify
         As in `verify`; the time limit is for each rule, its decision and its count together.
 
@@ -100,6 +114,7 @@ def check_rule(
     the class is on for x1 = 1 and x2 = 1: proved by bounds through all layers
     it covers 0.25 of all inputs, and is right for 1 of those
     """
+    network = network.within(within)
     if isinstance(rule, str):
         rule = parse_rule(network, rule)
     elif isinstance(rule, Mapping):
@@ -114,6 +129,7 @@ def check_rule(
         return [
             found
             for one in rules_of_tree(network, rule)
+            if some_inside(network, one.box)  # the others say nothing of inputs that can occur
             for found in [check_rule(network, one, **options)]
             if not isinstance(found, list)
         ]

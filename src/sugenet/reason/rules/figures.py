@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Any, Self
 
 from sugenet.bnn import Network
+from sugenet.brief import Brief
 from sugenet.errors import QuestionError, TooLargeError
 from sugenet.problem.boxes import Box
 from sugenet.problem.regions import Region
@@ -24,14 +25,14 @@ __all__ = ["RuleFigures", "coverage"]
 
 
 @dataclass(frozen=True, eq=False)
-class RuleFigures:
+class RuleFigures(Brief):
     """How many inputs a rule covers, and how many of them have its class;
     bounds where not all could be counted.
     """
 
     rule: NetworkRule
     total: int
-    """Inputs in all."""
+    """Inputs in all; 0 where it is not known how many of them obey the laws, and nothing here is known."""
     covered: int
     """Inputs that meet the rule's conditions."""
     right: int
@@ -48,6 +49,8 @@ class RuleFigures:
     @property
     def coverage(self) -> Fraction:
         """Share of the inputs that the rule covers."""
+        if not self.total:
+            raise QuestionError("not all inputs that obey the laws were counted, so coverage is not known.")
         return Fraction(self.covered, self.total)
 
     @property
@@ -75,7 +78,7 @@ class RuleFigures:
         return {
             "rule": str(self.rule),
             **figures,
-            "coverage": str(self.coverage),
+            "coverage": str(self.coverage) if self.total else None,
             "precision": bounds,
             "certificate": self.certificate,
         }
@@ -87,6 +90,8 @@ class RuleFigures:
         return cls(rule, data["total"], data["covered"], least, most, data["certificate"])
 
     def __str__(self) -> str:
+        if not self.total:
+            return f"{self.rule}: covers an unknown part of all inputs"
         text = f"{self.rule}: covers {self.covered:,} of {self.total:,} inputs ({float(self.coverage):.4g})"
         if not self.covered:
             return text
@@ -120,16 +125,23 @@ def coverage(
         raise QuestionError("the rule is about another network.")
     if (x is None) != (region is None):
         raise QuestionError("give a sample and a region around it, or neither.")
-    near = Box({}).of(network) if region is None else region.around(network, x)
+    near = Box({}).of(network.lawful) if region is None else region.around(network.lawful, x)
     inside = within(near, rule.box)
     total = combinations_within(near)
+    if network.domain.laws:  # of those that obey them
+        everything = count(network, x, region, time_limit=time_limit, threads=threads, notify=notify)
+        if not isinstance(everything, Counted):
+            return RuleFigures(rule, 0, 0, 0, 0, None)
+        total = everything.total
     if inside is None:
         return RuleFigures(rule, total, 0, 0, 0, None)
     try:
         answer = count(
             network, x, region, where=rule.box, time_limit=time_limit, threads=threads, notify=notify
         )
-    except TooLargeError:  # what it covers is known all the same
+    except TooLargeError:  # what it covers is known all the same, unless some of it breaks laws
+        if network.domain.laws:
+            return RuleFigures(rule, 0, 0, 0, 0, None)
         covered = combinations_within(inside)
         return RuleFigures(rule, total, covered, 0, covered, None)
     if isinstance(answer, Counted):
@@ -142,4 +154,6 @@ def coverage(
             answer.certificate,
         )
     assert isinstance(answer, CountOpen)
+    if network.domain.laws:
+        return RuleFigures(rule, 0, 0, 0, 0, None)
     return RuleFigures(rule, total, answer.total, answer.lower[rule.label], answer.upper[rule.label], None)

@@ -15,6 +15,8 @@ from math import ceil, floor, inf, isfinite, nextafter
 from typing import Any
 
 from sugenet.bnn import Network, OneHot, Steps
+from sugenet.bnn.samples import places_of
+from sugenet.brief import Said
 from sugenet.errors import QuestionError, RuleSyntaxError
 from sugenet.problem.boxes import Box
 from sugenet.reason.questions import class_of
@@ -28,7 +30,7 @@ _SAME = {"==": "=", "≤": "<=", "≥": ">=", "≠": "!="}
 
 
 @dataclass(frozen=True, eq=False)
-class NetworkRule:
+class NetworkRule(Said):
     """If the conditions hold, the class is `label`."""
 
     network: Network
@@ -94,7 +96,7 @@ def rules_of_tree(network: Network, tree: Any) -> list[NetworkRule]:
     that some input can reach.
 
     Its classes must be numbers or names of the network's classes. scikit-learn itself rounds inputs to 32
-    bits before it compares them.
+    bits before it compares them. A tree that was fitted to a table with names is read by them.
     """
     inner = tree.tree_
     if not hasattr(tree, "classes_"):
@@ -103,6 +105,9 @@ def rules_of_tree(network: Network, tree: Any) -> list[NetworkRule]:
         raise QuestionError(
             f"the tree reads {inner.n_features} features, the network {network.encoder.features}."
         )
+    named = getattr(tree, "feature_names_in_", None)
+    own = range(inner.n_features) if named is None else places_of(list(named), network.encoder.names)
+    places = {column: feature for feature, column in enumerate(own)}
     found: list[NetworkRule] = []
 
     def walk(node: int, limits: dict[int, Any]) -> None:
@@ -111,7 +116,7 @@ def rules_of_tree(network: Network, tree: Any) -> list[NetworkRule]:
             name = label if isinstance(label, str) else int(label)
             found.append(NetworkRule(network, tuple(sorted(limits.items())), class_of(network, name)))
             return
-        feature, cut = int(inner.feature[node]), float(inner.threshold[node])
+        feature, cut = places[int(inner.feature[node])], float(inner.threshold[node])
         for child, sign in ((inner.children_left[node], "<="), (inner.children_right[node], ">")):
             limit, coding = _compared(network, feature, sign, cut), network.encoder.codings[feature]
             try:

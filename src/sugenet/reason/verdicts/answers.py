@@ -6,16 +6,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 from sugenet.bnn import Network
+from sugenet.capacity.arguments import number_words
 from sugenet.checker.form import exact
 from sugenet.checker.query import Query
-from sugenet.reason.envelope import Settled, changes_between, changes_data
+from sugenet.reason.envelope import Settled, changes_between, changes_data, conditions_of
 from sugenet.reason.questions import Agree, Question, Robust, raw_of
-from sugenet.reason.words import advice, changes_listed, engine_in, show_cost
+from sugenet.reason.shown import short_pair, short_witness
+from sugenet.reason.words import LISTED, advice, changes_listed, engine_in, show_cost
 
 __all__ = ["Proved", "Refuted", "Undecided"]
+
+_WHOLE, _SOME = 12, 4
+"""A witness of up to so many values is shown whole; of a longer one the first few."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,14 +83,32 @@ class Refuted(_Verdict):
         """Whether two inputs are against the claim, not one."""
         return len(self.labels) == 2 and not isinstance(self.question, Agree)
 
+    @cached_property
+    def example(self) -> tuple[Any, ...]:
+        """The witness in few digits, as it is shown: of the same class, and against the claim as well."""
+        if self.is_pair:
+            return short_pair(self.network, self.question, *self.witness)
+        return short_witness(self.network, self.question, self.witness)
+
     @property
     def changes(self) -> dict[str, tuple[Any, Any]]:
-        """How it differs: from the sample of the question, or the two of a pair from each other."""
+        """How `example` differs: from the sample of the question, or the two of a pair from each other."""
         if self.is_pair:
-            return changes_between(self.network, *self.witness)
+            return changes_between(self.network, *self.example)
         if isinstance(self.question, Robust):
-            return changes_between(self.network, self.question.values(self.network), self.witness)
+            return changes_between(self.network, self.question.values(self.network), self.example)
         return {}
+
+    @property
+    def is_long(self) -> bool:
+        """Whether its sentence leaves some of the witness out; `example` has it all."""
+        if isinstance(self.question, Robust):
+            return len(self.changes) > LISTED
+        return self.network.encoder.features > _WHOLE and not isinstance(self.question, Query)
+
+    def conditions(self) -> dict[str, str]:
+        """What each changed value must fulfil, in words."""
+        return conditions_of(self.network, self.changes)
 
     @property
     def is_certified(self) -> bool:
@@ -101,6 +125,7 @@ class Refuted(_Verdict):
             "claim": self.claim,
             "labels": list(self.labels),
             "changes": changes_data(self.changes),
+            "conditions": self.conditions(),
             "witness": self.certificate["witness"],
             **source,
             "engine": self.settled_by,
@@ -121,15 +146,19 @@ class Refuted(_Verdict):
     def __str__(self) -> str:
         found = " and ".join(self.labels)
         if self.changes:
-            shown = f"with {changes_listed(self.changes)}"
+            shown = f"with {changes_listed(self.network, self.changes)}"
+            if self.is_pair and len(self.example[0]) <= _WHOLE:
+                named = zip(self.network.encoder.names, self.example[0], strict=True)
+                rest = [f"{name} = {number_words(one)}" for name, one in named if name not in self.changes]
+                shown += f", where {'; '.join(rest)}" if rest else ""
         elif isinstance(self.question, Robust):
             shown = "for the sample itself"
         else:
-            values = self.witness if self._in_source is None else self._in_source
-            pairs = list(zip(self.network.encoder.names, values, strict=True))
-            shown = f"for {'; '.join(f'{name} = {value}' for name, value in pairs[:4])}" + (
-                "; ..." if len(pairs) > 4 else ""
-            )
+            values = self.example if self._in_source is None else self._in_source
+            rows = zip(self.network.encoder.names, values, strict=True)
+            pairs = [f"{name} = {number_words(value)}" for name, value in rows]
+            few = len(pairs) if len(pairs) <= _WHOLE else _SOME
+            shown = f"for {'; '.join(pairs[:few])}" + ("; ..." if len(pairs) > few else "")
             shown += "" if self._in_source is None else ", in the numbers of the file, as the query"
         return f"{self.claim}: refuted by {self.settled_by}. Class {found} {shown}"
 
@@ -181,7 +210,9 @@ class Undecided(_Verdict):
         known = ""
         if "proved_up_to" in self.facts and isinstance(self.question, Robust):
             kind = type(self.question.region).__name__
-            known = f" Proved so far: it holds up to {show_cost(kind, exact(self.facts['proved_up_to']))}."
+            known = (
+                f" Proved so far: it holds up to {show_cost(kind, exact(self.facts['proved_up_to']), -1)}."
+            )
         if "open_cases" in self.facts:
             known += (
                 f" Bounds exclude {self.facts['cases'] - self.facts['open_cases']} of {self.facts['cases']} "

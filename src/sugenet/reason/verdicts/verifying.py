@@ -27,6 +27,7 @@ def verify(
     network: Network,
     question: Question,
     *,
+    within: Any = None,
     engine: str = "auto",
     time_limit: float | None = None,
     threads: int | None = None,
@@ -43,6 +44,8 @@ def verify(
         `Robust`, `Always`, `Never`, `Monotone`, `Fair`, `Agree`, or a `Query` that `read_vnnlib` gives. A
         query speaks of the file that the network was read from: its inputs are in the order and the numbers
         of that file. All others speak of raw samples.
+    within
+        Ask about inputs that can occur: ``"data"``, laws as text or a `Domain`, as in `Network.within`.
     engine
         ``auto`` climbs the ladder of engines, cheapest first; or one by name: see `sugenet.engines.ladder`.
     time_limit
@@ -70,6 +73,9 @@ def verify(
             f"{question!r} is no question. Ask Robust, Always, Never, Monotone, Fair, Agree or a Query that "
             f"read_vnnlib gives."
         )
+    network = network.within(within)
+    if network.domain and isinstance(question, Query) and network.reads_reals:
+        raise QuestionError("real-valued queries know no limits or laws of the network: ask without them.")
     clock = Clock(time_limit, threads, seed, notify)
     claim = described(network, question)
     joint: Joint | None = None

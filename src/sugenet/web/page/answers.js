@@ -1,15 +1,17 @@
 // Questions and their answers: reasons and changes as they come in, sorted, shown on the input, pinned in pairs, checked.
-import { announce, button, byId, fill, h, link, look, many, say, toast } from "./dom.js";
+import { announce, button, byId, fill, h, isPhone, link, look, many, reveal, say, toast } from "./dom.js";
 import { makeCards } from "./cards.js";
 import { aClass, duration, unit, upper, withHeld } from "./words.js";
 
 const alike = (a, b) => a.length === b.length && a.every((value, i) => value === b[i]);
-const REGIONS = { near: { kind: "L0", radius: "2" }, any: { kind: "Anything" } };
+const MANY = 128; // of more features a change is looked for before it is proved
+const BUDGET = 1e6; // changes that are walked to find the smallest that matters
+const SECONDS = 3;
 
 export function makeAnswers(app) {
   const { payload, model, state, ask } = app;
   const word = unit(payload);
-  const where = { near: `with up to 2 ${word}s changed`, any: "whatever else changes" };
+  const anything = "whatever else changes";
   const make = makeCards(app);
   let cards = [];
   let runs = [];
@@ -19,10 +21,8 @@ export function makeAnswers(app) {
   let recalled = null; // the sample whose stored answers are shown
   let going = 0; // of several ways to another input the last one asked for is gone
 
-  const options = [["near", "with up to 2 changed"], ["any", where.any]]
-    .map(([value, text]) => h("option", { value }, text));
-  const region = h("select", { label: "How much else may change", test: "region" }, options);
-  const canCount = payload.server || payload.answers.some(({ question }) => question.kind === "count");
+  const near = h("option", { value: "near" }, "with few changes");
+  const region = h("select", { label: "How much else may change", test: "region" }, near, h("option", { value: "any" }, anything));
   const check = button("Check my rule", checkHeld, "check-rule");
   const ruleWords = h("p", { class: "quiet", test: "rule-words" });
   const text = h("input", { type: "text", label: "A rule in words", placeholder: ruleExample(), test: "rule-text" });
@@ -38,11 +38,11 @@ export function makeAnswers(app) {
       h("div", { class: "line" },
         button("Nearest changes", nearestAll, "nearest-all"),
         check,
-        canCount && button("How many?", count, "count")),
+        button("How many?", () => count(region.value), "count")),
       ruleWords,
       payload.server && form),
   );
-  const sorts = [["found", "newest first"], ["size", "smallest first"], ["class", "by class"]];
+  const sorts = [["found", "newest first"], ["near", "nearest first"], ["size", "smallest first"], ["class", "by class"]];
   const sort = h("select", { test: "sort" }, sorts.map(([value, name]) => h("option", { value }, name)));
   sort.addEventListener("change", () => {
     order = sort.value;
@@ -62,29 +62,36 @@ export function makeAnswers(app) {
   }
 
   function ruleExample() {
-    const { name, coding } = model.features[0];
-    return `${coding.width ? coding.words(name, 0, true) : name} -> ${payload.classes[0]}`;
+    const { title, coding } = model.features[0];
+    return `${coding.width ? coding.words(title, 0, true) : title} -> ${payload.classes[0]}`;
   }
 
   // -- asking ----------------------------------------------------------------------------------------------------------------
 
   // Asks one question; `card` makes a card of each part, or of the whole answer where it has none.
-  async function put(title, question, card) {
+  // It has a line of its own while it is worked on, or that of the questions `whole` that it is one of.
+  async function put(title, question, card, { whole = null, isSeen = true, first = null, early = null } = {}) {
     cards = cards.filter((one) => !one.stale || one.pinned || one.stored !== null);
-    const run = { title, control: new AbortController(), words: "", values: state.values.slice(), label: state.label, parts: 0 };
-    runs.push(run);
+    const run = whole ?? begin(title, question.sample ?? state.values.slice());
+    Object.assign(run, { title, words: "", share: undefined });
     draw();
+    if (isSeen) reveal(run.line);
+    const clock = setInterval(() => run.refresh(), 1000);
     try {
-      const answer = await ask(question, {
+      early ??= first && (await first(question, run.control.signal));
+      if (early && !run.dropped) add(run, card(early, -1));
+      const found = await ask(question, {
         signal: run.control.signal,
         onProgress: (progress) => tellProgress(run, progress),
         onPart: (part) => run.dropped || add(run, card(part, run.parts++)),
       });
+      const answer = better(found, early);
       if (run.dropped) return null;
-      end(run);
-      if (!run.parts) add(run, card(answer, -1));
+      if (!whole) end(run);
+      if (!run.parts || question.kind === "rule") add(run, card(answer, -1));
       draw();
-      announce(run.parts > 1 ? `${title}: ${many(run.parts, "answer")}` : cards[0].said);
+      if (isSeen) reveal((run.first ?? cards[0]).line);
+      announce(run.parts > 1 && question.kind !== "rule" ? `${title}: ${many(run.parts, "answer")}` : cards[0].said);
       return answer;
     } catch (error) {
       if (run.dropped) return null;
@@ -92,16 +99,38 @@ export function makeAnswers(app) {
         end(run);
         toast("Stopped. Nothing more is known than before.");
       } else announce((run.error = error.message));
-      draw();
+      leaveOpen();
       return null;
+    } finally {
+      clearInterval(clock);
     }
+  }
+
+  // A smaller change that was found before stays, though less may be proved about it.
+  function better(found, early) {
+    const size = (answer) => Object.keys(answer.changes || {}).length || Infinity;
+    if (!early || ["minimum", "none"].includes(found.outcome) || size(found) <= size(early)) return found;
+    return { ...found, outcome: "found", changes: early.changes, label: early.label, lower: found.lower ?? early.lower, certificate: null };
+  }
+
+  // Nothing more is worked out: what was found is a fact all the same.
+  function leaveOpen() {
+    cards = cards.map((one) => (one.state === "working" ? { ...one.open(), values: one.values, stale: one.stale, pinned: one.pinned } : one));
+    draw();
   }
 
   function add(run, card) {
     cards = cards.filter((old) => old.key !== card.key || old.pinned);
     cards.unshift({ ...card, values: run.values, stale: !alike(run.values, state.values) });
+    run.first = cards[0];
     if (card.key === wanted) show(cards[0], card.stored === null);
     draw();
+  }
+
+  function begin(title, values) {
+    const run = { title, control: new AbortController(), words: "", values, parts: 0, began: performance.now() };
+    runs.push(run);
+    return run;
   }
 
   function end(run) {
@@ -114,16 +143,19 @@ export function makeAnswers(app) {
     drawRuns();
   }
 
-  async function nearest(k, go) {
+  // Where there are many features the proof takes its time: what a search finds stands there meanwhile.
+  async function nearest(k, go, how = {}) {
     const target = k === null ? null : payload.classes[k];
     const key = `whatif:${target ?? ""}`;
     if (go) wanted = key;
     const turn = go ? ++going : 0;
     const held = heldNow();
     const immutable = held.map((f) => payload.features[f][0]);
-    const question = { kind: "whatif", sample: state.values.slice(), cost: "L0", target, immutable, n: 1 };
+    const sample = state.values.slice();
+    const question = { kind: "whatif", sample, cost: "L0", target, immutable, n: 1 };
     const title = `Nearest change to ${target === null ? "another class" : aClass(target)}`;
-    const answer = await put(title, question, (found) => make.change(key, found, target, held.length));
+    const first = k !== null && payload.features.length > MANY ? ask.quick : null;
+    const answer = await put(title, question, (found) => make.change(key, found, target, held.length, sample), { first, isSeen: !go, ...how });
     const size = Object.keys((answer && answer.changes) || {}).length;
     if (!go || !size || turn !== going || !alike(held, heldNow())) return answer;
     const least = answer.outcome === "minimum" ? "proved to be the least" : `at least ${answer.lower} are needed`;
@@ -135,23 +167,77 @@ export function makeAnswers(app) {
     return [...state.locks].sort((a, b) => a - b);
   }
 
+  // What a search finds for each class stands there at once; then each is worked out, the nearest first. One Cancel ends all of it.
   async function nearestAll() {
     const { label, scores } = state.result;
     const values = state.values.slice();
-    const others = payload.classes.map((_, k) => k).filter((k) => k !== label);
-    for (const k of others.sort((a, b) => scores[b] - scores[a])) {
-      if (!alike(state.values, values) || !(await nearest(k, false))) return; // stopped, or not answered: no more of them
+    const held = heldNow();
+    const immutable = held.map((f) => payload.features[f][0]);
+    const others = payload.classes.map((_, k) => k).filter((k) => k !== label).sort((a, b) => scores[b] - scores[a]);
+    const known = new Map();
+    const size = (k) => (known.get(k) ? Object.keys(known.get(k).changes).length : Infinity);
+    sort.value = order = "near";
+    const run = begin("Nearest changes", values);
+    run.words = "looking for changes to every class";
+    draw();
+    reveal(run.line);
+    const { signal } = run.control;
+    const over = () => signal.aborted || !alike(state.values, values);
+    try {
+      for (const k of others) {
+        const target = payload.classes[k];
+        const found = await ask.quick({ sample: values, target, immutable }, signal);
+        if (over()) return;
+        known.set(k, found);
+        if (!found) continue;
+        const isFirst = !run.first;
+        add(run, make.change(`whatif:${target}`, found, target, held.length, values));
+        if (isFirst) reveal(run.first.line);
+      }
+      for (const [at, k] of others.sort((a, b) => size(a) - size(b)).entries()) {
+        const answer = await nearest(k, false, { whole: run, first: null, isSeen: at === 0, early: known.get(k) });
+        if (!answer || over()) return;
+      }
+    } catch (error) {
+      if (error.name !== "AbortError") toast(error.message);
+    } finally {
+      if (!run.error) end(run);
+      leaveOpen();
     }
   }
 
-  function why(which) {
+  // The smallest change that alters the class, whatever is held: known from the verdict, or walked for this.
+  async function smallest() {
+    const known = state.locks.size ? null : await app.least();
+    if (known && known.size !== null) return known;
+    const found = await app.engine.run("nearest", { states: state.states, target: null, budget: BUDGET, seconds: SECONDS });
+    return { size: { minimum: found.changes?.length, none: 0 }[found.outcome] ?? null, walked: found.provedUpTo };
+  }
+
+  // The region that is chosen: the smallest one in which something matters, or any input. Where no such is known it is any input.
+  async function chosen(which) {
+    const values = state.values.slice();
+    const { size, walked } = which === "near" ? await smallest() : { size: null, walked: 0 };
+    if (!alike(values, state.values)) return null;
+    if (size) return { kind: { kind: "L0", radius: String(size) }, words: `with up to ${many(size, word)} changed`, walked };
+    return { kind: { kind: "Anything" }, words: anything, walked };
+  }
+
+  function reach({ size }) {
+    say(near, size ? `with up to ${size} changed` : "with few changes");
+  }
+
+  async function why(which) {
     const { label } = state;
-    const near = which === "near";
-    const [minimal, n] = near ? ["size", 5] : ["subset", payload.server ? 1 : 3];
-    const question = { kind: "why", sample: state.values.slice(), region: REGIONS[which], minimal, n };
-    const reason = (part, number) => make.reason(`why:${which}:${number}`, part, label, where[which]);
+    const sample = state.values.slice();
+    const around = await chosen(which);
+    if (!around) return null;
+    const isNear = around.kind.kind === "L0";
+    const [minimal, n] = isNear ? ["size", 5] : ["subset", payload.server ? 1 : 3];
+    const question = { kind: "why", sample, region: around.kind, minimal, n };
+    const reason = (part, number) => make.reason(`why:${which}:${number}`, part, label, around.words);
     const card = (part, number) => (number < 0 ? make.other("why", part) : reason(part, number));
-    return put(`Why ${aClass(label)}, ${where[which]}`, question, card);
+    return put(`Why ${aClass(label)}, ${around.words}`, question, card);
   }
 
   async function checkHeld() {
@@ -161,19 +247,33 @@ export function makeAnswers(app) {
     const features = payload.features.filter((_, f) => !state.locks.has(f)).map(([name]) => name);
     const question = { kind: "verify", sample: state.values.slice(), region: { kind: "Free", features }, target: null };
     wanted = "hold";
-    const answer = await put("Check my rule", question, (found) => make.rule(found, held, label));
+    const answer = await put("Check my rule", question, (found) => make.rule(found, held, label, question.sample));
     if (!answer || answer.outcome !== "refuted" || turn !== going || !alike(held, heldNow())) return;
     app.morph(make.changesOf(answer).map(stateOf), `A counterexample: it is ${aClass(answer.labels[0])}. What you hold is as before.`);
   }
 
   function checkText() {
     const rule = text.value.trim();
-    if (rule) put("Check a rule", { kind: "rule", text: rule }, (found) => make.other(`rule:${rule}`, found));
+    const asked = make.named(rule);
+    if (rule) put("Check a rule", { kind: "rule", text: asked }, (found) => make.other(`rule:${rule}`, found));
   }
 
-  function count() {
-    const question = { kind: "count", sample: state.values.slice(), region: REGIONS.near };
-    put(`How many inputs with up to 2 ${word}s changed keep the class`, question, (found) => make.other("count", found));
+  // Counts what the verdict walked, or the region that something matters in; with any input, all that is not held.
+  async function count(which) {
+    const { label } = state;
+    const sample = state.values.slice();
+    const held = heldNow();
+    const found = await chosen(which);
+    if (!found) return;
+    const { walked } = found;
+    const isNear = which === "near" && (found.kind.kind === "L0" || walked > 0);
+    const size = found.kind.radius ?? String(walked);
+    const features = payload.features.filter((_, f) => !held.includes(f)).map(([name]) => name);
+    const free = held.length ? { kind: "Free", features } : found.kind;
+    const where = isNear ? `with up to ${many(Number(size), word)} changed` : "in all";
+    const immutable = held.map((f) => payload.features[f][0]);
+    const question = { kind: "count", sample, region: isNear ? { kind: "L0", radius: size } : free, immutable: isNear ? immutable : [] };
+    put(`How many inputs ${where} keep the class`, question, (answer) => make.count(answer, label, where, held.length));
   }
 
   // -- a results file: what it says of the sample stands above what is asked -------------------------------------------------
@@ -198,7 +298,7 @@ export function makeAnswers(app) {
     const label = payload.classes[state.baseResult.label];
     const around = answer?.region === "any input" ? "for any input" : `with ${answer?.region}`;
     const reasons = (answer?.reasons ?? []).map((part, n) => make.reason(key(n), part, label, around));
-    const recent = reasons.length ? reasons : answer ? [make.stored(key(0), answer)] : [];
+    const recent = reasons.length ? reasons : answer ? [make.stored(key(0), answer, values)] : [];
     for (const card of recent.reverse()) add({ values }, { ...card, stored: index });
   }
 
@@ -234,6 +334,7 @@ export function makeAnswers(app) {
   // Lines of runs and cards are made once and then only changed, so that a button stays under the pointer and keeps the focus.
   function runLine(run) {
     const chip = h("span", { class: "chip" });
+    const title = h("span", null);
     const words = h("p", null);
     const progress = h("progress", { max: 1, label: "Progress" });
     const stop = link("", () => {
@@ -245,14 +346,16 @@ export function makeAnswers(app) {
       draw();
     }, "cancel");
     run.line = h("div", { class: "answer", test: "run" },
-      h("p", { class: "kind" }, h("span", null, run.title), chip),
+      h("p", { class: "kind" }, title, chip),
       words,
       h("div", { class: "actions" }, progress, stop));
     run.refresh = () => {
+      say(title, run.title);
       chip.dataset.state = run.error ? "failed" : "working";
       say(chip, chip.dataset.state);
       words.className = run.error ? "said" : "list";
-      say(words, run.error || run.words || "asking");
+      const seconds = Math.floor((performance.now() - run.began) / 1000);
+      say(words, run.error || `${run.words || "asking"}${seconds ? `, ${seconds} s` : ""}`);
       progress.hidden = run.share === undefined || Boolean(run.error);
       progress.value = run.share ?? 0;
       say(stop, run.error ? "Dismiss" : "Cancel");
@@ -269,6 +372,8 @@ export function makeAnswers(app) {
     drawRuns();
     const sorted = cards.slice();
     const rank = (card) => payload.classes.indexOf(card.goal);
+    const isOther = (card) => Number(card.kind !== "change");
+    if (order === "near") sorted.sort((a, b) => isOther(a) - isOther(b) || a.size - b.size);
     if (order === "size") sorted.sort((a, b) => a.size - b.size);
     if (order === "class") sorted.sort((a, b) => rank(a) - rank(b) || a.size - b.size);
     const asked = cards.filter((card) => card.stored === null).length;
@@ -355,7 +460,7 @@ export function makeAnswers(app) {
     }
     const held = state.locks.size;
     check.disabled = !held;
-    const how = payload.grid ? "choose Hold above the input, or press L on them." : "press hold beside them.";
+    const how = payload.grid ? `choose Hold above the input${isPhone() ? "" : ", or press L on them"}.` : "press hold beside them.";
     const rule = `While ${make.these(held)}, it is ${aClass(state.label)} whatever the others do.`;
     say(ruleWords, held ? rule : `To check a rule, hold some ${word}s first: ${how}`);
     draw();
@@ -370,9 +475,9 @@ export function makeAnswers(app) {
     const target = payload.classes.indexOf(key.slice("whatif:".length));
     if (kind === "stored") return; // it comes with the sample
     if (kind === "whatif" && (target >= 0 || !which)) nearest(which ? target : null, false);
-    else if (kind === "why" && REGIONS[which]) why(which);
+    else if (kind === "why" && (which === "near" || which === "any")) why(which);
     else if (kind === "hold" && state.locks.size) checkHeld();
   }
 
-  return { refresh, nearest, restore, forget };
+  return { refresh, nearest, restore, forget, reach };
 }

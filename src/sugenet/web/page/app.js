@@ -5,12 +5,13 @@ import { makeAnswers } from "./answers.js";
 import { call, makeAsk } from "./ask.js";
 import { byId, isTyping, say, toast } from "./dom.js";
 import { makeDrawer } from "./drawer.js";
-import { valueWords } from "./features.js";
+import { newWords, valueWords } from "./features.js";
 import { makeFrame } from "./frame.js";
 import { makeGrid } from "./grid.js";
 import { makeLesson } from "./lesson.js";
 import { makeNeurons } from "./neurons.js";
 import { makeRace } from "./race.js";
+import { makeOutside } from "./outside.js";
 import { makeResults } from "./results.js";
 import { State } from "./state.js";
 import { makeTable } from "./table.js";
@@ -22,7 +23,7 @@ const MOST = 2000; // samples that are kept once they came from the server
 const payload = JSON.parse(byId("payload").textContent);
 const model = new Model(payload);
 const state = new State(model, payload);
-const app = { payload, model, state, engine: startWorker(payload), mode: "flip", level: 0, marked: new Map() };
+const app = { payload, model, state, engine: startWorker(payload), mode: "flip", level: 0, channel: 0, marked: new Map() };
 window.sugenet = { model, state, payload };
 
 // -- marks on the input: the neuron pointed at comes before the chosen answer, that before the verdict --------------------------
@@ -45,11 +46,11 @@ app.remark = () => {
 
 app.changeMark = (feature, before, after) => {
   const glyph = typeof after === "number" && String(after).length < 4 ? String(after) : "→";
-  return { glyph, holds: "set", words: `${valueWords(model, feature, before)} becomes ${valueWords(model, feature, after)}` };
+  return { glyph, holds: "set", words: `${valueWords(model, feature, before)} becomes ${newWords(model, feature, after)}` };
 };
 
 app.changeMarks = (changes) =>
-  new Map(changes.map(([f, to]) => [f, app.changeMark(f, state.values[f], model.valueOf(f, to, state.values[f]))]));
+  new Map(changes.map(([f, to]) => [f, app.changeMark(f, state.values[f], model.shownOf(f, to, state.values))]));
 
 // -- address: the page is its link. Small steps replace the entry, a jump to another input or sample makes one of its own. -------
 
@@ -57,6 +58,7 @@ let writing = 0;
 
 app.writeHash = (replace) => {
   clearTimeout(writing);
+  if (payload.outside) return;
   const hash = (!byId("lesson-page").hidden ? lesson : !byId("results-page").hidden ? results : state).toHash();
   if (hash === location.hash || (!location.hash && hash === firstHash)) return;
   if (replace) history.replaceState(null, "", hash);
@@ -92,7 +94,10 @@ async function read() {
     await bring(missing);
     if (location.hash !== hash) return; // another one was read meanwhile
   }
-  state.fromHash(hash);
+  // Back from a lesson or the results to what was there: undo goes on from where it was.
+  if (app.isShown && hash === state.toHash()) state.tell("choice");
+  else state.fromHash(hash);
+  app.isShown = true;
   app.answers.restore(state.choice.answer);
   clearTimeout(writing);
 }
@@ -140,6 +145,7 @@ const neurons = makeNeurons(app);
 app.reach = neurons.reach;
 const race = makeRace(app);
 const verdict = makeVerdict(app);
+app.least = verdict.least;
 const lesson = makeLesson(app);
 const results = payload.results && makeResults(app);
 byId("to-results").hidden = !results;
@@ -188,3 +194,4 @@ byId("from-lesson").addEventListener("click", (event) => {
 window.addEventListener("popstate", read);
 const firstHash = state.toHash();
 read();
+makeOutside(app);

@@ -1,6 +1,7 @@
 // Asking a question: the server where there is one, else an answer computed beforehand, else the engine in the browser,
 // else an honest "undecided" that names the command to run.
 import { many } from "./dom.js";
+import { newWords, valueWords } from "./features.js";
 import { listed } from "./words.js";
 
 const BUDGET = 2e7; // changes tried in the browser for one question
@@ -8,6 +9,8 @@ const BOXES = 2e4; // boxes of inputs bounded in the browser for one rule
 const MANY = 128; // of more features one reason is looked for, not several
 const FEW = 8; // held features that are named in a command
 const WAIT = 20; // seconds of one long poll
+const SEARCH = 5; // seconds that a change is searched for before it is worked out
+const SAMPLES = 100; // that are looked at for one of another class
 const UNREADABLE = "The server's answer cannot be read.";
 const LAST = 3000; // milliseconds that a cancelled question is still waited for
 
@@ -15,14 +18,20 @@ export function makeAsk(app) {
   const { payload, model } = app;
   const names = payload.features.map(([name]) => name);
   const place = new Map(names.map((name, f) => [name, f]));
+  const known = new Map();
 
   async function ask(question, { onPart = () => {}, onProgress = () => {}, signal = new AbortController().signal } = {}) {
     if (question.kind === "stored") return stored(question);
-    if (payload.server) return askServer(question, onPart, onProgress, signal);
-    const known = payload.answers.find((pair) => same(pair.question, question));
-    if (known) {
-      (known.answer.reasons || []).forEach(onPart);
-      return known.answer;
+    const before = !payload.server && payload.answers.find((pair) => same(pair.question, question));
+    if (before) {
+      (before.answer.reasons || []).forEach(onPart);
+      return before.answer;
+    }
+    const counted = question.kind === "count" && (await countHere(question, onProgress, signal));
+    if (counted) return counted;
+    if (payload.server && !(question.kind === "count" && question.immutable.length)) {
+      const { immutable, ...plain } = question;
+      return askServer(question.kind === "count" ? plain : question, onPart, onProgress, signal);
     }
     return (await askEngine(question, onPart, onProgress, signal)) || askElsewhere(question);
   }
@@ -64,7 +73,7 @@ export function makeAsk(app) {
         if (!found.answer) throw new Error(found.error || "The question was cancelled.");
         return ours(found.answer, question);
       }
-      onProgress({ words: found.progress || `${found.state}, ${found.seconds.toFixed(1)} s` });
+      onProgress({ words: found.progress || { waiting: "waiting for its turn" }[found.state] || "working on it" });
     }
   }
 
@@ -123,6 +132,39 @@ export function makeAsk(app) {
     if (found.outcome === "none") return { ...about, outcome: "none", sentence: `${goal}, ${all}: proved` };
     const sentence = `Undecided here. Proved so far: any change needs at least ${many(lower, "feature")}. ${commandWords(question)}`;
     return { ...about, outcome: "undecided", lower: String(lower), sentence };
+  }
+
+  // A change that is found at once, before anything is proved about it: towards the nearest sample of the class, else by a search.
+  async function quick({ sample, target, immutable }, signal) {
+    const wanted = payload.classes.indexOf(target);
+    const locked = immutable.map((name) => place.get(name));
+    const states = model.statesOf(sample);
+    const away = (other) => other.reduce((sum, state, f) => sum + Number(state !== states[f]), 0);
+    const goals = labelled().filter(({ label }) => label === wanted).sort((a, b) => away(a.states) - away(b.states));
+    let found = goals.length ? await run("towards", { states, goal: goals[0].states, target: wanted, locked }, undefined, signal) : null;
+    found ??= (await run("nearest", { states, target: wanted, locked, budget: 0, seconds: SEARCH }, undefined, signal)).changes;
+    if (!found?.length) return null;
+    return { kind: "whatif", outcome: "working", changes: changesOf(sample, found), label: target, certificate: null, lower: "1" };
+  }
+
+  // The states and classes of the samples that the page holds, worked out once.
+  function labelled() {
+    for (const one of payload.samples.slice(0, SAMPLES)) {
+      if (known.has(one)) continue;
+      const states = model.statesOf(one.values);
+      known.set(one, { states, label: model.evaluate(states).label });
+    }
+    return [...known.values()];
+  }
+
+  // All inputs that can be walked here, one by one; null where these are too many.
+  async function countHere({ sample, region, immutable }, onProgress, signal) {
+    const locked = region.kind === "Free" ? names.map((_, f) => f).filter((f) => !region.features.includes(names[f])) : immutable.map((name) => place.get(name));
+    const states = model.statesOf(sample);
+    const most = region.kind === "L0" ? Number(region.radius) : undefined;
+    const { counts, all } = await run("count", { states, most, locked }, onProgress, signal);
+    if (!counts) return null;
+    return { kind: "count", outcome: "counted", counts: Object.fromEntries(counts.map((count, k) => [payload.classes[k], count])), total: all, certificate: null, sentence: "" };
   }
 
   async function free(question, states, onProgress, signal) {
@@ -218,7 +260,15 @@ export function makeAsk(app) {
   // -- words -----------------------------------------------------------------------------------------------------------------
 
   function changesOf(sample, changes) {
-    return Object.fromEntries(changes.map(([f, state]) => [names[f], [sample[f], model.valueOf(f, state, sample[f])]]));
+    return Object.fromEntries(changes.map(([f, state]) => [names[f], [sample[f], model.shownOf(f, state, sample)]]));
+  }
+
+  function changeWords(changes) {
+    const words = ([name, [before, after]]) => {
+      const feature = place.get(name);
+      return `${model.features[feature].title} from ${valueWords(model, feature, before)} to ${newWords(model, feature, after)}`;
+    };
+    return listed(Object.entries(changes).map(words), 6);
   }
 
   function askElsewhere(question) {
@@ -239,15 +289,11 @@ export function makeAsk(app) {
     return `sugenet whatif ${quoted(payload.title)} --index ${at.index}${to}${immutable.map((name) => ` --keep ${quoted(name)}`).join("")}`;
   }
 
-  return ask;
+  return Object.assign(ask, { quick });
 }
 
 function quoted(text) {
   return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
-}
-
-function changeWords(changes) {
-  return listed(Object.entries(changes).map(([name, [before, after]]) => `${name} from ${before} to ${after}`), 6);
 }
 
 // One request to our own server. What it says against a request becomes the error's sentence.

@@ -48,7 +48,8 @@ export function many(count, word) {
 }
 
 export function number(value) {
-  return Number.isInteger(value) ? value.toLocaleString("en") : String(Number(value.toPrecision(4)));
+  if (Number.isInteger(value)) return value.toLocaleString("en");
+  return Math.abs(value) < 1e-4 ? `under ${value < 0 ? "−" : ""}0.0001` : String(Number(value.toPrecision(4)));
 }
 
 export function button(text, act, test, kind) {
@@ -76,6 +77,19 @@ export function isTyping(target) {
 
 export function calm() {
   return window.matchMedia("(prefers-reduced-motion: reduce)").matches;
+}
+
+// A phone has no keys and no pointer that rests on something.
+export function isPhone() {
+  return window.matchMedia("(max-width: 719px), (hover: none)").matches;
+}
+
+// Scrolls what has just appeared into sight where some of it is out of it; of something long, its beginning.
+export function reveal(element) {
+  const { top, bottom, height } = element.getBoundingClientRect();
+  if (top >= 0 && bottom <= window.innerHeight) return;
+  const block = height > window.innerHeight || top < 0 ? "start" : "end";
+  element.scrollIntoView({ block, behavior: calm() ? "auto" : "smooth" });
 }
 
 // Scrolls an element into sight where most of it is out of it: on a narrow screen the input is far from the answers.

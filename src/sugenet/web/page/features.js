@@ -5,23 +5,25 @@ export function codingOf(payload, feature) {
   return payload.codings[payload.features[feature][1]];
 }
 
-export function nameOf(payload, feature) {
-  return payload.features[feature][0];
-}
-
 export function isNumber(payload, feature) {
   return codingOf(payload, feature).kind === "steps";
 }
 
 // A state in words without the feature's name: ">= 14.8", or "12.23 <= x < 14.8".
 export function shortWords(model, feature, state) {
-  return model.describe(feature, state).replace(model.features[feature].name, "x").replace(/^x /, "");
+  return model.describe(feature, state).replace(model.features[feature].title, "x").replace(/^x /, "");
 }
 
 // A raw value in few digits, but never so few that it would fall on the other side of a cut.
 export function valueWords(model, feature, value) {
   const short = showValue(value);
   return typeof value === "number" && model.stateOf(feature, Number(short)) !== model.stateOf(feature, value) ? String(value) : short;
+}
+
+// A changed value with the condition that it fulfils where others do so too: "12.6 (below 12.62)".
+export function newWords(model, feature, value) {
+  const span = model.features[feature].coding.span(model.stateOf(feature, value));
+  return `${valueWords(model, feature, value)}${span && ` (${span})`}`;
 }
 
 // The reachable state nearest to a wanted one.
@@ -60,4 +62,9 @@ export function share(payload, feature, value) {
 
 export function shade(payload, feature, value) {
   return `${Math.round(100 * share(payload, feature, value))}%`;
+}
+
+// Three features as one colour.
+export function colour(payload, features, values) {
+  return `rgb(${features.map((f) => Math.round(255 * share(payload, f, values[f]))).join(" ")})`;
 }

@@ -1,5 +1,5 @@
 // The frame around it: theme, help, link, sample chooser.
-import { button, byId, copy, fill, h, say } from "./dom.js";
+import { button, byId, copy, fill, h, isPhone, say } from "./dom.js";
 import { unit } from "./words.js";
 
 const THEMES = ["auto", "light", "dark"];
@@ -40,7 +40,7 @@ export function makeFrame({ payload, state, goTo, writeHash }) {
       byId("keys"),
       h("h2", { id: "keys-title" }, "Keys"),
       h("dl", null, keys.map(([key, text]) => [h("dt", null, h("kbd", null, key)), h("dd", null, text)]).flat()),
-      h("p", { class: "quiet" }, "The page's address holds what you see: share it, and others see the same."),
+      !payload.outside && h("p", { class: "quiet" }, "The page's address holds what you see: share it, and others see the same."),
       h("p", null, button("Close", () => byId("keys").close(), null, "primary")),
     );
   }
@@ -63,6 +63,7 @@ export function makeFrame({ payload, state, goTo, writeHash }) {
   byId("before").addEventListener("click", () => goTo(state.sample - 1));
   byId("after").addEventListener("click", () => goTo(state.sample + 1));
   byId("before").hidden = byId("after").hidden = payload.samples.length < 2;
+  byId("help").hidden = isPhone();
   byId("help").addEventListener("click", () => byId("keys").showModal());
   byId("share").addEventListener("click", share);
   byId("theme").addEventListener("click", () => {
@@ -74,7 +75,7 @@ export function makeFrame({ payload, state, goTo, writeHash }) {
     byId("input").focus();
   });
   say(byId("title"), payload.title);
-  const alone = "everything is worked out in this file, nothing is sent anywhere";
+  const alone = `everything is worked out in this ${payload.outside ? "cell, and the notebook follows" : "file, nothing is sent anywhere"}`;
   const where = payload.server ? "longer questions go to the server on this computer" : alone;
   say(byId("about"), `${payload.description}. Fingerprint ${payload.fingerprint.slice(0, 16)}. sugenet ${payload.sugenet}; ${where}.`);
   setTheme(stored());

@@ -1,10 +1,15 @@
-// The input as a picture: one cell for each pixel, one tab stop, arrows to move, a click, a key or a brush to change.
+// The input as a picture: one cell for each pixel, one tab stop, arrows to move, a click, a key or a brush to change. Of a coloured
+// picture each cell is three features, and one channel at a time is changed.
 import { byId, fill, h, put, say } from "./dom.js";
-import { nameOf, nearestState, shade, valueWords } from "./features.js";
+import { featureAt, pixelOf } from "./engine/model.js";
+import { colour, nearestState, shade, valueWords } from "./features.js";
 
 export function makeGrid(app) {
   const { payload, model, state } = app;
-  const { rows, columns } = payload.grid;
+  const { rows, columns, channels } = payload.grid;
+  const featuresOf = (pixel) => Array.from({ length: channels }, (_, channel) => featureAt(payload.grid, pixel, channel));
+  const featureOf = (pixel) => featureAt(payload.grid, pixel, app.channel);
+  const title = (feature) => model.features[feature].title;
   const cells = [];
   const drawn = []; // how each cell looks: only what differs is written
   let at = Math.min(Math.floor(rows / 2) * columns + Math.floor(columns / 2), rows * columns - 1);
@@ -12,14 +17,14 @@ export function makeGrid(app) {
   let pen = "mouse";
 
   const about = { role: "grid", label: `Input, ${rows} by ${columns} pixels`, test: "grid" };
-  const board = h("div", { class: rows > 16 ? "grid dense" : "grid", ...about });
+  const board = h("div", { class: `grid${rows > 16 ? " dense" : ""}${channels > 1 ? " coloured" : ""}`, ...about });
   board.style.gridTemplateColumns = `repeat(${columns}, minmax(0, 1fr))`;
   put(board, "--columns", columns);
   for (let r = 0; r < rows; r++) {
     const row = h("div", { class: "row", role: "row" });
     for (let c = 0; c < columns; c++) {
-      const feature = r * columns + c;
-      const cell = h("div", { class: "pixel", role: "gridcell", tabindex: feature === at ? 0 : -1, "data-feature": feature });
+      const pixel = r * columns + c;
+      const cell = h("div", { class: "pixel", role: "gridcell", tabindex: pixel === at ? 0 : -1, "data-feature": featureOf(pixel) });
       cells.push(cell);
       row.append(cell);
     }
@@ -28,38 +33,44 @@ export function makeGrid(app) {
   fill(byId("board"), board);
 
   function refresh() {
-    cells.forEach((cell, f) => {
-      const changed = state.values[f] !== state.base[f];
-      const held = state.locks.has(f);
-      const look = `${state.values[f]} ${changed} ${held}`;
-      if (drawn[f] === look) return;
-      drawn[f] = look;
-      put(cell, "--shade", shade(payload, f, state.values[f]));
+    cells.forEach((cell, pixel) => {
+      const features = featuresOf(pixel);
+      const changed = features.some((f) => state.values[f] !== state.base[f]);
+      const held = features.some((f) => state.locks.has(f));
+      const look = `${features.map((f) => state.values[f])} ${changed} ${held} ${app.channel}`;
+      if (drawn[pixel] === look) return;
+      drawn[pixel] = look;
+      if (channels > 1) put(cell, "--colour", colour(payload, features, state.values));
+      else put(cell, "--shade", shade(payload, pixel, state.values[pixel]));
+      cell.dataset.feature = featureOf(pixel);
       cell.classList.toggle("changed", changed);
       cell.classList.toggle("held", held);
       const marks = `${changed ? ", changed" : ""}${held ? ", held" : ""}`;
-      const label = `${model.describe(f, state.states[f])}, value ${valueWords(model, f, state.values[f])}${marks}`;
-      cell.ariaLabel = label;
+      const f = featureOf(pixel);
+      cell.ariaLabel = `${model.describe(f, state.states[f])}, value ${valueWords(model, f, state.values[f])}${marks}`;
     });
     tell(at);
   }
 
-  function tell(feature) {
+  function tell(pixel) {
+    const wanted = featuresOf(pixel).find((f) => app.marked.has(f));
+    const feature = wanted ?? featureOf(pixel);
     const was = state.values[feature] !== state.base[feature] ? `, was ${valueWords(model, feature, state.base[feature])}` : "";
     const held = state.locks.has(feature) ? "; held" : "";
     const mark = app.marked.get(feature);
-    say(byId("cell"), `${nameOf(payload, feature)} = ${valueWords(model, feature, state.values[feature])}${was}${held}${mark ? `. ${mark.words}` : ""}`);
+    say(byId("cell"), `${title(feature)} = ${valueWords(model, feature, state.values[feature])}${was}${held}${mark ? `. ${mark.words}` : ""}`);
   }
 
-  function focus(feature) {
+  function focus(pixel) {
     cells[at].tabIndex = -1;
-    at = feature;
+    at = pixel;
     cells[at].tabIndex = 0;
     tell(at);
   }
 
   // A stroke begins with one cell; the cells it passes over get what that one got.
-  function begin(feature, back) {
+  function begin(pixel, back) {
+    const feature = featureOf(pixel);
     if (app.mode === "hold") {
       stroke = { hold: !state.locks.has(feature), passed: new Set() };
     } else {
@@ -67,13 +78,14 @@ export function makeGrid(app) {
       state.stroke();
       stroke = { to, passed: new Set() };
     }
-    pass(feature);
+    pass(pixel);
   }
 
-  function pass(feature) {
-    stroke.last = feature;
-    if (stroke.passed.has(feature)) return;
-    stroke.passed.add(feature);
+  function pass(pixel) {
+    const feature = featureOf(pixel);
+    stroke.last = pixel;
+    if (stroke.passed.has(pixel)) return;
+    stroke.passed.add(pixel);
     const to = stroke.hold === undefined ? nearestState(model, feature, stroke.to) : null;
     if (to === null) state.hold(feature, stroke.hold);
     else if (to !== state.states[feature]) {
@@ -83,45 +95,45 @@ export function makeGrid(app) {
   }
 
   // A quick pointer skips cells: those on the straight line between two of its places count as passed.
-  function passAlong(feature) {
-    const [r0, c0, r1, c1] = [Math.floor(stroke.last / columns), stroke.last % columns, Math.floor(feature / columns), feature % columns];
+  function passAlong(pixel) {
+    const [r0, c0, r1, c1] = [Math.floor(stroke.last / columns), stroke.last % columns, Math.floor(pixel / columns), pixel % columns];
     const steps = Math.max(Math.abs(r1 - r0), Math.abs(c1 - c0));
     for (let i = 1; i <= steps; i++) pass(Math.round(r0 + ((r1 - r0) * i) / steps) * columns + Math.round(c0 + ((c1 - c0) * i) / steps));
   }
 
   function touched(event) {
     const cell = document.elementFromPoint(event.clientX, event.clientY)?.closest(".pixel");
-    return cell && board.contains(cell) ? Number(cell.dataset.feature) : null;
+    return cell && board.contains(cell) ? cells.indexOf(cell) : null;
   }
 
   board.addEventListener("pointerdown", (event) => {
     pen = event.pointerType;
-    const feature = touched(event);
-    if (feature === null || event.button !== 0) return;
-    focus(feature);
+    const pixel = touched(event);
+    if (pixel === null || event.button !== 0) return;
+    focus(pixel);
     if (pen === "touch" && app.mode === "flip") return; // a finger may be scrolling: wait for the tap
     event.preventDefault();
-    cells[feature].focus({ preventScroll: true });
-    begin(feature, event.shiftKey);
+    cells[pixel].focus({ preventScroll: true });
+    begin(pixel, event.shiftKey);
     board.setPointerCapture(event.pointerId);
   });
   board.addEventListener("click", (event) => {
-    const feature = touched(event);
-    if (pen !== "touch" || app.mode !== "flip" || feature === null) return;
-    begin(feature, event.shiftKey);
+    const pixel = touched(event);
+    if (pen !== "touch" || app.mode !== "flip" || pixel === null) return;
+    begin(pixel, event.shiftKey);
     stroke = null;
   });
   board.addEventListener("pointermove", (event) => {
-    const feature = touched(event);
-    if (feature === null) return;
-    tell(feature);
-    if (stroke) passAlong(feature);
+    const pixel = touched(event);
+    if (pixel === null) return;
+    tell(pixel);
+    if (stroke) passAlong(pixel);
   });
   for (const name of ["pointerup", "pointercancel"]) board.addEventListener(name, () => { stroke = null; });
   board.addEventListener("pointerleave", () => tell(at));
   board.addEventListener("focusin", (event) => {
     const cell = event.target.closest(".pixel");
-    if (cell) focus(Number(cell.dataset.feature));
+    if (cell) focus(cells.indexOf(cell));
   });
 
   board.addEventListener("keydown", (event) => {
@@ -137,17 +149,19 @@ export function makeGrid(app) {
       begin(at, event.shiftKey);
       stroke = null;
     } else if (/^[0-9]$/.test(event.key)) {
-      const count = model.features[at].coding.states;
+      const feature = featureOf(at);
+      const count = model.features[feature].coding.states;
       const wanted = count > 10 ? Math.round((Number(event.key) / 9) * (count - 1)) : Math.min(Number(event.key), count - 1);
-      state.set([[at, nearestState(model, at, wanted)]]);
-    } else if (event.key === "l" || event.key === "L") state.hold(at);
+      state.set([[feature, nearestState(model, feature, wanted)]]);
+    } else if (event.key === "l" || event.key === "L") state.hold(featureOf(at));
     else return;
     event.preventDefault();
   });
 
   function mark(marks) {
-    cells.forEach((cell, f) => {
-      const wanted = marks.get(f);
+    const byPixel = new Map([...marks].map(([f, wanted]) => [pixelOf(payload.grid, f)[0], wanted]));
+    cells.forEach((cell, pixel) => {
+      const wanted = byPixel.get(pixel);
       const now = cell.firstChild;
       if (!wanted) return now && now.remove();
       const badge = now || cell.appendChild(h("span", { class: "mark", "aria-hidden": "true" }));

@@ -1,7 +1,7 @@
 // Neurons as match meters: M within 0..size against tau, with the band that the held inputs still leave; nearest to turning first. Of several
 // levels each step is marked, and the nearest is in place of tau.
 import { bounds } from "./engine/bounds.js";
-import { byId, fill, h, link, many, put, say } from "./dom.js";
+import { byId, fill, h, isPhone, link, many, put, say } from "./dom.js";
 import { listed } from "./words.js";
 
 const FIRST = 24;
@@ -18,7 +18,7 @@ export function makeNeurons(app) {
   const rule = h("div", { class: "rule", test: "rule" });
   const overview = h("p", null);
   const how = "Point at one to see what it counts; choose it to keep that shown. Hold inputs to see neurons lock.";
-  const hint = h("p", { class: "quiet" }, how);
+  const hint = h("p", { class: "quiet" }, isPhone() ? how.replace("Point at one to see what it counts; choose it to keep that shown.", "Tap one to see what it counts.") : how);
   const list = h("div", { class: "neurons", role: "list", label: "Neurons, nearest to their threshold first" });
   const more = link("", () => { all = !all; refresh(); }, "show-all");
   fill(
@@ -94,7 +94,7 @@ export function makeNeurons(app) {
       const above = tau === null || seen.M[j] >= tau;
       const why = state.locks.size ? "locked by what is held" : "the same for every input";
       const range = own.levels ? `${least[j]} to ${most[j]}` : "";
-      const free = fixed[j] ? why : own.levels ? `may be ${range}` : `undecided: M may be ${lo[j]} to ${hi[j]}`;
+      const free = fixed[j] ? why : own.levels ? `may be ${range}` : `may turn: M may be ${lo[j]} to ${hi[j]}`;
       const level = `level ${seen.active[j]}`;
       const value = own.levels ? `${level} of ${own.height}` : on ? "on" : "off";
       const near = tau === null ? "no step" : `${own.levels ? "nearest step" : "tau"} ${tau}`;
@@ -116,7 +116,7 @@ export function makeNeurons(app) {
       say(part.name, `n ${j + 1}`);
       say(part.count, tau === null ? String(seen.M[j]) : `${seen.M[j]} ${above ? "≥" : "<"} ${tau}`);
       const word = own.levels ? `at ${seen.active[j]}` : value;
-      const open = state.locks.size ? `◐ ${range || "undecided"}` : `${on ? "●" : "○"} ${own.levels ? level : value}`;
+      const open = state.locks.size ? `◐ ${range || "may turn"}` : `${on ? "●" : "○"} ${own.levels ? level : value}`;
       const locked = `${fixed[j] > 0 ? "■" : "□"} ${state.locks.size ? "locked" : "always"} ${word}`;
       say(part.is, fixed[j] ? locked : open);
       part.line.ariaLabel = `Neuron ${j + 1}: ${facts}`;
@@ -196,7 +196,7 @@ export function makeNeurons(app) {
     if (!levels) return literals.map((literal, i) => times(weights[i]) + literalNow(layer, literal));
     return levels.map(([place, weight, top]) => {
       const now = layer > 0 ? state.result.layers[layer - 1].active[place] : state.states[place];
-      const name = layer > 0 ? `neuron ${place + 1} of layer ${layer}` : model.features[place].name;
+      const name = layer > 0 ? `neuron ${place + 1} of layer ${layer}` : model.features[place].title;
       return `${times(Math.abs(weight))}(${weight > 0 ? "" : `${top} − `}level ${now}) of ${name}, 0 to ${top}`;
     });
   }
@@ -220,7 +220,7 @@ export function makeNeurons(app) {
       entry[literal > 0 ? "up" : "down"]++;
       const held = holds(0, literal);
       entry.held += held ? 1 : 0;
-      entry.words.push(`${model.literalWords(1, literal).replace(`${model.features[feature].name} `, "")}${held ? "" : " (not now)"}`);
+      entry.words.push(`${model.literalWords(1, literal).replace(`${model.features[feature].title} `, "")}${held ? "" : " (not now)"}`);
       byFeature.set(feature, entry);
     }
     const marks = new Map();

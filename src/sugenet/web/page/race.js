@@ -18,7 +18,7 @@ export function makeRace(app) {
     return { element, line, run, best, possible, votes, behind };
   });
   const widest = Math.min(16, Math.max(...payload.classes.map((name) => name.length)));
-  rows.forEach((row) => put(row.line, "--who", `${Math.max(2, widest)}ch`));
+  rows.forEach((row) => put(row.line, "--who", `${Math.max(2, 1.2 * widest)}ch`));
   const { slopes, offsets } = payload.head;
   const alike = new Set(slopes).size === 1 && new Set(offsets).size === 1; // then votes compare; else only scores do
   fill(

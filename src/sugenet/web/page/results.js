@@ -2,6 +2,7 @@
 import { call } from "./ask.js";
 import { announce, button, byId, choices, fill, h, say } from "./dom.js";
 import { Fraction } from "./engine/exact.js";
+import { pixelOf } from "./engine/model.js";
 import { share } from "./features.js";
 import { duration, showValue, stateOf, upper } from "./words.js";
 
@@ -172,7 +173,7 @@ export function makeResults(app) {
 
   function picture(i) {
     const size = { width: grid.columns, height: grid.rows };
-    return h("span", { class: "thumb" }, h("canvas", { ...size, role: "img", label: `sample ${rows.sample[i]}` }));
+    return h("span", { class: grid.channels > 1 ? "thumb coloured" : "thumb" }, h("canvas", { ...size, role: "img", label: `sample ${rows.sample[i]}` }));
   }
 
   async function paint(visible, mine) {
@@ -189,7 +190,11 @@ export function makeResults(app) {
       if (mine !== turn || byId("results-page").hidden) return;
       const context = canvases[at].getContext("2d");
       const image = context.createImageData(grid.columns, grid.rows);
-      values.forEach((value, f) => { image.data[4 * f + 3] = Math.round(255 * share(payload, f, value)); });
+      values.forEach((value, f) => {
+        const [pixel, channel] = pixelOf(grid, f);
+        image.data[4 * pixel + (grid.channels > 1 ? channel : 3)] = Math.round(255 * share(payload, f, value));
+        if (grid.channels > 1) image.data[4 * pixel + 3] = 255;
+      });
       context.putImageData(image, 0, 0);
     }
   }

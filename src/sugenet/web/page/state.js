@@ -79,11 +79,10 @@ export class State {
     this.states[feature] = this.model.stateOf(feature, value);
   }
 
-  // A state takes the raw value nearest to the sample's own, so going back gives the sample's value again.
+  // A state takes a raw value of few digits near the sample's own, so going back gives the sample's value again.
   move(feature, state, near = this.base[feature]) {
-    const { coding } = this.model.features[feature];
-    if (state === this.baseStates[feature]) this.values[feature] = this.base[feature];
-    else this.values[feature] = coding.bipolar ? 2 * state - 1 : this.model.valueOf(feature, state, near);
+    const own = state === this.baseStates[feature];
+    this.values[feature] = own ? this.base[feature] : this.model.shownOf(feature, state, this.values.with(feature, near));
     this.states[feature] = state;
   }
 

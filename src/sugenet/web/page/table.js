@@ -1,6 +1,7 @@
-// The input as a form: a slider with its cuts marked for a number, choices for a category; a group moves as one.
-import { byId, button, fill, h, put, say } from "./dom.js";
-import { codingOf, ends, nameOf, nearestState, shortWords, valueWords } from "./features.js";
+// The input as a form: a slider with its cuts marked and a field to type into for a number, choices for a category; a group moves as one.
+// The features that the verdict or an answer names come first.
+import { byId, button, fill, h, put, say, toast } from "./dom.js";
+import { codingOf, ends, nearestState, shortWords, valueWords } from "./features.js";
 
 const FEW = 6;
 
@@ -13,14 +14,15 @@ export function makeTable(app) {
 
   function makeRow(feature) {
     const coding = codingOf(payload, feature);
-    const name = nameOf(payload, feature);
+    const name = model.features[feature].title;
     const hold = button("hold", () => state.hold(feature), null, "hold");
     hold.ariaLabel = `Hold ${name}`;
     const words = button("", (event) => turn(feature, event.shiftKey), "flip", "link words");
     words.title = "Next state; with Shift the one before";
-    const value = h("span", { class: "value" });
+    const isNumber = coding.kind === "steps" && !coding.bipolar;
+    const value = isNumber ? field(feature, name) : null;
     const note = h("p", { class: "note", hidden: true });
-    const control = coding.kind === "steps" && !coding.bipolar ? slider(feature, coding) : options(feature, coding);
+    const control = isNumber ? slider(feature, coding) : options(feature, coding);
     const element = h("div", { class: "feature", "data-feature": feature, role: "group", label: name },
       h("div", { class: "head" }, h("span", { class: "name" }, name), words, hold),
       h("div", { class: "body" }, control.element, value),
@@ -29,16 +31,48 @@ export function makeTable(app) {
     return { element, hold, words, value, note, control };
   }
 
+  // A value as it is typed; what cannot be one is told and put back.
+  function field(feature, name) {
+    const input = h("input", { type: "text", class: "value", inputmode: "decimal", autocomplete: "off", label: `${name}, value`, test: "value" });
+    input.addEventListener("change", () => {
+      const text = input.value.trim();
+      const { coding } = model.features[feature];
+      const number = Number(text.replace(/^\+/, ""));
+      const takes = text !== "" && Number.isFinite(number) && coding.takes(number);
+      if (takes && number !== state.values[feature]) {
+        state.stroke();
+        state.put(feature, number);
+        state.moved();
+      } else if (!takes) toast(`${name} cannot be ${text || "empty"}: it is ${domain(coding)}.`);
+      input.value = valueWords(model, feature, state.values[feature]);
+    });
+    return input;
+  }
+
+  function domain({ whole, low, high }) {
+    const kind = whole ? "a whole number" : "a number";
+    if (low > -Infinity) return high < Infinity ? `${kind} from ${low} to ${high}` : `${kind} of at least ${low}`;
+    return high < Infinity ? `${kind} up to ${high}` : kind;
+  }
+
+  // Where a slider stands, in few digits: rounding crosses no cut.
+  function rounded(feature, value, span) {
+    const digits = Math.max(0, Math.min(12, 3 - Math.floor(Math.log10(span))));
+    const short = Number(value.toFixed(digits));
+    const { coding } = model.features[feature];
+    return coding.takes(short) && coding.state(short) === coding.state(value) ? short : value;
+  }
+
   function slider(feature, coding) {
     const [low, high] = ends(payload, feature);
     let sliding = false;
     const step = coding.whole ? 1 : "any";
-    const input = h("input", { type: "range", min: low, max: high, step, label: nameOf(payload, feature) });
+    const input = h("input", { type: "range", min: low, max: high, step, label: model.features[feature].title });
     input.addEventListener("input", () => {
       if (!sliding) state.stroke();
       sliding = true;
-      const value = coding.whole ? Math.round(input.valueAsNumber) : input.valueAsNumber;
-      state.put(feature, value);
+      const value = input.valueAsNumber;
+      state.put(feature, coding.whole ? Math.round(value) : rounded(feature, value, high - low));
       state.moved();
     });
     input.addEventListener("change", () => { sliding = false; });
@@ -56,19 +90,19 @@ export function makeTable(app) {
 
   function options(feature, coding) {
     const texts = coding.kind === "onehot" ? coding.names || coding.categories.map(String) : ["-1", "+1"];
-    const name = nameOf(payload, feature);
+    const name = model.features[feature].title;
     const choose = (chosen) => state.set([[feature, chosen]]);
     if (texts.length > FEW) {
       const select = h("select", { label: name }, texts.map((text) => h("option", null, text)));
       select.addEventListener("change", () => choose(select.selectedIndex));
       const refresh = () => { select.selectedIndex = state.states[feature]; };
-      return { element: h("div", { class: "options" }, select), shows: true, refresh };
+      return { element: h("div", { class: "options" }, select), refresh };
     }
     const radios = texts.map((text, s) => h("input", { type: "radio", name: `feature-${feature}`, onchange: () => choose(s) }));
     const labels = texts.map((text, s) => h("label", { class: "choice" }, radios[s], h("span", null, text)));
     const element = h("div", { class: "options", role: "radiogroup", label: name }, labels);
     const refresh = () => radios.forEach((radio, s) => { radio.checked = s === state.states[feature]; });
-    return { element, shows: true, refresh };
+    return { element, refresh };
   }
 
   function turn(feature, back) {
@@ -77,7 +111,7 @@ export function makeTable(app) {
   }
 
   function key(event, feature) {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("select")) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("select, input[type=text]")) return;
     const onSlider = event.target.matches("input[type=range]");
     if (onSlider && (event.key === " " || event.key === "Enter")) turn(feature, event.shiftKey);
     else if (onSlider && /^[0-9]$/.test(event.key)) state.set([[feature, nearestState(model, feature, Number(event.key))]]);
@@ -98,22 +132,34 @@ export function makeTable(app) {
       row.hold.ariaPressed = String(held);
       say(row.hold, held ? "held" : "hold");
       say(row.words, shortWords(model, f, state.states[f]));
-      say(row.value, row.control.shows ? "" : valueWords(model, f, state.values[f]));
+      if (!row.value) return;
+      const text = valueWords(model, f, state.values[f]);
+      if (row.value.value !== text) row.value.value = text;
       row.value.title = changed ? `was ${valueWords(model, f, state.base[f])}` : "";
     });
   }
 
+  // Rows do not move under a hand: where the focus is among them they wait until it leaves.
+  let named = [];
+  function arrange() {
+    const order = [...named, ...rows.map((_, f) => f).filter((f) => !named.includes(f))];
+    fill(table, order.map((f) => rows[f].element));
+  }
+  table.addEventListener("focusout", (event) => { if (!table.contains(event.relatedTarget)) arrange(); });
+
   function mark(marks) {
-    let first = null;
+    const wanted = [...marks].filter(([, { holds }]) => holds === "set" || holds === "keep").map(([f]) => f);
+    if (wanted.length || !marks.size) named = wanted;
+    if (!table.contains(document.activeElement)) arrange();
     rows.forEach((row, f) => {
-      const wanted = marks.get(f);
-      row.element.classList.toggle("shown", Boolean(wanted) && wanted.holds !== "set" && wanted.holds !== "none");
-      row.element.classList.toggle("aimed", Boolean(wanted) && wanted.holds === "set");
-      row.note.hidden = !wanted;
-      row.note.classList.toggle("wants", Boolean(wanted) && (wanted.holds === "all" || wanted.holds === "keep"));
-      say(row.note, wanted ? wanted.words : "");
-      if (wanted && !first) first = row.element;
+      const own = marks.get(f);
+      row.element.classList.toggle("shown", Boolean(own) && own.holds !== "set" && own.holds !== "none");
+      row.element.classList.toggle("aimed", Boolean(own) && own.holds === "set");
+      row.note.hidden = !own;
+      row.note.classList.toggle("wants", Boolean(own) && (own.holds === "all" || own.holds === "keep"));
+      say(row.note, own ? own.words : "");
     });
+    const first = rows[wanted[0] ?? Math.min(...marks.keys())]?.element;
     if (first && app.scrollToMarks) table.scrollTo({ top: first.offsetTop - table.offsetTop - 8, behavior: "auto" });
   }
 

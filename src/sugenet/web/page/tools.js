@@ -1,7 +1,7 @@
 // The tools above the input: what a click does, the level to paint with, undo; and going to another input with a way back.
-import { button, byId, calm, choices, fill, h, look, many, put, say } from "./dom.js";
+import { button, byId, calm, choices, fill, h, isPhone, look, many, put, say } from "./dom.js";
 import { shade, shortWords } from "./features.js";
-import { unit } from "./words.js";
+import { unit, upper } from "./words.js";
 
 const FEW_LEVELS = 8;
 const MODES = ["flip", "paint", "hold"];
@@ -9,10 +9,11 @@ const MODES = ["flip", "paint", "hold"];
 export function makeTools(app) {
   const { payload, model, state } = app;
   const word = unit(payload);
+  const [click, before] = isPhone() ? ["tap", ""] : ["click", "; with Shift the one before"];
   const invite = {
-    flip: `A click gives a ${word} its next level; with Shift the one before.`,
+    flip: `A ${click} gives a ${word} its next level${before}.`,
     paint: `Drag over the ${word}s to give them the level below.`,
-    hold: `Click or drag over the ${word}s that must stay as they are.`,
+    hold: `${upper(click)} or drag over the ${word}s that must stay as they are.`,
   };
   const undo = button("Undo", () => state.undo(), "undo");
   const redo = button("Redo", () => state.redo(), "redo");
@@ -28,10 +29,19 @@ export function makeTools(app) {
     byId("levels").hidden = mode !== "paint";
     app.board.mode();
     byId("modes").hidden = !payload.grid;
-    if (!payload.grid) return say(byId("invite"), "Move a slider across a mark, or choose.");
+    if (!payload.grid) return say(byId("invite"), "Move a slider across a mark, type a value, or choose.");
     const names = MODES.map((name) => [name, name[0].toUpperCase() + name.slice(1), { test: `mode-${name}` }]);
     choices(byId("modes"), "mode", names, mode, setMode);
     return say(byId("invite"), invite[mode]);
+  }
+
+  // Of a coloured picture one channel at a time is changed.
+  function setChannels() {
+    const names = ["Red", "Green", "Blue"].map((name, channel) => [String(channel), name, { test: `channel-${channel}` }]);
+    choices(byId("channels"), "channel", names, String(app.channel), (value) => {
+      app.channel = Number(value);
+      app.board.refresh();
+    });
   }
 
   function setLevels() {
@@ -92,6 +102,7 @@ export function makeTools(app) {
     app.remark();
   }
 
+  if (payload.grid?.channels > 1) setChannels();
   if (payload.grid) setLevels();
   setMode("flip");
   return { refresh, morph };

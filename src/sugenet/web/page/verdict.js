@@ -18,12 +18,30 @@ export function makeVerdict(app) {
   let running = null;
   let timer = 0;
   let known = null;
+  let waiting = []; // who wants to know how far the nearest change is
+
+  // How many features the smallest change takes that alters the class: null where that is not known, 0 where there is none; and up to how
+  // many all were tried. Undefined where the input changed meanwhile.
+  function least() {
+    return new Promise((tell) => {
+      waiting.push(tell);
+      if (known.isOver) settled();
+    });
+  }
+
+  function settled() {
+    const size = known.outcome === "none" ? 0 : (known.changes?.length ?? null);
+    const found = { size, walked: known.provedUpTo };
+    for (const tell of waiting.splice(0)) tell(found);
+    app.answers.reach(found);
+  }
 
   // While it is working the section keeps its height, so that the input does not move under the pointer.
   function refresh() {
     put(section, "min-height", `${section.offsetHeight}px`);
     running?.abort();
     clearTimeout(timer);
+    for (const tell of waiting.splice(0)) tell(undefined);
     known = { provedUpTo: 0, outcome: "undecided", changes: null, tried: 0 };
     sentence();
     announce(""); // the same sentence, proved anew, is said anew
@@ -68,7 +86,7 @@ export function makeVerdict(app) {
     const before = known.seconds ?? 0;
     try {
       for (let k = known.provedUpTo + 1; k <= last; k++) {
-        if (ways[k] > budget) return finish(k, `${many(ways[k], "change")} of ${k} ${word}s not tried`);
+        if (ways[k] > budget) return finish(k, `${many(ways[k], "change")} of ${many(k, word)} not tried`);
         const total = ways.slice(0, k + 1).reduce((sum, count) => sum + count, 0);
         const trying = (share) => report("working", `trying ${many(total, "change")} of up to ${many(k, word)}`, share, stop);
         const patience = setTimeout(() => trying(0), PATIENCE);
@@ -76,7 +94,9 @@ export function makeVerdict(app) {
         const onProgress = ({ tried }) => trying(Math.min(1, tried / total));
         const found = await app.engine.run("nearest", args, { signal, onProgress }).finally(() => clearTimeout(patience));
         if (signal.aborted) return;
-        if (found.outcome === "undecided") return finish(k, `not all changes of ${k} ${word}s tried in ${seconds} s`);
+        const isLate = performance.now() - began > 1000 * seconds;
+        const why = isLate ? `not all tried in ${seconds} s` : "too many for a browser";
+        if (found.outcome === "undecided") return finish(isLate ? k : null, `changes of ${many(k, word)}: ${why}`);
         known = { ...found, seconds: before + (performance.now() - began) / 1000 };
         if (found.outcome === "minimum") return finish();
         known.outcome = "undecided"; // nothing up to k: larger changes are open
@@ -90,7 +110,7 @@ export function makeVerdict(app) {
     }
   }
 
-  // Says what is known now; `next` is the size that was not tried, and why.
+  // Says what is known now; `next` is the size that was not tried, null where it cannot be, and why.
   function finish(next, open) {
     put(section, "min-height", "0");
     sentence();
@@ -104,13 +124,15 @@ export function makeVerdict(app) {
       const arrived = `Now ${payload.classes[known.label]}: ${many(known.changes.length, word)} changed, proved to be the least.`;
       actions.push(button("Take me there", () => app.morph(known.changes, arrived), "go"));
     } else if (known.outcome !== "none") {
-      actions.push(link(`Try ${many(next, word)}`, () => prove(next, Infinity, HOUR), "farther"));
+      if (next !== null) actions.push(link(`Try ${many(next, word)}`, () => prove(next, Infinity, HOUR), "farther"));
       if (payload.server) actions.push(link("Ask the server for the nearest change", () => app.answers.nearest(null, true), "ask-server"));
     }
     if (size > 0 || known.changes) actions.push(link("Certificate", certificate, "verdict-certificate"));
     const decided = known.changes || known.provedUpTo > 0 || known.outcome === "none";
     report(decided ? "proved" : "undecided", [facts, open].filter(Boolean).join("; "), undefined, ...actions);
     announce(byId("verdict").textContent);
+    known.isOver = true;
+    settled();
   }
 
   function certificate() {
@@ -119,5 +141,5 @@ export function makeVerdict(app) {
     app.drawer.certify(claim, byId("verdict").textContent);
   }
 
-  return { refresh };
+  return { refresh, least };
 }

@@ -1,8 +1,8 @@
-// Sentences. One unit for changes: pixels where the input is an image, features otherwise.
+// Sentences. One unit for changes: pixels where the input is an image, values of a colour where it has colours, features otherwise.
 import { many } from "./dom.js";
 
-export function unit(payload) {
-  return payload.grid ? "pixel" : "feature";
+export function unit({ grid }) {
+  return grid ? (grid.channels > 1 ? "colour value" : "pixel") : "feature";
 }
 
 // "a 4", "an 8", but "malignant": a class named by a digit gets an article.
@@ -38,6 +38,18 @@ export function duration(seconds) {
   const units = [[172800, 86400, "days"], [7200, 3600, "h"], [120, 60, "min"], [0.1, 1, "s"], [0, 0.001, "ms"]];
   const [, size, name] = units.find(([least]) => seconds >= least);
   return seconds ? `${Number((seconds / size).toPrecision(3))} ${name}` : "0 s";
+}
+
+// A share with two decimals, as Python writes it: the nearest, and 0 and 100 only where they are exact.
+export function percent(part, whole) {
+  const [a, b] = [BigInt(part), BigInt(whole)];
+  if (a === 0n || a === b) return a ? "100 %" : "0 %";
+  const [parts, rest] = [(10000n * a) / b, (10000n * a) % b];
+  const isUp = 2n * rest > b || (2n * rest === b && parts % 2n === 1n);
+  const nearest = parts + (isUp ? 1n : 0n);
+  if (nearest === 0n) return "under 0.01 %";
+  if (nearest === 10000n) return "over 99.99 %";
+  return `${nearest / 100n}.${String(nearest % 100n).padStart(2, "0")} %`;
 }
 
 export function listed(items, most) {

@@ -16,6 +16,7 @@ from sugenet.bnn.arrays import Ints
 from sugenet.errors import FileError, NetworkError
 from sugenet.io.exact.domains import BitInputs, Inputs, Integers, Reals
 from sugenet.io.exact.integers import LevelWire, Operation, Place, chained, remapped
+from sugenet.io.exact.pixels import pixel_names
 from sugenet.io.exact.report import Imported, LayerReport
 from sugenet.io.onnx.quantized import runtime
 from sugenet.io.onnx.quantized.runtime import Floats, QuantGrid
@@ -79,7 +80,8 @@ def _made(
     layers, places = chained(wire, used, end.wire)
     head = _head(program, end, _height(layers))
     shape = program.raw.shape
-    encoder = Encoder(codings, names, shape if len(shape) > 1 else None)
+    called = pixel_names(shape) if names is None else names
+    encoder = Encoder(codings, called, shape if len(shape) > 1 else None)
     remarks = [f"left out at the end: {name}" for name in program.left_out] + list(program.remarks)
     if isinstance(program.end, PendingSum):
         remarks.append("scores are exact sums; ONNX Runtime rounds them to float32")
@@ -237,7 +239,7 @@ def _real(raw: RawInput, grid: QuantGrid, domain: Reals) -> list[Coding]:
     if (low > codes[1]).any() or (np.diff(low, axis=0) <= 0).any():
         raise FileError(
             "the quantizer of its input leaves levels out, or never reaches some. Declare whole inputs: "
-            "inputs=Integers(0, 255, step=...)."
+            "inputs=Integers(0, 255, step=Fraction(1, 255))."
         )
     known: dict[bytes, Coding] = {}
     codings = []

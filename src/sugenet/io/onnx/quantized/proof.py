@@ -24,7 +24,7 @@ from sugenet.io.onnx.quantized.network import LevelImport
 from sugenet.io.onnx.quantized.values import LevelArray, PendingSum
 from sugenet.io.onnx.quantized.walk import IntegerProgram
 from sugenet.io.onnx.wire import number
-from sugenet.io.proof.near import Domain, turning
+from sugenet.io.proof.near import RawRanges, turning
 
 __all__ = ["prove_levels"]
 
@@ -39,7 +39,7 @@ def prove_levels(made: LevelImport, program: IntegerProgram) -> Imported:
     """The import with its proof, or a refusal that names the first tensor that differs."""
     network, graph = made.found.network, program.graph
     random = np.random.default_rng(0)
-    domain = Domain.of_encoder(network.encoder)
+    domain = RawRanges.of_encoder(network.encoder)
     work = _work(network)
     pool = domain.samples(min(_MOST, max(_LEAST, _WORK // work)), random)
     if made.values is None:
@@ -102,7 +102,7 @@ def prove_levels(made: LevelImport, program: IntegerProgram) -> Imported:
     return replace(made.found, proof=proof)
 
 
-def _near(network: Network, domain: Domain, pool: Array, work: int, random: np.random.Generator) -> Array:
+def _near(network: Network, domain: RawRanges, pool: Array, work: int, random: np.random.Generator) -> Array:
     """Samples beside a step of some neurons: the one at the middle of the levels that were seen."""
     middles = [np.maximum(np.ceil(np.median(levels, axis=0)), 1) for levels in network.hidden(pool)]
 

@@ -32,6 +32,7 @@ function checked(certificate, model, limit) {
   if (certificate.network !== model.fingerprint) {
     throw new Wrong(`the certificate is for the network ${String(certificate.network).slice(0, 12)}, not for ${model.fingerprint.slice(0, 12)}.`);
   }
+  if (Object.hasOwn(certificate, "domain")) throw new Beyond("the browser does not know limits and laws of inputs that can occur.");
   const { answer, question } = certificate;
   checkForm(question, model);
   const { kind } = question;

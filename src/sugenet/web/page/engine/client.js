@@ -2,7 +2,8 @@
 
 export function startWorker(payload) {
   const text = document.getElementById("engine").textContent;
-  const address = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
+  const kind = "text/javascript";
+  const address = payload.outside ? `data:${kind};charset=utf-8,${encodeURIComponent(text)}` : URL.createObjectURL(new Blob([text], { type: kind }));
   const { samples, answers, ...about } = payload;
   const idle = [];
   const all = new Set();
@@ -20,8 +21,8 @@ export function startWorker(payload) {
     all.delete(worker);
   }
 
-  // Names and arguments: nearest {states, target, locked, most, budget}, free {states, locked, target, budget}, check {certificate},
-  // certify {sample, target, locked, changes, limit}, bounds {allowed}. A promise of the result; rejected with an AbortError where the signal says stop.
+  // Names and arguments: nearest {states, target, locked, most, budget}, free {states, locked, target, budget}, count {states, most, locked}, towards {states, goal, target, locked},
+  // check {certificate}, certify {sample, target, locked, changes, limit}, bounds {allowed}. A promise of the result; rejected with an AbortError where the signal says stop.
   function run(name, args, { onProgress = () => {}, signal = null } = {}) {
     return new Promise((resolve, reject) => {
       if (signal?.aborted) {

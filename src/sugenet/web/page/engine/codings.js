@@ -1,7 +1,7 @@
 // How one raw feature becomes bits, and what its states are called: the same as sugenet.bnn.codings, in the same words.
 // A state is a legal bit pattern. State t of Steps means "t cuts reached"; state c of OneHot is category c.
 
-import { Fraction, nextDown, shortest } from "./exact.js";
+import { Fraction, nextDown, shorter, shortest } from "./exact.js";
 
 // A number compared with rising cuts: bit t is on iff value >= cuts[t].
 export class Steps {
@@ -62,7 +62,7 @@ export class Steps {
       low = Math.ceil(low);
       high = Math.floor(high);
     }
-    return low <= high ? [low, high] : null;
+    return low <= high && low < Infinity && high > -Infinity ? [low, high] : null;
   }
 
   reachable(state) {
@@ -85,6 +85,22 @@ export class Steps {
       return this.whole ? Math.floor(middle) : middle;
     }
     return low !== -Infinity ? low : high !== Infinity ? high : 0;
+  }
+
+  // The same in few digits, for people to read and to type: a value of the state that is at most a little further from the other one.
+  shownOf(state, near) {
+    const value = this.valueOf(state, near);
+    if (value === null || this.bipolar) return value;
+    const here = this.read(near);
+    return shorter(value, here instanceof Fraction ? here : Fraction.ofNumber(here), this.interval(state), this.whole);
+  }
+
+  // What a state says of the value alone; nothing where the value itself says it all.
+  span(state) {
+    if (this.whole || this.bipolar) return "";
+    const low = state === 0 ? [] : [`at least ${shortest(this.cuts[state - 1])}`];
+    const high = state === this.width ? [] : [`below ${shortest(this.cuts[state])}`];
+    return [...low, ...high].join(", ");
   }
 
   bit(state, place) {
@@ -150,6 +166,14 @@ export class OneHot {
 
   valueOf(state) {
     return this.categories[state];
+  }
+
+  shownOf(state) {
+    return this.categories[state];
+  }
+
+  span() {
+    return "";
   }
 
   bit(state, place) {

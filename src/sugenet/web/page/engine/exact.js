@@ -105,3 +105,44 @@ export function shortest(value) {
   const plain = String(value); // JavaScript turns to powers of ten below 1e-6 and from 1e21 only
   return plain.includes(".") ? plain : `${plain}.0`;
 }
+
+const DIGITS = 6; // a value of so few digits is shown as it is
+const SMALL = 4; // zeros behind the point that do not make a number long
+const FINER = 24; // powers of ten that are tried
+const FURTHER = 10n; // a shorter one goes at most one part in so many further
+
+// A number of fewer digits between two ends, beyond `value` as seen from `near`, and not much further: the shortest there is, or the
+// number itself. Python has the same in sugenet.reason.shown.
+export function shorter(value, near, [low, high], whole) {
+  const many = lengthOf(value);
+  if (many <= DIGITS) return value;
+  const exact = Fraction.ofNumber(value);
+  const away = exact.minus(near).abs().times(new Fraction(1n, FURTHER));
+  const part = exact.abs().times(new Fraction(1n, 1000n));
+  const further = away.compare(part) > 0 ? away : part;
+  const first = powerOf(further) + 1;
+  for (let power = first; power > first - FINER && !(whole && power < 0); power--) {
+    const unit = power < 0 ? new Fraction(1n, 10n ** BigInt(-power)) : new Fraction(10n ** BigInt(power));
+    const parts = exact.times(new Fraction(unit.bottom, unit.top));
+    const decimal = new Fraction(exact.compare(near) > 0 ? parts.ceil() : parts.floor()).times(unit);
+    const number = power < 0 ? Number(`${decimal.times(new Fraction(unit.bottom))}e${power}`) : Number(decimal.top);
+    const close = decimal.minus(exact).abs().compare(further) <= 0;
+    if (close && number >= low && number <= high && lengthOf(number) < many) return number;
+  }
+  return value;
+}
+
+// The largest power of ten that is at most this.
+function powerOf(fraction) {
+  if (fraction.top === 0n) return 0;
+  let power = String(fraction.top).length - String(fraction.bottom).length;
+  const at = (p) => (p < 0 ? new Fraction(1n, 10n ** BigInt(-p)) : new Fraction(10n ** BigInt(p)));
+  if (at(power).compare(fraction) > 0) power--;
+  return power;
+}
+
+// How many digits a number is written with, zeros at either end apart, but those of a very small one count.
+function lengthOf(value) {
+  const [digits, power] = value.toExponential().split("e");
+  return digits.replace(/[-.]/g, "").replace(/^0+|0+$/g, "").length + Math.max(0, -SMALL - Number(power));
+}

@@ -19,7 +19,7 @@ export function free(model, states, { locked = [], target = null, budget = 50000
   if (!open(allowed)) return { outcome: "proved", by: "bounds", changes: null, label, boxes: 1 };
   const options = allowed.flatMap((row, f) => row.filter((state) => state !== states[f]).map((state) => [f, state]));
   const refuted = (changes, by, boxes) => ({ outcome: "refuted", by, changes, label: model.evaluate(changed(states, changes)).label, boxes });
-  const found = search(model, states, options, wanted);
+  const found = search(model, states, options, wanted, { end });
   if (found) return refuted(found, "search", 1);
   const stack = [allowed];
   let boxes = 1;

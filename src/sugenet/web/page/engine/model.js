@@ -12,7 +12,8 @@ export class Model {
     this.fingerprint = payload.fingerprint;
     this.classes = payload.classes;
     const codings = payload.codings.map((data) => (data.kind === "onehot" ? new OneHot(data) : new Steps(data)));
-    this.features = payload.features.map(([name, place], number) => ({ number, name, coding: codings[place] }));
+    const title = titlesOf(payload);
+    this.features = payload.features.map(([name, place], number) => ({ number, name, title: title(name, number), coding: codings[place] }));
     this.starts = new Int32Array(this.features.length + 1); // first bit of each feature
     this.features.forEach(({ coding }, f) => (this.starts[f + 1] = this.starts[f] + coding.width));
     this.width = this.starts[this.features.length];
@@ -39,6 +40,14 @@ export class Model {
     return this.features[feature].coding.valueOf(state, near);
   }
 
+  // The same for people: in few digits, and -1 where the bits of a sample are -1 and +1, not 0 and 1.
+  shownOf(feature, state, sample) {
+    const { coding } = this.features[feature];
+    const isZero = (value, f) => this.features[f].coding.bipolar && Number(value) === 0;
+    if (coding.bipolar && state === 0 && coding.width) return sample.some(isZero) ? 0 : -1;
+    return coding.shownOf(state, sample[feature]);
+  }
+
   reachable(feature, state) {
     return this.features[feature].coding.reachable(state);
   }
@@ -51,9 +60,9 @@ export class Model {
 
   // What one state, or several together, say of a feature.
   describe(feature, states) {
-    const { name, coding } = this.features[feature];
-    if (typeof states === "number") return coding.describe(name, states);
-    return states.length === 1 ? coding.describe(name, states[0]) : coding.describeSeveral(name, [...states]);
+    const { title, coding } = this.features[feature];
+    if (typeof states === "number") return coding.describe(title, states);
+    return states.length === 1 ? coding.describe(title, states[0]) : coding.describeSeveral(title, [...states]);
   }
 
   // The bits of all features, one value each.
@@ -74,8 +83,8 @@ export class Model {
   literalWords(layer, literal) {
     const place = Math.abs(literal) - 1;
     if (layer > 1) return `neuron ${place + 1} of layer ${layer - 1} is ${literal > 0 ? "on" : "off"}`;
-    const { name, coding } = this.features[this.featureOf[place]];
-    return coding.words(name, place - this.starts[this.featureOf[place]], literal > 0);
+    const { title, coding } = this.features[this.featureOf[place]];
+    return coding.words(title, place - this.starts[this.featureOf[place]], literal > 0);
   }
 
   // -- evaluation -------------------------------------------------------------------------------------------------------------
@@ -129,4 +138,28 @@ export class Model {
     }
     return { ...about, literals, weights: sizes, levels };
   }
+}
+
+const COLOURS = ["red", "green", "blue"];
+
+// What features are called for people: their names, but pixel (r,c), with its colour, where a picture is drawn and nobody named them.
+export function titlesOf({ grid, features }) {
+  if (!grid) return (name) => name;
+  const places = features.map((_, f) => {
+    const [pixel, channel] = pixelOf(grid, f);
+    return [`pixel (${Math.floor(pixel / grid.columns)},${pixel % grid.columns})`, channel];
+  });
+  const isGiven = ([name], f) => name !== `x${f + 1}` && name !== `channel ${places[f][1]} ${places[f][0]}`;
+  if (features.some(isGiven)) return (name) => name;
+  return (_, f) => `${places[f][0]}${grid.channels > 1 ? ` ${COLOURS[places[f][1]]}` : ""}`;
+}
+
+// Which pixel of a picture a feature belongs to, and which of its channels it is.
+export function pixelOf({ rows, columns, channels, last }, feature) {
+  const size = rows * columns;
+  return last ? [Math.floor(feature / channels), feature % channels] : [feature % size, Math.floor(feature / size)];
+}
+
+export function featureAt({ rows, columns, channels, last }, pixel, channel) {
+  return last ? pixel * channels + channel : channel * rows * columns + pixel;
 }

@@ -19,7 +19,7 @@ function randomNumbers(seed) {
 
 // every: [feature, state] pairs that may be taken. wanted(label): whether a class is what is looked for.
 // The changes found, as [feature, state] pairs of which none can be taken back; null where nothing was found.
-export function search(model, states, every, wanted, { tries = 6, seed = 1 } = {}) {
+export function search(model, states, every, wanted, { tries = 6, seed = 1, end = Infinity } = {}) {
   const options = thinned(every);
   const random = randomNumbers(seed);
   const look = new Look(model, wanted);
@@ -27,10 +27,21 @@ export function search(model, states, every, wanted, { tries = 6, seed = 1 } = {
   for (let attempt = 0; attempt < tries; attempt++) {
     const now = Int32Array.from(states);
     if (attempt) for (const [f, s] of options) if (random() < 0.3 * random()) now[f] = s;
-    const found = climb(look, now, states, options);
+    const found = climb(look, now, options, end);
     if (found) return takenBack(look, found, states);
+    if (performance.now() > end) return null;
   }
   return null;
+}
+
+// The changes towards another input of a wanted class that are needed: what differs is taken back as far as the class stays wanted. Null
+// where what is locked keeps the class from it.
+export function towards(model, states, { goal, target, locked = [] }) {
+  const look = new Look(model, (k) => k === target);
+  const now = Int32Array.from(goal);
+  for (const f of locked) now[f] = states[f];
+  look.stand(now);
+  return look.isWanted() ? takenBack(look, now, states) : null;
 }
 
 // A few states of each feature, the first and the last among them: a pixel with 255 others need not try them all.
@@ -42,15 +53,16 @@ function thinned(options) {
 }
 
 // Every feature is changed at most once on the way, so it ends; a worse step is taken where there is no better one.
-function climb(look, now, states, options) {
+function climb(look, now, options, end) {
   const done = new Set();
   for (let left = new Set(options.map(([f]) => f)).size; left >= 0; left--) {
     look.stand(now);
     if (look.isWanted()) return now;
     let best = null;
     let most = -Infinity;
-    for (const [f, s] of options) {
+    for (const [i, [f, s]] of options.entries()) {
       if (done.has(f) || now[f] === s) continue;
+      if ((i & 63) === 63 && performance.now() > end) return null;
       const worth = look.worth(f, now[f], s);
       if (worth > most) {
         most = worth;
@@ -64,15 +76,20 @@ function climb(look, now, states, options) {
   return null;
 }
 
+// First many at once, then fewer, then each alone.
 function takenBack(look, found, states) {
-  for (let f = 0; f < states.length; f++) {
-    if (found[f] === states[f]) continue;
-    const kept = found[f];
-    found[f] = states[f];
-    look.stand(found);
-    if (!look.isWanted()) found[f] = kept;
+  const differing = () => Array.from(found.keys()).filter((f) => found[f] !== states[f]);
+  for (const size of [64, 16, 4, 1]) {
+    const left = differing();
+    for (let at = 0; at < left.length; at += size) {
+      const some = left.slice(at, at + size);
+      const kept = some.map((f) => found[f]);
+      for (const f of some) found[f] = states[f];
+      look.stand(found);
+      if (!look.isWanted()) some.forEach((f, i) => { found[f] = kept[i]; });
+    }
   }
-  return Array.from(found, (state, f) => [f, state]).filter(([f, state]) => state !== states[f]);
+  return differing().map((f) => [f, found[f]]);
 }
 
 class Look {

@@ -32,10 +32,10 @@ export function nearest(model, states, about = {}) {
   const options = fits ? movable.map((row) => optionsOf(model, states, row)) : [];
   for (let k = 1; k <= last; k++) {
     const sets = setsOf(movable.map(({ others }) => others.length), k);
-    if (!fits || facts.tried + sets > budget) return leftOpen(model, states, movable, wanted, label, facts);
+    if (!fits || facts.tried + sets > budget) return leftOpen(model, states, movable, wanted, { label, most, end }, facts);
     const level = new Level(effects, counts, options, k, voter, wanted, end);
     const found = level.walk((share) => onProgress({ k, tried: facts.tried + Math.floor(share * sets), total: facts.tried + sets }));
-    if (level.isLate) return leftOpen(model, states, movable, wanted, label, facts);
+    if (level.isLate) return leftOpen(model, states, movable, wanted, { label, most, end }, facts);
     facts.patterns += level.table.size;
     if (found) {
       const changes = found.map(({ feature, state }) => [feature, state]);
@@ -48,9 +48,11 @@ export function nearest(model, states, about = {}) {
 }
 
 // Not settled by walking: what is proved so far, and a change that does it, if a search finds one. It may be as small as is still possible.
-function leftOpen(model, states, movable, wanted, label, facts) {
+// Where only so many features may change, nothing is searched: a change of that size would have been walked to.
+function leftOpen(model, states, movable, wanted, { label, most, end }, facts) {
+  if (most < movable.length) return { outcome: "undecided", changes: null, label, ...facts };
   const every = movable.flatMap(({ feature, others }) => others.map((state) => [feature, state]));
-  const changes = search(model, states, every, wanted);
+  const changes = search(model, states, every, wanted, { end });
   const reached = changes && model.evaluate(changed(states, changes)).label;
   const outcome = changes?.length === facts.provedUpTo + 1 ? "minimum" : "undecided";
   return { outcome, changes, label: reached ?? label, ...facts };
@@ -75,6 +77,34 @@ export function patternsUpTo(model, states, k, locked, wanted) {
     for (const turned of level.turned(number)) patterns.set(turned.join(), turned);
   }
   return { sets, patterns: [...patterns.values()] };
+}
+
+// How many inputs of each class there are with up to `most` features changed, every state of a feature counting as one value; null counts
+// where these are more than `budget`, or take longer than `seconds`.
+export function countUpTo(model, states, { most = Infinity, locked = [], budget = MOST_SETS, seconds = 30, onProgress = () => {} } = {}) {
+  const end = performance.now() + 1000 * seconds;
+  const effects = effectsOf(model);
+  const before = effects.counts(states);
+  const movable = movableOf(model, states, new Set(locked));
+  const sizes = movable.map(({ others }) => others.length);
+  const last = Math.min(most, movable.length);
+  const all = Array.from({ length: last + 1 }, (_, k) => setsOf(sizes, k)).reduce((sum, sets) => sum + sets, 0);
+  const gains = movable.reduce((sum, { feature, others }) => sum + others.length * effects.listeners[feature].length, 0);
+  if (all > budget || gains > MOST_GAINS) return { counts: null, all };
+  const options = movable.map((row) => optionsOf(model, states, row));
+  const { label } = model.evaluate(states);
+  const counts = model.classes.map((_, k) => Number(k === label));
+  let done = 1;
+  for (let k = 1; k <= last; k++) {
+    const sets = setsOf(sizes, k);
+    const level = new Count(effects, before, options, k, new Voter(model), null, end);
+    level.walk((share) => onProgress({ k, tried: done + Math.floor(share * sets), total: all }));
+    if (level.isLate) return { counts: null, all };
+    if (level.tally) level.tally.forEach((count, other) => (counts[other] += count));
+    else counts[label] += sets; // nothing can turn
+    done += sets;
+  }
+  return { counts, all };
 }
 
 // The number of a step of the first layer: of a value, from a level on.
@@ -148,24 +178,29 @@ class Level {
     return { value, word: Math.floor(word / this.bits), bit: this.bits * (i % this.lanes) + (word % this.bits) };
   }
 
-  // Options in lanes. One that moves no fragile neuron makes nothing new of a smaller set, and of two that move them alike one is enough.
-  choose(options) {
+  // Options in lanes. One that moves no fragile neuron makes nothing new of a smaller set, and of two that move them alike one is enough;
+  // whoever counts keeps the former, and how many of the latter there are.
+  choose(options, keepsIdle = false) {
     const lanes = new Map();
     this.fragile.forEach(({ unit }, i) => lanes.set(unit, [...(lanes.get(unit) ?? []), i]));
     this.options = [];
+    this.weights = []; // how many options each stands for
     this.behind = []; // for each option the first option of the next feature
     this.sizes = []; // how many options of each feature are walked
     const rows = [];
     for (const choices of options) {
-      const seen = new Set();
+      const seen = new Map();
       for (const option of choices) {
         const row = new Int32Array(this.words);
         option.neurons.forEach((unit, i) => lanes.get(unit)?.forEach((lane) => this.put(row, 0, lane, option.gain[i])));
         const look = row.join();
-        if (seen.has(look) || row.every((word) => word === 0)) continue;
-        seen.add(look);
-        this.options.push(option);
-        rows.push(row);
+        if (seen.has(look)) this.weights[seen.get(look)]++;
+        else if (keepsIdle || row.some((word) => word !== 0)) {
+          seen.set(look, rows.length);
+          this.options.push(option);
+          this.weights.push(1);
+          rows.push(row);
+        }
       }
       this.sizes.push(seen.size);
       while (this.behind.length < this.options.length) this.behind.push(this.options.length);
@@ -201,7 +236,7 @@ class Level {
 
   // The last feature of the set: its pattern is read from the lanes and looked up.
   leaves(from) {
-    const { words, sums, gains, key, table, bits } = this;
+    const { words, sums, gains, key, bits } = this;
     const at = (this.k - 1) * words;
     const top = bits - 1;
     const mask = bits === 8 ? 0x80808080 : 0x80000000;
@@ -211,7 +246,7 @@ class Level {
       for (let w = 0, gain = i * words; w < words; w++, gain++) {
         key[w >> shift] |= ((sums[at + w] + gains[gain]) & mask) >>> (top - (w & top));
       }
-      if (table.add(key) && this.isBad()) {
+      if (this.judged(i)) {
         this.chosen[this.k - 1] = i;
         return true;
       }
@@ -235,13 +270,42 @@ class Level {
     }
   }
 
-  // The verdict on a new pattern, by the layers behind the first. Time is looked at now and then.
-  isBad() {
-    const { key, values, base, places } = this;
+  // Whether the pattern of the last option is new and bad. Time is looked at now and then.
+  judged() {
+    if (!this.table.add(this.key)) return false;
     if ((this.table.size & 255) === 0 && performance.now() > this.end) this.isLate = true;
+    return this.wanted(this.label());
+  }
+
+  // The class of a pattern, by the layers behind the first.
+  label() {
+    const { key, values, base, places } = this;
     for (let i = 0; i < places.length; i++) values[places[i].value] = base[places[i].value];
     for (let i = 0; i < places.length; i++) values[places[i].value] += (key[places[i].word] >>> places[i].bit) & 1;
-    return this.wanted(this.voter.label(values));
+    return this.voter.label(values);
+  }
+}
+
+// The same walk, but of options that move alike each counts: they are walked once, with their number.
+class Count extends Level {
+  choose(options) {
+    super.choose(options, true);
+    this.labels = new Map();
+  }
+
+  leaves(from) {
+    this.tally ??= new Float64Array(this.voter.head.outputs);
+    this.prefix = 1;
+    for (let depth = 0; depth < this.k - 1; depth++) this.prefix *= this.weights[this.chosen[depth]];
+    return super.leaves(from);
+  }
+
+  judged(i) {
+    const name = this.key.length === 1 ? this.key[0] : this.key.join();
+    let label = this.labels.get(name);
+    if (label === undefined) this.labels.set(name, (label = this.label()));
+    this.tally[label] += this.prefix * this.weights[i];
+    return false;
   }
 }
 

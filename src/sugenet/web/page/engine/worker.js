@@ -6,10 +6,13 @@ import { certify } from "./certify.js";
 import { check } from "./check.js";
 import { free } from "./free.js";
 import { Model } from "./model.js";
-import { nearest } from "./walk.js";
+import { towards } from "./search.js";
+import { countUpTo, nearest } from "./walk.js";
 
 const WORK = {
   nearest: (model, { states, ...rest }) => nearest(model, states, rest),
+  count: (model, { states, ...rest }) => countUpTo(model, states, rest),
+  towards: (model, { states, ...rest }) => towards(model, states, rest),
   free: (model, { states, ...rest }) => free(model, states, rest),
   bounds: (model, { allowed }) => bounds(model, allowed),
   certify: (model, args) => certify(model, args),

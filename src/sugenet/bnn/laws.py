@@ -1,0 +1,499 @@
+"""Laws that inputs obey, as text: ``if smoker = yes then age >= 16``. Conditions compare a feature with a
+value; they are joined by *not*, *and*, *or*, *if ... then ...* and brackets.
+
+A law has two readings, which share nothing but its syntax: `holds` evaluates it on raw values, and `clauses`
+writes it as sets of literals, of which one each must hold, over steps and categories of the features.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from itertools import product
+from math import ceil, floor, inf, nextafter
+from typing import Any, NamedTuple, TypeAlias
+
+from sugenet.bnn.codings import OneHot, Steps
+from sugenet.bnn.encoder import Encoder
+from sugenet.errors import RuleSyntaxError, TooLargeError
+
+__all__ = ["Clause", "Law", "Literal", "some_obey"]
+
+_MOST = 4096
+"""Clauses of one law."""
+_LONGEST = 300
+"""Digits of a number, and its powers of ten."""
+_TRIED = 100_000
+"""Clauses looked at after which it stays open whether laws can be obeyed."""
+_SIGNS = (">=", "<=", "!=", "==", "<", ">", "=")
+_TURNED = {">=": "<=", "<=": ">=", "<": ">", ">": "<", "=": "=", "!=": "!="}
+_YES = (True, "yes", "true", "Yes", "True", "y", 1)
+
+
+class Literal(NamedTuple):
+    """A feature reaches a cut, or has a category; or, where it is not `on`, does not."""
+
+    feature: int
+    at: Any
+    on: bool
+
+
+Clause: TypeAlias = frozenset[Literal]
+
+
+class _Compared(NamedTuple):
+    feature: int
+    sign: str
+    value: Any
+
+
+class _Connected(NamedTuple):
+    kind: str
+    """``and``, ``or``; or ``not``, with one part."""
+    parts: tuple[Any, ...]
+
+
+_Formula: TypeAlias = _Compared | _Connected
+
+
+@dataclass(frozen=True)
+class Law:
+    """A law over the features of an encoder.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import bit, integer
+    >>> encoder = Encoder([OneHot(("yes", "no")), integer(0, 99), bit()], ["smoker", "age", "sick"])
+    >>> law = Law("if smoker then age >= 16 and not sick", encoder)
+    >>> law.holds(["yes", 12, 0]), law.holds(["no", 12, 1]), len(law.clauses)
+    (False, True, 2)
+    """
+
+    text: str
+    encoder: Encoder = field(repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.text, str):
+            raise RuleSyntaxError(f"a law is text such as 'if a >= 1 then b < 2', not {self.text!r}.")
+        object.__setattr__(self, "text", self.text.strip())
+        if not self.clauses:
+            raise RuleSyntaxError(f"the law {self.text!r} holds for every input, so it says nothing.")
+        if not some_obey(self.clauses, self.encoder):
+            raise RuleSyntaxError(f"no input can obey the law {self.text!r}.")
+
+    @cached_property
+    def _formula(self) -> _Formula:
+        return _Parser(self.text, self.encoder).law()
+
+    def holds(self, values: Sequence[Any]) -> bool:
+        """Whether a raw sample, in the order of the features, obeys it."""
+        return _holds(self._formula, values, self.encoder)
+
+    @cached_property
+    def clauses(self) -> tuple[Clause, ...]:
+        """The law as clauses; none where every input obeys it."""
+        found = _smallest(_clauses(self._formula, True, self.encoder))
+        return tuple(sorted(found, key=lambda clause: sorted((f, str(at), on) for f, at, on in clause)))
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def _number(coding: Steps, value: Any) -> Any:
+    """A raw number as it compares exactly, an infinite one too."""
+    number = 0 if coding.bipolar and value == -1 else value
+    return number if isinstance(number, float) else Fraction(number)
+
+
+def _holds(formula: _Formula, values: Sequence[Any], encoder: Encoder) -> bool:
+    if isinstance(formula, _Connected):
+        truths = (_holds(part, values, encoder) for part in formula.parts)
+        if formula.kind == "not":
+            return not next(truths)
+        return all(truths) if formula.kind == "and" else any(truths)
+    coding, value = encoder.codings[formula.feature], values[formula.feature]
+    if isinstance(coding, OneHot):
+        return bool((value == formula.value) == (formula.sign == "="))
+    return _compares(_number(coding, value), formula.sign, _number(coding, formula.value))
+
+
+# -- clauses -------------------------------------------------------------------------------------------------
+
+
+def _clauses(formula: _Formula, on: bool, encoder: Encoder) -> set[Clause]:
+    """A formula, or its opposite where it is not `on`, as clauses; an empty clause never holds."""
+    if isinstance(formula, _Compared):
+        return {clause for clause in _compared(formula, on, encoder) if not _is_certain(clause, encoder)}
+    if formula.kind == "not":
+        return _clauses(formula.parts[0], not on, encoder)
+    parts = [_clauses(part, on, encoder) for part in formula.parts]
+    if (formula.kind == "and") == on:
+        return _smallest(clause for part in parts for clause in part)
+    joined: set[Clause] = {frozenset()}
+    for part in parts:
+        if len(joined) * len(part) > _MOST:
+            raise TooLargeError(f"a law comes to more than {_MOST:,} clauses. Give it as several laws.")
+        wider = (a | b for a, b in product(joined, part))
+        joined = _smallest(clause for clause in wider if not _is_certain(clause, encoder))
+    return joined
+
+
+def _is_certain(clause: Clause, encoder: Encoder) -> bool:
+    """Whether the literals of a clause on one feature cover every value of it."""
+    for feature in {literal.feature for literal in clause}:
+        own = [literal for literal in clause if literal.feature == feature]
+        coding = encoder.codings[feature]
+        if isinstance(coding, OneHot):
+            states = coding.categories
+            if all(any((state == at) == on for _, at, on in own) for state in states):
+                return True
+        elif any(not below.on and any(cut.on and cut.at <= below.at for cut in own) for below in own):
+            return True
+    return False
+
+
+def _smallest(clauses: Any) -> set[Clause]:
+    """Clauses without those that contain another."""
+    found: list[Clause] = []
+    for clause in sorted(set(clauses), key=len):
+        if not any(smaller <= clause for smaller in found):
+            found.append(clause)
+    return set(found)
+
+
+def _compared(formula: _Compared, on: bool, encoder: Encoder) -> set[Clause]:
+    feature, sign, value = formula
+    coding = encoder.codings[feature]
+    if isinstance(coding, OneHot):
+        return {frozenset([Literal(feature, value, (sign == "=") == on)])}
+    exact = Fraction(_number(coding, value))
+    above, beyond = _cut(coding, exact), _cut(coding, exact, beyond=True)
+    truths = {
+        ">=": [[(above, True)]],
+        ">": [[(beyond, True)]],
+        "<": [[(above, False)]],
+        "<=": [[(beyond, False)]],
+        "=": [[(above, True)], [(beyond, False)]],
+        "!=": [[(above, False), (beyond, True)]],
+    }[sign if on else _opposite(sign)]
+    found = set()
+    for row in truths:
+        literals = [(_reaches(coding, cut), cut, sense) for cut, sense in row]
+        if any(sure is sense for sure, _, sense in literals if sure is not None):
+            continue  # it always holds
+        found.add(frozenset(Literal(feature, cut, sense) for sure, cut, sense in literals if sure is None))
+    return found
+
+
+def _compares(left: Any, sign: str, right: Any) -> bool:
+    match sign:
+        case ">=":
+            return bool(left >= right)
+        case "<=":
+            return bool(left <= right)
+        case ">":
+            return bool(left > right)
+        case "<":
+            return bool(left < right)
+        case "=":
+            return bool(left == right)
+    return bool(left != right)
+
+
+def _opposite(sign: str) -> str:
+    return {">=": "<", "<": ">=", ">": "<=", "<=": ">", "=": "!=", "!=": "="}[sign]
+
+
+def _cut(coding: Steps, value: Fraction, *, beyond: bool = False) -> float:
+    """The cut that just those values reach that are at least a value, or above it."""
+    if coding.whole:
+        number = floor(value) + 1 if beyond else ceil(value)
+        if float(number) != number:
+            raise RuleSyntaxError(f"a law compares with {value}, but floats have no {number}.")
+        return float(number)
+    near = float(value)
+    if Fraction(near) < value or (beyond and Fraction(near) == value):
+        near = nextafter(near, inf)
+    return near
+
+
+def _reaches(coding: Steps, cut: float) -> bool | None:
+    """Whether all values that can occur reach a cut, or none; None: it depends."""
+    if cut <= coding.low or (coding.whole and cut - 1 < coding.low):
+        return True
+    return False if cut > coding.high else None
+
+
+def some_obey(
+    clauses: Iterable[Clause], encoder: Encoder, states: Mapping[int, Iterable[int]] | None = None
+) -> bool:
+    """Whether some input obeys all clauses; also where that takes too long to say. `states`: those that each
+    feature may have, of an encoder that knows all steps of the clauses; any unless given.
+    """
+    wanted = list(clauses)
+    places: dict[int, dict[Any, int]] = {}  # of each feature, the states of a cut or a category, as bits
+    free: dict[int, int] = {}
+    for feature in {literal.feature for clause in wanted for literal in clause}:
+        coding = encoder.codings[feature]
+        if isinstance(coding, OneHot):
+            places[feature] = {category: 1 << state for state, category in enumerate(coding.categories)}
+            free[feature] = (1 << coding.states) - 1
+        else:
+            named = {at for clause in wanted for f, at, _ in clause if f == feature}
+            finer = replace(coding, cuts=tuple(sorted({*coding.cuts, *named})), silent=())
+            full = (1 << finer.states) - 1
+            places[feature] = {cut: full >> (t + 1) << (t + 1) for t, cut in enumerate(finer.cuts)}
+            free[feature] = sum(1 << state for state in range(finer.states) if finer.reachable(state))
+        if states is not None:
+            free[feature] = sum(1 << state for state in set(states[feature]))
+
+    def holding(literal: Literal) -> int:
+        pattern = places[literal.feature][literal.at]
+        return pattern if literal.on else ~pattern
+
+    rows = [[(literal.feature, holding(literal)) for literal in clause] for clause in wanted]
+    return _chosen(rows, free, [_TRIED])
+
+
+def _chosen(rows: Sequence[Sequence[tuple[int, int]]], free: dict[int, int], left: list[int]) -> bool:
+    """Whether some choice of states, of those that are free, makes one literal of each row hold."""
+    left[0] -= 1 + len(rows)
+    if left[0] < 0 or not all(free.values()):
+        return left[0] < 0
+    open_rows = []
+    for row in rows:
+        if any(free[f] & ~states == 0 for f, states in row):
+            continue
+        possible = [(f, states) for f, states in row if free[f] & states]
+        if not possible:
+            return False
+        open_rows.append(possible)
+    if not open_rows:
+        return True
+    first = min(open_rows, key=len)
+    for f, states in first:
+        if _chosen(open_rows, {**free, f: free[f] & states}, left):
+            return True
+        free = {**free, f: free[f] & ~states}  # from here on it fails
+        if not free[f]:
+            return False
+    return False
+
+
+# -- reading -------------------------------------------------------------------------------------------------
+
+
+class _Parser:
+    """Reads one law, word by word; names of features may have blanks in them, or stand in quotes."""
+
+    def __init__(self, text: str, encoder: Encoder) -> None:
+        self.text, self.encoder, self.place = text, encoder, 0
+        self.names = sorted(
+            ((name, feature) for feature, name in enumerate(encoder.names)), key=lambda pair: -len(pair[0])
+        )
+
+    def law(self) -> _Formula:
+        if self._word("if"):
+            body = self._either()
+            if not self._word("then"):
+                raise self._wrong("'then'")
+            found: _Formula = _Connected("or", (_Connected("not", (body,)), self._either()))
+        else:
+            found = self._either()
+            if self._mark("->"):
+                found = _Connected("or", (_Connected("not", (found,)), self._either()))
+        self._blanks()
+        if self.place < len(self.text):
+            raise self._wrong("'and', 'or' or the end")
+        return found
+
+    def _either(self) -> _Formula:
+        return self._several("or", self._each)
+
+    def _each(self) -> _Formula:
+        return self._several("and", self._one)
+
+    def _several(self, word: str, read: Callable[[], _Formula]) -> _Formula:
+        parts = [read()]
+        while self._word(word):
+            parts.append(read())
+        return parts[0] if len(parts) == 1 else _Connected(word, tuple(parts))
+
+    def _one(self) -> _Formula:
+        if self._word("not"):
+            return _Connected("not", (self._one(),))
+        if self._mark("("):
+            found = self._either()
+            if not self._mark(")"):
+                raise self._wrong("')'")
+            return found
+        return self._condition()
+
+    def _condition(self) -> _Formula:
+        before = self._number_before()
+        feature = self._feature()
+        if feature is None:
+            raise self._wrong(f"a condition on a feature ({_some(self.encoder.names)})")
+        parts: list[_Compared] = []
+        if before is not None:
+            parts.append(self._comparison(feature, _TURNED[before[1]], before[0]))
+        sign = self._sign()
+        if sign is not None:
+            parts.append(self._comparison(feature, sign, self._value(feature)))
+        elif before is None and self._word("in"):
+            several = tuple(self._comparison(feature, "=", value) for value in self._listed(feature))
+            return _Connected("or", several) if len(several) > 1 else several[0]
+        if not parts:
+            return self._comparison(feature, "=", self._truth(feature))
+        return parts[0] if len(parts) == 1 else _Connected("and", tuple(parts))
+
+    def _comparison(self, feature: int, sign: str, value: Any) -> _Compared:
+        if isinstance(self.encoder.codings[feature], OneHot) and sign not in ("=", "!="):
+            raise RuleSyntaxError(
+                f"the law {self.text!r} orders {self.encoder.names[feature]}, which is a category: "
+                f"use = or !=."
+            )
+        coding = self.encoder.codings[feature]
+        is_bit = isinstance(coding, Steps) and coding.bipolar and sign not in ("=", "!=")
+        if is_bit and _compares(-1, sign, value) != _compares(0, sign, value):
+            raise RuleSyntaxError(
+                f"the law {self.text!r} orders {self.encoder.names[feature]} between -1 and 0, but it is a "
+                f"bit, and both are off: use = or !=."
+            )
+        return _Compared(feature, sign, value)
+
+    def _truth(self, feature: int) -> Any:
+        """What a feature is when it is named alone."""
+        coding, name = self.encoder.codings[feature], self.encoder.names[feature]
+        if isinstance(coding, OneHot):
+            yes = [c for c in coding.categories if any(type(c) is type(y) and c == y for y in _YES)]
+            if len(yes) == 1:
+                return yes[0]
+        elif coding.whole and (coding.low, coding.high) == (0, 1):
+            return 1
+        raise RuleSyntaxError(f"the law {self.text!r} names {name}, but does not compare it with a value.")
+
+    def _number_before(self) -> tuple[Any, str] | None:
+        """A number and a sign in front of a feature, as in ``0 <= x``."""
+        start = self.place
+        self._blanks()
+        found = re.compile(r"[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?").match(self.text, self.place)
+        if found is not None:
+            self.place = found.end()
+            sign = self._sign()
+            if sign is not None and found[0] in self.encoder.names:
+                raise RuleSyntaxError(
+                    f"the law {self.text!r} has {found[0]}, a number that is the name of a feature too. Put "
+                    f"the name into quotes, or the number behind what it is compared with."
+                )
+            if sign is not None and (number := _exact(found[0])) is not None:
+                return number, sign
+        self.place = start
+        return None
+
+    def _feature(self) -> int | None:
+        self._blanks()
+        quoted = re.compile(r"\"([^\"]*)\"|'([^']*)'|`([^`]*)`").match(self.text, self.place)
+        if quoted is not None:
+            name = next(part for part in quoted.groups() if part is not None)
+            if name in self.encoder.names:
+                self.place = quoted.end()
+                return self.encoder.names.index(name)
+        for name, feature in self.names:
+            for spelled in (name, name.strip(), " ".join(name.split())):
+                end = self.place + len(spelled)
+                if spelled and self.text.startswith(spelled, self.place) and self._is_whole(spelled, end):
+                    self.place = end
+                    return feature
+        return None
+
+    def _is_whole(self, name: str, end: int) -> bool:
+        """Whether a name is not the beginning of a longer word."""
+        after = self.text[end : end + 1]
+        return not (after and (after.isalnum() or after == "_") and (name[-1].isalnum() or name[-1] == "_"))
+
+    def _sign(self) -> str | None:
+        self._blanks()
+        for sign in _SIGNS:
+            if self.text.startswith(sign, self.place):
+                self.place += len(sign)
+                return "=" if sign == "==" else sign
+        return None
+
+    def _value(self, feature: int) -> Any:
+        coding = self.encoder.codings[feature]
+        self._blanks()
+        if isinstance(coding, OneHot):
+            for category in sorted(coding.categories, key=lambda c: -len(str(c))):
+                for spelled in (f'"{category}"', f"'{category}'", str(category)):
+                    end = self.place + len(spelled)
+                    if self.text.startswith(spelled, self.place) and self._is_whole(spelled, end):
+                        if sum(str(other) == str(category) for other in coding.categories) > 1:
+                            name = self.encoder.names[feature]
+                            raise RuleSyntaxError(f"{name} has two categories that are written {category}.")
+                        self.place = end
+                        return category
+            raise self._wrong(f"a category of {self.encoder.names[feature]} ({_some(coding.categories)})")
+        found = re.compile(r"[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?(?:/[0-9]+)?").match(self.text, self.place)
+        number = None if found is None else _exact(found[0])
+        if found is None or number is None:
+            raise self._wrong(f"a number, since a law compares {self.encoder.names[feature]} with a value")
+        self.place = found.end()
+        return number
+
+    def _listed(self, feature: int) -> Iterator[Any]:
+        if not (self._mark("{") or self._mark("(") or self._mark("[")):
+            raise self._wrong("values in brackets, such as {1, 2}")
+        yield self._value(feature)
+        while self._mark(","):
+            yield self._value(feature)
+        if not (self._mark("}") or self._mark(")") or self._mark("]")):
+            raise self._wrong("a closing bracket")
+
+    def _word(self, word: str) -> bool:
+        self._blanks()
+        found = re.compile(rf"{word}\b", re.IGNORECASE).match(self.text, self.place)
+        if found is None:
+            return False
+        self.place = found.end()
+        return True
+
+    def _mark(self, mark: str) -> bool:
+        self._blanks()
+        if not self.text.startswith(mark, self.place):
+            return False
+        self.place += len(mark)
+        return True
+
+    def _blanks(self) -> None:
+        while self.text[self.place : self.place + 1].isspace():
+            self.place += 1
+
+    def _wrong(self, wanted: str) -> RuleSyntaxError:
+        here = self.text[self.place :][:40].strip()
+        found = f"{here!r}" if here else "its end"
+        return RuleSyntaxError(f"the law {self.text!r} has {found} where {wanted} is needed.")
+
+
+def _exact(text: str) -> int | float | Fraction | None:
+    """A number as a sample has it: a whole number or a fraction as it is, a decimal as its float. None where
+    floats do not come near to it, or where it takes all memory to be written out.
+    """
+    power = re.search(r"[eE]([-+]?[0-9]+)", text)
+    if len(text) > _LONGEST or (power and (len(power[1]) > 4 or abs(int(power[1])) > _LONGEST)):
+        return None
+    try:
+        number = Fraction(text)
+        near = float(number)
+    except (ValueError, ZeroDivisionError, OverflowError):
+        return None
+    if number.denominator == 1:
+        return int(number)
+    return number if "/" in text else near
+
+
+def _some(words: Sequence[Any]) -> str:
+    return ", ".join(map(str, words[:4])) + (", ..." if len(words) > 4 else "")

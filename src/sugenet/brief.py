@@ -1,0 +1,108 @@
+"""Short reprs: what a prompt prints of a value fits ten lines, whatever it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Brief", "Said", "cut"]
+
+LINES, LETTERS = 10, 1000
+_ROOM = 240
+"""Letters for a field, when they do not all fit."""
+_WRITTEN_BITS = 400
+"""Larger whole numbers are given by their size: Python refuses to write huge ones."""
+
+
+def cut(text: str, lines: int = LINES, letters: int = LETTERS) -> str:
+    r"""The beginning of a text; that there is more is said.
+
+    Examples
+    --------
+    >>> cut("a b", letters=9), cut("a long sentence", letters=9), cut("1\n2\n3", lines=2)
+    ('a b', 'a lon ...', '1\n...')
+    """
+    rows = text.split("\n")
+    if len(rows) > lines:
+        text = "\n".join([*rows[: lines - 1], "..."])
+    return text if len(text) <= letters else f"{text[: letters - 4]} ..."
+
+
+class Said:
+    """A value that prints as sentences: at a prompt the same, with its type, and no more than ten lines."""
+
+    __slots__ = ()
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        if "__repr__" not in cls.__dict__:  # before a dataclass gives it one with all its fields
+            cls.__repr__ = Said.__repr__  # type: ignore[method-assign]
+
+    def __repr__(self) -> str:
+        name = type(self).__name__
+        return f"<{name}: {cut(str(self), letters=LETTERS - len(name) - 4)}>"
+
+
+class Brief:
+    """A dataclass whose repr is the usual one while that is short; else what is long is cut, and counted."""
+
+    __slots__ = ()
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        if "__repr__" not in cls.__dict__:
+            cls.__repr__ = Brief.__repr__  # type: ignore[method-assign]
+
+    def __repr__(self) -> str:
+        shown = [field.name for field in fields(self) if field.repr]  # type: ignore[arg-type]
+        name = type(self).__qualname__
+        for room in (LETTERS, _ROOM, LETTERS // (2 * len(shown) + 1)):
+            text = f"{name}({', '.join(f'{one}={_short(getattr(self, one), room)}' for one in shown)})"
+            if len(text) <= LETTERS and text.count("\n") < LINES:
+                return text
+        return cut(text)
+
+
+def _short(value: Any, room: int) -> str:
+    """A repr of about so many letters."""
+    match value:
+        case bool() | float() | None:
+            return repr(value)
+        case int():
+            return repr(value) if value.bit_length() <= _WRITTEN_BITS else f"<{value.bit_length()} bits>"
+        case np.ndarray():
+            text = repr(value) if value.size <= room else ""
+            shape = " x ".join(map(str, value.shape)) or "one"
+            return text if 0 < len(text) <= room else f"<array of {shape}, {value.dtype}>"
+        case str():
+            return repr(value if len(value) <= room else f"{value[:room]}...")
+        case Mapping():
+            pairs = (f"{_short(key, room)}: {_short(one, room)}" for key, one in value.items())
+            return _joined(pairs, len(value), room, "{}")
+        case tuple() if type(value) is tuple:
+            return _joined((_short(one, room) for one in value), len(value), room, "()")
+        case list():
+            return _joined((_short(one, room) for one in value), len(value), room, "[]")
+        case AbstractSet() if value:
+            ends = "{}" if isinstance(value, set) else ("frozenset({", "})")
+            return _joined((_short(one, room) for one in value), len(value), room, ends)
+    return cut(repr(value), letters=max(room, 40))
+
+
+def _joined(parts: Iterable[str], many: int, room: int, ends: Any) -> str:
+    """Parts as far as there is room for them, and how many are left."""
+    shown: list[str] = []
+    used = 0
+    for part in parts:
+        used += len(part) + 2
+        if shown and used > room:
+            break
+        shown.append(part)
+    left = many - len(shown)
+    comma = "," if many == 1 and ends == "()" else ""
+    more = f", ... {left:,} more" if left else ""
+    return f"{ends[0]}{', '.join(shown)}{more}{comma}{ends[1]}"

@@ -1,0 +1,291 @@
+"""Violations by the network as it is: inputs far away first, then ever nearer ones at less and less cost.
+
+Nothing is cut into steps or tabulated, so it works for networks of any kind and size. Finds, never proves;
+floats say only what is tried first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.bnn import Steps
+from sugenet.bnn.arrays import Ints
+from sugenet.engines.walk.singles import rows_at_once
+from sugenet.problem.clock import Clock
+from sugenet.problem.moves import FeatureMove
+from sugenet.problem.problem import Problem
+
+__all__ = ["Descent"]
+
+_DRAWN = 30
+"""Inputs far away that are drawn at random in each of two ways."""
+_TRIES = 16
+"""Distances that are tried at a time, or numbers of changes."""
+_ROUNDS = 30
+"""Rounds in which values are moved nearer, at most."""
+_OUT = -1  # no move
+
+Change: TypeAlias = tuple[Ints, Ints]
+"""Places of features, and the numbers of the moves that they are to make."""
+
+
+class Descent:
+    """Sets of moves that reach the goal of a problem, made cheaper one change after another.
+
+    Parameters
+    ----------
+    problem
+        What is asked; a budget is not looked at.
+    largest
+        Whether the largest price counts, not their sum.
+    clock
+        Asked before every batch of inputs; the answer depends on its seed alone, unless the time is up.
+    keep
+        Is told every set as soon as it is known, so that nothing is lost where the search ends early.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        largest: bool,
+        clock: Clock,
+        keep: Callable[[tuple[FeatureMove, ...]], object],
+    ) -> None:
+        self.near, self.goal, self.largest, self.clock, self.keep = (
+            problem.near,
+            problem.goal,
+            largest,
+            clock,
+            keep,
+        )
+        near, codings = self.near, problem.near.network.encoder.codings
+        self.features, self.states = np.array(list(near.places), np.int64), near.columns.states
+        self.starts = np.array([place.start for place in near.places.values()], np.int64)
+        self.stops = np.array([place.stop for place in near.places.values()], np.int64)
+        self.own = np.array(near.states, np.int64)[self.features]
+        # from the sample on, states below lead down and those above lead up; categories lie side by side
+        self.above = self.states > self.own.repeat(self.stops - self.starts)
+        steps = np.array([isinstance(codings[feature], Steps) for feature in self.features.tolist()], bool)
+        self.steps = steps.repeat(self.stops - self.starts)
+        floats: dict[int, float] = {}
+        ways = list(near.ways.values())
+        tables = {id(rows): rows for rows in ways}
+        both = {
+            key: np.array(
+                [(_float(way.distance, floats), _float(way.price, floats)) for way in rows]
+            ).reshape(-1, 2)
+            for key, rows in tables.items()
+        }
+        table = np.concatenate([np.zeros((0, 2)), *(both[id(rows)] for rows in ways)])
+        self.distances, self.prices = table[:, 0], table[:, 1]
+        self.chosen = np.full(len(self.features), _OUT)
+
+    def far(self) -> bool:
+        """Whether the goal is reached by some input far away: every feature at its least, at its largest, at
+        either, or anywhere; of these, nearer to the sample, the cheapest.
+        """
+        rng = np.random.default_rng(self.clock.seed)
+        size = (_DRAWN, len(self.features))
+        ends = np.where(rng.random(size) < 0.5, self.starts, self.stops - 1)
+        drawn = rng.integers(self.starts, self.stops, size)
+        rows = np.concatenate([[self.starts, self.stops - 1], ends, drawn])
+        every = np.arange(len(self.features))
+        best: Ints | None = None
+        self.chosen = np.full(len(self.features), _OUT)
+        for number in np.flatnonzero(self._reach([(every, row) for row in rows])).tolist()[:2]:
+            self._go((every, rows[number]))
+            self._clip()
+            if best is None or self._value(self.chosen) < self._value(best):
+                best = self.chosen
+        if best is None:
+            return False
+        self.chosen = best
+        return True
+
+    def nearer(self, moves: tuple[FeatureMove, ...]) -> None:
+        """Go down from moves that reach the goal."""
+        places = {feature: place for place, feature in enumerate(self.features.tolist())}
+        self.chosen = np.full(len(self.features), _OUT)
+        for move in moves:
+            place = places[move.feature]
+            states = self.states[self.starts[place] : self.stops[place]]
+            self.chosen[place] = self.starts[place] + int(np.flatnonzero(states == move.state)[0])
+        self.down()
+
+    def down(self) -> None:
+        """Leave out what is not needed, and move values nearer, until neither helps."""
+        self._clip()
+        size = int((self.chosen >= 0).sum())
+        while size > 1 and not self.clock.up():
+            size = (size + 1) // 2
+            self._improve([(part, np.full(len(part), _OUT)) for part in self._chunks(size)])
+        for _ in range(_ROUNDS):
+            if self.clock.up():
+                return
+            fewer = self._improve([(part, np.full(1, _OUT)) for part in self._chunks(1)])
+            if not self._closer() and not fewer:
+                return
+
+    def _value(self, chosen: Ints) -> float:
+        prices = self.prices[chosen[chosen >= 0]]
+        return float(prices.max(initial=0.0) if self.largest else prices.sum())
+
+    def _chunks(self, size: int) -> Iterator[Ints]:
+        """Features that have moved, by what that costs, so many at a time."""
+        moved = np.flatnonzero(self.chosen >= 0)
+        order = moved[np.argsort(-self.prices[self.chosen[moved]], kind="stable")]
+        return (order[k : k + size] for k in range(0, len(order), size))
+
+    # -- judging ---------------------------------------------------------------------------------------------
+
+    def _go(self, *changes: Change) -> None:
+        chosen = self.chosen.copy()
+        for places, moves in changes:
+            chosen[places] = moves
+        self.chosen = chosen
+        self.keep(tuple(self.near.moves[k] for k in chosen[chosen >= 0].tolist()))
+
+    def _reach(self, changes: list[Change]) -> npt.NDArray[np.bool_]:
+        """Which changes of what is chosen reach the goal; none behind the end of the time."""
+        out = np.zeros(len(changes), bool)
+        packed = self.near.network.packed("auto")
+        block = rows_at_once(self.near)
+        here = np.array(self.near.states, np.int64)
+        here[self.features] = self._states(np.arange(len(self.features)), self.chosen)
+        for start in range(0, len(changes), block):
+            if self.clock.up():
+                break
+            part = changes[start : start + block]
+            rows = np.repeat(here[None], len(part), axis=0)
+            for row, (places, moves) in zip(rows, part, strict=True):
+                row[self.features[places]] = self._states(places, moves)
+            counts = packed.match_counts(self._inputs(rows), self.clock.threads)
+            out[start : start + len(part)] = self.goal.violates(counts)
+        return out
+
+    def _states(self, places: Ints, moves: Ints) -> Ints:
+        """Where features are after their moves."""
+        return np.where(moves < 0, self.own[places], self.states[moves])
+
+    def _inputs(self, states: Ints) -> Any:
+        """What the first layer reads of states of all features, one row each."""
+        if self.near.network.reads_levels:
+            return states
+        features, offsets, single = self.bits
+        levels = states[:, features]
+        return np.where(single, levels == offsets, levels > offsets)
+
+    @cached_property
+    def bits(self) -> tuple[Ints, Ints, npt.NDArray[np.bool_]]:
+        """Of every bit the feature, its place there, and whether it is on alone, as those of categories."""
+        codings = self.near.network.encoder.codings
+        features = np.repeat(np.arange(len(codings)), [coding.width for coding in codings])
+        offsets = np.concatenate([np.arange(coding.width) for coding in codings])
+        return features, offsets, np.array([not isinstance(coding, Steps) for coding in codings])[features]
+
+    def _improve(self, changes: list[Change]) -> bool:
+        """Make as many changes as go together, of those that can be made alone; whether any was."""
+        changed = False
+        while changes and not self.clock.up():
+            changes = [changes[k] for k in np.flatnonzero(self._reach(changes)).tolist()]
+            if not changes:
+                break
+            low, high = 1, len(changes) + 1  # so many go together, so many are not known to
+            while high - low > 1:
+                tried = sorted({low + (high - low) * k // _TRIES for k in range(1, _TRIES + 1)} - {low, high})
+                good = self._reach([_together(changes[:many]) for many in tried])
+                most = int(np.flatnonzero(good)[-1]) if good.any() else -1
+                high = tried[most + 1] if most + 1 < len(tried) else high
+                if most < 0:
+                    high = tried[0]
+                else:
+                    low = tried[most]
+                if self.clock.up():
+                    break
+            self._go(*changes[:low])
+            changed = True
+            changes = changes[low + 1 :]  # the next one did not go with these
+        return changed
+
+    # -- values nearer ---------------------------------------------------------------------------------------
+
+    def _clip(self) -> None:
+        """No value further from the sample than need be, on the way to where it is."""
+        start = self.chosen
+        moved = np.flatnonzero(start >= 0)
+        if not len(moved):
+            return
+        goals, far = start[moved], self.distances[start[moved]].max()
+        radii = np.unique(self.distances[self.distances <= far])
+        low, high = -1, len(radii) - 1  # the sample itself, and all as it is
+        while high - low > 1 and not self.clock.up():
+            tried = sorted({low + (high - low) * k // _TRIES for k in range(1, _TRIES)} - {low, high})
+            changes = [(moved, self._clipped(moved, goals, radii[place])) for place in tried]
+            good = np.flatnonzero(self._reach(changes))
+            first = int(good[0]) if len(good) else len(tried)
+            if len(good):
+                before = self.chosen
+                if self._value(_after(before, changes[first])) <= self._value(before):
+                    self._go(changes[first])
+                high = tried[first]
+            low = tried[first - 1] if first else low
+
+    def _clipped(self, moved: Ints, goals: Ints, radius: float) -> Ints:
+        """The move of each feature on the way to its goal that is as far as a distance allows."""
+        inside = self.distances <= radius
+        up = np.add.reduceat(inside & self.above, self.starts, dtype=np.int64)[moved]
+        down = np.add.reduceat(inside & ~self.above, self.starts, dtype=np.int64)[moved]
+        first = self.stops[moved] - np.add.reduceat(self.above, self.starts, dtype=np.int64)[moved]
+        rising = np.where(up > 0, np.minimum(goals, first + up - 1), _OUT)
+        falling = np.where(down > 0, np.maximum(goals, first - down), _OUT)
+        stepped = np.where(self.above[goals], rising, falling)
+        return np.where(self.steps[goals], stepped, np.where(inside[goals], goals, _OUT))
+
+    def _closer(self) -> bool:
+        """Move single values to cheaper ones, half of the way, three quarters, or a step; whether any was.
+        Where the largest price counts, only that is looked at.
+        """
+        moved = np.flatnonzero(self.chosen >= 0)
+        prices = self.prices[self.chosen[moved]]
+        if self.largest:
+            moved = moved[prices == prices.max(initial=0.0)]
+        changes: list[Change] = []
+        for place in moved.tolist():
+            inside = np.arange(self.starts[place], self.stops[place])
+            cheaper = inside[self.prices[inside] < self.prices[self.chosen[place]]]
+            cheaper = cheaper[np.argsort(self.prices[cheaper], kind="stable")]
+            many = len(cheaper)
+            picked = dict.fromkeys((many // 2, 3 * many // 4, many - 1)) if many else {}
+            changes += [(np.array([place]), cheaper[[k]]) for k in picked]
+        good = self._reach(changes)
+        first: dict[int, Change] = {}
+        for change, fine in zip(changes, good.tolist(), strict=True):
+            if fine:
+                first.setdefault(int(change[0][0]), change)
+        return self._improve(list(first.values()))
+
+
+def _after(chosen: Ints, change: Change) -> Ints:
+    after = chosen.copy()
+    after[change[0]] = change[1]
+    return after
+
+
+def _together(changes: list[Change]) -> Change:
+    return np.concatenate([places for places, _ in changes]), np.concatenate([moves for _, moves in changes])
+
+
+def _float(number: Fraction, known: dict[int, float]) -> float:
+    """The float nearest to a fraction that many share."""
+    if id(number) not in known:
+        try:
+            known[id(number)] = float(number)
+        except OverflowError:
+            known[id(number)] = float("inf")
+    return known[id(number)]

@@ -1,0 +1,123 @@
+"""The kernels of the walks, each with its twin in NumPy for work that is not worth compiling.
+
+Twins are the same source, run as it stands, with what goes through many lanes or patterns done by NumPy.
+"""
+# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from sugenet.bits.paying import Account, Paying, plain
+from sugenet.engines.walk import kernels
+from sugenet.engines.walk.lanes import GOLDEN, LANES
+
+__all__ = [
+    "digest",
+    "fetched",
+    "rehash",
+    "settle",
+    "shortfalls",
+    "turned",
+    "walk_choices",
+    "walk_sets",
+    "words_of",
+]
+
+_WALKING, _JUDGING = Account(1 << 18), Account(1 << 24)  # about a second of sets, and of inequalities
+
+
+def words_of(bits: Any) -> Any:
+    """Rows of truth values as words, the first the lowest bit; their number is one of whole words."""
+    return np.packbits(bits, axis=-1, bitorder="little").view(np.uint64)
+
+
+def turned(lanes: Any, place: int, rows: Any, where: int) -> Any:
+    """As in `lanes`."""
+    sums = lanes.reshape(-1)[place : place + LANES] + rows.reshape(-1)[where : where + LANES]
+    return words_of(sums >= 0)[0]
+
+
+def fetched(_words: Any, _place: int) -> None:
+    """A hint to the cache is not needed."""
+
+
+def _put(to, row, start):
+    to[row] = start
+
+
+def _add(acc, depth, rows, k):
+    acc[depth + 1] = acc[depth] + rows[k]
+
+
+def _hashes(keys: Any) -> Any:
+    """One word of each pattern's words."""
+    h = keys[:, 0]
+    for w in range(1, keys.shape[1]):
+        h = (h ^ (h >> np.uint64(29))) * GOLDEN ^ keys[:, w]
+    return h * GOLDEN
+
+
+def _line(acc, depth, rows, first, end, weight, high, recent, line):
+    light = weight[first:end] <= high
+    keys = words_of(acc[depth] + rows[first:end][light] >= 0)
+    places = (_hashes(keys) >> np.uint64(40)) & np.uint64(len(recent) - 1)
+    order = np.argsort(places, kind="stable")
+    keys_, places_ = keys[order], places[order]
+    begins = np.diff(places_, prepend=np.uint64(1 << 63)) != 0
+    before = np.where(begins[:, None], recent[places_], np.roll(keys_, 1, axis=0))
+    ends = np.roll(begins, -1)
+    recent[places_[ends]] = keys_[ends]
+    new = np.empty(len(keys), bool)
+    new[order] = (keys_ != before).any(axis=1)
+    many = int(new.sum())
+    line[:many] = keys[new]
+    return many, len(keys)
+
+
+def _spread(line, n, found, counts):
+    parts = (_hashes(line[:n]) >> np.uint64(56)) & np.uint64(len(found) - 1)
+    fullest = 0
+    for part in np.unique(parts).tolist():
+        keys, place = line[:n][parts == part], int(counts[part])
+        found[part, place : place + len(keys)] = keys
+        counts[part] = place + len(keys)
+        fullest = max(fullest, place + len(keys))
+    return fullest
+
+
+def _digest(part, stop, table, numbers):
+    splitmix = kernels._splitmix.py_func
+    keys = table[part:stop].reshape(-1, table.shape[2])
+    keys = keys[keys.any(axis=1)]
+    z = np.zeros(len(keys), np.uint64)
+    with np.errstate(over="ignore"):
+        for bit, number in enumerate(numbers.tolist()):
+            value = splitmix(np.uint64(number + 1))
+            z ^= (keys[:, bit // 64] >> np.uint64(bit % 64) & np.uint64(1)) * value
+        return splitmix(z).sum(dtype=np.uint64)
+
+
+def _shortfalls(counts, shift, votes, out):
+    starts, classes, factors, least, cases, members = votes
+    columns = counts.astype(np.int64) + shift
+    missing = [
+        least[q] - columns[:, classes[a:b]] @ factors[a:b] for q, (a, b) in enumerate(pairwise(starts))
+    ]
+    out[:] = 1
+    for c, (a, b) in enumerate(pairwise(cases)):
+        worst = np.max([missing[q] for q in members[a:b]], axis=0) if b > a else np.zeros(len(out), np.int64)
+        out[:] = worst if c == 0 else np.minimum(out, worst)
+
+
+_LEAVES = {"turned": turned, "fetch": fetched, "_put": _put, "_add": _add, "_line": _line, "_spread": _spread}
+
+walk_sets = Paying(kernels.walk_sets, plain(kernels.walk_sets, **_LEAVES), _WALKING)
+walk_choices = Paying(kernels.walk_choices, plain(kernels.walk_choices, **_LEAVES), _WALKING)
+settle = Paying(kernels.settle, plain(kernels.settle, **_LEAVES), _WALKING)
+rehash = Paying(kernels.rehash, plain(kernels.rehash, **_LEAVES), _WALKING)
+digest = Paying(kernels.digest, _digest, _WALKING)
+shortfalls = Paying(kernels.shortfalls, _shortfalls, _JUDGING)

@@ -1,0 +1,82 @@
+"""Files packed by gzip, unpacked within bounds: a small file that unpacks without end is refused early."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from sugenet.errors import FileError
+
+__all__ = ["plain_file", "unzipped"]
+
+MODEL_LIMIT = 1 << 30
+_MARK = b"\x1f\x8b"
+_CHUNK = 1 << 16
+_MEMBERS = 1 << 17
+_FREELY, _RATIO = 1 << 26, 100
+"""Bytes that any archive may unpack to, and times its own size that a large one may."""
+
+
+def unzipped(raw: bytes, most: int) -> bytes:
+    """What bytes are, or what they unpack to where they are a gzip archive.
+
+    Examples
+    --------
+    >>> import gzip
+    >>> unzipped(gzip.compress(b"a,b") + gzip.compress(b",c"), 100), unzipped(b"a,b", 100)
+    (b'a,b,c', b'a,b')
+    >>> unzipped(gzip.compress(bytes(1 << 10)), 1 << 9)
+    Traceback (most recent call last):
+    sugenet.errors.FileError: it is a gzip archive of more than 512 bytes, the limit.
+    """
+    if not raw.startswith(_MARK):
+        return raw
+    likely = max(_FREELY, _RATIO * len(raw))
+    way_out = " Unpack it first if you trust it." if likely < most else ""
+    most = min(most, likely)
+    out, view, at, members = bytearray(), memoryview(raw), 0, 0
+    while at < len(raw):
+        members += 1
+        machine = zlib.decompressobj(wbits=31)
+        while not machine.eof:
+            if at >= len(raw):
+                raise FileError("it is a gzip archive that is cut off.")
+            part = view[at : at + _CHUNK]
+            try:
+                out += machine.decompress(part, most + 1 - len(out))
+            except zlib.error as error:
+                raise FileError(f"it is a gzip archive that is damaged ({error}).") from None
+            if len(out) > most or members > _MEMBERS:
+                raise FileError(f"it is a gzip archive of more than {most:,} bytes, the limit.{way_out}")
+            at += len(part) - len(machine.unused_data)
+        if not raw.startswith(_MARK, at):
+            if raw[at:].strip(b"\0"):  # zeros may fill it up
+                raise FileError("it is a gzip archive that is damaged (something else stands behind it).")
+            break
+    return bytes(out)
+
+
+@contextmanager
+def plain_file(path: str | Path, most: int = MODEL_LIMIT) -> Iterator[Path]:
+    """The file as it is; where its name ends in ``.gz``, what it unpacks to, under the rest of its name, as
+    long as it is needed.
+    """
+    place = Path(path)
+    if place.suffix.lower() != ".gz" or not place.is_file():
+        yield place
+        return
+    try:
+        if place.stat().st_size > most:
+            raise FileError(f"it has more than {most:,} bytes.")
+        raw = unzipped(place.read_bytes(), most)
+    except FileError as error:
+        raise FileError(f"{place.name}: {error}") from None
+    except OSError as error:
+        raise FileError(f"{place.name} cannot be read: {error.strerror or error}.") from None
+    with TemporaryDirectory() as folder:
+        plain = Path(folder) / place.stem
+        plain.write_bytes(raw)
+        yield plain

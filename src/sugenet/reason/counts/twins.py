@@ -1,0 +1,108 @@
+"""The kernels of counting, each with its twin in NumPy for work that is not worth compiling.
+
+The twin of the walk goes through every combination, and bounds nothing.
+"""
+# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from sugenet.bits.paying import Account, Paying
+from sugenet.engines.walk.twins import words_of
+from sugenet.reason.counts import kernels
+
+__all__ = ["merge", "walk"]
+
+_WALKING, _MERGING = Account(1 << 18), Account(1 << 21)  # combinations and sums: about a second
+_BATCH = 1 << 12
+
+
+def _walk(begin, end, root, used, free, rows, weight, after, lightest, leaves, budget, *rest) -> int:
+    _alike, place, _low, _high, _sizes, tail, _memory, tally, stop = rest
+    waiting: list[Any] = []
+
+    def judge() -> None:
+        if waiting:
+            tally[:] += np.bincount(_labels(np.concatenate(waiting), tail), minlength=len(tally))
+            waiting.clear()
+
+    sums: Iterator[tuple[Any, Any, Any, Any]]
+    if free:
+        sums = _chosen(root, rows, int(place[begin]), place)
+    else:
+        sums = _sets(root, used, (begin, end), rows, weight, after, lightest, budget)
+    for lanes, first, last, light in sums:
+        waiting.append(words_of((lanes + leaves[first:last])[light] >= 0))
+        if stop[0]:
+            return 0
+        if sum(map(len, waiting)) >= _BATCH:
+            judge()
+    judge()
+    return 0
+
+
+def _sets(root, used, span, rows, weight, after, lightest, budget) -> Iterator[tuple[Any, int, int, Any]]:
+    """Every prefix as lanes, with the options behind it that the budget allows as last ones."""
+    waiting = [(root, int(used), *span)]
+    while waiting:
+        lanes, spent, first, last = waiting.pop()
+        light = weight[first:last] <= budget - spent
+        yield lanes, first, last, light
+        for k in (first + np.flatnonzero(light)).tolist():
+            if spent + weight[k] + lightest[after[k]] <= budget:
+                waiting.append((lanes + rows[k], spent + int(weight[k]), int(after[k]), len(rows)))
+
+
+def _chosen(root, rows, feature, place) -> Iterator[tuple[Any, None, None, Any]]:
+    """Every choice of the features from one on, each of which may stay; all leaves fit."""
+    waiting = [(root, feature)]
+    while waiting:
+        lanes, at = waiting.pop()
+        if at == place[-1]:
+            yield lanes, None, None, slice(None)
+            continue
+        waiting.append((lanes, at + 1))
+        waiting += [(lanes + rows[k], at + 1) for k in np.flatnonzero(place[:-1] == at).tolist()]
+
+
+def _labels(patterns: Any, tail: Any) -> Any:
+    """Places of the classes of patterns among those that can win."""
+    layers, ends, entries, least, slope, ranks = tail
+    word, shift, flip, mask = entries
+
+    def matches(q: int) -> Any:
+        total = np.zeros(len(patterns), np.int64)
+        for e in range(ends[q], ends[q + 1]):
+            total += np.bitwise_count((patterns[:, word[e]] ^ flip[e]) & mask[e]).astype(np.int64) << shift[e]
+        return total
+
+    last = len(layers) - 3
+    for layer in range(last):
+        active = np.zeros((len(patterns), -(-int(layers[layer + 1] - layers[layer]) // 64) * 64), bool)
+        for k, q in enumerate(range(layers[layer], layers[layer + 1])):
+            active[:, k] = matches(q) >= least[q]
+        patterns = words_of(active)
+    scores = [
+        ranks[k][matches(q)] if len(ranks) else slope[q] * matches(q) + least[q]
+        for k, q in enumerate(range(layers[last], layers[last + 1]))
+    ]
+    return np.argmax(scores, axis=0)
+
+
+def _merge(rows, _table, where):
+    _, firsts, which = np.unique(
+        rows.view(f"V{8 * rows.shape[1]}").reshape(-1), return_index=True, return_inverse=True
+    )
+    order = np.argsort(firsts)
+    number = np.empty(len(firsts), np.int64)
+    number[order] = np.arange(len(firsts))
+    where[:] = number[which]
+    return firsts[order]
+
+
+walk = Paying(kernels.walk, _walk, _WALKING)
+merge = Paying(kernels.merge, _merge, _MERGING)

@@ -1,0 +1,191 @@
+"""Witnesses as they are shown: in few digits, yet typed back in exactly so they are of the promised class,
+and inside all that the question allows.
+
+What is proved is about the nearest raw value of a step, such as the float just below a cut: its distance is
+the cost that a certificate has. People are shown a value of the same step that they can type, a little
+further on, beside the condition that makes the class: ``mean radius from 13.2 to 12.6 (below 12.62)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from math import floor, isfinite, log10
+from typing import Any, TypeAlias
+
+from sugenet.bnn import Network, OneHot, Steps
+from sugenet.capacity.arguments import number_words
+from sugenet.checker.query import Query
+from sugenet.problem.boxes import Box, meets
+from sugenet.problem.regions import L1, L2, Linf, Prices, Region
+from sugenet.reason.questions import Agree, Robust, WhatIf
+
+__all__ = ["raw_cost", "short_pair", "short_witness"]
+
+Admits: TypeAlias = Callable[[Sequence[Any]], bool]
+
+_DIGITS = 6
+"""A value of so few digits is shown as it is."""
+_SMALL = 4
+"""Zeros behind the point that do not make a number long."""
+_FINER = 24
+"""Powers of ten that are tried; doubles have fewer digits."""
+_FURTHER = 10
+"""A value that is shown goes at most one part in so many further than the nearest one."""
+
+
+def short_witness(network: Network, question: Any, witness: Sequence[Any]) -> tuple[Any, ...]:
+    """A witness with every value in few digits: of the same states, hence of the same class, and allowed by
+    the question as it is.
+    """
+    if isinstance(question, Query):  # in the numbers of its file
+        return tuple(witness)
+    before = question.values(network) if isinstance(question, Robust | WhatIf) else None
+    codings = [network.encoder.codings]
+    if isinstance(question, Agree):
+        codings.append(question.other.encoder.codings)
+    inside, domain = _admits(network, question, before), network.domain
+    shown = list(witness)
+    free = [place for place in range(len(shown)) if before is None or shown[place] != before[place]]
+
+    def admits(row: Sequence[Any]) -> bool:
+        can_occur = not domain or (domain.outside(row, free) is None and domain.broken(row) is None)
+        return can_occur and inside(row)
+
+    minus = before is None or not any(
+        isinstance(coding, Steps) and coding.bipolar and value == 0
+        for coding, value in zip(codings[0], before, strict=True)
+    )
+    for place in free:
+        near = None if before is None else before[place]
+        _shorten(shown, place, near, [own[place] for own in codings], admits, minus=minus)
+    return tuple(shown)
+
+
+def short_pair(
+    network: Network, question: Any, one: Sequence[Any], other: Sequence[Any]
+) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Two witnesses that differ in what the question names alone, and still do."""
+    first = short_witness(network, question, one)
+    second = short_witness(network, question, other)
+    same = [a == b for a, b in zip(one, other, strict=True)]
+    second = tuple(a if alike else b for a, b, alike in zip(first, second, same, strict=True))
+    if network.domain.broken(second) is not None:  # it has values of the first now
+        return tuple(one), tuple(other)
+    return first, second
+
+
+def _shorten(
+    shown: list[Any], place: int, near: Any, codings: Sequence[Any], admits: Admits, *, minus: bool
+) -> None:
+    """Put a value of few digits in one place, if one is allowed there."""
+    value = shown[place]
+    if any(isinstance(coding, OneHot) for coding in codings):
+        return
+    if codings[0].bipolar:
+        found: Iterator[Any] = iter([-1] if minus and value == 0 else [])
+    else:
+        found = _shorter(value, near, codings)
+    for candidate in found:
+        shown[place] = candidate
+        if admits(shown):
+            return
+    shown[place] = value
+
+
+def _shorter(value: Any, near: Any, codings: Sequence[Steps]) -> Iterator[Any]:
+    """Values of fewer digits in the same step, the shortest first, none much further from `near`."""
+    many = _length(value)
+    if many <= _DIGITS:
+        return
+    exact = Fraction(value)
+    known = near is not None and isfinite(near)
+    further = max(abs(exact) / 1000, abs(exact - Fraction(near)) / _FURTHER if known else Fraction(0))
+    ways = (exact > Fraction(near),) if known else (True, False)
+    whole = any(coding.whole for coding in codings)
+    ends = [coding.interval(coding.state(value)) for coding in codings]
+    first = _power(further) + 1
+    for power in range(first, first - _FINER, -1):
+        if whole and power < 0:
+            return
+        unit = Fraction(10) ** power
+        for rising in ways:
+            decimal = unit * (-(-exact // unit) if rising else exact // unit)
+            number = int(decimal) if whole else float(decimal)
+            inside = all(end is not None and end[0] <= number <= end[1] for end in ends)
+            if inside and abs(decimal - exact) <= further and _length(number) < many:
+                yield number
+
+
+def _power(value: Fraction) -> int:
+    """The largest power of ten that is at most this."""
+    return floor(log10(value.numerator) - log10(value.denominator)) if value else 0
+
+
+def _length(value: Any) -> int:
+    """How many digits a number is written with, zeros at either end apart, but those of a very small one
+    count; a fraction is as it was written.
+    """
+    words = number_words(value)
+    if "/" in words:
+        return 0
+    number = Decimal(words)
+    return len("".join(map(str, number.as_tuple().digits)).strip("0")) + max(0, -_SMALL - number.adjusted())
+
+
+# -- what a question allows ----------------------------------------------------------------------------------
+
+
+def _admits(network: Network, question: Any, before: Sequence[Any] | None) -> Admits:
+    """Whether a raw input may be shown: inside the limits, or no further from the sample than was asked."""
+    if before is None:
+        box = getattr(question, "box", None)
+        return lambda shown: box is None or _in_box(network, box, shown)
+    if isinstance(question, Robust):
+        return lambda shown: _in_region(network, question.region, before, shown)
+    assert isinstance(question, WhatIf)
+    most, region = question.most, question.region
+
+    def allowed(shown: Sequence[Any]) -> bool:
+        inside = region is None or _in_region(network, region, before, shown)
+        return inside and (most is None or raw_cost(network, question.cost, before, shown) <= most)
+
+    return allowed
+
+
+def _in_region(network: Network, region: Region, before: Sequence[Any], shown: Sequence[Any]) -> bool:
+    """Whether a sample whose states are those of one in the region is there itself."""
+    match region:
+        case L1() | Linf():
+            return raw_cost(network, type(region), before, shown) <= Fraction(region.radius)
+        case L2():
+            return raw_cost(network, L2, before, shown) <= Fraction(region.radius) ** 2
+        case Box():
+            return _in_box(network, region, shown)
+    return True
+
+
+def _in_box(network: Network, box: Box, shown: Sequence[Any]) -> bool:
+    limits, codings = box.placed(network), network.encoder.codings
+    return all(meets(codings[place], shown[place], limit) for place, limit in limits.items())
+
+
+def raw_cost(network: Network, cost: Any, before: Sequence[Any], shown: Sequence[Any]) -> Fraction:
+    """What a change costs by raw values; 0 where only states matter, which are those of the witness."""
+    prices = cost.exact(network) if isinstance(cost, Prices) and cost.per_unit else {}
+    if cost not in (L1, L2, Linf) and not prices:
+        return Fraction(0)
+    codings, sizes = network.encoder.codings, []
+    for place, (old, new) in enumerate(zip(before, shown, strict=True)):
+        if old == new:
+            continue
+        coding = codings[place]
+        if isinstance(coding, OneHot) or coding.bipolar:
+            size = Fraction(1)
+        else:
+            size = abs(Fraction(new) - Fraction(old))
+        sizes.append(size * prices.get(place, 1))
+    if cost is Linf:
+        return max(sizes, default=Fraction(0))
+    return sum((size**2 if cost is L2 else size for size in sizes), Fraction(0))

@@ -1,0 +1,144 @@
+"""The explorer in a cell of a notebook: what is clicked there is a value here, and what is set here is shown
+there.
+"""
+
+from __future__ import annotations
+
+import os
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+import traitlets
+from anywidget import AnyWidget
+
+from sugenet.bnn import Network, OneHot
+from sugenet.bnn.codings import Coding
+from sugenet.errors import EncodingError
+from sugenet.files import write_text
+from sugenet.web.bundle import page_html
+from sugenet.web.fields import number_of
+from sugenet.web.page_data import payload, raw_value, raw_values
+
+__all__ = ["Explorer"]
+
+
+class _Checked(traitlets.TraitType[Any, Any]):
+    """A value that the widget's method `_NAME_of` reads; what it refuses changes nothing."""
+
+    def validate(self, obj: Any, value: Any) -> Any:
+        """The value as it is kept."""
+        return getattr(obj, f"_{(self.name or '').lstrip('_')}_of")(value)
+
+
+class Explorer(AnyWidget):
+    """The page of one network in a cell. Made by `sugenet.explore`.
+
+    Values go through JSON as text where JSON or JavaScript would round them, so what comes back is exact; a
+    feature that the page left alone keeps the very value that it had.
+    """
+
+    _esm = (files("sugenet.web") / "widget.js").read_text(encoding="utf-8")
+    sample = _Checked()
+    """What the page shows, as a tuple of raw values. To set it moves the page: a row, a dict or a series."""
+    prediction = traitlets.Unicode(read_only=True)
+    """The name of its class."""
+    height = traitlets.Int(640).tag(sync=True)
+    """Of the cell, in pixels."""
+    _title = traitlets.Unicode().tag(sync=True)
+    _page = traitlets.Unicode().tag(sync=True)
+    _shown = _Checked().tag(sync=True)
+    """Between the two sides: the sample set last, its number, and the values now."""
+
+    def __init__(self, network: Network, sample: Any, *, title: str, height: int) -> None:
+        self.network = network
+        self._turn, self._start = 1, self._sample_of(sample)
+        self._now = self._start
+        start = payload(network, _rows(self._start), title=title)
+        super().__init__(
+            height=height,
+            _title=title,
+            _page=page_html(start, server=False, outside=True),
+            _shown=self._between(),
+        )
+        self.sample = self._start
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the page, with the sample as it is now, as one HTML file that opens in any browser."""
+        write_text(
+            path, page_html(payload(self.network, _rows(self.sample), title=self._title), server=False)
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"Explorer of {self._title}: the sample's class is {self.prediction}. "
+            f'A notebook shows the page; elsewhere, .save("page.html") writes it as a file '
+            f"to open in a browser."
+        )
+
+    def _sample_of(self, value: Any) -> tuple[Any, ...]:
+        values = tuple(self.network.encoder.values(value))
+        self.network.encoder.levels(_rows(values))  # says what is wrong with it
+        raw_values(self.network, values, 0)
+        return values
+
+    def _shown_of(self, value: Any) -> dict[str, Any]:
+        """What a front end says that it shows, or this side itself. What belongs to a sample that was
+        replaced meanwhile comes too late: the front end is told again.
+        """
+        try:
+            if value["turn"] == self._turn:
+                self._now = self._sample_of(self._exact(value["values"]))
+            else:
+                self.send_state("_shown")
+        except Exception:
+            self.send_state("_shown")
+            raise
+        return self._between()
+
+    def _exact(self, shown: Any) -> list[Any]:
+        codings = self.network.encoder.codings
+        if not isinstance(shown, list) or len(shown) != len(codings):
+            raise EncodingError(f"the page shows {shown!r:.80}, which is no list of {len(codings)} values.")
+        return [
+            old if value == raw_value(old) else _read(coding, value)
+            for coding, old, value in zip(codings, self._now, shown, strict=True)
+        ]
+
+    def _between(self) -> dict[str, Any]:
+        return {
+            "turn": self._turn,
+            "start": [raw_value(value) for value in self._start],
+            "values": [raw_value(value) for value in self._now],
+        }
+
+    @traitlets.observe("_shown")
+    def _moved(self, _: Any) -> None:
+        self.sample = self._now
+
+    @traitlets.observe("sample")
+    def _follow(self, _: Any) -> None:
+        label = int(self.network.predict(_rows(self.sample))[0])
+        self.set_trait("prediction", self.network.classes[label])
+        if self.sample != self._now:  # set on this side
+            self._turn += 1
+            self._start = self._now = self.sample
+            self._shown = self._between()
+
+
+def _rows(values: tuple[Any, ...]) -> Any:
+    """One sample as an array that changes no value."""
+    rows = np.empty((1, len(values)), dtype=object)
+    rows[0] = values
+    return rows
+
+
+def _read(coding: Coding, value: Any) -> Any:
+    """A value of the page as the encoder has it: a category, a whole number, a float, an exact fraction."""
+    if isinstance(coding, OneHot):
+        return coding.categories[coding.state(value)]
+    number = number_of(value)
+    if number is None:
+        raise EncodingError(f"the page shows {value!r}, which is no number.")
+    number = float(value) if not isinstance(value, str) else number  # JavaScript writes 2**60 in fewer digits
+    return int(number) if coding.whole and number == number // 1 else number

@@ -1,0 +1,105 @@
+"""Every public function spells out its options, and its docstring says what they are."""
+
+import inspect
+from importlib import import_module
+
+import pytest
+
+PUBLIC = [
+    "sugenet",
+    "sugenet.bits",
+    "sugenet.bnn",
+    "sugenet.capacity",
+    "sugenet.checker",
+    "sugenet.data",
+    "sugenet.engines",
+    "sugenet.fit",
+    "sugenet.fit.estimators",
+    "sugenet.io",
+    "sugenet.problem",
+    "sugenet.reason",
+    "sugenet.show",
+    "sugenet.sweeps",
+    "sugenet.web",
+]
+BY_QUESTION = {"ask", "is_settled", "settings_of", "sweep", "Suffices.of", "StairView.of"}
+"""What takes the settings of a kind of question, or the fields of a class: which, another argument says."""
+
+
+def callables(room):
+    """Public functions and classes of a room, and the public methods of the classes, by name."""
+    module = import_module(room)
+    for name in getattr(module, "__all__", ()):
+        thing = getattr(module, name)
+        if inspect.isfunction(thing):
+            yield name, thing
+        elif inspect.isclass(thing) and not issubclass(thing, dict | Exception):
+            yield name, thing
+            for part in vars(thing):
+                method = getattr(thing, part)
+                if not part.startswith("_") and (inspect.isfunction(method) or inspect.ismethod(method)):
+                    yield f"{name}.{part}", method
+
+
+def open_ended(thing):
+    parameters = inspect.signature(thing).parameters.values()
+    return [p.name for p in parameters if p.kind is inspect.Parameter.VAR_KEYWORD]
+
+
+@pytest.mark.parametrize("room", PUBLIC)
+def test_no_public_function_hides_its_options(room):
+    if room.startswith("sugenet.fit.est"):
+        pytest.importorskip("sklearn")
+    for name, thing in callables(room):
+        hidden = open_ended(thing)
+        assert not hidden or name in BY_QUESTION, f"{room}: {name} takes **{hidden[0]}: spell it out."
+
+
+def test_the_test_sees_what_is_hidden():
+    def hides(x, **options):
+        return x, options
+
+    assert open_ended(hides) == ["options"]
+
+
+IMPORTERS = [
+    "from_state_dict",
+    "from_torch",
+    "import_file",
+    "read_bnnquanalyst",
+    "read_larq",
+    "read_npz",
+    "read_onnx",
+]
+
+
+@pytest.mark.parametrize("name", [*IMPORTERS, "read_samples", "verify_against", "export", "read_vnnlib"])
+def test_help_on_reading_has_every_option(name):
+    io = import_module("sugenet.io")
+    function = getattr(io, name)
+    documented = {
+        word.strip(" ,`")
+        for line in inspect.cleandoc(function.__doc__).splitlines()
+        if line and not line.startswith(" ")
+        for word in line.split(",")
+    }
+    assert set(inspect.signature(function).parameters) <= documented
+
+
+def test_importers_take_the_same_options():
+    io = import_module("sugenet.io")
+    common = {"inputs", "zero", "strict", "names", "classes", "image", "prove"}
+    every = {name: inspect.signature(getattr(io, name)).parameters for name in IMPORTERS}
+    for parameters in every.values():
+        assert common <= set(parameters)
+        assert [parameters[name].default for name in sorted(common)] == [
+            None,
+            None,
+            None,
+            None,
+            True,
+            True,
+            None,
+        ]
+    own = set().union(*every.values()) - {"source", "path", "folder", "module", "example"}
+    assert set(every["import_file"]) == own | {"path"}

@@ -1,0 +1,50 @@
+"""The pictures of docs/gallery.md: ``python -m tools.gallery`` draws them again,
+and a test says when they are old.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import sugenet as sg
+from sugenet.show import drawing, margin_histogram, match_meters, svg
+from sugenet.sweeps import curve_of
+
+FOLDER = Path(__file__).parents[1] / "docs" / "img"
+
+
+def pictures() -> dict[str, Callable[[], Any]]:
+    """How each picture is made, by the name of its file: `drawing` takes any answer apart into figures."""
+    net, tumour = sg.models.digits(), sg.models.breast_cancer()
+    X, y = sg.models.samples("digits")
+    B, _ = sg.models.samples("breast_cancer")
+
+    def first(answer: Any) -> Any:
+        return drawing(answer).figures[0]
+
+    def curve() -> Any:
+        found = [sg.sweep(net, X[:20], sg.Robust(sg.each, sg.Hamming(r)), y=y[:20], jobs=1) for r in (1, 2)]
+        return first(curve_of(found))
+
+    return {
+        "reason": lambda: first(sg.why(net, X[7], sg.L0(2), n="all")),
+        "meters": lambda: match_meters(net, X[7], region=sg.L0(1), limit=8),
+        "votes": lambda: first(net.trace(X[7])),
+        "nearest": lambda: first(sg.whatif(net, X[7])),
+        "tumour": lambda: first(sg.whatif(tumour, B[3])),
+        "counts": lambda: first(sg.count(net, X[18], sg.Hamming(3))),
+        "margins": lambda: margin_histogram(net, X),
+        "curve": curve,
+    }
+
+
+def drawn(name: str) -> str:
+    """The picture of this name as it is now."""
+    return svg(pictures()[name]()) + "\n"
+
+
+if __name__ == "__main__":
+    for name in pictures():
+        (FOLDER / f"{name}.svg").write_text(drawn(name))
