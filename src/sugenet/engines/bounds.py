@@ -50,6 +50,8 @@ def by_bounds(problem: Problem) -> Holds | Open:
 
 
 def _in_time(problem: Problem, clock: Clock) -> Holds | Open:
+    if not problem.near.moves and not problem.reaches(()):  # nothing moves, so nothing needs to be cut
+        return Holds("bounds", {"kind": "bounds"})
     see_time(problem.near, clock)
     return by_bounds(problem)
 

@@ -50,9 +50,13 @@ class Problem(Brief):
             return False
         if near.budget is not None and sum(move.weight for move in chosen) > near.budget:
             return False
-        return bool(
-            self.goal.violates(near.network.match_counts(row_of(near.moved(chosen)), engine="definition"))[0]
-        )
+        return self.reaches(chosen)
+
+    def reaches(self, moves: Iterable[FeatureMove]) -> bool:
+        """Whether moves reach the goal, allowed or not."""
+        near = self.near
+        row = row_of(near.moved(list(moves)))
+        return bool(self.goal.violates(near.network.match_counts(row, engine="definition"))[0])
 
 
 def _brought(near: Neighbourhood) -> dict[int, float]:
