@@ -256,6 +256,8 @@ def test_what_is_seen_is_where_features_stay():
         for name, (_, value) in answer.changes().items():
             span = network.encoder.seen[network.encoder.names.index(name)]
             assert span.holds(value)
+    law = "if smoker = yes then age >= 30"
+    assert network.within(["data", law]).domain == network.within("data").within(law).domain
 
 
 @pytest.mark.parametrize(
