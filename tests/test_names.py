@@ -64,7 +64,9 @@ def polars_frame(rows, columns):
 
 def arrow_table(rows, columns):
     arrow = pytest.importorskip("pyarrow")
-    return arrow.table({name: list(cells) for name, cells in zip(columns, zip(*rows, strict=True), strict=True)})
+    return arrow.table(
+        {name: list(cells) for name, cells in zip(columns, zip(*rows, strict=True), strict=True)}
+    )
 
 
 def records(rows, columns):
