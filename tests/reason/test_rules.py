@@ -122,12 +122,12 @@ def test_parts_of_all_inputs_are_said_without_powers_of_ten():
 
 
 def test_nearly_all_is_not_all():
-    n = 15
+    n = 16
     network = Network.of_bits([], Head([[1] * n, [-1] * n], [2 * n - 2, 0]))  # class 1 where all are off
     found = sg.check_rule(network, "x1 = -1 -> 0")
     assert found.holds is False
-    assert str(found).endswith("it covers 0.5 of all inputs, and is right for all but 1 in 16,384 of those")
-    assert "they cover all but 1 in 16,384 for 0, 0 % for 1" in str(sg.rulebook(network, most=n - 1))
+    assert str(found).endswith("it covers 0.5 of all inputs, and is right for all but 1 in 32,768 of those")
+    assert "they cover all but 1 in 32,768 for 0, 0 % for 1" in str(sg.rulebook(network, most=n - 1))
 
 
 def test_rules_about_bits_are_said_as_they_were_written():
