@@ -25,12 +25,14 @@ from sugenet.bnn import (
     Steps,
 )
 from sugenet.bnn.arrays import Ints
-from sugenet.bnn.codings import Coding
+from sugenet.bnn.codings import Coding, Span
 from sugenet.bnn.geometry import Window
 from sugenet.bnn.head import Head
 from sugenet.bnn.layer import Layer
 from sugenet.errors import EncodingError
+from sugenet.reason.questions.reading import described_within
 from sugenet.show import grid_of
+from sugenet.web.page_domain import certified, clauses, limit
 
 __all__ = ["payload", "raw_value", "raw_values"]
 
@@ -103,7 +105,6 @@ def payload(
         "server": False,
         "title": title,
         "description": str(network),
-        "caution": _caution(network),
         "fingerprint": network.fingerprint,
         "notes": dict(network.notes),
         "sugenet": __version__,
@@ -114,19 +115,30 @@ def payload(
         ],
         "grid": _grid(network),
         "levels": network.reads_levels,
-        "layers": [_layer(layer) for layer in network.layers],
-        "head": _head(network.head),
+        **_layers(network),
         "samples": rows,
         "start": start,
         "count": count,
         "answers": [dict(answer) for answer in answers],
         "results": None if results is None else dict(results),
+    } | ({"domain": _domain(network)} if network.domain else {})
+
+
+def _domain(network: Network) -> dict[str, Any]:
+    """Which inputs can occur: in words, and as what the page needs to ask about no others. Features have the
+    steps that laws name; where there are laws, `lawful` has one more class, for what breaks them.
+    """
+    encoder, spans = network.lawful.encoder, network.domain.limits
+    pairs = [(coding, spans.get(feature)) for feature, coding in enumerate(encoder.codings)]
+    place = {pair: number for number, pair in enumerate(dict.fromkeys(pairs))}
+    return {
+        "words": described_within(network, "").removeprefix(", "),
+        "laws": [[law.text, clauses(law, encoder)] for law in network.domain.laws],
+        "codings": [_coding(*pair) for pair in place],
+        "places": [place[pair] for pair in pairs],
+        "lawful": _layers(network.lawful) if network.domain.laws else None,
+        "data": certified(network),
     }
-
-
-def _caution(network: Network) -> str:
-    """What must be known of every answer of the page; nothing where all inputs can occur."""
-    return f"This page asks about any input, not only about {network.domain}." if network.domain else ""
 
 
 # -- features and samples ------------------------------------------------------------------------------------
@@ -155,7 +167,7 @@ def _grid(network: Network) -> dict[str, Any] | None:
     return {"rows": rows, "columns": columns, "channels": channels, "last": last}
 
 
-def _coding(coding: Coding) -> dict[str, Any]:
+def _coding(coding: Coding, span: Span | None = None) -> dict[str, Any]:
     if isinstance(coding, OneHot):
         about: dict[str, Any] = {
             "kind": "onehot",
@@ -171,6 +183,10 @@ def _coding(coding: Coding) -> dict[str, Any]:
             "whole": coding.whole,
             "bipolar": coding.bipolar,
         }
+    if isinstance(coding, Steps) and coding.silent:
+        about["silent"] = list(coding.silent)
+    if span is not None:
+        about["limit"] = limit(coding, span)
     if coding.states <= MOST_STATES:
         about["states"] = [_state(coding, state) for state in range(coding.states)]
     return about
@@ -277,6 +293,10 @@ def raw_values(network: Network, row: Sequence[Any], number: int) -> list[Any]:
 
 
 # -- layers --------------------------------------------------------------------------------------------------
+
+
+def _layers(network: Network) -> dict[str, Any]:
+    return {"layers": [_layer(layer) for layer in network.layers], "head": _head(network.head)}
 
 
 def _layer(layer: Layer) -> dict[str, Any]:

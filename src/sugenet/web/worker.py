@@ -98,7 +98,7 @@ class _Bench:
         threading.Thread(target=self._listen, daemon=True).start()
         path = Path(self._folder) / MODEL
         try:
-            network = load(path).anywhere()  # as the page, which says so
+            network = load(path)
         except SugenetError:
             if path.exists():
                 raise

@@ -9,16 +9,18 @@ const WORD = (1n << 64n) - 1n;
 // where there is none of up to `limit` features.
 export function certify(model, { sample, target = null, locked = [], changes = null, limit = null }) {
   const states = model.statesOf(sample);
+  if (model.domain && !model.domain.data) throw new Error("a browser would round the limits.");
   const { label } = model.evaluate(states);
   const stays = new Set(locked);
   const movable = model.features.map(({ number }) => number).filter((f) => !stays.has(f));
   const k = changes ? changes.length - 1 : (limit ?? movable.length);
-  const found = patternsUpTo(model, states, k, locked, target === null ? (other) => other !== label : (other) => other === target);
+  const found = patternsUpTo(model, states, k, locked, model.wantedOf(label, target));
   if (found === null) throw new Error("the certificate would not be true. Please report this sample.");
   const most = limit === null ? null : String(limit);
   const question = { kind: "whatif", sample, label, target, ties: "lowest", cost: { kind: "L0" }, movable, region: null, limit: most };
   const proof = { kind: "walk", sets: found.sets, patterns: found.patterns.length, digest: digestOf(found.patterns) };
-  const certificate = { format: "sugenet certificate", version: 2, network: model.fingerprint, question, proof };
+  const domain = model.domain && { domain: model.domain.data };
+  const certificate = { format: "sugenet certificate", version: 2, network: model.fingerprint, ...domain, question, proof };
   if (changes === null) return { ...certificate, answer: "none", witness: null };
   const witness = [...sample];
   for (const [f, state] of changes) witness[f] = model.valueOf(f, state, sample[f]);

@@ -12,8 +12,11 @@ export class Steps {
     this.high = data.high ?? Infinity;
     this.whole = data.whole;
     this.bipolar = data.bipolar;
-    this.width = this.cuts.length;
-    this.states = this.width + 1;
+    this.limit = Array.isArray(data.limit) ? [data.limit[0] ?? -Infinity, data.limit[1] ?? Infinity] : (data.limit ?? null); // or {values}
+    this.silent = data.silent ?? []; // cuts of laws, that the network does not read
+    this.own = this.cuts.map((_, place) => place).filter((place) => !this.silent.includes(place));
+    this.width = this.own.length;
+    this.states = this.cuts.length + 1;
   }
 
   // A raw value as a number or, where it is text such as 1/3, an exact fraction; -1 is 0 for bipolar bits.
@@ -30,7 +33,7 @@ export class Steps {
     const number = this.read(value);
     const reached = (cut) => (number instanceof Fraction ? exceeds(number, cut) : number >= cut);
     let low = 0;
-    let high = this.width;
+    let high = this.cuts.length;
     while (low < high) {
       const middle = (low + high) >> 1;
       if (reached(this.cuts[middle])) low = middle + 1;
@@ -55,9 +58,9 @@ export class Steps {
   }
 
   // Least and largest raw value of a state, both included; null when no value that can occur has it.
-  interval(state) {
-    let low = state === 0 ? this.low : Math.max(this.low, this.cuts[state - 1]);
-    let high = state === this.width ? this.high : Math.min(this.high, nextDown(this.cuts[state]));
+  interval(state, ends = [this.low, this.high]) {
+    let low = state === 0 ? ends[0] : Math.max(ends[0], this.cuts[state - 1]);
+    let high = state === this.cuts.length ? ends[1] : Math.min(ends[1], nextDown(this.cuts[state]));
     if (this.whole) {
       low = Math.ceil(low);
       high = Math.floor(high);
@@ -69,17 +72,33 @@ export class Steps {
     return this.interval(state) !== null;
   }
 
-  // The raw value of a state nearest to another raw value; without one, a value that stands for the state.
+  // What of a state is within the limits: as its interval, or as a list of values.
+  within(state) {
+    if (Array.isArray(this.limit)) return this.interval(state, this.limit);
+    const found = this.limit.values.filter((value) => this.state(value) === state);
+    return found.length ? found : null;
+  }
+
+  // Whether a feature may move to a state: limits leave a value of it.
+  possible(state) {
+    return this.reachable(state) && (!this.limit || this.within(state) !== null);
+  }
+
+  // The raw value of a state nearest to another raw value; without one, a value that stands for the state. Within the limits, where the
+  // state is.
   valueOf(state, near) {
-    const ends = this.interval(state);
+    let ends = this.interval(state);
     if (ends === null) return null;
+    const inside = this.limit && this.within(state);
+    if (inside && !Array.isArray(this.limit)) return nearestOf(inside.map((value) => [this.exact(value), value]), this.exact(near ?? inside[0]));
+    ends = inside ?? ends;
     if (near !== undefined && near !== null) {
       const here = this.read(near);
       return Math.min(Math.max(here instanceof Fraction ? here.toNumber() : here, ends[0]), ends[1]);
     }
     const [low, high] = ends;
     if (state === 0 && low !== -Infinity) return low;
-    if (state === this.width && high !== Infinity) return high;
+    if (state === this.cuts.length && high !== Infinity) return high;
     if (low !== -Infinity && high !== Infinity) {
       const middle = low + (high - low) / 2;
       return this.whole ? Math.floor(middle) : middle;
@@ -90,32 +109,42 @@ export class Steps {
   // The same in few digits, for people to read and to type: a value of the state that is at most a little further from the other one.
   shownOf(state, near) {
     const value = this.valueOf(state, near);
-    if (value === null || this.bipolar) return value;
-    const here = this.read(near);
-    return shorter(value, here instanceof Fraction ? here : Fraction.ofNumber(here), this.interval(state), this.whole);
+    const inside = this.limit && this.within(state);
+    if (value === null || this.bipolar || (inside && !Array.isArray(this.limit))) return value;
+    return shorter(value, this.exact(near), inside ?? this.interval(state), this.whole);
+  }
+
+  exact(value) {
+    const number = this.read(value);
+    return number instanceof Fraction ? number : Fraction.ofNumber(number);
   }
 
   // What a state says of the value alone; nothing where the value itself says it all.
   span(state) {
     if (this.whole || this.bipolar) return "";
     const low = state === 0 ? [] : [`at least ${shortest(this.cuts[state - 1])}`];
-    const high = state === this.width ? [] : [`below ${shortest(this.cuts[state])}`];
+    const high = state === this.cuts.length ? [] : [`below ${shortest(this.cuts[state])}`];
     return [...low, ...high].join(", ");
   }
 
   bit(state, place) {
-    return place < state ? 1 : 0;
+    return this.own[place] < state ? 1 : 0;
+  }
+
+  // How many of the cuts that the network reads are reached.
+  level(state) {
+    return state - this.silent.filter((place) => place < state).length;
   }
 
   words(name, place, on) {
     if (this.bipolar) return `${name} = ${on ? "+1" : "-1"}`;
-    return `${name} ${on ? ">=" : "<"} ${shortest(this.cuts[place])}`;
+    return `${name} ${on ? ">=" : "<"} ${shortest(this.cuts[this.own[place]])}`;
   }
 
   describe(name, state) {
     if (this.bipolar && this.width) return this.words(name, 0, state === 1);
     const low = state === 0 ? null : shortest(this.cuts[state - 1]);
-    const high = state === this.width ? null : shortest(this.cuts[state]);
+    const high = state === this.cuts.length ? null : shortest(this.cuts[state]);
     const ends = this.whole ? this.interval(state) : null;
     if (ends && ends[0] === ends[1]) return `${name} = ${shortest(ends[0])}`;
     if (low === null) return high === null ? `${name} is anything` : `${name} < ${high}`;
@@ -136,8 +165,8 @@ export class Steps {
 
   run(name, first, last) {
     if (first === last) return this.describe(name, first);
-    const cuts = [first, last + 1].filter((t) => t >= 1 && t <= this.width).map((t) => this.cuts[t - 1]);
-    return new Steps({ ...this, cuts, bipolar: false }).describe(name, first > 0 ? 1 : 0);
+    const cuts = [first, last + 1].filter((t) => t >= 1 && t <= this.cuts.length).map((t) => this.cuts[t - 1]);
+    return new Steps({ ...this, cuts, bipolar: false, silent: [] }).describe(name, first > 0 ? 1 : 0);
   }
 }
 
@@ -149,6 +178,7 @@ export class OneHot {
     this.names = data.names;
     this.width = this.categories.length;
     this.states = this.width;
+    this.limit = data.limit ?? null;
     this.places = new Map(this.categories.map((category, place) => [key(category), place]));
   }
 
@@ -162,6 +192,10 @@ export class OneHot {
 
   reachable(state) {
     return state >= 0 && state < this.states;
+  }
+
+  possible(state) {
+    return !this.limit || this.limit.values.some((value) => this.state(value) === state);
   }
 
   valueOf(state) {
@@ -193,6 +227,12 @@ export class OneHot {
     if (states.length === 1 || leftOut.length > states.length) return `${name} = ${states.map((s) => this.names[s]).join(" or ")}`;
     return leftOut.length ? leftOut.map((category) => `${name} != ${category}`).join(" and ") : `${name} is anything`;
   }
+}
+
+// Of pairs of exact and raw values the raw one that is nearest to a number; of two, the smaller.
+function nearestOf(pairs, here) {
+  const away = ([exact]) => exact.minus(here).abs();
+  return pairs.reduce((a, b) => (away(b).compare(away(a)) < 0 || (away(b).compare(away(a)) === 0 && b[0].compare(a[0]) < 0) ? b : a))[1];
 }
 
 // Python takes True for 1 and False for 0, and text for nothing but itself.

@@ -21,6 +21,7 @@ class Effects {
     this.units = this.outputs * this.heights;
     this.constants = new Float64Array(this.units);
     this.byLevel = model.readsLevels && !this.pooled;
+    this.features = model.features;
     // For each feature the units that listen to it, and for each state what it adds to them; for levels, what one level adds.
     this.listeners = [];
     this.tables = [];
@@ -71,7 +72,7 @@ class Effects {
     model.features.forEach(({ coding }, f) => {
       const steps = windows[f].flatMap((j) => Array.from({ length: this.heights }, (_, m) => [j, m + 1]));
       this.listeners.push(Int32Array.from(steps, ([j, step]) => j * this.heights + step - 1));
-      this.tables.push(Array.from({ length: coding.states }, (_, state) => Int32Array.from(steps, ([, step]) => (state >= step ? 1 : 0))));
+      this.tables.push(Array.from({ length: coding.states }, (_, state) => Int32Array.from(steps, ([, step]) => (coding.level(state) >= step ? 1 : 0))));
     });
   }
 
@@ -102,7 +103,9 @@ class Effects {
 
   // What a state of a feature adds to each of its listeners.
   gains(feature, state) {
-    return this.byLevel ? this.tables[feature][0].map((weight) => weight * state) : this.tables[feature][state];
+    if (!this.byLevel) return this.tables[feature][state];
+    const level = this.features[feature].coding.level(state);
+    return this.tables[feature][0].map((weight) => weight * level);
   }
 
   // The match count of every unit.

@@ -12,7 +12,7 @@ export function free(model, states, { locked = [], target = null, budget = 50000
   const end = performance.now() + 1000 * seconds;
   const fixed = new Set(locked);
   const { label } = model.evaluate(states);
-  const wanted = target === null ? (k) => k !== label : (k) => k === target;
+  const wanted = model.wantedOf(label, target);
   const allowed = model.features.map(({ number }) => (fixed.has(number) ? [states[number]] : withOwn(model, number, states[number])));
   if (wanted(label)) return { outcome: "refuted", by: "search", changes: [], label, boxes: 0 };
   const open = (box) => bounds(model, box).classes.some(wanted);
@@ -43,7 +43,7 @@ export function free(model, states, { locked = [], target = null, budget = 50000
 
 // The sample's own state first, so that the box is never empty.
 function withOwn(model, feature, own) {
-  return [own, ...model.reachableStates(feature).filter((state) => state !== own)];
+  return [own, ...model.possibleStates(feature).filter((state) => state !== own)];
 }
 
 // The feature that moves the undecided neurons of the first layer most.

@@ -7,13 +7,25 @@ import { Layer, pack, topOf } from "./layers.js";
 
 const MOST_LITERALS = 20000; // beyond, a neuron over levels names its features only
 
+// The network that engines are asked about: itself, or where there are laws one with a further class, which wins for inputs that break them.
+export function askedOf(payload) {
+  const { classes, domain } = payload;
+  if (!domain?.laws.length) return new Model(payload);
+  const codings = domain.codings.map((coding) => ({ ...coding, silent: [] }));
+  return new Model({ ...payload, ...domain.lawful, classes: [...classes, ""], domain: { ...domain, codings }, levels: false, broken: classes.length });
+}
+
 export class Model {
   constructor(payload) {
+    const { domain = null } = payload;
     this.fingerprint = payload.fingerprint;
     this.classes = payload.classes;
-    const codings = payload.codings.map((data) => (data.kind === "onehot" ? new OneHot(data) : new Steps(data)));
+    this.domain = domain;
+    this.brokenClass = payload.broken ?? -1;
+    const codings = (domain ?? payload).codings.map((data) => (data.kind === "onehot" ? new OneHot(data) : new Steps(data)));
     const title = titlesOf(payload);
-    this.features = payload.features.map(([name, place], number) => ({ number, name, title: title(name, number), coding: codings[place] }));
+    const codingOf = (place, number) => codings[domain ? domain.places[number] : place];
+    this.features = payload.features.map(([name, place], number) => ({ number, name, title: title(name, number), coding: codingOf(place, number) }));
     this.starts = new Int32Array(this.features.length + 1); // first bit of each feature
     this.features.forEach(({ coding }, f) => (this.starts[f + 1] = this.starts[f] + coding.width));
     this.width = this.starts[this.features.length];
@@ -58,6 +70,26 @@ export class Model {
     return Array.from({ length: coding.states }, (_, state) => state).filter((state) => coding.reachable(state));
   }
 
+  // Those that it may move to, within its limits.
+  possibleStates(feature) {
+    const { coding } = this.features[feature];
+    return this.reachableStates(feature).filter((state) => coding.possible(state));
+  }
+
+  // The first law that an input breaks, as it was written; null where it obeys all. A clause [[feature, cut or category, whether on]] is
+  // broken where all its literals fail.
+  broken(states) {
+    const isOn = (f, place) => (this.features[f].coding.kind === "steps" ? states[f] > place : states[f] === place);
+    const fails = ([f, place, on]) => isOn(f, place) !== on;
+    return this.domain?.laws.find(([, clauses]) => clauses.some((clause) => clause.every(fails)))?.[0] ?? null;
+  }
+
+  // The classes that a question about inputs that obey the laws looks for: one, or all but that of the input.
+  wantedOf(label, target) {
+    if (label === this.brokenClass) throw new Error("the input itself breaks a law, so it cannot occur.");
+    return target === null ? (k) => k !== label && k !== this.brokenClass : (k) => k === target;
+  }
+
   // What one state, or several together, say of a feature.
   describe(feature, states) {
     const { title, coding } = this.features[feature];
@@ -91,7 +123,7 @@ export class Model {
 
   evaluate(states) {
     const layers = [];
-    let values = this.readsLevels ? Int32Array.from(states) : this.bits(states);
+    let values = this.readsLevels ? Int32Array.from(states, (state, f) => this.features[f].coding.level(state)) : this.bits(states);
     for (const layer of this.layers) {
       const M = layer.counts(values, pack(values));
       const active = layer.activity(M); // 0 or 1, or the level

@@ -39,7 +39,8 @@ export function search(model, states, every, wanted, { tries = 6, seed = 1, end 
 export function towards(model, states, { goal, target, locked = [] }) {
   const look = new Look(model, (k) => k === target);
   const now = Int32Array.from(goal);
-  for (const f of locked) now[f] = states[f];
+  const isFixed = new Set(locked);
+  for (const f of now.keys()) if (isFixed.has(f) || !model.features[f].coding.possible(now[f])) now[f] = states[f];
   look.stand(now);
   return look.isWanted() ? takenBack(look, now, states) : null;
 }

@@ -23,7 +23,7 @@ export function nearest(model, states, about = {}) {
   const effects = effectsOf(model);
   const counts = effects.counts(states);
   const label = voter.label(effects.values(counts));
-  const wanted = target === null ? (k) => k !== label : (k) => k === target;
+  const wanted = model.wantedOf(label, target);
   const facts = { tried: 1, patterns: 1, provedUpTo: 0 };
   if (wanted(label)) return { outcome: "minimum", changes: [], label, ...facts };
   const movable = movableOf(model, states, new Set(locked));
@@ -80,7 +80,7 @@ export function patternsUpTo(model, states, k, locked, wanted) {
 }
 
 // How many inputs of each class there are with up to `most` features changed, every state of a feature counting as one value; null counts
-// where these are more than `budget`, or take longer than `seconds`.
+// where these are more than `budget`, or take longer than `seconds`. Inputs that break a law do not count.
 export function countUpTo(model, states, { most = Infinity, locked = [], budget = MOST_SETS, seconds = 30, onProgress = () => {} } = {}) {
   const end = performance.now() + 1000 * seconds;
   const effects = effectsOf(model);
@@ -93,6 +93,7 @@ export function countUpTo(model, states, { most = Infinity, locked = [], budget 
   if (all > budget || gains > MOST_GAINS) return { counts: null, all };
   const options = movable.map((row) => optionsOf(model, states, row));
   const { label } = model.evaluate(states);
+  model.wantedOf(label, null);
   const counts = model.classes.map((_, k) => Number(k === label));
   let done = 1;
   for (let k = 1; k <= last; k++) {
@@ -104,7 +105,8 @@ export function countUpTo(model, states, { most = Infinity, locked = [], budget 
     else counts[label] += sets; // nothing can turn
     done += sets;
   }
-  return { counts, all };
+  const broken = model.brokenClass < 0 ? 0 : counts.pop();
+  return { counts, all: all - broken };
 }
 
 // The number of a step of the first layer: of a value, from a level on.
@@ -125,7 +127,7 @@ export function changed(states, changes) {
 function movableOf(model, states, locked) {
   return model.features
     .filter(({ number }) => !locked.has(number))
-    .map(({ number: feature }) => ({ feature, others: model.reachableStates(feature).filter((state) => state !== states[feature]) }))
+    .map(({ number: feature }) => ({ feature, others: model.possibleStates(feature).filter((state) => state !== states[feature]) }))
     .filter(({ others }) => others.length);
 }
 

@@ -1,0 +1,70 @@
+"""Limits and laws of inputs that can occur, as the page has them: what a feature may move to, clauses over its
+states, and the domain as certificates spell it out.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import inf, isfinite, nextafter
+from typing import Any
+
+from sugenet.bnn import Network, Steps
+from sugenet.bnn.codings import Coding, Span
+from sugenet.bnn.encoder import Encoder
+from sugenet.bnn.laws import Law
+from sugenet.errors import EncodingError
+
+__all__ = ["certified", "clauses", "limit"]
+
+_EXACT = 1 << 53
+"""JavaScript rounds whole numbers beyond."""
+
+
+def limit(coding: Coding, span: Span) -> Any:
+    """What a feature is limited to: two ends, None for no end, or ``{"values": [...]}``.
+
+    Examples
+    --------
+    >>> limit(Steps((1.0,), low=0.0), Span(None, Fraction(1, 3)))
+    [0.0, 0.3333333333333333]
+    >>> limit(Steps((1.0,)), Span(values=(Fraction(1, 3), 2)))
+    {'values': ['1/3', 2]}
+    """
+    from sugenet.web.page_data import raw_value
+
+    if span.values is not None:
+        return {"values": [raw_value(value) for value in span.values]}
+    assert isinstance(coding, Steps)
+    low = max(coding.low, -inf if span.low is None else _rounded(span.low, inf))
+    high = min(coding.high, inf if span.high is None else _rounded(span.high, -inf))
+    if low > high:
+        raise EncodingError(f"the page cannot hold limits with no float from {span.low} to {span.high}.")
+    return [end if isfinite(end) else None for end in (low, high)]
+
+
+def _rounded(end: Any, towards: float) -> float:
+    """The nearest float from there on: states begin and end at floats, so none is lost."""
+    near, exact = float(end), Fraction(end)
+    outside = Fraction(near) < exact if towards > 0 else Fraction(near) > exact
+    return nextafter(near, towards) if outside else near
+
+
+def clauses(law: Law, encoder: Encoder) -> list[list[list[Any]]]:
+    """The clauses of a law: for each literal the feature, the place of its cut or category among those of the
+    encoder, and whether it is reached.
+    """
+    return [
+        [[f, _place(encoder.codings[f], at), on] for f, at, on in sorted(clause, key=lambda one: one[0])]
+        for clause in law.clauses
+    ]
+
+
+def _place(coding: Coding, at: Any) -> int:
+    return coding.cuts.index(at) if isinstance(coding, Steps) else coding.categories.index(at)
+
+
+def certified(network: Network) -> dict[str, Any] | None:
+    """The domain as a certificate has it; None where JavaScript would round it."""
+    data = network.domain.data()
+    ends = (end for _, span in data["limits"] for end in (span["one of"] if isinstance(span, dict) else span))
+    return None if any(type(end) is int and abs(end) >= _EXACT for end in ends) else data
