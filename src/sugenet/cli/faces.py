@@ -59,9 +59,6 @@ def _write_report(options: Namespace, screen: Screen) -> int:
             f"--results belongs to --interactive. A page to read: "
             f"sugenet results {quote(options.results)} --html {quote(options.output)}"
         )
-    if options.interactive:
-        why = "is for a page to read; one to click asks about any input: leave it out."
-        refuse_idle(options, ["within_data", "law"], why)
     network = asked_network(options)
     make = _interactive if options.interactive else _static
     page: str = announced(screen, lambda: make(options, screen, network, *_samples(options, network)))
@@ -153,6 +150,7 @@ def _serve(parser: Parser) -> Run:
     )
     parser.add_argument("--open", action="store_true", help="open the page in a browser")
     _results(parser)
+    on_domain(parser)
     give(parser, "quiet")
     return _run_server
 
@@ -160,7 +158,7 @@ def _serve(parser: Parser) -> Run:
 def _run_server(options: Namespace, screen: Screen) -> int:
     from sugenet.web import serve
 
-    network = network_of(options.model)
+    network = asked_network(options)
     has_samples = options.samples is not None or options.results is not None or is_shipped(options.model)
     if not has_samples:
         refuse_idle(options, ["index", "target", "delimiter"], "is about SAMPLES, and none are given.")

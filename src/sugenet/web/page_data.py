@@ -186,7 +186,8 @@ def _coding(coding: Coding, span: Span | None = None) -> dict[str, Any]:
     if isinstance(coding, Steps) and coding.silent:
         about["silent"] = list(coding.silent)
     if span is not None:
-        about["limit"] = limit(coding, span)
+        kept = limit(coding, span)
+        about["limit"] = kept if isinstance(kept, list) else {"values": [raw_value(value) for value in kept]}
     if coding.states <= MOST_STATES:
         about["states"] = [_state(coding, state) for state in range(coding.states)]
     return about

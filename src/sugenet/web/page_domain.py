@@ -20,20 +20,18 @@ _EXACT = 1 << 53
 """JavaScript rounds whole numbers beyond."""
 
 
-def limit(coding: Coding, span: Span) -> Any:
-    """What a feature is limited to: two ends, None for no end, or ``{"values": [...]}``.
+def limit(coding: Coding, span: Span) -> tuple[Any, ...] | list[float | None]:
+    """What a feature is limited to: two ends, None for no end, or a tuple of values.
 
     Examples
     --------
     >>> limit(Steps((1.0,), low=0.0), Span(None, Fraction(1, 3)))
     [0.0, 0.3333333333333333]
     >>> limit(Steps((1.0,)), Span(values=(Fraction(1, 3), 2)))
-    {'values': ['1/3', 2]}
+    (Fraction(1, 3), 2)
     """
-    from sugenet.web.page_data import raw_value
-
     if span.values is not None:
-        return {"values": [raw_value(value) for value in span.values]}
+        return span.values
     assert isinstance(coding, Steps)
     low = max(coding.low, -inf if span.low is None else _rounded(span.low, inf))
     high = min(coding.high, inf if span.high is None else _rounded(span.high, -inf))

@@ -1,7 +1,7 @@
 // Questions and their answers: reasons and changes as they come in, sorted, shown on the input, pinned in pairs, checked.
 import { announce, button, byId, fill, h, isPhone, link, look, many, reveal, say, toast } from "./dom.js";
 import { makeCards } from "./cards.js";
-import { aClass, duration, unit, upper, withHeld } from "./words.js";
+import { aClass, duration, unit, upper, withHeld, within } from "./words.js";
 
 const alike = (a, b) => a.length === b.length && a.every((value, i) => value === b[i]);
 const MANY = 128; // of more features a change is looked for before it is proved
@@ -24,6 +24,7 @@ export function makeAnswers(app) {
   const near = h("option", { value: "near" }, "with few changes");
   const region = h("select", { label: "How much else may change", test: "region" }, near, h("option", { value: "any" }, anything));
   const check = button("Check my rule", checkHeld, "check-rule");
+  const about = [button("Why this class?", () => why(region.value), "why", "primary"), button("Nearest changes", nearestAll, "nearest-all"), button("How many?", () => count(region.value), "count")];
   const ruleWords = h("p", { class: "quiet", test: "rule-words" });
   const text = h("input", { type: "text", label: "A rule in words", placeholder: ruleExample(), test: "rule-text" });
   const form = h("form", null, text, h("button", { type: "submit", test: "ask-rule" }, "Check this rule"));
@@ -34,11 +35,8 @@ export function makeAnswers(app) {
   fill(
     byId("questions"),
     h("div", { class: "ask" },
-      h("div", { class: "line" }, button("Why this class?", () => why(region.value), "why", "primary"), region),
-      h("div", { class: "line" },
-        button("Nearest changes", nearestAll, "nearest-all"),
-        check,
-        button("How many?", () => count(region.value), "count")),
+      h("div", { class: "line" }, about[0], region),
+      h("div", { class: "line" }, about[1], check, about[2]),
       ruleWords,
       payload.server && form),
   );
@@ -235,7 +233,7 @@ export function makeAnswers(app) {
     const isNear = around.kind.kind === "L0";
     const [minimal, n] = isNear ? ["size", 5] : ["subset", payload.server ? 1 : 3];
     const question = { kind: "why", sample, region: around.kind, minimal, n };
-    const reason = (part, number) => make.reason(`why:${which}:${number}`, part, label, around.words);
+    const reason = (part, number) => make.reason(`why:${which}:${number}`, part, label, around.words + within(payload));
     const card = (part, number) => (number < 0 ? make.other("why", part) : reason(part, number));
     return put(`Why ${aClass(label)}, ${around.words}`, question, card);
   }
@@ -273,7 +271,7 @@ export function makeAnswers(app) {
     const where = isNear ? `with up to ${many(Number(size), word)} changed` : "in all";
     const immutable = held.map((f) => payload.features[f][0]);
     const question = { kind: "count", sample, region: isNear ? { kind: "L0", radius: size } : free, immutable: isNear ? immutable : [] };
-    put(`How many inputs ${where} keep the class`, question, (answer) => make.count(answer, label, where, held.length));
+    put(`How many inputs ${where} keep the class`, question, (answer) => make.count(answer, label, where + within(payload), held.length));
   }
 
   // -- a results file: what it says of the sample stands above what is asked -------------------------------------------------
@@ -459,7 +457,9 @@ export function makeAnswers(app) {
       if (cards.some((card) => card.key === state.choice.answer && card.stale)) state.choice.answer = null;
     }
     const held = state.locks.size;
-    check.disabled = !held;
+    const broken = model.broken(state.states) !== null;
+    for (const one of about) one.disabled = broken;
+    check.disabled = !held || broken;
     const how = payload.grid ? `choose Hold above the input${isPhone() ? "" : ", or press L on them"}.` : "press hold beside them.";
     const rule = `While ${make.these(held)}, it is ${aClass(state.label)} whatever the others do.`;
     say(ruleWords, held ? rule : `To check a rule, hold some ${word}s first: ${how}`);
@@ -468,7 +468,7 @@ export function makeAnswers(app) {
 
   // A link names an answer; asking again gives it.
   function restore(key) {
-    if (!key || cards.some((card) => card.key === key)) return;
+    if (!key || model.broken(state.states) !== null || cards.some((card) => card.key === key)) return;
     const [kind, which] = key.split(":");
     wanted = key;
     state.choice.answer = null;

@@ -2,7 +2,7 @@
 // else an honest "undecided" that names the command to run.
 import { many } from "./dom.js";
 import { newWords, valueWords } from "./features.js";
-import { listed } from "./words.js";
+import { listed, within } from "./words.js";
 
 const BUDGET = 2e7; // changes tried in the browser for one question
 const BOXES = 2e4; // boxes of inputs bounded in the browser for one rule
@@ -19,6 +19,7 @@ export function makeAsk(app) {
   const names = payload.features.map(([name]) => name);
   const place = new Map(names.map((name, f) => [name, f]));
   const known = new Map();
+  const occurs = within(payload);
 
   async function ask(question, { onPart = () => {}, onProgress = () => {}, signal = new AbortController().signal } = {}) {
     if (question.kind === "stored") return stored(question);
@@ -123,14 +124,14 @@ export function makeAsk(app) {
       const size = found.changes.length;
       const label = payload.classes[found.label];
       const least = isLeast ? "proved to be the least" : `the least is at least ${lower}`;
-      const sentence = `${from} becomes ${label} with ${many(size, "feature")} changed, ${least}: ${changeWords(changes)}`;
+      const sentence = `${from} becomes ${label} with ${many(size, "feature")} changed, ${least}${occurs}: ${changeWords(changes)}`;
       const [outcome, atLeast] = isLeast ? ["minimum", size] : ["found", lower];
       return { ...about, outcome, value: String(size), lower: String(atLeast), label, changes, sentence };
     }
     const all = `whatever is changed${locked.length ? " of what may change" : ""}`;
     const goal = target === null ? `the class stays ${from}` : `the class does not become ${question.target}`;
-    if (found.outcome === "none") return { ...about, outcome: "none", sentence: `${goal}, ${all}: proved` };
-    const sentence = `Undecided here. Proved so far: any change needs at least ${many(lower, "feature")}. ${commandWords(question)}`;
+    if (found.outcome === "none") return { ...about, outcome: "none", sentence: `${goal}, ${all}${occurs}: proved` };
+    const sentence = `Undecided here. Proved so far: any change needs at least ${many(lower, "feature")}${occurs}. ${commandWords(question)}`;
     return { ...about, outcome: "undecided", lower: String(lower), sentence };
   }
 
@@ -171,7 +172,7 @@ export function makeAsk(app) {
     const movable = new Set(question.region.features.map((name) => place.get(name)));
     const locked = names.map((_, f) => f).filter((f) => !movable.has(f));
     const label = payload.classes[model.evaluate(states).label];
-    const claim = `the class stays ${label}, whatever ${many(movable.size, "feature")} do`;
+    const claim = `the class stays ${label}, whatever ${many(movable.size, "feature")} do${occurs}`;
     const tell = ({ boxes }) => onProgress({ words: `bounds of ${boxes.toLocaleString("en")} boxes of inputs` });
     const found = await run("free", { states, locked, budget: BOXES }, tell, signal);
     const boxes = `bounds of ${found.boxes.toLocaleString("en")} boxes of inputs`;
@@ -232,7 +233,7 @@ export function makeAsk(app) {
       const found = await run("free", { states, locked, budget: 400 }, undefined, signal);
       return { held: found.outcome === "proved", refuted: found.outcome === "refuted", certify: null };
     };
-    return reasons(question, states, "for any input", holds, onPart, onProgress);
+    return reasons(question, states, payload.domain?.words ?? "for any input", holds, onPart, onProgress);
   }
 
   function whyNear(question, states, onPart, onProgress, signal) {
@@ -242,7 +243,7 @@ export function makeAsk(app) {
       const certify = { sample: question.sample, target: null, locked, changes: null, limit: most };
       return { held: found.outcome === "none", refuted: found.outcome === "minimum", certify };
     };
-    return reasons(question, states, `with up to ${many(most, "feature")} changed`, holds, onPart, onProgress);
+    return reasons(question, states, `with up to ${many(most, "feature")} changed${occurs}`, holds, onPart, onProgress);
   }
 
   // The first round frees features in their order; later rounds in other orders, the same ones each time.
@@ -284,9 +285,11 @@ export function makeAsk(app) {
   function command({ kind, sample, target, immutable = [] }) {
     const own = (one) => one.index !== null && sample && one.values.every((value, f) => value === sample[f]);
     const at = payload.samples.find(own);
-    if (!at || kind !== "whatif" || immutable.length > FEW) return `sugenet serve ${quoted(payload.title)}`;
+    const laws = (payload.domain?.data?.laws ?? []).map((law) => ` --law ${quoted(law)}`).join("");
+    const more = `${payload.domain?.words.includes("within what was seen") ? " --within-data" : ""}${laws}`;
+    if (!at || kind !== "whatif" || immutable.length > FEW) return `sugenet serve ${quoted(payload.title)}${more}`;
     const to = target === null ? "" : ` --to ${quoted(target)}`;
-    return `sugenet whatif ${quoted(payload.title)} --index ${at.index}${to}${immutable.map((name) => ` --keep ${quoted(name)}`).join("")}`;
+    return `sugenet whatif ${quoted(payload.title)} --index ${at.index}${to}${immutable.map((name) => ` --keep ${quoted(name)}`).join("")}${more}`;
   }
 
   return Object.assign(ask, { quick });

@@ -2,10 +2,11 @@
 import { h, many, put } from "./dom.js";
 import { featureAt } from "./engine/model.js";
 import { colour, newWords, shade, valueWords } from "./features.js";
-import { aClass, listed, percent, stateOf, unit, upper, withHeld } from "./words.js";
+import { aClass, listed, percent, stateOf, unit, upper, withHeld, within } from "./words.js";
 
 export function makeCards({ payload, model }) {
   const word = unit(payload);
+  const occurs = within(payload);
   const titles = model.features.map(({ title }) => title);
   const place = new Map(model.features.map(({ name, number }) => [name, number]));
   const isRenamed = model.features.some(({ name, title }) => name !== title);
@@ -51,7 +52,7 @@ export function makeCards({ payload, model }) {
     const [start, verb] = size === 1 ? [`one changed ${word}`, "makes"] : [`${size} changed ${word}s`, "make"];
     const least = size === 1 ? "" : ", and no fewer can";
     const isLeast = found.outcome === "minimum";
-    const end = isLeast ? `${least}: proved` : found.outcome === "working" ? ". Whether fewer can is being worked out." : `; at least ${found.lower} must change`;
+    const end = isLeast ? `${least}${occurs}: proved` : found.outcome === "working" ? ". Whether fewer can is being worked out." : `; at least ${found.lower} must change${occurs}`;
     const words = size ? `${start} ${verb} it ${aClass(found.label)}${end}` : plainly(found.sentence);
     const said = upper(withHeld(held, word) + words);
     const goal = found.label ?? target ?? "another class";
@@ -77,7 +78,7 @@ export function makeCards({ payload, model }) {
       refuted: `refuted, with ${many(changes.length, "other")} changed it is ${aClass(found.labels ? found.labels[0] : "")}`,
       undecided: "undecided",
     };
-    const said = `While ${these(held.length)}, it is ${aClass(label)} whatever the others do: ${ends[found.outcome]}`;
+    const said = `While ${these(held.length)}, it is ${aClass(label)} whatever the others do${occurs}: ${ends[found.outcome]}`;
     const detail = changes.length ? listOf(changes) : plainly(found.sentence);
     const about = { name: "my rule", goal: label, size: held.length, features: held, changes };
     return card("hold", "rule", found, { ...about, state: stateOf(found.outcome), said, detail });

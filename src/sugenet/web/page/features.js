@@ -37,7 +37,7 @@ export function waysToChange(model, states, locks, most) {
   const ways = [1, ...new Array(most).fill(0)];
   for (let f = 0; f < states.length; f++) {
     if (locks.has(f)) continue;
-    const others = model.reachableStates(f).length - 1;
+    const others = model.possibleStates(f).filter((other) => other !== states[f]).length;
     for (let k = most; k >= 1; k--) ways[k] += ways[k - 1] * others;
   }
   return ways;

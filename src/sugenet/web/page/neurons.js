@@ -24,7 +24,7 @@ export function makeNeurons(app) {
   fill(
     byId("neurons"),
     h("p", { class: "legend" },
-      [["k", "M, matches"], ["t", model.layers.some((layer) => layer.levels) ? "tau, or the nearest step" : "tau"], ["b", "M still possible"]].map(([mark, text]) => h("i", null, h("span", { class: mark }), text))),
+      [["k", "M, matches"], ["t", model.layers.some((layer) => layer.levels) ? "tau, or the nearest step" : "tau"], ["b", `M still possible${payload.domain?.laws.length ? ", laws aside" : ""}`]].map(([mark, text]) => h("i", null, h("span", { class: mark }), text))),
     rule, list, more,
   );
   if (payload.layers.length > 1) {
@@ -61,11 +61,11 @@ export function makeNeurons(app) {
     return (rows[place] = { element, line, name, span, level, steps, tau, count, is });
   }
 
-  // Bounds depend on what is held and on the states of what is held, on nothing else.
+  // Bounds depend on what is held and on the states of what is held; where there are limits, also on the states that are outside.
   function reach() {
-    const key = [...state.locks].map((f) => `${f}:${state.states[f]}`).join();
+    const key = [...state.locks].map((f) => `${f}:${state.states[f]}`).join() + (payload.domain ? ` ${state.states}` : "");
     if (!band || key !== bandOf) {
-      const allowed = payload.features.map((_, f) => (state.locks.has(f) ? [state.states[f]] : model.reachableStates(f)));
+      const allowed = payload.features.map((_, f) => (state.locks.has(f) ? [state.states[f]] : [state.states[f], ...model.possibleStates(f)]));
       band = bounds(model, allowed);
       bandOf = key;
     }

@@ -34,10 +34,11 @@ export function makeRace(app) {
   function refresh() {
     const { votes, sizes, scores, possibility, label, tied } = state.result;
     const left = app.reach().classes;
+    const broken = model.broken(state.states) !== null;
     rows.forEach((row, k) => {
       const first = k === label;
       row.element.classList.toggle("first", first);
-      row.line.disabled = first;
+      row.line.disabled = first || broken;
       put(row.run, "--share", sizes[k] ? Math.max(0, votes[k] / sizes[k]) : 0);
       put(row.best, "--best", sizes[k] ? votes[label] / sizes[k] : 0);
       row.best.hidden = first || !alike;

@@ -1,7 +1,7 @@
 // The large sentence: the class at once, then what is proved about it, one more changed feature at a time.
 import { announce, button, byId, fill, h, link, many, put, say } from "./dom.js";
 import { waysToChange } from "./features.js";
-import { unit, verdictWords } from "./words.js";
+import { unit, verdictWords, within } from "./words.js";
 
 const FARTHEST = 3;
 const FEW = 8; // so few features that may change are all changed at once, too
@@ -46,13 +46,26 @@ export function makeVerdict(app) {
     sentence();
     announce(""); // the same sentence, proved anew, is said anew
     if (app.way) return report("working", "on the way");
+    const law = model.broken(state.states);
+    if (law !== null) return refuse(law);
     report("working", `trying changes of 1 ${word}`);
     app.point("verdict", null);
     return (timer = setTimeout(() => prove(FARTHEST, BUDGET, SECONDS), PAUSE));
   }
 
+  // The library refuses such a sample too.
+  function refuse(law) {
+    put(section, "min-height", "0");
+    app.point("verdict", null);
+    report("undecided", `This input breaks the law "${law}", so nothing is asked about it.`);
+    say(byId("state"), "cannot occur");
+    announce(byId("facts").textContent);
+    known.isOver = true;
+    settled();
+  }
+
   function sentence() {
-    const rest = verdictWords({ ...known, label: payload.classes[known.label] }, state.locks.size, word);
+    const rest = verdictWords({ ...known, label: payload.classes[known.label] }, state.locks.size, word, within(payload));
     if (byId("verdict").textContent !== `${state.label}. ${rest}`.trim()) {
       fill(byId("verdict"), h("span", { class: "label" }, `${state.label}.`), rest && ` ${rest}`);
     }
@@ -78,7 +91,7 @@ export function makeVerdict(app) {
     running?.abort(); // two clicks on "Try 4 pixels": the first proof would outlive the input it is about
     const control = (running = new AbortController());
     const { signal } = control;
-    const movable = payload.features.filter((_, f) => !state.locks.has(f) && model.reachableStates(f).length > 1).length;
+    const movable = payload.features.filter((_, f) => !state.locks.has(f) && model.possibleStates(f).some((other) => other !== state.states[f])).length;
     const last = movable > FEW ? Math.min(farthest, movable) : movable;
     const ways = waysToChange(model, state.states, state.locks, last);
     const began = performance.now();

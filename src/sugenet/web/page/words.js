@@ -10,8 +10,13 @@ export function aClass(name) {
   return /^\d$/.test(name) ? `${name === "8" ? "an" : "a"} ${name}` : name;
 }
 
-export function verdictWords(found, held, word) {
-  const begin = (text) => upper(`${withHeld(held, word)}${text}: proved`);
+// Which inputs every answer is about, as it ends a claim; nothing where all can occur.
+export function within({ domain }) {
+  return domain ? `, ${domain.words}` : "";
+}
+
+export function verdictWords(found, held, word, occurs) {
+  const begin = (text) => upper(`${withHeld(held, word)}${text}${occurs}: proved`);
   const size = found.outcome === "minimum" ? found.changes.length : 0;
   if (size === 1) return begin(`changing 1 ${word} makes it ${aClass(found.label)}`);
   if (found.outcome === "none") return begin("nothing that may change alters it");
