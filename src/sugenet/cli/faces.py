@@ -13,7 +13,6 @@ from sugenet.cli.options import (
     chosen_sample,
     give,
     is_shipped,
-    network_of,
     refuse_idle,
     samples_of,
     title_of,

@@ -1,6 +1,7 @@
 // The engine behind the page: takes the model once, then one piece of work after another. A worker that is no longer wanted is ended.
 // The page runs the same text for what is quick; only a worker, which has no document, listens.
 
+import { bounds } from "./bounds.js";
 import { certify } from "./certify.js";
 import { check } from "./check.js";
 import { free } from "./free.js";
@@ -13,6 +14,7 @@ const WORK = {
   count: (model, { states, ...rest }) => countUpTo(model, states, rest),
   towards: (model, { states, ...rest }) => towards(model, states, rest),
   free: (model, { states, ...rest }) => free(model, states, rest),
+  bounds: (model, { allowed }) => bounds(model, allowed),
   certify: (model, args) => certify(model, args),
 };
 
