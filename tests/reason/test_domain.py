@@ -356,13 +356,13 @@ def test_sweeps_respect_it(tmp_path):
         sg.sweep(network, rows, Robust(sg.each, sg.L0(1)), store=store, jobs=1)
 
 
-def test_the_page_says_that_it_asks_about_any_input():
+def test_the_page_is_told_which_inputs_can_occur():
     from sugenet.web.page_data import payload
 
-    network = smoker().within(LAW)
-    page = payload(network, [["no", 12, 2.0]], title="")
-    assert page["caution"] == f'This page asks about any input, not only about inputs that obey "{LAW}".'
-    assert payload(smoker(), [["no", 12, 2.0]], title="")["caution"] == ""
+    page = payload(smoker().within(LAW), [["no", 12, 2.0]], title="")
+    assert page["domain"]["words"] == f'for inputs that obey "{LAW}"'
+    assert page["domain"]["data"] == {"limits": [], "laws": [LAW]}
+    assert "domain" not in payload(smoker(), [["no", 12, 2.0]], title="")
 
 
 def by_clauses(law, row):

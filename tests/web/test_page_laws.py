@@ -10,8 +10,11 @@ import pytest
 
 import sugenet as sg
 from sugenet.bnn import Domain, Encoder, Head, LevelLayer, Network, Span, Steps
-from sugenet.web import payload
-from tests.reason.test_domain import EVERYTHING, can_occur, classes, drawn, known
+from sugenet.web import page_html, payload
+from sugenet.web.beforehand import precompute
+from tests.reason.test_domain import EVERYTHING, LAW, can_occur, classes, drawn, known, smoker
+from tests.web.serving import serving
+from tests.web.test_page import by, expect, settle
 
 ASK = """(text) => JSON.stringify(JSON.parse(text).map(([page, rows, sample, locked, goal]) => {
   const model = new _engine_model.Model(page);
@@ -47,7 +50,7 @@ ASK = """(text) => JSON.stringify(JSON.parse(text).map(([page, rows, sample, loc
 
 def test_questions_are_about_inputs_that_can_occur(engine):
     cases, asked = [], []
-    for seed in range(40):
+    for seed in range(24):
         network, rng = drawn(seed)
         network = known(network, rng)
         good = [row for row in EVERYTHING if network.domain.broken(row) is None]
@@ -110,3 +113,148 @@ def compare(network, sample, locked, seen):
     for most, counted in zip([1, 2, 4], seen["counts"], strict=True):
         near = [k for key, k in states.items() if sum(a != b for a, b in zip(key, start, strict=True)) <= most]
         assert counted == {"counts": [near.count(k) for k in range(3)], "all": len(near)}
+
+
+def test_levels_are_those_that_the_network_reads(engine):
+    """Steps of laws stand between those of a network that reads levels: it does not count them."""
+    rng = np.random.default_rng(0)
+    cases = []
+    for _ in range(6):
+        codings = [Steps((2.0, 4.0, 6.0), 0, 7, True), Steps((1.0, 5.0), 0, 7, True)]
+        encoder = Encoder(codings, ["a", "b"])
+        layer = LevelLayer(rng.integers(-2, 3, (4, 2)), rng.integers(1, 5, 4), (3, 2))
+        network = Network(encoder, [layer], Head(rng.integers(-1, 2, (3, 4)), rng.integers(-1, 2, 3)))
+        cases.append(network.within("if a >= 3 then b < 4").within(Domain({0: Span(1, 6)})))
+    rows = [(a, b) for a in range(8) for b in range(8)]
+    found = engine(
+        """(cases) => cases.map(([page, rows]) => {
+          const model = new _engine_model.Model(page);
+          const asked = _engine_model.askedOf(page);
+          const { lo, hi } = _engine_bounds.bounds(model, page.features.map((_, f) => model.reachableStates(f))).layers[0];
+          const seen = rows.map((row) => model.evaluate(model.statesOf(row)));
+          return {
+            label: seen.map(({ label }) => label),
+            bounded: seen.every(({ layers }) => layers[0].M.every((m, j) => lo[j] <= m && m <= hi[j])),
+            asked: rows.map((row) => asked.evaluate(asked.statesOf(row)).label),
+            counts: _engine_walk.countUpTo(asked, asked.statesOf([0, 0])).counts,
+          };
+        })""",
+        [[payload(network, title=""), rows] for network in cases],
+    )
+    for network, seen in zip(cases, found, strict=True):
+        labels = network.predict(rows).tolist()
+        lawful = [not (a >= 3 and b >= 4) for a, b in rows]
+        assert seen["label"] == labels
+        assert seen["bounded"]
+        assert seen["asked"] == [k if good else 3 for k, good in zip(labels, lawful, strict=True)]
+        assert seen["counts"] == list(sg.count(network, [0, 0], sg.Anything()).counts)
+
+
+SPANS = [
+    (Steps((0.5, 0.75, 3.0), 0.25, 3.5), Span(0.3, 0.6)),
+    (Steps((0.5, 0.75, 3.0), 0.25, 3.5), Span(None, 0.75)),
+    (Steps((0.5, 0.75, 3.0), 0.25, 3.5), Span(Fraction(1, 3), Fraction(10, 3))),
+    (Steps((0.5, 0.75, 3.0), 0.25, 3.5), Span(values=(Fraction(1, 3), 0.5, 0.7, 3.25))),
+    (Steps((2.0, 4.0, 6.0), 0, 7, True), Span(1, 4)),
+    (Steps((2.0, 4.0, 6.0), 0, 7, True), Span(2.5, None)),
+    (Steps((2.0, 4.0, 6.0), 0, 7, True), Span(values=(0, 1, 3, 7))),
+]
+
+
+def test_a_feature_moves_to_the_nearest_value_within_its_limits(engine):
+    encoder = Encoder([coding for coding, _ in SPANS])
+    network = Network(encoder, [], Head(np.ones((2, encoder.width), int)))
+    network = network.within(Domain({f: span for f, (_, span) in enumerate(SPANS)}))
+    found = engine(
+        """([page, values]) => {
+          const model = new _engine_model.Model(page);
+          return model.features.map(({ coding }, f) => values.filter((v) => coding.takes(v)).map((v) =>
+            Array.from({ length: coding.states }, (_, s) => coding.possible(s) && [model.valueOf(f, s, v), coding.shownOf(s, v)])));
+        }""",
+        [payload(network, title=""), [0, 0.25, 0.5, 0.7, 1, 2, 3, 3.25, 5, 7]],
+    )
+    for (coding, span), rows in zip(SPANS, found, strict=True):
+        taken = [v for v in (0, 0.25, 0.5, 0.7, 1, 2, 3, 3.25, 5, 7) if _takes(coding, v)]
+        for value, moves in zip(taken, rows, strict=True):
+            for state, seen in enumerate(moves):
+                move = coding.move(value, state, span)
+                assert bool(seen) == (move is not None)
+                if move is None:
+                    continue
+                there, shown = (Fraction(one) for one in seen)
+                assert abs(there - Fraction(move.value)) <= Fraction(1, 10**15)  # ends that are no floats
+                for one in (there, shown):
+                    assert coding.state(one) == state
+                    assert span.holds(one)
+
+
+def _takes(coding, value):
+    try:
+        coding.state(value)
+    except sg.errors.EncodingError:
+        return False
+    return True
+
+
+# -- the page ------------------------------------------------------------------------------------------------
+
+ROWS = [["no", 12, 2.0], ["yes", 40, 1.0]]
+
+
+@pytest.fixture(params=[390, 1280])
+def shown(request, page, tmp_path):
+    """The page of a network that knows a law, with answers found beforehand, at both widths."""
+    network = smoker().within(LAW)
+    answers = precompute(network, ROWS[0])
+    file = tmp_path / "page.html"
+    file.write_text(page_html(payload(network, ROWS, title="t", answers=answers), server=False), encoding="utf-8")
+    page.set_viewport_size({"width": request.param, "height": 800})
+    page.goto(file.as_uri())
+    return page
+
+
+def test_sentences_say_which_inputs_they_are_about(shown):
+    words = f'for inputs that obey "{LAW}"'
+    assert settle(shown) == f"well. Changing 1 feature makes it ill, {words}: proved"
+    assert shown.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    by(shown, "count").click()
+    said = by(shown, "answer").first
+    expect(said).to_contain_text(f"Of 101 inputs with up to 1 feature changed, {words}, 29 are well")  # not 102
+    by(shown, "nearest-all").click()
+    expect(by(shown, "answer").first).to_contain_text(f"One changed feature makes it ill, {words}: proved")
+    by(shown, "verdict-certificate").click()
+    certificate = json.loads(by(shown, "certificate").input_value())
+    assert certificate["domain"] == {"limits": [], "laws": [LAW]}
+    assert sg.check(certificate, smoker())
+    by(shown, "recheck").click()
+    expect(by(shown, "recheck-result")).to_contain_text("sugenet check certificate.json")
+
+
+def test_an_input_that_breaks_a_law_is_evaluated_and_not_asked_about(shown):
+    settle(shown)
+    shown.get_by_role("radio", name="yes").check(force=True)
+    expect(by(shown, "state")).to_have_text("cannot occur")
+    assert by(shown, "verdict").inner_text() == "well."
+    expect(by(shown, "facts")).to_have_text(f'This input breaks the law "{LAW}", so nothing is asked about it.')
+    for name in ("why", "nearest-all", "count", "nearest-ill"):
+        expect(by(shown, name)).to_be_disabled()
+    by(shown, "undo").click()
+    settle(shown)
+    expect(by(shown, "why")).to_be_enabled()
+
+
+def test_the_server_answers_within_the_laws(page):
+    law = "pixel (3,3) >= 4 or pixel (4,4) >= 4"
+    first = f"known = sg.models.digits().within({law!r}); sg.models.digits = lambda: known"
+    with serving(first=first) as client:
+        page.goto(client.address)
+        expect(by(page, "verdict")).to_contain_text(f'for inputs that obey "{law}": proved', timeout=60000)
+        by(page, "why").click()
+        expect(by(page, "answer").first).to_contain_text(f'for inputs that obey "{law}"', timeout=60000)
+        by(page, "open-certificate").first.click()
+        certificate = json.loads(by(page, "certificate").input_value())
+        assert certificate["domain"]["laws"] == [law]
+        by(page, "recheck").click()
+        expect(by(page, "recheck-result")).to_contain_text("does not know limits and laws")
+        by(page, "recheck-server").click()
+        expect(by(page, "recheck-result")).to_contain_text("Holds", timeout=60000)

@@ -14,6 +14,7 @@ const PATIENCE = 120; // milliseconds before the page says that it is working
 export function makeVerdict(app) {
   const { payload, model, state } = app;
   const word = unit(payload);
+  const occurs = within(payload);
   const section = byId("verdict").parentElement;
   let running = null;
   let timer = 0;
@@ -65,9 +66,10 @@ export function makeVerdict(app) {
   }
 
   function sentence() {
-    const rest = verdictWords({ ...known, label: payload.classes[known.label] }, state.locks.size, word, within(payload));
+    const rest = verdictWords({ ...known, label: payload.classes[known.label] }, state.locks.size, word, occurs);
     if (byId("verdict").textContent !== `${state.label}. ${rest}`.trim()) {
-      fill(byId("verdict"), h("span", { class: "label" }, `${state.label}.`), rest && ` ${rest}`);
+      const [claim, proved] = occurs && rest ? rest.split(occurs) : [rest, ""];
+      fill(byId("verdict"), h("span", { class: "label" }, `${state.label}.`), claim && ` ${claim}`, proved && h("small", null, occurs), proved);
     }
     const was = payload.classes[state.baseResult.label];
     const changed = state.changed().length;
