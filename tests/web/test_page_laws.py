@@ -1,8 +1,11 @@
-"""Limits and laws in the page's own engine, against all inputs of small networks: what it finds can occur, and
-nothing that can occur is missed.
+"""Limits and laws in the page's own engine, against all inputs of small networks: what it finds can occur,
+and nothing that can occur is missed.
 """
 
 import json
+import re
+import subprocess
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -12,6 +15,7 @@ import sugenet as sg
 from sugenet.bnn import Domain, Encoder, Head, LevelLayer, Network, Span, Steps
 from sugenet.web import page_html, payload
 from sugenet.web.beforehand import precompute
+from sugenet.web.worker import MODEL
 from tests.reason.test_domain import EVERYTHING, LAW, can_occur, classes, drawn, known, smoker
 from tests.web.serving import serving
 from tests.web.test_page import by, expect, settle
@@ -21,18 +25,22 @@ ASK = """(text) => JSON.stringify(JSON.parse(text).map(([page, rows, sample, loc
   const asked = _engine_model.askedOf(page);
   const plain = new _engine_model.Model({ ...page, domain: null });
   const states = model.statesOf(sample);
-  const values = (changes, of) => changes && changes.reduce((row, [f, s]) => row.with(f, of(f, s)), sample);
+  const put = (row, f, value) => row.with(f, value);
+  const values = (changes, of) => changes && changes.reduce((row, [f, s]) => put(row, f, of(f, s)), sample);
   const near = (f, s) => model.valueOf(f, s, sample[f]);
   const both = (changes) => [values(changes, near), values(changes, (f, s) => model.shownOf(f, s, sample))];
   const targets = [null, 0, 1, 2].map((target) => {
     const walked = _engine_walk.nearest(asked, states, { target, locked });
     const found = _engine_walk.nearest(asked, states, { target, locked, budget: 0 });
     const held = _engine_free.free(asked, states, { target, locked });
-    const way = target === null ? null : _engine_search.towards(asked, states, { goal: model.statesOf(goal), target, locked });
+    const there = { goal: model.statesOf(goal), target, locked };
+    const way = target === null ? null : _engine_search.towards(asked, states, there);
     const isProved = walked.outcome !== "undecided" && walked.changes?.length !== 0;
-    const certificate = isProved ? _engine_certify.certify(asked, { sample, target, locked, changes: walked.changes }) : null;
+    const claim = { sample, target, locked, changes: walked.changes };
+    const certificate = isProved ? _engine_certify.certify(asked, claim) : null;
     return {
-      outcome: walked.outcome, size: walked.changes?.length, label: walked.label, walked: both(walked.changes),
+      outcome: walked.outcome, size: walked.changes?.length, label: walked.label,
+      walked: both(walked.changes),
       found: both(found.changes), foundLabel: found.label, way: both(way),
       held: held.outcome, against: both(held.changes), againstLabel: held.label,
       certificate, here: certificate && _engine_check.check(certificate, plain).holds,
@@ -107,11 +115,14 @@ def compare(network, sample, locked, seen):
             assert one["here"] is (None if network.domain else True)
     codings = network.lawful.encoder.codings
     states = {
-        tuple(coding.state(value) for coding, value in zip(codings, row, strict=True)): labels[row] for row in rows
+        tuple(coding.state(value) for coding, value in zip(codings, row, strict=True)): labels[row]
+        for row in rows
     }
     start = tuple(coding.state(value) for coding, value in zip(codings, sample, strict=True))
     for most, counted in zip([1, 2, 4], seen["counts"], strict=True):
-        near = [k for key, k in states.items() if sum(a != b for a, b in zip(key, start, strict=True)) <= most]
+        near = [
+            k for key, k in states.items() if sum(a != b for a, b in zip(key, start, strict=True)) <= most
+        ]
         assert counted == {"counts": [near.count(k) for k in range(3)], "all": len(near)}
 
 
@@ -130,7 +141,8 @@ def test_levels_are_those_that_the_network_reads(engine):
         """(cases) => cases.map(([page, rows]) => {
           const model = new _engine_model.Model(page);
           const asked = _engine_model.askedOf(page);
-          const { lo, hi } = _engine_bounds.bounds(model, page.features.map((_, f) => model.reachableStates(f))).layers[0];
+          const all = page.features.map((_, f) => model.reachableStates(f));
+          const { lo, hi } = _engine_bounds.bounds(model, all).layers[0];
           const seen = rows.map((row) => model.evaluate(model.statesOf(row)));
           return {
             label: seen.map(({ label }) => label),
@@ -168,8 +180,9 @@ def test_a_feature_moves_to_the_nearest_value_within_its_limits(engine):
     found = engine(
         """([page, values]) => {
           const model = new _engine_model.Model(page);
+          const both = (f, s, v) => [model.valueOf(f, s, v), model.features[f].coding.shownOf(s, v)];
           return model.features.map(({ coding }, f) => values.filter((v) => coding.takes(v)).map((v) =>
-            Array.from({ length: coding.states }, (_, s) => coding.possible(s) && [model.valueOf(f, s, v), coding.shownOf(s, v)])));
+            Array.from({ length: coding.states }, (_, s) => coding.possible(s) && both(f, s, v))));
         }""",
         [payload(network, title=""), [0, 0.25, 0.5, 0.7, 1, 2, 3, 3.25, 5, 7]],
     )
@@ -201,16 +214,28 @@ def _takes(coding, value):
 ROWS = [["no", 12, 2.0], ["yes", 40, 1.0]]
 
 
-@pytest.fixture(params=[390, 1280])
-def shown(request, page, tmp_path):
-    """The page of a network that knows a law, with answers found beforehand, at both widths."""
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    """The page of a network that knows a law, with answers found beforehand."""
     network = smoker().within(LAW)
-    answers = precompute(network, ROWS[0])
-    file = tmp_path / "page.html"
-    file.write_text(page_html(payload(network, ROWS, title="t", answers=answers), server=False), encoding="utf-8")
+    path = tmp_path_factory.mktemp("page") / "page.html"
+    data = payload(network, ROWS, title="t", answers=precompute(network, ROWS[0]))
+    path.write_text(page_html(data, server=False), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(params=[390, 1280])
+def shown(request, page, file):
+    """The same at both widths."""
     page.set_viewport_size({"width": request.param, "height": 800})
     page.goto(file.as_uri())
     return page
+
+
+def written(page):
+    """The certificate in the drawer, once it is there."""
+    expect(by(page, "certificate")).to_have_value(re.compile("domain"))
+    return json.loads(by(page, "certificate").input_value())
 
 
 def test_sentences_say_which_inputs_they_are_about(shown):
@@ -219,11 +244,13 @@ def test_sentences_say_which_inputs_they_are_about(shown):
     assert shown.evaluate("document.documentElement.scrollWidth <= innerWidth")
     by(shown, "count").click()
     said = by(shown, "answer").first
-    expect(said).to_contain_text(f"Of 101 inputs with up to 1 feature changed, {words}, 29 are well")  # not 102
+    expect(said).to_contain_text(
+        f"Of 101 inputs with up to 1 feature changed, {words}, 29 are well"
+    )  # not 102
     by(shown, "nearest-all").click()
     expect(by(shown, "answer").first).to_contain_text(f"One changed feature makes it ill, {words}: proved")
     by(shown, "verdict-certificate").click()
-    certificate = json.loads(by(shown, "certificate").input_value())
+    certificate = written(shown)
     assert certificate["domain"] == {"limits": [], "laws": [LAW]}
     assert sg.check(certificate, smoker())
     by(shown, "recheck").click()
@@ -235,7 +262,9 @@ def test_an_input_that_breaks_a_law_is_evaluated_and_not_asked_about(shown):
     shown.get_by_role("radio", name="yes").check(force=True)
     expect(by(shown, "state")).to_have_text("cannot occur")
     assert by(shown, "verdict").inner_text() == "well."
-    expect(by(shown, "facts")).to_have_text(f'This input breaks the law "{LAW}", so nothing is asked about it.')
+    expect(by(shown, "facts")).to_have_text(
+        f'This input breaks the law "{LAW}", so nothing is asked about it.'
+    )
     for name in ("why", "nearest-all", "count", "nearest-ill"):
         expect(by(shown, name)).to_be_disabled()
     by(shown, "undo").click()
@@ -243,17 +272,46 @@ def test_an_input_that_breaks_a_law_is_evaluated_and_not_asked_about(shown):
     expect(by(shown, "why")).to_be_enabled()
 
 
-def test_the_server_answers_within_the_laws(page):
-    law = "pixel (3,3) >= 4 or pixel (4,4) >= 4"
-    first = f"known = sg.models.digits().within({law!r}); sg.models.digits = lambda: known"
-    with serving(first=first) as client:
+def test_a_sample_that_breaks_a_law_has_no_answers_beforehand():
+    assert precompute(smoker().within(LAW), ["yes", 3, 1.0]) == []
+
+
+SAMPLES = [["no", 12, 2.0], ["yes", 3, 1.0]]
+SERVED = "pixel (3,3) >= 4 or pixel (4,4) >= 4"
+FIRST = f"known = sg.models.digits().within({SERVED!r}); sg.models.digits = lambda: known"
+
+
+def test_a_worker_of_the_server_answers_within_the_laws(tmp_path):
+    network = smoker().within(LAW)
+    sg.save(network, tmp_path / MODEL)
+    code = f"from sugenet.web.worker import work; work({str(tmp_path)!r})"
+    question = {"kind": "verify", "region": {"kind": "L0", "radius": "1"}}
+    asked = [
+        {"do": "ask", "id": str(n), "question": question | {"sample": row}} for n, row in enumerate(SAMPLES)
+    ]
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as worker:
+        worker.stdin.write(b"".join(json.dumps(one).encode() + b"\n" for one in asked))
+        worker.stdin.flush()
+        said = (json.loads(line) for line in worker.stdout)
+        good, bad = (next(one for one in said if one["said"] in ("done", "failed")) for _ in asked)
+        worker.stdin.close()
+    assert f'for inputs that obey "{LAW}"' in good["answer"]["sentence"]
+    assert good["answer"]["certificate"]["domain"]["laws"] == [LAW]
+    assert f'the sample itself breaks the law "{LAW}"' in bad["error"]
+
+
+@pytest.mark.slow
+def test_the_page_shows_what_the_server_answers_within_the_laws(page):
+    with serving(first=FIRST) as client:
         page.goto(client.address)
-        expect(by(page, "verdict")).to_contain_text(f'for inputs that obey "{law}": proved', timeout=60000)
+        expect(by(page, "verdict")).to_contain_text(f'for inputs that obey "{SERVED}": proved', timeout=60000)
         by(page, "why").click()
-        expect(by(page, "answer").first).to_contain_text(f'for inputs that obey "{law}"', timeout=60000)
+        expect(by(page, "answer").first).to_contain_text(f'for inputs that obey "{SERVED}"', timeout=60000)
         by(page, "open-certificate").first.click()
-        certificate = json.loads(by(page, "certificate").input_value())
-        assert certificate["domain"]["laws"] == [law]
+        certificate = written(page)
+        assert certificate["domain"]["laws"] == [SERVED]
         by(page, "recheck").click()
         expect(by(page, "recheck-result")).to_contain_text("does not know limits and laws")
         by(page, "recheck-server").click()

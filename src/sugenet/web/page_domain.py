@@ -1,5 +1,5 @@
-"""Limits and laws of inputs that can occur, as the page has them: what a feature may move to, clauses over its
-states, and the domain as certificates spell it out.
+"""Limits and laws of inputs that can occur, as the page has them: what a feature may move to, clauses over
+its states, and the domain as certificates spell it out.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ export function makeNeurons(app) {
       const on = Boolean(seen.active[j]);
       const tau = taus[j];
       const above = tau === null || seen.M[j] >= tau;
-      const why = state.locks.size ? "locked by what is held" : "the same for every input";
+      const why = state.locks.size ? "locked by what is held" : `the same for every input${payload.domain ? " that can occur" : ""}`;
       const range = own.levels ? `${least[j]} to ${most[j]}` : "";
       const free = fixed[j] ? why : own.levels ? `may be ${range}` : `may turn: M may be ${lo[j]} to ${hi[j]}`;
       const level = `level ${seen.active[j]}`;

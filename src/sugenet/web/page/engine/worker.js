@@ -16,21 +16,24 @@ const WORK = {
   free: (model, { states, ...rest }) => free(model, states, rest),
   bounds: (model, { allowed }) => bounds(model, allowed),
   certify: (model, args) => certify(model, args),
+  check: (model, { certificate }) => check(certificate, model),
 };
 
 function listen() {
   let model = null;
-  let plain = null; // without a domain: certificates spell it out
+  let about = null;
   self.addEventListener("message", ({ data }) => {
     if (data.payload) {
-      model = askedOf(data.payload);
-      plain = new Model({ ...data.payload, domain: null });
+      about = data.payload;
+      model = askedOf(about);
       return;
     }
     const { id, name, args } = data;
     try {
       const onProgress = (progress) => self.postMessage({ id, progress });
-      self.postMessage({ id, result: name === "check" ? check(args.certificate, plain) : WORK[name](model, { ...args, onProgress }) });
+      // Certificates spell out their domain, whatever the page's network knows.
+      const asked = name === "check" && about.domain ? new Model({ ...about, domain: null }) : model;
+      self.postMessage({ id, result: WORK[name](asked, { ...args, onProgress }) });
     } catch (error) {
       self.postMessage({ id, error: String(error?.message ?? error) });
     }
