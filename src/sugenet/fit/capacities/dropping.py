@@ -7,7 +7,7 @@ samples; both come from one bipartite matching, and show each other to be best.
 
 from __future__ import annotations
 
-from collections import deque
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -25,41 +25,63 @@ def fewest_chains(count: int, clashes: Pairs) -> tuple[list[int], list[list[int]
     >>> fewest_chains(4, (np.array([0, 0, 1]), np.array([1, 2, 2])))
     ([2, 3], [[0, 1, 2], [3]])
     """
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import maximum_bipartite_matching
-
-    k, l = clashes
-    graph = csr_array((np.ones(k.size, dtype=np.int8), (k, l)), shape=(count, count))
-    after = maximum_bipartite_matching(graph, perm_type="column")
-    before = np.full(count, -1)
-    before[after[after >= 0]] = np.flatnonzero(after >= 0)
+    later = _sets(count, *clashes)
+    after, before = [-1] * count, [-1] * count
+    while True:
+        kept = _longer_chains(later, after, before)
+        if kept is not None:
+            break
     chains = []
-    for start in np.flatnonzero(before < 0).tolist():
-        chain = [start]
-        while after[chain[-1]] >= 0:
-            chain.append(int(after[chain[-1]]))
-        chains.append(chain)
-    return _unmet(graph.indptr, graph.indices, after, before), chains
+    for start in range(count):
+        if before[start] < 0:
+            chain = [start]
+            while after[chain[-1]] >= 0:
+                chain.append(after[chain[-1]])
+            chains.append(chain)
+    return kept, chains
 
 
-def _unmet(
-    starts: npt.NDArray[np.int32],
-    nexts: npt.NDArray[np.int32],
-    after: npt.NDArray[np.int32],
-    before: npt.NDArray[np.int64],
-) -> list[int]:
-    """The samples that a smallest cover of the matching's graph holds on neither side (Koenig's theorem)."""
-    count = len(after)
-    left = after < 0
-    right = np.zeros(count, dtype=bool)
-    waiting = deque(np.flatnonzero(left).tolist())
-    while waiting:
-        k = waiting.popleft()
-        for l in nexts[starts[k] : starts[k + 1]].tolist():
-            if not right[l]:
-                right[l] = True
-                other = int(before[l])
-                if other >= 0 and not left[other]:
-                    left[other] = True
-                    waiting.append(other)
-    return np.flatnonzero(left & ~right).tolist()
+def _sets(count: int, k: npt.NDArray[np.intp], l: npt.NDArray[np.intp]) -> list[int]:
+    """For each sample those that it clashes with, as bits of a whole number."""
+    order = np.argsort(k, kind="stable")
+    starts = np.searchsorted(k[order], np.arange(count + 1))
+    found = []
+    for start, end in pairwise(starts.tolist()):
+        row = np.zeros(count, dtype=bool)
+        row[l[order[start:end]]] = True
+        found.append(int.from_bytes(np.packbits(row, bitorder="little").tobytes(), "little"))
+    return found
+
+
+def _longer_chains(later: list[int], after: list[int], before: list[int]) -> list[int] | None:
+    """Join chains, from the ends of as many as can be, each sample visited once; where none can be joined, the
+    samples that a smallest cover of the graph holds on neither side (Koenig's theorem): those to keep.
+    """
+    ends = [k for k, l in enumerate(after) if l < 0]
+    unseen = (1 << len(later)) - 1
+    begins = sum(1 << l for l, k in enumerate(before) if k < 0)
+    reached = set(ends)
+    joined = False
+    for end in ends:
+        path: list[tuple[int, int]] = []  # from which sample to which
+        k: int = end
+        while True:
+            free = later[k] & unseen
+            step = (free & begins) or free
+            if step:
+                l = (step & -step).bit_length() - 1
+                unseen ^= 1 << l
+                path.append((k, l))
+                if before[l] < 0:
+                    begins ^= 1 << l
+                    for one, other in path:
+                        after[one], before[other] = other, one
+                    joined = True
+                    break
+                k = before[l]
+                reached.add(k)
+            elif path:
+                k = path.pop()[0]
+            else:
+                break
+    return None if joined else [k for k in sorted(reached) if unseen >> k & 1]
