@@ -158,18 +158,11 @@ class Ratings(Said):
                 )
         return 2 * common
 
-    @cached_property
-    def _originals(self) -> dict[Fraction, Value]:
-        numbers = {*self.X.ravel().tolist(), *self.a.tolist()}
-        return {Fraction(number): number for number in numbers}
-
     def value(self, whole: int) -> Value:
         """The value of the scale that a whole number of `samples` stands for."""
         if self.scale != UNIT:
             return self.scale.element(whole)
         exact = Fraction(int(whole), self.samples.top)
-        if exact in self._originals:
-            return self._originals[exact]
         if exact.denominator == 1:
             return int(exact)
         return float(exact) if Fraction(float(exact)) == exact else exact
