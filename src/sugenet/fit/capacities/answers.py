@@ -57,18 +57,22 @@ class Fit(Learned):
     """Capacities from `lower` to `upper`."""
 
     ratings: Ratings
-    envelopes: Envelopes
+    envelopes: Envelopes | None
     certificate: dict[str, Any]
 
     @property
     def lower(self) -> SetFunction:
         """The least of these capacities."""
-        return self.envelopes.lower
+        return self._single if self.envelopes is None else self.envelopes.lower
 
     @property
     def upper(self) -> SetFunction:
         """The greatest of these capacities."""
-        return self.envelopes.upper
+        return self._single if self.envelopes is None else self.envelopes.upper
+
+    @property
+    def _single(self) -> SetFunction:
+        raise NotImplementedError
 
     @property
     def scale(self) -> Scale:
@@ -111,18 +115,6 @@ class VersionSpace(Fit):
     every capacity that fits says ok to good.
     """
 
-    @property
-    def is_single(self) -> bool:
-        """Whether exactly one capacity fits."""
-        pairs = ((self.lower, self.upper.conjugate()),)
-        return all(
-            self.upper.at(mask) == worth for low, _ in pairs for mask, worth in low.focal_masks()
-        ) and all(
-            self.lower.at(self.ratings.criteria.full ^ mask) == self.scale.reverse(worth)
-            for _, high in pairs
-            for mask, worth in high.focal_masks()
-        )
-
     def __str__(self) -> str:
         many = len(self.ratings)
         fit = "Capacities fit the sample" if many == 1 else f"Capacities fit all {many} samples"
@@ -149,9 +141,9 @@ class Conflict(Learned):
     certificate: dict[str, Any]
 
     @cached_property
-    def rest(self) -> Ratings:
-        """The samples that are kept: their version space is not empty."""
-        return self.ratings.without(self.dropped)
+    def rest(self) -> Ratings | None:
+        """The samples that are kept: some capacity fits them. None where none are left."""
+        return self.ratings.without(self.dropped) if len(self.dropped) < len(self.ratings) else None
 
     def sentences(self, limit: int | None = None) -> list[str]:
         """Each conflict in words: those of single samples, then those of pairs."""
@@ -216,8 +208,16 @@ class CapacityFit(Fit):
     loss: str
     error: int | Fraction
     capacity: SetFunction
-    fitted: tuple[Value, ...]
     because: str
+
+    @property
+    def _single(self) -> SetFunction:
+        return self.capacity
+
+    @cached_property
+    def fitted(self) -> Any:
+        """The values that `capacity` gives to the samples."""
+        return self.predict(self.scale.decode(self.ratings.X))
 
     _who = "every capacity of this fit"
 
