@@ -16,7 +16,16 @@ from sugenet.drawn import Drawn
 from sugenet.fit.capacities.envelopes import Envelopes
 from sugenet.fit.capacities.ratings import Ratings
 
-__all__ = ["CapacityFit", "Conflict", "Fit", "VersionSpace", "certificate_of", "words_of"]
+__all__ = [
+    "CapacityFit",
+    "Conflict",
+    "Fit",
+    "Learned",
+    "LearnedCertificate",
+    "VersionSpace",
+    "certificate_of",
+    "words_of",
+]
 
 _SHOWN = 3
 _RULES = 10_000
@@ -128,16 +137,13 @@ class Conflict(Learned):
     """No capacity gives every sample its rating.
 
     `alone` are the samples that no capacity can meet; `pairs` are samples (k, l) that none can meet together;
-    both by number from 0. `dropped` is a smallest set of samples without which some capacity fits the rest,
-    and `rest` all that do.
+    both by number from 0. `dropped` is a smallest set of samples without which some capacity fits the `rest`.
     """
 
     ratings: Ratings
     alone: tuple[int, ...]
     pairs: tuple[tuple[int, int], ...]
-    pair_count: int
     dropped: tuple[int, ...]
-    envelopes: Envelopes
     certificate: dict[str, Any]
 
     @cached_property
@@ -178,7 +184,7 @@ class Conflict(Learned):
 
     def __str__(self) -> str:
         many, dropped = len(self.ratings), len(self.dropped)
-        total = len(self.alone) + self.pair_count
+        total = len(self.alone) + len(self.pairs)
         first = self.sentences(_SHOWN)
         drop = ", ".join(map(str, self.dropped[:10])) + (f" and {dropped - 10} more" if dropped > 10 else "")
         head = f"No capacity fits all {many} samples: {total:,} conflict{'s' if total != 1 else ''}."

@@ -7,18 +7,15 @@ from fractions import Fraction
 from numbers import Integral
 from typing import Any, Literal
 
-import numpy as np
-
-from sugenet.capacity import Focal, SetFunction
-from sugenet.checker.rated import RatedSamples
 from sugenet.errors import CapacityError
-from sugenet.fit.capacities.answers import CapacityFit, certificate_of, words_of
+from sugenet.fit.capacities.answers import CapacityFit, certificate_of
 from sugenet.fit.capacities.clashes import Tolerance
 from sugenet.fit.capacities.costs import Costs
 from sugenet.fit.capacities.envelopes import envelopes_of
 from sugenet.fit.capacities.largest import least_largest_error
 from sugenet.fit.capacities.maxitive import least_maxitive_error, turned
 from sugenet.fit.capacities.ratings import Ratings
+from sugenet.fit.capacities.reading import answer_from
 from sugenet.fit.capacities.spaces import need_ratings
 from sugenet.fit.capacities.total import least_total_cost
 from sugenet.problem.clock import Clock
@@ -91,7 +88,6 @@ def _least_largest(ratings: Ratings) -> CapacityFit:
     samples = ratings.samples
     error, because = least_largest_error(samples)
     found = envelopes_of(ratings, Tolerance.of(samples, error))
-    size = Fraction(error, samples.unit)
     proof = {
         "kind": "envelopes",
         "because": list(because) if error else [],
@@ -99,74 +95,36 @@ def _least_largest(ratings: Ratings) -> CapacityFit:
         "upper": list(found.upper_from),
     }
     question = {"kind": "fit", "loss": "largest", "maxitive": None, "minitive": None}
-    certificate = certificate_of(ratings, question, answer="fitted", error=str(size), proof=proof)
-    words = _because(ratings, because) if error else ""
-    return CapacityFit(ratings, found, certificate, "largest", _plain(size), found.lower, words)
+    return _answer(ratings, question, Fraction(error, samples.unit), proof)
 
 
 def _least_limited(ratings: Ratings, name: str, k: int, clock: Clock) -> CapacityFit:
-    samples = ratings.samples if name == "maxitive" else turned(ratings.samples)
-    found = least_maxitive_error(samples, k, clock)
-    size = Fraction(found.error, samples.unit)
-    proof = {
-        "kind": "sets",
-        "because": found.because if found.error else None,
-        "capacity": [[list(chosen), _written(samples, worth)] for chosen, worth in found.weights],
-    }
+    samples = ratings.samples
+    found = least_maxitive_error(samples if name == "maxitive" else turned(samples), k, clock)
+    capacity = [[list(chosen), str(Fraction(worth, samples.unit))] for chosen, worth in found.weights]
+    proof = {"kind": "sets", "because": found.because if found.error else None, "capacity": capacity}
     question = {"kind": "fit", "loss": "largest", "maxitive": None, "minitive": None} | {name: k}
-    certificate = certificate_of(ratings, question, answer="fitted", error=str(size), proof=proof)
-    names = ratings.criteria.names
-    weights = [({names[i] for i in chosen}, ratings.value(worth)) for chosen, worth in found.weights]
-    mu: SetFunction = Focal(ratings.criteria, weights, ratings.scale)  # type: ignore[arg-type]
-    if name == "minitive":
-        mu = mu.conjugate()
-    words = ""
-    if found.error:
-        forced = "that all criteria are worth top" if found.because is None else f"sample {found.because}"
-        words = f"Among {k}-{name} capacities {forced} forces that."
-    return CapacityFit(ratings, None, certificate, "largest", _plain(size), mu, words)
+    return _answer(ratings, question, Fraction(found.error, samples.unit), proof)
 
 
 def _least_total(ratings: Ratings, costs: Costs, clock: Clock) -> CapacityFit:
-    samples = ratings.samples
-    found = least_total_cost(samples, costs, clock)
-    fitted = costs.levels[found.places]
-    size = Fraction(found.cost, costs.unit)
+    found = least_total_cost(ratings.samples, costs, clock)
+    written = [str(Fraction(int(level), ratings.samples.unit)) for level in costs.levels.tolist()]
     proof = {
         "kind": "flow",
-        "fitted": [_written(samples, value) for value in fitted.tolist()],
+        "fitted": [written[place] for place in found.places.tolist()],
         "parts": [
-            [k, _written(samples, costs.levels[t]), l, _written(samples, costs.levels[s]), _text(much, costs)]
-            for k, t, l, s, much in found.parts
+            [k, written[t], l, written[s], str(Fraction(much, costs.unit))] for k, t, l, s, much in found.parts
         ],
     }
     question = {"kind": "fit", "loss": "total", "costs": costs.given}
-    certificate = certificate_of(ratings, question, answer="fitted", error=str(size), proof=proof)
-    between = envelopes_of(ratings, Tolerance(samples, fitted, fitted))
-    moved = int(np.count_nonzero(fitted != samples.a))
-    words = f"{moved} of {len(ratings)} samples get another value than their rating."
-    return CapacityFit(ratings, between, certificate, "total", _plain(size), between.lower, words)
+    return _answer(ratings, question, Fraction(found.cost, costs.unit), proof)
 
 
-def _written(samples: RatedSamples, whole: int) -> str:
-    return str(Fraction(int(whole), samples.unit))
-
-
-def _text(much: int, costs: Costs) -> str:
-    return str(Fraction(much, costs.unit))
-
-
-def _plain(size: Fraction) -> int | Fraction:
-    """A whole number as an int."""
-    return size.numerator if size.denominator == 1 else size
-
-
-def _because(ratings: Ratings, because: tuple[int, ...]) -> str:
-    value, samples = ratings.value, ratings.samples
-    k = because[0]
-    rating = words_of(value(samples.ratings[k]))
-    if len(because) == 1:
-        low, high = words_of(value(min(samples.rows[k]))), words_of(value(max(samples.rows[k])))
-        return f"Sample {k} forces that: it is rated {rating}, and its values go from {low} to {high}."
-    l = because[1]
-    return f"Samples {k} and {l}, rated {rating} and {words_of(value(samples.ratings[l]))}, force that."
+def _answer(
+    ratings: Ratings, question: dict[str, Any], error: Fraction, proof: dict[str, Any]
+) -> CapacityFit:
+    certificate = certificate_of(ratings, question, answer="fitted", error=str(error), proof=proof)
+    found = answer_from(ratings, certificate)
+    assert isinstance(found, CapacityFit)
+    return found

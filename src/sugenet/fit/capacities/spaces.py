@@ -10,6 +10,7 @@ from sugenet.fit.capacities.clashes import Tolerance
 from sugenet.fit.capacities.dropping import fewest_chains
 from sugenet.fit.capacities.envelopes import envelopes_of
 from sugenet.fit.capacities.ratings import Ratings
+from sugenet.fit.capacities.reading import answer_from
 
 __all__ = ["need_ratings", "version_space"]
 
@@ -49,7 +50,7 @@ def version_space(ratings: Ratings) -> VersionSpace | Conflict:
         found = envelopes_of(ratings, tolerance)
         proof = {"kind": "envelopes", "lower": list(found.lower_from), "upper": list(found.upper_from)}
         certificate = certificate_of(ratings, _QUESTION, answer="fits", proof=proof)
-        return VersionSpace(ratings, found, certificate)
+        return answer_from(ratings, certificate)  # type: ignore[return-value]
     both = ~alone[k] & ~alone[l]
     k, l = k[both], l[both]
     fair = np.flatnonzero(~alone)
@@ -66,13 +67,4 @@ def version_space(ratings: Ratings) -> VersionSpace | Conflict:
         "upper": list(found.upper_from),
     }
     certificate = certificate_of(ratings, _QUESTION, answer="conflict", dropped=dropped, proof=proof)
-    pairs = tuple(zip(k.tolist(), l.tolist(), strict=True))
-    return Conflict(
-        ratings,
-        tuple(np.flatnonzero(alone).tolist()),
-        pairs,
-        len(pairs),
-        tuple(dropped),
-        found,
-        certificate,
-    )
+    return answer_from(ratings, certificate)  # type: ignore[return-value]
