@@ -37,8 +37,8 @@ def best_closures(levels: Ints, sets: Bools, gains: Ints) -> tuple[Bools, Bools]
     >>> least.tolist(), greatest.tolist()
     ([True, True, False, True], [True, True, True, True])
     """
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import breadth_first_order, maximum_flow
+    from scipy.sparse import csr_array  # type: ignore[import-untyped]
+    from scipy.sparse.csgraph import breadth_first_order, maximum_flow  # type: ignore[import-untyped]
 
     count = len(gains)
     if count > _MOST:

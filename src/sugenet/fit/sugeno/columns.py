@@ -1,4 +1,4 @@
-"""Features as chains of levels: numbers by cuts, names by their order, better upwards whatever the direction."""
+"""Features as chains of levels, worst first: numbers by cuts, names by their order."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ class Chain:
     >>> price = Chain("price", (300.0, 200.0), "falling")
     >>> price.ranks(np.array([400.0, 300.0, 250.0, 10.0])).tolist(), price.condition(2)
     ([0, 1, 1, 2], ('<=', 200.0))
-    >>> Chain("room", ("ok", "good"), "rising", ("bad", "ok", "good")).ranks(np.array(["good", "bad"])).tolist()
+    >>> room = Chain("room", ("ok", "good"), "rising", ("bad", "ok", "good"))
+    >>> room.ranks(np.array(["good", "bad"])).tolist()
     [2, 0]
     """
 
@@ -126,7 +127,7 @@ def given_chain(
         utility = {level: level for level in levels}
     if not isinstance(utility, Mapping) or len(utility) < 1:
         raise SugenetError(
-            f"the utilities of {name} are {utility!r}. Give a mapping from its values to levels of y, or 'same'."
+            f"the utilities of {name} are {utility!r}. Give a mapping from its values to levels of y."
         )
     wrong = next((level for level in utility.values() if level not in ranks), None)
     if wrong is not None:
@@ -144,7 +145,7 @@ def given_chain(
         values, worth = [values[k] for k in order], [worth[k] for k in order]
     if worth != sorted(worth):
         raise SugenetError(
-            f"the utilities of {name} rise and fall. Give larger values ever better levels of y, or ever worse."
+            f"the utilities of {name} rise and fall. Give larger values ever better levels of y, or worse."
         )
     cuts = tuple(sum(rank < j for rank in worth) for j in range(1, len(levels)))
     steps = tuple(float(value) for value in values[1:]) if number else tuple(values[1:])
@@ -191,12 +192,12 @@ def _places(column: _Column, order: tuple[Any, ...] | None, name: str) -> npt.ND
 
 def ordered_categories(column: Any) -> tuple[Any, ...] | None:
     """The levels of a column of ordered categories, least first; None for any other."""
-    kind = getattr(column, "dtype", None)
+    kind: Any = getattr(column, "dtype", None)
     return tuple(kind.categories) if getattr(kind, "ordered", False) else None
 
 
 def given_for(given: Any, names: Sequence[str], what: str) -> list[Any]:
-    """What was given for each feature: a mapping from names or places from 0, or one entry for each; else None."""
+    """What was given for each feature, in a list or a mapping from names or places from 0; else None."""
     if given is None:
         return [None] * len(names)
     if isinstance(given, Mapping):
@@ -216,7 +217,7 @@ def given_for(given: Any, names: Sequence[str], what: str) -> list[Any]:
 
 
 def _is_place(key: object, count: int) -> bool:
-    return isinstance(key, int | np.integer) and not isinstance(key, bool) and 0 <= key < count
+    return isinstance(key, int | np.integer) and not isinstance(key, bool) and 0 <= int(key) < count
 
 
 def read_directions(given: Any, names: Sequence[str]) -> list[Direction | None]:

@@ -41,7 +41,7 @@ _TENTHS = np.arange(1, 10) / 10
 
 
 class _SugenoEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """What both estimators share: how features are read, how one model is learned, and how it is looked at."""
+    """What both estimators share: how features are read, how a model is learned and looked at."""
 
     def __sklearn_tags__(self) -> Tags:
         """For scikit-learn: categories are taken."""
@@ -212,15 +212,15 @@ class SugenoRegressor(RegressorMixin, _SugenoEstimator):  # type: ignore[misc]
         reaches the level", and as accurate as models with many terms; its points are read at once, but its
         rules are many, and a point means nothing by itself.
     utilities
-        None: learned. ``"same"``: the features are on the scale of y. Or a mapping from each feature to a mapping
-        from its values to levels of y. With given utilities the capacity has the least total absolute error
-        that any capacity has.
+        None: learned. ``"same"``: the features are on the scale of y. Or a mapping from each feature to a
+        mapping from its values to levels of y. With given utilities the capacity has the least total
+        absolute error that any capacity has.
     directions
-        Whether larger values are better: ``"rising"``, ``"falling"`` or None (learned, see `directions_`), for
-        all, in a list, or in a mapping from features.
+        Whether larger values are better: ``"rising"``, ``"falling"`` or None (learned, see `directions_`),
+        for all, in a list, or in a mapping from features.
     orders
-        A mapping from features that are names to these, least first. Columns of ordered categories (pandas) bring
-        theirs.
+        A mapping from features that are names to these, least first. Columns of ordered categories (pandas)
+        bring theirs.
     order
         Levels of y by name, worst first; ordered categories bring theirs. None for numbers.
     levels
@@ -228,8 +228,8 @@ class SugenoRegressor(RegressorMixin, _SugenoEstimator):  # type: ignore[misc]
     cuts
         At most so many cuts for each number.
     smoothing
-        How much a smooth model (the score card) has its say beside the labels when utilities are learned: 0 for
-        labels alone, 1 for the smooth model alone.
+        How much a smooth model (the score card) has its say beside the labels when utilities are learned: 0
+        for labels alone, 1 for the smooth model alone.
     smoothness
         How much neighbouring levels of a feature are drawn together in the smooth model.
     points
@@ -260,14 +260,14 @@ class SugenoRegressor(RegressorMixin, _SugenoEstimator):  # type: ignore[misc]
 
     Examples
     --------
-    >>> X = [["good", "bad"], ["ok", "good"], ["bad", "ok"], ["good", "good"], ["ok", "ok"]]
-    >>> y = ["ok", "ok", "bad", "good", "ok"]
+    >>> X = [["good", "bad"], ["ok", "good"], ["good", "good"], ["bad", "bad"]]
+    >>> y = ["ok", "ok", "good", "bad"]
     >>> scale = ["bad", "ok", "good"]
     >>> model = SugenoRegressor(utilities="same", order=scale).fit(X, y)
     >>> model.predict([["good", "ok"], ["bad", "good"]])
     array(['ok', 'bad'], dtype='<U4')
     >>> model.predict_interval([["good", "ok"], ["bad", "good"]]).tolist()
-    [['ok', 'good'], ['bad', 'bad']]
+    [['ok', 'ok'], ['bad', 'ok']]
     >>> for rule in model.rules_:
     ...     print(rule)
     if x1 >= good and x2 >= good then at least good
@@ -332,7 +332,7 @@ class SugenoRegressor(RegressorMixin, _SugenoEstimator):  # type: ignore[misc]
         return np.asarray(self.levels_[np.column_stack(self.model_.interval(table))])
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """R^2 for numbers; for names the share of absolute error, in levels, that a constant makes and this does not."""
+        """R^2 for numbers; for names the share of a constant's absolute error, in levels, that is saved."""
         if not getattr(self, "_named", False):
             return float(super().score(X, y, sample_weight))
         truth = named_target(np.asarray(y), self.levels_.tolist()).ranks
@@ -344,17 +344,17 @@ class SugenoRegressor(RegressorMixin, _SugenoEstimator):  # type: ignore[misc]
 class SugenoClassifier(ClassifierMixin, _SugenoEstimator):  # type: ignore[misc]
     """A Sugeno integral, or the greatest of several, for two classes, ordered ones, or any.
 
-    Of two classes the second is the level to reach. Ordered classes are the levels of one model. For more than two
-    classes without order there is a model for each, which says how sure it is in tenths; the surest answers, of
-    equally sure ones the most frequent.
+    Of two classes the second is the level to reach. Ordered classes are the levels of one model. For more
+    than two classes without order there is a model for each, which says how sure it is in tenths; the surest
+    answers, of equally sure ones the most frequent.
 
     Parameters
     ----------
     terms, utilities, directions, orders, cuts, smoothing, smoothness, points, random_state
         As in `SugenoRegressor`; utilities are given for two or for ordered classes only.
     order
-        The classes, worst first; ``"sorted"`` for the order that numbers and names have; ordered categories bring
-        theirs. None: two classes as sorted, more without order.
+        The classes, worst first; ``"sorted"`` for the order that numbers and names have; ordered categories
+        bring theirs. None: two classes as sorted, more without order.
     costs
         What an error costs on samples of some classes, as a mapping; 1 unless said.
 
@@ -365,7 +365,8 @@ class SugenoClassifier(ClassifierMixin, _SugenoEstimator):  # type: ignore[misc]
     model_ : LearnedModel, or dict of them
         What was learned; without order one for each class.
     rules_, capacity_, capacities_, utilities_, card_, directions_
-        As in `SugenoRegressor`; without order `rules_` is a dict, and the others are those of ``model_[class]``.
+        As in `SugenoRegressor`; without order `rules_` is a dict, and the others are those of
+        ``model_[class]``.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 

@@ -58,8 +58,8 @@ class UtilityFunctional:
 
     def capacity(self, names: Sequence[str], scale: Ordinal) -> Focal:
         """Mu as a set function over the features, on the scale of the target."""
-        members = [(frozenset(names[i] for i in body), scale.levels[level]) for body, level in self.focal]
-        return Focal(Criteria(names), members, scale)
+        members = [(tuple(names[i] for i in body), scale.levels[level]) for body, level in self.focal]
+        return Focal(Criteria(names), dict(members), scale)
 
     def corners(self) -> list[tuple[int, tuple[tuple[int, int], ...]]]:
         """For each level of the target the levels of features that suffice: pairs of feature and level."""
@@ -70,7 +70,7 @@ class UtilityFunctional:
                 found.append((j, tuple((i, level) for i, level in needs if level > 0)))
         return found
 
-    def _by_level(self) -> list[tuple[int, Bools]]:
+    def by_level(self) -> list[tuple[int, Bools]]:
         """For each level of the target from 1 the minimal sets of features that are worth it."""
         out = []
         for j in range(1, self.height + 1):

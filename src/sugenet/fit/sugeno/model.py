@@ -64,11 +64,11 @@ class LearnedModel(Said):
         return np.asarray(np.max([one.least.ranks(rows) for one in self.terms], axis=0))
 
     def interval(self, table: npt.NDArray[Any]) -> tuple[Ints, Ints]:
-        """The least and the greatest level that another capacity gives, which fits as well in place of one."""
+        """The least and the greatest level that capacities give which fit as well, one at a time."""
         if self.card is not None:
             raise SugenetError(
-                "predict_interval is about all capacities that fit equally well, and a score card has no such "
-                "set. Give terms=1 or another whole number."
+                "predict_interval is about all capacities that fit equally well, and a score card has no "
+                "such set. Give terms=1 or another whole number."
             )
         rows = self.read(table)
         low = [one.least.ranks(rows) for one in self.terms]
@@ -105,7 +105,7 @@ class LearnedModel(Said):
 
     @cached_property
     def rules(self) -> tuple[LevelRule, ...]:
-        """All that is said, and nothing twice: the best level among the rules that hold, else the worst one."""
+        """All that is said, nothing twice: the best level among the rules that hold, else the worst one."""
         corners = (
             list(self.card.corners())
             if self.card is not None

@@ -1,4 +1,4 @@
-"""What a learned model says, as rules in the features' own units, which print as sentences and are read back."""
+"""Rules of learned models in the features' own units; they print as sentences and are read back."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class LevelRule(Said):
 
 
 def _write(value: Any) -> str:
-    """A value as it stands in a rule: names in quotes unless they are plain words, numbers so that they come back."""
+    """A value as it stands in a rule: names in quotes unless they are plain words, numbers in full."""
     if isinstance(value, str):
         return write_name(value) if not _is_number(value) else json.dumps(value)
     plain = value.item() if isinstance(value, np.generic) else value
@@ -138,7 +138,7 @@ def _read_step(reader: Reader, chain: Chain) -> Any:
     return number
 
 
-def _named(reader: Reader, values: list[Any]) -> Any:
+def _named(reader: Reader, values: list[Any]) -> Any:  # noqa: RET503  # fail does not return
     """One of some values, as it is written."""
     kind, text, _ = reader.tokens[reader.next] if not reader.at_end else ("", "the end", 0)
     for value in values:

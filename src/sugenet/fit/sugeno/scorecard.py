@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -64,7 +65,7 @@ class ScoreCard(Said):
 
     def capacity(self, names: Sequence[Sequence[str]], scale: Ordinal) -> Nested:
         """The capacity over the criteria "feature i reaches level t"; `names` has one for each t from 1."""
-        gained = [more - less for row in self.points for less, more in zip(row, row[1:], strict=False)]
+        gained = [more - less for row in self.points for less, more in pairwise(row)]
         criteria = Criteria([name for row in names for name in row])
         levels = {
             scale.levels[j]: WeightedThreshold(gained, threshold, criteria)
@@ -138,7 +139,7 @@ def learn_card(
         What is added to the threshold of each level; with several levels of one column of targets, the
         log-odds at which each is reached.
     """
-    from scipy.optimize import minimize
+    from scipy.optimize import minimize  # type: ignore[import-untyped]
 
     grid = np.concatenate([table[:, [i]] >= np.arange(1, many) for i, many in enumerate(levels)], axis=1)
     owner = np.repeat(np.arange(len(levels)), np.array(levels) - 1)

@@ -35,7 +35,7 @@ class Target:
 
 
 def number_target(y: npt.NDArray[Any], most: int) -> Target:
-    """Every value of y; where there are more than `most`, groups of about the same size, each said by its median.
+    """Every value of y; of more than `most` values groups of about the same size, each said by its median.
 
     Examples
     --------
