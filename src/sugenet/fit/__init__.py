@@ -4,6 +4,14 @@ exactly.
 Importing this room does not import PyTorch.
 """
 
+from sugenet.fit.capacities import (
+    CapacityFit,
+    Conflict,
+    Ratings,
+    VersionSpace,
+    fit_capacity,
+    version_space,
+)
 from sugenet.fit.comparing import Comparison, compare
 from sugenet.fit.encoding import learn_encoder
 from sugenet.fit.module import LevelModule
@@ -13,15 +21,21 @@ from sugenet.fit.table import Table, read_table
 from sugenet.fit.trainer import Trained, train
 
 __all__ = [
+    "CapacityFit",
     "Comparison",
+    "Conflict",
     "Epoch",
     "LevelModule",
+    "Ratings",
     "Settings",
     "Table",
     "Trained",
+    "VersionSpace",
     "compare",
+    "fit_capacity",
     "learn_encoder",
     "print_progress",
     "read_table",
     "train",
+    "version_space",
 ]
