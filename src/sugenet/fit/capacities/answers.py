@@ -28,6 +28,7 @@ __all__ = [
 ]
 
 _SHOWN = 3
+_DROPS = 10
 _RULES = 10_000
 
 
@@ -165,7 +166,7 @@ class Conflict(Learned):
         worse = rating > max(row)
         side, value = ("at most", max(row)) if worse else ("at least", min(row))
         return (
-            f"sample {k} has {side} {words_of(self.ratings.value(value))} on every criterion, "
+            f"{self.ratings.label(k)} has {side} {words_of(self.ratings.value(value))} on every criterion, "
             f"but is rated {self._rating(k)}."
         )
 
@@ -177,22 +178,21 @@ class Conflict(Learned):
         where = " and ".join(map(str, held[:_SHOWN])) + (
             f" and {len(held) - _SHOWN} more" if len(held) > _SHOWN else ""
         )
+        one, other = self.ratings.label(k), self.ratings.label(l)
         return (
-            f"sample {k} is rated {self._rating(k)} and reaches that on {where} alone, where sample {l} is "
-            f"above {self._rating(l)}, too; yet sample {l} is rated {self._rating(l)}."
+            f"{one} is rated {self._rating(k)} and reaches that on {where} alone, where {other} is "
+            f"above {self._rating(l)}, too; yet {other} is rated {self._rating(l)}."
         )
 
     def __str__(self) -> str:
         many, dropped = len(self.ratings), len(self.dropped)
         total = len(self.alone) + len(self.pairs)
         first = self.sentences(_SHOWN)
-        drop = ", ".join(map(str, self.dropped[:10])) + (f" and {dropped - 10} more" if dropped > 10 else "")
+        drop = ", ".join(map(self.ratings.label, self.dropped[:_DROPS]))
+        drop += f" and {dropped - _DROPS} more" if dropped > _DROPS else ""
         head = f"No capacity fits all {many} samples: {total:,} conflict{'s' if total != 1 else ''}."
         more = [f"... and {total - len(first):,} more."] if total > len(first) else []
-        last = (
-            f"Fewest samples to drop so that one fits the rest: {dropped} (sample{'s' if dropped != 1 else ''} "
-            f"{drop}, for instance)."
-        )
+        last = f"Fewest samples to drop so that one fits the rest: {dropped}, for instance {drop}."
         return "\n".join([head, *(f"- {one[0].upper()}{one[1:]}" for one in first), *more, last])
 
 

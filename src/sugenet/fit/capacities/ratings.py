@@ -45,6 +45,8 @@ class Ratings(Said):
         Unless said: the names of the columns, else 1, 2, ...
     weights
         How much each sample counts in ``fit_capacity(..., loss="total")``; all alike unless said.
+    labels
+        What each sample is called in sentences; sample 0, sample 1, ... unless said.
 
     Examples
     --------
@@ -69,6 +71,7 @@ class Ratings(Said):
     """Codes of the scale: ranks of levels, else the numbers."""
     a: npt.NDArray[Any]
     weights: tuple[Fraction, ...]
+    labels: tuple[str, ...] | None
 
     def __init__(
         self,
@@ -77,6 +80,7 @@ class Ratings(Said):
         scale: Scale | Sequence[Any] | None = None,
         criteria: Criteria | int | Iterable[Criterion] | None = None,
         weights: Any = None,
+        labels: Iterable[str] | None = None,
     ) -> None:
         chosen = _scale(X, a, scale)
         names = None if criteria is None else Criteria(criteria)
@@ -99,6 +103,7 @@ class Ratings(Said):
             "X": chosen.codes(rows, "X"),
             "a": chosen.codes(ratings, "a"),
             "weights": _weights(weights, len(rows)),
+            "labels": _labels(labels, len(rows)),
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
@@ -115,21 +120,26 @@ class Ratings(Said):
 
     def unweighted(self) -> Ratings:
         """The same samples, all of the same weight."""
-        return self._of(self.X, self.a)
+        return self._of(range(len(self)), self.a, None)
 
     def without(self, dropped: Iterable[int]) -> Ratings:
         """The samples that are left when some, by number from 0, are dropped."""
         gone = set(dropped)
         kept = [place for place in range(len(self)) if place not in gone]
-        return self._of(self.X[kept], self.a[kept], [self.weights[place] for place in kept])
+        return self._of(kept, self.a[kept], [self.weights[place] for place in kept])
 
     def rated(self, a: Sequence[Value]) -> Ratings:
         """The same samples with other ratings."""
-        return self._of(self.X, self.scale.codes(a, "a"), self.weights)
+        return self._of(range(len(self)), self.scale.codes(a, "a"), self.weights)
 
-    def _of(self, X: npt.NDArray[Any], a: npt.NDArray[Any], weights: Any = None) -> Ratings:
+    def _of(self, places: Sequence[int], a: npt.NDArray[Any], weights: Any) -> Ratings:
         decode = self.scale.decode
-        return Ratings(decode(X), decode(a), self.scale, self.criteria, weights)
+        labels = None if self.labels is None else [self.labels[place] for place in places]
+        return Ratings(decode(self.X[list(places)]), decode(a), self.scale, self.criteria, weights, labels)
+
+    def label(self, sample: int) -> str:
+        """What a sample, by its number from 0, is called in sentences."""
+        return f"sample {sample}" if self.labels is None else self.labels[sample]
 
     @cached_property
     def samples(self) -> RatedSamples:
@@ -182,6 +192,7 @@ class Ratings(Said):
             "X": [[to_json(element(code)) for code in row] for row in self.X],
             "a": [to_json(element(code)) for code in self.a],
             "weights": [str(weight) for weight in self.weights] if self.is_weighted else None,
+            "labels": None if self.labels is None else list(self.labels),
         }
 
     @classmethod
@@ -194,8 +205,9 @@ class Ratings(Said):
         >>> Ratings.of(ratings.data()) == ratings
         True
         """
-        if not isinstance(data, Mapping) or set(data) != {"criteria", "scale", "X", "a", "weights"}:
-            raise CapacityError("these are no ratings: the fields must be criteria, scale, X, a and weights.")
+        fields = ("criteria", "scale", "X", "a", "weights", "labels")
+        if not isinstance(data, Mapping) or set(data) != set(fields):
+            raise CapacityError(f"these are no ratings: the fields must be {', '.join(fields)}.")
         scale = Scale.from_json(data["scale"])
         read = scale.value_from_json
         rows = np.empty((len(data["X"]), len(data["criteria"])), dtype=object)
@@ -208,6 +220,7 @@ class Ratings(Said):
             scale,
             data["criteria"],
             None if weights is None else [Fraction(weight) for weight in weights],
+            data["labels"],
         )
 
     def __eq__(self, other: object) -> bool:
@@ -296,3 +309,12 @@ def _weights(weights: Any, rows: int) -> tuple[Fraction, ...]:
     if wrong is not None:
         raise CapacityError(f"weights[{wrong}] is {plain(given[wrong])}: weights must not be negative.")
     return exact
+
+
+def _labels(labels: Iterable[str] | None, rows: int) -> tuple[str, ...] | None:
+    if labels is None:
+        return None
+    given = tuple(map(str, labels))
+    if isinstance(labels, str) or len(given) != rows:
+        raise CapacityError(f"labels has {len(given)} names for {rows} samples. Give one for each.")
+    return given

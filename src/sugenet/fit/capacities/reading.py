@@ -58,7 +58,7 @@ def answer_from(ratings: Ratings, certificate: dict[str, Any]) -> Answered:
     if proof["kind"] == "sets":
         name = "maxitive" if question["minitive"] is None else "minitive"
         mu = _limited(ratings, proof["capacity"], name)
-        words = _limited_words(question[name], name, proof["because"]) if error else ""
+        words = _limited_words(ratings, question[name], name, proof["because"]) if error else ""
         return CapacityFit(ratings, None, certificate, loss, size, mu, words)
     if proof["kind"] == "envelopes":
         found = envelopes_of(ratings, Tolerance.of(samples, int(error * samples.unit)))
@@ -93,8 +93,8 @@ def _limited(ratings: Ratings, capacity: list[Any], name: str) -> SetFunction:
     return mu if name == "maxitive" else mu.conjugate()
 
 
-def _limited_words(k: int, name: str, because: int | None) -> str:
-    forced = "that all criteria together are worth top" if because is None else f"sample {because}"
+def _limited_words(ratings: Ratings, k: int, name: str, because: int | None) -> str:
+    forced = "that all criteria together are worth top" if because is None else ratings.label(because)
     return f"Among {k}-{name} capacities {forced} forces that."
 
 
@@ -104,6 +104,11 @@ def _because(ratings: Ratings, because: list[int]) -> str:
     rating = words_of(value(samples.ratings[k]))
     if len(because) == 1:
         low, high = words_of(value(min(samples.rows[k]))), words_of(value(max(samples.rows[k])))
-        return f"Sample {k} forces that: it is rated {rating}, and its values go from {low} to {high}."
+        return f"{_capital(ratings.label(k))} forces that: it is rated {rating}, and its values go from {low} to {high}."
     l = because[1]
-    return f"Samples {k} and {l}, rated {rating} and {words_of(value(samples.ratings[l]))}, force that."
+    both = f"{_capital(ratings.label(k))} and {ratings.label(l)}"
+    return f"{both}, rated {rating} and {words_of(value(samples.ratings[l]))}, force that."
+
+
+def _capital(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
