@@ -11,7 +11,7 @@ from math import isfinite
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from sugenet.cli.parser import Parser, UsageError, nearest
+from sugenet.cli.parser import UsageError, nearest
 from sugenet.errors import FileError, SugenetError
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Tables of rated alternatives on the command line: the options that say how one is read, for fit and check."""
+"""Tables of rated alternatives: the options that say how one is read, for fit and check."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
-from sugenet.cli.options import give, refuse_idle, sign_of
 from sugenet.cli.asking import Options
+from sugenet.cli.options import give, refuse_idle, sign_of
 from sugenet.errors import SugenetError
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ def on_table(options: Options, *, required: bool) -> None:
     about = "CSV column with the overall ratings"
     give(options, "target", target={"required": required, "help": about})
     about = (
-        "levels from worst to best, such as 'bad<ok<good' or 1..5; unless given, all values are numbers from 0 "
-        "to 1. May be repeated with --terms: 'COLUMN=bad<ok<good' for a column with levels of its own"
+        "levels from worst to best, such as 'bad<ok<good' or 1..5; unless given, all values are numbers from "
+        "0 to 1. May be repeated with --terms: 'COLUMN=bad<ok<good' for a column with levels of its own"
     )
     options.add_argument("--order", action="append", default=[], metavar="LEVELS", help=about)
     about = "column that says what each row is called"
@@ -78,8 +78,8 @@ def one_order(options: Namespace) -> list[str] | None:
     named = next((column for column in orders if column is not None), None)
     if named is not None:
         raise SugenetError(
-            f"--order {named}=... gives a column levels of its own, but here all columns are on the scale of the "
-            "ratings. With --terms it is learned what their values are worth."
+            f"--order {named}=... gives a column levels of its own, but here all columns are on the scale of "
+            "the ratings. With --terms it is learned what their values are worth."
         )
     return orders.get(None)
 

@@ -1,5 +1,5 @@
-"""What was learned from a table of rated alternatives, to be read: conflicts, error, rules, and what new cases get;
-the same content as JSON data.
+"""What was learned from a table of rated alternatives, to be read: conflicts, error, rules, and what new
+cases get; the same content as JSON data.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import numpy as np
 
 from sugenet.capacity import RuleSet, elimination_rules, selection_rules
 from sugenet.capacity.arguments import number_words
+from sugenet.errors import SugenetError
 from sugenet.fit.capacities import CapacityFit, Conflict, VersionSpace, fit_capacity, version_space
 from sugenet.fit.rated_table import RatedTable
 from sugenet.fit.sugeno import LearnedModel
@@ -53,7 +54,7 @@ class FitView:
 
     @cached_property
     def rules(self) -> RuleSet:
-        """What all capacities of the fit say; of a k-maxitive or k-minitive one, the rules that say all of it."""
+        """What all capacities of the fit say; of a k-maxitive or k-minitive one, what says all of it."""
         fit = self.fit
         if not isinstance(fit, CapacityFit) or fit.envelopes is not None:
             return fit.rules
@@ -122,7 +123,7 @@ class FitView:
         if isinstance(answer, Conflict):
             out["conflicts"] = {
                 "alone": [lines[k] for k in answer.alone],
-                "pairs": [[lines[k], lines[l]] for k, l in answer.pairs],
+                "pairs": [[lines[one], lines[other]] for one, other in answer.pairs],
                 "words": answer.sentences(limit),
             }
             out["dropped"] = [lines[k] for k in answer.dropped]
@@ -149,7 +150,7 @@ def view_fit(
     time_limit: float | None = None,
     cases: RatedTable | None = None,
 ) -> FitView:
-    """What capacities say about a table: all that fit, or the conflict and a best fit; with a loss the best fit."""
+    """What capacities say of a table: all that fit, or the conflict and a best fit; with a loss, that fit."""
     ratings = table.ratings(order)
     if loss is None and maxitive is None and minitive is None:
         space = version_space(ratings)
@@ -291,9 +292,13 @@ def view_learned(
 ) -> LearnedView:
     """A model of a table by `SugenoRegressor`: orders of columns by name, that of the ratings under None.
 
-    The order of the ratings is also that of columns which hold nothing else.
+    The order of the ratings is also that of columns which hold nothing else. A column with an order is better
+    the further up, unless a direction is given; of others the direction is learned.
     """
-    from sugenet.fit.estimators import SugenoRegressor
+    try:
+        from sugenet.fit.sugeno.estimators import SugenoRegressor
+    except ImportError as error:  # it says what to install
+        raise SugenetError(str(error)) from None
 
     rated = orders.get(None)
     own = {name: levels for name, levels in orders.items() if name is not None}
@@ -301,7 +306,8 @@ def view_learned(
         if rated is not None and name not in own and {cells[place] for cells in table.cells} <= set(rated):
             own[name] = rated
     places = {table.criteria.index(name): list(levels) for name, levels in own.items()}
-    ways = {table.criteria.index(name): way for name, way in (directions or {}).items()}
+    given = dict.fromkeys(own, "rising") | dict(directions or {})
+    ways = {table.criteria.index(name): way for name, way in given.items()}
     estimator = SugenoRegressor(terms, orders=places, directions=ways, order=rated, random_state=seed)
     truth = table.targets(rated)
     estimator.fit(table.columns(own), truth)
