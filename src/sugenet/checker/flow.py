@@ -109,7 +109,9 @@ def _rest(
     else:  # costs rise away from the rating: between the marks, the nearest place to it is the cheapest
         own = places[samples.ratings[k]]
         marks = {place for side in due for place, _ in side}
-        tried = {min(max(place, first), last) for place in (own, first, last, *marks, *(m - 1 for m in marks))}
+        tried = {
+            min(max(place, first), last) for place in (own, first, last, *marks, *(m - 1 for m in marks))
+        }
     below, reached = due
     return min(
         price(k, levels[place])

@@ -57,7 +57,9 @@ def check_learned(certificate: dict[str, Any], samples: RatedSamples, limit: Lim
     _is(question, {"kind": "fit", "loss": "largest"}, "the question")
     units = error * samples.unit
     if units.denominator != 1:
-        raise CertificateError(f"the error {error} cannot be: it is no difference of two values, nor half of one.")
+        raise CertificateError(
+            f"the error {error} cannot be: it is no difference of two values, nor half of one."
+        )
     if question["maxitive"] is None and question["minitive"] is None:
         return _check_largest(int(units), error, certificate["proof"], samples, limit)
     return _check_limited(question, int(units), error, certificate["proof"], samples, limit)
@@ -127,7 +129,9 @@ def _check_between(
     for name, values in (("least", least), ("greatest", greatest)):
         wrong = np.flatnonzero((values < lows) | (values > highs))
         if wrong.size:
-            raise CertificateError(f"the {name} capacity does not give sample {rows[wrong[0]]} what is claimed.")
+            raise CertificateError(
+                f"the {name} capacity does not give sample {rows[wrong[0]]} what is claimed."
+            )
 
 
 def _alone(samples: RatedSamples, k: int) -> bool:
@@ -148,9 +152,7 @@ def _check_fits(certificate: dict[str, Any], samples: RatedSamples, limit: Limit
     only(proof, {"kind", "lower", "upper"}, "the proof")
     _is(proof, {"kind": "envelopes"}, "the proof")
     _check_between(samples, range(len(samples.rows)), samples.a, samples.a, proof, limit)
-    return (
-        f"exactly the capacities from the least to the greatest give all {len(samples.rows)} samples their ratings"
-    )
+    return f"exactly the capacities from the least to the greatest give all {len(samples.rows)} samples their ratings"
 
 
 def _check_conflict(certificate: dict[str, Any], samples: RatedSamples, limit: Limit) -> str:
@@ -175,7 +177,9 @@ def _check_conflict(certificate: dict[str, Any], samples: RatedSamples, limit: L
             if not _clash(samples, k, l):
                 raise CertificateError(f"samples {k} and {l} of a chain do not clash.")
     if len(chains) != len(kept):
-        raise CertificateError(f"{len(kept)} samples are kept, but {len(chains)} chains allow another number.")
+        raise CertificateError(
+            f"{len(kept)} samples are kept, but {len(chains)} chains allow another number."
+        )
     _check_between(samples, kept, samples.a, samples.a, proof, limit)
     return f"no capacity fits all {count} samples; some fit without {len(dropped)} of them, and none without fewer"
 

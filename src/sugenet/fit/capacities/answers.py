@@ -239,7 +239,9 @@ class CapacityFit(Fit):
                 else f"No capacity of this kind errs by less than {size} on every sample, and this one errs by no more"
             )
         else:
-            first = f"No capacity has less cost in total than {words_of(self.error)}, and this one has no more"
+            first = (
+                f"No capacity has less cost in total than {words_of(self.error)}, and this one has no more"
+            )
         return f"{first}. {self.because}".strip()
 
     def predict(self, X: Any) -> Any:

@@ -40,7 +40,9 @@ class Costs:
         common = lcm(*(weight.denominator for weight in samples.weights))
         weights = [int(weight * common) for weight in samples.weights]
         levels = (
-            np.unique(np.concatenate([samples.x.ravel(), samples.a, np.array([0, samples.top], samples.a.dtype)]))
+            np.unique(
+                np.concatenate([samples.x.ravel(), samples.a, np.array([0, samples.top], samples.a.dtype)])
+            )
             if samples.levels is None
             else np.arange(samples.top + 1)
         )

@@ -40,9 +40,7 @@ def envelopes_of(ratings: Ratings, tolerance: Tolerance, samples: Iterable[int] 
     value = ratings.value
     full = ratings.criteria.full
     return Envelopes(
-        lower_envelope(
-            ratings.criteria, [(reached[k], value(low[k])) for k in lower_from], ratings.scale
-        ),
+        lower_envelope(ratings.criteria, [(reached[k], value(low[k])) for k in lower_from], ratings.scale),
         upper_envelope(
             ratings.criteria, [(full ^ below[k], value(high[k])) for k in upper_from], ratings.scale
         ),

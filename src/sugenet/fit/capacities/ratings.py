@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from sugenet.bnn.samples import named_rows
 from sugenet.brief import Said
-from sugenet.capacity import BOOLEAN, UNIT, Criteria, Ordinal, Scale
+from sugenet.capacity import UNIT, Criteria, Ordinal, Scale
 from sugenet.capacity.arguments import exact_number, plain
 from sugenet.capacity.criteria import Criterion
 from sugenet.capacity.scales import Value, need_scale
@@ -252,7 +252,9 @@ def _scale(X: Any, a: Any, scale: Scale | Sequence[Any] | None) -> Scale:
         chosen = UNIT
     need_scale(chosen)
     columns = getattr(X, "columns", None)
-    ordered = {} if columns is None or isinstance(X, Mapping) else {name: _categories(X[name]) for name in columns}
+    ordered = (
+        {} if columns is None or isinstance(X, Mapping) else {name: _categories(X[name]) for name in columns}
+    )
     for name, given in {**ordered, "a": levels}.items():
         if given is not None and isinstance(chosen, Ordinal):
             ranks = [chosen.rank(level) for level in given]

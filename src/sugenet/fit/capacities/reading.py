@@ -31,14 +31,18 @@ def learned_of(data: Mapping[str, Any]) -> Answered:
     Capacities fit all 2 samples: those from a least one with 2 rules to a greatest one with 2.
     """
     if not isinstance(data, Mapping) or set(data) != {"ratings", "certificate"}:
-        raise CertificateError("this is no answer about capacities: the fields must be ratings and certificate.")
+        raise CertificateError(
+            "this is no answer about capacities: the fields must be ratings and certificate."
+        )
     ratings, certificate = Ratings.of(data["ratings"]), data["certificate"]
     if not isinstance(certificate, Mapping) or certificate.get("ratings") != ratings.fingerprint:
         raise CertificateError("the certificate of the answer is about other ratings.")
     try:
         return answer_from(ratings, LearnedCertificate(certificate))
     except (KeyError, TypeError, IndexError, AttributeError, ArithmeticError) as error:
-        raise CertificateError(f"the answer is damaged: {type(error).__name__}: {str(error)[:200]}") from error
+        raise CertificateError(
+            f"the answer is damaged: {type(error).__name__}: {str(error)[:200]}"
+        ) from error
 
 
 def answer_from(ratings: Ratings, certificate: dict[str, Any]) -> Answered:

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -73,7 +72,9 @@ class _Search:
     def _ranked(self) -> RatedSamples:
         rows = tuple(map(tuple, self.x.tolist()))
         ratings = tuple(self.low.tolist())
-        return RatedSamples(rows, ratings, self.samples.weights, len(self.levels), self.samples.criteria, None)
+        return RatedSamples(
+            rows, ratings, self.samples.weights, len(self.levels), self.samples.criteria, None
+        )
 
     def clashes(self, places: npt.NDArray[np.int64]) -> Pairs:
         """Pairs of samples whose values no capacity gives together."""
