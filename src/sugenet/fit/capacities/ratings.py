@@ -233,7 +233,7 @@ def _whole(value: Any, top: int) -> int:
 def _categories(column: Any) -> list[Any] | None:
     """The levels of ordered categories, worst first."""
     kind = getattr(column, "dtype", None)
-    return list(kind.categories) if getattr(kind, "ordered", False) else None
+    return list(kind.categories) if kind is not None and getattr(kind, "ordered", False) else None
 
 
 def _scale(X: Any, a: Any, scale: Scale | Sequence[Any] | None) -> Scale:
