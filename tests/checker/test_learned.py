@@ -97,8 +97,7 @@ def test_every_change_is_refused_or_true(name):
                 continue
             try:
                 sg.check(forged, ratings)
-            except CertificateError as error:
-                assert str(error)
+            except CertificateError:
                 refused += 1
             else:
                 accepted += 1

@@ -130,6 +130,8 @@ def _price(costs: Any, samples: RatedSamples) -> tuple[_Price, bool]:
         if len(costs) != size or any(not isinstance(row, list) or len(row) != size for row in costs):
             raise CertificateError("costs must be a table with a row and a column for each level.")
         table = [[exact(cost, least=0) for cost in row] for row in costs]
+        if any(table[level][level] for level in range(size)):
+            raise CertificateError("a rating that is met must cost nothing.")
         return (lambda k, value: weights[k] * table[ratings[k]][value]), True
     over = under = Fraction(1)
     if costs is not None:

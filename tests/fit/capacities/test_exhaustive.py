@@ -1,4 +1,4 @@
-"""Capacities from ratings against the list of all capacities: everything here is the definition, written out."""
+"""Capacities from ratings against the list of all capacities, by the definition written out."""
 
 from fractions import Fraction
 from functools import cache

@@ -181,7 +181,7 @@ class Ratings(Said):
             "scale": self.scale.to_json(),
             "X": [[to_json(element(code)) for code in row] for row in self.X],
             "a": [to_json(element(code)) for code in self.a],
-            "weights": [str(weight) for weight in self.weights] if self.is_weighted else None,
+            "weights": None if set(self.weights) == {1} else [str(weight) for weight in self.weights],
         }
 
     @classmethod
