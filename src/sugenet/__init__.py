@@ -38,7 +38,16 @@ if TYPE_CHECKING:
         thermometer,
         threshold,
     )
-    from sugenet.fit import CapacityFit, Conflict, Ratings, VersionSpace, fit_capacity, version_space
+    from sugenet.fit import (
+        CapacityFit,
+        Conflict,
+        InducedCapacity,
+        Ratings,
+        VersionSpace,
+        fit_capacity,
+        induced_capacity,
+        version_space,
+    )
     from sugenet.io import (
         BitInputs,
         Integers,
@@ -114,6 +123,7 @@ __all__ = [
     "Hamming",
     "Head",
     "HowMany",
+    "InducedCapacity",
     "Integers",
     "Law",
     "LevelLayer",
@@ -158,6 +168,7 @@ __all__ = [
     "fold_conv",
     "fold_levels",
     "from_torch",
+    "induced_capacity",
     "integer",
     "io",
     "load",

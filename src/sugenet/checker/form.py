@@ -16,7 +16,15 @@ from sugenet.bnn import Network, OneHot
 from sugenet.bnn.codings import Coding
 from sugenet.errors import CertificateError
 
-__all__ = ["check_count_form", "check_form", "check_outside", "check_proof_form", "exact", "only", "whole_number"]
+__all__ = [
+    "check_count_form",
+    "check_form",
+    "check_outside",
+    "check_proof_form",
+    "exact",
+    "only",
+    "whole_number",
+]
 
 _LONGEST = 9000
 """Characters of a number."""

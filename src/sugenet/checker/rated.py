@@ -1,4 +1,4 @@
-"""Samples with ratings as plain whole numbers: what a certificate about fitted capacities is checked against."""
+"""Samples with ratings as plain whole numbers: what certificates about capacities are checked against."""
 
 from __future__ import annotations
 
@@ -40,6 +40,7 @@ class RatedSamples:
         for number in (self.top, *self.ratings, *(value for row in self.rows for value in row)):
             digest.update(b"%x," % number)
         return digest.hexdigest()
+
     @cached_property
     def x(self) -> npt.NDArray[Any]:
         """The rows as an array, of Python's numbers where they are large."""

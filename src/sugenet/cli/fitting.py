@@ -42,7 +42,10 @@ def _fit(parser: Parser) -> Run:
     )
     about = "1: one Sugeno integral; N: the greatest of N; card: a score card"
     group.add_argument("--terms", type=typed(_terms), metavar="N", help=about)
-    about = "COLUMN=rising where more is better, COLUMN=falling where less is; unless given, levels rise as ordered, and of numbers it is learned"
+    about = (
+        "COLUMN=rising where more is better, COLUMN=falling where less is; unless given, levels rise as "
+        "ordered, and of numbers it is learned"
+    )
     group.add_argument(
         "--direction", type=typed(_direction), action="append", default=[], metavar="PAIR", help=about
     )

@@ -7,9 +7,12 @@ Importing this room does not import PyTorch.
 from sugenet.fit.capacities import (
     CapacityFit,
     Conflict,
+    InducedCapacity,
     Ratings,
     VersionSpace,
     fit_capacity,
+    induced_capacity,
+    learned_of,
     version_space,
 )
 from sugenet.fit.comparing import Comparison, compare
@@ -25,6 +28,7 @@ __all__ = [
     "Comparison",
     "Conflict",
     "Epoch",
+    "InducedCapacity",
     "LevelModule",
     "Ratings",
     "Settings",
@@ -33,7 +37,9 @@ __all__ = [
     "VersionSpace",
     "compare",
     "fit_capacity",
+    "induced_capacity",
     "learn_encoder",
+    "learned_of",
     "print_progress",
     "read_table",
     "train",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from sugenet.capacity import RuleSet, Scale, SetFunction, elimination_rules, selection_rules, sugeno
@@ -137,7 +137,7 @@ class VersionSpace(Fit):
 class Conflict(Learned):
     """No capacity gives every sample its rating.
 
-    `alone` are the samples that no capacity can meet; `pairs` are samples (k, l) that none can meet together;
+    `alone` are the samples that no capacity can meet; `pairs` are samples (k, m) that none can meet together;
     both by number from 0. `dropped` is a smallest set of samples without which some capacity fits the `rest`.
     """
 
@@ -155,8 +155,8 @@ class Conflict(Learned):
     def sentences(self, limit: int | None = None) -> list[str]:
         """Each conflict in words: those of single samples, then those of pairs."""
         alone = (self._alone_words(k) for k in self.alone)
-        pairs = (self._pair_words(k, l) for k, l in self.pairs)
-        return list(islice((*alone, *pairs) if limit is None else _chain(alone, pairs), limit))
+        pairs = (self._pair_words(k, m) for k, m in self.pairs)
+        return list(islice(chain(alone, pairs), limit))
 
     def _rating(self, k: int) -> str:
         return words_of(self.ratings.value(self.ratings.samples.ratings[k]))
@@ -170,7 +170,7 @@ class Conflict(Learned):
             f"but is rated {self._rating(k)}."
         )
 
-    def _pair_words(self, k: int, l: int) -> str:
+    def _pair_words(self, k: int, m: int) -> str:
         samples, names = self.ratings.samples, self.ratings.criteria.names
         held = [
             name for name, value in zip(names, samples.rows[k], strict=True) if value >= samples.ratings[k]
@@ -178,10 +178,10 @@ class Conflict(Learned):
         where = " and ".join(map(str, held[:_SHOWN])) + (
             f" and {len(held) - _SHOWN} more" if len(held) > _SHOWN else ""
         )
-        one, other = self.ratings.label(k), self.ratings.label(l)
+        one, other = self.ratings.label(k), self.ratings.label(m)
         return (
             f"{one} is rated {self._rating(k)} and reaches that on {where} alone, where {other} is "
-            f"above {self._rating(l)}, too; yet {other} is rated {self._rating(l)}."
+            f"above {self._rating(m)}, too; yet {other} is rated {self._rating(m)}."
         )
 
     def __str__(self) -> str:
@@ -194,11 +194,6 @@ class Conflict(Learned):
         more = [f"... and {total - len(first):,} more."] if total > len(first) else []
         last = f"Fewest samples to drop so that one fits the rest: {dropped}, for instance {drop}."
         return "\n".join([head, *(f"- {one[0].upper()}{one[1:]}" for one in first), *more, last])
-
-
-def _chain(*parts: Any) -> Any:
-    for part in parts:
-        yield from part
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,10 +231,13 @@ class CapacityFit(Fit):
             first = (
                 f"A capacity fits all {len(self.ratings)} samples exactly"
                 if not self.error
-                else f"No capacity of this kind errs by less than {size} on every sample, and this one errs by no more"
+                else f"No capacity of this kind errs by less than {size} on every sample, "
+                "and this one errs by no more"
             )
         else:
-            first = f"No capacity has less cost in total than {words_of(self.error)}, and this one has no more"
+            first = (
+                f"No capacity has less cost in total than {words_of(self.error)}, and this one has no more"
+            )
         return f"{first}. {self.because}".strip()
 
     def predict(self, X: Any) -> Any:

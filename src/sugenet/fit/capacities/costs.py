@@ -40,7 +40,9 @@ class Costs:
         common = lcm(*(weight.denominator for weight in samples.weights))
         weights = [int(weight * common) for weight in samples.weights]
         levels = (
-            np.unique(np.concatenate([samples.x.ravel(), samples.a, np.array([0, samples.top], samples.a.dtype)]))
+            np.unique(
+                np.concatenate([samples.x.ravel(), samples.a, np.array([0, samples.top], samples.a.dtype)])
+            )
             if samples.levels is None
             else np.arange(samples.top + 1)
         )
@@ -80,8 +82,8 @@ class Costs:
 def _prices(costs: Mapping[str, Any]) -> tuple[Fraction, Fraction]:
     if set(costs) != {"over", "under"}:
         raise CapacityError(
-            f"costs has the names {', '.join(map(str, costs)) or 'none'}. Give 'over' and 'under': what each unit "
-            f"above and below the rating costs."
+            f"costs has the names {', '.join(map(str, costs)) or 'none'}. Give 'over' and 'under': what each "
+            f"unit above and below the rating costs."
         )
     over, under = (Fraction(exact_number(costs[name], f"costs[{name!r}]")) for name in ("over", "under"))
     for name, price in (("over", over), ("under", under)):
@@ -93,13 +95,13 @@ def _prices(costs: Mapping[str, Any]) -> tuple[Fraction, Fraction]:
 def _table(costs: Any, size: int, levels: tuple[str, ...] | None) -> list[list[Fraction]]:
     if levels is None:
         raise CapacityError(
-            "costs is a table, but the scale is [0, 1]. Give {'over': 1, 'under': 2}, or use an Ordinal scale."
+            "costs is a table, but the scale is [0, 1]. Give {'over': 1, 'under': 2}, or use Ordinal levels."
         )
     rows = [list(row) for row in np.asarray(costs, dtype=object).tolist()] if np.ndim(costs) == 2 else []
     if len(rows) != size or any(len(row) != size for row in rows):
         raise CapacityError(
-            f"costs has shape {np.shape(costs)}, but there are {size} levels. Give a row for each rating, with "
-            f"the cost of each value."
+            f"costs has shape {np.shape(costs)}, but there are {size} levels. Give a row for each rating, "
+            f"with the cost of each value."
         )
     table = [
         [Fraction(exact_number(cost, f"costs[{a}][{value}]")) for value, cost in enumerate(row)]
@@ -109,7 +111,7 @@ def _table(costs: Any, size: int, levels: tuple[str, ...] | None) -> list[list[F
         for value, cost in enumerate(row):
             if cost < 0 or (a == value and cost):
                 raise CapacityError(
-                    f"costs[{a}][{value}] is {plain(rows[a][value])}: costs must not be negative, and a rating "
-                    f"that is met costs nothing."
+                    f"costs[{a}][{value}] is {plain(rows[a][value])}: costs must not be negative, and a "
+                    f"rating that is met costs nothing."
                 )
     return table

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -57,7 +58,7 @@ class Flow:
 
 def _take(nexts: dict[int, dict[int, int]], way: list[int], most: int | None) -> int:
     """Take from a way as much as all of it carries, at most so much."""
-    steps = list(zip(way, way[1:], strict=False))
+    steps = list(pairwise(way))
     part = min([nexts[u][v] for u, v in steps] + ([] if most is None else [most]))
     for u, v in steps:
         nexts[u][v] -= part

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from sugenet.bnn.samples import named_rows
 from sugenet.brief import Said
-from sugenet.capacity import BOOLEAN, UNIT, Criteria, Ordinal, Scale
+from sugenet.capacity import UNIT, Criteria, Ordinal, Scale
 from sugenet.capacity.arguments import exact_number, plain
 from sugenet.capacity.criteria import Criterion
 from sugenet.capacity.scales import Value, need_scale
@@ -191,7 +191,7 @@ class Ratings(Said):
             "scale": self.scale.to_json(),
             "X": [[to_json(element(code)) for code in row] for row in self.X],
             "a": [to_json(element(code)) for code in self.a],
-            "weights": [str(weight) for weight in self.weights] if self.is_weighted else None,
+            "weights": None if set(self.weights) == {1} else [str(weight) for weight in self.weights],
             "labels": None if self.labels is None else list(self.labels),
         }
 
@@ -246,7 +246,7 @@ def _whole(value: Any, top: int) -> int:
 def _categories(column: Any) -> list[Any] | None:
     """The levels of ordered categories, worst first."""
     kind = getattr(column, "dtype", None)
-    return list(kind.categories) if getattr(kind, "ordered", False) else None
+    return list(kind.categories) if kind is not None and getattr(kind, "ordered", False) else None
 
 
 def _scale(X: Any, a: Any, scale: Scale | Sequence[Any] | None) -> Scale:
@@ -265,7 +265,9 @@ def _scale(X: Any, a: Any, scale: Scale | Sequence[Any] | None) -> Scale:
         chosen = UNIT
     need_scale(chosen)
     columns = getattr(X, "columns", None)
-    ordered = {} if columns is None or isinstance(X, Mapping) else {name: _categories(X[name]) for name in columns}
+    ordered = (
+        {} if columns is None or isinstance(X, Mapping) else {name: _categories(X[name]) for name in columns}
+    )
     for name, given in {**ordered, "a": levels}.items():
         if given is not None and isinstance(chosen, Ordinal):
             ranks = [chosen.rank(level) for level in given]

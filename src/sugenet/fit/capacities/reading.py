@@ -1,4 +1,4 @@
-"""Answers about capacities from their certificates: as they are found, and as they are read back from JSON."""
+"""Answers about capacities, from their certificates: as they are found, and as they are read back."""
 
 from __future__ import annotations
 
@@ -31,14 +31,18 @@ def learned_of(data: Mapping[str, Any]) -> Answered:
     Capacities fit all 2 samples: those from a least one with 2 rules to a greatest one with 2.
     """
     if not isinstance(data, Mapping) or set(data) != {"ratings", "certificate"}:
-        raise CertificateError("this is no answer about capacities: the fields must be ratings and certificate.")
+        raise CertificateError(
+            "this is no answer about capacities: the fields must be ratings and certificate."
+        )
     ratings, certificate = Ratings.of(data["ratings"]), data["certificate"]
     if not isinstance(certificate, Mapping) or certificate.get("ratings") != ratings.fingerprint:
         raise CertificateError("the certificate of the answer is about other ratings.")
     try:
         return answer_from(ratings, LearnedCertificate(certificate))
     except (KeyError, TypeError, IndexError, AttributeError, ArithmeticError) as error:
-        raise CertificateError(f"the answer is damaged: {type(error).__name__}: {str(error)[:200]}") from error
+        raise CertificateError(
+            f"the answer is damaged: {type(error).__name__}: {str(error)[:200]}"
+        ) from error
 
 
 def answer_from(ratings: Ratings, certificate: dict[str, Any]) -> Answered:
@@ -72,9 +76,9 @@ def answer_from(ratings: Ratings, certificate: dict[str, Any]) -> Answered:
 
 
 def _conflict(ratings: Ratings, exactly: Tolerance, certificate: dict[str, Any]) -> Conflict:
-    alone, (k, l) = exactly.alone, exactly.clashes()
-    both = ~alone[k] & ~alone[l]
-    pairs = tuple(zip(k[both].tolist(), l[both].tolist(), strict=True))
+    alone, (k, m) = exactly.alone, exactly.clashes()
+    both = ~alone[k] & ~alone[m]
+    pairs = tuple(zip(k[both].tolist(), m[both].tolist(), strict=True))
     return Conflict(
         ratings,
         tuple(np.flatnonzero(alone).tolist()),
@@ -101,14 +105,11 @@ def _limited_words(ratings: Ratings, k: int, name: str, because: int | None) -> 
 def _because(ratings: Ratings, because: list[int]) -> str:
     value, samples = ratings.value, ratings.samples
     k = because[0]
-    rating = words_of(value(samples.ratings[k]))
+    rating, first = words_of(value(samples.ratings[k])), ratings.label(k)
+    first = f"{first[:1].upper()}{first[1:]}"
     if len(because) == 1:
         low, high = words_of(value(min(samples.rows[k]))), words_of(value(max(samples.rows[k])))
-        return f"{_capital(ratings.label(k))} forces that: it is rated {rating}, and its values go from {low} to {high}."
-    l = because[1]
-    both = f"{_capital(ratings.label(k))} and {ratings.label(l)}"
-    return f"{both}, rated {rating} and {words_of(value(samples.ratings[l]))}, force that."
-
-
-def _capital(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}"
+        return f"{first} forces that: it is rated {rating}, and its values go from {low} to {high}."
+    m = because[1]
+    other = words_of(value(samples.ratings[m]))
+    return f"{first} and {ratings.label(m)}, rated {rating} and {other}, force that."

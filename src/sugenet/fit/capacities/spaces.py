@@ -24,7 +24,7 @@ def need_ratings(ratings: object) -> None:
 
 
 def version_space(ratings: Ratings) -> VersionSpace | Conflict:
-    """All capacities that give every sample its rating: a `VersionSpace`, or a `Conflict` where there are none.
+    """All that give every sample its rating: a `VersionSpace`, or a `Conflict` where there is none.
 
     Parameters
     ----------
@@ -45,18 +45,18 @@ def version_space(ratings: Ratings) -> VersionSpace | Conflict:
         )
     tolerance = Tolerance.of(ratings.samples)
     alone = tolerance.alone
-    k, l = tolerance.clashes()
+    k, m = tolerance.clashes()
     if not alone.any() and not k.size:
         found = envelopes_of(ratings, tolerance)
         proof = {"kind": "envelopes", "lower": list(found.lower_from), "upper": list(found.upper_from)}
         certificate = certificate_of(ratings, _QUESTION, answer="fits", proof=proof)
         return answer_from(ratings, certificate)  # type: ignore[return-value]
-    both = ~alone[k] & ~alone[l]
-    k, l = k[both], l[both]
+    both = ~alone[k] & ~alone[m]
+    k, m = k[both], m[both]
     fair = np.flatnonzero(~alone)
     number = np.full(len(ratings), -1)
     number[fair] = np.arange(fair.size)
-    kept, chains = fewest_chains(fair.size, (number[k], number[l]))
+    kept, chains = fewest_chains(fair.size, (number[k], number[m]))
     keep = fair[kept].tolist()
     found = envelopes_of(ratings, tolerance, keep)
     dropped = sorted(set(range(len(ratings))) - set(keep))

@@ -1,7 +1,7 @@
 """The least total cost of any capacity, by minimum cuts (docs/theory.md 10.5).
 
 A capacity is sought through the values p that it gives to the samples: some capacity gives them exactly when
-none of them clash, and then "p_k >= t implies p_l >= s" for s = min(t, least value of l where k reaches t).
+none of them clash, and then "p_k >= t implies p_l >= s" for s = min(t, least value of m where k reaches t).
 Only such implications that are violated are added, cut after cut: each cut is a lower bound, and the first
 whose values clash no more is best.
 """
@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,12 +25,12 @@ from sugenet.problem.clock import Clock
 __all__ = ["Cheapest", "Part", "least_total_cost"]
 
 Part = tuple[int, int, int, int, int]
-"""k, t, l, s and an amount: p_k >= t implies p_l >= s, and so much of the cost is due to that."""
+"""k, t, m, s and an amount: p_k >= t implies p_l >= s, and so much of the cost is due to that."""
 
 
 @dataclass(frozen=True)
 class Cheapest:
-    """Values of least total cost, by their places among `levels`, and the parts that show that it is least."""
+    """Values of least total cost, by their places among `levels`, and the parts that show it to be so."""
 
     cost: int
     places: npt.NDArray[np.int64]
@@ -48,8 +47,8 @@ def least_total_cost(samples: RatedSamples, costs: Costs, clock: Clock) -> Cheap
             return Cheapest(base + flow.size, places, search.parts(flow))
         if clock.up():
             raise TooLargeError(
-                f"the least total cost was not found within {clock.time_limit:g} s. Allow more time, round the "
-                f"values, or use loss='largest'."
+                f"the least total cost was not found within {clock.time_limit:g} s. Allow more time, round "
+                f"the values, or use loss='largest'."
             )
         search.add(left, places)
         clock.tell(f"{len(search.known):,} implications, {left[0].size:,} clashes left")
@@ -73,7 +72,9 @@ class _Search:
     def _ranked(self) -> RatedSamples:
         rows = tuple(map(tuple, self.x.tolist()))
         ratings = tuple(self.low.tolist())
-        return RatedSamples(rows, ratings, self.samples.weights, len(self.levels), self.samples.criteria, None)
+        return RatedSamples(
+            rows, ratings, self.samples.weights, len(self.levels), self.samples.criteria, None
+        )
 
     def clashes(self, places: npt.NDArray[np.int64]) -> Pairs:
         """Pairs of samples whose values no capacity gives together."""
@@ -82,28 +83,28 @@ class _Search:
     def add(self, pairs: Pairs, places: npt.NDArray[np.int64]) -> None:
         """Add implications that these clashes violate: of each sample some."""
         most = 6 * len(places)
-        k, l = pairs
+        k, m = pairs
         if k.size > most:
             some = self.rng.choice(k.size, most, replace=False)
-            k, l = k[some], l[some]
-        for one, other in zip(k.tolist(), l.tolist(), strict=True):
+            k, m = k[some], m[some]
+        for one, other in zip(k.tolist(), m.tolist(), strict=True):
             for t in self._thresholds(one, other, int(places[one]), int(places[other])):
                 s = self._implied(one, t, other)
                 self.known[one, t, other, s] = None
                 self.marks[one].add(t)
                 self.marks[other].add(s)
 
-    def _implied(self, k: int, t: int, l: int) -> int:
-        return int(min(t, self.x[l][self.x[k] >= t].min()))
+    def _implied(self, k: int, t: int, m: int) -> int:
+        return int(min(t, self.x[m][self.x[k] >= t].min()))
 
-    def _thresholds(self, k: int, l: int, high: int, low: int) -> Iterator[int]:
-        """Places t at which sample k forces sample l above `low`: the last, the first, and one between."""
-        first = max(low + 1, int(self.x[k][self.x[l] <= low].max(initial=-1)) + 1)
+    def _thresholds(self, k: int, m: int, high: int, low: int) -> Iterator[int]:
+        """Places t at which sample k forces sample m above `low`: the last, the first, and one between."""
+        first = max(low + 1, int(self.x[k][self.x[m] <= low].max(initial=-1)) + 1)
         yield from {high, first, (first + high) // 2}
 
     def cut(self) -> tuple[npt.NDArray[np.int64], Flow, int]:
-        """The cheapest values that keep the implications known, the flow that shows it, and the cost that comes
-        without any.
+        """The cheapest values that keep the implications known, the flow that shows it, and the cost that
+        comes without any.
         """
         nodes: dict[tuple[int, int], int] = {}
         into: list[int] = []
@@ -125,7 +126,7 @@ class _Search:
                 base += min(rise, 0)
                 if number > 1:
                     edges.append((len(into) - 1, len(into) - 2))
-        edges += [(nodes[k, t], nodes[l, s]) for k, t, l, s in self.known]
+        edges += [(nodes[k, t], nodes[m, s]) for k, t, m, s in self.known]
         self.nodes = list(nodes)
         flow = largest_flow(into, out, np.array(edges, dtype=np.int64).reshape(-1, 2))
         held = iter(flow.held.tolist())
