@@ -38,6 +38,16 @@ if TYPE_CHECKING:
         thermometer,
         threshold,
     )
+    from sugenet.fit import (
+        CapacityFit,
+        Conflict,
+        InducedCapacity,
+        Ratings,
+        VersionSpace,
+        fit_capacity,
+        induced_capacity,
+        version_space,
+    )
     from sugenet.io import (
         BitInputs,
         Integers,
@@ -101,6 +111,8 @@ __all__ = [
     "Anything",
     "BitInputs",
     "Box",
+    "CapacityFit",
+    "Conflict",
     "ConvLayer",
     "Counterfactual",
     "DenseLayer",
@@ -111,6 +123,7 @@ __all__ = [
     "Hamming",
     "Head",
     "HowMany",
+    "InducedCapacity",
     "Integers",
     "Law",
     "LevelLayer",
@@ -126,6 +139,7 @@ __all__ = [
     "Predict",
     "Prices",
     "Proved",
+    "Ratings",
     "Reals",
     "Refuted",
     "Results",
@@ -135,6 +149,7 @@ __all__ = [
     "StairLayer",
     "Trace",
     "Undecided",
+    "VersionSpace",
     "WhatIf",
     "Why",
     "Window",
@@ -147,11 +162,13 @@ __all__ = [
     "each",
     "errors",
     "explore",
+    "fit_capacity",
     "fold",
     "fold_by_evaluation",
     "fold_conv",
     "fold_levels",
     "from_torch",
+    "induced_capacity",
     "integer",
     "io",
     "load",
@@ -169,6 +186,7 @@ __all__ = [
     "threshold",
     "verify",
     "verify_against",
+    "version_space",
     "whatif",
     "why",
     "write_onnx",
@@ -194,7 +212,7 @@ _ROOMS = (
     "web",
     "cli",
 )
-_FACES = ("bnn", "io", "reason", "sweeps", "web")
+_FACES = ("bnn", "io", "reason", "fit", "sweeps", "web")
 """Rooms that public names come from, cheapest first; a name comes from the first that has it."""
 
 

@@ -4,6 +4,17 @@ exactly.
 Importing this room does not import PyTorch.
 """
 
+from sugenet.fit.capacities import (
+    CapacityFit,
+    Conflict,
+    InducedCapacity,
+    Ratings,
+    VersionSpace,
+    fit_capacity,
+    induced_capacity,
+    learned_of,
+    version_space,
+)
 from sugenet.fit.comparing import Comparison, compare
 from sugenet.fit.encoding import learn_encoder
 from sugenet.fit.module import LevelModule
@@ -13,15 +24,24 @@ from sugenet.fit.table import Table, read_table
 from sugenet.fit.trainer import Trained, train
 
 __all__ = [
+    "CapacityFit",
     "Comparison",
+    "Conflict",
     "Epoch",
+    "InducedCapacity",
     "LevelModule",
+    "Ratings",
     "Settings",
     "Table",
     "Trained",
+    "VersionSpace",
     "compare",
+    "fit_capacity",
+    "induced_capacity",
     "learn_encoder",
+    "learned_of",
     "print_progress",
     "read_table",
     "train",
+    "version_space",
 ]
