@@ -20,8 +20,10 @@ __all__ = ["best_closures", "minimal"]
 Bools: TypeAlias = npt.NDArray[np.bool_]
 Ints: TypeAlias = npt.NDArray[np.int64]
 
-_MOST = 6000
+_MOST = 8000
 """Claims; their pairs are compared."""
+_FEW = 150
+"""Claims of which all implications are known at once."""
 
 
 def best_closures(levels: Ints, sets: Bools, gains: Ints) -> tuple[Bools, Bools]:
@@ -37,18 +39,47 @@ def best_closures(levels: Ints, sets: Bools, gains: Ints) -> tuple[Bools, Bools]
     >>> least.tolist(), greatest.tolist()
     ([True, True, False, True], [True, True, True, True])
     """
-    from scipy.sparse import csr_array  # type: ignore[import-untyped]
-    from scipy.sparse.csgraph import breadth_first_order, maximum_flow  # type: ignore[import-untyped]
-
     count = len(gains)
     if count > _MOST:
         raise TooLargeError(
             f"{count:,} different sets of features at some level; at most {_MOST:,} are compared with each "
             f"other. Give fewer cuts, levels or samples, or terms='card'."
         )
-    before, after = _covers(levels, sets)
+    implies = _implications(levels, sets)
     endless = int(np.abs(gains).sum()) + 1
     worth = np.where(sets.all(axis=1), endless, np.where(sets.any(axis=1), gains, -endless))
+    if count <= _FEW:
+        return _cut(worth, endless, *_covers(implies))
+    return _cut_lazily(worth, endless, implies)
+
+
+def _cut_lazily(worth: Ints, endless: int, implies: Bools) -> tuple[Bools, Bools]:
+    """Only implications that are violated are added, cut after cut, until none is."""
+    rng = np.random.default_rng(0)
+    count = len(worth)
+    known = np.zeros(0, dtype=np.int64)
+    while True:
+        both = _cut(worth, endless, known // count, known % count)
+        found = [_violated(held, implies) for held in both]
+        if not any(len(pairs) for pairs in found):
+            return both
+        some = [rng.permutation(pairs)[: 4 * count] for pairs in found]
+        known = np.unique(np.concatenate([known, *some]))
+
+
+def _violated(held: Bools, implies: Bools) -> Ints:
+    """Implications from what is held to what is not, each as one number."""
+    inside, outside = np.flatnonzero(held), np.flatnonzero(~held)
+    first, second = np.nonzero(implies[np.ix_(inside, outside)])
+    return np.asarray(inside[first] * len(held) + outside[second])
+
+
+def _cut(worth: Ints, endless: int, before: Ints, after: Ints) -> tuple[Bools, Bools]:
+    """The least and the greatest best choice that keep these implications."""
+    from scipy.sparse import csr_array  # type: ignore[import-untyped]
+    from scipy.sparse.csgraph import breadth_first_order, maximum_flow  # type: ignore[import-untyped]
+
+    count = len(worth)
     source, sink = count, count + 1
     gainful, costly = np.flatnonzero(worth > 0), np.flatnonzero(worth < 0)
     tails = np.concatenate([np.full(gainful.size, source), costly, before])
@@ -64,14 +95,19 @@ def best_closures(levels: Ints, sets: Bools, gains: Ints) -> tuple[Bools, Bools]
     return least[:count], ~not_greatest[:count]
 
 
-def _covers(levels: Ints, sets: Bools) -> tuple[Ints, Ints]:
-    """Pairs of claims where the first implies the second, without those that follow from others."""
-    size = sets.sum(axis=1)
+def _implications(levels: Ints, sets: Bools) -> Bools:
+    """Which claims imply which others."""
     wide = sets.astype(np.float32)
-    implies = (wide @ wide.T == size[:, None]) & (levels[:, None] >= levels[None, :])
+    implies = (wide @ wide.T == sets.sum(axis=1)[:, None]) & (levels[:, None] >= levels[None, :])
     np.fill_diagonal(implies, False)
+    return np.asarray(implies)
+
+
+def _covers(implies: Bools) -> tuple[Ints, Ints]:
+    """Pairs of claims where the first implies the second, without those that follow from others."""
     steps = implies.astype(np.float32)
-    return tuple(np.nonzero(implies & ~(steps @ steps > 0)))  # type: ignore[return-value]
+    first, second = np.nonzero(implies & ~(steps @ steps > 0))
+    return first, second
 
 
 def minimal(sets: Bools) -> Bools:

@@ -12,15 +12,16 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.errors import TooLargeError
 from sugenet.fit.sugeno.closures import Bools, Ints, best_closures, minimal
 from sugenet.fit.sugeno.functional import UtilityFunctional, held, reaching
 
 __all__ = ["Fitted", "best_capacity", "learn_terms"]
 
-_SWEEPS, _STARTS, _ROUNDS = 8, 3, 2
-_SPREAD = 0.15
-"""How far first cuts are drawn from where the share of samples is that of the target."""
+_SWEEPS, _ROUNDS = 8, 2
+_STARTS, _FURTHER = 8, 3
+"""First cuts that are tried for a single term, and for each of several."""
+_SPREAD = 0.5
+"""How far first cuts are drawn from where the share of samples is that of the target, in log-odds."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,9 @@ def learn_terms(
             if turn:
                 starts = [np.array(found[t].least.cuts)]
             else:
-                spreads = [0.0 if not t and not s else _SPREAD for s in range(_STARTS)]
+                spreads = [
+                    0.0 if not t and not s else _SPREAD for s in range(_STARTS if terms == 1 else _FURTHER)
+                ]
                 starts = [_first_cuts(rows, counts, shares, rng, spread) for spread in spreads]
             best = max((_learn(rows, levels, free, start, rng) for start in starts), key=lambda one: one.gain)
             found[t : t + 1] = [best]
@@ -114,13 +117,17 @@ def _reached(others: list[UtilityFunctional], rows: Ints, height: int) -> Bools:
 def _first_cuts(
     rows: Ints, counts: Ints, shares: npt.NDArray[np.float64], rng: np.random.Generator, spread: float
 ) -> Ints:
-    """As many samples reach the cut of a feature as reach the level of the target, more or less."""
+    """As many samples reach the cut of a feature as reach the level of the target, or for all levels of a
+    feature more or fewer than that.
+    """
     cuts = np.zeros((rows.shape[1], len(shares)), dtype=np.int64)
+    inner = np.clip(shares, 1e-3, 1 - 1e-3)
+    odds = np.log(inner / (1 - inner))
     for i in range(rows.shape[1]):
         order = np.argsort(-rows[:, i], kind="stable")
         above = np.cumsum(counts[order]) / counts.sum()
-        wanted = np.clip(shares + spread * rng.normal(size=len(shares)), 0, 1 - 1e-9)
-        at = rows[order, i][np.searchsorted(above, wanted, side="right")]
+        wanted = 1 / (1 + np.exp(-odds - spread * rng.normal()))
+        at = rows[order, i][np.minimum(np.searchsorted(above, wanted, side="right"), len(rows) - 1)]
         cuts[i] = np.maximum.accumulate(at)
     return cuts
 
@@ -129,10 +136,7 @@ def _learn(rows: Ints, levels: Ints, gains: Ints, cuts: Ints, rng: np.random.Gen
     best = best_capacity(rows, gains, cuts)
     for _ in range(_SWEEPS):
         cuts = _move_cuts(rows, levels, gains, best.least, rng)
-        try:
-            now = best_capacity(rows, gains, cuts)
-        except TooLargeError:
-            return best
+        now = best_capacity(rows, gains, cuts)
         if now.gain <= best.gain:
             return best
         best = now
