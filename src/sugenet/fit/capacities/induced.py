@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn import Network
-from sugenet.brief import Said
 from sugenet.capacity import BOOLEAN, Criteria, Dense, SetFunction, WeightedThreshold
 from sugenet.capacity.transforms import violation
+from sugenet.drawn import Drawn
 from sugenet.errors import QuestionError
 from sugenet.fit.capacities.fitting import fit_capacity
 from sugenet.fit.capacities.ratings import Ratings
@@ -31,7 +31,7 @@ _Judge = Callable[[npt.NDArray[Any]], npt.NDArray[np.bool_]]
 
 
 @dataclass(frozen=True, eq=False)
-class InducedCapacity(Said):
+class InducedCapacity(Drawn):
     """What a network says of each set of features that take their good values.
 
     `capacity` is worth 1 on the sets for which the network says yes, as far as a monotone set function can

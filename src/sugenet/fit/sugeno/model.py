@@ -10,8 +10,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.brief import Said
 from sugenet.capacity import Focal, Nested, Ordinal
+from sugenet.drawn import Drawn
 from sugenet.errors import CapacityError, SugenetError
 from sugenet.fit.sugeno.closures import Bools, Ints
 from sugenet.fit.sugeno.columns import Chain
@@ -29,7 +29,7 @@ _FINE = 1000
 
 
 @dataclass(frozen=True)
-class LearnedModel(Said):
+class LearnedModel(Drawn):
     """The greatest of some Sugeno utility functionals, or a score card.
 
     Parameters
