@@ -175,7 +175,7 @@ def _draw(options: Namespace, screen: Screen, view: Any) -> None:
 COMMANDS: Commands = {
     "fit": (
         _fit,
-        "learn capacities from rated alternatives: what fits, what is in conflict",
+        "learn capacities from rated alternatives, or see conflicts",
         [
             "sugenet fit flats.csv --target grade --order 'bad<ok<good' --name flat",
             "sugenet fit flats.csv --target grade --order 'bad<ok<good' --predict new.csv",

@@ -304,7 +304,8 @@ def _check_certificate(options: Namespace, screen: Screen) -> int:
     certificate = read_json(options.certificate, memory // _OBJECTS)
     about: Any
     if isinstance(certificate, dict) and "ratings" in certificate:
-        refuse_idle(options, ["other"], "is the other of two models, and the certificate is about a table.")
+        if options.other is not None:
+            raise UsageError("MODEL2 is the other of two models, and the certificate is about a table.")
         about, other = ratings_of(options, options.model), None
     else:
         refuse_table(options)

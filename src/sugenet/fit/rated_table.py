@@ -47,7 +47,7 @@ class RatedTable:
         return tuple(f"line {line} ({name})" for line, name in zip(self.lines, self.names, strict=True))
 
     def ratings(self, order: Sequence[str] | None = None) -> Ratings:
-        """The rows as ratings, all on one scale: levels in this order, worst first, or numbers from 0 to 1."""
+        """The rows as ratings, all on one scale: levels in this order, worst first, or numbers in [0, 1]."""
         if self.grades is None or self.target is None:
             raise EncodingError(f"{self.file}: no column holds ratings. Name it: target=...")
         rated = [self._value(row, self.target, cell, order) for row, cell in enumerate(self.grades)]
@@ -110,7 +110,8 @@ class RatedTable:
         hint = (
             f" Did you mean {near[0]!r}?"
             if near
-            else " Where columns are on scales of their own, terms=1 learns what their values are worth."
+            else f" Where it names the rows, say name={name!r}; where columns are on scales of their own, "
+            "terms=1 learns what their values are worth."
         )
         levels = " < ".join(order) if len(order) <= 12 else f"{order[0]} < ... < {order[-1]}"
         raise EncodingError(

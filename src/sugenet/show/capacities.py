@@ -70,8 +70,8 @@ def lattice_of(mu: SetFunction, upper: SetFunction | None = None, title: str = "
 
 
 def focal_dots(mu: SetFunction, title: str, limit: int = _ROWS, *, up: bool = True) -> Focals:
-    """The focal sets of a capacity, best first: those that suffice for a level. Or, unless `up`, the sets that
-    hold the value at or below a level: the focal sets of its conjugate.
+    """The focal sets of a capacity, best first: those that suffice for a level. Or, unless `up`, the sets
+    that hold the value at or below a level: the focal sets of its conjugate.
 
     Examples
     --------
@@ -100,7 +100,7 @@ def focal_dots(mu: SetFunction, title: str, limit: int = _ROWS, *, up: bool = Tr
 
 
 def _focal_sets(mu: SetFunction, limit: int) -> tuple[Sequence[FocalSet], int, str]:
-    """Some focal sets, how many more there are, and which come first: the best, but of very many the shortest."""
+    """Some focal sets, how many more there are, and which these are: the best, of very many the shortest."""
     try:
         many = mu.focal_count()
     except TooLargeError:

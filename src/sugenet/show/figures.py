@@ -321,7 +321,9 @@ class Lattice(_Titled):
         """What is drawn."""
         if all(one.settled for one in self.sets):
             return "darker: worth more; framed: focal sets, worth more than every smaller set inside"
-        return "upper cell: worth at most; lower cell: at least; one cell: settled; framed: focal sets of the least"
+        return (
+            "upper cell: worth at most; lower: at least; one cell: settled; framed: focal sets of the least"
+        )
 
 
 @dataclass(frozen=True)
@@ -343,6 +345,11 @@ class Focals(_Titled):
     rows: tuple[FocalRow, ...]
     left_out: int = 0
     caption: str = ""
+
+    @property
+    def short_names(self) -> list[str]:
+        """The criteria, long names without their middle: names often differ at their ends."""
+        return [name if len(name) <= 26 else f"{name[:14]}…{name[-11:]}" for name in self.criteria]
 
 
 Figure: TypeAlias = (

@@ -309,8 +309,9 @@ def _(figure: Lattice, ax: Any) -> None:
             cells = [(one.low, one.low_words, y, 0.66)]
         ax.add_patch(Rectangle((x - 0.45, y), 0.9, 1, facecolor=PAPER, edgecolor="none", zorder=2))
         for share, words, bottom, tall in cells:
-            fill = blues(share)
-            ax.add_patch(Rectangle((x - 0.45, bottom), 0.9, tall, facecolor=fill, edgecolor=PAPER, zorder=3))
+            ax.add_patch(
+                Rectangle((x - 0.45, bottom), 0.9, tall, facecolor=blues(share), edgecolor=PAPER, zorder=3)
+            )
             colour, size = PAPER if share > 0.45 else INK, 8 if len(words) <= 10 else 6.5
             said = _plain(words if len(words) <= 13 else words[:12] + "…")
             ax.text(
@@ -339,13 +340,20 @@ def _(figure: Focals, ax: Any) -> None:
     for y, row in enumerate(figure.rows):
         rest = [i for i in range(len(figure.criteria)) if i not in row.members]
         ax.plot(rest, [y] * len(rest), "o", color=RULE, markersize=3)
-        fill = blues(max(float(row.share), 0.25))
         held = [y] * len(row.members)
-        ax.plot(row.members, held, "o-", color=INK, markerfacecolor=fill, markersize=9, linewidth=1.2)
+        ax.plot(
+            row.members,
+            held,
+            "o-",
+            color=INK,
+            markerfacecolor=blues(max(float(row.share), 0.25)),
+            markersize=9,
+            linewidth=1.2,
+        )
         _beside(ax, y, row.words)
     _rows(ax, [""] * len(figure.rows), figure.caption, figure.left_out, "set")
     ax.set_xlim(-0.6, len(figure.criteria) - 0.4)
-    names = [name if len(name) <= 26 else name[:25] + "…" for name in figure.criteria]
+    names = figure.short_names
     ax.set_xticks(
         range(len(names)), [_plain(name) for name in names], rotation=40, ha="left", rotation_mode="anchor"
     )

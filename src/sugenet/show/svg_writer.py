@@ -501,7 +501,7 @@ def _lattice_set(sheet: _Sheet, figure: Lattice, one: LatticeSet, x: float, y: f
 
 @draw.register
 def _(figure: Focals) -> Html:
-    names = [_cut(name, 190) for name in figure.criteria]
+    names = figure.short_names
     step, left = 24.0, 20.0
     slant = max([_width(name, 12) for name in names] + [20.0])
     right = left + step * len(names)
