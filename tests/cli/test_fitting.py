@@ -110,7 +110,7 @@ def test_rules_typed_back_in_give_the_intervals(desk):
     printed = [line.strip() for line in lines[begin + 1 : lines.index("", begin)]]
     assert printed == data["rules"]
     scale = Ordinal(LEVELS)
-    header = f'criteria: light, quiet, "way to work", kitchen\nscale: bad < ok < good < "very good"\n'
+    header = 'criteria: light, quiet, "way to work", kitchen\nscale: bad < ok < good < "very good"\n'
     rules = RuleSet.from_text(header + "\n".join(printed))
     assert rules.scale == scale
     for case, x in zip(data["cases"], product(LEVELS, repeat=4), strict=True):

@@ -356,6 +356,7 @@ COMMANDS: Commands = {
         "check a certificate against a model, or against a table",
         [
             "sugenet check certificate.json digits",
+            "sugenet check certificate.json flats.csv --target grade --order 'bad<ok<good'",
             "sugenet whatif digits --index 7 -o - | sugenet check - digits",
         ],
     ),
