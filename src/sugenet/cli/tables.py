@@ -44,7 +44,7 @@ def on_table(options: Options, *, required: bool) -> None:
     about = "column that says how much each row counts, for --loss total"
     options.add_argument("--weights", metavar="COLUMN", help=about)
     about = "column to leave out; may be repeated"
-    options.add_argument("--ignore", action="append", default=[], metavar="COLUMN", help=about)
+    options.add_argument("--ignore", action="append", default=[], metavar="NAME", help=about)
     give(options, "delimiter")
 
 
