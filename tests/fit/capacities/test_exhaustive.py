@@ -60,7 +60,7 @@ def prepared(data):
     return sg.Ratings(rows, ratings, scale=range(levels)), tables, given_values
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(rated())
 def test_the_version_space_is_every_capacity_that_fits(data):
     n, _, rows, ratings = data
@@ -77,7 +77,7 @@ def test_the_version_space_is_every_capacity_that_fits(data):
         assert list(map(int, least)) == list(map(int, greatest)) == ratings
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(rated())
 def test_conflicts_are_what_no_capacity_can_meet_and_the_fewest_samples_are_dropped(data):
     _, _, _, ratings = data
@@ -103,7 +103,7 @@ def test_conflicts_are_what_no_capacity_can_meet_and_the_fewest_samples_are_drop
     assert len(answer.sentences()) == len(alone) + len(clashing)
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(rated())
 def test_clashes_are_transitive(data):
     stays, _, _ = prepared(data)
@@ -112,7 +112,7 @@ def test_clashes_are_transitive(data):
     assert all((k, n) in pairs for k, m in pairs for other, n in pairs if other == m)
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(rated())
 def test_the_least_largest_error_and_all_capacities_that_attain_it(data):
     n, _, _, ratings = data
@@ -125,7 +125,7 @@ def test_the_least_largest_error_and_all_capacities_that_attain_it(data):
     assert sg.check(answer.certificate, stays)
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(rated(), st.integers(1, 3))
 def test_k_maxitive_and_k_minitive_fits_are_best_and_the_greatest_or_least(data, k):
     n, levels, _, ratings = data
@@ -163,7 +163,7 @@ def priced(costs):
     return lambda rating, value: costs[rating][value]
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(rated(), st.data())
 def test_the_least_total_cost_for_any_costs_and_weights(data, more):
     _, levels, rows, ratings = data
