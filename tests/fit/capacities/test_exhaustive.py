@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 from functools import cache
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -75,6 +75,22 @@ def test_the_version_space_is_every_capacity_that_fits(data):
         assert answer.upper.is_capacity
         least, greatest = answer.values(rows)
         assert list(map(int, least)) == list(map(int, greatest)) == ratings
+
+
+@settings(max_examples=40)
+@given(rated())
+def test_a_new_sample_gets_every_value_between_and_no_other(data):
+    n, levels, _, ratings = data
+    stays, tables, found = prepared(data)
+    answer = sg.version_space(stays)
+    if isinstance(answer, sg.Conflict):
+        return
+    fit = [table for table, values in zip(tables, found, strict=True) if values == ratings]
+    for row in product(range(levels), repeat=n):
+        least, greatest = answer.values(row)
+        got = {values_of(table, row, levels - 1) for table in fit}
+        assert got == set(range(int(least), int(greatest) + 1))
+        assert answer.rules.bounds(row) == (least, greatest)
 
 
 @settings(max_examples=60)

@@ -19,7 +19,7 @@ from sugenet.checker.rated import RatedSamples
 from sugenet.errors import TooLargeError
 from sugenet.fit.capacities.clashes import Pairs, Tolerance
 from sugenet.fit.capacities.costs import Costs
-from sugenet.fit.capacities.flows import Flow, largest_flow
+from sugenet.fit.capacities.flows import LargestFlow, largest_flow
 from sugenet.problem.clock import Clock
 
 __all__ = ["Cheapest", "Part", "least_total_cost"]
@@ -39,7 +39,7 @@ class Cheapest:
 
 def least_total_cost(samples: RatedSamples, costs: Costs, clock: Clock) -> Cheapest:
     """Values that some capacity gives to the samples, of the least total cost."""
-    search = _Search(samples, costs)
+    search = _GrowingCut(samples, costs)
     while True:
         places, flow, base = search.cut()
         left = search.clashes(places)
@@ -54,7 +54,7 @@ def least_total_cost(samples: RatedSamples, costs: Costs, clock: Clock) -> Cheap
         clock.tell(f"{len(search.known):,} implications, {left[0].size:,} clashes left")
 
 
-class _Search:
+class _GrowingCut:
     """The implications known so far, and the cut that they allow."""
 
     def __init__(self, samples: RatedSamples, costs: Costs) -> None:
@@ -102,7 +102,7 @@ class _Search:
         first = max(low + 1, int(self.x[k][self.x[m] <= low].max(initial=-1)) + 1)
         yield from {high, first, (first + high) // 2}
 
-    def cut(self) -> tuple[npt.NDArray[np.int64], Flow, int]:
+    def cut(self) -> tuple[npt.NDArray[np.int64], LargestFlow, int]:
         """The cheapest values that keep the implications known, the flow that shows it, and the cost that
         comes without any.
         """
@@ -135,6 +135,6 @@ class _Search:
         ]
         return np.array(places, dtype=np.int64), flow, base
 
-    def parts(self, flow: Flow) -> tuple[Part, ...]:
+    def parts(self, flow: LargestFlow) -> tuple[Part, ...]:
         """The flow as amounts from a sample that wants a value to one that does not."""
         return tuple((*self.nodes[first], *self.nodes[last], much) for first, last, much in flow.paths())
