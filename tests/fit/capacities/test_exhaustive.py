@@ -227,3 +227,22 @@ def test_the_worked_example_of_max_min_systems():
     assert answer.error == 0
     worth = {(1,): 0.3, (2,): 0.4, (3,): 0.2, (1, 2): 1, (1, 3): 1, (2, 3): 1, (1, 2, 3): 1}
     assert {members: answer.capacity(members) for members in worth} == worth
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(6))
+def test_three_criteria_on_five_levels(seed):
+    """Against all 49347 capacities."""
+    rng = np.random.default_rng(seed)
+    rows = [tuple(map(int, row)) for row in rng.integers(0, 5, (4, 3))]
+    data = (3, 5, rows, [int(value) for value in rng.integers(0, 5, 4)])
+    stays, tables, found = prepared(data)
+    ratings = data[3]
+    errors = [max(abs(a - b) for a, b in zip(values, ratings, strict=True)) for values in found]
+    best = sg.fit_capacity(stays)
+    assert best.error == min(errors)
+    assert all_of(best, 3, tables) == {
+        table for table, error in zip(tables, errors, strict=True) if error == min(errors)
+    }
+    totals = [sum(abs(a - b) for a, b in zip(values, ratings, strict=True)) for values in found]
+    assert sg.fit_capacity(stays, "total").error == min(totals)
