@@ -148,7 +148,7 @@ class _GrowingCut:
         return np.array(places, dtype=np.int64), flow, base
 
     def _segments(self, k: int) -> tuple[list[int], list[int], list[int], int]:
-        """The marks of a sample, the cheapest place before, between and after them, by how much its cost rises
+        """The marks of a sample, the cheapest place before, between and after them, how much its cost rises
         from each to the next, and what it costs at least if all of them could be had.
         """
         if k not in self.segments:
