@@ -170,3 +170,24 @@ def test_large_ratings_end_within_the_limit():
     ratings, found = certificate("largest")
     with pytest.raises(CertificateError, match="not checked within the limit"):
         sg.check(found, ratings, time_limit=0)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_samples_force_more_than_the_least_error(seed):
+    """Whatever samples are named, only the least error is accepted."""
+    rng = np.random.default_rng(seed)
+    ratings = sg.Ratings(rng.integers(0, 6, (5, 3)), rng.integers(0, 6, 5), scale=range(6))
+    best = sg.fit_capacity(ratings)
+    everybody = list(range(5))
+    named = [[], *([k] for k in everybody), *([k, m] for k in everybody for m in everybody if k != m)]
+    accepted = set()
+    for error in range(6):
+        for because in named:
+            forged = json.loads(json.dumps(best.certificate)) | {"error": str(error)}
+            forged["proof"] |= {"because": because, "lower": everybody, "upper": everybody}
+            try:
+                sg.check(forged, ratings)
+            except CertificateError:
+                continue
+            accepted.add(error)
+    assert accepted == {best.error}

@@ -46,7 +46,7 @@ def formula(rows, ratings):
     return found
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(rated(most=8, widest=4))
 def test_the_least_largest_error_is_its_formula_and_attained(data):
     stays = sg.Ratings(*data)
@@ -59,7 +59,7 @@ def test_the_least_largest_error_is_its_formula_and_attained(data):
     assert sg.check(json.loads(json.dumps(answer.certificate)), stays)
 
 
-@settings(max_examples=80)
+@settings(max_examples=40)
 @given(
     rated(most=4, widest=2),
     st.lists(st.sampled_from([0, 1, 0.5, 10**30, Fraction(1, 7)]), min_size=4, max_size=4),
@@ -89,7 +89,7 @@ def test_the_least_total_cost_over_numbers_of_the_data(data, weights):
     assert (str(again), again.certificate) == (str(answer), answer.certificate)
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(rated())
 def test_answers_go_to_json_and_back(data):
     stays = sg.Ratings(*data)
@@ -155,7 +155,7 @@ def test_fifty_criteria_need_no_table():
     )
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(st.data())
 def test_flows_of_any_size_are_largest(data):
     count = data.draw(st.integers(1, 7))

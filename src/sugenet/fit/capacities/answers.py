@@ -120,17 +120,20 @@ class VersionSpace(Fit):
     ... )
     >>> space = version_space(stays)
     >>> print(space)
-    Capacities fit all 2 samples: those from a least one with 2 rules to a greatest one with 1.
-    >>> print(space.says(["good", "ok"]))
-    every capacity that fits says ok to good.
+    Capacities fit all 2 samples: exactly those that obey 2 selection rules and 3 elimination rules.
+    >>> print(space.says(["bad", "good"]))
+    every capacity that fits says bad to ok.
     """
 
     def __str__(self) -> str:
         many = len(self.ratings)
         fit = "Capacities fit the sample" if many == 1 else f"Capacities fit all {many} samples"
         least, greatest = self.lower.focal_count(), self.upper.conjugate().focal_count()
-        rules = "1 rule" if least == 1 else f"{least} rules"
-        return f"{fit}: those from a least one with {rules} to a greatest one with {greatest}."
+        rules = [
+            f"{count} {kind} rule{'s' if count != 1 else ''}"
+            for count, kind in ((least, "selection"), (greatest, "elimination"))
+        ]
+        return f"{fit}: exactly those that obey {rules[0]} and {rules[1]}."
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,7 +184,7 @@ class Conflict(Learned):
         one, other = self.ratings.label(k), self.ratings.label(m)
         return (
             f"{one} is rated {self._rating(k)} and reaches that on {where} alone, where {other} is "
-            f"above {self._rating(m)}, too; yet {other} is rated {self._rating(m)}."
+            f"above {self._rating(m)}; yet that is rated {self._rating(m)}."
         )
 
     def __str__(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from math import lcm
 from typing import Any
 
@@ -72,11 +73,14 @@ class Costs:
         if self.table is not None:
             place = min(range(start, end + 1), key=self.table[self.ratings[k]].__getitem__)
         else:
-            place = min(max(self._own(k), start), end)
+            place = min(max(self._own[k], start), end)
         return place, self.at(k, place)
 
-    def _own(self, k: int) -> int:
-        return int(np.searchsorted(self.levels, self.ratings[k]))
+    @cached_property
+    def _own(self) -> list[int]:
+        """The place of each rating."""
+        ratings = np.array(self.ratings, dtype=self.levels.dtype)
+        return [int(place) for place in np.searchsorted(self.levels, ratings)]
 
 
 def _prices(costs: Mapping[str, Any]) -> tuple[Fraction, Fraction]:

@@ -107,7 +107,7 @@ def induced_capacity(
     >>> net = Network.of_bits([DenseLayer([[1, 1, 1], [1, 1, -1]], tau=[2, 3])], Head([[1, -1], [-1, 1]]))
     >>> found = induced_capacity(net, [-1, -1, -1], {"x1": 1, "x2": 1, "x3": 1}, neuron=(1, 1))
     >>> print(found)
-    neuron 1 of layer 1 is active, over 3 features, for all sets: worth 1 iff weights 1, 1, 1 reach 2.
+    neuron 1 of layer 1 is active, over 3 features, for all sets: 1 x1 + 1 x2 + 1 x3 >= 2.
     """
     chosen = _features(network, good)
     base = network.encoder.values(x)

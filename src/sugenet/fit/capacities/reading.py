@@ -28,7 +28,7 @@ def learned_of(data: Mapping[str, Any]) -> Answered:
     >>> from sugenet.fit import Ratings, version_space
     >>> space = version_space(Ratings([[0.5, 1], [1, 0.25]], [0.5, 1]))
     >>> print(learned_of(space.data()))
-    Capacities fit all 2 samples: those from a least one with 2 rules to a greatest one with 2.
+    Capacities fit all 2 samples: exactly those that obey 1 selection rule and 2 elimination rules.
     """
     if not isinstance(data, Mapping) or set(data) != {"ratings", "certificate"}:
         raise CertificateError(

@@ -34,8 +34,10 @@ def version_space(ratings: Ratings) -> VersionSpace | Conflict:
     Examples
     --------
     >>> from sugenet.fit import Ratings
-    >>> print(version_space(Ratings([[0.5, 1], [1, 0.5], [0.25, 0.75]], [0.5, 0.75, 0.5])))
-    No capacity fits all 3 samples: 1 conflict.
+    >>> print(version_space(Ratings([[1, 0], [1, 0]], [1, 0.5], criteria=["room", "food"])))
+    No capacity fits all 2 samples: 1 conflict.
+    - Sample 0 is rated 1 and reaches that on room alone, where sample 1 is above 0.5; yet that is rated 0.5.
+    Fewest samples to drop so that one fits the rest: 1 (sample 0, for instance).
     """
     need_ratings(ratings)
     if ratings.is_weighted:
