@@ -93,7 +93,7 @@ def test_minimal_sets():
     assert minimal(np.zeros((0, 3), dtype=bool)).shape == (0, 3)
 
 
-# -- one integral ----------------------------------------------------------------------------------------------
+# -- one integral --------------------------------------------------------------------------
 
 
 def drawn(seed, n=3, height=2, samples=12):
@@ -160,7 +160,7 @@ def test_more_terms_never_gain_less_and_answers_are_their_maximum(seed):
     assert gained[1] > 0.85 * most
 
 
-# -- score cards -----------------------------------------------------------------------------------------------
+# -- score cards --------------------------------------------------------------------------
 
 
 def random_card(rng):
@@ -212,7 +212,7 @@ def test_a_card_with_too_many_rules_says_so(monkeypatch):
         list(ScoreCard(((0, 1), (0, 1), (0, 1)), (2,)).corners())
 
 
-# -- features and rules ----------------------------------------------------------------------------------------
+# -- features and rules --------------------------------------------------------------------------
 
 
 def test_directions_are_those_of_most_pairs():

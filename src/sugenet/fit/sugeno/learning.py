@@ -111,7 +111,7 @@ def learn_terms(
 
 
 def _further_cuts(rows: Ints, levels: Ints, free: Ints, rng: np.random.Generator) -> list[Ints]:
-    """Cuts of a term that reaches nothing, and of terms that reach what one row does that is not reached yet."""
+    """Cuts of a term that reaches nothing, and of terms that reach one row each that is not reached yet."""
     never = np.repeat(levels[:, None], free.shape[1], axis=1)
     wanting = np.flatnonzero((free > 0).any(axis=1))
     chosen = rng.choice(wanting, min(_FURTHER, len(wanting)), replace=False) if len(wanting) else wanting
