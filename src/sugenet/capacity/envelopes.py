@@ -1,4 +1,6 @@
-"""The least and the greatest capacity that some sets and worths allow, without a table (docs/theory.md 10.1)."""
+"""The least and the greatest capacity that some sets and worths allow, without a table
+(docs/theory.md 10.1).
+"""
 
 from __future__ import annotations
 

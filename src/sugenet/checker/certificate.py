@@ -36,8 +36,9 @@ def check(
     memory_limit: int | None = MEMORY,
     plain: bool = False,
 ) -> str:
-    """Check a certificate against what it is about: its network, and the other one where it is about two, or the
-    ratings that something was learned from; say what was checked.
+    """Check a certificate against what it is about; say what was checked.
+
+    That is its network, and the other one where it is about two; or the ratings that it was learned from.
 
     Parameters
     ----------

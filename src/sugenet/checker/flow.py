@@ -1,8 +1,8 @@
 """That no capacity has a smaller total cost: amounts that the samples owe to each other.
 
-To be ensured: for every part (k, t, l, s, amount) a capacity that gives sample k at least t gives sample l at
-least s. So of "k gets less than t" and "l gets at least s" one is true, and the amount is due in any case. What a
-sample costs must cover its amounts whatever it gets; the rest, at its least, is due besides (docs/theory.md 10.5).
+To be ensured: for every part (k, t, m, s, amount) a capacity that gives sample k at least t gives sample m at
+least s. So of "k gets less than t" and "m gets at least s" one is true, and the amount is due in any case.
+What a sample costs beyond its amounts, at its least, is due besides (docs/theory.md 10.5).
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ def check_flow(
     total = Fraction(0)
     for part in proof["parts"]:
         limit.look()
-        k, t, l, s, amount = _part(part, samples, places)
+        k, t, m, s, amount = _part(part, samples, places)
         due[k][0].append((places[t], amount))
-        due[l][1].append((places[s], amount))
+        due[m][1].append((places[s], amount))
         total += amount
     for k in range(count):
         limit.look()
@@ -79,16 +79,16 @@ def _level(value: Any, samples: RatedSamples, places: dict[int, int]) -> int:
 def _part(part: Any, samples: RatedSamples, places: dict[int, int]) -> tuple[int, int, int, int, Fraction]:
     if not isinstance(part, list) or len(part) != 5:
         raise CertificateError("a part is a list of a sample, a value, a sample, a value and an amount.")
-    k, l = part[0], part[2]
-    if any(type(one) is not int or not 0 <= one < len(samples.rows) for one in (k, l)):
+    k, m = part[0], part[2]
+    if any(type(one) is not int or not 0 <= one < len(samples.rows) for one in (k, m)):
         raise CertificateError(f"a part must name samples from 0 to {len(samples.rows) - 1}.")
     t, s = _level(part[1], samples, places), _level(part[3], samples, places)
-    both = zip(samples.rows[k], samples.rows[l], strict=True)
+    both = zip(samples.rows[k], samples.rows[m], strict=True)
     if s > t or any(x >= t and y < s for x, y in both):
-        raise CertificateError(f"what sample {k} gets does not bind sample {l} as a part claims.")
+        raise CertificateError(f"what sample {k} gets does not bind sample {m} as a part claims.")
     if type(part[4]) is not str:
         raise CertificateError("amounts are written as text, such as 1 or 3/10.")
-    return k, t, l, s, exact(part[4], least=0)
+    return k, t, m, s, exact(part[4], least=0)
 
 
 def _rest(
@@ -100,8 +100,8 @@ def _rest(
     samples: RatedSamples,
     is_table: bool,
 ) -> Fraction:
-    """What sample k costs at least beyond the amounts that it owes, whatever it gets; it gets a value between its
-    least and its greatest.
+    """What sample k costs at least beyond the amounts that it owes, whatever it gets; that lies between its
+    least and its greatest value.
     """
     first, last = places[min(samples.rows[k])], places[max(samples.rows[k])]
     if is_table:
@@ -110,7 +110,8 @@ def _rest(
         own = places[samples.ratings[k]]
         marks = {place for side in due for place, _ in side}
         tried = {
-            min(max(place, first), last) for place in (own, first, last, *marks, *(m - 1 for m in marks))
+            min(max(place, first), last)
+            for place in (own, first, last, *marks, *(mark - 1 for mark in marks))
         }
     below, reached = due
     return min(
@@ -129,6 +130,8 @@ def _price(costs: Any, samples: RatedSamples) -> tuple[_Price, bool]:
         if len(costs) != size or any(not isinstance(row, list) or len(row) != size for row in costs):
             raise CertificateError("costs must be a table with a row and a column for each level.")
         table = [[exact(cost, least=0) for cost in row] for row in costs]
+        if any(table[level][level] for level in range(size)):
+            raise CertificateError("a rating that is met must cost nothing.")
         return (lambda k, value: weights[k] * table[ratings[k]][value]), True
     over = under = Fraction(1)
     if costs is not None:

@@ -100,8 +100,8 @@ def _check_between(
     proof: dict[str, Any] | None,
     limit: Limit,
 ) -> None:
-    """See that the least and the greatest capacity of the samples that the proof names (else of all) give every
-    sample that is kept a value from its `low` to its `high`; then so does every capacity between.
+    """See that the least and the greatest capacity of the samples that the proof names (else of all) give
+    every sample that is kept a value from its `low` to its `high`; then so does every capacity between.
     """
     x, rows = samples.x, list(kept)
     lower = rows if proof is None else _numbers(proof["lower"], samples, "lower")
@@ -138,12 +138,12 @@ def _alone(samples: RatedSamples, k: int) -> bool:
     return not min(samples.rows[k]) <= samples.ratings[k] <= max(samples.rows[k])
 
 
-def _clash(samples: RatedSamples, k: int, l: int) -> bool:
-    """Whether no capacity gives both samples their ratings: k is rated higher, and wherever k reaches its rating
-    l is above its own.
+def _clash(samples: RatedSamples, k: int, m: int) -> bool:
+    """Whether no capacity gives both samples their ratings: k is rated higher, and wherever k reaches its
+    rating m is above its own.
     """
-    high, low = samples.ratings[k], samples.ratings[l]
-    both = zip(samples.rows[k], samples.rows[l], strict=True)
+    high, low = samples.ratings[k], samples.ratings[m]
+    both = zip(samples.rows[k], samples.rows[m], strict=True)
     return high > low and all(one < high or other > low for one, other in both)
 
 
@@ -152,7 +152,8 @@ def _check_fits(certificate: dict[str, Any], samples: RatedSamples, limit: Limit
     only(proof, {"kind", "lower", "upper"}, "the proof")
     _is(proof, {"kind": "envelopes"}, "the proof")
     _check_between(samples, range(len(samples.rows)), samples.a, samples.a, proof, limit)
-    return f"exactly the capacities from the least to the greatest give all {len(samples.rows)} samples their ratings"
+    many = len(samples.rows)
+    return f"exactly the capacities from the least to the greatest give all {many} samples their ratings"
 
 
 def _check_conflict(certificate: dict[str, Any], samples: RatedSamples, limit: Limit) -> str:
@@ -172,16 +173,17 @@ def _check_conflict(certificate: dict[str, Any], samples: RatedSamples, limit: L
         raise CertificateError("the chains do not hold every sample that can be met alone.")
     for chain in chains:
         limit.look()
-        for k, l in pairwise(chain):
+        for k, m in pairwise(chain):
             # "clashes with" is transitive, so all of a chain clash with each other
-            if not _clash(samples, k, l):
-                raise CertificateError(f"samples {k} and {l} of a chain do not clash.")
+            if not _clash(samples, k, m):
+                raise CertificateError(f"samples {k} and {m} of a chain do not clash.")
     if len(chains) != len(kept):
         raise CertificateError(
             f"{len(kept)} samples are kept, but {len(chains)} chains allow another number."
         )
     _check_between(samples, kept, samples.a, samples.a, proof, limit)
-    return f"no capacity fits all {count} samples; some fit without {len(dropped)} of them, and none without fewer"
+    fewest = len(dropped)
+    return f"no capacity fits all {count} samples; some fit without {fewest} of them, and none without fewer"
 
 
 # -- best fits -----------------------------------------------------------------------------------------------
@@ -198,8 +200,8 @@ def _check_largest(
     low, high = np.maximum(samples.a - units, 0), np.minimum(samples.a + units, samples.top)
     _check_between(samples, range(len(samples.rows)), low, high, proof, limit)
     return (
-        f"no capacity errs by less than {error} on each of {len(samples.rows)} samples, and exactly those from "
-        f"the least to the greatest err by no more"
+        f"no capacity errs by less than {error} on each of {len(samples.rows)} samples, and exactly those "
+        f"from the least to the greatest err by no more"
     )
 
 
@@ -211,9 +213,9 @@ def _forces(samples: RatedSamples, because: list[int], units: int) -> bool:
         return max(min(row) - rating, rating - max(row)) >= units
     if len(because) > 2:
         raise CertificateError("because must name one sample or two.")
-    k, l = because
-    high, low = samples.ratings[k], samples.ratings[l]
-    both = zip(samples.rows[k], samples.rows[l], strict=True)
+    k, m = because
+    high, low = samples.ratings[k], samples.ratings[m]
+    both = zip(samples.rows[k], samples.rows[m], strict=True)
     return (high - low + 1) // 2 >= units and all(max(high - x, y - low) >= units for x, y in both)
 
 
@@ -269,8 +271,8 @@ def _weights(value: Any, size: int, samples: RatedSamples) -> list[tuple[list[in
 def _check_sets_force(
     because: Any, x: npt.NDArray[Any], a: npt.NDArray[Any], size: int, units: int, limit: Limit
 ) -> None:
-    """See that every set of so few criteria is of no use to a sample at a smaller error, or cannot be worth top
-    where no sample is named.
+    """See that every set of so few criteria is of no use to a sample at a smaller error, or cannot be worth
+    top where no sample is named.
     """
     if not units:
         if because is not None:

@@ -1,4 +1,4 @@
-"""Samples with ratings as plain whole numbers: what a certificate about fitted capacities is checked against."""
+"""Samples with ratings as plain whole numbers: what certificates about capacities are checked against."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from sugenet.capacity import RuleSet, Scale, SetFunction, elimination_rules, selection_rules, sugeno
@@ -119,24 +119,27 @@ class VersionSpace(Fit):
     ... )
     >>> space = version_space(stays)
     >>> print(space)
-    Capacities fit all 2 samples: those from a least one with 2 rules to a greatest one with 1.
-    >>> print(space.says(["good", "ok"]))
-    every capacity that fits says ok to good.
+    Capacities fit all 2 samples: exactly those that obey 2 selection rules and 3 elimination rules.
+    >>> print(space.says(["bad", "good"]))
+    every capacity that fits says bad to ok.
     """
 
     def __str__(self) -> str:
         many = len(self.ratings)
         fit = "Capacities fit the sample" if many == 1 else f"Capacities fit all {many} samples"
         least, greatest = self.lower.focal_count(), self.upper.conjugate().focal_count()
-        rules = "1 rule" if least == 1 else f"{least} rules"
-        return f"{fit}: those from a least one with {rules} to a greatest one with {greatest}."
+        rules = [
+            f"{count} {kind} rule{'s' if count != 1 else ''}"
+            for count, kind in ((least, "selection"), (greatest, "elimination"))
+        ]
+        return f"{fit}: exactly those that obey {rules[0]} and {rules[1]}."
 
 
 @dataclass(frozen=True, eq=False)
 class Conflict(Learned):
     """No capacity gives every sample its rating.
 
-    `alone` are the samples that no capacity can meet; `pairs` are samples (k, l) that none can meet together;
+    `alone` are the samples that no capacity can meet; `pairs` are samples (k, m) that none can meet together;
     both by number from 0. `dropped` is a smallest set of samples without which some capacity fits the `rest`.
     """
 
@@ -154,8 +157,8 @@ class Conflict(Learned):
     def sentences(self, limit: int | None = None) -> list[str]:
         """Each conflict in words: those of single samples, then those of pairs."""
         alone = (self._alone_words(k) for k in self.alone)
-        pairs = (self._pair_words(k, l) for k, l in self.pairs)
-        return list(islice((*alone, *pairs) if limit is None else _chain(alone, pairs), limit))
+        pairs = (self._pair_words(k, m) for k, m in self.pairs)
+        return list(islice(chain(alone, pairs), limit))
 
     def _rating(self, k: int) -> str:
         return words_of(self.ratings.value(self.ratings.samples.ratings[k]))
@@ -169,7 +172,7 @@ class Conflict(Learned):
             f"but is rated {self._rating(k)}."
         )
 
-    def _pair_words(self, k: int, l: int) -> str:
+    def _pair_words(self, k: int, m: int) -> str:
         samples, names = self.ratings.samples, self.ratings.criteria.names
         held = [
             name for name, value in zip(names, samples.rows[k], strict=True) if value >= samples.ratings[k]
@@ -178,8 +181,8 @@ class Conflict(Learned):
             f" and {len(held) - _SHOWN} more" if len(held) > _SHOWN else ""
         )
         return (
-            f"sample {k} is rated {self._rating(k)} and reaches that on {where} alone, where sample {l} is "
-            f"above {self._rating(l)}, too; yet sample {l} is rated {self._rating(l)}."
+            f"sample {k} is rated {self._rating(k)} and reaches that on {where} alone, where sample {m} is "
+            f"above {self._rating(m)}; yet that is rated {self._rating(m)}."
         )
 
     def __str__(self) -> str:
@@ -190,15 +193,10 @@ class Conflict(Learned):
         head = f"No capacity fits all {many} samples: {total:,} conflict{'s' if total != 1 else ''}."
         more = [f"... and {total - len(first):,} more."] if total > len(first) else []
         last = (
-            f"Fewest samples to drop so that one fits the rest: {dropped} (sample{'s' if dropped != 1 else ''} "
-            f"{drop}, for instance)."
+            f"Fewest samples to drop so that one fits the rest: {dropped} "
+            f"(sample{'s' if dropped != 1 else ''} {drop}, for instance)."
         )
         return "\n".join([head, *(f"- {one[0].upper()}{one[1:]}" for one in first), *more, last])
-
-
-def _chain(*parts: Any) -> Any:
-    for part in parts:
-        yield from part
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,7 +234,8 @@ class CapacityFit(Fit):
             first = (
                 f"A capacity fits all {len(self.ratings)} samples exactly"
                 if not self.error
-                else f"No capacity of this kind errs by less than {size} on every sample, and this one errs by no more"
+                else f"No capacity of this kind errs by less than {size} on every sample, "
+                "and this one errs by no more"
             )
         else:
             first = (

@@ -1,8 +1,8 @@
 """Which samples no capacity can meet together, at a given tolerance: by sets as packed bits.
 
-With lo = a - d and hi = a + d a capacity is to give every sample a value from lo to hi. That is mu(P) >= lo for
-P = {x >= lo} and mu(Q) <= hi for Q = {x > hi}, and only two things can be in the way (docs/theory.md 10.1):
-a sample alone, whose values are all below lo or all above hi; and a pair k, l with lo_k > hi_l where P_k is
+With lo = a - d and hi = a + d a capacity is to give every sample a value from lo to hi. That is mu(P) >= lo
+for P = {x >= lo} and mu(Q) <= hi for Q = {x > hi}, and two things can be in the way (docs/theory.md 10.1),
+a sample alone, whose values are all below lo or all above hi; and a pair k, m with lo_k > hi_l where P_k is
 part of Q_l.
 """
 
@@ -60,7 +60,7 @@ class Tolerance:
     @property
     def alone(self) -> npt.NDArray[np.bool_]:
         """Samples that no capacity can meet: all their values are too low, or all too high."""
-        return ~self.reached.any(axis=1) | self.above.all(axis=1)
+        return np.asarray(~self.reached.any(axis=1) | self.above.all(axis=1))
 
     @cached_property
     def _words(self) -> tuple[Any, ...]:
@@ -70,7 +70,7 @@ class Tolerance:
         return packed(self.reached), packed(~self.above), ranks[:count], ranks[count:]
 
     def clashes(self) -> Pairs:
-        """All pairs k, l in each other's way: arrays of the k and of the l."""
+        """All pairs k, m in each other's way: arrays of the k and of the m."""
         reached, below, low, high = self._words
         count = len(low)
         step = max(1, _BLOCK // max(count, 1))
@@ -80,13 +80,13 @@ class Tolerance:
             clash = low[part, None] > high[None, :]
             for word in range(reached.shape[1]):
                 clash &= (reached[part, None, word] & below[None, :, word]) == 0
-            k, l = np.nonzero(clash)
-            found.append((k + start, l))
-        return np.concatenate([k for k, _ in found]), np.concatenate([l for _, l in found])
+            k, m = np.nonzero(clash)
+            found.append((k + start, m))
+        return np.concatenate([k for k, _ in found]), np.concatenate([m for _, m in found])
 
     def still(self, pairs: Pairs) -> Pairs:
         """Those of some pairs that are in each other's way."""
         reached, below, low, high = self._words
-        k, l = pairs
-        clash = (low[k] > high[l]) & ~(reached[k] & below[l]).any(axis=1)
-        return k[clash], l[clash]
+        k, m = pairs
+        clash = (low[k] > high[m]) & ~(reached[k] & below[m]).any(axis=1)
+        return k[clash], m[clash]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from math import lcm
 from typing import Any
 
@@ -72,18 +73,21 @@ class Costs:
         if self.table is not None:
             place = min(range(start, end + 1), key=self.table[self.ratings[k]].__getitem__)
         else:
-            place = min(max(self._own(k), start), end)
+            place = min(max(self._own[k], start), end)
         return place, self.at(k, place)
 
-    def _own(self, k: int) -> int:
-        return int(np.searchsorted(self.levels, self.ratings[k]))
+    @cached_property
+    def _own(self) -> list[int]:
+        """The place of each rating."""
+        ratings = np.array(self.ratings, dtype=self.levels.dtype)
+        return [int(place) for place in np.searchsorted(self.levels, ratings)]
 
 
 def _prices(costs: Mapping[str, Any]) -> tuple[Fraction, Fraction]:
     if set(costs) != {"over", "under"}:
         raise CapacityError(
-            f"costs has the names {', '.join(map(str, costs)) or 'none'}. Give 'over' and 'under': what each unit "
-            f"above and below the rating costs."
+            f"costs has the names {', '.join(map(str, costs)) or 'none'}. Give 'over' and 'under': what each "
+            f"unit above and below the rating costs."
         )
     over, under = (Fraction(exact_number(costs[name], f"costs[{name!r}]")) for name in ("over", "under"))
     for name, price in (("over", over), ("under", under)):
@@ -95,13 +99,13 @@ def _prices(costs: Mapping[str, Any]) -> tuple[Fraction, Fraction]:
 def _table(costs: Any, size: int, levels: tuple[str, ...] | None) -> list[list[Fraction]]:
     if levels is None:
         raise CapacityError(
-            "costs is a table, but the scale is [0, 1]. Give {'over': 1, 'under': 2}, or use an Ordinal scale."
+            "costs is a table, but the scale is [0, 1]. Give {'over': 1, 'under': 2}, or use Ordinal levels."
         )
     rows = [list(row) for row in np.asarray(costs, dtype=object).tolist()] if np.ndim(costs) == 2 else []
     if len(rows) != size or any(len(row) != size for row in rows):
         raise CapacityError(
-            f"costs has shape {np.shape(costs)}, but there are {size} levels. Give a row for each rating, with "
-            f"the cost of each value."
+            f"costs has shape {np.shape(costs)}, but there are {size} levels. Give a row for each rating, "
+            f"with the cost of each value."
         )
     table = [
         [Fraction(exact_number(cost, f"costs[{a}][{value}]")) for value, cost in enumerate(row)]
@@ -111,7 +115,7 @@ def _table(costs: Any, size: int, levels: tuple[str, ...] | None) -> list[list[F
         for value, cost in enumerate(row):
             if cost < 0 or (a == value and cost):
                 raise CapacityError(
-                    f"costs[{a}][{value}] is {plain(rows[a][value])}: costs must not be negative, and a rating "
-                    f"that is met costs nothing."
+                    f"costs[{a}][{value}] is {plain(rows[a][value])}: costs must not be negative, and a "
+                    f"rating that is met costs nothing."
                 )
     return table

@@ -1,6 +1,6 @@
 """The smallest set of samples to drop so that some capacity fits the rest (docs/theory.md 10.2).
 
-"k clashes with l" is transitive, so samples that clash form chains, and what can be kept is a set without two
+"k clashes with m" is transitive, so samples that clash form chains, and what can be kept is a set without two
 of a chain. By Dilworth's theorem the largest such set has as many samples as the fewest chains that hold all
 samples; both come from one bipartite matching, and show each other to be best.
 """
@@ -18,7 +18,7 @@ __all__ = ["fewest_chains"]
 
 
 def fewest_chains(count: int, clashes: Pairs) -> tuple[list[int], list[list[int]]]:
-    """Of samples 0 to count - 1: the most that can be kept, and as many chains of clashing ones that hold all.
+    """Of samples 0 to count - 1 the most that can be kept, and as many chains of clashing ones that hold all.
 
     Examples
     --------
@@ -41,25 +41,25 @@ def fewest_chains(count: int, clashes: Pairs) -> tuple[list[int], list[list[int]
     return kept, chains
 
 
-def _sets(count: int, k: npt.NDArray[np.intp], l: npt.NDArray[np.intp]) -> list[int]:
+def _sets(count: int, k: npt.NDArray[np.intp], m: npt.NDArray[np.intp]) -> list[int]:
     """For each sample those that it clashes with, as bits of a whole number."""
     order = np.argsort(k, kind="stable")
     starts = np.searchsorted(k[order], np.arange(count + 1))
     found = []
     for start, end in pairwise(starts.tolist()):
         row = np.zeros(count, dtype=bool)
-        row[l[order[start:end]]] = True
+        row[m[order[start:end]]] = True
         found.append(int.from_bytes(np.packbits(row, bitorder="little").tobytes(), "little"))
     return found
 
 
 def _longer_chains(later: list[int], after: list[int], before: list[int]) -> list[int] | None:
-    """Join chains, from the ends of as many as can be, each sample visited once; where none can be joined, the
-    samples that a smallest cover of the graph holds on neither side (Koenig's theorem): those to keep.
+    """Join chains, from the ends of as many as can be, each sample visited once; where none can be joined,
+    the samples that a smallest cover of the graph holds on neither side (Koenig's theorem): those to keep.
     """
-    ends = [k for k, l in enumerate(after) if l < 0]
+    ends = [k for k, m in enumerate(after) if m < 0]
     unseen = (1 << len(later)) - 1
-    begins = sum(1 << l for l, k in enumerate(before) if k < 0)
+    begins = sum(1 << m for m, k in enumerate(before) if k < 0)
     reached = set(ends)
     joined = False
     for end in ends:
@@ -69,16 +69,16 @@ def _longer_chains(later: list[int], after: list[int], before: list[int]) -> lis
             free = later[k] & unseen
             step = (free & begins) or free
             if step:
-                l = (step & -step).bit_length() - 1
-                unseen ^= 1 << l
-                path.append((k, l))
-                if before[l] < 0:
-                    begins ^= 1 << l
+                m = (step & -step).bit_length() - 1
+                unseen ^= 1 << m
+                path.append((k, m))
+                if before[m] < 0:
+                    begins ^= 1 << m
                     for one, other in path:
                         after[one], before[other] = other, one
                     joined = True
                     break
-                k = before[l]
+                k = before[m]
                 reached.add(k)
             elif path:
                 k = path.pop()[0]

@@ -1,4 +1,4 @@
-"""The least and greatest capacity within a tolerance, and which samples they come from (docs/theory.md 10.1)."""
+"""The least and greatest capacity within a tolerance, and where they come from (docs/theory.md 10.1)."""
 
 from __future__ import annotations
 
@@ -55,6 +55,6 @@ def _masks(held: npt.NDArray[np.bool_]) -> list[int]:
 
 
 def _needed(places: list[int], masks: list[int], costs: list[Any], told: list[bool]) -> list[int]:
-    """The samples whose set holds no set of a sample that says as much or more; one of those that are alike."""
+    """The samples whose set holds no set of one that says as much or more; one of those that are alike."""
     order = sorted((k for k in places if told[k]), key=lambda k: (costs[k], masks[k].bit_count(), k))
     return sorted(order[number] for number in containing_none_before([masks[k] for k in order]))

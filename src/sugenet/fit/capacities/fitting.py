@@ -114,8 +114,8 @@ def _least_total(ratings: Ratings, costs: Costs, clock: Clock) -> CapacityFit:
         "kind": "flow",
         "fitted": [written[place] for place in found.places.tolist()],
         "parts": [
-            [k, written[t], l, written[s], str(Fraction(much, costs.unit))]
-            for k, t, l, s, much in found.parts
+            [k, written[t], m, written[s], str(Fraction(much, costs.unit))]
+            for k, t, m, s, much in found.parts
         ],
     }
     question = {"kind": "fit", "loss": "total", "costs": costs.given}

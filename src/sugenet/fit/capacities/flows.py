@@ -9,16 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Flow", "largest_flow"]
+__all__ = ["LargestFlow", "largest_flow"]
 
 
 @dataclass(frozen=True)
-class Flow:
+class LargestFlow:
     """A largest flow: its size, the nodes on the side of the source, and the paths that make it up."""
 
     size: int
@@ -57,7 +58,7 @@ class Flow:
 
 def _take(nexts: dict[int, dict[int, int]], way: list[int], most: int | None) -> int:
     """Take from a way as much as all of it carries, at most so much."""
-    steps = list(zip(way, way[1:], strict=False))
+    steps = list(pairwise(way))
     part = min([nexts[u][v] for u, v in steps] + ([] if most is None else [most]))
     for u, v in steps:
         nexts[u][v] -= part
@@ -66,7 +67,7 @@ def _take(nexts: dict[int, dict[int, int]], way: list[int], most: int | None) ->
     return part
 
 
-def largest_flow(into: Sequence[int], out: Sequence[int], edges: npt.NDArray[np.int64]) -> Flow:
+def largest_flow(into: Sequence[int], out: Sequence[int], edges: npt.NDArray[np.int64]) -> LargestFlow:
     """The largest flow from a source, through the nodes, to a sink.
 
     Parameters
@@ -80,7 +81,7 @@ def largest_flow(into: Sequence[int], out: Sequence[int], edges: npt.NDArray[np.
     --------
     >>> flow = largest_flow([10**30, 5, 0], [0, 7, 10**25], np.array([[0, 1], [1, 2]]))
     >>> flow.size == 10**25 + 7, flow.held.tolist(), [(u, v) for u, v, _ in flow.paths()]
-    (True, [True, True, True], [(0, 1), (0, 2), (1, 1)])
+    (True, [True, True, True], [(0, 1), (0, 2), (1, 2)])
     """
     count = len(into)
     graph = _Residual(count, edges)
@@ -114,8 +115,11 @@ class _Residual:
 
     def grow(self, chunk: int, into: list[int], out: list[int]) -> None:
         """Let the flow be largest for limits that have so many more bits."""
-        from scipy.sparse import csr_array
-        from scipy.sparse.csgraph import breadth_first_order, maximum_flow
+        from scipy.sparse import csr_array  # type: ignore[import-untyped]
+        from scipy.sparse.csgraph import (  # type: ignore[import-untyped]
+            breadth_first_order,
+            maximum_flow,
+        )
 
         count, source, sink = self.count, self.count, self.count + 1
         most = (count + 2) << chunk
@@ -144,14 +148,14 @@ class _Residual:
         reached = breadth_first_order(left, source, return_predecessors=False)
         self.held[reached[reached < count]] = True
 
-    def flow(self) -> Flow:
+    def flow(self) -> LargestFlow:
         """What it has become."""
         along = {}
         for u, v, much in zip(self.low.tolist(), self.high.tolist(), self.net.tolist(), strict=True):
             if much:
                 along[(u, v) if much > 0 else (v, u)] = abs(much)
         into, out = self.into.tolist(), self.out.tolist()
-        return Flow(sum(into), self.held.copy(), into, out, along)
+        return LargestFlow(sum(into), self.held.copy(), into, out, along)
 
 
 def _entries(matrix: Any, rows: npt.NDArray[Any], columns: npt.NDArray[Any]) -> npt.NDArray[Any]:

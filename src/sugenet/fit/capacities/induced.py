@@ -24,7 +24,7 @@ __all__ = ["InducedCapacity", "induced_capacity"]
 _ALL = 20
 """Features of which all sets are tried."""
 _BEST = 10
-"""Features of which a nearest capacity is sought where the network has none; samples of that many sets too."""
+"""Features of which a nearest capacity is sought where the network has none."""
 _DRAWN = 1024
 
 _Judge = Callable[[npt.NDArray[Any]], npt.NDArray[np.bool_]]
@@ -34,11 +34,11 @@ _Judge = Callable[[npt.NDArray[Any]], npt.NDArray[np.bool_]]
 class InducedCapacity(Said):
     """What a network says of each set of features that take their good values.
 
-    `capacity` is worth 1 on the sets for which the network says yes, as far as a monotone set function can be;
-    `tried` sets were looked at (None: all at once, since one neuron is a sum), and on `wrong` of them the
-    capacity is not what the network says. `falls` is a pair of sets, the larger of which the network says no to
-    though it says yes to the smaller. `is_exact`: all sets are known. `is_nearest`: no capacity is wrong on
-    fewer of the sets that were tried.
+    `capacity` is worth 1 on the sets for which the network says yes, as far as a monotone set function can
+    be; `tried` sets were looked at (None: all at once, since one neuron is a sum), and on `wrong` of them the
+    capacity is not what the network says. `falls` is a pair of sets, the larger of which the network says no
+    to though it says yes to the smaller. `is_exact`: all sets are known. `is_nearest`: no capacity is wrong
+    on fewer of the sets that were tried.
     """
 
     what: str
@@ -81,8 +81,8 @@ def induced_capacity(
     samples: int | None = None,
     seed: int = 0,
 ) -> InducedCapacity:
-    """The capacity that a network has on some features: mu(A) = 1 where it says yes when the features of A take
-    their good values and all others those of `x`.
+    """The capacity that a network has on some features: mu(A) = 1 where it says yes when the features of A
+    take their good values and all others those of `x`.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def induced_capacity(
     >>> net = Network.of_bits([DenseLayer([[1, 1, 1], [1, 1, -1]], tau=[2, 3])], Head([[1, -1], [-1, 1]]))
     >>> found = induced_capacity(net, [-1, -1, -1], {"x1": 1, "x2": 1, "x3": 1}, neuron=(1, 1))
     >>> print(found)
-    neuron 1 of layer 1 is active, over 3 features, for all sets: worth 1 iff weights 1, 1, 1 reach 2.
+    neuron 1 of layer 1 is active, over 3 features, for all sets: 1 x1 + 1 x2 + 1 x3 >= 2.
     """
     chosen = _features(network, good)
     base = network.encoder.values(x)

@@ -59,7 +59,7 @@ def least_maxitive_error(samples: RatedSamples, k: int, clock: Clock) -> Greates
         full = min(full, all_of)
         if clock.up():
             raise TooLargeError(
-                f"not all {many:,} sets of at most {k} criteria were looked at within {clock.time_limit:g} s. "
+                f"not all {many:,} sets of at most {k} criteria were seen within {clock.time_limit:g} s. "
                 f"Allow more time, or smaller sets."
             )
     worst = int(np.argmax(best))
@@ -68,7 +68,7 @@ def least_maxitive_error(samples: RatedSamples, k: int, clock: Clock) -> Greates
 
 
 def _pushed(samples: RatedSamples, least: npt.NDArray[Any], ratings: npt.NDArray[Any]) -> tuple[Any, int]:
-    """For each rating the error below which a set cannot be worth so much, since other samples would be pushed
+    """For each rating the error below which a set cannot be worth so much, since others would be pushed
     above theirs; and the same for top.
     """
     over = np.maximum(least - samples.a, 0)

@@ -181,7 +181,7 @@ class Ratings(Said):
             "scale": self.scale.to_json(),
             "X": [[to_json(element(code)) for code in row] for row in self.X],
             "a": [to_json(element(code)) for code in self.a],
-            "weights": [str(weight) for weight in self.weights] if self.is_weighted else None,
+            "weights": None if set(self.weights) == {1} else [str(weight) for weight in self.weights],
         }
 
     @classmethod
@@ -233,7 +233,7 @@ def _whole(value: Any, top: int) -> int:
 def _categories(column: Any) -> list[Any] | None:
     """The levels of ordered categories, worst first."""
     kind = getattr(column, "dtype", None)
-    return list(kind.categories) if getattr(kind, "ordered", False) else None
+    return list(kind.categories) if kind is not None and getattr(kind, "ordered", False) else None
 
 
 def _scale(X: Any, a: Any, scale: Scale | Sequence[Any] | None) -> Scale:

@@ -1,4 +1,4 @@
-"""Answers about capacities from their certificates: as they are found, and as they are read back from JSON."""
+"""Answers about capacities, from their certificates: as they are found, and as they are read back."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def learned_of(data: Mapping[str, Any]) -> Answered:
     >>> from sugenet.fit import Ratings, version_space
     >>> space = version_space(Ratings([[0.5, 1], [1, 0.25]], [0.5, 1]))
     >>> print(learned_of(space.data()))
-    Capacities fit all 2 samples: those from a least one with 2 rules to a greatest one with 2.
+    Capacities fit all 2 samples: exactly those that obey 1 selection rule and 2 elimination rules.
     """
     if not isinstance(data, Mapping) or set(data) != {"ratings", "certificate"}:
         raise CertificateError(
@@ -76,9 +76,9 @@ def answer_from(ratings: Ratings, certificate: dict[str, Any]) -> Answered:
 
 
 def _conflict(ratings: Ratings, exactly: Tolerance, certificate: dict[str, Any]) -> Conflict:
-    alone, (k, l) = exactly.alone, exactly.clashes()
-    both = ~alone[k] & ~alone[l]
-    pairs = tuple(zip(k[both].tolist(), l[both].tolist(), strict=True))
+    alone, (k, m) = exactly.alone, exactly.clashes()
+    both = ~alone[k] & ~alone[m]
+    pairs = tuple(zip(k[both].tolist(), m[both].tolist(), strict=True))
     return Conflict(
         ratings,
         tuple(np.flatnonzero(alone).tolist()),
@@ -109,5 +109,5 @@ def _because(ratings: Ratings, because: list[int]) -> str:
     if len(because) == 1:
         low, high = words_of(value(min(samples.rows[k]))), words_of(value(max(samples.rows[k])))
         return f"Sample {k} forces that: it is rated {rating}, and its values go from {low} to {high}."
-    l = because[1]
-    return f"Samples {k} and {l}, rated {rating} and {words_of(value(samples.ratings[l]))}, force that."
+    m = because[1]
+    return f"Samples {k} and {m}, rated {rating} and {words_of(value(samples.ratings[m]))}, force that."

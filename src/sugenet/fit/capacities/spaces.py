@@ -24,7 +24,7 @@ def need_ratings(ratings: object) -> None:
 
 
 def version_space(ratings: Ratings) -> VersionSpace | Conflict:
-    """All capacities that give every sample its rating: a `VersionSpace`, or a `Conflict` where there are none.
+    """All that give every sample its rating: a `VersionSpace`, or a `Conflict` where there is none.
 
     Parameters
     ----------
@@ -34,8 +34,10 @@ def version_space(ratings: Ratings) -> VersionSpace | Conflict:
     Examples
     --------
     >>> from sugenet.fit import Ratings
-    >>> print(version_space(Ratings([[0.5, 1], [1, 0.5], [0.25, 0.75]], [0.5, 0.75, 0.5])))
-    No capacity fits all 3 samples: 1 conflict.
+    >>> print(version_space(Ratings([[1, 0], [1, 0]], [1, 0.5], criteria=["room", "food"])))
+    No capacity fits all 2 samples: 1 conflict.
+    - Sample 0 is rated 1 and reaches that on room alone, where sample 1 is above 0.5; yet that is rated 0.5.
+    Fewest samples to drop so that one fits the rest: 1 (sample 0, for instance).
     """
     need_ratings(ratings)
     if ratings.is_weighted:
@@ -45,18 +47,18 @@ def version_space(ratings: Ratings) -> VersionSpace | Conflict:
         )
     tolerance = Tolerance.of(ratings.samples)
     alone = tolerance.alone
-    k, l = tolerance.clashes()
+    k, m = tolerance.clashes()
     if not alone.any() and not k.size:
         found = envelopes_of(ratings, tolerance)
         proof = {"kind": "envelopes", "lower": list(found.lower_from), "upper": list(found.upper_from)}
         certificate = certificate_of(ratings, _QUESTION, answer="fits", proof=proof)
         return answer_from(ratings, certificate)  # type: ignore[return-value]
-    both = ~alone[k] & ~alone[l]
-    k, l = k[both], l[both]
+    both = ~alone[k] & ~alone[m]
+    k, m = k[both], m[both]
     fair = np.flatnonzero(~alone)
     number = np.full(len(ratings), -1)
     number[fair] = np.arange(fair.size)
-    kept, chains = fewest_chains(fair.size, (number[k], number[l]))
+    kept, chains = fewest_chains(fair.size, (number[k], number[m]))
     keep = fair[kept].tolist()
     found = envelopes_of(ratings, tolerance, keep)
     dropped = sorted(set(range(len(ratings))) - set(keep))
