@@ -20,6 +20,14 @@ from sugenet.fit.encoding import learn_encoder
 from sugenet.fit.module import LevelModule
 from sugenet.fit.progress import Epoch, print_progress
 from sugenet.fit.settings import Settings
+from sugenet.fit.sugeno import (
+    FeatureLevels,
+    LearnedModel,
+    LevelRule,
+    ScoreCard,
+    UtilityFunctional,
+    parse_level_rule,
+)
 from sugenet.fit.table import Table, read_table
 from sugenet.fit.trainer import Trained, train
 
@@ -28,18 +36,24 @@ __all__ = [
     "Comparison",
     "Conflict",
     "Epoch",
+    "FeatureLevels",
     "InducedCapacity",
+    "LearnedModel",
     "LevelModule",
+    "LevelRule",
     "Ratings",
+    "ScoreCard",
     "Settings",
     "Table",
     "Trained",
+    "UtilityFunctional",
     "VersionSpace",
     "compare",
     "fit_capacity",
     "induced_capacity",
     "learn_encoder",
     "learned_of",
+    "parse_level_rule",
     "print_progress",
     "read_table",
     "train",

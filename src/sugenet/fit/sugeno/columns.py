@@ -12,8 +12,8 @@ import numpy.typing as npt
 from sugenet.errors import EncodingError, SugenetError
 
 __all__ = [
-    "Chain",
     "Direction",
+    "FeatureLevels",
     "given_chain",
     "given_for",
     "learn_chain",
@@ -26,7 +26,7 @@ _Column: TypeAlias = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Chain:
+class FeatureLevels:
     """The levels of one feature, numbered from 0, worst first: level t is reached at the t-th step.
 
     Parameters
@@ -43,10 +43,10 @@ class Chain:
 
     Examples
     --------
-    >>> price = Chain("price", (300.0, 200.0), "falling")
+    >>> price = FeatureLevels("price", (300.0, 200.0), "falling")
     >>> price.ranks(np.array([400.0, 300.0, 250.0, 10.0])).tolist(), price.condition(2)
     ([0, 1, 1, 2], ('<=', 200.0))
-    >>> room = Chain("room", ("ok", "good"), "rising", ("bad", "ok", "good"))
+    >>> room = FeatureLevels("room", ("ok", "good"), "rising", ("bad", "ok", "good"))
     >>> room.ranks(np.array(["good", "bad"])).tolist()
     [2, 0]
     """
@@ -81,7 +81,7 @@ def learn_chain(
     order: Sequence[Any] | None,
     cuts: int,
     way: Any,
-) -> Chain:
+) -> FeatureLevels:
     """Every level of names; of numbers every value, or about as many quantiles as `cuts` says.
 
     Where the direction is not given it is that of most pairs of samples that differ in both: do better
@@ -92,19 +92,19 @@ def learn_chain(
     direction: Direction = way or ("rising" if _concordance(values, target) >= 0 else "falling")
     if known is not None:
         chain = known if direction == "rising" else known[::-1]
-        return Chain(name, chain[1:], direction, known)
+        return FeatureLevels(name, chain[1:], direction, known)
     steps = np.unique(values if direction == "rising" else -values)
     if len(steps) - 1 > cuts:
         signed = values if direction == "rising" else -values
         shares = np.arange(1, cuts + 1) / (cuts + 1)
         steps = np.unique(np.concatenate([steps[:1], np.quantile(signed, shares, method="higher")]))
     kept = steps[1:] if direction == "rising" else -steps[1:]
-    return Chain(name, tuple(float(step) for step in kept), direction)
+    return FeatureLevels(name, tuple(float(step) for step in kept), direction)
 
 
 def given_chain(
     name: str, utility: Mapping[Any, Any] | None, levels: Sequence[Any]
-) -> tuple[Chain, tuple[int, ...]]:
+) -> tuple[FeatureLevels, tuple[int, ...]]:
     """A feature with given utilities, and the level that it must reach for each level of the target from 1.
 
     Parameters
@@ -149,7 +149,7 @@ def given_chain(
         )
     cuts = tuple(sum(rank < j for rank in worth) for j in range(1, len(levels)))
     steps = tuple(float(value) for value in values[1:]) if number else tuple(values[1:])
-    return Chain(name, steps, direction, None if number else tuple(values)), cuts
+    return FeatureLevels(name, steps, direction, None if number else tuple(values)), cuts
 
 
 def _concordance(values: npt.NDArray[np.float64], target: npt.NDArray[np.int64]) -> int:

@@ -12,10 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.errors import EncodingError, SugenetError
+from sugenet.fit.capacities import Ratings
 from sugenet.fit.estimators_binarizer import column_names, read_features
 from sugenet.fit.sugeno.closures import Bools, Ints
 from sugenet.fit.sugeno.columns import (
-    Chain,
+    FeatureLevels,
     given_chain,
     given_for,
     learn_chain,
@@ -89,7 +90,9 @@ class _SugenoEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
                 "utilities are given, so there is one Sugeno integral of them: terms must be 1."
             )
 
-    def _chains(self, table: npt.NDArray[Any], target: Target) -> tuple[tuple[Chain, ...], Ints | None]:
+    def _chains(
+        self, table: npt.NDArray[Any], target: Target
+    ) -> tuple[tuple[FeatureLevels, ...], Ints | None]:
         """The features as chains, and the cuts where utilities are given."""
         ways = read_directions(self.directions, self._names)
         if self.utilities is None:
@@ -189,6 +192,22 @@ class _SugenoEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
             raise AttributeError("there is no score card: give terms='card'.")
         return model.card
 
+    def _ratings(self, X: Any, ranks: Ints) -> Ratings:
+        """Samples as the only integral sees them: utilities on the scale of the target, and its levels."""
+        model = self._one("ratings")
+        if len(model.terms) != 1:
+            raise SugenetError("ratings are those of one Sugeno integral. Give terms=1.")
+        one = model.terms[0].least
+        rows = model.read(self._read(X))
+        phi = [np.array(one.utilities(i, len(chain.steps) + 1)) for i, chain in enumerate(model.chains)]
+        worth = np.column_stack([phi[i][rows[:, i]] for i in range(len(phi))])
+        return Ratings(
+            model.scale.decode(worth),
+            model.scale.decode(ranks),
+            model.scale,
+            [chain.name for chain in model.chains],
+        )
+
     @property
     def directions_(self) -> dict[str, str]:
         """For each feature whether larger values are better ("rising") or smaller ones."""
@@ -284,7 +303,7 @@ class SugenoRegressor(RegressorMixin, _SugenoEstimator):  # type: ignore[misc]
         order: Sequence[Any] | None = None,
         levels: int = 10,
         cuts: int = 16,
-        smoothing: float = 0.8,
+        smoothing: float = 0.5,
         smoothness: float = 1.0,
         points: int = 1000,
         costs: Mapping[Any, float] | None = None,
@@ -330,6 +349,27 @@ class SugenoRegressor(RegressorMixin, _SugenoEstimator):  # type: ignore[misc]
         """
         table = self._read(X)
         return np.asarray(self.levels_[np.column_stack(self.model_.interval(table))])
+
+    def ratings(self, X: Any, y: Any) -> Ratings:
+        """Samples as the Sugeno integral sees them: utilities of their values, rated with levels of y.
+
+        For `fit_capacity`, `version_space` and their certificates. Numbers that are no level are put to the
+        nearest one.
+
+        Examples
+        --------
+        >>> from sugenet.fit import fit_capacity
+        >>> X, y = [[0, 2], [1, 1], [2, 0], [2, 2]], [1, 1, 0, 2]
+        >>> model = SugenoRegressor(utilities="same").fit(X, y)
+        >>> fit_capacity(model.ratings(X, y), loss="total").error
+        0
+        """
+        check_is_fitted(self)
+        if self._named:
+            ranks = named_target(np.asarray(y), self.levels_.tolist()).ranks
+        else:
+            ranks = np.abs(np.asarray(y, dtype=np.float64)[:, None] - self.levels_).argmin(axis=1)
+        return self._ratings(X, ranks)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R^2 for numbers; for names the share of a constant's absolute error, in levels, that is saved."""
@@ -393,7 +433,7 @@ class SugenoClassifier(ClassifierMixin, _SugenoEstimator):  # type: ignore[misc]
         orders: Any = None,
         order: Any = None,
         cuts: int = 16,
-        smoothing: float = 0.8,
+        smoothing: float = 0.5,
         smoothness: float = 1.0,
         points: int = 1000,
         costs: Mapping[Any, float] | None = None,
@@ -459,6 +499,14 @@ class SugenoClassifier(ClassifierMixin, _SugenoEstimator):  # type: ignore[misc]
             raise SugenetError("classes without order have no interval. Give order, worst first.")
         table = self._read(X)
         return np.asarray(self.classes_[np.column_stack(self.model_.interval(table))])
+
+    def ratings(self, X: Any, y: Any) -> Ratings:
+        """Samples as the Sugeno integral sees them: utilities of their values, rated with classes.
+
+        For `fit_capacity`, `version_space` and their certificates.
+        """
+        check_is_fitted(self)
+        return self._ratings(X, named_target(np.asarray(y), self.classes_.tolist()).ranks)
 
 
 def _is_sorted(order: Any) -> bool:

@@ -19,7 +19,7 @@ __all__ = ["Fitted", "best_capacity", "learn_terms"]
 
 _SWEEPS, _ROUNDS = 8, 2
 _STARTS, _FURTHER = 8, 3
-"""First cuts that are tried for a single term, and for each of several."""
+"""First cuts that are tried for the first term; and of both kinds for each further one."""
 _SPREAD = 0.5
 """How far first cuts are drawn from where the share of samples is that of the target, in log-odds."""
 
@@ -99,14 +99,28 @@ def learn_terms(
             free = np.where(_reached(others, rows, gains.shape[1]), 0, summed)
             if turn:
                 starts = [np.array(found[t].least.cuts)]
-            else:
-                spreads = [
-                    0.0 if not t and not s else _SPREAD for s in range(_STARTS if terms == 1 else _FURTHER)
-                ]
+            elif not t:
+                spreads = [0.0] + [_SPREAD] * (_STARTS - 1)
                 starts = [_first_cuts(rows, counts, shares, rng, spread) for spread in spreads]
+            else:
+                starts = _further_cuts(rows, levels, free, rng)
+                starts += [_first_cuts(rows, counts, shares, rng, _SPREAD) for _ in range(_FURTHER)]
             best = max((_learn(rows, levels, free, start, rng) for start in starts), key=lambda one: one.gain)
             found[t : t + 1] = [best]
     return tuple(found)
+
+
+def _further_cuts(rows: Ints, levels: Ints, free: Ints, rng: np.random.Generator) -> list[Ints]:
+    """Cuts of a term that reaches nothing, and of terms that reach one row each that is not reached yet."""
+    never = np.repeat(levels[:, None], free.shape[1], axis=1)
+    wanting = np.flatnonzero((free > 0).any(axis=1))
+    chosen = rng.choice(wanting, min(_FURTHER, len(wanting)), replace=False) if len(wanting) else wanting
+    starts = [never]
+    for row in chosen:
+        cuts = never.copy()
+        cuts[:, : 1 + int(np.flatnonzero(free[row] > 0)[-1])] = rows[row][:, None]
+        starts.append(cuts)
+    return starts
 
 
 def _reached(others: list[UtilityFunctional], rows: Ints, height: int) -> Bools:

@@ -14,7 +14,7 @@ from sugenet.capacity import Focal, Nested, Ordinal
 from sugenet.drawn import Drawn
 from sugenet.errors import CapacityError, SugenetError
 from sugenet.fit.sugeno.closures import Bools, Ints
-from sugenet.fit.sugeno.columns import Chain
+from sugenet.fit.sugeno.columns import FeatureLevels
 from sugenet.fit.sugeno.learning import Fitted, best_capacity, learn_terms
 from sugenet.fit.sugeno.rules import LevelRule, strongest
 from sugenet.fit.sugeno.scorecard import ScoreCard, learn_card
@@ -44,7 +44,7 @@ class LearnedModel(Drawn):
         The score card, or None.
     """
 
-    chains: tuple[Chain, ...]
+    chains: tuple[FeatureLevels, ...]
     levels: tuple[Any, ...]
     terms: tuple[Fitted, ...]
     card: ScoreCard | None
@@ -122,7 +122,7 @@ class LearnedModel(Drawn):
 def learn_model(
     table: npt.NDArray[Any],
     targets: Bools,
-    chains: Sequence[Chain],
+    chains: Sequence[FeatureLevels],
     levels: Sequence[Any],
     *,
     weights: npt.NDArray[np.float64],

@@ -12,7 +12,7 @@ import numpy as np
 
 from sugenet.brief import Said
 from sugenet.capacity.text import Reader, write_name
-from sugenet.fit.sugeno.columns import Chain
+from sugenet.fit.sugeno.columns import FeatureLevels
 
 __all__ = ["LevelRule", "parse_level_rule", "strongest"]
 
@@ -32,7 +32,8 @@ class LevelRule(Said):
 
     Examples
     --------
-    >>> chains = (Chain("price", (300.0,), "falling"), Chain("room", ("good",), "rising", ("bad", "good")))
+    >>> room = FeatureLevels("room", ("good",), "rising", ("bad", "good"))
+    >>> chains = (FeatureLevels("price", (300.0,), "falling"), room)
     >>> rule = LevelRule((("price", "<=", 300.0), ("room", ">=", "good")), "ok", chains)
     >>> print(rule)
     if price <= 300 and room >= good then at least ok
@@ -44,7 +45,7 @@ class LevelRule(Said):
 
     conditions: tuple[tuple[str, str, Any], ...]
     level: Any
-    chains: tuple[Chain, ...]
+    chains: tuple[FeatureLevels, ...]
 
     def holds(self, sample: Mapping[str, Any] | Sequence[Any]) -> bool:
         """Whether a sample meets the conditions; values by name, or in the order of the features."""
@@ -80,7 +81,7 @@ def _is_number(text: str) -> bool:
     return re.fullmatch(r"[+-]?[0-9.].*|[+-]?(inf|nan).*", text, re.IGNORECASE) is not None
 
 
-def parse_level_rule(text: str, chains: Sequence[Chain], levels: Iterable[Any]) -> LevelRule:
+def parse_level_rule(text: str, chains: Sequence[FeatureLevels], levels: Iterable[Any]) -> LevelRule:
     """Read a rule from the sentence that `str` gives for it.
 
     Parameters
@@ -94,7 +95,7 @@ def parse_level_rule(text: str, chains: Sequence[Chain], levels: Iterable[Any]) 
 
     Examples
     --------
-    >>> parse_level_rule("if size is 3 then at least 1", [Chain("size", (3.0,), "rising")], [0, 1])
+    >>> parse_level_rule("if size is 3 then at least 1", [FeatureLevels("size", (3.0,), "rising")], [0, 1])
     Traceback (most recent call last):
     ...
     sugenet.errors.RuleSyntaxError: column 9: found is, expected >= or <=.
@@ -126,7 +127,7 @@ def parse_level_rule(text: str, chains: Sequence[Chain], levels: Iterable[Any]) 
     return LevelRule(tuple(conditions), level, tuple(chains))
 
 
-def _read_step(reader: Reader, chain: Chain) -> Any:
+def _read_step(reader: Reader, chain: FeatureLevels) -> Any:
     if chain.order is not None:
         return _named(reader, list(chain.order))
     _, text, _ = reader.tokens[reader.next] if not reader.at_end else ("", "the end", 0)
@@ -150,7 +151,9 @@ def _named(reader: Reader, values: list[Any]) -> Any:  # noqa: RET503  # fail do
 
 
 def strongest(
-    corners: Iterable[tuple[int, tuple[tuple[int, int], ...]]], chains: Sequence[Chain], levels: Sequence[Any]
+    corners: Iterable[tuple[int, tuple[tuple[int, int], ...]]],
+    chains: Sequence[FeatureLevels],
+    levels: Sequence[Any],
 ) -> tuple[LevelRule, ...]:
     """The rules that no other one makes needless, best level first, then short ones.
 

@@ -141,22 +141,27 @@ def learn_card(
     """
     from scipy.optimize import minimize  # type: ignore[import-untyped]
 
-    grid = np.concatenate([table[:, [i]] >= np.arange(1, many) for i, many in enumerate(levels)], axis=1)
+    rows, place = np.unique(table, axis=0, return_inverse=True)
+    grid = np.concatenate([rows[:, [i]] >= np.arange(1, many) for i, many in enumerate(levels)], axis=1)
     owner = np.repeat(np.arange(len(levels)), np.array(levels) - 1)
     width, height = grid.shape[1], targets.shape[1]
     Z = grid.astype(np.float64)
-    signs = np.where(targets, 1.0, -1.0)
+    reached, missed = np.zeros((len(rows), height)), np.zeros((len(rows), height))
+    np.add.at(reached, place.reshape(-1), weights[:, None] * targets)
+    np.add.at(missed, place.reshape(-1), weights[:, None] * ~targets)
     neighbours = np.flatnonzero(owner[1:] == owner[:-1])
 
     def loss(v: npt.NDArray[np.float64]) -> tuple[float, npt.NDArray[np.float64]]:
         w, theta = v[:width], np.cumsum(v[width:])
-        margin = signs * ((Z @ w)[:, None] - theta)
-        error = -signs * weights[:, None] * np.exp(-np.logaddexp(0, margin))
+        margin = (Z @ w)[:, None] - theta
+        over = np.logaddexp(0, margin)
+        chance = np.exp(margin - over)
+        error = missed * chance - reached * (1 - chance)
         bend = w[neighbours + 1] - w[neighbours]
         slope = Z.T @ error.sum(axis=1) + _RIDGE * w
         np.add.at(slope, neighbours + 1, smoothness * bend)
         np.add.at(slope, neighbours, -smoothness * bend)
-        value = float((weights[:, None] * np.logaddexp(0, -margin)).sum())
+        value = float((missed * over + reached * (over - margin)).sum())
         value += float(smoothness * bend @ bend + _RIDGE * w @ w) / 2
         return value, np.concatenate([slope, -np.cumsum(error.sum(axis=0)[::-1])[::-1]])
 
@@ -164,7 +169,7 @@ def learn_card(
     bounds = [(0, None)] * width + [(None, None)] + [(0, None)] * (height - 1)
     found = minimize(loss, begin, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 300}).x
     gained, theta = found[:width], np.cumsum(found[width:])
-    score = Z @ gained
+    score = (Z @ gained)[place.reshape(-1)]
     thresholds = theta + offsets if height == 1 else theta
     return _rounded(gained, owner, len(levels), thresholds, points), score[:, None] - thresholds
 
