@@ -37,7 +37,7 @@ def version_space(ratings: Ratings) -> VersionSpace | Conflict:
     >>> print(version_space(Ratings([[1, 0], [1, 0]], [1, 0.5], criteria=["room", "food"])))
     No capacity fits all 2 samples: 1 conflict.
     - Sample 0 is rated 1 and reaches that on room alone, where sample 1 is above 0.5; yet that is rated 0.5.
-    Fewest samples to drop so that one fits the rest: 1 (sample 0, for instance).
+    Fewest samples to drop so that one fits the rest: 1, for instance sample 0.
     """
     need_ratings(ratings)
     if ratings.is_weighted:
