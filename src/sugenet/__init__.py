@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         VersionSpace,
         fit_capacity,
         induced_capacity,
+        read_ratings,
         version_space,
     )
     from sugenet.io import (
@@ -175,6 +176,7 @@ __all__ = [
     "models",
     "read_larq",
     "read_onnx",
+    "read_ratings",
     "read_results",
     "read_vnnlib",
     "rulebook",

@@ -19,6 +19,7 @@ from sugenet.fit.comparing import Comparison, compare
 from sugenet.fit.encoding import learn_encoder
 from sugenet.fit.module import LevelModule
 from sugenet.fit.progress import Epoch, print_progress
+from sugenet.fit.rated_table import RatedTable, read_cases, read_ratings
 from sugenet.fit.settings import Settings
 from sugenet.fit.sugeno import (
     FeatureLevels,
@@ -55,6 +56,8 @@ __all__ = [
     "learned_of",
     "parse_level_rule",
     "print_progress",
+    "read_cases",
+    "read_ratings",
     "read_table",
     "train",
     "version_space",
