@@ -42,6 +42,7 @@ __all__ = [
     "LearnedModel",
     "LevelModule",
     "LevelRule",
+    "RatedTable",
     "Ratings",
     "ScoreCard",
     "Settings",

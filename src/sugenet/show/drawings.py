@@ -495,8 +495,7 @@ def _rule_cells(rules: RuleSet) -> Cells:
 def _(answer: Conflict) -> Drawing:
     ratings, samples = answer.ratings, answer.ratings.samples
     one, *rest = answer.pairs[0] if answer.pairs else answer.alone[:1]
-    said, rating = ratings.label(one), number_words(ratings.value(samples.ratings[one]))
-    title = f"{said}, rated {rating}"
+    title = f"{ratings.label(one)}, rated {number_words(ratings.value(samples.ratings[one]))}"
     if rest:
         title += f"; {ratings.label(rest[0])}, rated {number_words(ratings.value(samples.ratings[rest[0]]))}"
     rows = []
@@ -504,12 +503,15 @@ def _(answer: Conflict) -> Drawing:
         values = [number_words(ratings.value(samples.rows[k][place])) for k in (one, *rest)]
         kind = "kept" if samples.rows[one][place] >= samples.ratings[one] else "plain"
         rows.append(StripRow(str(name), values[0], values[-1] if rest else "", kind))
-    caption = f"marked: where {said} reaches its rating" + (
+    caption = f"marked: where {ratings.label(one)} reaches its rating" + (
         f"; right: {ratings.label(rest[0])}" if rest else ""
     )
     strip = Strip(title, tuple(rows[:ROWS]), max(0, len(rows) - ROWS), caption)
-    cells = Cells(("conflicts",), _more([(sentence,) for sentence in answer.sentences(_SHOWN)], 1))
-    return Drawing(str(answer), (strip,), cells)
+    first, last = str(answer).splitlines()[0], str(answer).splitlines()[-1]
+    said = answer.sentences(_SHOWN)
+    left = len(answer.alone) + len(answer.pairs) - len(said)
+    cells = [*said, *([f"... and {left:,} more"] if left else [])]
+    return Drawing(f"{first}\n{last}", (strip,), Cells(("conflicts",), tuple((cell,) for cell in cells)))
 
 
 @drawing.register
