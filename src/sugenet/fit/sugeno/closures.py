@@ -87,11 +87,11 @@ def _cut(worth: Ints, endless: int, before: Ints, after: Ints) -> tuple[Bools, B
     room = np.concatenate([worth[gainful], -worth[costly], np.full(before.size, endless)])
     shape = (count + 2, count + 2)
     graph = csr_array((room.astype(np.int32), (tails, heads)), shape=shape)
-    left = csr_array(graph - maximum_flow(graph, source, sink).flow)
+    left = graph - maximum_flow(graph, source, sink).flow
     left.eliminate_zeros()
     least, not_greatest = np.zeros(count + 2, dtype=bool), np.zeros(count + 2, dtype=bool)
     least[breadth_first_order(left, source, return_predecessors=False)] = True
-    not_greatest[breadth_first_order(csr_array(left.T), sink, return_predecessors=False)] = True
+    not_greatest[breadth_first_order(left.T.tocsr(), sink, return_predecessors=False)] = True
     return least[:count], ~not_greatest[:count]
 
 

@@ -105,9 +105,20 @@ def learn_terms(
             else:
                 starts = _further_cuts(rows, levels, free, rng)
                 starts += [_first_cuts(rows, counts, shares, rng, _SPREAD) for _ in range(_FURTHER)]
-            best = max((_learn(rows, levels, free, start, rng) for start in starts), key=lambda one: one.gain)
-            found[t : t + 1] = [best]
+            found[t : t + 1] = [_best_of(rows, levels, free, starts, rng)]
     return tuple(found)
+
+
+def _best_of(rows: Ints, levels: Ints, gains: Ints, starts: list[Ints], rng: np.random.Generator) -> Fitted:
+    """The best that is found from several first cuts; nothing gains more than all that is positive."""
+    most = int(gains[gains > 0].sum())
+    best = _learn(rows, levels, gains, starts[0], rng)
+    for start in starts[1:]:
+        if best.gain == most:
+            break
+        other = _learn(rows, levels, gains, start, rng)
+        best = other if other.gain > best.gain else best
+    return best
 
 
 def _further_cuts(rows: Ints, levels: Ints, free: Ints, rng: np.random.Generator) -> list[Ints]:

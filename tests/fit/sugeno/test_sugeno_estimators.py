@@ -29,9 +29,9 @@ SCALE = ["bad", "ok", "good"]
 
 @parametrize_with_checks(
     [
-        SugenoRegressor(),
+        SugenoRegressor(levels=4, cuts=5),
         SugenoRegressor("card"),
-        SugenoClassifier(),
+        SugenoClassifier(cuts=3, smoothing=0),
         SugenoClassifier("card"),
     ]
 )
@@ -40,8 +40,16 @@ def test_what_scikit_learn_asks_of_every_estimator(estimator, check):
 
 
 @pytest.mark.slow
-@parametrize_with_checks([SugenoRegressor(3), SugenoClassifier(3), SugenoClassifier(order="sorted")])
-def test_what_scikit_learn_asks_of_several_terms(estimator, check):
+@parametrize_with_checks(
+    [
+        SugenoRegressor(),
+        SugenoClassifier(),
+        SugenoRegressor(3),
+        SugenoClassifier(3),
+        SugenoClassifier(order="sorted"),
+    ]
+)
+def test_what_scikit_learn_asks_of_slow_ones(estimator, check):
     check(estimator)
 
 
