@@ -50,11 +50,11 @@ def _fit(parser: Parser) -> Run:
         "--direction", type=typed(_direction), action="append", default=[], metavar="PAIR", help=about
     )
     parser.add_argument("--svg", metavar="FILE", help="draw the capacity: all sets, or its focal sets")
-    about = {"help": "list at most N conflicts, N rules and N cases", "default": _LISTED}
+    listed = {"help": "list at most N conflicts, N rules and N cases", "default": _LISTED}
     limited = {
         "help": "of --loss total, --maxitive and --minitive: give up after this time, with exit code 3"
     }
-    give(parser, "limit", "output", "time_limit", "seed", "json", "quiet", limit=about, time_limit=limited)
+    give(parser, "limit", "output", "time_limit", "seed", "json", "quiet", limit=listed, time_limit=limited)
     return _run
 
 

@@ -200,21 +200,23 @@ class LearnedView:
                 chain.name: points for chain, points in zip(model.chains, model.card.points, strict=True)
             }
         else:
-            values = {} if len(model.terms) != 1 else model.utilities()
+            values = dict(model.utilities()) if len(model.terms) == 1 else {}
+        worst = 0 if model.card is not None else model.levels[0]
         return {
-            chain.name: _steps(chain, values[chain.name]) for chain in model.chains if chain.name in values
+            chain.name: _steps(chain, values[chain.name], worst)
+            for chain in model.chains
+            if chain.name in values
         }
 
     def text(self, limit: int | None = None) -> str:
         """At most so many rules and cases."""
         model, lines = self.model, [str(self.model)]
-        worths = self.worths
+        worths, wide = self.worths, max(3, *map(len, self.table.criteria))
         if worths:
             lines += [
                 "",
                 "points" if model.card is not None else f"what values are worth, as {self.table.target}",
             ]
-            wide = max(map(len, worths))
             for name, steps in worths.items():
                 said = (
                     ", ".join(f"{value}: {worth}" for value, worth in steps.items()) or "counts for nothing"
@@ -223,7 +225,7 @@ class LearnedView:
         if model.card is not None:
             sums = zip(model.card.thresholds, model.levels[1:], strict=True)
             lines.append(
-                f"  sum         {', '.join(f'>= {least}: {number_words(level)}' for least, level in sums)}"
+                f"  {'sum':<{wide}}  {', '.join(f'>= {least}: {number_words(level)}' for least, level in sums)}"
             )
         lines += ["", f"rules: the best level of those that hold, else {number_words(model.levels[0])}"]
         lines += _indented(_listed([str(rule) for rule in model.rules], limit, "rule"))
@@ -234,10 +236,10 @@ class LearnedView:
             f"off by {self.errors.mean():.3f} levels on average. New rows may fare worse.",
         ]
         if self.cases is not None:
-            said = [
+            cases = [
                 f"{label}: {_words(one)}" for label, one in zip(self.cases.labels, self.answers, strict=True)
             ]
-            lines += ["", *_listed(said, limit, "case")]
+            lines += ["", *_listed(cases, limit, "case")]
         return "\n".join(lines)
 
     def data(self, _limit: int | None = None) -> dict[str, Any]:
@@ -263,15 +265,18 @@ class LearnedView:
         return out
 
 
-def _steps(chain: Any, values: Sequence[Any]) -> dict[str, Any]:
-    """The steps of a feature at which its worth rises, from there on."""
-    out = {}
+def _steps(chain: Any, values: Sequence[Any], worst: Any) -> dict[str, Any]:
+    """The steps of a feature at which its worth rises, from there on; first what any value is worth."""
+    out = {} if values[0] == worst else {"any": _plain(values[0])}
     for level in range(1, len(values)):
         if values[level] != values[level - 1]:
             sign, value = chain.condition(level)
-            worth = values[level]
-            out[f"{sign} {number_words(value)}"] = worth if isinstance(worth, int) else number_words(worth)
+            out[f"{sign} {number_words(value)}"] = _plain(values[level])
     return out
+
+
+def _plain(worth: Any) -> Any:
+    return worth if isinstance(worth, int) else number_words(worth)
 
 
 def _words(one: Mapping[str, Any]) -> str:

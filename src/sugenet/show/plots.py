@@ -312,10 +312,10 @@ def _(figure: Lattice, ax: Any) -> None:
             ax.add_patch(
                 Rectangle((x - 0.45, bottom), 0.9, tall, facecolor=blues(share), edgecolor=PAPER, zorder=3)
             )
-            colour, size = PAPER if share > 0.45 else INK, 8 if len(words) <= 10 else 6.5
+            colour, letters = PAPER if share > 0.45 else INK, 8 if len(words) <= 10 else 6.5
             said = _plain(words if len(words) <= 13 else words[:12] + "…")
             ax.text(
-                x, bottom + tall / 2, said, ha="center", va="center", fontsize=size, color=colour, zorder=4
+                x, bottom + tall / 2, said, ha="center", va="center", fontsize=letters, color=colour, zorder=4
             )
         ax.text(
             x, y + 0.83, figure.key(one), ha="center", va="center", fontsize=9, fontweight="bold", zorder=4

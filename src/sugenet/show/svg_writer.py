@@ -527,7 +527,7 @@ def _(figure: Focals) -> Html:
             for column in range(len(names)):
                 x = left + step * (column + 0.5)
                 if column in row.members:
-                    sheet.mark("circle", x, middle, 6.5, blues(max(row.share, 0.25)), INK)
+                    sheet.mark("circle", x, middle, 6.5, blues(max(float(row.share), 0.25)), INK)
                 else:
                     sheet.mark("circle", x, middle, 2, RULE, RULE)
         sheet.text(right + 12, middle + 4, row.words)
