@@ -223,10 +223,9 @@ class LearnedView:
                 )
                 lines.append(f"  {name:<{wide}}  {said}")
         if model.card is not None:
-            sums = zip(model.card.thresholds, model.levels[1:], strict=True)
-            lines.append(
-                f"  {'sum':<{wide}}  {', '.join(f'>= {least}: {number_words(level)}' for least, level in sums)}"
-            )
+            reached = zip(model.card.thresholds, model.levels[1:], strict=True)
+            sums = ", ".join(f">= {least}: {number_words(level)}" for least, level in reached)
+            lines.append(f"  {'sum':<{wide}}  {sums}")
         lines += ["", f"rules: the best level of those that hold, else {number_words(model.levels[0])}"]
         lines += _indented(_listed([str(rule) for rule in model.rules], limit, "rule"))
         off = int((self.errors > 0).sum())
