@@ -202,13 +202,13 @@ def test_a_damaged_certificate_does_not_hold(desk):
 
 def test_learned_rules_typed_back_in_give_the_levels(desk):
     pytest.importorskip("sklearn")
-    from sugenet.fit.sugeno import Chain, parse_level_rule
+    from sugenet.fit.sugeno import FeatureLevels, parse_level_rule
 
     for terms in ("1", "2", "card"):
         data, text = said("rent.csv", *RENTS, "--terms", terms, "--predict", "rent.csv", "--limit", "999")
         chains = [
-            Chain("rent", (1.0,), data["directions"]["rent"]),
-            Chain("room", ("fair", "large"), "rising", ("small", "fair", "large")),
+            FeatureLevels("rent", (1.0,), data["directions"]["rent"]),
+            FeatureLevels("room", ("fair", "large"), "rising", ("small", "fair", "large")),
         ]
         assert data["directions"] == {"rent": "falling", "room": "rising"}
         assert all(f"  {rule}" in text.splitlines() for rule in data["rules"])

@@ -1,4 +1,4 @@
-"""Rated alternatives from CSV files: what is read is what is written, exactly, and sentences name its rows."""
+"""Rated alternatives from CSV files: what is read is what is written, and sentences name its rows."""
 
 from fractions import Fraction
 
@@ -51,7 +51,7 @@ def test_cases_may_come_in_another_order(file, tmp_path):
 
 
 def test_sentences_use_the_labels():
-    ratings = Ratings([[0.5, 1], [1, 0.75]], [1, 0.5], criteria=["room", "food"], labels=["Ann", "Bo"])
+    ratings = Ratings([[0.5, 1], [0.25, 0.75]], [1, 0.5], criteria=["room", "food"], labels=["Ann", "Bo"])
     conflict = version_space(ratings)
     assert isinstance(conflict, Conflict)
     assert "Ann is rated 1 and reaches that on food alone, where Bo is above 0.5" in str(conflict)

@@ -18,7 +18,7 @@ from sugenet.capacity import (
 )
 from sugenet.errors import CapacityError
 from sugenet.fit import Ratings, fit_capacity, version_space
-from sugenet.fit.sugeno import Chain, LearnedModel, ScoreCard
+from sugenet.fit.sugeno import FeatureLevels, LearnedModel, ScoreCard
 from sugenet.show import capacity_drawn, drawing, focal_dots, html, lattice_of, plot, svg
 from sugenet.show.figures import Focals, Lattice
 
@@ -157,7 +157,7 @@ def test_answers_draw_themselves():
 
 
 def test_learned_models_draw_themselves():
-    chains = (Chain("price", (300.0, 200.0), "falling"), Chain("room", (1.0,), "rising"))
+    chains = (FeatureLevels("price", (300.0, 200.0), "falling"), FeatureLevels("room", (1.0,), "rising"))
     card = LearnedModel(chains, ("bad", "ok"), (), ScoreCard(((0, 2, 3), (0, 1)), (2,)))
     assert "points that a feature can give" in card._repr_html_()
     assert [bar.text for bar in drawing(card).figures[0].bars] == ["3", "1"]

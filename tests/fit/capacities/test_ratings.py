@@ -101,4 +101,4 @@ def test_conflicts_are_said_in_words():
     other = sg.Ratings([["good", "bad"], ["good", "bad"]], ["good", "bad"], LEVELS, ["room", "food"])
     said = str(sg.version_space(other))
     assert "Sample 0 is rated good and reaches that on room alone, where sample 1 is above bad" in said
-    assert "drop so that one fits the rest: 1 (sample" in said
+    assert "drop so that one fits the rest: 1, for instance sample" in said
