@@ -8,6 +8,7 @@ others do not reach a level already.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations, product
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,8 @@ __all__ = ["Fitted", "best_capacity", "learn_terms"]
 _SWEEPS, _ROUNDS = 8, 2
 _STARTS, _FURTHER = 8, 3
 """First cuts that are tried for the first term; and of both kinds for each further one."""
+_SMALL = 5000
+"""Levels of all features, squared, times levels of the target times samples."""
 _SPREAD = 0.5
 """How far first cuts are drawn from where the share of samples is that of the target, in log-odds."""
 
@@ -118,6 +121,25 @@ def _best_of(rows: Ints, levels: Ints, gains: Ints, starts: list[Ints], rng: np.
             break
         other = _learn(rows, levels, gains, start, rng)
         best = other if other.gain > best.gain else best
+    small = int(levels.sum()) ** 2 * gains.shape[1] * len(rows) <= _SMALL
+    return _polished(rows, levels, gains, best, most) if small else best
+
+
+def _polished(rows: Ints, levels: Ints, gains: Ints, best: Fitted, most: int) -> Fitted:
+    """Of small tables all other places of two cuts of a level are tried, each with its best capacity."""
+    features, height = len(levels), gains.shape[1]
+    pairs = list(combinations(range(features), 2)) or [(0, 0)]
+    helped = True
+    while helped and best.gain < most:
+        helped = False
+        for j, (a, b) in product(range(height), pairs):
+            for first, second in product(range(int(levels[a]) + 1), range(int(levels[b]) + 1)):
+                cuts = np.array(best.least.cuts)
+                cuts[a, j], cuts[b, j] = first, second
+                if (np.diff(cuts, axis=1) >= 0).all():
+                    other = best_capacity(rows, gains, cuts)
+                    if other.gain > best.gain:
+                        best, helped = other, True
     return best
 
 
