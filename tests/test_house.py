@@ -103,7 +103,7 @@ KEEP_OUT = {
     "llvmlite": {"bits", "engines"},
     "ortools": {"engines"},
     "pysat": {"engines", "reason"},
-    "scipy": {"engines", "reason"},
+    "scipy": {"engines", "fit", "reason"},
     "matplotlib": {"show"},
     "sklearn": {"fit", "data"},
     "onnx": {"io"},

@@ -15,6 +15,12 @@ nbclient = pytest.importorskip("nbclient")
 EXAMPLES = Path(__file__).parent.parent / "examples"
 SAID = {
     "breast_cancer": ["proved to be the least", "never loses class malignant", "rules hold"],
+    "diabetes": [
+        "No capacity fits all 442 samples",
+        "and none without fewer",
+        "the total cost of no capacity is below 190",
+        "HDL &lt;= ",
+    ],
     "digits": [
         "proved to be the least",
         "up to 1 feature changed: proved",

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import sugenet as sg
@@ -13,6 +14,7 @@ from sugenet.show import drawing, margin_histogram, match_meters, svg
 from sugenet.sweeps import curve_of
 
 FOLDER = Path(__file__).parents[1] / "docs" / "img"
+_LEVELS = ["bad", "poor", "ok", "good", "very good"]
 
 
 def pictures() -> dict[str, Callable[[], Any]]:
@@ -28,7 +30,21 @@ def pictures() -> dict[str, Callable[[], Any]]:
         found = [sg.sweep(net, X[:20], sg.Robust(sg.each, sg.Hamming(r)), y=y[:20], jobs=1) for r in (1, 2)]
         return first(curve_of(found))
 
+    def flats() -> Any:
+        table = sg.read_ratings(FOLDER.parents[1] / "examples" / "flats.csv", "grade", name="flat")
+        return sg.version_space(table.ratings(["bad", "ok", "good", "very good"]).without([6]))
+
+    def many() -> Any:
+        criteria = ["price", "safety", "comfort", "range", "luggage", "noise", "looks"]
+        rng = Random(5)
+        X = [[rng.choice(_LEVELS) for _ in criteria] for _ in range(12)]
+        return sg.version_space(
+            sg.Ratings(X, [sorted(x, key=_LEVELS.index)[3] for x in X], _LEVELS, criteria)
+        )
+
     return {
+        "flats": lambda: first(flats()),
+        "focal": lambda: first(many()),
         "reason": lambda: first(sg.why(net, X[7], sg.L0(2), n="all")),
         "meters": lambda: match_meters(net, X[7], region=sg.L0(1), limit=8),
         "votes": lambda: first(net.trace(X[7])),

@@ -38,6 +38,17 @@ if TYPE_CHECKING:
         thermometer,
         threshold,
     )
+    from sugenet.fit import (
+        CapacityFit,
+        Conflict,
+        InducedCapacity,
+        Ratings,
+        VersionSpace,
+        fit_capacity,
+        induced_capacity,
+        read_ratings,
+        version_space,
+    )
     from sugenet.io import (
         BitInputs,
         Integers,
@@ -101,6 +112,8 @@ __all__ = [
     "Anything",
     "BitInputs",
     "Box",
+    "CapacityFit",
+    "Conflict",
     "ConvLayer",
     "Counterfactual",
     "DenseLayer",
@@ -111,6 +124,7 @@ __all__ = [
     "Hamming",
     "Head",
     "HowMany",
+    "InducedCapacity",
     "Integers",
     "Law",
     "LevelLayer",
@@ -126,6 +140,7 @@ __all__ = [
     "Predict",
     "Prices",
     "Proved",
+    "Ratings",
     "Reals",
     "Refuted",
     "Results",
@@ -135,6 +150,7 @@ __all__ = [
     "StairLayer",
     "Trace",
     "Undecided",
+    "VersionSpace",
     "WhatIf",
     "Why",
     "Window",
@@ -147,17 +163,20 @@ __all__ = [
     "each",
     "errors",
     "explore",
+    "fit_capacity",
     "fold",
     "fold_by_evaluation",
     "fold_conv",
     "fold_levels",
     "from_torch",
+    "induced_capacity",
     "integer",
     "io",
     "load",
     "models",
     "read_larq",
     "read_onnx",
+    "read_ratings",
     "read_results",
     "read_vnnlib",
     "rulebook",
@@ -169,6 +188,7 @@ __all__ = [
     "threshold",
     "verify",
     "verify_against",
+    "version_space",
     "whatif",
     "why",
     "write_onnx",
@@ -194,7 +214,7 @@ _ROOMS = (
     "web",
     "cli",
 )
-_FACES = ("bnn", "io", "reason", "sweeps", "web")
+_FACES = ("bnn", "io", "reason", "fit", "sweeps", "web")
 """Rooms that public names come from, cheapest first; a name comes from the first that has it."""
 
 

@@ -18,6 +18,7 @@ import pytest
 
 import sugenet as sg
 from sugenet.cli.commands import GROUPS
+from tests.cli.rated import RATED
 from tests.cli.runner import as_process, in_process, run_line
 from tests.show.garden import garden
 
@@ -67,6 +68,8 @@ def desk(tmp_path, monkeypatch):
     (tmp_path / "garden.csv").write_text(
         "soil,sun,wind,truth\n2,3,1,water\n3,1,0,rest\n0,3,3,water\n1,1,1,water\n"
     )
+    for name, text in RATED.items():
+        (tmp_path / f"{name}.csv").write_text(text)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
     return tmp_path

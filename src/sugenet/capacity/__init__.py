@@ -5,6 +5,7 @@ integrals, rules, indices.
 from sugenet.capacity.base import FocalSet, SetFunction
 from sugenet.capacity.combine import Conjugate, Join, Meet, Nested
 from sugenet.capacity.criteria import Criteria
+from sugenet.capacity.envelopes import lower_envelope, upper_envelope
 from sugenet.capacity.indices import (
     additive_moebius,
     banzhaf,
@@ -110,6 +111,7 @@ __all__ = [
     "is_symmetric",
     "iter_elimination_rules",
     "iter_selection_rules",
+    "lower_envelope",
     "maxitivity",
     "minitivity",
     "orness",
@@ -121,5 +123,6 @@ __all__ = [
     "shapley",
     "sugeno",
     "transversals",
+    "upper_envelope",
     "violating_pair",
 ]

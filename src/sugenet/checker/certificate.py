@@ -13,8 +13,10 @@ from sugenet.bnn import Network
 from sugenet.checker.counterfactual import check_counterfactual
 from sugenet.checker.domain import asked_within
 from sugenet.checker.form import check_form, check_outside, exact
+from sugenet.checker.learned import check_learned
 from sugenet.checker.limit import MEMORY, SECONDS, Limit
 from sugenet.checker.proof import check_proof
+from sugenet.checker.rated import HasSamples, RatedSamples
 from sugenet.checker.reason import check_reason
 from sugenet.checker.setting import Within
 from sugenet.checker.witness import check_witness
@@ -27,21 +29,23 @@ _NOTHING = "nothing is claimed, so there is nothing to check"
 
 def check(
     certificate: dict[str, Any],
-    network: Network,
+    network: Network | HasSamples,
     other: Network | None = None,
     *,
     time_limit: float | None = SECONDS,
     memory_limit: int | None = MEMORY,
     plain: bool = False,
 ) -> str:
-    """Check a certificate against its network, and the other one where it is about two; say what was checked.
+    """Check a certificate against what it is about; say what was checked.
+
+    That is its network, and the other one where it is about two; or the ratings that it was learned from.
 
     Parameters
     ----------
     certificate
         JSON data, from a stranger perhaps.
     network, other
-        What it is about.
+        What it is about. In the place of the network stand `Ratings` where it is about these.
     time_limit
         Seconds after which to give up; None: never.
     memory_limit
@@ -62,7 +66,10 @@ def check(
         raise CertificateError(f"a certificate is a JSON object, not {type(certificate).__name__}.")
     limit = Limit(time_limit, memory_limit)
     try:
-        return _check(certificate, network, other, limit, plain)
+        if isinstance(network, Network):
+            return _check(certificate, network, other, limit, plain)
+        _see_version(certificate)
+        return check_learned(certificate, _samples(network, other), limit)
     except CertificateError:
         raise
     except RecursionError:
@@ -77,15 +84,32 @@ def check(
         ) from error
 
 
-def _check(
-    certificate: dict[str, Any], network: Network, other: Network | None, limit: Limit, plain: bool
-) -> str:
+def _samples(ratings: HasSamples, other: Network | None) -> RatedSamples:
+    samples = getattr(ratings, "samples", None)
+    if not isinstance(samples, RatedSamples):
+        raise CertificateError(
+            f"a certificate is about a network or ratings, not about a {type(ratings).__name__}."
+        )
+    if other is not None:
+        raise CertificateError("a certificate about ratings is about no other network.")
+    return samples
+
+
+def _see_version(certificate: dict[str, Any]) -> None:
     if (
         certificate.get("format") != "sugenet certificate"
         or type(certificate.get("version")) is not int
         or certificate["version"] != 2
     ):
         raise CertificateError("this is no sugenet certificate of version 2.")
+
+
+def _check(
+    certificate: dict[str, Any], network: Network, other: Network | None, limit: Limit, plain: bool
+) -> str:
+    _see_version(certificate)
+    if "network" not in certificate and "ratings" in certificate:
+        raise CertificateError("the certificate is about ratings, not about a network.")
     if certificate["network"] != network.fingerprint:
         raise CertificateError(
             f"the certificate is for the network {str(certificate['network'])[:12]}, "

@@ -16,7 +16,15 @@ from sugenet.bnn import Network, OneHot
 from sugenet.bnn.codings import Coding
 from sugenet.errors import CertificateError
 
-__all__ = ["check_count_form", "check_form", "check_outside", "check_proof_form", "exact", "whole_number"]
+__all__ = [
+    "check_count_form",
+    "check_form",
+    "check_outside",
+    "check_proof_form",
+    "exact",
+    "only",
+    "whole_number",
+]
 
 _LONGEST = 9000
 """Characters of a number."""
@@ -81,7 +89,7 @@ def check_outside(certificate: dict[str, Any], kind: str) -> None:
         raise CertificateError(f"unknown answer {str(answer)[:40]!r}.")
     more, null = known[answer]
     names = {*_TOP, *more} - ({"witness"} if kind == "count" else set())
-    _only(certificate, names, "the certificate")
+    only(certificate, names, "the certificate")
     for name in null:
         if certificate[name] is not None:
             raise CertificateError(f"the field {name!r} must be null where the answer is {answer!r}.")
@@ -101,11 +109,12 @@ def check_proof_form(proof: Any) -> str:
         )
     if not isinstance(kind, str) or kind not in _PROOFS:
         raise CertificateError(f"unknown kind of proof {str(kind)[:40]!r}.")
-    _only(proof, {"kind", *_PROOFS[kind]} - ({"encoding"} - set(proof)), "the proof")
+    only(proof, {"kind", *_PROOFS[kind]} - ({"encoding"} - set(proof)), "the proof")
     return kind
 
 
-def _only(data: dict[str, Any], names: Collection[str], what: str) -> None:
+def only(data: dict[str, Any], names: Collection[str], what: str) -> None:
+    """See that data has these fields and no others."""
     for name in sorted(names):
         if name not in data:
             raise CertificateError(f"{what} has no field {name!r}.")

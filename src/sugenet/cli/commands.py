@@ -8,7 +8,7 @@ import argparse
 from collections.abc import Sequence
 
 from sugenet import __version__
-from sugenet.cli import complete, faces, files, look, questions, results, sweeping
+from sugenet.cli import complete, faces, files, fitting, look, questions, results, sweeping
 from sugenet.cli.options import SHIPPED, check_paths
 from sugenet.cli.parser import Commands, Parser, options_of, positionals_of
 
@@ -18,6 +18,7 @@ GROUPS: dict[str, Commands] = {
     "look": look.COMMANDS,
     "ask": questions.COMMANDS | sweeping.COMMANDS,
     "show": results.COMMANDS | faces.COMMANDS,
+    "learn": fitting.COMMANDS,
     "files": files.COMMANDS | complete.COMMANDS | faces.WARMING,
 }
 """Commands by what people come for."""

@@ -11,7 +11,7 @@ from math import isfinite
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from sugenet.cli.parser import Parser, UsageError, nearest
+from sugenet.cli.parser import UsageError, nearest
 from sugenet.errors import FileError, SugenetError
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ _SHARED: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
 }
 
 
-def give(parser: Parser, *names: str, **changes: dict[str, Any]) -> None:
+def give(parser: argparse._ActionsContainer, *names: str, **changes: dict[str, Any]) -> None:
     """Give a command some of the shared arguments and options; `changes` may set a default,
     or say what N counts.
     """
@@ -152,7 +152,7 @@ def give(parser: Parser, *names: str, **changes: dict[str, Any]) -> None:
 
 _MODELS = ("model", "source", "other", "agree")
 _TEXTS = ("samples", "certificate")
-_INPUTS = (*_MODELS, *_TEXTS, "data", "query", "results", "seen")
+_INPUTS = (*_MODELS, *_TEXTS, "data", "predict", "query", "results", "seen")
 """Options that name something to read: a model, which may be a shipped one; a text, which may come on
 standard input; or a file.
 """

@@ -38,6 +38,7 @@ from sugenet.cli.kinds import (
 from sugenet.cli.options import give, network_of, one_sample, refuse_idle, whole
 from sugenet.cli.output import Screen
 from sugenet.cli.parser import Commands, Parser, Run, UsageError
+from sugenet.cli.tables import on_table, ratings_of, refuse_table
 from sugenet.cli.words import as_typed_hints
 from sugenet.errors import CertificateError, CheckLimitError, SugenetError
 
@@ -278,7 +279,8 @@ def _check(parser: Parser) -> Run:
         metavar="CERTIFICATE",
         help="JSON file that -o of a question wrote, - for standard input",
     )
-    give(parser, "model")
+    about = "a .sugenet file or a shipped model, or the table that the certificate is about, as CSV"
+    give(parser, "model", model={"help": about})
     parser.add_argument(
         "other", metavar="MODEL2", nargs="?", help="the other model of a certificate about two"
     )
@@ -286,6 +288,10 @@ def _check(parser: Parser) -> Run:
     give(parser, "time_limit", time_limit={"default": 600, "help": about})
     about = "give up where more memory is needed, with exit code 3"
     parser.add_argument("--memory-limit", type=whole(1, 1 << 24), default=2048, metavar="MB", help=about)
+    on_table(
+        parser.add_argument_group("of a certificate of sugenet fit: the table, as given there"),
+        required=False,
+    )
     give(parser, "json", "quiet")
     return _check_certificate
 
@@ -296,11 +302,19 @@ def _check_certificate(options: Namespace, screen: Screen) -> int:
 
     memory = options.memory_limit << 20
     certificate = read_json(options.certificate, memory // _OBJECTS)
-    network, other = network_of(options.model), None if options.other is None else network_of(options.other)
+    about: Any
+    if isinstance(certificate, dict) and "ratings" in certificate:
+        if options.other is not None:
+            raise UsageError("MODEL2 is the other of two models, and the certificate is about a table.")
+        about, other = ratings_of(options, options.model), None
+    else:
+        refuse_table(options)
+        about = network_of(options.model)
+        other = None if options.other is None else network_of(options.other)
     try:
         said = announced(
             screen,
-            lambda: check(certificate, network, other, time_limit=options.time_limit, memory_limit=memory),
+            lambda: check(certificate, about, other, time_limit=options.time_limit, memory_limit=memory),
         )
     except CertificateError as error:
         undecided = isinstance(error, CheckLimitError)
@@ -339,9 +353,10 @@ COMMANDS: Commands = {
     ),
     "check": (
         _check,
-        "check a certificate against a model",
+        "check a certificate against a model, or against a table",
         [
             "sugenet check certificate.json digits",
+            "sugenet check certificate.json flats.csv --target grade --order 'bad<ok<good'",
             "sugenet whatif digits --index 7 -o - | sugenet check - digits",
         ],
     ),

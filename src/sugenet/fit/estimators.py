@@ -1,7 +1,8 @@
 """Binarized networks as scikit-learn estimators: trained by `train`, answered by the exact packed network.
 
 ``from sugenet.fit.estimators import BNNClassifier`` needs scikit-learn, and `fit` needs PyTorch; a fitted
-classifier predicts without it.
+classifier predicts without it. Here are also the estimators that learn Sugeno integrals from tables, which
+need scikit-learn alone.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from sugenet.fit.encoding import CodingChoice
 from sugenet.fit.estimators_binarizer import FeatureBinarizer, column_names, encoder_of, read_features
 from sugenet.fit.progress import Epoch
 from sugenet.fit.settings import Settings
+from sugenet.fit.sugeno.estimators import SugenoClassifier, SugenoRegressor
 from sugenet.fit.trainer import train
 
 # isort: split
@@ -28,7 +30,7 @@ from sklearn.utils import Tags, check_random_state  # type: ignore[import-untype
 from sklearn.utils.multiclass import check_classification_targets  # type: ignore[import-untyped]
 from sklearn.utils.validation import check_is_fitted  # type: ignore[import-untyped]
 
-__all__ = ["BNNClassifier", "FeatureBinarizer"]
+__all__ = ["BNNClassifier", "FeatureBinarizer", "SugenoClassifier", "SugenoRegressor"]
 
 
 class BNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types

@@ -18,7 +18,16 @@ from sugenet.errors import EncodingError, FileError
 from sugenet.io.plain.gzipped import unzipped
 from sugenet.io.plain.rows import csv_rows, otherwise_separated
 
-__all__ = ["Table", "read_table"]
+__all__ = [
+    "CellRows",
+    "Table",
+    "called",
+    "read_cells",
+    "read_table",
+    "refuse_missing",
+    "refuse_unnamed",
+    "typed_column",
+]
 
 _MISSING = {"", "?", "na", "n/a", "nan", "null"}
 _WHOLE = re.compile(r"[+-]?\d{1,15}")
@@ -81,65 +90,62 @@ def read_table(path: str | Path, target: str, *, ignore: Iterable[str] = (), del
     3 samples of 2 features (1 number, 1 category), classes apple, banana
     """
     file, skip = Path(path), set(ignore)
-    header, rows = _read(file, delimiter, [target, *sorted(skip)])
+    header, rows = read_cells(file, delimiter, [target, *sorted(skip)])
     used = [place for place, name in enumerate(header) if name not in skip and name != target]
-    unnamed = next((place for place in used if not header[place]), None)
-    if unnamed is not None:
-        raise EncodingError(
-            f"{_name(file)}: column {unnamed + 1} has no name in the first line. Name it, or leave it out "
-            "with ignore='': what pandas writes there are the numbers of the rows, unless index=False."
-        )
+    refuse_unnamed(file, header, used)
     if not used:
-        raise EncodingError(f"{_name(file)} has no column besides the target {target!r}.")
-    _refuse_missing(file, header, rows, [*used, header.index(target)])
+        raise EncodingError(f"{called(file)} has no column besides the target {target!r}.")
+    refuse_missing(file, header, rows, [*used, header.index(target)])
     X, kinds = np.empty((len(rows), len(used)), dtype=object), []
     for column, place in enumerate(used):
-        kind, values = _typed(file, header[place], [(line, cells[place]) for line, cells in rows])
+        kind, values = typed_column(file, header[place], [(line, cells[place]) for line, cells in rows])
         X[:, column] = values
         kinds.append(kind)
     y, classes = _classes(file, target, [cells[header.index(target)] for _, cells in rows])
     return Table(X, y, tuple(header[place] for place in used), tuple(kinds), classes)
 
 
-_Rows = list[tuple[int, list[str]]]  # the number of the line in the file, and its cells
+CellRows = list[tuple[int, list[str]]]
+"""The number of the line in the file, and its cells."""
 
 
-def _name(file: Path) -> str:
+def called(file: Path) -> str:
+    """What a file is called in an error."""
     return file.name or str(file)  # the folder "." has no name
 
 
-def _read(file: Path, delimiter: str, wanted: list[str]) -> tuple[list[str], _Rows]:
+def read_cells(file: Path, delimiter: str, wanted: list[str]) -> tuple[list[str], CellRows]:
     """The names of the columns and the rows; the names are looked at first, and every row as it comes, since
     a file can be large.
     """
     header: list[str] | None = None
-    rows: _Rows = []
+    rows: CellRows = []
     try:
         with _opened(file) as stream:
-            for line, cells in csv_rows(stream, _name(file), delimiter=delimiter):
+            for line, cells in csv_rows(stream, called(file), delimiter=delimiter):
                 if header is None:
                     header = cells
                     _check_header(file, header, wanted, delimiter)
                 elif len(cells) != len(header):
                     raise EncodingError(
-                        f"{_name(file)}, line {line}: {len(cells)} cells, "
+                        f"{called(file)}, line {line}: {len(cells)} cells, "
                         f"but the first line names {len(header)} columns."
                     )
                 else:
                     rows.append((line, cells))
     except IsADirectoryError:
-        raise EncodingError(f"{_name(file)} is a folder. A CSV file in UTF-8 is needed.") from None
+        raise EncodingError(f"{called(file)} is a folder. A CSV file in UTF-8 is needed.") from None
     except FileError as error:
-        where = "" if str(error).startswith(_name(file)) else f"{_name(file)}: "
+        where = "" if str(error).startswith(called(file)) else f"{called(file)}: "
         raise EncodingError(f"{where}{error} A CSV file in UTF-8 is needed.") from None
     except (OSError, UnicodeDecodeError) as error:
         raise EncodingError(
-            f"{_name(file)} cannot be read: {error}. A CSV file in UTF-8 is needed."
+            f"{called(file)} cannot be read: {error}. A CSV file in UTF-8 is needed."
         ) from error
     if header is None or not rows:
         what = "is empty" if header is None else "has a line of names and no samples below it"
         raise EncodingError(
-            f"{_name(file)} {what}. A line of column names and one for each sample are needed."
+            f"{called(file)} {what}. A line of column names and one for each sample are needed."
         )
     return header, rows
 
@@ -155,7 +161,7 @@ def _check_header(file: Path, header: list[str], wanted: list[str], delimiter: s
     doubled, times = Counter(header).most_common(1)[0]
     if times > 1:
         raise EncodingError(
-            f"{_name(file)}: the column name {doubled!r} stands twice in the first line. Give each its own."
+            f"{called(file)}: the column name {doubled!r} stands twice in the first line. Give each its own."
         )
     for name in wanted:
         if name not in header:
@@ -165,23 +171,35 @@ def _check_header(file: Path, header: list[str], wanted: list[str], delimiter: s
             if len(parts) > 1 and set(parts) <= set(header):
                 hint = f" Name one at a time: {' '.join(f'ignore={part!r}' for part in parts)}."
             raise EncodingError(
-                f"{_name(file)} has no column {name!r}.{hint} The columns are {', '.join(header[:20])}."
+                f"{called(file)} has no column {name!r}.{hint} The columns are {', '.join(header[:20])}."
                 f"{otherwise_separated(header, delimiter)}"
             )
 
 
-def _refuse_missing(file: Path, header: list[str], rows: _Rows, places: list[int]) -> None:
+def refuse_unnamed(file: Path, header: list[str], places: list[int]) -> None:
+    """Raise `EncodingError` where one of these columns has no name."""
+    unnamed = next((place for place in places if not header[place]), None)
+    if unnamed is not None:
+        raise EncodingError(
+            f"{called(file)}: column {unnamed + 1} has no name in the first line. Name it, or leave it out "
+            "with ignore='': what pandas writes there are the numbers of the rows, unless index=False."
+        )
+
+
+def refuse_missing(file: Path, header: list[str], rows: CellRows, places: list[int]) -> None:
+    """Raise `EncodingError` with the place of a missing value in one of these columns."""
     for line, cells in rows:
         for place in places:
             if cells[place].lower() in _MISSING:
                 raise EncodingError(
-                    f"{_name(file)}, line {line}, column {header[place]!r}: the value is missing "
+                    f"{called(file)}, line {line}, column {header[place]!r}: the value is missing "
                     f"({cells[place]!r}). Fill it in, remove the line, or leave the column out with ignore=: "
                     "nothing is guessed."
                 )
 
 
-def _typed(file: Path, name: str, cells: list[tuple[int, str]]) -> tuple[str, list[Any]]:
+def typed_column(file: Path, name: str, cells: list[tuple[int, str]]) -> tuple[str, list[Any]]:
+    """The kind of a column, and its values: whole numbers, numbers, or texts."""
     texts = [cell for _, cell in cells]
     if all(_WHOLE.fullmatch(text) for text in texts):
         return "whole", [int(text) for text in texts]
@@ -191,14 +209,14 @@ def _typed(file: Path, name: str, cells: list[tuple[int, str]]) -> tuple[str, li
     if sum(numeric) >= _MOSTLY * len(texts):
         line, text = cells[numeric.index(False)]
         raise EncodingError(
-            f"{_name(file)}, line {line}, column {name!r}: {text!r} is not a number, "
+            f"{called(file)}, line {line}, column {name!r}: {text!r} is not a number, "
             f"as most of the column is."
         )
     commas = [_WITH_COMMAS.fullmatch(text) is not None for text in texts]
     if any(commas) and sum(numeric) + sum(commas) >= _MOSTLY * len(texts):
         line, text = cells[commas.index(True)]
         raise EncodingError(
-            f"{_name(file)}, line {line}, column {name!r}: {text!r} reads like a number with a comma in it. "
+            f"{called(file)}, line {line}, column {name!r}: {text!r} reads like a number with a comma in it. "
             "Write decimals with a point and nothing between thousands, or leave the column out with "
             "ignore=: nothing is guessed."
         )
@@ -210,7 +228,7 @@ def _classes(file: Path, target: str, cells: list[str]) -> tuple[npt.NDArray[np.
     classes = sorted(set(cells), key=(lambda cell: (float(cell), cell)) if numbers else None)
     if not 2 <= len(classes) <= _MOST_CLASSES:
         raise EncodingError(
-            f"{_name(file)}: the target {target!r} has {len(classes)} different values, but 2 to "
+            f"{called(file)}: the target {target!r} has {len(classes)} different values, but 2 to "
             f"{_MOST_CLASSES} classes are needed. Choose another column, or group its values into classes."
         )
     place = {name: number for number, name in enumerate(classes)}

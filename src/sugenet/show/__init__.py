@@ -13,7 +13,9 @@ from sugenet.show.stairs import StairView
 from sugenet.show.svg_writer import svg
 
 if TYPE_CHECKING:
+    from sugenet.show.capacities import capacity_drawn, focal_dots, lattice_of
     from sugenet.show.drawings import drawing, html, plot
+    from sugenet.show.fits import FitView, LearnedView, view_fit, view_learned
     from sugenet.show.plots import plot_figure
     from sugenet.show.prepare import (
         cactus,
@@ -28,16 +30,21 @@ if TYPE_CHECKING:
     from sugenet.show.sweep_report import report_results
 
 __all__ = [
+    "FitView",
+    "LearnedView",
     "NeuronView",
     "PredictionView",
     "StairView",
     "TraceView",
     "cactus",
+    "capacity_drawn",
     "demo",
     "drawing",
     "example_1",
+    "focal_dots",
     "grid_of",
     "html",
+    "lattice_of",
     "margin_histogram",
     "match_meters",
     "meters_of",
@@ -50,13 +57,15 @@ __all__ = [
     "shades",
     "slack_histogram",
     "svg",
+    "view_fit",
+    "view_learned",
     "view_neuron",
     "view_predictions",
     "view_trace",
     "votes_of",
 ]
 
-_LATER = ("prepare", "plots", "drawings", "reports", "sweep_report")
+_LATER = ("prepare", "plots", "capacities", "fits", "drawings", "reports", "sweep_report")
 """Files that need the questions: their names are loaded when first asked for, since a table of predictions
 needs none of them.
 """

@@ -12,9 +12,12 @@ from typing import Any
 
 from sugenet.bnn import Network, Trace
 from sugenet.bnn.describing import Summary, summary
+from sugenet.capacity import RuleSet, SetFunction
 from sugenet.capacity.arguments import number_words
 from sugenet.checker.query import Query
 from sugenet.errors import NetworkError, SugenetError, TooLargeError
+from sugenet.fit.capacities import CapacityFit, Conflict, InducedCapacity, VersionSpace
+from sugenet.fit.sugeno import LearnedModel
 from sugenet.problem.boxes import limit_words
 from sugenet.problem.neighbourhood import place_of, row_of
 from sugenet.problem.regions import Box
@@ -28,6 +31,7 @@ from sugenet.reason.rules.book import Rulebook
 from sugenet.reason.rules.checked import CheckedRule
 from sugenet.reason.verdicts.answers import Proved, Refuted, Undecided
 from sugenet.reason.words import percent_words, show_cost
+from sugenet.show.capacities import capacity_drawn
 from sugenet.show.figures import (
     Band,
     BandPoint,
@@ -35,8 +39,10 @@ from sugenet.show.figures import (
     Bars,
     Cactus,
     Figure,
+    Focals,
     Heat,
     Histogram,
+    Lattice,
     Meters,
     Pixels,
     Race,
@@ -131,7 +137,7 @@ def drawing(value: Any) -> Drawing:
     """What a value looks like, by its type."""
     raise SugenetError(
         f"there is no drawing of {type(value).__name__}. Give an answer, a trace, a chain, "
-        f"a summary or a network."
+        f"a summary, a network or a capacity."
     )
 
 
@@ -141,7 +147,7 @@ def _more(rows: Sequence[tuple[str, ...]], width: int) -> tuple[tuple[str, ...],
     return (*rows[:_SHOWN], (f"... and {len(rows) - _SHOWN:,} more", *[""] * (width - 1)))
 
 
-@drawing.register(Meters | Race | Pixels | Heat | Strip | Bars | Histogram | Cactus | Band)
+@drawing.register(Meters | Race | Pixels | Heat | Strip | Bars | Histogram | Cactus | Band | Lattice | Focals)
 def _(figure: Figure) -> Drawing:
     return Drawing("", (figure,))
 
@@ -464,6 +470,67 @@ def _(answer: Rulebook) -> Drawing:
         (_class_bars(title, "each combination of feature states counts once", bars),),
         table,
     )
+
+
+# -- capacities ----------------------------------------------------------------------------------------------
+
+
+@drawing.register
+def _(value: SetFunction) -> Drawing:
+    return Drawing("", capacity_drawn(value))
+
+
+@drawing.register
+def _(answer: VersionSpace | CapacityFit) -> Drawing:
+    upper = None if answer.envelopes is None else answer.upper
+    rules = None if upper is None else _rule_cells(answer.rules)
+    return Drawing(str(answer), capacity_drawn(answer.lower, upper), rules)
+
+
+def _rule_cells(rules: RuleSet) -> Cells:
+    return Cells(("rules of all of them",), _more([(short(str(rule), 400),) for rule in rules.rules], 1))
+
+
+@drawing.register
+def _(answer: Conflict) -> Drawing:
+    ratings, samples = answer.ratings, answer.ratings.samples
+    one, *rest = answer.pairs[0] if answer.pairs else answer.alone[:1]
+    title = f"{ratings.label(one)}, rated {number_words(ratings.value(samples.ratings[one]))}"
+    if rest:
+        title += f"; {ratings.label(rest[0])}, rated {number_words(ratings.value(samples.ratings[rest[0]]))}"
+    rows = []
+    for place, name in enumerate(ratings.criteria):
+        values = [number_words(ratings.value(samples.rows[k][place])) for k in (one, *rest)]
+        kind = "kept" if samples.rows[one][place] >= samples.ratings[one] else "plain"
+        rows.append(StripRow(str(name), values[0], values[-1] if rest else "", kind))
+    caption = f"marked: where {ratings.label(one)} reaches its rating" + (
+        f"; right: {ratings.label(rest[0])}" if rest else ""
+    )
+    strip = Strip(title, tuple(rows[:ROWS]), max(0, len(rows) - ROWS), caption)
+    first, last = str(answer).splitlines()[0], str(answer).splitlines()[-1]
+    said = answer.sentences(_SHOWN)
+    left = len(answer.alone) + len(answer.pairs) - len(said)
+    cells = [*said, *([f"... and {left:,} more"] if left else [])]
+    return Drawing(f"{first}\n{last}", (strip,), Cells(("conflicts",), tuple((cell,) for cell in cells)))
+
+
+@drawing.register
+def _(answer: InducedCapacity) -> Drawing:
+    return Drawing(str(answer), capacity_drawn(answer.capacity))
+
+
+@drawing.register
+def _(model: LearnedModel) -> Drawing:
+    rules = Cells(("rules",), _more([(short(str(rule), 400),) for rule in model.rules], 1))
+    if model.card is None:
+        return Drawing(str(model), tuple(f for mu in model.capacities for f in capacity_drawn(mu)), rules)
+    most = [points[-1] for points in model.card.points]
+    bars = tuple(
+        Bar(chain.name, Fraction(many), f"{many:,}") for chain, many in zip(model.chains, most, strict=True)
+    )
+    top = Fraction(max([*most, 1]))
+    shown = Bars("points that a feature can give", "points", bars[:ROWS], top, max(0, len(bars) - ROWS))
+    return Drawing(str(model), (shown,), rules)
 
 
 # -- networks ------------------------------------------------------------------------------------------------

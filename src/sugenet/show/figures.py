@@ -21,8 +21,12 @@ __all__ = [
     "Cactus",
     "Cell",
     "Figure",
+    "FocalRow",
+    "Focals",
     "Heat",
     "Histogram",
+    "Lattice",
+    "LatticeSet",
     "Meter",
     "Meters",
     "Pixels",
@@ -275,4 +279,79 @@ class Band(_Titled):
     """From left to right."""
 
 
-Figure: TypeAlias = Meters | Race | Pixels | Heat | Strip | Bars | Histogram | Cactus | Band
+@dataclass(frozen=True)
+class LatticeSet:
+    """A set of criteria, by their places, and what it is worth at least and at most: the share of the scale
+    below, from 0 to 1, and the value in words.
+    """
+
+    members: tuple[int, ...]
+    low: Fraction
+    high: Fraction
+    low_words: str
+    high_words: str
+    focal: bool
+    """Worth more at least than each smaller set inside it."""
+
+    @property
+    def settled(self) -> bool:
+        """Whether the worth is known."""
+        return self.low_words == self.high_words
+
+
+@dataclass(frozen=True)
+class Lattice(_Titled):
+    """All sets of a few criteria by size, the largest on top, with what each is worth."""
+
+    criteria: tuple[str, ...]
+    sets: tuple[LatticeSet, ...]
+    """By mask: the set {i, j} is at 2^i + 2^j."""
+
+    @property
+    def letters(self) -> str:
+        """One for each criterion."""
+        return "abcdefghij"[: len(self.criteria)]
+
+    def key(self, one: LatticeSet) -> str:
+        """A set in letters."""
+        return "".join(self.letters[place] for place in one.members) or "none"
+
+    @property
+    def caption(self) -> str:
+        """What is drawn."""
+        if all(one.settled for one in self.sets):
+            return "darker: worth more; framed: focal sets, worth more than every smaller set inside"
+        return (
+            "upper cell: worth at most; lower: at least; one cell: settled; framed: focal sets of the least"
+        )
+
+
+@dataclass(frozen=True)
+class FocalRow:
+    """A set of criteria, by their places, and what it brings about."""
+
+    members: tuple[int, ...]
+    share: Fraction
+    """Of the scale below that, from 0 to 1."""
+    words: str
+
+
+@dataclass(frozen=True)
+class Focals(_Titled):
+    """Sets of criteria as rows of dots."""
+
+    criteria: tuple[str, ...]
+    """Only those that are in a row."""
+    rows: tuple[FocalRow, ...]
+    left_out: int = 0
+    caption: str = ""
+
+    @property
+    def short_names(self) -> list[str]:
+        """The criteria, long names without their middle: names often differ at their ends."""
+        return [name if len(name) <= 26 else f"{name[:14]}…{name[-11:]}" for name in self.criteria]
+
+
+Figure: TypeAlias = (
+    Meters | Race | Pixels | Heat | Strip | Bars | Histogram | Cactus | Band | Lattice | Focals
+)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import singledispatch
+from math import comb
 from textwrap import fill
 from typing import Any
 
@@ -13,8 +14,10 @@ from sugenet.show.figures import (
     Bars,
     Cactus,
     Figure,
+    Focals,
     Heat,
     Histogram,
+    Lattice,
     Meters,
     Pixels,
     Race,
@@ -22,7 +25,7 @@ from sugenet.show.figures import (
     percent,
     plural,
 )
-from sugenet.show.palette import BLUE, INK, MUTED, PAPER, RULE, SERIES, SKY, TRACK, VERMILLION
+from sugenet.show.palette import BLUE, INK, MUTED, PAPER, RULE, SERIES, SKY, TRACK, VERMILLION, blues
 
 __all__ = ["plot_figure"]
 
@@ -52,6 +55,10 @@ def _size(figure: Figure) -> tuple[float, float]:
     match figure:
         case Pixels() | Heat():
             return 3.2, 3.6
+        case Lattice(criteria=names):
+            return max(4.2, 0.95 * comb(len(names), len(names) // 2)), 1.3 + 0.95 * (len(names) + 1)
+        case Focals(rows=rows, criteria=names):
+            return 2.6 + 0.34 * len(names), 2.2 + 0.28 * max(1, len(rows))
         case Histogram() | Cactus() | Band():
             return 6.4, 3.6
         case Race(votes=rows):
@@ -277,6 +284,82 @@ def _(figure: Bars, ax: Any) -> None:
     if figure.percent:
         ax.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
     _rows(ax, [b.name for b in figure.bars], figure.axis, figure.left_out, "bar")
+
+
+# -- capacities ----------------------------------------------------------------------------------------------
+
+
+@_draw.register
+def _(figure: Lattice, ax: Any) -> None:
+    from matplotlib.patches import Rectangle
+
+    n, place = len(figure.criteria), dict[tuple[int, ...], tuple[float, float]]()
+    for size in range(n + 1):
+        layer = sorted(one.members for one in figure.sets if len(one.members) == size)
+        for number, members in enumerate(layer):
+            place[members] = (number - (len(layer) - 1) / 2, 1.5 * size)
+    for members, (x, y) in place.items():
+        for gone in members:
+            below = place[tuple(member for member in members if member != gone)]
+            ax.plot([x, below[0]], [y, below[1] + 1], color=RULE, linewidth=0.8, zorder=1)
+    for one in figure.sets:
+        x, y = place[one.members]
+        cells = [(one.low, one.low_words, y, 0.33), (one.high, one.high_words, y + 0.33, 0.33)]
+        if one.settled:
+            cells = [(one.low, one.low_words, y, 0.66)]
+        ax.add_patch(Rectangle((x - 0.45, y), 0.9, 1, facecolor=PAPER, edgecolor="none", zorder=2))
+        for share, words, bottom, tall in cells:
+            ax.add_patch(
+                Rectangle((x - 0.45, bottom), 0.9, tall, facecolor=blues(share), edgecolor=PAPER, zorder=3)
+            )
+            colour, letters = PAPER if share > 0.45 else INK, 8 if len(words) <= 10 else 6.5
+            said = _plain(words if len(words) <= 13 else words[:12] + "…")
+            ax.text(
+                x, bottom + tall / 2, said, ha="center", va="center", fontsize=letters, color=colour, zorder=4
+            )
+        ax.text(
+            x, y + 0.83, figure.key(one), ha="center", va="center", fontsize=9, fontweight="bold", zorder=4
+        )
+        edge, wide = (INK, 1.8) if one.focal else (MUTED, 0.7)
+        ax.add_patch(Rectangle((x - 0.45, y), 0.9, 1, fill=False, edgecolor=edge, linewidth=wide, zorder=5))
+    most = max(abs(x) for x, _ in place.values()) + 0.6
+    ax.set_xlim(-most, most)
+    ax.set_ylim(-0.15, 1.5 * n + 1.15)
+    names = ", ".join(f"{a}: {name}" for a, name in zip(figure.letters, figure.criteria, strict=True))
+    _bare(ax, "")
+    wide = max(48, int(26 * most))
+    ax.set_xlabel(
+        f"{_plain(fill(names, wide))}\n{_plain(fill(figure.caption, wide))}", fontsize=8, color=MUTED
+    )
+    for side in ax.spines.values():
+        side.set_visible(False)
+
+
+@_draw.register
+def _(figure: Focals, ax: Any) -> None:
+    for y, row in enumerate(figure.rows):
+        rest = [i for i in range(len(figure.criteria)) if i not in row.members]
+        ax.plot(rest, [y] * len(rest), "o", color=RULE, markersize=3)
+        held = [y] * len(row.members)
+        ax.plot(
+            row.members,
+            held,
+            "o-",
+            color=INK,
+            markerfacecolor=blues(max(float(row.share), 0.25)),
+            markersize=9,
+            linewidth=1.2,
+        )
+        _beside(ax, y, row.words)
+    _rows(ax, [""] * len(figure.rows), figure.caption, figure.left_out, "set")
+    ax.set_xlim(-0.6, len(figure.criteria) - 0.4)
+    names = figure.short_names
+    ax.set_xticks(
+        range(len(names)), [_plain(name) for name in names], rotation=40, ha="left", rotation_mode="anchor"
+    )
+    ax.xaxis.tick_top()
+    ax.tick_params(top=False)
+    ax.spines["bottom"].set_visible(False)
 
 
 # -- charts --------------------------------------------------------------------------------------------------

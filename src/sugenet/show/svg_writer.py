@@ -19,8 +19,11 @@ from sugenet.show.figures import (
     Bars,
     Cactus,
     Figure,
+    Focals,
     Heat,
     Histogram,
+    Lattice,
+    LatticeSet,
     Meters,
     Pixels,
     Race,
@@ -410,6 +413,129 @@ def _(figure: Race) -> Html:
 
 def _degree(value: float) -> str:
     return "1" if value == 1 else "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
+# -- capacities ----------------------------------------------------------------------------------------------
+
+_BOX, _HEAD, _VALUE, _APART = 76.0, 17.0, 18.0, 34.0
+"""Of a set in a lattice: its width, the height of its name and of a value, and the room above it."""
+
+
+@draw.register
+def _(figure: Lattice) -> Html:
+    n = len(figure.criteria)
+    layers = [[one for one in figure.sets if len(one.members) == size] for size in range(n, -1, -1)]
+    widest = max(len(layer) for layer in layers)
+    sheet = _Sheet(
+        max(24 + widest * (_BOX + 8), 380),
+        figure.title,
+        "; ".join(f"{figure.key(one)}: {_worth(one)}" for one in figure.sets),
+    )
+    _legend(sheet, figure)
+    high = _HEAD + 2 * _VALUE
+    place = {}
+    for depth, layer in enumerate(layers):
+        for number, one in enumerate(sorted(layer, key=lambda one: one.members)):
+            middle = sheet.width / 2 + (number - (len(layer) - 1) / 2) * (_BOX + 8)
+            place[one.members] = (middle, sheet.y + 6 + depth * (high + _APART))
+    for members, (x, y) in place.items():
+        for gone in members:
+            below = place[tuple(member for member in members if member != gone)]
+            sheet.line(x, y + high, below[0], below[1], RULE, 0.9)
+    for one in figure.sets:
+        _lattice_set(sheet, figure, one, *place[one.members])
+    sheet.y += 6 + len(layers) * (high + _APART) - _APART + 8
+    sheet.caption(figure.caption)
+    return sheet.done()
+
+
+def _worth(one: LatticeSet) -> str:
+    return one.low_words if one.settled else f"{one.low_words} to {one.high_words}"
+
+
+def _legend(sheet: _Sheet, figure: Lattice) -> None:
+    """What the letters stand for, in as many rows as that takes."""
+    x, sheet.y = 12.0, sheet.y + 14
+    for letter, name in zip(figure.letters, figure.criteria, strict=True):
+        words = _cut(name, sheet.width - 60)
+        room = 16 + _width(words, 12) + 14
+        if x > 12 and x + room > sheet.width:
+            x, sheet.y = 12.0, sheet.y + 18
+        sheet.text(x, sheet.y, letter, bold=True)
+        sheet.text(x + 14, sheet.y, words)
+        x += room
+    sheet.y += 10
+
+
+def _lattice_set(sheet: _Sheet, figure: Lattice, one: LatticeSet, x: float, y: float) -> None:
+    left, key = x - _BOX / 2, figure.key(one)
+    named = " and ".join(figure.criteria[place] for place in one.members) or "no criteria"
+    with sheet.group(
+        f"{named}: {_worth(one)}", data_set=key, data_low=one.low_words, data_high=one.high_words
+    ):
+        high = _HEAD + 2 * _VALUE
+        sheet.rect(left, y, _BOX, high, PAPER)
+        cells = [(one.high, one.high_words, 1.0), (one.low, one.low_words, 1.0)]
+        if one.settled:
+            cells = [(one.low, one.low_words, 2.0)]
+        top = y + _HEAD
+        for share, words, tall in cells:
+            sheet.rect(left, top, _BOX, tall * _VALUE, blues(share))
+            colour = PAPER if share > 0.45 else INK
+            size = 11 if _width(words, 11) <= _BOX - 4 else 9.5
+            sheet.text(
+                x,
+                top + tall * _VALUE / 2 + 4,
+                _cut(words, _BOX - 4, size),
+                size=size,
+                anchor="middle",
+                fill=colour,
+            )
+            top += tall * _VALUE
+        if not one.settled:
+            sheet.line(left, y + _HEAD + _VALUE, left + _BOX, y + _HEAD + _VALUE, PAPER, 1)
+        sheet.text(x, y + 13, key, size=11.5, anchor="middle", bold=True)
+        wide, stroke = (2.2, INK) if one.focal else (1, MUTED)
+        sheet.rect(left, y, _BOX, high, "none", stroke=stroke, stroke_width=wide, rx=2)
+
+
+@draw.register
+def _(figure: Focals) -> Html:
+    names = figure.short_names
+    step, left = 24.0, 20.0
+    slant = max([_width(name, 12) for name in names] + [20.0])
+    right = left + step * len(names)
+    texts = max([_width(row.words, 12) for row in figure.rows] + [40.0])
+    width = max(right + max(18 + texts, 0.77 * slant) + 12, 320)
+    said = (f"{' and '.join(figure.criteria[i] for i in row.members)}: {row.words}" for row in figure.rows)
+    sheet = _Sheet(width, figure.title, "; ".join(said))
+    sheet.y += 0.64 * slant + 8
+    for column, name in enumerate(names):
+        x = left + step * (column + 0.5)
+        turned = f"rotate(-40 {decimal(x)} {decimal(sheet.y)})"
+        sheet.parts.append(element("text", name, x=x, y=sheet.y, font_size=12, fill=INK, transform=turned))
+    sheet.y += 8
+    for row in figure.rows:
+        middle = sheet.y + _ROW / 2
+        sheet.line(left, sheet.y + _ROW, right, sheet.y + _ROW, RULE, 0.6)
+        ends = [left + step * (i + 0.5) for i in (row.members[0], row.members[-1])] if row.members else []
+        if len(ends) == 2 and ends[0] < ends[1]:
+            sheet.line(ends[0], middle, ends[1], middle, INK, 1.4)
+        with sheet.group(
+            data_members=" ".join(figure.criteria[i] for i in row.members), data_words=row.words
+        ):
+            for column in range(len(names)):
+                x = left + step * (column + 0.5)
+                if column in row.members:
+                    sheet.mark("circle", x, middle, 6.5, blues(max(float(row.share), 0.25)), INK)
+                else:
+                    sheet.mark("circle", x, middle, 2, RULE, RULE)
+        sheet.text(right + 12, middle + 4, row.words)
+        sheet.y += _ROW
+    sheet.y += 4
+    sheet.caption(figure.caption)
+    _left_out(sheet, figure.left_out, "set")
+    return sheet.done()
 
 
 # -- charts --------------------------------------------------------------------------------------------------

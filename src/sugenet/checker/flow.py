@@ -1,0 +1,148 @@
+"""That no capacity has a smaller total cost: amounts that the samples owe to each other.
+
+To be ensured: for every part (k, t, m, s, amount) a capacity that gives sample k at least t gives sample m at
+least s. So of "k gets less than t" and "m gets at least s" one is true, and the amount is due in any case.
+What a sample costs beyond its amounts, at its least, is due besides (docs/theory.md 10.5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.checker.form import exact, only
+from sugenet.checker.limit import Limit
+from sugenet.checker.rated import RatedSamples
+from sugenet.errors import CertificateError
+
+__all__ = ["check_flow"]
+
+_Price = Callable[[int, int], Fraction]
+_Due = tuple[list[tuple[int, Fraction]], list[tuple[int, Fraction]]]
+
+
+def check_flow(
+    costs: Any, error: Fraction, proof: dict[str, Any], samples: RatedSamples, limit: Limit
+) -> npt.NDArray[Any]:
+    """See that the values cost what is claimed, and that no capacity costs less; the values.
+
+    Whether some capacity gives them is seen elsewhere.
+    """
+    only(proof, {"kind", "fitted", "parts"}, "the proof")
+    if proof["kind"] != "flow":
+        raise CertificateError(f"unknown kind of proof {str(proof['kind'])[:40]!r}.")
+    price, is_table = _price(costs, samples)
+    # a cost that is linear between neighbouring values of the data is least at some of these values
+    levels = (
+        list(range(samples.top + 1))
+        if samples.levels is not None
+        else sorted({0, samples.top, *samples.ratings, *(value for row in samples.rows for value in row)})
+    )
+    places = {level: place for place, level in enumerate(levels)}
+    count = len(samples.rows)
+    if not isinstance(proof["fitted"], list) or len(proof["fitted"]) != count:
+        raise CertificateError(f"fitted must be a list of {count} values.")
+    fitted = [_level(value, samples, places) for value in proof["fitted"]]
+    if sum((price(k, value) for k, value in enumerate(fitted)), Fraction(0)) != error:
+        raise CertificateError(f"the values do not cost {error} in total.")
+    if not isinstance(proof["parts"], list):
+        raise CertificateError("parts must be a list.")
+    due: list[_Due] = [([], []) for _ in range(count)]
+    total = Fraction(0)
+    for part in proof["parts"]:
+        limit.look()
+        k, t, m, s, amount = _part(part, samples, places)
+        due[k][0].append((places[t], amount))
+        due[m][1].append((places[s], amount))
+        total += amount
+    for k in range(count):
+        limit.look()
+        total += _rest(k, due[k], levels, places, price, samples, is_table)
+    if total != error:
+        raise CertificateError(f"the parts prove that the total cost is at least {total}, not {error}.")
+    return np.array(fitted, dtype=samples.a.dtype)
+
+
+def _level(value: Any, samples: RatedSamples, places: dict[int, int]) -> int:
+    if type(value) is not str:
+        raise CertificateError("values are written as text, such as 1 or 3/10.")
+    level = exact(value) * samples.unit
+    if level not in places:
+        raise CertificateError(f"{value[:40]} is no value of the data.")
+    return int(level)
+
+
+def _part(part: Any, samples: RatedSamples, places: dict[int, int]) -> tuple[int, int, int, int, Fraction]:
+    if not isinstance(part, list) or len(part) != 5:
+        raise CertificateError("a part is a list of a sample, a value, a sample, a value and an amount.")
+    k, m = part[0], part[2]
+    if any(type(one) is not int or not 0 <= one < len(samples.rows) for one in (k, m)):
+        raise CertificateError(f"a part must name samples from 0 to {len(samples.rows) - 1}.")
+    t, s = _level(part[1], samples, places), _level(part[3], samples, places)
+    both = zip(samples.rows[k], samples.rows[m], strict=True)
+    if s > t or any(x >= t and y < s for x, y in both):
+        raise CertificateError(f"what sample {k} gets does not bind sample {m} as a part claims.")
+    if type(part[4]) is not str:
+        raise CertificateError("amounts are written as text, such as 1 or 3/10.")
+    return k, t, m, s, exact(part[4], least=0)
+
+
+def _rest(
+    k: int,
+    due: _Due,
+    levels: list[int],
+    places: dict[int, int],
+    price: _Price,
+    samples: RatedSamples,
+    is_table: bool,
+) -> Fraction:
+    """What sample k costs at least beyond the amounts that it owes, whatever it gets; that lies between its
+    least and its greatest value.
+    """
+    first, last = places[min(samples.rows[k])], places[max(samples.rows[k])]
+    if is_table:
+        tried = set(range(first, last + 1))
+    else:  # costs rise away from the rating: between the marks, the nearest place to it is the cheapest
+        own = places[samples.ratings[k]]
+        marks = {place for side in due for place, _ in side}
+        tried = {
+            min(max(place, first), last)
+            for place in (own, first, last, *marks, *(mark - 1 for mark in marks))
+        }
+    below, reached = due
+    return min(
+        price(k, levels[place])
+        - sum((amount for mark, amount in below if place < mark), Fraction(0))
+        - sum((amount for mark, amount in reached if place >= mark), Fraction(0))
+        for place in tried
+    )
+
+
+def _price(costs: Any, samples: RatedSamples) -> tuple[_Price, bool]:
+    """What it costs to give a sample a value; and whether a table says so."""
+    ratings, weights = samples.ratings, samples.weights
+    if isinstance(costs, list):
+        size = 0 if samples.levels is None else len(samples.levels)
+        if len(costs) != size or any(not isinstance(row, list) or len(row) != size for row in costs):
+            raise CertificateError("costs must be a table with a row and a column for each level.")
+        table = [[exact(cost, least=0) for cost in row] for row in costs]
+        if any(table[level][level] for level in range(size)):
+            raise CertificateError("a rating that is met must cost nothing.")
+        return (lambda k, value: weights[k] * table[ratings[k]][value]), True
+    over = under = Fraction(1)
+    if costs is not None:
+        if not isinstance(costs, dict):
+            raise CertificateError("costs must be null, prices over and under, or a table.")
+        only(costs, {"over", "under"}, "costs")
+        over, under = exact(costs["over"], least=0), exact(costs["under"], least=0)
+    unit = samples.unit
+
+    def price(k: int, value: int) -> Fraction:
+        off = value - ratings[k]
+        return weights[k] * (over * off if off > 0 else -under * off) / unit
+
+    return price, False

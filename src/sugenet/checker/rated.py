@@ -1,0 +1,71 @@
+"""Samples with ratings as plain whole numbers: what certificates about capacities are checked against."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from hashlib import sha256
+from json import dumps
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["HasSamples", "RatedSamples"]
+
+_SMALL = 1 << 61
+
+
+@dataclass(frozen=True)
+class RatedSamples:
+    """Values from 0 to `top`, a row a sample, and a rating for each row.
+
+    On a scale of named levels the numbers are ranks. Else the number v stands for v / top, and all are even,
+    so that half of a difference is whole, too.
+    """
+
+    rows: tuple[tuple[int, ...], ...]
+    ratings: tuple[int, ...]
+    weights: tuple[Fraction, ...]
+    top: int
+    criteria: tuple[str | int, ...]
+    levels: tuple[str, ...] | None
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Of everything that is here, sha256."""
+        about = dumps([self.criteria, self.levels, [str(weight) for weight in self.weights]])
+        digest = sha256(about.encode())
+        for number in (self.top, *self.ratings, *(value for row in self.rows for value in row)):
+            digest.update(b"%x," % number)
+        return digest.hexdigest()
+
+    @cached_property
+    def x(self) -> npt.NDArray[Any]:
+        """The rows as an array, of Python's numbers where they are large."""
+        shape = len(self.rows), len(self.criteria)
+        return np.array(self.rows, dtype=self._kind).reshape(shape)
+
+    @cached_property
+    def a(self) -> npt.NDArray[Any]:
+        """The ratings as an array."""
+        return np.array(self.ratings, dtype=self._kind)
+
+    @property
+    def _kind(self) -> Any:
+        return np.int64 if self.top < _SMALL else object
+
+    @property
+    def unit(self) -> int:
+        """What 1 is in these whole numbers: a level, or the length of the scale."""
+        return self.top if self.levels is None else 1
+
+
+class HasSamples(Protocol):
+    """What can say its samples in plain whole numbers."""
+
+    @property
+    def samples(self) -> RatedSamples:
+        """The samples."""
+        ...

@@ -1,0 +1,126 @@
+"""Tables of rated alternatives: the options that say how one is read, for fit and check."""
+
+from __future__ import annotations
+
+import re
+from argparse import Namespace
+from typing import TYPE_CHECKING
+
+from sugenet.cli.asking import Options
+from sugenet.cli.options import give, refuse_idle, sign_of
+from sugenet.errors import SugenetError
+
+if TYPE_CHECKING:
+    from sugenet.fit import Ratings
+    from sugenet.fit.rated_table import RatedTable
+
+__all__ = [
+    "TABLE",
+    "levels_in",
+    "on_table",
+    "one_order",
+    "orders_in",
+    "ratings_of",
+    "refuse_table",
+    "table_of",
+]
+
+TABLE = ("target", "order", "name", "weights", "ignore", "delimiter")
+"""Options that say how a table is read."""
+_MOST_LEVELS = 1000
+
+
+def on_table(options: Options, *, required: bool) -> None:
+    """How a table is read."""
+    about = "CSV column with the overall ratings"
+    give(options, "target", target={"required": required, "help": about})
+    about = (
+        "levels from worst to best, such as 'bad<ok<good' or 1..5; unless given, all values are numbers from "
+        "0 to 1. May be repeated with --terms: 'COLUMN=bad<ok<good' for a column with levels of its own"
+    )
+    options.add_argument("--order", action="append", default=[], metavar="LEVELS", help=about)
+    about = "column that says what each row is called"
+    options.add_argument("--name", metavar="COLUMN", help=about)
+    about = "column that says how much each row counts, for --loss total"
+    options.add_argument("--weights", metavar="COLUMN", help=about)
+    about = "column to leave out; may be repeated"
+    options.add_argument("--ignore", action="append", default=[], metavar="NAME", help=about)
+    give(options, "delimiter")
+
+
+def table_of(options: Namespace, path: str) -> RatedTable:
+    """The table that the options name."""
+    from sugenet.fit.rated_table import read_ratings
+
+    return read_ratings(
+        path,
+        options.target,
+        name=options.name,
+        weights=options.weights,
+        ignore=options.ignore,
+        delimiter=sign_of(options.delimiter),
+    )
+
+
+def ratings_of(options: Namespace, path: str) -> Ratings:
+    """The table as ratings, all on one scale."""
+    if options.target is None:
+        raise SugenetError(
+            "the certificate is about rated alternatives. Give the table as it was given to sugenet fit: "
+            "--target NAME, and --order, --name, --weights, --ignore where they were."
+        )
+    return table_of(options, path).ratings(one_order(options))
+
+
+def one_order(options: Namespace) -> list[str] | None:
+    """The one scale of all columns; None for numbers."""
+    orders = orders_in(options.order)
+    named = next((column for column in orders if column is not None), None)
+    if named is not None:
+        raise SugenetError(
+            f"--order {named}=... gives a column levels of its own, but here all columns are on the scale of "
+            "the ratings. With --terms it is learned what their values are worth."
+        )
+    return orders.get(None)
+
+
+def orders_in(texts: list[str]) -> dict[str | None, list[str]]:
+    """Levels by column; those of None are of the ratings."""
+    orders: dict[str | None, list[str]] = {}
+    for text in texts:
+        first, sign, rest = text.partition("<")
+        column, equals, level = first.partition("=")
+        key, levels = (column.strip(), f"{level}{sign}{rest}") if equals else (None, text)
+        if key in orders:
+            raise SugenetError(f"--order {text}: this order is given already. Give it once.")
+        orders[key] = levels_in(levels)
+    return orders
+
+
+def levels_in(text: str) -> list[str]:
+    """Levels from worst to best.
+
+    Examples
+    --------
+    >>> levels_in("bad < ok < very good"), levels_in("0..3")
+    (['bad', 'ok', 'very good'], ['0', '1', '2', '3'])
+    """
+    ends = re.fullmatch(r"\s*(-?[0-9]{1,6})\.\.(-?[0-9]{1,6})\s*", text)
+    if ends:
+        low, high = int(ends[1]), int(ends[2])
+        step = 1 if low <= high else -1
+        levels = [str(level) for level in range(low, high + step, step)][: _MOST_LEVELS + 1]
+    else:
+        levels = [level.strip() for level in text.split("<")]
+    if len(levels) < 2 or not all(levels) or len(set(levels)) < len(levels):
+        raise SugenetError(
+            f"--order {text} must name two levels or more, each once, worst first: 'bad<ok<good', or 1..5."
+        )
+    if len(levels) > _MOST_LEVELS:
+        raise SugenetError(f"--order {text[:40]} has more than {_MOST_LEVELS:,} levels.")
+    return levels
+
+
+def refuse_table(options: Namespace) -> None:
+    """Refuse what says how a table is read where there is none."""
+    refuse_idle(options, TABLE, "is about a table of ratings, and the certificate is about a network.")

@@ -1,0 +1,248 @@
+"""What is learned about capacities from ratings: all that fit, why none does, a best one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import chain, islice
+from typing import Any
+
+from sugenet.capacity import RuleSet, Scale, SetFunction, elimination_rules, selection_rules, sugeno
+from sugenet.capacity.arguments import number_words
+from sugenet.capacity.scales import UNIT, Value
+from sugenet.drawn import Drawn
+from sugenet.fit.capacities.envelopes import Envelopes
+from sugenet.fit.capacities.ratings import Ratings
+
+__all__ = [
+    "CapacityFit",
+    "Conflict",
+    "Fit",
+    "Learned",
+    "LearnedCertificate",
+    "VersionSpace",
+    "certificate_of",
+    "words_of",
+]
+
+_SHOWN = 3
+_DROPS = 10
+_RULES = 10_000
+
+
+class LearnedCertificate(dict[str, Any]):
+    """JSON data that shows what was learned; at a prompt it says what it is about."""
+
+    def __repr__(self) -> str:
+        about = f"{self['answer']}, proof: {self['proof']['kind']}, ratings {self['ratings'][:12]}"
+        return f"<certificate: {self['question']['kind']}, {about}; fields {', '.join(self)}>"
+
+
+def certificate_of(ratings: Ratings, question: Mapping[str, Any], **contents: Any) -> dict[str, Any]:
+    """A certificate about ratings: its contents are the answer, and what shows it."""
+    about = {"format": "sugenet certificate", "version": 2, "ratings": ratings.fingerprint}
+    return LearnedCertificate(about | {"question": dict(question)} | contents)
+
+
+def words_of(value: Value) -> str:
+    """A value of a scale in words."""
+    return number_words(value)
+
+
+class Learned(Drawn):
+    """An answer about capacities, with what it was learned from and a certificate."""
+
+    ratings: Ratings
+    certificate: dict[str, Any]
+
+    def data(self) -> dict[str, Any]:
+        """The answer as JSON; the ratings and the certificate say all of it."""
+        return {"ratings": self.ratings.data(), "certificate": dict(self.certificate)}
+
+
+@dataclass(frozen=True, eq=False)
+class Fit(Learned):
+    """Capacities from `lower` to `upper`."""
+
+    ratings: Ratings
+    envelopes: Envelopes | None
+    certificate: dict[str, Any]
+
+    @property
+    def lower(self) -> SetFunction:
+        """The least of these capacities."""
+        return self._single if self.envelopes is None else self.envelopes.lower
+
+    @property
+    def upper(self) -> SetFunction:
+        """The greatest of these capacities."""
+        return self._single if self.envelopes is None else self.envelopes.upper
+
+    @property
+    def _single(self) -> SetFunction:
+        raise NotImplementedError
+
+    @property
+    def scale(self) -> Scale:
+        """Of criteria and ratings."""
+        return self.ratings.scale
+
+    @cached_property
+    def rules(self) -> RuleSet:
+        """What all these capacities say: selection rules of the least, elimination rules of the greatest."""
+        rules = [*selection_rules(self.lower, limit=_RULES), *elimination_rules(self.upper, limit=_RULES)]
+        return RuleSet(self.ratings.criteria, rules, self.scale)
+
+    def values(self, x: Any) -> tuple[Any, Any]:
+        """For a sample, or a batch, the least and the greatest value that one of these capacities gives."""
+        return sugeno(self.lower, x, scale=self.scale), sugeno(self.upper, x, scale=self.scale)
+
+    def says(self, x: Any) -> str:
+        """The same for one sample, in words."""
+        least, greatest = self.values(x)
+        what = f"{words_of(least)}" if least == greatest else f"{words_of(least)} to {words_of(greatest)}"
+        return f"{self._who} says {what}."
+
+    _who = "every capacity that fits"
+
+
+@dataclass(frozen=True, eq=False)
+class VersionSpace(Fit):
+    """All capacities that give every sample its rating: exactly those from `lower` to `upper`.
+
+    Examples
+    --------
+    >>> from sugenet.fit import Ratings, version_space
+    >>> stays = Ratings(
+    ...     [["good", "bad"], ["ok", "good"]], ["ok", "ok"], ["bad", "ok", "good"], ["room", "food"]
+    ... )
+    >>> space = version_space(stays)
+    >>> print(space)
+    Capacities fit all 2 samples: exactly those that obey 2 selection rules and 3 elimination rules.
+    >>> print(space.says(["bad", "good"]))
+    every capacity that fits says bad to ok.
+    """
+
+    def __str__(self) -> str:
+        many = len(self.ratings)
+        fit = "Capacities fit the sample" if many == 1 else f"Capacities fit all {many} samples"
+        least, greatest = self.lower.focal_count(), self.upper.conjugate().focal_count()
+        rules = [
+            f"{count} {kind} rule{'s' if count != 1 else ''}"
+            for count, kind in ((least, "selection"), (greatest, "elimination"))
+        ]
+        return f"{fit}: exactly those that obey {rules[0]} and {rules[1]}."
+
+
+@dataclass(frozen=True, eq=False)
+class Conflict(Learned):
+    """No capacity gives every sample its rating.
+
+    `alone` are the samples that no capacity can meet; `pairs` are samples (k, m) that none can meet together;
+    both by number from 0. `dropped` is a smallest set of samples without which some capacity fits the `rest`.
+    """
+
+    ratings: Ratings
+    alone: tuple[int, ...]
+    pairs: tuple[tuple[int, int], ...]
+    dropped: tuple[int, ...]
+    certificate: dict[str, Any]
+
+    @cached_property
+    def rest(self) -> Ratings | None:
+        """The samples that are kept: some capacity fits them. None where none are left."""
+        return self.ratings.without(self.dropped) if len(self.dropped) < len(self.ratings) else None
+
+    def sentences(self, limit: int | None = None) -> list[str]:
+        """Each conflict in words: those of single samples, then those of pairs."""
+        alone = (self._alone_words(k) for k in self.alone)
+        pairs = (self._pair_words(k, m) for k, m in self.pairs)
+        return list(islice(chain(alone, pairs), limit))
+
+    def _rating(self, k: int) -> str:
+        return words_of(self.ratings.value(self.ratings.samples.ratings[k]))
+
+    def _alone_words(self, k: int) -> str:
+        row, rating = self.ratings.samples.rows[k], self.ratings.samples.ratings[k]
+        worse = rating > max(row)
+        side, value = ("at most", max(row)) if worse else ("at least", min(row))
+        return (
+            f"{self.ratings.label(k)} has {side} {words_of(self.ratings.value(value))} on every criterion, "
+            f"but is rated {self._rating(k)}."
+        )
+
+    def _pair_words(self, k: int, m: int) -> str:
+        samples, names = self.ratings.samples, self.ratings.criteria.names
+        held = [
+            name for name, value in zip(names, samples.rows[k], strict=True) if value >= samples.ratings[k]
+        ]
+        where = " and ".join(map(str, held[:_SHOWN])) + (
+            f" and {len(held) - _SHOWN} more" if len(held) > _SHOWN else ""
+        )
+        one, other = self.ratings.label(k), self.ratings.label(m)
+        return (
+            f"{one} is rated {self._rating(k)} and reaches that on {where} alone, where {other} is "
+            f"above {self._rating(m)}; yet that is rated {self._rating(m)}."
+        )
+
+    def __str__(self) -> str:
+        many, dropped = len(self.ratings), len(self.dropped)
+        total = len(self.alone) + len(self.pairs)
+        first = self.sentences(_SHOWN)
+        drop = ", ".join(map(self.ratings.label, self.dropped[:_DROPS]))
+        drop += f" and {dropped - _DROPS} more" if dropped > _DROPS else ""
+        head = f"No capacity fits all {many} samples: {total:,} conflict{'s' if total != 1 else ''}."
+        more = [f"... and {total - len(first):,} more."] if total > len(first) else []
+        last = f"Fewest samples to drop so that one fits the rest: {dropped}, for instance {drop}."
+        return "\n".join([head, *(f"- {one[0].upper()}{one[1:]}" for one in first), *more, last])
+
+
+@dataclass(frozen=True, eq=False)
+class CapacityFit(Fit):
+    """A capacity that fits as well as any.
+
+    `capacity` is the least of those that are known to be as good; `error` is the least possible, in the
+    numbers of the scale or in levels. `lower` to `upper`: with ``loss="largest"`` these are all best
+    capacities; with ``loss="total"`` all that give the samples the values `fitted`, which are as good as any;
+    with `maxitive` or `minitive` the one capacity that was found.
+    """
+
+    loss: str
+    error: int | Fraction
+    capacity: SetFunction
+    because: str
+
+    @property
+    def _single(self) -> SetFunction:
+        return self.capacity
+
+    @cached_property
+    def fitted(self) -> Any:
+        """The values that `capacity` gives to the samples."""
+        return self.predict(self.scale.decode(self.ratings.X))
+
+    _who = "every capacity of this fit"
+
+    def __str__(self) -> str:
+        levels = self.scale != UNIT
+        size = words_of(self.error)
+        if levels:
+            size = f"{size} level{'s' if self.error != 1 else ''}"
+        if self.loss == "largest":
+            first = (
+                f"A capacity fits all {len(self.ratings)} samples exactly"
+                if not self.error
+                else f"No capacity of this kind errs by less than {size} on every sample, "
+                "and this one errs by no more"
+            )
+        else:
+            first = (
+                f"No capacity has less cost in total than {words_of(self.error)}, and this one has no more"
+            )
+        return f"{first}. {self.because}".strip()
+
+    def predict(self, X: Any) -> Any:
+        """The values that `capacity` gives to samples."""
+        return sugeno(self.capacity, X, scale=self.scale)

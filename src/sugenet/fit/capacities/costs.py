@@ -1,0 +1,121 @@
+"""What it costs to give a sample another value than its rating, in whole numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import lcm
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.capacity.arguments import exact_number, plain
+from sugenet.errors import CapacityError
+from sugenet.fit.capacities.ratings import Ratings
+
+__all__ = ["Costs"]
+
+
+@dataclass(frozen=True, eq=False)
+class Costs:
+    """The cost of every sample at every level, times `unit` so that all are whole."""
+
+    levels: npt.NDArray[Any]
+    """The values that are looked at, as whole numbers, rising."""
+    unit: int
+    over: int
+    under: int
+    table: list[list[int]] | None
+    ratings: list[int]
+    weights: list[int]
+    given: Any
+    """As JSON: null, the prices over and under, or the table."""
+
+    @classmethod
+    def of(cls, ratings: Ratings, costs: Any) -> Costs:
+        """Read costs as `fit_capacity` takes them."""
+        samples = ratings.samples
+        common = lcm(*(weight.denominator for weight in samples.weights))
+        weights = [int(weight * common) for weight in samples.weights]
+        levels = (
+            np.unique(
+                np.concatenate([samples.x.ravel(), samples.a, np.array([0, samples.top], samples.a.dtype)])
+            )
+            if samples.levels is None
+            else np.arange(samples.top + 1)
+        )
+        if costs is None or isinstance(costs, Mapping):
+            over, under = _prices({"over": 1, "under": 1} if costs is None else costs)
+            finer = lcm(over.denominator, under.denominator)
+            given = None if costs is None else {"over": str(over), "under": str(under)}
+            unit = samples.unit * common * finer
+            return cls(
+                levels, unit, int(over * finer), int(under * finer), None, samples.a.tolist(), weights, given
+            )
+        table = _table(costs, samples.top + 1, samples.levels)
+        finer = lcm(*(cost.denominator for row in table for cost in row))
+        whole = [[int(cost * finer) for cost in row] for row in table]
+        written = [[str(cost) for cost in row] for row in table]
+        return cls(levels, common * finer, 0, 0, whole, samples.a.tolist(), weights, written)
+
+    def at(self, k: int, place: int) -> int:
+        """The cost of giving sample k the level at this place."""
+        if self.table is not None:
+            return self.weights[k] * self.table[self.ratings[k]][place]
+        off = int(self.levels[place]) - self.ratings[k]
+        return self.weights[k] * (self.over * off if off > 0 else -self.under * off)
+
+    def cheapest(self, k: int, start: int, end: int) -> tuple[int, int]:
+        """The cheapest place from start to end, and its cost."""
+        if self.table is not None:
+            place = min(range(start, end + 1), key=self.table[self.ratings[k]].__getitem__)
+        else:
+            place = min(max(self._own[k], start), end)
+        return place, self.at(k, place)
+
+    @cached_property
+    def _own(self) -> list[int]:
+        """The place of each rating."""
+        ratings = np.array(self.ratings, dtype=self.levels.dtype)
+        return [int(place) for place in np.searchsorted(self.levels, ratings)]
+
+
+def _prices(costs: Mapping[str, Any]) -> tuple[Fraction, Fraction]:
+    if set(costs) != {"over", "under"}:
+        raise CapacityError(
+            f"costs has the names {', '.join(map(str, costs)) or 'none'}. Give 'over' and 'under': what each "
+            f"unit above and below the rating costs."
+        )
+    over, under = (Fraction(exact_number(costs[name], f"costs[{name!r}]")) for name in ("over", "under"))
+    for name, price in (("over", over), ("under", under)):
+        if price < 0:
+            raise CapacityError(f"costs[{name!r}] is {plain(costs[name])}: costs must not be negative.")
+    return over, under
+
+
+def _table(costs: Any, size: int, levels: tuple[str, ...] | None) -> list[list[Fraction]]:
+    if levels is None:
+        raise CapacityError(
+            "costs is a table, but the scale is [0, 1]. Give {'over': 1, 'under': 2}, or use Ordinal levels."
+        )
+    rows = [list(row) for row in np.asarray(costs, dtype=object).tolist()] if np.ndim(costs) == 2 else []
+    if len(rows) != size or any(len(row) != size for row in rows):
+        raise CapacityError(
+            f"costs has shape {np.shape(costs)}, but there are {size} levels. Give a row for each rating, "
+            f"with the cost of each value."
+        )
+    table = [
+        [Fraction(exact_number(cost, f"costs[{a}][{value}]")) for value, cost in enumerate(row)]
+        for a, row in enumerate(rows)
+    ]
+    for a, row in enumerate(table):
+        for value, cost in enumerate(row):
+            if cost < 0 or (a == value and cost):
+                raise CapacityError(
+                    f"costs[{a}][{value}] is {plain(rows[a][value])}: costs must not be negative, and a "
+                    f"rating that is met costs nothing."
+                )
+    return table

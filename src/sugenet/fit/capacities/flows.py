@@ -1,0 +1,163 @@
+"""The largest flow through a graph whose inner edges are unlimited, in whole numbers of any size.
+
+SciPy's flows hold 32 bits. So the limits are taken from their leading bits on, some more each round: a flow
+that is largest for the leading bits can, with the next ones, only grow by little, and that is sought in what
+it leaves over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["LargestFlow", "largest_flow"]
+
+
+@dataclass(frozen=True)
+class LargestFlow:
+    """A largest flow: its size, the nodes on the side of the source, and the paths that make it up."""
+
+    size: int
+    held: npt.NDArray[np.bool_]
+    into: list[int]
+    """What comes from the source into each node."""
+    out: list[int]
+    along: dict[tuple[int, int], int]
+    """What flows along each edge that is used."""
+
+    def paths(self) -> list[tuple[int, int, int]]:
+        """Paths from source to sink: first and last node, and how much flows there."""
+        nexts: dict[int, dict[int, int]] = {}
+        for (u, v), much in self.along.items():
+            nexts.setdefault(u, {})[v] = much
+        out = list(self.out)
+        found = []
+        for start, much in enumerate(self.into):
+            left = much
+            while left:
+                way, places = [start], {start: 0}
+                while not out[way[-1]]:
+                    node = next(iter(nexts[way[-1]]))
+                    if node in places:  # a circle: what flows there flows nowhere
+                        _take(nexts, [*way[places[node] :], node], None)
+                        way, places = [start], {start: 0}
+                    else:
+                        places[node] = len(way)
+                        way.append(node)
+                part = _take(nexts, way, min(left, out[way[-1]]))
+                out[way[-1]] -= part
+                left -= part
+                found.append((start, way[-1], part))
+        return found
+
+
+def _take(nexts: dict[int, dict[int, int]], way: list[int], most: int | None) -> int:
+    """Take from a way as much as all of it carries, at most so much."""
+    steps = list(pairwise(way))
+    part = min([nexts[u][v] for u, v in steps] + ([] if most is None else [most]))
+    for u, v in steps:
+        nexts[u][v] -= part
+        if not nexts[u][v]:
+            del nexts[u][v]
+    return part
+
+
+def largest_flow(into: Sequence[int], out: Sequence[int], edges: npt.NDArray[np.int64]) -> LargestFlow:
+    """The largest flow from a source, through the nodes, to a sink.
+
+    Parameters
+    ----------
+    into, out
+        For each node how much can come from the source and go to the sink.
+    edges
+        Pairs of nodes, an unlimited edge each; none twice.
+
+    Examples
+    --------
+    >>> flow = largest_flow([10**30, 5, 0], [0, 7, 10**25], np.array([[0, 1], [1, 2]]))
+    >>> flow.size == 10**25 + 7, flow.held.tolist(), [(u, v) for u, v, _ in flow.paths()]
+    (True, [True, True, True], [(0, 1), (0, 2), (1, 2)])
+    """
+    count = len(into)
+    graph = _Residual(count, edges)
+    chunk = 29 - (count + 2).bit_length()
+    longest = max([0, *into, *out]).bit_length()
+    shift = -(-longest // chunk) * chunk
+    while shift:
+        shift -= chunk
+        graph.grow(chunk, [much >> shift for much in into], [much >> shift for much in out])
+    return graph.flow()
+
+
+class _Residual:
+    """A flow that grows, and what it leaves over. The net flow of a pair u < v of nodes is one number."""
+
+    def __init__(self, count: int, edges: npt.NDArray[np.int64]) -> None:
+        self.count = count
+        edges = np.asarray(edges, dtype=np.int64).reshape(-1, 2)
+        rising = edges[:, 0] < edges[:, 1]
+        keys = np.where(rising, edges[:, 0] * count + edges[:, 1], edges[:, 1] * count + edges[:, 0])
+        distinct, places = np.unique(keys, return_inverse=True)
+        self.low, self.high = distinct // max(count, 1), distinct % max(count, 1)
+        self.up = np.zeros(distinct.size, dtype=bool)
+        self.down = np.zeros(distinct.size, dtype=bool)
+        self.up[places[rising]] = True
+        self.down[places[~rising]] = True
+        self.net: npt.NDArray[Any] = np.zeros(distinct.size, dtype=object)
+        self.into: npt.NDArray[Any] = np.zeros(count, dtype=object)
+        self.out: npt.NDArray[Any] = np.zeros(count, dtype=object)
+        self.held = np.zeros(count, dtype=bool)
+
+    def grow(self, chunk: int, into: list[int], out: list[int]) -> None:
+        """Let the flow be largest for limits that have so many more bits."""
+        from scipy.sparse import csr_array  # type: ignore[import-untyped]
+        from scipy.sparse.csgraph import (  # type: ignore[import-untyped]
+            breadth_first_order,
+            maximum_flow,
+        )
+
+        count, source, sink = self.count, self.count, self.count + 1
+        most = (count + 2) << chunk
+        for flow in (self.net, self.into, self.out):
+            flow <<= chunk
+        nodes = np.arange(count)
+        rows = np.concatenate([np.full(count, source), nodes, self.low, self.high])
+        columns = np.concatenate([nodes, np.full(count, sink), self.high, self.low])
+        limits = [
+            np.minimum(np.array(into, dtype=object) - self.into, most),
+            np.minimum(np.array(out, dtype=object) - self.out, most),
+            np.where(self.up, most, np.minimum(-self.net, most)),
+            np.where(self.down, most, np.minimum(self.net, most)),
+        ]
+        limit = np.concatenate([part.astype(np.int64) for part in limits]).astype(np.int32)
+        used = np.flatnonzero(limit)
+        graph = csr_array((limit[used], (rows[used], columns[used])), shape=(count + 2, count + 2))
+        result = maximum_flow(graph, source, sink)
+        flow = result.flow.tocsr()
+        self.into += _entries(flow, np.full(count, source), nodes)
+        self.out += _entries(flow, nodes, np.full(count, sink))
+        self.net += _entries(flow, self.low, self.high)
+        left = graph - flow
+        left.eliminate_zeros()
+        self.held[:] = False
+        reached = breadth_first_order(left, source, return_predecessors=False)
+        self.held[reached[reached < count]] = True
+
+    def flow(self) -> LargestFlow:
+        """What it has become."""
+        along = {}
+        for u, v, much in zip(self.low.tolist(), self.high.tolist(), self.net.tolist(), strict=True):
+            if much:
+                along[(u, v) if much > 0 else (v, u)] = abs(much)
+        into, out = self.into.tolist(), self.out.tolist()
+        return LargestFlow(sum(into), self.held.copy(), into, out, along)
+
+
+def _entries(matrix: Any, rows: npt.NDArray[Any], columns: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    found = np.asarray(matrix[rows, columns]).reshape(-1) if rows.size else np.zeros(0, np.int64)
+    return found.astype(object)

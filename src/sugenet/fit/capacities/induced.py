@@ -1,0 +1,234 @@
+"""The way back: the capacity that a network has on some of its features (docs/theory.md 10.6)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.bnn import Network
+from sugenet.capacity import BOOLEAN, Criteria, Dense, SetFunction, WeightedThreshold
+from sugenet.capacity.transforms import violation
+from sugenet.drawn import Drawn
+from sugenet.errors import QuestionError
+from sugenet.fit.capacities.fitting import fit_capacity
+from sugenet.fit.capacities.ratings import Ratings
+from sugenet.problem.neighbourhood import place_of
+from sugenet.reason.questions.names import class_of
+
+__all__ = ["InducedCapacity", "induced_capacity"]
+
+_ALL = 20
+"""Features of which all sets are tried."""
+_BEST = 10
+"""Features of which a nearest capacity is sought where the network has none."""
+_DRAWN = 1024
+
+_Judge = Callable[[npt.NDArray[Any]], npt.NDArray[np.bool_]]
+
+
+@dataclass(frozen=True, eq=False)
+class InducedCapacity(Drawn):
+    """What a network says of each set of features that take their good values.
+
+    `capacity` is worth 1 on the sets for which the network says yes, as far as a monotone set function can
+    be; `tried` sets were looked at (None: all at once, since one neuron is a sum), and on `wrong` of them the
+    capacity is not what the network says. `falls` is a pair of sets, the larger of which the network says no
+    to though it says yes to the smaller. `is_exact`: all sets are known. `is_nearest`: no capacity is wrong
+    on fewer of the sets that were tried.
+    """
+
+    what: str
+    capacity: SetFunction
+    is_exact: bool
+    is_nearest: bool
+    tried: int | None
+    wrong: int
+    falls: tuple[frozenset[Any], frozenset[Any]] | None
+
+    def gap(self, other: InducedCapacity | SetFunction) -> int:
+        """On how many sets the capacity differs from another one over the same features."""
+        mu = other.capacity if isinstance(other, InducedCapacity) else other
+        if mu.criteria != self.capacity.criteria:
+            raise QuestionError("the capacities are over other features, so they cannot be compared.")
+        return int(np.count_nonzero(self.capacity.table() != mu.table()))
+
+    def __str__(self) -> str:
+        n = len(self.capacity.criteria)
+        features = "1 feature" if n == 1 else f"{n} features"
+        seen = "for all sets" if self.is_exact else f"from {self.tried:,} of 2^{n} sets"
+        first = f"{self.what}, over {features}, {seen}: {self.capacity}."
+        if self.falls is None:
+            return first
+        small, large = (self.capacity.criteria.show(subset) for subset in self.falls)
+        best = ", and no capacity on fewer" if self.is_nearest else ""
+        return (
+            f"{first}\nThe network is no capacity there: it says yes to {small} and no to {large}. "
+            f"The capacity is wrong on {self.wrong:,} of {self.tried:,} sets{best}."
+        )
+
+
+def induced_capacity(
+    network: Network,
+    x: Any,
+    good: Mapping[Any, Any],
+    *,
+    label: Any = None,
+    neuron: tuple[int, int] | None = None,
+    samples: int | None = None,
+    seed: int = 0,
+) -> InducedCapacity:
+    """The capacity that a network has on some features: mu(A) = 1 where it says yes when the features of A
+    take their good values and all others those of `x`.
+
+    Parameters
+    ----------
+    network
+        The network.
+    x
+        A sample: the values of the features that are not in A.
+    good
+        For each feature that is a criterion, its good value.
+    label
+        Yes is: this class is predicted. The class that the network predicts where all are good, unless said.
+    neuron
+        Yes is: this neuron, as (layer, number) from 1, is active.
+    samples
+        How many sets to draw at random where there are too many; up to 20 features all are tried unless said.
+    seed
+        Fixes which sets are drawn.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> net = Network.of_bits([DenseLayer([[1, 1, 1], [1, 1, -1]], tau=[2, 3])], Head([[1, -1], [-1, 1]]))
+    >>> found = induced_capacity(net, [-1, -1, -1], {"x1": 1, "x2": 1, "x3": 1}, neuron=(1, 1))
+    >>> print(found)
+    neuron 1 of layer 1 is active, over 3 features, for all sets: 1 x1 + 1 x2 + 1 x3 >= 2.
+    """
+    chosen = _features(network, good)
+    base = network.encoder.values(x)
+    criteria = Criteria([network.encoder.names[place] for place, _ in chosen])
+    if label is not None and neuron is not None:
+        raise QuestionError("label and neuron are both given. Choose one.")
+    what, judge = _judge(network, base, chosen, label, neuron)
+    if samples is not None and (isinstance(samples, bool) or not isinstance(samples, int) or samples < 1):
+        raise QuestionError(f"samples={samples!r} must be a whole number, at least 1.")
+    if neuron is not None and neuron[0] == 1 and samples is None:
+        found = _sum_of_neuron(network, base, chosen, neuron[1], criteria)
+        if found is not None:
+            return InducedCapacity(what, found, True, True, None, 0, None)
+    n = len(chosen)
+    if samples is None and n <= _ALL:
+        return _from_all(what, criteria, judge(_rows(base, chosen, np.arange(1 << n))))
+    masks = _drawn(n, _DRAWN if samples is None else samples, seed)
+    return _from_some(what, criteria, masks, judge(_rows(base, chosen, masks)))
+
+
+def _features(network: Network, good: Mapping[Any, Any]) -> list[tuple[int, Any]]:
+    if not isinstance(good, Mapping) or not good:
+        raise QuestionError("good must give at least one feature its good value, such as {'x1': 1}.")
+    chosen = [(place_of(network, name), value) for name, value in good.items()]
+    if len({place for place, _ in chosen}) < len(chosen):
+        raise QuestionError("good names a feature twice.")
+    return chosen
+
+
+def _judge(
+    network: Network,
+    base: list[Any],
+    chosen: list[tuple[int, Any]],
+    label: Any,
+    neuron: tuple[int, int] | None,
+) -> tuple[str, _Judge]:
+    """What is asked of the network, in words and as a function of raw samples."""
+    if neuron is not None:
+        layer, number = neuron
+        if not 1 <= number <= network.layer(layer).outputs:
+            raise QuestionError(
+                f"layer {layer} has neurons 1 to {network.layer(layer).outputs}, not {number}."
+            )
+        words = f"neuron {number} of layer {layer} is active"
+        return words, lambda rows: np.asarray(network.hidden(rows, "auto")[layer - 1][:, number - 1] > 0)
+    if label is None:
+        all_good = _rows(base, chosen, np.array([(1 << len(chosen)) - 1], dtype=object))
+        label = int(network.predict(all_good)[0])
+    wanted = class_of(network, label)
+    return f"class {network.classes[wanted]} is predicted", lambda rows: network.predict(rows) == wanted
+
+
+def _rows(base: list[Any], chosen: list[tuple[int, Any]], masks: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    rows = np.empty((len(masks), len(base)), dtype=object)
+    rows[:] = base
+    for bit, (place, value) in enumerate(chosen):
+        rows[np.array((masks >> bit) & 1, dtype=bool), place] = value
+    return rows
+
+
+def _sum_of_neuron(
+    network: Network, base: list[Any], chosen: list[tuple[int, Any]], number: int, criteria: Criteria
+) -> SetFunction | None:
+    """A neuron of the first layer adds up what each feature gives it, so it is a threshold; None where a good
+    value takes something away.
+    """
+    singles = _rows(base, chosen, np.array([0, *(1 << bit for bit in range(len(chosen)))], dtype=object))
+    traces = [network.trace(row.tolist()).layers[0] for row in singles]
+    if traces[0].tau.ndim != 1:
+        return None
+    counts = [int(trace.matches[number - 1]) for trace in traces]
+    gains = [count - counts[0] for count in counts[1:]]
+    if min(gains) < 0:
+        return None
+    return WeightedThreshold(gains, int(traces[0].tau[number - 1]) - counts[0], criteria=criteria)
+
+
+def _from_all(what: str, criteria: Criteria, says: npt.NDArray[np.bool_]) -> InducedCapacity:
+    fall = violation(says.astype(np.int8))
+    if fall is None:
+        return InducedCapacity(
+            what, Dense(criteria, says.astype(int), BOOLEAN), True, True, len(says), 0, None
+        )
+    falls = (criteria.members(fall[0]), criteria.members(fall[1]))
+    if len(criteria) <= _BEST:
+        mu = _nearest(criteria, np.arange(len(says)), says)
+    else:  # the least monotone one above
+        above = says.copy()
+        for bit in range(len(criteria)):
+            view = above.reshape(-1, 2, 1 << bit)
+            view[:, 1] |= view[:, 0]
+        mu = Dense(criteria, above.astype(int), BOOLEAN)
+    wrong = int(np.count_nonzero(mu.table().astype(bool) != says))
+    return InducedCapacity(what, mu, True, len(criteria) <= _BEST, len(says), wrong, falls)
+
+
+def _from_some(
+    what: str, criteria: Criteria, masks: npt.NDArray[Any], says: npt.NDArray[np.bool_]
+) -> InducedCapacity:
+    mu = _nearest(criteria, masks, says)
+    wrong = [mask for mask, yes in zip(masks.tolist(), says.tolist(), strict=True) if mu.at(mask) != yes]
+    yes, no = masks[says].tolist(), masks[~says].tolist()
+    fall = next(((small, large) for small in yes for large in no if small & large == small), None)
+    falls = None if fall is None else (criteria.members(fall[0]), criteria.members(fall[1]))
+    return InducedCapacity(what, mu, False, True, len(masks), len(wrong), falls)
+
+
+def _nearest(criteria: Criteria, masks: npt.NDArray[Any], says: npt.NDArray[np.bool_]) -> SetFunction:
+    """A capacity that is wrong on as few of these sets as can be."""
+    bits = [[mask >> bit & 1 for bit in range(len(criteria))] for mask in masks.tolist()]
+    ratings = Ratings(bits, says.astype(int), BOOLEAN, criteria)
+    return fit_capacity(ratings, "total").capacity
+
+
+def _drawn(n: int, many: int, seed: int) -> npt.NDArray[Any]:
+    """Different sets at random: how many features first, so that small and large ones occur."""
+    rng = np.random.default_rng(seed)
+    found: dict[int, None] = {}
+    for _ in range(4 * many):
+        if len(found) == min(many, 1 << n):
+            break
+        held = rng.permutation(n)[: int(rng.integers(0, n + 1))].tolist()
+        found[sum(1 << place for place in held)] = None
+    return np.array(list(found), dtype=object)

@@ -1,0 +1,322 @@
+"""Samples with ratings, to learn capacities from: read once, checked, and kept as exact whole numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import lcm
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.bnn.samples import named_rows
+from sugenet.brief import Said
+from sugenet.capacity import UNIT, Criteria, Ordinal, Scale
+from sugenet.capacity.arguments import exact_number, plain
+from sugenet.capacity.criteria import Criterion
+from sugenet.capacity.scales import Value, need_scale
+from sugenet.checker.rated import RatedSamples
+from sugenet.errors import CapacityError, CriteriaError, ScaleError, TooLargeError
+
+__all__ = ["Ratings"]
+
+_LONGEST = 10_000
+"""Bits of the common denominator of all values."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ratings(Said):
+    """Samples rated on several criteria, and how good each was found to be overall.
+
+    Parameters
+    ----------
+    X
+        One sample a row: a list of lists, an array, a data frame, a list of mappings.
+    a
+        The overall rating of each sample, on the same scale.
+    scale
+        Of all values: a `Scale`, or the names of its levels, worst first. Unless said: the levels of ordered
+        categories, else the unit interval.
+    criteria
+        Their names, in the order of the columns; columns with names are found by name.
+        Unless said: the names of the columns, else 1, 2, ...
+    weights
+        How much each sample counts in ``fit_capacity(..., loss="total")``; all alike unless said.
+    labels
+        What each sample is called in sentences; sample 0, sample 1, ... unless said.
+
+    Examples
+    --------
+    >>> stays = Ratings(
+    ...     [["good", "bad"], ["ok", "good"], ["bad", "ok"]],
+    ...     ["ok", "ok", "bad"],
+    ...     scale=["bad", "ok", "good"],
+    ...     criteria=["room", "food"],
+    ... )
+    >>> print(stays)
+    3 samples on 2 criteria (room, food), scale bad < ok < good
+    >>> Ratings([[0.5, 1.5]], [0.5])
+    Traceback (most recent call last):
+    ...
+    sugenet.errors.ScaleError: X: not in [0, 1]; rescale, fill missing values, or use an Ordinal scale.
+    Found 1.5 at [0, 1].
+    """
+
+    criteria: Criteria
+    scale: Scale
+    X: npt.NDArray[Any]
+    """Codes of the scale: ranks of levels, else the numbers."""
+    a: npt.NDArray[Any]
+    weights: tuple[Fraction, ...]
+    labels: tuple[str, ...] | None
+
+    def __init__(
+        self,
+        X: Any,
+        a: Any,
+        scale: Scale | Sequence[Any] | None = None,
+        criteria: Criteria | int | Iterable[Criterion] | None = None,
+        weights: Any = None,
+        labels: Iterable[str] | None = None,
+    ) -> None:
+        chosen = _scale(X, a, scale)
+        names = None if criteria is None else Criteria(criteria)
+        rows, found = named_rows(X, None if names is None else names.names)
+        if rows.ndim != 2:
+            raise CriteriaError(
+                f"X has shape {rows.shape}. Give one row a sample, with one value for each criterion."
+            )
+        names = Criteria(found if found is not None else rows.shape[1]) if names is None else names
+        if rows.shape[1] != len(names):
+            raise CriteriaError(
+                f"X has {rows.shape[1]} columns for {len(names)} criteria. Give one column for each."
+            )
+        if not len(names):
+            raise CriteriaError("X has no columns. Give at least one criterion.")
+        ratings = _column(a, len(rows))
+        values = {
+            "criteria": names,
+            "scale": chosen,
+            "X": chosen.codes(rows, "X"),
+            "a": chosen.codes(ratings, "a"),
+            "weights": _weights(weights, len(rows)),
+            "labels": _labels(labels, len(rows)),
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+        for array in (self.X, self.a):
+            array.flags.writeable = False
+
+    def __len__(self) -> int:
+        return len(self.a)
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether some samples count more than others."""
+        return len(set(self.weights)) > 1
+
+    def unweighted(self) -> Ratings:
+        """The same samples, all of the same weight."""
+        return self._of(range(len(self)), self.a, None)
+
+    def without(self, dropped: Iterable[int]) -> Ratings:
+        """The samples that are left when some, by number from 0, are dropped."""
+        gone = set(dropped)
+        kept = [place for place in range(len(self)) if place not in gone]
+        return self._of(kept, self.a[kept], [self.weights[place] for place in kept])
+
+    def rated(self, a: Sequence[Value]) -> Ratings:
+        """The same samples with other ratings."""
+        return self._of(range(len(self)), self.scale.codes(a, "a"), self.weights)
+
+    def _of(self, places: Sequence[int], a: npt.NDArray[Any], weights: Any) -> Ratings:
+        decode = self.scale.decode
+        labels = None if self.labels is None else [self.labels[place] for place in places]
+        return Ratings(decode(self.X[list(places)]), decode(a), self.scale, self.criteria, weights, labels)
+
+    def label(self, sample: int) -> str:
+        """What a sample, by its number from 0, is called in sentences."""
+        return f"sample {sample}" if self.labels is None else self.labels[sample]
+
+    @cached_property
+    def samples(self) -> RatedSamples:
+        """The same as plain whole numbers, for the checker and for exact arithmetic."""
+        levels = self.scale.names if isinstance(self.scale, Ordinal) else None
+        if self.scale == UNIT:
+            top = self._denominator
+            rows = tuple(tuple(_whole(value, top) for value in row) for row in self.X.tolist())
+            ratings = tuple(_whole(value, top) for value in self.a.tolist())
+        else:
+            top = 1 if levels is None else len(levels) - 1
+            levels = ("0", "1") if levels is None else levels
+            rows, ratings = tuple(map(tuple, self.X.tolist())), tuple(self.a.tolist())
+        return RatedSamples(rows, ratings, self.weights, top, self.criteria.names, levels)
+
+    @cached_property
+    def _denominator(self) -> int:
+        """A common denominator of all values, twice, so that halves of differences are whole."""
+        common = 1
+        for value in {*self.X.ravel().tolist(), *self.a.tolist()}:
+            common = lcm(common, value.as_integer_ratio()[1])
+            if common.bit_length() > _LONGEST:
+                raise TooLargeError(
+                    f"the values of X and a have a common denominator of over {_LONGEST:,} bits. "
+                    f"Round them, or use an Ordinal scale."
+                )
+        return 2 * common
+
+    def value(self, whole: int) -> Value:
+        """The value of the scale that a whole number of `samples` stands for."""
+        if self.scale != UNIT:
+            return self.scale.element(whole)
+        exact = Fraction(int(whole), self.samples.top)
+        if exact.denominator == 1:
+            return int(exact)
+        return float(exact) if Fraction(float(exact)) == exact else exact
+
+    @property
+    def fingerprint(self) -> str:
+        """sha256 of criteria, scale, values, ratings and weights; a certificate names it."""
+        return self.samples.fingerprint
+
+    def data(self) -> dict[str, Any]:
+        """The ratings as JSON; `of` reads them back."""
+        to_json = self.scale.value_to_json
+        element = self.scale.element
+        return {
+            "criteria": list(self.criteria),
+            "scale": self.scale.to_json(),
+            "X": [[to_json(element(code)) for code in row] for row in self.X],
+            "a": [to_json(element(code)) for code in self.a],
+            "weights": None if set(self.weights) == {1} else [str(weight) for weight in self.weights],
+            "labels": None if self.labels is None else list(self.labels),
+        }
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any]) -> Ratings:
+        """Read ratings from what `data` gave.
+
+        Examples
+        --------
+        >>> ratings = Ratings([[0.5, 0.25]], [0.5])
+        >>> Ratings.of(ratings.data()) == ratings
+        True
+        """
+        fields = ("criteria", "scale", "X", "a", "weights", "labels")
+        if not isinstance(data, Mapping) or set(data) != set(fields):
+            raise CapacityError(f"these are no ratings: the fields must be {', '.join(fields)}.")
+        scale = Scale.from_json(data["scale"])
+        read = scale.value_from_json
+        rows = np.empty((len(data["X"]), len(data["criteria"])), dtype=object)
+        for place, row in enumerate(data["X"]):
+            rows[place] = [read(value) for value in row]
+        weights = data["weights"]
+        return cls(
+            rows,
+            [read(value) for value in data["a"]],
+            scale,
+            data["criteria"],
+            None if weights is None else [Fraction(weight) for weight in weights],
+            data["labels"],
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return self.fingerprint == other.fingerprint if isinstance(other, Ratings) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+    def __str__(self) -> str:
+        names = [str(name) for name in self.criteria]
+        listed = ", ".join(names) if len(names) <= 6 else f"{', '.join(names[:5])} and {len(names) - 5} more"
+        weighted = ", weighted" if self.is_weighted else ""
+        many = "1 sample" if len(self) == 1 else f"{len(self)} samples"
+        on = "1 criterion" if len(names) == 1 else f"{len(names)} criteria"
+        return f"{many} on {on} ({listed}), scale {self.scale}{weighted}"
+
+
+def _whole(value: Any, top: int) -> int:
+    above, below = value.as_integer_ratio()
+    return int(above * (top // below))
+
+
+def _categories(column: Any) -> list[Any] | None:
+    """The levels of ordered categories, worst first."""
+    kind = getattr(column, "dtype", None)
+    return list(kind.categories) if kind is not None and getattr(kind, "ordered", False) else None
+
+
+def _scale(X: Any, a: Any, scale: Scale | Sequence[Any] | None) -> Scale:
+    """The scale that was given, else that of ordered categories; columns of other levels are refused."""
+    if scale is not None and not isinstance(scale, Scale):
+        scale = Ordinal(scale)
+    levels = _categories(a)
+    chosen = Ordinal(levels) if scale is None and levels is not None else scale
+    if chosen is None:
+        first = np.asarray(a, dtype=object).ravel()[:1].tolist()
+        if first and isinstance(first[0], str) and not _is_number(first[0]):
+            raise ScaleError(
+                f"a holds the text {first[0]!r}, and nothing says which levels are better. "
+                f"Give their names, worst first: scale=['bad', 'ok', 'good']."
+            )
+        chosen = UNIT
+    need_scale(chosen)
+    columns = getattr(X, "columns", None)
+    ordered = (
+        {} if columns is None or isinstance(X, Mapping) else {name: _categories(X[name]) for name in columns}
+    )
+    for name, given in {**ordered, "a": levels}.items():
+        if given is not None and isinstance(chosen, Ordinal):
+            ranks = [chosen.rank(level) for level in given]
+            if ranks != sorted(ranks):
+                raise ScaleError(
+                    f"the categories of {name} are ordered {' < '.join(map(str, given))}, "
+                    f"the scale is {chosen}. Give both the same order."
+                )
+    return chosen
+
+
+def _is_number(text: str) -> bool:
+    try:
+        UNIT.parse(text)
+    except ScaleError:
+        return False
+    return True
+
+
+def _column(a: Any, rows: int) -> npt.NDArray[Any]:
+    array = np.asarray(a)
+    if array.dtype.kind in "US":
+        array = np.asarray(a, dtype=object)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.shape != (rows,):
+        raise CapacityError(f"a has shape {array.shape}, but X has {rows} samples. Give one rating for each.")
+    if not rows:
+        raise CapacityError("there are no samples. Give at least one.")
+    return array
+
+
+def _weights(weights: Any, rows: int) -> tuple[Fraction, ...]:
+    if weights is None:
+        return (Fraction(1),) * rows
+    given = np.asarray(weights, dtype=object).ravel().tolist()
+    if len(given) != rows:
+        raise CapacityError(f"weights has {len(given)} numbers for {rows} samples. Give one for each.")
+    exact = tuple(Fraction(exact_number(value, f"weights[{place}]")) for place, value in enumerate(given))
+    wrong = next((place for place, weight in enumerate(exact) if weight < 0), None)
+    if wrong is not None:
+        raise CapacityError(f"weights[{wrong}] is {plain(given[wrong])}: weights must not be negative.")
+    return exact
+
+
+def _labels(labels: Iterable[str] | None, rows: int) -> tuple[str, ...] | None:
+    if labels is None:
+        return None
+    given = tuple(map(str, labels))
+    if isinstance(labels, str) or len(given) != rows:
+        raise CapacityError(f"labels has {len(given)} names for {rows} samples. Give one for each.")
+    return given

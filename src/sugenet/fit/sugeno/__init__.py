@@ -1,0 +1,12 @@
+"""Learning monotone models from tables: Sugeno integrals, the greatest of several, score cards.
+
+Importing this room needs no scikit-learn; the estimators are in `sugenet.fit.estimators`.
+"""
+
+from sugenet.fit.sugeno.columns import FeatureLevels
+from sugenet.fit.sugeno.functional import UtilityFunctional
+from sugenet.fit.sugeno.model import LearnedModel
+from sugenet.fit.sugeno.rules import LevelRule, parse_level_rule
+from sugenet.fit.sugeno.scorecard import ScoreCard
+
+__all__ = ["FeatureLevels", "LearnedModel", "LevelRule", "ScoreCard", "UtilityFunctional", "parse_level_rule"]

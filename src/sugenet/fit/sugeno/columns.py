@@ -1,0 +1,240 @@
+"""Features as chains of levels, worst first: numbers by cuts, names by their order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.errors import EncodingError, SugenetError
+
+__all__ = [
+    "Direction",
+    "FeatureLevels",
+    "given_chain",
+    "given_for",
+    "learn_chain",
+    "ordered_categories",
+    "read_directions",
+]
+
+Direction: TypeAlias = Literal["rising", "falling"]
+_Column: TypeAlias = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class FeatureLevels:
+    """The levels of one feature, numbered from 0, worst first: level t is reached at the t-th step.
+
+    Parameters
+    ----------
+    name
+        Of the feature.
+    steps
+        Values of the feature, each harder to reach than the one before: rising numbers or names where more
+        is better ("rising"), else falling ones.
+    direction
+        Whether a step is reached by values from it upwards (``>=``) or downwards (``<=``).
+    order
+        The names that can occur, least first; None for numbers.
+
+    Examples
+    --------
+    >>> price = FeatureLevels("price", (300.0, 200.0), "falling")
+    >>> price.ranks(np.array([400.0, 300.0, 250.0, 10.0])).tolist(), price.condition(2)
+    ([0, 1, 1, 2], ('<=', 200.0))
+    >>> room = FeatureLevels("room", ("ok", "good"), "rising", ("bad", "ok", "good"))
+    >>> room.ranks(np.array(["good", "bad"])).tolist()
+    [2, 0]
+    """
+
+    name: str
+    steps: tuple[Any, ...]
+    direction: Direction
+    order: tuple[Any, ...] | None = None
+
+    def ranks(self, column: _Column) -> npt.NDArray[np.int64]:
+        """The level of each value: how many steps it reaches."""
+        values, steps = _places(column, self.order, self.name), self._numbers
+        if self.direction == "falling":
+            values, steps = -values, -steps
+        return np.searchsorted(steps, values, side="right").astype(np.int64)
+
+    @property
+    def _numbers(self) -> npt.NDArray[np.float64]:
+        if self.order is None:
+            return np.array(self.steps, dtype=np.float64)
+        return np.array([self.order.index(step) for step in self.steps], dtype=np.float64)
+
+    def condition(self, level: int) -> tuple[str, Any]:
+        """What reaches a level from 1 on: a sign and a value of the feature."""
+        return (">=" if self.direction == "rising" else "<="), self.steps[level - 1]
+
+
+def learn_chain(
+    column: _Column,
+    name: str,
+    target: npt.NDArray[np.int64],
+    order: Sequence[Any] | None,
+    cuts: int,
+    way: Any,
+) -> FeatureLevels:
+    """Every level of names; of numbers every value, or about as many quantiles as `cuts` says.
+
+    Where the direction is not given it is that of most pairs of samples that differ in both: do better
+    targets go with larger or with smaller values?
+    """
+    known = None if order is None else tuple(order)
+    values = _places(column, known, name)
+    direction: Direction = way or ("rising" if _concordance(values, target) >= 0 else "falling")
+    if known is not None:
+        chain = known if direction == "rising" else known[::-1]
+        return FeatureLevels(name, chain[1:], direction, known)
+    steps = np.unique(values if direction == "rising" else -values)
+    if len(steps) - 1 > cuts:
+        signed = values if direction == "rising" else -values
+        shares = np.arange(1, cuts + 1) / (cuts + 1)
+        steps = np.unique(np.concatenate([steps[:1], np.quantile(signed, shares, method="higher")]))
+    kept = steps[1:] if direction == "rising" else -steps[1:]
+    return FeatureLevels(name, tuple(float(step) for step in kept), direction)
+
+
+def given_chain(
+    name: str, utility: Mapping[Any, Any] | None, levels: Sequence[Any]
+) -> tuple[FeatureLevels, tuple[int, ...]]:
+    """A feature with given utilities, and the level that it must reach for each level of the target from 1.
+
+    Parameters
+    ----------
+    name
+        Of the feature.
+    utility
+        From its values to levels of the target; None where it has the very levels of the target.
+    levels
+        Of the target, worst first.
+
+    Examples
+    --------
+    >>> price = given_chain("price", {500: "bad", 300: "ok", 100: "ok"}, ["bad", "ok", "good"])
+    >>> price[0].steps, price[0].direction, price[1]
+    ((300.0, 100.0), 'falling', (1, 3))
+    """
+    ranks = {level: rank for rank, level in enumerate(levels)}
+    if utility is None:
+        utility = {level: level for level in levels}
+    if not isinstance(utility, Mapping) or len(utility) < 1:
+        raise SugenetError(
+            f"the utilities of {name} are {utility!r}. Give a mapping from its values to levels of y."
+        )
+    wrong = next((level for level in utility.values() if level not in ranks), None)
+    if wrong is not None:
+        raise SugenetError(
+            f"the utilities of {name} hold {wrong!r}, which is no level of y: {' < '.join(map(str, levels))}."
+        )
+    number = all(isinstance(value, int | float | np.number) for value in utility)
+    values = sorted(utility) if number else list(utility)
+    worth = [ranks[utility[value]] for value in values]
+    direction: Direction = "rising" if worth == sorted(worth) or not number else "falling"
+    if direction == "falling":
+        values, worth = values[::-1], worth[::-1]
+    if not number:
+        order = np.argsort(worth, kind="stable")
+        values, worth = [values[k] for k in order], [worth[k] for k in order]
+    if worth != sorted(worth):
+        raise SugenetError(
+            f"the utilities of {name} rise and fall. Give larger values ever better levels of y, or worse."
+        )
+    cuts = tuple(sum(rank < j for rank in worth) for j in range(1, len(levels)))
+    steps = tuple(float(value) for value in values[1:]) if number else tuple(values[1:])
+    return FeatureLevels(name, steps, direction, None if number else tuple(values)), cuts
+
+
+def _concordance(values: npt.NDArray[np.float64], target: npt.NDArray[np.int64]) -> int:
+    """Pairs of samples where value and target differ alike, minus pairs where they differ oppositely."""
+    value, place = np.unique(values, return_inverse=True)
+    if len(value) > 64:  # of long columns, by rank in 64 groups
+        place = place * 64 // len(value)
+    table = np.zeros((min(len(value), 64), int(target.max()) + 1), dtype=np.int64)
+    np.add.at(table, (place.reshape(-1), target), 1)
+    later = table[::-1].cumsum(axis=0)[::-1]
+    more = later[1:, ::-1].cumsum(axis=1)[:, ::-1]  # from the next value on, from this target on
+    less = later[1:].cumsum(axis=1)
+    return int((table[:-1, :-1] * more[:, 1:]).sum() - (table[:-1, 1:] * less[:, :-1]).sum())
+
+
+def _places(column: _Column, order: tuple[Any, ...] | None, name: str) -> npt.NDArray[np.float64]:
+    """Numbers as they are, names as their places in the order."""
+    if order is None:
+        try:
+            return column.astype(np.float64)
+        except TypeError as error:
+            raise TypeError(
+                f"{name} cannot be read: {error}. Give numbers, or names and their order."
+            ) from error
+        except ValueError as error:
+            raise EncodingError(
+                f"{name} holds names ({error}), and nothing says which are better. Give their order, least "
+                f"first, as orders={{{name!r}: ['bad', 'ok', 'good']}}, or a column of ordered categories."
+            ) from error
+    known = {value: place for place, value in enumerate(order)}
+    found = [known.get(value, -1) for value in column.tolist()]
+    if -1 in found:
+        strange = column.tolist()[found.index(-1)]
+        raise EncodingError(
+            f"{name} is {strange!r} in sample {found.index(-1)}, which is not among its levels: "
+            f"{' < '.join(map(str, order))}."
+        )
+    return np.array(found, dtype=np.float64)
+
+
+def ordered_categories(column: Any) -> tuple[Any, ...] | None:
+    """The levels of a column of ordered categories, least first; None for any other."""
+    kind: Any = getattr(column, "dtype", None)
+    return tuple(kind.categories) if getattr(kind, "ordered", False) else None
+
+
+def given_for(given: Any, names: Sequence[str], what: str) -> list[Any]:
+    """What was given for each feature, in a list or a mapping from names or places from 0; else None."""
+    if given is None:
+        return [None] * len(names)
+    if isinstance(given, Mapping):
+        unknown = [key for key in given if key not in names and not _is_place(key, len(names))]
+        if unknown:
+            raise SugenetError(
+                f"{what} speaks of {unknown[0]!r}, which is no feature. They are {', '.join(names[:8])}"
+                f"{' and more' if len(names) > 8 else ''}."
+            )
+        return [given.get(name, given.get(place)) for place, name in enumerate(names)]
+    if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray) or len(given) != len(names):
+        raise SugenetError(
+            f"{what} is {given!r}. Give a mapping from features, or a list with an entry for each of the "
+            f"{len(names)}."
+        )
+    return list(given)
+
+
+def _is_place(key: object, count: int) -> bool:
+    return isinstance(key, int | np.integer) and not isinstance(key, bool) and 0 <= int(key) < count
+
+
+def read_directions(given: Any, names: Sequence[str]) -> list[Direction | None]:
+    """The direction of each feature as given; None where it is to be learned."""
+    words: dict[Any, Direction | None] = {
+        None: None,
+        "rising": "rising",
+        "falling": "falling",
+        1: "rising",
+        -1: "falling",
+    }
+    if isinstance(given, str):
+        given = [given] * len(names)
+    found = given_for(given, names, "directions")
+    wrong = next((word for word in found if isinstance(word, list) or word not in words), None)
+    if wrong is not None:
+        raise SugenetError(
+            f"directions holds {wrong!r}; a direction is 'rising', 'falling' or None (learned)."
+        )
+    return [words[word] for word in found]

@@ -1,0 +1,178 @@
+"""Floats, fractions and degenerate data: the answers are exact, whatever the numbers are."""
+
+import json
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sugenet as sg
+from sugenet.capacity import sugeno
+from sugenet.fit.capacities.clashes import Tolerance
+from sugenet.fit.capacities.flows import largest_flow
+from sugenet.fit.capacities.largest import least_largest_error
+
+NUMBER = st.one_of(
+    st.floats(0, 1),
+    st.sampled_from([0, 1, 0.1, 0.3, 0.7, 5e-324, 1 - 2**-53, Fraction(1, 3), Fraction(1, 10**40), True]),
+    st.fractions(0, 1, max_denominator=10**6),
+)
+
+
+@st.composite
+def rated(draw, most=5, widest=3):
+    n, count = draw(st.integers(1, widest)), draw(st.integers(1, most))
+    pool = draw(st.lists(NUMBER, min_size=1, max_size=4))
+    value = st.one_of(st.sampled_from(pool), NUMBER)
+    rows = draw(st.lists(st.tuples(*[value] * n), min_size=count, max_size=count))
+    return rows, draw(st.lists(value, min_size=count, max_size=count))
+
+
+def exact(rows, ratings):
+    return [[Fraction(value) for value in row] for row in rows], [Fraction(value) for value in ratings]
+
+
+def formula(rows, ratings):
+    """The least largest error, as docs/theory.md 10.3 has it, pair by pair."""
+    found = Fraction(0)
+    for x, a in zip(rows, ratings, strict=True):
+        found = max(found, a - max(x), min(x) - a)
+        for y, b in zip(rows, ratings, strict=True):
+            apart = min(max(a - v, w - b, 0) for v, w in zip(x, y, strict=True))
+            found = max(found, min(max(a - b, 0) / 2, apart))
+    return found
+
+
+@settings(max_examples=50)
+@given(rated(most=8, widest=4))
+def test_the_least_largest_error_is_its_formula_and_attained(data):
+    stays = sg.Ratings(*data)
+    rows, ratings = exact(*data)
+    answer = sg.fit_capacity(stays)
+    assert answer.error == formula(rows, ratings)
+    for mu in (answer.lower, answer.upper):
+        values = [sugeno(mu, list(row)) for row in data[0]]
+        assert max(abs(Fraction(v) - a) for v, a in zip(values, ratings, strict=True)) == answer.error
+    assert sg.check(json.loads(json.dumps(answer.certificate)), stays)
+
+
+@settings(max_examples=40)
+@given(
+    rated(most=4, widest=2),
+    st.lists(st.sampled_from([0, 1, 0.5, 10**30, Fraction(1, 7)]), min_size=4, max_size=4),
+)
+def test_the_least_total_cost_over_numbers_of_the_data(data, weights):
+    rows, ratings = exact(*data)
+    weights = weights[: len(rows)]
+    levels = sorted({Fraction(0), Fraction(1), *ratings, *(v for row in rows for v in row)})
+    n = len(rows[0])
+    tables = [[Fraction(0), Fraction(1)]] if n == 1 else [[0, a, b, 1] for a, b in product(levels, levels)]
+
+    def total(table):
+        value = [
+            max(
+                min([table[mask], *(x for i, x in enumerate(row) if mask >> i & 1)])
+                for mask in range(1, 1 << n)
+            )
+            for row in rows
+        ]
+        return sum(Fraction(w) * abs(v - a) for w, v, a in zip(weights, value, ratings, strict=True))
+
+    stays = sg.Ratings(*data, weights=weights)
+    answer = sg.fit_capacity(stays, "total")
+    assert answer.error == min(map(total, tables))
+    assert sg.check(json.loads(json.dumps(answer.certificate)), stays)
+    again = sg.fit.learned_of(json.loads(json.dumps(answer.data())))
+    assert (str(again), again.certificate) == (str(answer), answer.certificate)
+
+
+@settings(max_examples=40)
+@given(rated())
+def test_answers_go_to_json_and_back(data):
+    stays = sg.Ratings(*data)
+    assert sg.Ratings.of(json.loads(json.dumps(stays.data()))) == stays
+    for answer in (sg.version_space(stays), sg.fit_capacity(stays), sg.fit_capacity(stays, maxitive=1)):
+        again = sg.fit.learned_of(json.loads(json.dumps(answer.data())))
+        assert type(again) is type(answer)
+        assert str(again) == str(answer)
+        assert again.certificate == answer.certificate
+        assert len(repr(answer)) <= 1000
+        assert sg.check(again.certificate, stays)
+
+
+def test_neighbouring_floats_are_told_apart():
+    """Differences that floats round to the same are different errors."""
+    low, high = 0.3, float(np.nextafter(0.3, 1))
+    errors = [sg.fit_capacity(sg.Ratings([[x, x]], [0.9])).error for x in (low, high)]
+    assert errors == [Fraction(0.9) - Fraction(low), Fraction(0.9) - Fraction(high)]
+    assert 0.9 - low == 0.9 - high or errors[0] > errors[1]
+
+
+@pytest.mark.parametrize("n", [1, 63, 64, 65, 130])
+def test_sets_of_any_width(n):
+    rng = np.random.default_rng(n)
+    rows = rng.integers(0, 4, (30, n))
+    ratings = rng.integers(0, 4, 30)
+    stays = sg.Ratings(rows, ratings, scale=range(4))
+    k, m = Tolerance.of(stays.samples).clashes()
+    slow = {
+        (i, j)
+        for i, j in product(range(30), repeat=2)
+        if ratings[i] > ratings[j]
+        and all(x < ratings[i] or y > ratings[j] for x, y in zip(rows[i], rows[j], strict=True))
+    }
+    assert set(zip(k.tolist(), m.tolist(), strict=True)) == slow
+    assert least_largest_error(stays.samples)[0] == slow_error(rows.tolist(), ratings.tolist())
+    for answer in (sg.version_space(stays), sg.fit_capacity(stays), sg.fit_capacity(stays, "total")):
+        assert sg.check(answer.certificate, stays)
+
+
+def slow_error(rows, ratings):
+    found = 0
+    for x, a in zip(rows, ratings, strict=True):
+        found = max(found, a - max(x), min(x) - a)
+        for y, b in zip(rows, ratings, strict=True):
+            apart = min(max(a - v, w - b, 0) for v, w in zip(x, y, strict=True))
+            found = max(found, min((max(a - b, 0) + 1) // 2, apart))
+    return found
+
+
+def test_fifty_criteria_need_no_table():
+    rng = np.random.default_rng(0)
+    rows = rng.random((40, 50))
+    stays = sg.Ratings(rows, np.sort(rows, axis=1)[:, 25])
+    space = sg.version_space(stays)
+    assert isinstance(space, sg.VersionSpace)
+    new = rng.random((20, 50))
+    least, greatest = space.values(new)
+    middle = np.sort(new, axis=1)[:, 25]
+    assert ((least <= middle) & (middle <= greatest)).all()
+    assert all(
+        space.rules.bounds(row) == (low, high) for row, low, high in zip(new, least, greatest, strict=True)
+    )
+
+
+@settings(max_examples=40)
+@given(st.data())
+def test_flows_of_any_size_are_largest(data):
+    count = data.draw(st.integers(1, 7))
+    much = st.one_of(st.integers(0, 3), st.integers(0, 2**90))
+    into, out = ([data.draw(much) for _ in range(count)] for _ in range(2))
+    pairs = [(u, v) for u in range(count) for v in range(count) if u != v]
+    edges = data.draw(st.lists(st.sampled_from(pairs), unique=True)) if pairs else []
+    flow = largest_flow(into, out, np.array(edges, dtype=np.int64).reshape(-1, 2))
+    cuts = (
+        sum(into[v] for v in range(count) if not held >> v & 1)
+        + sum(out[v] for v in range(count) if held >> v & 1)
+        for held in range(1 << count)
+        if all(held >> v & 1 or not held >> u & 1 for u, v in edges)
+    )
+    assert flow.size == min(cuts)
+    paths = flow.paths()
+    assert sum(part for *_, part in paths) == flow.size
+    for node in range(count):
+        assert sum(part for first, _, part in paths if first == node) <= into[node]
+        assert sum(part for _, last, part in paths if last == node) <= out[node]
