@@ -62,6 +62,13 @@ def polars_frame(rows, columns):
     return pytest.importorskip("polars").DataFrame(rows, schema=list(columns), orient="row")
 
 
+def arrow_table(rows, columns):
+    arrow = pytest.importorskip("pyarrow")
+    return arrow.table(
+        {name: list(cells) for name, cells in zip(columns, zip(*rows, strict=True), strict=True)}
+    )
+
+
 def records(rows, columns):
     kinds = {"age": int, "dose": float, "side": "U8"}
     return np.array([tuple(row) for row in rows], dtype=[(name, kinds.get(name, float)) for name in columns])
@@ -76,7 +83,7 @@ def named_tuples(rows, columns):
     return [kind(*row) for row in rows]
 
 
-TABLES = [Frame, pandas_frame, polars_frame, records, dicts, named_tuples]
+TABLES = [Frame, pandas_frame, polars_frame, arrow_table, records, dicts, named_tuples]
 
 
 @pytest.mark.parametrize("table", TABLES)
@@ -318,6 +325,16 @@ def test_limits_and_prices_with_names_are_read_by_name():
             sg.Box(wrong)
         with pytest.raises(QuestionError, match="are needed by feature"):
             sg.Prices(wrong)
+
+
+def test_columns_in_a_dict_are_not_one_sample():
+    with pytest.raises(EncodingError, match=r"one sample, but 'age' has 4 values\. Give .* a list of dicts"):
+        NETWORK.predict(dict(zip(NAMES, map(list, zip(*ROWS, strict=True)), strict=True)))
+
+
+def test_one_name_needs_no_brackets():
+    assert sg.Free("dose") == sg.Free(["dose"])
+    assert sg.whatif(NETWORK, ROWS[0], immutable="age").question.immutable == ("age",)
 
 
 def test_rows_of_different_lengths_are_no_table():

@@ -140,6 +140,29 @@ def test_a_report_names_the_file_that_checks_its_certificates(example):
     assert "sugenet check certificate.json example.sugenet<" in page
 
 
+def test_a_page_to_read_is_about_inputs_that_can_occur(example):
+    words = [
+        "report",
+        "breast_cancer",
+        "--index",
+        "5",
+        "--within-data",
+        "--law",
+        "mean radius < 20",
+        "-o",
+        "-",
+    ]
+    page = in_process(words)[1]
+    assert "about inputs within what was seen in training that obey" in page
+    code, _, err = in_process([*words, "--interactive"])
+    assert code == 2
+    assert "--within-data is for a page to read; one to click asks about any input" in err
+    assert (
+        in_process(["convert", "example.sugenet", "--law", "x1 = 1 or x2 = 1", "-o", "known.sugenet"])[0] == 0
+    )
+    assert 'asked about: inputs that obey "x1 = 1 or x2 = 1"' in in_process(["summary", "known.sugenet"])[1]
+
+
 def test_seed_and_threads_reach_the_questions_of_an_interactive_page(example, monkeypatch):
     from sugenet.web import beforehand
 

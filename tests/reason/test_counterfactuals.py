@@ -166,6 +166,15 @@ def test_a_time_limit_of_nothing_gives_what_is_known():
         assert not answer.is_minimum or answer.value == 1
 
 
+def test_bounds_of_every_cost_are_sentences():
+    network = Network.of_bits([DenseLayer([[1] * 6], [4])], Head([[1], [-1]]))
+    said = [str(whatif(network, [-1] * 6, cost, time_limit=-1)) for cost in COSTS]
+    assert "any change needs at least a largest raw change of 1." in said[COSTS.index(Linf)]
+    assert "with up to a largest raw change of 0.5: proved" in str(
+        whatif(network, [-1] * 6, Linf, limit=Fraction(1, 2))
+    )
+
+
 def test_an_open_answer_claims_its_lower_bound_and_no_more():
     network = Network.of_bits([DenseLayer([[1] * 6], [4])], Head([[1], [-1]]))
     answer = whatif(network, [-1] * 6, L0, time_limit=-1)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.bnn import Encoder, Head, Network, OneHot, bit, integer, thermometer, threshold
+from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, bit, integer, thermometer, threshold
 from sugenet.errors import QuestionError, RuleSyntaxError
-from sugenet.reason import parse_rule, rule_of_anchor, rules_of_tree
+from sugenet.reason import CheckedRule, parse_rule, rule_of_anchor, rules_of_tree
 
 ODD = Network(
     Encoder(
@@ -115,3 +115,31 @@ def test_parts_of_all_inputs_are_said_without_powers_of_ten():
     )
     figures = replace(figures, right=0)
     assert str(replace(found, figures=figures)).endswith("is right for an unknown part of those")
+    figures = replace(figures, right=2, right_at_most=figures.covered - 1)
+    assert str(replace(found, figures=figures)).endswith(
+        "at least 1 in 274,877,906,944 and at most all but 1 in 549,755,813,888 of those"
+    )
+
+
+def test_nearly_all_is_not_all():
+    n = 16
+    network = Network.of_bits([], Head([[1] * n, [-1] * n], [2 * n - 2, 0]))  # class 1 where all are off
+    found = sg.check_rule(network, "x1 = -1 -> 0")
+    assert found.holds is False
+    assert str(found).endswith("it covers 0.5 of all inputs, and is right for all but 1 in 32,768 of those")
+    assert "they cover all but 1 in 32,768 for 0, 0 % for 1" in str(sg.rulebook(network, most=n - 1))
+
+
+def test_rules_about_bits_are_said_as_they_were_written():
+    network = Network.of_bits([DenseLayer([[1, 1], [1, -1]], [2, 1])], Head([[1, -1], [-1, 1]]))
+    for off in (-1, 0):
+        found = sg.check_rule(network, f"x1 = {off} -> 0")
+        assert str(found.rule) == f"x1 = {off} -> 0"
+        assert str(found.verdict).endswith(f"Class 1 for x1 = {off}; x2 = {off}")
+        assert sg.check(found.verdict.certificate, network)
+        assert str(CheckedRule.of(network, found.verdict, found.data())) == str(found)
+        assert str(sg.verify(network, sg.Always(0, {"x1": (off, 0)}))).endswith(f"x1 = {off}; x2 = {off}")
+    for wrong in ("x1 >= 0", "x1 < 0", "x1 > -0.5", "0 <= x1 <= 1"):  # at -1 and 0, which are alike
+        with pytest.raises(RuleSyntaxError, match="is a bit, and both are off: use ="):
+            sg.check_rule(network, f"{wrong} -> 0")
+    assert sg.check_rule(network, "x1 > 0 -> 1").holds is False

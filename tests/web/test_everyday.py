@@ -70,6 +70,26 @@ def settled_answers(page):
     expect(by(page, "run")).to_have_count(0, timeout=60000)
 
 
+def test_what_a_page_does_not_ask_stands_beside_its_sentence(sized, tmp_path):
+    """Not at the foot of a long page: its nearest change may break a law."""
+    network, (X, _) = sg.models.breast_cancer(), sg.models.samples("breast_cancer")
+    for one, words in (
+        (network.within("mean radius < 20"), 'inputs that obey "mean radius < 20"'),
+        (network, ""),
+    ):
+        file = tmp_path / "page.html"
+        file.write_text(page_html(payload(one, X[5:6], title="t"), server=False), encoding="utf-8")
+        sized.goto(file.as_uri())
+        settle(sized)
+        if words:
+            expect(by(sized, "caution")).to_be_in_viewport()
+            expect(by(sized, "caution")).to_have_text(
+                f"This page asks about any input, not only about {words}."
+            )
+        else:
+            expect(by(sized, "caution")).to_be_hidden()
+
+
 # -- values that can be typed back in ------------------------------------------------------------------------
 
 

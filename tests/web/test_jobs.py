@@ -324,6 +324,32 @@ def test_a_closed_desk_leaves_no_file():
     assert not folder.exists()
 
 
+@pytest.mark.parametrize("model", [True, False])
+def test_a_worker_that_cannot_answer_any_more_leaves_clearing_up_to_the_end(tmp_path, model):
+    """Whether nobody reads its answers, or another worker has removed the network already: were it to end
+    before its input does, nobody might remove what is left of the folder.
+    """
+    folder = tmp_path / "copy"
+    folder.mkdir()
+    if model:
+        sg.save(NETWORK, folder / worker.MODEL)
+    code = "import sys; from sugenet.web.worker import work; work(sys.argv[1])"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, str(folder)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    process.stdout.close()
+    process.stdin.write(b'{"do": "warm", "sample": null}\n')
+    process.stdin.flush()
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(2)
+    process.stdin.close()
+    assert process.wait(LONG) == 0
+    assert not folder.exists()
+
+
 def test_a_question_that_is_cancelled_as_it_fails_has_no_error():
     made = Desk(NETWORK, workers=1)
     job = made.submit(SOON)

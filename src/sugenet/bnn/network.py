@@ -208,7 +208,8 @@ class Network(Drawn):
         ----------
         what
             ``"data"``: each feature within what was seen of it in training, as the encoder remembers it;
-            a law as text, or several; or a `Domain`. It comes on top of what is known already.
+            a law as text, or several, ``"data"`` among them; or a `Domain`. It comes on top of what is known
+            already.
 
         Examples
         --------
@@ -236,7 +237,10 @@ class Network(Drawn):
                 f"within={what!r} does not say which inputs can occur: give 'data', laws as text or a Domain."
             )
         else:
-            domain = Domain({}, [Law(text, known) for text in ([what] if isinstance(what, str) else what)])
+            several = [what] if isinstance(what, str) else list(what)
+            if "data" in several:
+                return self.within("data").within([law for law in several if law != "data"])
+            domain = Domain({}, [Law(text, known) for text in several])
         joined = self.domain.both(domain, known)
         if len(joined.laws) > 1 and not some_obey((c for law in joined.laws for c in law.clauses), known):
             raise NetworkError(f"there are no {joined.only_laws}: no input can obey all these laws.")

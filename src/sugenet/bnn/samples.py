@@ -131,7 +131,9 @@ def _named(X: Any, names: Sequence[str]) -> npt.NDArray[Any] | None:
         return _joined([np.asarray(X[labels[place]]) for place in places_of(labels, names)], len(X))
     row = _named_row(X)
     if row is not None:
-        return _objects([row[1]], places_of(row[0], names))
+        places = places_of(row[0], names)
+        _check_single(*row)
+        return _objects([row[1]], places)
     if isinstance(X, list | tuple) and X and _named_row(X[0]) is not None:
         parts = [_named(sample, names) for sample in X]
         if any(part is None for part in parts):
@@ -159,7 +161,7 @@ def _labels(X: Any) -> list[Any] | None:
     """The names of the columns of a table or of an array of records; None where X is neither."""
     if isinstance(X, np.ndarray):
         return None if X.dtype.names is None else list(X.dtype.names)
-    labels = getattr(X, "columns", getattr(X, "column_names", None))
+    labels = getattr(X, "column_names", getattr(X, "columns", None))  # the columns of Arrow are no names
     return None if labels is None or callable(labels) or isinstance(X, Mapping) else list(labels)
 
 
@@ -198,6 +200,16 @@ def _check_way(X: Any, names: Sequence[str]) -> None:
             f"a series with the name {X.name!r} is one column of a table. Give whole samples: the table, "
             f"or one row of it."
         )
+
+
+def _check_single(labels: Sequence[Any], values: Sequence[Any]) -> None:
+    """Refuse one sample that has a column of values where a value belongs."""
+    for label, value in zip(labels, values, strict=True):
+        if hasattr(value, "__len__") and not isinstance(value, str | bytes) and np.ndim(value) > 0:
+            raise EncodingError(
+                f"names with values are one sample, but {str(label)!r} has {len(value)} values. Give several "
+                f"samples as a data frame, or as a list of dicts, one for each."
+            )
 
 
 def places_of(labels: Sequence[Any], names: Sequence[str]) -> list[int]:

@@ -8,7 +8,7 @@ from contextlib import closing
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from sugenet.cli.asking import announced, how
+from sugenet.cli.asking import announced, asked_network, how, on_domain
 from sugenet.cli.options import (
     chosen_sample,
     give,
@@ -40,6 +40,7 @@ def _report(parser: Parser) -> Run:
         help="a page to click and to ask, instead of one to read and to print",
     )
     _results(parser)
+    on_domain(parser)
     give(parser, "time_limit", "threads", "seed", "json", "quiet", time_limit={"default": _SECONDS})
     return _write_report
 
@@ -58,7 +59,10 @@ def _write_report(options: Namespace, screen: Screen) -> int:
             f"--results belongs to --interactive. A page to read: "
             f"sugenet results {quote(options.results)} --html {quote(options.output)}"
         )
-    network = network_of(options.model)
+    if options.interactive:
+        why = "is for a page to read; one to click asks about any input: leave it out."
+        refuse_idle(options, ["within_data", "law"], why)
+    network = asked_network(options)
     make = _interactive if options.interactive else _static
     page: str = announced(screen, lambda: make(options, screen, network, *_samples(options, network)))
     if options.output == "-":

@@ -71,6 +71,7 @@ def _show_summary(options: Namespace, screen: Screen) -> int:
         [
             str(table),
             *(f"{key}: {value}" for key, value in network.notes.items()),
+            *([f"asked about: {network.domain}"] if network.domain else []),
             f"fingerprint: {network.fingerprint}",
         ]
     )
@@ -79,6 +80,8 @@ def _show_summary(options: Namespace, screen: Screen) -> int:
         "layers": [asdict(row) for row in table.layers],
         "notes": dict(network.notes),
     }
+    if network.domain:
+        data["domain"] = network.domain.data()
     return screen.say(text, data | {"fingerprint": network.fingerprint})
 
 

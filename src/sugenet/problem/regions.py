@@ -158,7 +158,8 @@ class Free(Brief):
     features: tuple[Any, ...]
 
     def __init__(self, features: Iterable[Any]) -> None:
-        object.__setattr__(self, "features", tuple(features))
+        given = (features,) if isinstance(features, str | int) else tuple(features)
+        object.__setattr__(self, "features", given)
 
     def around(self, network: Network, x: Any) -> Neighbourhood:
         """The neighbourhood of a raw sample."""

@@ -53,14 +53,35 @@ def short_witness(network: Network, question: Any, witness: Sequence[Any]) -> tu
         can_occur = not domain or (domain.outside(row, free) is None and domain.broken(row) is None)
         return can_occur and inside(row)
 
-    minus = before is None or not any(
-        isinstance(coding, Steps) and coding.bipolar and value == 0
-        for coding, value in zip(codings[0], before, strict=True)
-    )
+    minus = _minus(network, question, before)
     for place in free:
         near = None if before is None else before[place]
         _shorten(shown, place, near, [own[place] for own in codings], admits, minus=minus)
     return tuple(shown)
+
+
+def _minus(network: Network, question: Any, before: Sequence[Any] | None) -> bool:
+    """Whether bits that are off are written -1: unless the sample, or the limits, write them 0."""
+    codings = network.encoder.codings
+    if before is not None:
+        return not any(
+            isinstance(coding, Steps) and coding.bipolar and value == 0
+            for coding, value in zip(codings, before, strict=True)
+        )
+    box = getattr(question, "box", None)
+    for place, limit in () if box is None else box.placed(network).items():
+        coding = codings[place]
+        if isinstance(coding, Steps) and coding.bipolar and _holds(limit, 0) and not _holds(limit, -1):
+            return False
+    return True
+
+
+def _holds(limit: Any, value: int) -> bool:
+    """Whether a limit has a number in it, as it is written."""
+    if isinstance(limit, tuple):
+        low, high = limit
+        return (low is None or low <= value) and (high is None or value <= high)
+    return value in limit if isinstance(limit, frozenset) else bool(value == limit)
 
 
 def short_pair(

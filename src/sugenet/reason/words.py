@@ -18,6 +18,7 @@ __all__ = [
     "changes_listed",
     "engine_in",
     "engine_words",
+    "part_words",
     "percent_words",
     "short_number",
     "show_cost",
@@ -81,6 +82,27 @@ def percent_words(share: Fraction, towards: int = 0) -> str:
     return f"{parts // 100}.{parts % 100:02d} %"
 
 
+def part_words(share: Fraction, digits: int, towards: int = 0) -> str:
+    """A part of a whole in few digits, rounded down (-1) or up (+1) where it is a bound; or one in how many,
+    or all but so many, since nearly all is not all.
+
+    Examples
+    --------
+    >>> [part_words(Fraction(2, 3), 3, towards) for towards in (-1, 0, 1)]
+    ['0.666', '0.667', '0.667']
+    >>> [part_words(share, 3) for share in (Fraction(1), Fraction(1, 70_000), Fraction(69_999, 70_000))]
+    ['1', '1 in 70,000', 'all but 1 in 70,000']
+    """
+    if share in (0, 1):
+        return str(share)
+    if share >= Fraction(1, 1000):
+        near = _rounded(share, digits, towards)
+        return f"all but {part_words(1 - share, digits, -towards)}" if near == 1 else str(near.normalize())
+    many = 1 / share
+    whole = ceil(many) if towards < 0 else floor(many) if towards > 0 else round(many)
+    return f"1 in {whole:,}" if many < 10**15 else f"1 in 10^{len(str(whole)) - (towards >= 0)}"
+
+
 def short_number(value: Fraction, towards: int = 0) -> str:
     """An exact number for people: as it is in up to six digits; else about what it is, or rounded down (-1)
     or up (+1) to six of them, so that a bound stays one.
@@ -94,17 +116,17 @@ def short_number(value: Fraction, towards: int = 0) -> str:
     """
     if value.denominator == 1:
         return str(value)
-    near = _six(value, 0)
+    near = _rounded(value, 6, 0)
     if value in (Fraction(near), Fraction(float(near))):
         return number_words(float(near))
-    rounded = near if towards == 0 else _six(value, towards)
+    rounded = near if towards == 0 else _rounded(value, 6, towards)
     return f"{'' if towards else 'about '}{number_words(float(rounded))}"
 
 
-def _six(value: Fraction, towards: int) -> Decimal:
-    """Six digits of a number."""
+def _rounded(value: Fraction, digits: int, towards: int) -> Decimal:
+    """Some digits of a number."""
     how = {-1: ROUND_FLOOR, 0: ROUND_HALF_EVEN, 1: ROUND_CEILING}[towards]
-    return Context(prec=6, rounding=how).divide(Decimal(value.numerator), Decimal(value.denominator))
+    return Context(prec=digits, rounding=how).divide(Decimal(value.numerator), Decimal(value.denominator))
 
 
 def show_cost(cost: str, value: Fraction, towards: int = 0) -> str:
@@ -122,7 +144,7 @@ def show_cost(cost: str, value: Fraction, towards: int = 0) -> str:
             return f"a raw distance of {_root(value, towards)} (sum of squares {number})"
         case "Prices":
             return f"a price of {number}"
-    return f"no raw change larger than {number}"
+    return f"a largest raw change of {number}"
 
 
 def _root(value: Fraction, towards: int) -> str:

@@ -102,7 +102,8 @@ def payload(
         "version": 1,
         "server": False,
         "title": title,
-        "description": _description(network),
+        "description": str(network),
+        "caution": _caution(network),
         "fingerprint": network.fingerprint,
         "notes": dict(network.notes),
         "sugenet": __version__,
@@ -123,10 +124,9 @@ def payload(
     }
 
 
-def _description(network: Network) -> str:
-    if not network.domain:
-        return str(network)
-    return f"{network}. The page asks about any input, not only about {network.domain}"
+def _caution(network: Network) -> str:
+    """What must be known of every answer of the page; nothing where all inputs can occur."""
+    return f"This page asks about any input, not only about {network.domain}." if network.domain else ""
 
 
 # -- features and samples ------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from base64 import b64decode
 from contextlib import suppress
 from pathlib import Path
 from queue import SimpleQueue
-from typing import IO, Any
+from typing import IO, Any, NoReturn
 
 from sugenet.bnn import Network
 from sugenet.errors import CertificateError, CheckLimitError, SugenetError
@@ -102,8 +102,7 @@ class _Bench:
         except SugenetError:
             if path.exists():
                 raise
-            # the server is gone, and who noticed first has cleared up; the other thread still reads
-            os._exit(0)
+            _wait_for_the_end()  # another worker noticed first that the server is gone
         while True:
             request = self._requests.get()
             if request["do"] == "warm":
@@ -205,14 +204,25 @@ class _Bench:
         if ours:
             self._writing = True
         with self._lock:
-            self._out.write(line)
-            self._out.flush()
+            try:
+                self._out.write(line)
+                self._out.flush()
+            except BrokenPipeError:
+                _wait_for_the_end()
         if ours:
             self._writing = False
             if self._late:
                 self._late = False
                 if self._now is not None:
                     raise KeyboardInterrupt
+
+
+def _wait_for_the_end() -> NoReturn:
+    """The server is gone. The thread that listens hears it too, clears up and ends this process; to end it
+    here could leave an empty folder behind.
+    """
+    while True:
+        time.sleep(60)
 
 
 def _check(network: Network, body: bytes) -> dict[str, Any]:

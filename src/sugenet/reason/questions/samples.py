@@ -194,7 +194,8 @@ class WhatIf(_ClassOf):
                 f"region={self.region!r} has a budget of its own. Use Linf, Free or Box, "
                 f"and limit= for the cost."
             )
-        object.__setattr__(self, "immutable", tuple(self.immutable))
+        one = isinstance(self.immutable, str | int)
+        object.__setattr__(self, "immutable", (self.immutable,) if one else tuple(self.immutable))
 
     @property
     def cost_name(self) -> str:

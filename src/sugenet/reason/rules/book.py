@@ -30,6 +30,7 @@ from sugenet.reason.rules.rule import NetworkRule
 from sugenet.reason.rules.small import CODEWORDS, all_primes, cover, marked
 from sugenet.reason.verdicts.answers import Proved
 from sugenet.reason.verdicts.verifying import verify
+from sugenet.reason.words import part_words
 
 __all__ = ["ProvedRule", "Rulebook", "rulebook"]
 
@@ -166,8 +167,8 @@ class Rulebook(Drawn):
             words += "; together they say everything"
         else:
             parts = [
-                f"{'' if share.exact else 'at least '}{_percent(share.value)} for {name}"
-                for name, share in self._shares().items()
+                f"{_percent(at.value) if at.exact else f'at least {_percent(at.value, -1)}'} for {name}"
+                for name, at in self._shares().items()
             ]
             words += f"; of all codewords they cover {', '.join(parts)}"
         left = ", ".join(f"{count} {why}" for why, count in self.left_out.items() if count)
@@ -480,6 +481,7 @@ def _rule(grid: Grid, masks: Masks, label: int, prime: bool, certificate: dict[s
     return ProvedRule(grid.network, grid.limits(masks), label, grid, masks, prime, certificate)
 
 
-def _percent(share: Fraction) -> str:
-    """A share in percent, to three digits."""
-    return f"{float(100 * share):.3g} %"
+def _percent(share: Fraction, towards: int = 0) -> str:
+    """A share in percent, to three digits; one in how many where that is little, or all but so many."""
+    words = part_words(share, 3, towards)
+    return words if " " in words else f"{100 * float(words):.3g} %"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, Self
 
 from sugenet.bnn import Network
@@ -17,6 +16,7 @@ from sugenet.reason.rules.figures import RuleFigures, coverage
 from sugenet.reason.rules.rule import NetworkRule, parse_rule, rule_of_anchor, rules_of_tree
 from sugenet.reason.verdicts.answers import Proved, Refuted, Undecided
 from sugenet.reason.verdicts.verifying import verify
+from sugenet.reason.words import part_words
 
 __all__ = ["CheckedRule", "check_rule"]
 
@@ -63,22 +63,17 @@ class CheckedRule(Drawn):
 
     def __str__(self) -> str:
         figures = self.figures
-        reach = f"covers {_share(figures.coverage, 3) if figures.total else 'an unknown part'} of all inputs"
+        reach = (
+            f"covers {part_words(figures.coverage, 3) if figures.total else 'an unknown part'} of all inputs"
+        )
         if figures.is_exact and figures.covered:
-            reach += f", and is right for {_share(figures.precision, 4)} of those"
+            reach += f", and is right for {part_words(figures.precision, 4)} of those"
         elif figures.covered:
             low, high = figures.precision_bounds
-            known = [f"at least {_share(low, 4)}"] * (low > 0) + [f"at most {_share(high, 4)}"] * (high < 1)
+            known = [f"at least {part_words(low, 4, -1)}"] * (low > 0)
+            known += [f"at most {part_words(high, 4, 1)}"] * (high < 1)
             reach += f", and is right for {' and '.join(known) or 'an unknown part'} of those"
         return f"{self.verdict}\nit {reach}"
-
-
-def _share(share: Fraction, digits: int) -> str:
-    """A part of a whole: in few digits, or one in how many."""
-    if share == 0 or share >= Fraction(1, 1000):
-        return f"{float(share):.{digits}g}"
-    many = 1 / share
-    return f"1 in {round(many):,}" if many < 10**15 else f"1 in 10^{len(str(many // 1)) - 1}"
 
 
 def check_rule(

@@ -70,6 +70,10 @@ def _rule(network: Network, parts: Iterable[str], label: int) -> NetworkRule:
     for part in parts:
         for feature, limit in _conditions(network, part):
             limits[feature] = _both(network, feature, limits.get(feature), limit)
+    codings = network.encoder.codings
+    for feature, limit in limits.items():  # bounds of a bit are 0 and 1; a single value of it can be -1
+        if limit == (-1, -1) and isinstance(coding := codings[feature], Steps) and coding.bipolar:
+            limits[feature] = -1
     return NetworkRule(network, tuple(sorted(limits.items())), label)
 
 
@@ -289,7 +293,14 @@ def _limit(network: Network, feature: int, sign: str, word: str, part: str) -> A
         raise RuleSyntaxError(
             f"the condition {part!r} leaves out one number; write two rules, below and above it."
         )
-    return _compared(network, feature, sign, _number(word))
+    value = _number(word)
+    if coding.bipolar and -1 < value <= 0 and sign in ((">=", "<") if value == 0 else (">=", ">", "<=", "<")):
+        name = network.encoder.names[feature]
+        raise RuleSyntaxError(
+            f"the condition {part!r} orders {name} between -1 and 0, but it is a bit, and both are off: "
+            f"use =."
+        )
+    return _compared(network, feature, sign, value)
 
 
 def _compared(network: Network, feature: int, sign: str, value: float) -> tuple[Any, Any]:
@@ -301,7 +312,7 @@ def _compared(network: Network, feature: int, sign: str, value: float) -> tuple[
         raise QuestionError(
             f"feature {network.encoder.names[feature]} is a category, and cannot be compared with {value}."
         )
-    if coding.bipolar and value == -1:
+    if coding.bipolar and value == -1 and sign != "=":
         value = 0.0  # -1 is another spelling of 0
     match sign:
         case "=":

@@ -77,6 +77,8 @@ export function makeFrame({ payload, state, goTo, writeHash }) {
   say(byId("title"), payload.title);
   const alone = `everything is worked out in this ${payload.outside ? "cell, and the notebook follows" : "file, nothing is sent anywhere"}`;
   const where = payload.server ? "longer questions go to the server on this computer" : alone;
+  byId("caution").hidden = !payload.caution;
+  say(byId("caution"), payload.caution ?? "");
   say(byId("about"), `${payload.description}. Fingerprint ${payload.fingerprint.slice(0, 16)}. sugenet ${payload.sugenet}; ${where}.`);
   setTheme(stored());
   makeHelp();
