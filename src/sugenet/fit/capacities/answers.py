@@ -201,18 +201,25 @@ class Conflict(Learned):
 
 @dataclass(frozen=True, eq=False)
 class CapacityFit(Fit):
-    """A capacity that fits as well as any.
+    """A capacity that fits as well as any, or nearly.
 
-    `capacity` is the least of those that are known to be as good; `error` is the least possible, in the
-    numbers of the scale or in levels. `lower` to `upper`: with ``loss="largest"`` these are all best
+    `capacity` is the least of those that are known to be as good; `error` is its error, in the numbers of the
+    scale or in levels, and no capacity errs by less than `least`: the same, so that it is best (`is_best`),
+    unless the time for ``loss="total"`` was up. `lower` to `upper`: with ``loss="largest"`` these are all best
     capacities; with ``loss="total"`` all that give the samples the values `fitted`, which are as good as any;
     with `maxitive` or `minitive` the one capacity that was found.
     """
 
     loss: str
     error: int | Fraction
+    least: int | Fraction
     capacity: SetFunction
     because: str
+
+    @property
+    def is_best(self) -> bool:
+        """Whether it is proved that no capacity errs by less."""
+        return self.error == self.least
 
     @property
     def _single(self) -> SetFunction:
@@ -236,6 +243,11 @@ class CapacityFit(Fit):
                 if not self.error
                 else f"No capacity of this kind errs by less than {size} on every sample, "
                 "and this one errs by no more"
+            )
+        elif not self.is_best:
+            first = (
+                f"This capacity costs {words_of(self.error)} in total, and none costs less than "
+                f"{words_of(self.least)}; whether one lies between was not decided in time"
             )
         else:
             first = (

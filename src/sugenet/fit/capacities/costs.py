@@ -18,6 +18,9 @@ from sugenet.fit.capacities.ratings import Ratings
 
 __all__ = ["Costs"]
 
+Places = npt.NDArray[np.int64]
+_SMALL = 1 << 60
+
 
 @dataclass(frozen=True, eq=False)
 class Costs:
@@ -61,26 +64,43 @@ class Costs:
         written = [[str(cost) for cost in row] for row in table]
         return cls(levels, common * finer, 0, 0, whole, samples.a.tolist(), weights, written)
 
-    def at(self, k: int, place: int) -> int:
-        """The cost of giving sample k the level at this place."""
-        if self.table is not None:
-            return self.weights[k] * self.table[self.ratings[k]][place]
-        off = int(self.levels[place]) - self.ratings[k]
-        return self.weights[k] * (self.over * off if off > 0 else -self.under * off)
+    def at(self, k: Places, places: Places) -> npt.NDArray[Any]:
+        """The cost of giving each of these samples the level at its place."""
+        ratings, weights, levels, table = self._arrays
+        if table is not None:
+            return np.asarray(weights[k] * table[ratings[k], places])
+        off = levels[places] - ratings[k]
+        return np.asarray(weights[k] * (self.over * np.maximum(off, 0) - self.under * np.minimum(off, 0)))
 
-    def cheapest(self, k: int, start: int, end: int) -> tuple[int, int]:
-        """The cheapest place from start to end, and its cost."""
-        if self.table is not None:
-            place = min(range(start, end + 1), key=self.table[self.ratings[k]].__getitem__)
+    def cheapest(self, k: Places, starts: Places, ends: Places) -> tuple[Places, npt.NDArray[Any]]:
+        """For each of these samples the cheapest place from start to end, and its cost."""
+        if self.table is None:
+            places = np.minimum(np.maximum(self._own[k], starts), ends)
         else:
-            place = min(max(self._own[k], start), end)
-        return place, self.at(k, place)
+            prices, size = self._arrays[3][np.array(self.ratings)[k]], len(self.table)
+            column = np.arange(size)
+            outside = (column < starts[:, None]) | (column > ends[:, None])
+            places = np.where(outside, prices.max() + 1, prices).argmin(axis=1)
+        return places, self.at(k, places)
+
+    def total(self, places: Places) -> int:
+        """What the levels at these places cost, one for each sample."""
+        return sum(self.at(np.arange(len(places)), places).tolist())
 
     @cached_property
-    def _own(self) -> list[int]:
+    def _arrays(self) -> tuple[Any, ...]:
+        """Ratings, weights, levels and the table: of Python's numbers where products could be large."""
+        dearest = max(map(max, self.table)) if self.table else max(self.over, self.under) * int(self.levels[-1])
+        kind: Any = np.int64 if dearest * max([1, *self.weights]) < _SMALL else object
+        table = None if self.table is None else np.array(self.table, dtype=kind)
+        ratings = np.array(self.ratings, dtype=np.int64 if self.table else kind)
+        return ratings, np.array(self.weights, dtype=kind), self.levels.astype(kind), table
+
+    @cached_property
+    def _own(self) -> Places:
         """The place of each rating."""
         ratings = np.array(self.ratings, dtype=self.levels.dtype)
-        return [int(place) for place in np.searchsorted(self.levels, ratings)]
+        return np.searchsorted(self.levels, ratings).astype(np.int64)
 
 
 def _prices(costs: Mapping[str, Any]) -> tuple[Fraction, Fraction]:

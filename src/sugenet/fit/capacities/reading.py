@@ -53,17 +53,18 @@ def answer_from(ratings: Ratings, certificate: dict[str, Any]) -> Answered:
         return VersionSpace(ratings, envelopes_of(ratings, exactly), certificate)
     if answer == "conflict":
         return _conflict(ratings, exactly, certificate)
-    if answer != "fitted":
+    if answer not in ("fitted", "between"):
         raise CertificateError(f"unknown answer {str(answer)[:40]!r}.")
     question, proof = certificate["question"], certificate["proof"]
     error = Fraction(certificate["error"])
-    size = error.numerator if error.denominator == 1 else error
+    size = _number(error)
+    least = _number(Fraction(certificate.get("least", error)))
     loss = question["loss"]
     if proof["kind"] == "sets":
         name = "maxitive" if question["minitive"] is None else "minitive"
         mu = _limited(ratings, proof["capacity"], name)
         words = _limited_words(question[name], name, proof["because"]) if error else ""
-        return CapacityFit(ratings, None, certificate, loss, size, mu, words)
+        return CapacityFit(ratings, None, certificate, loss, size, least, mu, words)
     if proof["kind"] == "envelopes":
         found = envelopes_of(ratings, Tolerance.of(samples, int(error * samples.unit)))
         words = _because(ratings, proof["because"]) if error else ""
@@ -72,7 +73,11 @@ def answer_from(ratings: Ratings, certificate: dict[str, Any]) -> Answered:
         found = envelopes_of(ratings, Tolerance(samples, fitted, fitted))
         moved = int(np.count_nonzero(fitted != samples.a))
         words = f"{moved} of {len(ratings)} samples get another value than their rating."
-    return CapacityFit(ratings, found, certificate, loss, size, found.lower, words)
+    return CapacityFit(ratings, found, certificate, loss, size, least, found.lower, words)
+
+
+def _number(value: Fraction) -> int | Fraction:
+    return value.numerator if value.denominator == 1 else value
 
 
 def _conflict(ratings: Ratings, exactly: Tolerance, certificate: dict[str, Any]) -> Conflict:
