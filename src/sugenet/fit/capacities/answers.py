@@ -9,10 +9,13 @@ from functools import cached_property
 from itertools import chain, islice
 from typing import Any
 
+import numpy as np
+
 from sugenet.capacity import RuleSet, Scale, SetFunction, elimination_rules, selection_rules, sugeno
-from sugenet.capacity.arguments import number_words
+from sugenet.capacity.arguments import number_words, show_number
 from sugenet.capacity.scales import UNIT, Value
 from sugenet.drawn import Drawn
+from sugenet.errors import CriteriaError
 from sugenet.fit.capacities.envelopes import Envelopes
 from sugenet.fit.capacities.ratings import Ratings
 
@@ -28,6 +31,7 @@ __all__ = [
 ]
 
 _SHOWN = 3
+_LONG = 20
 _RULES = 10_000
 
 
@@ -46,8 +50,9 @@ def certificate_of(ratings: Ratings, question: Mapping[str, Any], **contents: An
 
 
 def words_of(value: Value) -> str:
-    """A value of a scale in words."""
-    return number_words(value)
+    """A value of a scale in words: as it is written, else about what it is."""
+    words = number_words(value)
+    return show_number(value) if isinstance(value, Fraction) and len(words) > _LONG else words
 
 
 class Learned(Drawn):
@@ -101,6 +106,8 @@ class Fit(Learned):
     def says(self, x: Any) -> str:
         """The same for one sample, in words."""
         least, greatest = self.values(x)
+        if np.ndim(least):
+            raise CriteriaError(f"x has shape {np.shape(x)}. Say one sample at a time; values(x) takes many.")
         what = f"{words_of(least)}" if least == greatest else f"{words_of(least)} to {words_of(greatest)}"
         return f"{self._who} says {what}."
 

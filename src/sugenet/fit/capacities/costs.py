@@ -13,13 +13,15 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.capacity.arguments import exact_number, plain
-from sugenet.errors import CapacityError
-from sugenet.fit.capacities.ratings import Ratings
+from sugenet.errors import CapacityError, TooLargeError
+from sugenet.fit.capacities.ratings import Ratings, see_writable
 
 __all__ = ["Costs"]
 
 Places = npt.NDArray[np.int64]
 _SMALL = 1 << 60
+_LONGEST = 13_000
+"""Bits of a total cost, so that Python writes and reads it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,16 +53,17 @@ class Costs:
             else np.arange(samples.top + 1)
         )
         if costs is None or isinstance(costs, Mapping):
-            over, under = _prices({"over": 1, "under": 1} if costs is None else costs)
-            finer = lcm(over.denominator, under.denominator)
-            given = None if costs is None else {"over": str(over), "under": str(under)}
+            above, below = _prices({"over": 1, "under": 1} if costs is None else costs)
+            finer = lcm(above.denominator, below.denominator)
+            given = None if costs is None else {"over": str(above), "under": str(below)}
             unit = samples.unit * common * finer
-            return cls(
-                levels, unit, int(over * finer), int(under * finer), None, samples.a.tolist(), weights, given
-            )
+            over, under = int(above * finer), int(below * finer)
+            _see_length(unit, max(over, under) * samples.top, weights)
+            return cls(levels, unit, over, under, None, samples.a.tolist(), weights, given)
         table = _table(costs, samples.top + 1, samples.levels)
         finer = lcm(*(cost.denominator for row in table for cost in row))
         whole = [[int(cost * finer) for cost in row] for row in table]
+        _see_length(common * finer, max(map(max, whole)), weights)
         written = [[str(cost) for cost in row] for row in table]
         return cls(levels, common * finer, 0, 0, whole, samples.a.tolist(), weights, written)
 
@@ -103,6 +106,14 @@ class Costs:
         return np.searchsorted(self.levels, ratings).astype(np.int64)
 
 
+def _see_length(unit: int, dearest: int, weights: list[int]) -> None:
+    """Raise `TooLargeError` where a total cost could not be written down."""
+    if max(unit, dearest * sum(weights)).bit_length() > _LONGEST:
+        raise TooLargeError(
+            f"values, weights and costs together make whole numbers of over {_LONGEST:,} bits. Round them."
+        )
+
+
 def _prices(costs: Mapping[str, Any]) -> tuple[Fraction, Fraction]:
     if set(costs) != {"over", "under"}:
         raise CapacityError(
@@ -113,6 +124,7 @@ def _prices(costs: Mapping[str, Any]) -> tuple[Fraction, Fraction]:
     for name, price in (("over", over), ("under", under)):
         if price < 0:
             raise CapacityError(f"costs[{name!r}] is {plain(costs[name])}: costs must not be negative.")
+        see_writable(price, f"costs[{name!r}]")
     return over, under
 
 
@@ -121,11 +133,17 @@ def _table(costs: Any, size: int, levels: tuple[str, ...] | None) -> list[list[F
         raise CapacityError(
             "costs is a table, but the scale is [0, 1]. Give {'over': 1, 'under': 2}, or use Ordinal levels."
         )
-    rows = [list(row) for row in np.asarray(costs, dtype=object).tolist()] if np.ndim(costs) == 2 else []
+    try:
+        rows = [list(row) for row in costs]
+    except TypeError:
+        raise CapacityError(
+            f"costs is {plain(costs)!r}. Give 'over' and 'under', or a row for each rating, with the cost of "
+            f"each value."
+        ) from None
     if len(rows) != size or any(len(row) != size for row in rows):
         raise CapacityError(
-            f"costs has shape {np.shape(costs)}, but there are {size} levels. Give a row for each rating, "
-            f"with the cost of each value."
+            f"costs has {len(rows)} rows of {', '.join(map(str, sorted({len(row) for row in rows})))} costs, "
+            f"but there are {size} levels. Give a row for each rating, with the cost of each value."
         )
     table = [
         [Fraction(exact_number(cost, f"costs[{a}][{value}]")) for value, cost in enumerate(row)]
@@ -138,4 +156,5 @@ def _table(costs: Any, size: int, levels: tuple[str, ...] | None) -> list[list[F
                     f"costs[{a}][{value}] is {plain(rows[a][value])}: costs must not be negative, and a "
                     f"rating that is met costs nothing."
                 )
+            see_writable(cost, f"costs[{a}][{value}]")
     return table

@@ -18,13 +18,20 @@ from sugenet.capacity import UNIT, Criteria, Ordinal, Scale
 from sugenet.capacity.arguments import exact_number, plain
 from sugenet.capacity.criteria import Criterion
 from sugenet.capacity.scales import Value, need_scale
+from sugenet.checker.form import exact
 from sugenet.checker.rated import RatedSamples
-from sugenet.errors import CapacityError, CriteriaError, ScaleError, TooLargeError
+from sugenet.errors import CapacityError, CriteriaError, ScaleError, SugenetError, TooLargeError
 
-__all__ = ["Ratings"]
+__all__ = ["Ratings", "see_writable"]
 
 _LONGEST = 10_000
-"""Bits of the common denominator of all values."""
+"""Bits of the common denominator of all values, and of a weight."""
+
+
+def see_writable(number: Fraction, what: str) -> None:
+    """Raise `TooLargeError` where a number could not be written down."""
+    if max(number.numerator, number.denominator).bit_length() > _LONGEST:
+        raise TooLargeError(f"{what} is a number of over {_LONGEST:,} bits. Round it.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,6 +127,9 @@ class Ratings(Said):
     def without(self, dropped: Iterable[int]) -> Ratings:
         """The samples that are left when some, by number from 0, are dropped."""
         gone = set(dropped)
+        unknown = sorted(map(str, gone - set(range(len(self)))))
+        if unknown:
+            raise CapacityError(f"there is no sample {unknown[0]}: they go from 0 to {len(self) - 1}.")
         kept = [place for place in range(len(self)) if place not in gone]
         return self._of(self.X[kept], self.a[kept], [self.weights[place] for place in kept])
 
@@ -162,10 +172,10 @@ class Ratings(Said):
         """The value of the scale that a whole number of `samples` stands for."""
         if self.scale != UNIT:
             return self.scale.element(whole)
-        exact = Fraction(int(whole), self.samples.top)
-        if exact.denominator == 1:
-            return int(exact)
-        return float(exact) if Fraction(float(exact)) == exact else exact
+        value = Fraction(int(whole), self.samples.top)
+        if value.denominator == 1:
+            return int(value)
+        return float(value) if Fraction(float(value)) == value else value
 
     @property
     def fingerprint(self) -> str:
@@ -196,19 +206,20 @@ class Ratings(Said):
         """
         if not isinstance(data, Mapping) or set(data) != {"criteria", "scale", "X", "a", "weights"}:
             raise CapacityError("these are no ratings: the fields must be criteria, scale, X, a and weights.")
-        scale = Scale.from_json(data["scale"])
-        read = scale.value_from_json
-        rows = np.empty((len(data["X"]), len(data["criteria"])), dtype=object)
-        for place, row in enumerate(data["X"]):
-            rows[place] = [read(value) for value in row]
-        weights = data["weights"]
-        return cls(
-            rows,
-            [read(value) for value in data["a"]],
-            scale,
-            data["criteria"],
-            None if weights is None else [Fraction(weight) for weight in weights],
-        )
+        try:
+            scale = Scale.from_json(data["scale"])
+            read = scale.value_from_json
+            rows = np.empty((len(data["X"]), len(data["criteria"])), dtype=object)
+            for place, row in enumerate(data["X"]):
+                rows[place] = [read(value) for value in row]
+            weights = None if data["weights"] is None else [exact(weight) for weight in data["weights"]]
+            return cls(rows, [read(value) for value in data["a"]], scale, data["criteria"], weights)
+        except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+            if isinstance(error, SugenetError):
+                raise
+            raise CapacityError(
+                f"the ratings are damaged: {type(error).__name__}: {str(error)[:200]}"
+            ) from error
 
     def __eq__(self, other: object) -> bool:
         return self.fingerprint == other.fingerprint if isinstance(other, Ratings) else NotImplemented
@@ -293,8 +304,10 @@ def _weights(weights: Any, rows: int) -> tuple[Fraction, ...]:
     given = np.asarray(weights, dtype=object).ravel().tolist()
     if len(given) != rows:
         raise CapacityError(f"weights has {len(given)} numbers for {rows} samples. Give one for each.")
-    exact = tuple(Fraction(exact_number(value, f"weights[{place}]")) for place, value in enumerate(given))
-    wrong = next((place for place, weight in enumerate(exact) if weight < 0), None)
+    found = tuple(Fraction(exact_number(value, f"weights[{place}]")) for place, value in enumerate(given))
+    wrong = next((place for place, weight in enumerate(found) if weight < 0), None)
     if wrong is not None:
         raise CapacityError(f"weights[{wrong}] is {plain(given[wrong])}: weights must not be negative.")
-    return exact
+    for place, weight in enumerate(found):
+        see_writable(weight, f"weights[{place}]")
+    return found
