@@ -137,7 +137,9 @@ def _price(costs: Any, samples: RatedSamples) -> tuple[_Price, bool]:
     """What it costs to give a sample a value; and whether a table says so."""
     ratings, weights = samples.ratings, samples.weights
     if isinstance(costs, list):
-        size = 0 if samples.levels is None else len(samples.levels)
+        if samples.levels is None:
+            raise CertificateError("costs is a table, but the ratings are on no scale of levels.")
+        size = len(samples.levels)
         if len(costs) != size or any(not isinstance(row, list) or len(row) != size for row in costs):
             raise CertificateError("costs must be a table with a row and a column for each level.")
         table = [[exact(cost, least=0) for cost in row] for row in costs]

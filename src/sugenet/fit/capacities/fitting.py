@@ -11,7 +11,7 @@ from sugenet.errors import CapacityError
 from sugenet.fit.capacities.answers import CapacityFit, certificate_of
 from sugenet.fit.capacities.clashes import Tolerance
 from sugenet.fit.capacities.costs import Costs
-from sugenet.fit.capacities.envelopes import envelopes_of
+from sugenet.fit.capacities.envelopes import Envelopes, envelopes_of
 from sugenet.fit.capacities.largest import least_largest_error
 from sugenet.fit.capacities.maxitive import least_maxitive_error, turned
 from sugenet.fit.capacities.ratings import Ratings
@@ -96,7 +96,7 @@ def _least_largest(ratings: Ratings) -> CapacityFit:
         "upper": list(found.upper_from),
     }
     question = {"kind": "fit", "loss": "largest", "maxitive": None, "minitive": None}
-    return _answer(ratings, question, Fraction(error, samples.unit), proof)
+    return _answer(ratings, question, Fraction(error, samples.unit), proof, known=found)
 
 
 def _least_limited(ratings: Ratings, name: str, k: int, clock: Clock) -> CapacityFit:
@@ -130,9 +130,10 @@ def _answer(
     error: Fraction,
     proof: dict[str, Any],
     least: Fraction | None = None,
+    known: Envelopes | None = None,
 ) -> CapacityFit:
     claim = {"answer": "fitted"} if least is None else {"answer": "between", "least": str(least)}
     certificate = certificate_of(ratings, question, **claim, error=str(error), proof=proof)
-    found = answer_from(ratings, certificate)
+    found = answer_from(ratings, certificate, known)
     assert isinstance(found, CapacityFit)
     return found

@@ -27,6 +27,9 @@ __all__ = ["Ratings", "see_writable"]
 _LONGEST = 10_000
 """Bits of the common denominator of all values, and of a weight."""
 
+_FAST = 60
+"""Bits behind the point that NumPy's whole numbers hold."""
+
 
 def see_writable(number: Fraction, what: str) -> None:
     """Raise `TooLargeError` where a number could not be written down."""
@@ -145,7 +148,12 @@ class Ratings(Said):
     def samples(self) -> RatedSamples:
         """The same as plain whole numbers, for the checker and for exact arithmetic."""
         levels = self.scale.names if isinstance(self.scale, Ordinal) else None
-        if self.scale == UNIT:
+        power = self._power
+        if self.scale == UNIT and power is not None:
+            top = 2 << power
+            found = [(np.ldexp(codes, power + 1)).astype(np.int64) for codes in (self.X, self.a)]
+            rows, ratings = tuple(map(tuple, found[0].tolist())), tuple(found[1].tolist())
+        elif self.scale == UNIT:
             top = self._denominator
             rows = tuple(tuple(_whole(value, top) for value in row) for row in self.X.tolist())
             ratings = tuple(_whole(value, top) for value in self.a.tolist())
@@ -154,6 +162,17 @@ class Ratings(Said):
             levels = ("0", "1") if levels is None else levels
             rows, ratings = tuple(map(tuple, self.X.tolist())), tuple(self.a.tolist())
         return RatedSamples(rows, ratings, self.weights, top, self.criteria.names, levels)
+
+    @property
+    def _power(self) -> int | None:
+        """The least power of two that is a common denominator of floats, where that is small."""
+        if self.X.dtype != np.float64 or self.a.dtype != np.float64:
+            return None
+        part, power = np.frexp(np.append(self.X.ravel(), self.a))
+        digits = np.ldexp(part, 53).astype(np.int64)
+        last = np.frexp((digits & -digits).astype(np.float64))[1] - 1  # zeros at the end
+        most = max(0, int(np.where(digits == 0, 0, 53 - power - last).max()))
+        return most if most < _FAST else None
 
     @cached_property
     def _denominator(self) -> int:

@@ -13,7 +13,7 @@ from sugenet.checker.form import exact
 from sugenet.errors import CertificateError, SugenetError
 from sugenet.fit.capacities.answers import CapacityFit, Conflict, LearnedCertificate, VersionSpace, words_of
 from sugenet.fit.capacities.clashes import Tolerance
-from sugenet.fit.capacities.envelopes import envelopes_of
+from sugenet.fit.capacities.envelopes import Envelopes, envelopes_of
 from sugenet.fit.capacities.ratings import Ratings
 
 __all__ = ["Answered", "answer_from", "learned_of"]
@@ -48,12 +48,14 @@ def learned_of(data: Mapping[str, Any]) -> Answered:
         ) from error
 
 
-def answer_from(ratings: Ratings, certificate: dict[str, Any]) -> Answered:
-    """The answer that a certificate shows."""
+def answer_from(
+    ratings: Ratings, certificate: dict[str, Any], known: Envelopes | None = None
+) -> Answered:
+    """The answer that a certificate shows; its envelopes are made unless they are known."""
     samples, answer = ratings.samples, certificate["answer"]
     exactly = Tolerance.of(samples)
     if answer == "fits":
-        return VersionSpace(ratings, envelopes_of(ratings, exactly), certificate)
+        return VersionSpace(ratings, known or envelopes_of(ratings, exactly), certificate)
     if answer == "conflict":
         return _conflict(ratings, exactly, certificate)
     if answer not in ("fitted", "between"):
@@ -69,7 +71,7 @@ def answer_from(ratings: Ratings, certificate: dict[str, Any]) -> Answered:
         words = _limited_words(question[name], name, proof["because"]) if error else ""
         return CapacityFit(ratings, None, certificate, loss, size, least, mu, words)
     if proof["kind"] == "envelopes":
-        found = envelopes_of(ratings, Tolerance.of(samples, int(error * samples.unit)))
+        found = known or envelopes_of(ratings, Tolerance.of(samples, int(error * samples.unit)))
         words = _because(ratings, proof["because"]) if error else ""
     else:
         fitted = np.array([int(exact(value) * samples.unit) for value in proof["fitted"]], samples.a.dtype)
