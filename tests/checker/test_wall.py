@@ -7,9 +7,12 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import sugenet as sg
+from sugenet.errors import CertificateError
 from tests.checker import make_golden
+from tests.checker.test_learned import ANSWERS as LEARNED
 
 SOURCE = Path(sg.__file__).parent
 BELOW = [
@@ -77,9 +80,23 @@ def some_of_each(rows):
     return [row for same in kept.values() for row in same[:3]]
 
 
+def about_ratings():
+    """Certificates of what was learned from ratings, as found and with another claim."""
+    for name, (ratings, ask) in LEARNED.items():
+        found = dict(ask().certificate)
+        for forged in (found, found | {"answer": "fits"}, found | {"error": "7"}):
+            try:
+                said = sg.check(forged, ratings)
+            except CertificateError as error:
+                said = f"{type(error).__name__}: {error}"
+            yield {"network": name, "other": None, "certificate": forged, "said": said}
+
+
 def asked_alone(tmp_path, chosen, where, *, plain):
     """What the judge says in a process of its own, where only the rooms below are importable."""
-    networks = make_golden.stored()["networks"]
+    networks = make_golden.stored()["networks"] | {
+        name: SimpleNamespace(samples=ratings.samples) for name, (ratings, _) in LEARNED.items()
+    }
     rows = [(row["network"], row["other"], row["certificate"]) for row in chosen]
     (tmp_path / "asked").write_bytes(pickle.dumps((networks, rows)))
     rooms = {name.removesuffix(".py") for name in [*BELOW, "checker"]}
@@ -98,8 +115,8 @@ def asked_alone(tmp_path, chosen, where, *, plain):
 
 
 def test_the_judge_runs_where_every_other_room_is_locked(tmp_path):
-    chosen = some_of_each(make_golden.stored()["certificates"])
-    assert len(chosen) > 90
+    chosen = [*some_of_each(make_golden.stored()["certificates"]), *about_ratings()]
+    assert len(chosen) > 90 + 3 * len(LEARNED)
     assert asked_alone(tmp_path, chosen, SOURCE.parent, plain=False) == [row["said"] for row in chosen]
 
 
@@ -112,12 +129,12 @@ def test_the_judge_can_be_copied_out(tmp_path):
             shutil.copytree(SOURCE / name, package / name, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             shutil.copy(SOURCE / name, package / name)
-    chosen = some_of_each(make_golden.stored()["certificates"])
+    chosen = [*some_of_each(make_golden.stored()["certificates"]), *about_ratings()]
     said = asked_alone(
         tmp_path, chosen, package.parent, plain=True
     )  # what is compiled would be compiled anew
     small = [
         (row["said"], words) for row, words in zip(chosen, said, strict=True) if "plain=True" not in words
     ]
-    assert len(small) > 80
+    assert len(small) > 80 + 3 * len(LEARNED)
     assert all(first == second for first, second in small)

@@ -17,7 +17,7 @@ from sugenet.capacity.combine import Conjugate
 from sugenet.capacity.criteria import Criteria, Criterion
 from sugenet.capacity.dualizing import containing_none_before
 from sugenet.capacity.scales import UNIT, Codes, Scale, Value, need_scale
-from sugenet.errors import CapacityError, NotMonotoneError, TooLargeError
+from sugenet.errors import CapacityError, NotMonotoneError, ScaleError, TooLargeError
 
 __all__ = ["Dense", "Focal", "FromFunction"]
 
@@ -190,7 +190,10 @@ class Focal(SetFunction):
                 )
             subset, weight = pair
             mask = criteria.mask(subset)
-            value = scale.check(weight, f"the weight of {criteria.show(mask)}")
+            try:
+                value = scale.check(weight)
+            except ScaleError:
+                value = scale.check(weight, f"the weight of {criteria.show(mask)}")
             best[mask] = max(best.get(mask, scale.bottom), value)
         given = sorted(best.items(), key=lambda pair: pair[0].bit_count())
         # now a set comes after all that could make it needless

@@ -26,9 +26,14 @@ _Due = tuple[list[tuple[int, Fraction]], list[tuple[int, Fraction]]]
 
 
 def check_flow(
-    costs: Any, error: Fraction, proof: dict[str, Any], samples: RatedSamples, limit: Limit
+    costs: Any,
+    error: Fraction,
+    least: Fraction,
+    proof: dict[str, Any],
+    samples: RatedSamples,
+    limit: Limit,
 ) -> npt.NDArray[Any]:
-    """See that the values cost what is claimed, and that no capacity costs less; the values.
+    """See that the values cost `error`, and that no capacity costs less than `least`; the values.
 
     Whether some capacity gives them is seen elsewhere.
     """
@@ -60,10 +65,9 @@ def check_flow(
         due[m][1].append((places[s], amount))
         total += amount
     for k in range(count):
-        limit.look()
-        total += _rest(k, due[k], levels, places, price, samples, is_table)
-    if total != error:
-        raise CertificateError(f"the parts prove that the total cost is at least {total}, not {error}.")
+        total += _rest(k, due[k], levels, places, price, samples, is_table, limit)
+    if total != least:
+        raise CertificateError(f"the parts prove that the total cost is at least {total}, not {least}.")
     return np.array(fitted, dtype=samples.a.dtype)
 
 
@@ -99,6 +103,7 @@ def _rest(
     price: _Price,
     samples: RatedSamples,
     is_table: bool,
+    limit: Limit,
 ) -> Fraction:
     """What sample k costs at least beyond the amounts that it owes, whatever it gets; that lies between its
     least and its greatest value.
@@ -113,20 +118,28 @@ def _rest(
             min(max(place, first), last)
             for place in (own, first, last, *marks, *(mark - 1 for mark in marks))
         }
-    below, reached = due
-    return min(
-        price(k, levels[place])
-        - sum((amount for mark, amount in below if place < mark), Fraction(0))
-        - sum((amount for mark, amount in reached if place >= mark), Fraction(0))
-        for place in tried
-    )
+    below, reached = (sorted(side) for side in due)
+    owed = sum((amount for _, amount in below), Fraction(0))
+    least: Fraction | None = None
+    for place in sorted(tried):  # rising: fewer and fewer are above it, more and more are reached
+        limit.look()
+        while below and below[0][0] <= place:
+            owed -= below.pop(0)[1]
+        while reached and reached[0][0] <= place:
+            owed += reached.pop(0)[1]
+        rest = price(k, levels[place]) - owed
+        least = rest if least is None else min(least, rest)
+    assert least is not None
+    return least
 
 
 def _price(costs: Any, samples: RatedSamples) -> tuple[_Price, bool]:
     """What it costs to give a sample a value; and whether a table says so."""
     ratings, weights = samples.ratings, samples.weights
     if isinstance(costs, list):
-        size = 0 if samples.levels is None else len(samples.levels)
+        if samples.levels is None:
+            raise CertificateError("costs is a table, but the ratings are on no scale of levels.")
+        size = len(samples.levels)
         if len(costs) != size or any(not isinstance(row, list) or len(row) != size for row in costs):
             raise CertificateError("costs must be a table with a row and a column for each level.")
         table = [[exact(cost, least=0) for cost in row] for row in costs]

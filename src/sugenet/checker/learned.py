@@ -25,7 +25,7 @@ from sugenet.errors import CertificateError, CheckLimitError
 __all__ = ["check_learned"]
 
 _TOP = {"format", "version", "ratings", "question", "answer", "proof"}
-_ANSWERS = {"fits": set[str](), "conflict": {"dropped"}, "fitted": {"error"}}
+_ANSWERS = {"fits": set[str](), "conflict": {"dropped"}, "fitted": {"error"}, "between": {"error", "least"}}
 _MOST_SETS = 10_000_000
 
 
@@ -42,7 +42,7 @@ def check_learned(certificate: dict[str, Any], samples: RatedSamples, limit: Lim
     only(certificate, _TOP | _ANSWERS[answer], "the certificate")
     if not isinstance(question, dict) or not isinstance(certificate["proof"], dict):
         raise CertificateError("question and proof of a certificate are JSON objects.")
-    if answer != "fitted":
+    if answer in ("fits", "conflict"):
         only(question, {"kind"}, "the question")
         _is(question, {"kind": "version space"}, "the question")
         return (_check_fits if answer == "fits" else _check_conflict)(certificate, samples, limit)
@@ -50,9 +50,13 @@ def check_learned(certificate: dict[str, Any], samples: RatedSamples, limit: Lim
     if question.get("loss") == "total":
         only(question, {"kind", "loss", "costs"}, "the question")
         _is(question, {"kind": "fit"}, "the question")
-        fitted = check_flow(question["costs"], error, certificate["proof"], samples, limit)
+        least = error if answer == "fitted" else _size(certificate["least"])
+        fitted = check_flow(question["costs"], error, least, certificate["proof"], samples, limit)
         _check_between(samples, range(len(fitted)), fitted, fitted, None, limit)
-        return f"the total cost of no capacity is below {error}, and some capacity of that cost was checked"
+        cost = "of that cost" if answer == "fitted" else f"that costs {error}"
+        return f"the total cost of no capacity is below {least}, and some capacity {cost} was checked"
+    if answer == "between":
+        raise CertificateError("only of the total cost bounds can be claimed.")
     only(question, {"kind", "loss", "maxitive", "minitive"}, "the question")
     _is(question, {"kind": "fit", "loss": "largest"}, "the question")
     units = error * samples.unit

@@ -37,8 +37,8 @@ class RatedSamples:
         """Of everything that is here, sha256."""
         about = dumps([self.criteria, self.levels, [str(weight) for weight in self.weights]])
         digest = sha256(about.encode())
-        for number in (self.top, *self.ratings, *(value for row in self.rows for value in row)):
-            digest.update(b"%x," % number)
+        for numbers in ((self.top,), self.ratings, *self.rows):
+            digest.update(b"%x," * len(numbers) % numbers)
         return digest.hexdigest()
 
     @cached_property

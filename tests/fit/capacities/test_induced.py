@@ -1,5 +1,7 @@
 """The capacity that a network has on some features, against the network itself, set by set."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -89,6 +91,20 @@ def test_from_samples_and_the_gap_to_all_sets():
     assert every.gap(every) == 0
 
 
+def test_as_json_and_what_no_capacity_can_be_is_said():
+    net = Network.of_bits([DenseLayer([[1, 1, 1], [1, 1, -1]], tau=[2, 3])], Head([[1, -1], [-1, 1]]))
+    good = {"x1": 1, "x2": 1, "x3": 1}
+    neuron = sg.induced_capacity(net, [-1, -1, -1], good, neuron=(1, 1))
+    assert neuron.data()["capacity"] == {"weights": ["1", "1", "1"], "theta": "2"}
+    label = sg.induced_capacity(net, [-1, -1, -1], good, neuron=(1, 1), samples=8)
+    assert label.data()["capacity"] == {"focal sets": [["x1", "x2"], ["x1", "x3"], ["x2", "x3"]]}
+    always = sg.induced_capacity(net, [-1, -1, -1], good, samples=8)
+    assert (always.wrong, always.falls) == (1, None)
+    assert "wrong on 1 of these, as every capacity is" in str(always)
+    for answer in (neuron, label, always):
+        assert json.loads(json.dumps(answer.data())) == answer.data()
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -98,6 +114,9 @@ def test_from_samples_and_the_gap_to_all_sets():
         ({"label": 0, "neuron": (1, 1)}, "Choose one"),
         ({"neuron": (1, 9)}, "neurons 1 to 4, not 9"),
         ({"samples": 0}, "at least 1"),
+        ({"samples": 4, "seed": -1}, "seed=-1"),
+        ({"neuron": 5}, "must be a pair"),
+        ({"neuron": (1, 1.0)}, "must be a pair"),
     ],
 )
 def test_what_cannot_be_asked_is_said(options, message):

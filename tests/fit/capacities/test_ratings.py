@@ -7,8 +7,16 @@ import pytest
 
 import sugenet as sg
 from sugenet.capacity import UNIT, Ordinal
-from sugenet.errors import CapacityError, CriteriaError, EncodingError, ScaleError
+from sugenet.errors import (
+    CapacityError,
+    CertificateError,
+    CriteriaError,
+    EncodingError,
+    ScaleError,
+    TooLargeError,
+)
 
+FINE = sg.Ratings([[0.5, 1]], [0.5])
 LEVELS = ["bad", "ok", "good"]
 ROWS = [["good", "bad"], ["ok", "good"], ["bad", "ok"]]
 
@@ -79,6 +87,65 @@ def test_what_is_wrong_is_said(arguments, error, said):
 def test_what_cannot_be_asked_is_said(options, said):
     with pytest.raises(CapacityError, match=said):
         sg.fit_capacity(sg.Ratings([[0.5, 1]], [0.5]), **options)
+
+
+LONG = Fraction(1, 3**9000)
+
+
+@pytest.mark.parametrize(
+    ("ask", "error", "said"),
+    [
+        (lambda: sg.Ratings([[1]], [1], weights=[LONG]), TooLargeError, r"weights\[0\] is a number of over"),
+        (lambda: sg.fit_capacity(FINE, "total", costs={"over": LONG, "under": 1}), TooLargeError, "over'"),
+        (
+            lambda: sg.fit_capacity(
+                sg.Ratings([[Fraction(1, 3**6000)]], [1], weights=[Fraction(1, 5**4000)]), "total"
+            ),
+            TooLargeError,
+            "together make whole numbers of over 13,000 bits",
+        ),
+        (
+            lambda: sg.fit_capacity(sg.Ratings([[0]], [0], range(2)), "total", costs=[[0], [1, 0]]),
+            CapacityError,
+            "2 rows of 1, 2 costs",
+        ),
+        (
+            lambda: sg.fit_capacity(sg.Ratings([[0]], [0], range(2)), "total", costs=5),
+            CapacityError,
+            "costs is 5",
+        ),
+        (lambda: FINE.without([1]), CapacityError, "no sample 1: they go from 0 to 0"),
+        (lambda: sg.version_space(FINE).says([[0.5, 1]]), CriteriaError, "one sample at a time"),
+        (lambda: sg.Ratings.of(FINE.data() | {"X": 5}), CapacityError, "ratings are damaged"),
+        (lambda: sg.Ratings.of(FINE.data() | {"weights": ["1e999999999"]}), CertificateError, "not a number"),
+    ],
+)
+def test_long_numbers_damage_and_unknown_samples_are_refused(ask, error, said):
+    with pytest.raises(error, match=said):
+        ask()
+
+
+def test_damaged_answers_are_refused():
+    for answer in (sg.fit_capacity(FINE, "total"), sg.fit_capacity(FINE, maxitive=1)):
+        for error in ("x", "1e999999999", None, float("nan")):
+            data = answer.data()
+            data["certificate"]["error"] = error
+            with pytest.raises(CertificateError):
+                sg.fit.learned_of(data)
+
+
+def test_floats_are_the_same_numbers_in_any_kind_of_array():
+    """Small ones are turned into whole numbers at once, others one by one."""
+    for low in (0.5, 0.1, 2.0**-59, 2.0**-60, 5e-324, 0):
+        for high in (1, 0.3, 1 - 2**-53):
+            rows, ratings = [[low, high], [high, low]], [high, 0.25]
+            fast, slow = (sg.Ratings(np.array(rows, dtype=kind), np.array(ratings, dtype=kind)) for kind in (float, object))
+            assert fast == slow
+            top = fast.samples.top
+            assert [[Fraction(v, top) for v in row] for row in fast.samples.rows] == [
+                [Fraction(v) for v in row] for row in rows
+            ]
+            assert all(value % 2 == 0 for row in fast.samples.rows for value in row)
 
 
 def test_weights_that_mean_nothing_are_refused():

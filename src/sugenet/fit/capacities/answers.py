@@ -9,10 +9,13 @@ from functools import cached_property
 from itertools import chain, islice
 from typing import Any
 
+import numpy as np
+
 from sugenet.capacity import RuleSet, Scale, SetFunction, elimination_rules, selection_rules, sugeno
-from sugenet.capacity.arguments import number_words
+from sugenet.capacity.arguments import number_words, show_number
 from sugenet.capacity.scales import UNIT, Value
 from sugenet.drawn import Drawn
+from sugenet.errors import CriteriaError
 from sugenet.fit.capacities.envelopes import Envelopes
 from sugenet.fit.capacities.ratings import Ratings
 
@@ -29,6 +32,7 @@ __all__ = [
 
 _SHOWN = 3
 _DROPS = 10
+_LONG = 20
 _RULES = 10_000
 
 
@@ -47,8 +51,9 @@ def certificate_of(ratings: Ratings, question: Mapping[str, Any], **contents: An
 
 
 def words_of(value: Value) -> str:
-    """A value of a scale in words."""
-    return number_words(value)
+    """A value of a scale in words: as it is written, else about what it is."""
+    words = number_words(value)
+    return show_number(value) if isinstance(value, Fraction) and len(words) > _LONG else words
 
 
 class Learned(Drawn):
@@ -102,6 +107,8 @@ class Fit(Learned):
     def says(self, x: Any) -> str:
         """The same for one sample, in words."""
         least, greatest = self.values(x)
+        if np.ndim(least):
+            raise CriteriaError(f"x has shape {np.shape(x)}. Say one sample at a time; values(x) takes many.")
         what = f"{words_of(least)}" if least == greatest else f"{words_of(least)} to {words_of(greatest)}"
         return f"{self._who} says {what}."
 
@@ -201,18 +208,25 @@ class Conflict(Learned):
 
 @dataclass(frozen=True, eq=False)
 class CapacityFit(Fit):
-    """A capacity that fits as well as any.
+    """A capacity that fits as well as any, or nearly.
 
-    `capacity` is the least of those that are known to be as good; `error` is the least possible, in the
-    numbers of the scale or in levels. `lower` to `upper`: with ``loss="largest"`` these are all best
+    `capacity` is the least of those that are known to be as good; `error` is its error, in the numbers of the
+    scale or in levels, and no capacity errs by less than `least`: the same, so that it is best (`is_best`),
+    unless the time for ``loss="total"`` was up. `lower` to `upper`: with ``loss="largest"`` these are all best
     capacities; with ``loss="total"`` all that give the samples the values `fitted`, which are as good as any;
     with `maxitive` or `minitive` the one capacity that was found.
     """
 
     loss: str
     error: int | Fraction
+    least: int | Fraction
     capacity: SetFunction
     because: str
+
+    @property
+    def is_best(self) -> bool:
+        """Whether it is proved that no capacity errs by less."""
+        return self.error == self.least
 
     @property
     def _single(self) -> SetFunction:
@@ -236,6 +250,11 @@ class CapacityFit(Fit):
                 if not self.error
                 else f"No capacity of this kind errs by less than {size} on every sample, "
                 "and this one errs by no more"
+            )
+        elif not self.is_best:
+            first = (
+                f"This capacity costs {words_of(self.error)} in total, and none costs less than "
+                f"{words_of(self.least)}; whether one lies between was not decided in time"
             )
         else:
             first = (

@@ -11,7 +11,7 @@ from sugenet.errors import CapacityError
 from sugenet.fit.capacities.answers import CapacityFit, certificate_of
 from sugenet.fit.capacities.clashes import Tolerance
 from sugenet.fit.capacities.costs import Costs
-from sugenet.fit.capacities.envelopes import envelopes_of
+from sugenet.fit.capacities.envelopes import Envelopes, envelopes_of
 from sugenet.fit.capacities.largest import least_largest_error
 from sugenet.fit.capacities.maxitive import least_maxitive_error, turned
 from sugenet.fit.capacities.ratings import Ratings
@@ -49,7 +49,8 @@ def fit_capacity(
         ``{"over": 2, "under": 1}`` for what a value above and below the rating costs for each unit; on a
         scale of levels also a table: ``costs[rating][value]``, levels worst first.
     time_limit
-        Seconds, for ``"total"``; none unless given.
+        Seconds; none unless given. When they are up, ``"total"`` gives the best capacity that is at hand, and
+        `least`, below which no cost can be; `maxitive` and `minitive` raise `TooLargeError`.
     """
     need_ratings(ratings)
     if loss not in ("largest", "total"):
@@ -95,7 +96,7 @@ def _least_largest(ratings: Ratings) -> CapacityFit:
         "upper": list(found.upper_from),
     }
     question = {"kind": "fit", "loss": "largest", "maxitive": None, "minitive": None}
-    return _answer(ratings, question, Fraction(error, samples.unit), proof)
+    return _answer(ratings, question, Fraction(error, samples.unit), proof, known=found)
 
 
 def _least_limited(ratings: Ratings, name: str, k: int, clock: Clock) -> CapacityFit:
@@ -119,13 +120,20 @@ def _least_total(ratings: Ratings, costs: Costs, clock: Clock) -> CapacityFit:
         ],
     }
     question = {"kind": "fit", "loss": "total", "costs": costs.given}
-    return _answer(ratings, question, Fraction(found.cost, costs.unit), proof)
+    error, least = (Fraction(cost, costs.unit) for cost in (found.cost, found.least))
+    return _answer(ratings, question, error, proof, None if least == error else least)
 
 
 def _answer(
-    ratings: Ratings, question: dict[str, Any], error: Fraction, proof: dict[str, Any]
+    ratings: Ratings,
+    question: dict[str, Any],
+    error: Fraction,
+    proof: dict[str, Any],
+    least: Fraction | None = None,
+    known: Envelopes | None = None,
 ) -> CapacityFit:
-    certificate = certificate_of(ratings, question, answer="fitted", error=str(error), proof=proof)
-    found = answer_from(ratings, certificate)
+    claim = {"answer": "fitted"} if least is None else {"answer": "between", "least": str(least)}
+    certificate = certificate_of(ratings, question, **claim, error=str(error), proof=proof)
+    found = answer_from(ratings, certificate, known)
     assert isinstance(found, CapacityFit)
     return found

@@ -7,7 +7,6 @@ it leaves over.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -67,7 +66,7 @@ def _take(nexts: dict[int, dict[int, int]], way: list[int], most: int | None) ->
     return part
 
 
-def largest_flow(into: Sequence[int], out: Sequence[int], edges: npt.NDArray[np.int64]) -> LargestFlow:
+def largest_flow(into: npt.ArrayLike, out: npt.ArrayLike, edges: npt.NDArray[np.int64]) -> LargestFlow:
     """The largest flow from a source, through the nodes, to a sink.
 
     Parameters
@@ -83,21 +82,25 @@ def largest_flow(into: Sequence[int], out: Sequence[int], edges: npt.NDArray[np.
     >>> flow.size == 10**25 + 7, flow.held.tolist(), [(u, v) for u, v, _ in flow.paths()]
     (True, [True, True, True], [(0, 1), (0, 2), (1, 2)])
     """
-    count = len(into)
-    graph = _Residual(count, edges)
+    limits = [np.asarray(some) if isinstance(some, np.ndarray) else np.array(some, object) for some in (into, out)]
+    count = len(limits[0])
     chunk = 29 - (count + 2).bit_length()
-    longest = max([0, *into, *out]).bit_length()
+    longest = max([0, *(int(some.max()) for some in limits if some.size)]).bit_length()
     shift = -(-longest // chunk) * chunk
+    # what all edges together carry
+    kind: Any = np.int64 if shift + 2 * (count + 2).bit_length() < 62 else object
+    graph = _Residual(count, edges, kind)
+    wide = [some.astype(kind) for some in limits]
     while shift:
         shift -= chunk
-        graph.grow(chunk, [much >> shift for much in into], [much >> shift for much in out])
+        graph.grow(chunk, wide[0] >> shift, wide[1] >> shift)
     return graph.flow()
 
 
 class _Residual:
     """A flow that grows, and what it leaves over. The net flow of a pair u < v of nodes is one number."""
 
-    def __init__(self, count: int, edges: npt.NDArray[np.int64]) -> None:
+    def __init__(self, count: int, edges: npt.NDArray[np.int64], kind: Any) -> None:
         self.count = count
         edges = np.asarray(edges, dtype=np.int64).reshape(-1, 2)
         rising = edges[:, 0] < edges[:, 1]
@@ -108,12 +111,12 @@ class _Residual:
         self.down = np.zeros(distinct.size, dtype=bool)
         self.up[places[rising]] = True
         self.down[places[~rising]] = True
-        self.net: npt.NDArray[Any] = np.zeros(distinct.size, dtype=object)
-        self.into: npt.NDArray[Any] = np.zeros(count, dtype=object)
-        self.out: npt.NDArray[Any] = np.zeros(count, dtype=object)
+        self.net: npt.NDArray[Any] = np.zeros(distinct.size, dtype=kind)
+        self.into: npt.NDArray[Any] = np.zeros(count, dtype=kind)
+        self.out: npt.NDArray[Any] = np.zeros(count, dtype=kind)
         self.held = np.zeros(count, dtype=bool)
 
-    def grow(self, chunk: int, into: list[int], out: list[int]) -> None:
+    def grow(self, chunk: int, into: npt.NDArray[Any], out: npt.NDArray[Any]) -> None:
         """Let the flow be largest for limits that have so many more bits."""
         from scipy.sparse import csr_array  # type: ignore[import-untyped]
         from scipy.sparse.csgraph import (  # type: ignore[import-untyped]
@@ -129,8 +132,8 @@ class _Residual:
         rows = np.concatenate([np.full(count, source), nodes, self.low, self.high])
         columns = np.concatenate([nodes, np.full(count, sink), self.high, self.low])
         limits = [
-            np.minimum(np.array(into, dtype=object) - self.into, most),
-            np.minimum(np.array(out, dtype=object) - self.out, most),
+            np.minimum(into - self.into, most),
+            np.minimum(out - self.out, most),
             np.where(self.up, most, np.minimum(-self.net, most)),
             np.where(self.down, most, np.minimum(self.net, most)),
         ]
@@ -150,14 +153,13 @@ class _Residual:
 
     def flow(self) -> LargestFlow:
         """What it has become."""
-        along = {}
-        for u, v, much in zip(self.low.tolist(), self.high.tolist(), self.net.tolist(), strict=True):
-            if much:
-                along[(u, v) if much > 0 else (v, u)] = abs(much)
+        used = np.flatnonzero(self.net)
+        flows = zip(self.low[used].tolist(), self.high[used].tolist(), self.net[used].tolist(), strict=True)
+        along = {(u, v) if much > 0 else (v, u): abs(much) for u, v, much in flows}
         into, out = self.into.tolist(), self.out.tolist()
         return LargestFlow(sum(into), self.held.copy(), into, out, along)
 
 
 def _entries(matrix: Any, rows: npt.NDArray[Any], columns: npt.NDArray[Any]) -> npt.NDArray[Any]:
     found = np.asarray(matrix[rows, columns]).reshape(-1) if rows.size else np.zeros(0, np.int64)
-    return found.astype(object)
+    return found.astype(np.int64)

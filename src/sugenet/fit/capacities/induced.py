@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy.typing as npt
 
 from sugenet.bnn import Network
 from sugenet.capacity import BOOLEAN, Criteria, Dense, SetFunction, WeightedThreshold
+from sugenet.capacity.arguments import plain
 from sugenet.capacity.transforms import violation
 from sugenet.drawn import Drawn
 from sugenet.errors import QuestionError
@@ -39,6 +41,9 @@ class InducedCapacity(Drawn):
     capacity is not what the network says. `falls` is a pair of sets, the larger of which the network says no
     to though it says yes to the smaller. `is_exact`: all sets are known. `is_nearest`: no capacity is wrong
     on fewer of the sets that were tried.
+
+    There is no certificate: who doubts it asks the network, set by set. `data` says it as JSON, and nothing
+    reads that back.
     """
 
     what: str
@@ -48,6 +53,25 @@ class InducedCapacity(Drawn):
     tried: int | None
     wrong: int
     falls: tuple[frozenset[Any], frozenset[Any]] | None
+
+    def data(self) -> dict[str, Any]:
+        """The answer as JSON: a threshold by its weights, any other capacity by its focal sets."""
+        mu, criteria = self.capacity, self.capacity.criteria
+        if isinstance(mu, WeightedThreshold):
+            capacity: dict[str, Any] = {"weights": [str(w) for w in mu.weights], "theta": str(mu.theta)}
+        else:
+            capacity = {"focal sets": [_listed(criteria, mask) for mask, _ in mu.focal_masks()]}
+        falls = None if self.falls is None else [_listed(criteria, criteria.mask(one)) for one in self.falls]
+        return {
+            "what": self.what,
+            "features": list(criteria),
+            "capacity": capacity,
+            "is_exact": self.is_exact,
+            "is_nearest": self.is_nearest,
+            "tried": self.tried,
+            "wrong": self.wrong,
+            "falls": falls,
+        }
 
     def gap(self, other: InducedCapacity | SetFunction) -> int:
         """On how many sets the capacity differs from another one over the same features."""
@@ -61,6 +85,11 @@ class InducedCapacity(Drawn):
         features = "1 feature" if n == 1 else f"{n} features"
         seen = "for all sets" if self.is_exact else f"from {self.tried:,} of 2^{n} sets"
         first = f"{self.what}, over {features}, {seen}: {self.capacity}."
+        if self.falls is None and self.wrong:
+            return (
+                f"{first}\nIt is wrong on {self.wrong:,} of these, as every capacity is: the network says yes "
+                f"to no feature at all, or no to all of them."
+            )
         if self.falls is None:
             return first
         small, large = (self.capacity.criteria.show(subset) for subset in self.falls)
@@ -115,8 +144,9 @@ def induced_capacity(
     if label is not None and neuron is not None:
         raise QuestionError("label and neuron are both given. Choose one.")
     what, judge = _judge(network, base, chosen, label, neuron)
-    if samples is not None and (isinstance(samples, bool) or not isinstance(samples, int) or samples < 1):
-        raise QuestionError(f"samples={samples!r} must be a whole number, at least 1.")
+    for name, given, least in (("samples", samples, 1), ("seed", seed, 0)):
+        if (given is not None or name == "seed") and not _is_whole(given, least):
+            raise QuestionError(f"{name}={plain(given)!r} must be a whole number, at least {least}.")
     if neuron is not None and neuron[0] == 1 and samples is None:
         found = _sum_of_neuron(network, base, chosen, neuron[1], criteria)
         if found is not None:
@@ -126,6 +156,14 @@ def induced_capacity(
         return _from_all(what, criteria, judge(_rows(base, chosen, np.arange(1 << n))))
     masks = _drawn(n, _DRAWN if samples is None else samples, seed)
     return _from_some(what, criteria, masks, judge(_rows(base, chosen, masks)))
+
+
+def _listed(criteria: Criteria, mask: int) -> list[Any]:
+    return [name for place, name in enumerate(criteria) if mask >> place & 1]
+
+
+def _is_whole(value: object, least: int = 0) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
 
 
 def _features(network: Network, good: Mapping[Any, Any]) -> list[tuple[int, Any]]:
@@ -146,6 +184,8 @@ def _judge(
 ) -> tuple[str, _Judge]:
     """What is asked of the network, in words and as a function of raw samples."""
     if neuron is not None:
+        if not isinstance(neuron, tuple | list) or len(neuron) != 2 or not all(_is_whole(k) for k in neuron):
+            raise QuestionError(f"neuron={neuron!r} must be a pair (layer, number), both from 1.")
         layer, number = neuron
         if not 1 <= number <= network.layer(layer).outputs:
             raise QuestionError(

@@ -18,13 +18,23 @@ from sugenet.capacity import UNIT, Criteria, Ordinal, Scale
 from sugenet.capacity.arguments import exact_number, plain
 from sugenet.capacity.criteria import Criterion
 from sugenet.capacity.scales import Value, need_scale
+from sugenet.checker.form import exact
 from sugenet.checker.rated import RatedSamples
-from sugenet.errors import CapacityError, CriteriaError, ScaleError, TooLargeError
+from sugenet.errors import CapacityError, CriteriaError, ScaleError, SugenetError, TooLargeError
 
-__all__ = ["Ratings"]
+__all__ = ["Ratings", "see_writable"]
 
 _LONGEST = 10_000
-"""Bits of the common denominator of all values."""
+"""Bits of the common denominator of all values, and of a weight."""
+
+_FAST = 60
+"""Bits behind the point that NumPy's whole numbers hold."""
+
+
+def see_writable(number: Fraction, what: str) -> None:
+    """Raise `TooLargeError` where a number could not be written down."""
+    if max(number.numerator, number.denominator).bit_length() > _LONGEST:
+        raise TooLargeError(f"{what} is a number of over {_LONGEST:,} bits. Round it.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,6 +135,9 @@ class Ratings(Said):
     def without(self, dropped: Iterable[int]) -> Ratings:
         """The samples that are left when some, by number from 0, are dropped."""
         gone = set(dropped)
+        unknown = sorted(map(str, gone - set(range(len(self)))))
+        if unknown:
+            raise CapacityError(f"there is no sample {unknown[0]}: they go from 0 to {len(self) - 1}.")
         kept = [place for place in range(len(self)) if place not in gone]
         return self._of(kept, self.a[kept], [self.weights[place] for place in kept])
 
@@ -145,7 +158,12 @@ class Ratings(Said):
     def samples(self) -> RatedSamples:
         """The same as plain whole numbers, for the checker and for exact arithmetic."""
         levels = self.scale.names if isinstance(self.scale, Ordinal) else None
-        if self.scale == UNIT:
+        power = self._power
+        if self.scale == UNIT and power is not None:
+            top = 2 << power
+            found = [(np.ldexp(codes, power + 1)).astype(np.int64) for codes in (self.X, self.a)]
+            rows, ratings = tuple(map(tuple, found[0].tolist())), tuple(found[1].tolist())
+        elif self.scale == UNIT:
             top = self._denominator
             rows = tuple(tuple(_whole(value, top) for value in row) for row in self.X.tolist())
             ratings = tuple(_whole(value, top) for value in self.a.tolist())
@@ -154,6 +172,17 @@ class Ratings(Said):
             levels = ("0", "1") if levels is None else levels
             rows, ratings = tuple(map(tuple, self.X.tolist())), tuple(self.a.tolist())
         return RatedSamples(rows, ratings, self.weights, top, self.criteria.names, levels)
+
+    @property
+    def _power(self) -> int | None:
+        """The least power of two that is a common denominator of floats, where that is small."""
+        if self.X.dtype != np.float64 or self.a.dtype != np.float64:
+            return None
+        part, power = np.frexp(np.append(self.X.ravel(), self.a))
+        digits = np.ldexp(part, 53).astype(np.int64)
+        last = np.frexp((digits & -digits).astype(np.float64))[1] - 1  # zeros at the end
+        most = max(0, int(np.where(digits == 0, 0, 53 - power - last).max()))
+        return most if most < _FAST else None
 
     @cached_property
     def _denominator(self) -> int:
@@ -172,10 +201,10 @@ class Ratings(Said):
         """The value of the scale that a whole number of `samples` stands for."""
         if self.scale != UNIT:
             return self.scale.element(whole)
-        exact = Fraction(int(whole), self.samples.top)
-        if exact.denominator == 1:
-            return int(exact)
-        return float(exact) if Fraction(float(exact)) == exact else exact
+        value = Fraction(int(whole), self.samples.top)
+        if value.denominator == 1:
+            return int(value)
+        return float(value) if Fraction(float(value)) == value else value
 
     @property
     def fingerprint(self) -> str:
@@ -208,20 +237,21 @@ class Ratings(Said):
         fields = ("criteria", "scale", "X", "a", "weights", "labels")
         if not isinstance(data, Mapping) or set(data) != set(fields):
             raise CapacityError(f"these are no ratings: the fields must be {', '.join(fields)}.")
-        scale = Scale.from_json(data["scale"])
-        read = scale.value_from_json
-        rows = np.empty((len(data["X"]), len(data["criteria"])), dtype=object)
-        for place, row in enumerate(data["X"]):
-            rows[place] = [read(value) for value in row]
-        weights = data["weights"]
-        return cls(
-            rows,
-            [read(value) for value in data["a"]],
-            scale,
-            data["criteria"],
-            None if weights is None else [Fraction(weight) for weight in weights],
-            data["labels"],
-        )
+        try:
+            scale = Scale.from_json(data["scale"])
+            read = scale.value_from_json
+            rows = np.empty((len(data["X"]), len(data["criteria"])), dtype=object)
+            for place, row in enumerate(data["X"]):
+                rows[place] = [read(value) for value in row]
+            weights = None if data["weights"] is None else [exact(weight) for weight in data["weights"]]
+            ratings = [read(value) for value in data["a"]]
+            return cls(rows, ratings, scale, data["criteria"], weights, data["labels"])
+        except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+            if isinstance(error, SugenetError):
+                raise
+            raise CapacityError(
+                f"the ratings are damaged: {type(error).__name__}: {str(error)[:200]}"
+            ) from error
 
     def __eq__(self, other: object) -> bool:
         return self.fingerprint == other.fingerprint if isinstance(other, Ratings) else NotImplemented
@@ -306,11 +336,13 @@ def _weights(weights: Any, rows: int) -> tuple[Fraction, ...]:
     given = np.asarray(weights, dtype=object).ravel().tolist()
     if len(given) != rows:
         raise CapacityError(f"weights has {len(given)} numbers for {rows} samples. Give one for each.")
-    exact = tuple(Fraction(exact_number(value, f"weights[{place}]")) for place, value in enumerate(given))
-    wrong = next((place for place, weight in enumerate(exact) if weight < 0), None)
+    found = tuple(Fraction(exact_number(value, f"weights[{place}]")) for place, value in enumerate(given))
+    wrong = next((place for place, weight in enumerate(found) if weight < 0), None)
     if wrong is not None:
         raise CapacityError(f"weights[{wrong}] is {plain(given[wrong])}: weights must not be negative.")
-    return exact
+    for place, weight in enumerate(found):
+        see_writable(weight, f"weights[{place}]")
+    return found
 
 
 def _labels(labels: Iterable[str] | None, rows: int) -> tuple[str, ...] | None:

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from sugenet.capacity import Focal, SetFunction
-from sugenet.errors import CertificateError
+from sugenet.checker.form import exact
+from sugenet.errors import CertificateError, SugenetError
 from sugenet.fit.capacities.answers import CapacityFit, Conflict, LearnedCertificate, VersionSpace, words_of
 from sugenet.fit.capacities.clashes import Tolerance
-from sugenet.fit.capacities.envelopes import envelopes_of
+from sugenet.fit.capacities.envelopes import Envelopes, envelopes_of
 from sugenet.fit.capacities.ratings import Ratings
 
 __all__ = ["Answered", "answer_from", "learned_of"]
@@ -39,40 +40,49 @@ def learned_of(data: Mapping[str, Any]) -> Answered:
         raise CertificateError("the certificate of the answer is about other ratings.")
     try:
         return answer_from(ratings, LearnedCertificate(certificate))
-    except (KeyError, TypeError, IndexError, AttributeError, ArithmeticError) as error:
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError) as error:
+        if isinstance(error, SugenetError):
+            raise
         raise CertificateError(
             f"the answer is damaged: {type(error).__name__}: {str(error)[:200]}"
         ) from error
 
 
-def answer_from(ratings: Ratings, certificate: dict[str, Any]) -> Answered:
-    """The answer that a certificate shows."""
+def answer_from(
+    ratings: Ratings, certificate: dict[str, Any], known: Envelopes | None = None
+) -> Answered:
+    """The answer that a certificate shows; its envelopes are made unless they are known."""
     samples, answer = ratings.samples, certificate["answer"]
     exactly = Tolerance.of(samples)
     if answer == "fits":
-        return VersionSpace(ratings, envelopes_of(ratings, exactly), certificate)
+        return VersionSpace(ratings, known or envelopes_of(ratings, exactly), certificate)
     if answer == "conflict":
         return _conflict(ratings, exactly, certificate)
-    if answer != "fitted":
+    if answer not in ("fitted", "between"):
         raise CertificateError(f"unknown answer {str(answer)[:40]!r}.")
     question, proof = certificate["question"], certificate["proof"]
-    error = Fraction(certificate["error"])
-    size = error.numerator if error.denominator == 1 else error
+    error = exact(certificate["error"], least=0)
+    size = _number(error)
+    least = _number(exact(certificate.get("least", certificate["error"]), least=0))
     loss = question["loss"]
     if proof["kind"] == "sets":
         name = "maxitive" if question["minitive"] is None else "minitive"
         mu = _limited(ratings, proof["capacity"], name)
         words = _limited_words(ratings, question[name], name, proof["because"]) if error else ""
-        return CapacityFit(ratings, None, certificate, loss, size, mu, words)
+        return CapacityFit(ratings, None, certificate, loss, size, least, mu, words)
     if proof["kind"] == "envelopes":
-        found = envelopes_of(ratings, Tolerance.of(samples, int(error * samples.unit)))
+        found = known or envelopes_of(ratings, Tolerance.of(samples, int(error * samples.unit)))
         words = _because(ratings, proof["because"]) if error else ""
     else:
-        fitted = np.array([int(Fraction(value) * samples.unit) for value in proof["fitted"]], samples.a.dtype)
+        fitted = np.array([int(exact(value) * samples.unit) for value in proof["fitted"]], samples.a.dtype)
         found = envelopes_of(ratings, Tolerance(samples, fitted, fitted))
         moved = int(np.count_nonzero(fitted != samples.a))
         words = f"{moved} of {len(ratings)} samples get another value than their rating."
-    return CapacityFit(ratings, found, certificate, loss, size, found.lower, words)
+    return CapacityFit(ratings, found, certificate, loss, size, least, found.lower, words)
+
+
+def _number(value: Fraction) -> int | Fraction:
+    return value.numerator if value.denominator == 1 else value
 
 
 def _conflict(ratings: Ratings, exactly: Tolerance, certificate: dict[str, Any]) -> Conflict:
@@ -91,7 +101,7 @@ def _conflict(ratings: Ratings, exactly: Tolerance, certificate: dict[str, Any])
 def _limited(ratings: Ratings, capacity: list[Any], name: str) -> SetFunction:
     names, unit = ratings.criteria.names, ratings.samples.unit
     weights = [
-        ({names[i] for i in chosen}, ratings.value(int(Fraction(worth) * unit))) for chosen, worth in capacity
+        ({names[i] for i in chosen}, ratings.value(int(exact(worth) * unit))) for chosen, worth in capacity
     ]
     mu = Focal(ratings.criteria, weights, ratings.scale)  # type: ignore[arg-type]
     return mu if name == "maxitive" else mu.conjugate()

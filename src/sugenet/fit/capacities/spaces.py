@@ -52,7 +52,7 @@ def version_space(ratings: Ratings) -> VersionSpace | Conflict:
         found = envelopes_of(ratings, tolerance)
         proof = {"kind": "envelopes", "lower": list(found.lower_from), "upper": list(found.upper_from)}
         certificate = certificate_of(ratings, _QUESTION, answer="fits", proof=proof)
-        return answer_from(ratings, certificate)  # type: ignore[return-value]
+        return answer_from(ratings, certificate, found)  # type: ignore[return-value]
     both = ~alone[k] & ~alone[m]
     k, m = k[both], m[both]
     fair = np.flatnonzero(~alone)

@@ -1,22 +1,21 @@
 """The least total cost of any capacity, by minimum cuts (docs/theory.md 10.5).
 
 A capacity is sought through the values p that it gives to the samples: some capacity gives them exactly when
-none of them clash, and then "p_k >= t implies p_l >= s" for s = min(t, least value of m where k reaches t).
+none of them clash, and then "p_k >= t implies p_m >= s" for s = min(t, least value of m where k reaches t).
 Only such implications that are violated are added, cut after cut: each cut is a lower bound, and the first
-whose values clash no more is best.
+whose values clash no more is best. Every q-th number is looked at first, as if values were rounded down to
+it, which violates fewer; q falls to 1, and what a cut did not need is forgotten on the way.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
 from sugenet.checker.rated import RatedSamples
-from sugenet.errors import TooLargeError
 from sugenet.fit.capacities.clashes import Pairs, Tolerance
 from sugenet.fit.capacities.costs import Costs
 from sugenet.fit.capacities.flows import LargestFlow, largest_flow
@@ -26,39 +25,67 @@ __all__ = ["Cheapest", "Part", "least_total_cost"]
 
 _BITS = 14
 """Of costs, while implications are still sought."""
+_COARSE = 32
+"""Levels of the first round, about."""
+_FINER = 4
+_AHEAD = 8
+_MORE = 6
+"""Clashes for each sample of which implications are added in one round."""
 
+Places = npt.NDArray[np.int64]
 Part = tuple[int, int, int, int, int]
-"""k, t, m, s and an amount: p_k >= t implies p_l >= s, and so much of the cost is due to that."""
+"""k, t, m, s and an amount: p_k >= t implies p_m >= s, and so much of the cost is due to that."""
 
 
 @dataclass(frozen=True)
 class Cheapest:
-    """Values of least total cost, by their places among `levels`, and the parts that show it to be so."""
+    """Values that some capacity gives, by their places among `levels`, what they cost, and the parts that
+    show that no capacity costs less than `least`; that is the same unless time was up.
+    """
 
     cost: int
-    places: npt.NDArray[np.int64]
+    places: Places
+    least: int
     parts: tuple[Part, ...]
 
 
 def least_total_cost(samples: RatedSamples, costs: Costs, clock: Clock) -> Cheapest:
     """Values that some capacity gives to the samples, of the least total cost."""
     search = _GrowingCut(samples, costs)
-    coarse = True  # long numbers take several rounds of flow: until the end their leading bits will do
     while True:
-        places, flow, base = search.cut(coarse)
-        left = search.clashes(places)
-        if not left[0].size and search.shift:
-            coarse = False
-            continue
-        if not left[0].size:
-            return Cheapest(base + flow.size, places, search.parts(flow))
-        if clock.up():
-            raise TooLargeError(
-                f"the least total cost was not found within {clock.time_limit:g} s. Allow more time, round "
-                f"the values, or use loss='largest'."
-            )
-        search.add(left, places)
-        clock.tell(f"{len(search.known):,} implications, {left[0].size:,} clashes left")
+        cut = search.cut()
+        left = search.clashes(cut.places)
+        if left[0].size and not clock.up():
+            search.add(left, cut.places)
+            clock.tell(f"{len(search.known):,} implications, {left[0].size:,} clashes left")
+        elif not left[0].size and search.step == 1 and not cut.shift:
+            cost = costs.total(cut.places)
+            return Cheapest(cost, cut.places, cost, cut.parts())
+        elif clock.up():
+            return search.best(cut)
+        else:
+            search.refine(cut)
+
+
+@dataclass(frozen=True)
+class _Cut:
+    """The cheapest values that keep the implications known, and the flow that shows it."""
+
+    places: Places
+    flow: LargestFlow
+    shift: int
+    """How many bits of the costs were left out."""
+    samples: Places
+    marks: Places
+    """Of each node of the flow: "this sample gets this place at least"."""
+
+    def parts(self) -> tuple[Part, ...]:
+        """The flow as amounts from a sample that wants a value to one that does not."""
+        sample, mark = self.samples.tolist(), self.marks.tolist()
+        return tuple(
+            (sample[first], mark[first], sample[last], mark[last], much << self.shift)
+            for first, last, much in self.flow.paths()
+        )
 
 
 class _GrowingCut:
@@ -66,100 +93,148 @@ class _GrowingCut:
 
     def __init__(self, samples: RatedSamples, costs: Costs) -> None:
         self.samples, self.costs = samples, costs
-        self.levels = costs.levels
-        self.x = np.searchsorted(self.levels, samples.x).astype(np.int64)
+        self.x: Places = np.searchsorted(costs.levels, samples.x).astype(np.int64)
         self.low, self.high = self.x.min(axis=1), self.x.max(axis=1)
         self.known: dict[tuple[int, int, int, int], None] = {}
-        self.shift = 0
-        """How many bits of the costs the last cut left out."""
         self.rng = np.random.default_rng(0)
-        count = len(self.low)
-        self.marks: list[set[int]] = [set() for _ in range(count)]
-        """For each sample the places that implications speak of."""
-        self.segments: dict[int, tuple[list[int], list[int], list[int], int]] = {}
+        self.size = len(costs.levels) + 1
+        self.step = 1
+        while self.size > _COARSE * self.step:
+            self.step *= _FINER
+        self.bits: int | None = _BITS
+        self.found: Places | None = None
+        """The cheapest values so far that some capacity gives."""
 
-    @cached_property
-    def _ranked(self) -> RatedSamples:
-        rows = tuple(map(tuple, self.x.tolist()))
-        ratings = tuple(self.low.tolist())
-        return RatedSamples(
-            rows, ratings, self.samples.weights, len(self.levels), self.samples.criteria, None
-        )
+    def clashes(self, places: Places) -> Pairs:
+        """Pairs of samples whose values, rounded down to every `step`-th, no capacity gives together."""
+        rounded, rows = places // self.step, self.x // self.step
+        plain = _Rows(rows, len(self.costs.levels))
+        return Tolerance(plain, rounded, rounded).clashes()  # type: ignore[arg-type]
 
-    def clashes(self, places: npt.NDArray[np.int64]) -> Pairs:
-        """Pairs of samples whose values no capacity gives together."""
-        return Tolerance(self._ranked, places, places).clashes()
+    def refine(self, cut: _Cut) -> None:
+        """Look at more numbers, at last at all bits of the costs; forget what carries no flow."""
+        if self.step > 1:
+            self._keep(cut.places // self.step * self.step)
+            self.step //= _FINER
+            self.bits = _BITS if self.step > 1 else 2 * _BITS
+        else:
+            self.bits = None
+        sample, mark = cut.samples.tolist(), cut.marks.tolist()
+        used = {(sample[u], mark[u], sample[v], mark[v]) for u, v in cut.flow.along}
+        self.known = {one: None for one in self.known if one in used}
 
-    def add(self, pairs: Pairs, places: npt.NDArray[np.int64]) -> None:
+    def add(self, pairs: Pairs, places: Places) -> None:
         """Add implications that these clashes violate: of each sample some."""
-        most = 6 * len(places)
+        most, step = _MORE * len(places), self.step
         k, m = pairs
         if k.size > most:
             some = self.rng.choice(k.size, most, replace=False)
             k, m = k[some], m[some]
         more = 2 if k.size > len(places) else 16
-        for one, other in zip(k.tolist(), m.tolist(), strict=True):
-            self.segments.pop(one, None)
-            self.segments.pop(other, None)
-            for t in self._thresholds(one, other, int(places[one]), int(places[other]), more):
-                s = self._implied(one, t, other)
-                self.known[one, t, other, s] = None
-                self.marks[one].add(t)
-                self.marks[other].add(s)
+        x, ends = self.x // step, places // step
+        # from `first` on sample k forces sample m above what it has
+        high, low = ends[k], ends[m]
+        first = np.maximum(low, np.where(x[m] <= low[:, None], x[k], -1).max(axis=1)) + 1
+        tried = [first + (high - first) * share // more for share in range(more + 1)]
+        if k.size < len(places):  # where few are left, samples move together: look ahead, too
+            tried += [first - (1 << power) for power in range(_AHEAD)]
+            tried += [high + (1 << power) for power in range(_AHEAD)]
+        for t in tried:
+            s = np.minimum(t, np.where(x[k] >= t[:, None], x[m], self.size).min(axis=1))
+            told = np.flatnonzero((s * step > self.low[m]) & (t * step > self.low[k]) & (t * step <= self.high[k]))
+            rows = np.stack([k, t * step, m, s * step], axis=1)[told]
+            self.known.update(dict.fromkeys(map(tuple, rows.tolist())))
 
-    def _implied(self, k: int, t: int, m: int) -> int:
-        return int(min(t, self.x[m][self.x[k] >= t].min()))
+    def cut(self) -> _Cut:
+        """The cheapest values that keep the implications known."""
+        size, count = self.size, len(self.low)
+        known = np.array(list(self.known), dtype=np.int64).reshape(-1, 4)
+        ahead, behind = known[:, 0] * size + known[:, 1], known[:, 2] * size + known[:, 3]
+        keys = np.unique(np.concatenate([ahead, behind]))
+        sample, mark = keys // size, keys % size
+        # between its marks a sample takes the cheapest place
+        owner = np.concatenate([np.arange(count), sample])
+        starts = np.concatenate([self.low, mark])
+        order = np.lexsort((starts, owner))
+        owner, starts = owner[order], starts[order]
+        is_last = np.append(owner[1:] != owner[:-1], True)
+        ends = np.where(is_last, self.high[owner], np.roll(starts, -1) - 1)
+        chosen, prices = self.costs.cheapest(owner, starts, ends)
+        shift = 0
+        if self.bits is not None and keys.size:
+            shift = max(0, int(prices.max()).bit_length() - self.bits)
+            prices = prices >> shift
+        rises = np.diff(prices)[~is_last[:-1]]
+        flow = largest_flow(
+            np.maximum(-rises, 0),
+            np.maximum(rises, 0),
+            np.concatenate([self._below(sample), np.searchsorted(keys, np.stack([ahead, behind], axis=1))]),
+        )
+        reached = np.bincount(sample[flow.held], minlength=count)
+        first = np.searchsorted(owner, np.arange(count))
+        return _Cut(chosen[first + reached], flow, shift, sample, mark)
 
-    def _thresholds(self, k: int, m: int, high: int, low: int, more: int) -> set[int]:
-        """Places t at which sample k forces sample m above `low`: the last, the first, and some between."""
-        first = max(low + 1, int(self.x[k][self.x[m] <= low].max(initial=-1)) + 1)
-        return {first + (high - first) * share // more for share in range(more + 1)}
+    @staticmethod
+    def _below(sample: Places) -> Places:
+        """Edges from each mark of a sample to the one below."""
+        upper = np.flatnonzero(sample[1:] == sample[:-1]) + 1
+        return np.stack([upper, upper - 1], axis=1)
 
-    def cut(self, coarse: bool) -> tuple[npt.NDArray[np.int64], LargestFlow, int]:
-        """The cheapest values that keep the implications known, the flow that shows it, and the cost that
-        comes without any.
+    # -- where time is up ------------------------------------------------------------------------------------
+
+    def best(self, cut: _Cut) -> Cheapest:
+        """The cheapest values that are at hand, and what the flow proves."""
+        places, parts = self._keep(cut.places), cut.parts()
+        return Cheapest(self.costs.total(places), places, self._due(parts), parts)
+
+    def _keep(self, places: Places) -> Places:
+        """The cheapest values so far, with those that come of these."""
+        places = np.clip(places, self.low, self.high)
+        tried = [*self._repaired(places), *([] if self.found is None else [self.found])]
+        self.found = min(tried, key=self.costs.total)
+        return self.found
+
+    def _repaired(self, places: Places) -> Iterable[Places]:
+        """Values that some capacity gives, near to these: those of the least capacity that gives no sample
+        less, and of the greatest that gives none more.
         """
-        nodes: dict[tuple[int, int], int] = {}
-        into: list[int] = []
-        out: list[int] = []
-        edges: list[tuple[int, int]] = []
-        base = 0
-        choices: list[list[int]] = []
-        for k in range(len(self.marks)):
-            marks, places, rises, least = self._segments(k)
-            choices.append(places)
-            base += least
-            for mark, rise in zip(marks, rises, strict=True):
-                nodes[k, mark] = len(into)
-                into.append(-rise if rise < 0 else 0)
-                out.append(rise if rise > 0 else 0)
-            last = len(into) - 1
-            edges += [(node, node - 1) for node in range(last - len(marks) + 2, last + 1)]
-        longest = max([0, *into, *out]).bit_length()
-        self.shift = max(0, longest - _BITS) if coarse else 0
-        into, out = [much >> self.shift for much in into], [much >> self.shift for much in out]
-        edges += [(nodes[k, t], nodes[m, s]) for k, t, m, s in self.known]
-        self.nodes = list(nodes)
-        flow = largest_flow(into, out, np.array(edges, dtype=np.int64).reshape(-1, 2))
-        held = iter(flow.held.tolist())
-        places = [
-            choice[sum(next(held) for _ in marks)] for choice, marks in zip(choices, self.marks, strict=True)
-        ]
-        return np.array(places, dtype=np.int64), flow, base
+        x = self.x
+        least, greatest = self.low.copy(), self.high.copy()
+        for k, place in enumerate(places.tolist()):
+            held = x[k] >= place
+            least = np.maximum(least, np.minimum(x[:, held].min(axis=1), place))
+            held = x[k] <= place
+            greatest = np.minimum(greatest, np.maximum(x[:, held].max(axis=1), place))
+        return least, greatest
 
-    def _segments(self, k: int) -> tuple[list[int], list[int], list[int], int]:
-        """The marks of a sample, the cheapest place before, between and after them, how much its cost rises
-        from each to the next, and what it costs at least if all of them could be had.
+    def _due(self, parts: tuple[Part, ...]) -> int:
+        """What every capacity costs by these parts: their amounts, and what each sample costs beyond its own
+        amounts at least.
         """
-        if k not in self.segments:
-            marks = sorted(self.marks[k])
-            starts, ends = [int(self.low[k]), *marks], [*(mark - 1 for mark in marks), int(self.high[k])]
-            best = [self.costs.cheapest(k, start, end) for start, end in zip(starts, ends, strict=True)]
-            rises = [after - before for (_, before), (_, after) in pairwise(best)]
-            least = best[0][1] + sum(rise for rise in rises if rise < 0)
-            self.segments[k] = marks, [place for place, _ in best], rises, least
-        return self.segments[k]
+        # c_k(p) less what k owes: of the amounts of its t all at first, each paid back from there on; so they
+        # cancel in the sum, and only the changes along its marks are left
+        steps: list[dict[int, int]] = [{} for _ in self.low]
+        for k, t, m, s, much in parts:
+            steps[k][t] = steps[k].get(t, 0) + much
+            steps[m][s] = steps[m].get(s, 0) - much
+        total = 0
+        for k, mine in enumerate(steps):
+            marks = sorted(mine)
+            owner = np.full(len(marks) + 1, k)
+            starts = np.array([self.low[k], *marks], dtype=np.int64)
+            ends = np.array([*(mark - 1 for mark in marks), self.high[k]], dtype=np.int64)
+            prices = self.costs.cheapest(owner, starts, ends)[1].tolist()
+            beyond, least = 0, prices[0]
+            for mark, price in zip(marks, prices[1:], strict=True):
+                beyond += mine[mark]
+                least = min(least, price + beyond)
+            total += least
+        return int(total)
 
-    def parts(self, flow: LargestFlow) -> tuple[Part, ...]:
-        """The flow as amounts from a sample that wants a value to one that does not."""
-        return tuple((*self.nodes[first], *self.nodes[last], much) for first, last, much in flow.paths())
+
+@dataclass(frozen=True)
+class _Rows:
+    """As much of `RatedSamples` as `Tolerance` looks at."""
+
+    x: Places
+    top: int
