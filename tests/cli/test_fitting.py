@@ -336,6 +336,14 @@ def test_a_time_that_is_too_short_is_undecided(desk):
     rng = Random(1)
     rows = [[rng.randrange(10) / 10 for _ in range(5)] for _ in range(60)]
     written(desk / "hard.csv", [*"abcd", "y"], rows)
-    code, out, err = in_process(["fit", "hard.csv", "--target", "y", "--loss", "total", "--time-limit", "0"])
-    assert (code, out) == (3, "")
-    assert "not found within 0 s" in err
+    words = ["fit", "hard.csv", "--target", "y", "--loss", "total", "--time-limit", "0"]
+    code, out, _ = in_process(words)
+    assert code == 3
+    assert "whether one lies between was not decided in time" in out
+    code, out, _ = in_process([*words, "--json"])
+    data = json.loads(out)
+    assert (code, data["best"]) == (3, False)
+    assert Fraction(data["least"]) < Fraction(data["error"])
+    settled = json.loads(in_process([*words[:-2], "--json"])[1])
+    assert settled["best"]
+    assert Fraction(data["least"]) <= Fraction(settled["error"]) <= Fraction(data["error"])

@@ -113,7 +113,8 @@ def _run(options: Namespace, screen: Screen) -> int:
     if options.svg is not None:
         _draw(options, screen, view)
     beside = "-" in (options.output, options.svg)
-    return screen.say(view.text(options.limit), view.data(options.limit), beside=beside)
+    screen.say(view.text(options.limit), view.data(options.limit), beside=beside)
+    return 0 if view.is_settled else 3
 
 
 def _cases(options: Namespace, table: RatedTable) -> RatedTable | None:

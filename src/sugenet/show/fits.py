@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -51,6 +51,11 @@ class FitView:
     fit: VersionSpace | CapacityFit
     """Whose rules are shown."""
     cases: RatedTable | None
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether no capacity is known to be missed: a fit that time ended may not be the best."""
+        return not isinstance(self.fit, CapacityFit) or self.fit.is_best
 
     @cached_property
     def rules(self) -> RuleSet:
@@ -129,6 +134,7 @@ class FitView:
             out["dropped"] = [lines[k] for k in answer.dropped]
         if isinstance(fit, CapacityFit):
             out["loss"], out["error"] = fit.loss, number_words(fit.error)
+            out["least"], out["best"] = number_words(fit.least), fit.is_best
         out["words"] = str(fit)
         out["rules"] = [str(rule) for rule in self.rules.rules]
         if self.cases is not None:
@@ -167,6 +173,8 @@ def view_fit(
 class LearnedView:
     """A model learned from a table whose columns are on scales of their own."""
 
+    is_settled: ClassVar[bool] = True
+    """It is not claimed to be the best."""
     table: RatedTable
     model: LearnedModel
     orders: Mapping[str, Sequence[str]]
