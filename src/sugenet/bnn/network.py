@@ -246,6 +246,33 @@ class Network(Drawn):
         """The same network for questions about any input."""
         return self._with(domain=Domain()) if self.domain else self
 
+    def among(self, classes: Iterable[int | str]) -> Network:
+        """The network that chooses among some of its classes alone, by name or number, in their old order:
+        another network, with a fingerprint of its own.
+
+        Examples
+        --------
+        >>> net = Network.of_bits([], Head([[1, 1], [1, -1], [-1, -1]]), classes=["a", "b", "c"])
+        >>> net.among(["c", "a"]).classes
+        ('a', 'c')
+        """
+        wanted = [classes] if isinstance(classes, str) else list(classes)
+        kept = set()
+        for one in wanted:
+            if isinstance(one, str) and one in self.classes:
+                kept.add(self.classes.index(one))
+            elif not isinstance(one, str | bool) and one in range(self.head.outputs):
+                kept.add(int(one))
+            else:
+                raise NetworkError(f"{one!r} is no class. The classes are {', '.join(self.classes)}.")
+        if not kept:
+            raise NetworkError("a network needs a class to choose: name at least one.")
+        rows, head = sorted(kept), self.head
+        some = Head(
+            head.weights[rows], [head.bias[k] for k in rows], [head.scale[k] for k in rows], head.tops
+        )
+        return replace(self, head=some, classes=tuple(self.classes[k] for k in rows))
+
     def seeing(self, X: Any) -> Network:
         """The same network, whose encoder remembers what the features of these samples were."""
         return self._with(encoder=self.encoder.seeing(X))
