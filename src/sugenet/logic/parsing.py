@@ -26,6 +26,8 @@ _SIGNS = ("<=", ">=", "!=", "==", "=", "<", ">")
 _WORDS = ("and", "or", "not", "if", "then", "iff", "in", "true", "false")
 _DEEPEST = 100
 """Brackets inside brackets."""
+_MOST_IFF = 12
+"""Each *iff* writes both of its sides twice."""
 
 
 class _Word(NamedTuple):
@@ -60,7 +62,7 @@ class _FormulaReader:
         self.readings = readings
         self.known = {reading.name: place for place, reading in enumerate(readings)}
         self.sizes = [len(reading.values) for reading in readings]
-        self.words, self.at, self.depth = _split(text), 0, 0
+        self.words, self.at, self.depth, self.doubled = _split(text), 0, 0, 0
 
     @property
     def next(self) -> _Word:
@@ -85,7 +87,14 @@ class _FormulaReader:
             left = self._either()
             if self._sign("->"):
                 return Some((negated(left, self.sizes), self._formula()))
+            where = self.next.place
             if self._word("iff"):
+                self.doubled += 1
+                if self.doubled > _MOST_IFF:
+                    raise RuleSyntaxError(
+                        f"place {where} of the formula: it has more than {_MOST_IFF} 'iff', each of which "
+                        f"doubles it. Say it as several formulas."
+                    )
                 right = self._formula()
                 not_left, not_right = negated(left, self.sizes), negated(right, self.sizes)
                 return Every((Some((not_left, right)), Some((left, not_right))))
@@ -238,11 +247,11 @@ def _is_reserved(word: _Word) -> bool:
 
 
 def _split(text: str) -> list[_Word]:
-    words, at = [], 0
-    while text[at:].strip():
+    words, at, end = [], 0, len(text.rstrip())
+    while at < end:
         found = _TOKEN.match(text, at)
         if found is None:
-            begin = at + len(text[at:]) - len(text[at:].lstrip())
+            begin = next(place for place in range(at, end) if not text[place].isspace())
             raise RuleSyntaxError(
                 f"place {begin + 1} of the formula: {text[begin : begin + 20]!r} cannot be read. "
                 f"A quote that is opened must be closed."
