@@ -267,11 +267,18 @@ class Network(Drawn):
                 raise NetworkError(f"{one!r} is no class. The classes are {', '.join(self.classes)}.")
         if not kept:
             raise NetworkError("a network needs a class to choose: name at least one.")
-        rows, head = sorted(kept), self.head
-        some = Head(
-            head.weights[rows], [head.bias[k] for k in rows], [head.scale[k] for k in rows], head.tops
-        )
-        return replace(self, head=some, classes=tuple(self.classes[k] for k in rows))
+        rows, head = tuple(sorted(kept)), self.head
+        if len(rows) == head.outputs:
+            return self
+        if rows not in self._some:
+            bias, scale = ([row[k] for k in rows] for row in (head.bias, head.scale))
+            some = Head(head.weights[list(rows)], bias, scale, head.tops)
+            self._some[rows] = replace(self, head=some, classes=tuple(self.classes[k] for k in rows))
+        return self._some[rows]
+
+    @cached_property
+    def _some(self) -> dict[tuple[int, ...], Network]:
+        return {}
 
     def seeing(self, X: Any) -> Network:
         """The same network, whose encoder remembers what the features of these samples were."""
@@ -280,7 +287,7 @@ class Network(Drawn):
     def _with(self, **parts: Any) -> Network:
         """The same with other parts that do not change what it computes; what is compiled is kept."""
         made = object.__new__(Network)
-        made.__dict__.update({k: v for k, v in self.__dict__.items() if k not in ("cut", "lawful")})
+        made.__dict__.update({k: v for k, v in self.__dict__.items() if k not in ("cut", "lawful", "_some")})
         made.__dict__.update(parts)
         return made
 

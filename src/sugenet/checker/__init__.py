@@ -11,7 +11,8 @@ To be read by somebody who trusts nobody, in this order; each file says at its t
 5. `thresholds`, `rup`, `propagation`: a solver's clauses over thresholds. `clauses`, `drup`: over clauses.
    `unpack` reads what is compressed.
 6. `patches`: queries over real numbers. `count`, `counting`: how many inputs.
-7. `plain`: the compiled parts once more, a few lines each; ``check(..., plain=True)``.
+7. `composed`: claims about a whole of several readings, from certificates of its parts; `wholes`: its value.
+8. `plain`: the compiled parts once more, a few lines each; ``check(..., plain=True)``.
 """
 
 from sugenet.checker.certificate import check

@@ -20,6 +20,7 @@ from sugenet.brief import Brief
 from sugenet.capacity.arguments import number_words
 from sugenet.capacity.thresholds import exact_number
 from sugenet.errors import QuestionError
+from sugenet.problem.neighbourhood import row_of
 
 __all__ = ["Gap", "Reading", "exact_gap", "gap_words", "readings_of", "see_names"]
 
@@ -57,7 +58,8 @@ class Reading(Brief):
     gaps: tuple[Gap, ...]
     network: Network | None = field(default=None, repr=False)
     """What read it; None where the gaps are given: then nothing can change it."""
-    sample: tuple[Any, ...] | None = field(default=None, repr=False)
+    sample: Any = field(default=None, repr=False)
+    """The raw sample that was read."""
     base: Network | None = field(default=None, repr=False)
     """The network with all its classes, where `network` chooses among some."""
 
@@ -107,14 +109,16 @@ def readings_of(
     left = 9, ahead by 2 votes; right = 9, ahead by 19 votes
     """
     chosen = network if among is None else network.among(among)
-    rows = [tuple(row) for row in map(chosen.encoder.values, X)]
+    is_table = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype != object
+    rows = X if is_table else [network.encoder.values(x) for x in X]
     named = [f"x{number}" for number in range(1, len(rows) + 1)] if names is None else list(names)
     if len(named) != len(rows):
         raise QuestionError(f"there are {len(named)} names for {len(rows)} samples.")
-    if not rows:
+    if not len(rows):
         return ()
-    ranked = chosen.head.ranked(chosen.match_counts(_array(rows)))
-    unit = 2 * chosen.head.integers[2] * _shared_scale(chosen)
+    kept = [network.classes.index(name) for name in chosen.classes]
+    ranked = network.head.ranked(network.match_counts(rows if is_table else np.concatenate([row_of(row) for row in rows])))[:, kept]
+    unit = 2 * network.head.integers[2] * _shared_scale(chosen)
     behind = (ranked.max(axis=1, keepdims=True) - ranked).tolist()
     base = None if chosen is network else network
     return tuple(
@@ -128,15 +132,6 @@ def _shared_scale(network: Network) -> Fraction:
     scales = set(network.head.scale)
     only = next(iter(scales))
     return only if len(scales) == 1 and only > 0 else Fraction(1)
-
-
-def _array(rows: list[tuple[Any, ...]]) -> Any:
-    if all(type(value) is int for row in rows for value in row):
-        return np.array(rows, np.int64)
-    array = np.empty((len(rows), len(rows[0])), dtype=object)
-    for number, row in enumerate(rows):
-        array[number, :] = row
-    return array
 
 
 def see_names(readings: Sequence[Reading]) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from itertools import combinations
 from math import lcm
 
 from sugenet.engines.outside.pysat import hearing_ctrl_c
@@ -39,10 +40,12 @@ class Choices:
             self._first.append(self._first[-1] + size)
         self.variables = self._first[-1] - 1
         self.clauses: list[list[int]] = []
+        self.apart: list[list[int]] = []
+        """Sets of variables of which at most one is true: the solver counts them itself."""
         for place, size in enumerate(self.sizes):
             own = [self.of(place, value) for value in range(size)]
             self.clauses.append(own)
-            self.clauses += [[-a, -b] for k, a in enumerate(own) for b in own[:k]]
+            self.apart.append(own)
 
     def of(self, place: int, value: int) -> int:
         """The variable that says that a reading has a value."""
@@ -51,6 +54,10 @@ class Choices:
     def add(self, clause: Iterable[int]) -> None:
         """Demand that a literal of a clause be true."""
         self.clauses.append(list(clause))
+
+    def add_apart(self, variables: Iterable[int]) -> None:
+        """Demand that at most one of some variables be true."""
+        self.apart.append(list(variables))
 
     def demand(self, formula: LogicFormula) -> None:
         """Demand that a formula holds."""
@@ -103,7 +110,9 @@ class Choices:
             for place, row in enumerate(gaps)
             for value, gap in enumerate(row)
         ]
-        with Solver("glucose4", bootstrap_with=self.clauses) as solver:
+        with Solver("minicard", bootstrap_with=self.clauses) as solver:
+            for row in self.apart:
+                solver.add_atmost(row, 1)
 
             def solved(rank: int) -> tuple[int, ...] | None:
                 assumed = [literal for worst, literal in forbidden if worst > rank]
@@ -144,6 +153,7 @@ class Choices:
         unit = lcm(1, *(cost.denominator for cost in known))
         wcnf = WCNF()
         wcnf.extend(self.clauses)
+        wcnf.extend([[-a, -b] for row in self.apart for a, b in combinations(row, 2)])
         wcnf.nv = max(wcnf.nv, self.variables)
         for place, row in enumerate(costs):
             for value, cost in enumerate(row):

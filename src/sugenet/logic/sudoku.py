@@ -54,11 +54,10 @@ def _choices(values: tuple[tuple[str, ...], ...]) -> Choices:
             if value not in known:
                 choices.add([-choices.of(cell, k)])
     for digit in known:
-        for unit in units(size):  # implied, and soon seen by the solver
-            choices.add([choices.of(c, places[c][digit]) for c in unit if digit in places[c]])
-        for a, b in _peers(size):
-            if digit in places[a] and digit in places[b]:
-                choices.add([-choices.of(a, places[a][digit]), -choices.of(b, places[b][digit])])
+        for unit in units(size):
+            mine = [choices.of(c, places[c][digit]) for c in unit if digit in places[c]]
+            choices.add(mine)  # follows from the rest, and helps the solver
+            choices.add_apart(mine)
     return choices
 
 
@@ -103,7 +102,7 @@ class Sudoku(Composed):
                 f"Its classes are {', '.join(network.classes)}."
             )
         among = digits if set(network.classes) - set(digits) else None
-        return cls(readings_of(network, list(cells), names, among))
+        return cls(readings_of(network, cells, names, among))
 
     @property
     def readings(self) -> tuple[Reading, ...]:  # type: ignore[override]
