@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sugenet import capacity, errors, io
+    from sugenet import capacity, errors, io, logic
     from sugenet import data as models
     from sugenet.bnn import (
         ConvLayer,
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
         verify_against,
         write_onnx,
     )
+    from sugenet.logic import Reading, Stated, Sudoku, Sum
     from sugenet.reason import (
         L0,
         L1,
@@ -126,6 +127,7 @@ __all__ = [
     "Predict",
     "Prices",
     "Proved",
+    "Reading",
     "Reals",
     "Refuted",
     "Results",
@@ -133,6 +135,9 @@ __all__ = [
     "Span",
     "StairConv",
     "StairLayer",
+    "Stated",
+    "Sudoku",
+    "Sum",
     "Trace",
     "Undecided",
     "WhatIf",
@@ -155,6 +160,7 @@ __all__ = [
     "integer",
     "io",
     "load",
+    "logic",
     "models",
     "read_larq",
     "read_onnx",
@@ -186,6 +192,7 @@ _ROOMS = (
     "problem",
     "engines",
     "reason",
+    "logic",
     "io",
     "fit",
     "sweeps",
@@ -194,7 +201,7 @@ _ROOMS = (
     "web",
     "cli",
 )
-_FACES = ("bnn", "io", "reason", "sweeps", "web")
+_FACES = ("bnn", "io", "reason", "logic", "sweeps", "web")
 """Rooms that public names come from, cheapest first; a name comes from the first that has it."""
 
 
