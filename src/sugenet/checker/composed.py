@@ -78,7 +78,9 @@ class _Claim(NamedTuple):
     def everything(self) -> list[dict[int, Fraction]]:
         """All classes of each reading, at no cost; a given reading stays as it is."""
         return [
-            dict.fromkeys([reading.own] if reading.network is None else range(len(reading.classes)), Fraction(0))
+            dict.fromkeys(
+                [reading.own] if reading.network is None else range(len(reading.classes)), Fraction(0)
+            )
             for reading in self.readings
         ]
 
@@ -149,9 +151,7 @@ def _variable(data: Any, named: Any, networks: Sequence[Network], limit: Limit) 
         if len(names) != len(gaps) or 0 not in gaps or len(set(map(str, names))) < len(names):
             raise CertificateError("a reading that is given needs a gap for each value, and 0 for the best.")
         return _Variable(None, tuple(map(str, names)), gaps, gaps.index(0), None, None)
-    _see_fields(
-        data, {"name", "network", "classes", "sample"} | ({"domain"} & set(data)), "a reading"
-    )
+    _see_fields(data, {"name", "network", "classes", "sample"} | ({"domain"} & set(data)), "a reading")
     number = data["network"]
     if type(number) is not int or not 0 <= number < len(_list(named, "networks")):
         raise CertificateError("a reading names a network that there is not.")
@@ -290,7 +290,9 @@ def _robust(claim: _Claim) -> str:
             raise CertificateError("the witnesses do not change the value of the whole.")
         if joint and len(changed) > 1:
             raise CertificateError("several images are changed, each with a budget of its own.")
-        return f"with the witnesses of {len(changed)} parts the value is {claim.whole.value(moved)}, not {own}"
+        return (
+            f"with the witnesses of {len(changed)} parts the value is {claim.whole.value(moved)}, not {own}"
+        )
     if claim.whole.least(allowed, own, True, claim.limit) is not None:
         raise CertificateError("classes that no part excludes change the value of the whole.")
     return f"{proved} parts hold, and what they leave open does not change the value {own}"
@@ -326,7 +328,9 @@ def _reason(claim: _Claim) -> str:
         if lowest < ranks.index(status):
             raise CertificateError(f"a part is not {status}, so the whole is not.")
         if fixed != set(claim.movable) or not claim.whole.is_sensitive(claim.choice, claim.movable):
-            raise CertificateError(f"one reading may change without the whole, so it is not seen to be {status}.")
+            raise CertificateError(
+                f"one reading may change without the whole, so it is not seen to be {status}."
+            )
     return f"{len(fixed)} parts are reasons, which suffice for the value {own}: {status}"
 
 
@@ -372,7 +376,9 @@ def _whatif(claim: _Claim) -> str:
         raise CertificateError(f"the changes cost {total}, not {claim.data['cost']}.")
     if least > total:
         raise CertificateError("the lower bound is above the cost.")
-    return f"the changes cost {total} and give such a value; the parts show that less than {least} is not enough"
+    return (
+        f"the changes cost {total} and give such a value; the parts show that less than {least} is not enough"
+    )
 
 
 def _bound(

@@ -105,9 +105,7 @@ class _DigitSum(ComposedWhole):
                     if key not in after or so_far_cost + price < after[key]:
                         after[key] = so_far_cost + price
             found = after
-        ends = [
-            cost for (carry, same), cost in found.items() if (same and carry == wanted[columns]) != other
-        ]
+        ends = [cost for (carry, same), cost in found.items() if (same and carry == wanted[columns]) != other]
         return _below(min(ends, default=None), below)
 
 

@@ -129,9 +129,7 @@ class Sum(Composed):
                         after[key] = least, (chosen, values)
             states = after
         last = digits[len(columns)]
-        ends = [
-            found for (carry, same), found in states.items() if (same and carry == last) != wanted.other
-        ]
+        ends = [found for (carry, same), found in states.items() if (same and carry == last) != wanted.other]
         if not ends:
             return None
         least, chosen = min(ends, key=lambda found: found[0])

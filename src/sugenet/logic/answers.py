@@ -20,6 +20,7 @@ from sugenet.logic.envelopes import whole_in
 from sugenet.logic.readings import Gap, exact_gap, gap_words
 from sugenet.logic.stated import Stated
 from sugenet.logic.sudoku import Sudoku
+from sugenet.problem.neighbourhood import row_of
 from sugenet.problem.regions import region_of
 from sugenet.reason.counterfactuals import Counterfactual
 from sugenet.reason.envelope import changes_data, opened
@@ -87,7 +88,8 @@ class ComposedAnswer(Said):
 
     def _changes(self) -> dict[int, dict[str, tuple[Any, Any]]]:
         """How images change, by the place of their reading."""
-        found = {}
+        found: dict[int, dict[str, tuple[Any, Any]]] = {}
+        costs: dict[int, Fraction] = {}
         for place, part in self._parts:
             network, chosen = self._network(place), self._choice[place]
             if chosen == self.whole.read[place] or part["answer"] not in ("refuted", "counterfactual"):
@@ -101,9 +103,9 @@ class ComposedAnswer(Said):
                 found[place] = Refuted(network, asked, "", witness, label, "", 0.0, part).changes  # type: ignore[arg-type]
             else:
                 value, lower = exact(part["value"]), exact(part["lower"])
-                before = found.get(place)
-                one = Counterfactual(network, asked, value, lower, witness, "", part)  # type: ignore[arg-type]
-                found[place] = one.changes() if before is None else min(before, one.changes(), key=len)
+                if place not in found or value < costs[place]:
+                    one = Counterfactual(network, asked, value, lower, witness, "", part)  # type: ignore[arg-type]
+                    found[place], costs[place] = one.changes(), value
         return found
 
     def _listed(self) -> str:
@@ -122,8 +124,6 @@ class ComposedAnswer(Said):
 
 
 def _label(network: Network, witness: Sequence[Any]) -> str:
-    from sugenet.problem.neighbourhood import row_of
-
     return network.classes[int(network.predict(row_of(witness), engine="definition")[0])]
 
 
@@ -294,7 +294,9 @@ class _OfChange(ComposedAnswer):
     def _wanted(self) -> str:
         question = self.certificate["question"]
         other = question["other"] and isinstance(self.whole, Sum)
-        return self.whole.words(question["value"] if not question["other"] or other else not question["value"])
+        return self.whole.words(
+            question["value"] if not question["other"] or other else not question["value"]
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -464,7 +466,15 @@ def answer_of(data: Mapping[str, Any], *networks: Network) -> ComposedAnswer:
         again = found.data()
     except CertificateError:
         raise
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, AssertionError) as e:
+    except (
+        KeyError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        IndexError,
+        ArithmeticError,
+        AssertionError,
+    ) as e:
         said = str(e) if isinstance(e, SugenetError) else f"{type(e).__name__}: {str(e)[:200]}"
         raise CertificateError(f"the answer is damaged: {said}") from e
     for name in {**again, **data}:

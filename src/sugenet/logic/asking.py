@@ -7,6 +7,7 @@ puts their certificates together.
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any, Literal
 
 from sugenet.errors import QuestionError
@@ -25,7 +26,7 @@ from sugenet.problem.regions import L0, L1, L2, Anything, Hamming, Linf, Region
 from sugenet.reason import Robust, reasons, verdicts
 from sugenet.reason.verdicts import Proved, Refuted
 
-__all__ = ["read", "verify", "why"]
+__all__ = ["read", "see_network", "verify", "why"]
 
 _STATUS = ("unknown", "sufficient", "minimal", "minimum")
 
@@ -73,7 +74,7 @@ def _wanted(whole: Composed, value: Any) -> Wanted:
     return Wanted(value)
 
 
-def see_region(region: Any, *, joint: bool = False) -> dict[str, Any]:
+def _region_data(region: Any, *, joint: bool = False) -> dict[str, Any]:
     """A region as JSON that means the same for every network; refuses those that name features."""
     if not isinstance(region, Hamming | L0 | L1 | L2 | Linf | Anything):
         raise QuestionError(
@@ -81,8 +82,6 @@ def see_region(region: Any, *, joint: bool = False) -> dict[str, Any]:
         )
     if joint and isinstance(region, Linf | Anything):
         raise QuestionError(f"{region!r} has no budget that images could share: leave joint out.")
-    from fractions import Fraction
-
     if isinstance(region, Anything):
         return {"kind": "Anything"}
     return {"kind": type(region).__name__, "radius": str(Fraction(region.radius))}
@@ -132,7 +131,7 @@ def verify(
     3 + 6 = 9, with up to 1 feature changed in each image: proved, by 2 parts
     """
     clock = Clock(time_limit, threads, seed, notify)
-    question = {"kind": "robust", "region": see_region(region, joint=joint), "joint": joint}
+    question = {"kind": "robust", "region": _region_data(region, joint=joint), "joint": joint}
     asking = _Verifying(whole, region, clock, see_network(whole))
     if not whole.is_sensitive():
         if joint:
@@ -144,8 +143,7 @@ def verify(
     else:
         choice = asking.one_by_one()
     if choice is not None:
-        own = [(p, c) for p, c in asking.refuted(choice)]
-        found = certificate_of(whole, question, "refuted", own, choice=list(choice))
+        found = certificate_of(whole, question, "refuted", asking.refuted(choice), choice=list(choice))
         return ComposedRefuted(whole, found, clock.seconds)
     if asking.is_open:
         found = certificate_of(whole, question, "undecided", asking.parts)
@@ -273,11 +271,11 @@ def why(
     >>> X, y = models.samples("digits")
     >>> found = why(Sum.of(models.digits(), X[[8]], X[[4]]), Hamming(3))
     >>> found.status, found.size
-    ('minimal', 3)
+    ('minimum', 2)
     """
     clock = Clock(time_limit, threads, seed, notify)
     region = Anything() if region is None else region
-    question = {"kind": "reason", "region": see_region(region)}
+    question = {"kind": "reason", "region": _region_data(region)}
     places = see_network(whole)
     sensitive = whole.is_sensitive()
     needed = places if sensitive else _deciding(whole, places)

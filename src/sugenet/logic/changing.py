@@ -170,7 +170,9 @@ class _ComposedHunt:
             case Counterfactual():
                 bound, became = _short(found.lower), found.label
                 before = self.upper[place][became]
-                self.upper[place][became] = min(_short(found.value), found.value if before is None else before)
+                self.upper[place][became] = min(
+                    _short(found.value), found.value if before is None else before
+                )
                 if found.is_minimum:
                     self.settled.add((place, became))
             case OpenCounterfactual():

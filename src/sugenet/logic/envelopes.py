@@ -98,7 +98,9 @@ def _reading_in(data: Mapping[str, Any], named: Sequence[str], known: Mapping[st
         return Reading.given(data["name"], dict(zip(data["values"], gaps, strict=True)))
     fingerprint = named[data["network"]]
     if fingerprint not in known:
-        raise CertificateError(f"the answer is about the network {str(fingerprint)[:12]}, which is not given.")
+        raise CertificateError(
+            f"the answer is about the network {str(fingerprint)[:12]}, which is not given."
+        )
     network = asked_of(data, known[fingerprint])
     sample = raw_of(network, data["sample"])
     return readings_of(network, [sample], [data["name"]], data["classes"])[0]

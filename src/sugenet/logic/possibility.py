@@ -9,6 +9,7 @@ of clauses take one pass; more generally Pi does where the parts of every *and* 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice, product
 
 from sugenet.logic.formulas import Every, Listed, LogicFormula, OneOf, Some, places_in
 from sugenet.logic.readings import Gap
@@ -83,8 +84,6 @@ def _easiest_row(formula: Listed, gaps: Gaps) -> Best | None:
 
 def _outside(values: list[list[int]], rows: frozenset[tuple[int, ...]]) -> tuple[int, ...] | None:
     """A combination that is no row: among one more than there are rows, there is one."""
-    from itertools import islice, product
-
     return next((row for row in islice(product(*values), len(rows) + 1) if row not in rows), None)
 
 

@@ -64,7 +64,9 @@ class Reading(Brief):
     """The network with all its classes, where `network` chooses among some."""
 
     @classmethod
-    def of(cls, network: Network, sample: Any, name: str = "x", among: Iterable[Any] | None = None) -> Reading:
+    def of(
+        cls, network: Network, sample: Any, name: str = "x", among: Iterable[Any] | None = None
+    ) -> Reading:
         """What a network reads in a raw sample; `among` some of its classes, where others cannot be."""
         values = network.encoder.values(sample)
         return readings_of(network, [values], [name], among)[0]
@@ -117,12 +119,16 @@ def readings_of(
     if not len(rows):
         return ()
     kept = [network.classes.index(name) for name in chosen.classes]
-    ranked = network.head.ranked(network.match_counts(rows if is_table else np.concatenate([row_of(row) for row in rows])))[:, kept]
+    ranked = network.head.ranked(
+        network.match_counts(rows if is_table else np.concatenate([row_of(row) for row in rows]))
+    )[:, kept]
     unit = 2 * network.head.integers[2] * _shared_scale(chosen)
     behind = (ranked.max(axis=1, keepdims=True) - ranked).tolist()
     base = None if chosen is network else network
     return tuple(
-        Reading(name, chosen.classes, tuple(exact_gap(Fraction(one, unit)) for one in gaps), chosen, row, base)
+        Reading(
+            name, chosen.classes, tuple(exact_gap(Fraction(one, unit)) for one in gaps), chosen, row, base
+        )
         for name, gaps, row in zip(named, behind, rows, strict=True)
     )
 

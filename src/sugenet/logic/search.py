@@ -80,10 +80,7 @@ class Choices:
             case Listed(places, rows, _):
                 return [
                     self._all(
-                        [
-                            [-self.of(p, v) for p, v in zip(places, row, strict=True)]
-                            for row in sorted(rows)
-                        ]
+                        [[-self.of(p, v) for p, v in zip(places, row, strict=True)] for row in sorted(rows)]
                     )
                 ]
             case Every(parts):

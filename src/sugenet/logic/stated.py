@@ -91,7 +91,9 @@ class Stated(Composed):
         """Both statements, about the same readings."""
         if [r.name for r in other.readings] != [r.name for r in self.readings]:
             raise QuestionError("the two statements are not about the same readings.")
-        return Stated(self.readings, Every((self.formula, other.formula)), f"({self.text}) and ({other.text})")
+        return Stated(
+            self.readings, Every((self.formula, other.formula)), f"({self.text}) and ({other.text})"
+        )
 
     def value(self, choice: Sequence[int]) -> bool:
         """Whether it holds."""
