@@ -150,7 +150,7 @@ def _variable(data: Any, named: Any, networks: Sequence[Network], limit: Limit) 
         names = _list(data["values"], "values")
         if len(names) != len(gaps) or 0 not in gaps or len(set(map(str, names))) < len(names):
             raise CertificateError("a reading that is given needs a gap for each value, and 0 for the best.")
-        return _Variable(None, tuple(map(str, names)), gaps, gaps.index(0), None, None)
+        return _Variable(None, tuple(map(str, names)), gaps, gaps.index(Fraction(0)), None, None)
     _see_fields(data, {"name", "network", "classes", "sample"} | ({"domain"} & set(data)), "a reading")
     number = data["network"]
     if type(number) is not int or not 0 <= number < len(_list(named, "networks")):
@@ -390,7 +390,7 @@ def _bound(
     *,
     whole_steps: bool,
 ) -> None:
-    """What a part says of the classes of a reading: what reaching them costs at least, and what it does cost."""
+    """What a part says of the classes of a reading: what reaching them costs at least, and at most."""
     asked, reading = part["question"], claim.readings[place]
     network = reading.network
     assert network is not None

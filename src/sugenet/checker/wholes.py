@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from math import isqrt
-from typing import Any
+from typing import Any, NamedTuple
 
 from sugenet.checker.limit import Limit
 from sugenet.errors import CertificateError
@@ -91,7 +91,8 @@ class _DigitSum(ComposedWhole):
             sums = {0: Fraction(0)}
             for row, own in zip(numbers, names, strict=True):
                 if column < len(row):
-                    place, more = len(row) - 1 - column, {}
+                    place = len(row) - 1 - column
+                    more: dict[int, Fraction] = {}
                     for so_far, cost in sums.items():
                         for k, price in row[place].items():
                             digit = so_far + int(own[place][k])
@@ -150,7 +151,7 @@ class _Grid(ComposedWhole):
         return self._filled(dict(enumerate(open_cells)), Fraction(0), below, limit)
 
     def _least_broken(self, costs: list[dict[str, Fraction]], limit: Limit) -> Fraction | None:
-        """A grid is broken by a cell without a digit, or by two equal ones in a unit; all else is at its least."""
+        """A cell without a digit breaks a grid, or two equal ones in a unit; all else is at its least."""
         if not all(costs):
             return None
         least = [min(row.values()) for row in costs]
@@ -197,15 +198,28 @@ class _Grid(ComposedWhole):
         return best
 
 
+class _Node(NamedTuple):
+    every: bool
+    """Whether all parts must hold, or one."""
+    places: tuple[int, ...]
+    rows: frozenset[tuple[int, ...]]
+    """Classes that these readings may have together; or, where it is not `on`, must not."""
+    on: bool
+    parts: tuple[_Node, ...] | None
+    """None: a condition."""
+
+
 class _FormulaWhole(ComposedWhole):
     """A formula over classes: conditions, lists of rows, every and some of several."""
 
     def __init__(self, classes: Sequence[Sequence[str]], formula: Any) -> None:
         super().__init__(classes)
-        self._see(formula)
-        self.formula = formula
+        self.formula = self._seen(formula)
 
-    def _see(self, formula: Any) -> None:
+    def _seen(self, formula: Any) -> _Node:
+        """A formula whose fields are what they must be: its kind, the readings and rows of a condition, whether
+        it is turned round, and its parts.
+        """
         kind = formula["kind"]
         known = {
             "one of": {"kind", "reading", "classes"},
@@ -216,9 +230,7 @@ class _FormulaWhole(ComposedWhole):
         if kind not in known or set(formula) != known[kind]:
             raise CertificateError(f"unknown formula {str(kind)[:40]!r}, or not with its fields.")
         if kind in ("every", "some"):
-            for part in formula["parts"]:
-                self._see(part)
-            return
+            return _Node(kind == "every", (), frozenset(), True, tuple(map(self._seen, formula["parts"])))
         if kind == "rows" and type(formula["on"]) is not bool:
             raise CertificateError("rows are on or not: true or false is needed.")
         places = [formula["reading"]] if kind == "one of" else formula["readings"]
@@ -231,24 +243,20 @@ class _FormulaWhole(ComposedWhole):
             for place, k in zip(places, row, strict=True):
                 if type(k) is not int or not 0 <= k < len(self.classes[place]):
                     raise CertificateError("a formula speaks of a class that there is not.")
+        return _Node(False, tuple(places), frozenset(map(tuple, rows)), formula.get("on", True), None)
 
     def value(self, choice: Sequence[int]) -> bool:
         return bool(self._truth(self.formula, choice))
 
-    def _truth(self, formula: Any, choice: Sequence[int | None]) -> bool | None:
+    def _truth(self, node: _Node, choice: Sequence[int | None]) -> bool | None:
         """Whether a formula holds; None: that depends on classes that are not chosen yet."""
-        kind = formula["kind"]
-        if kind == "one of":
-            own = choice[formula["reading"]]
-            return None if own is None else own in formula["classes"]
-        if kind == "rows":
-            mine = [choice[place] for place in formula["readings"]]
-            return None if None in mine else (mine in formula["rows"]) == formula["on"]
-        truths = [self._truth(part, choice) for part in formula["parts"]]
-        decisive = kind == "some"
-        if decisive in truths:
-            return decisive
-        return None if None in truths else not decisive
+        if node.parts is None:
+            mine = tuple(choice[place] for place in node.places)
+            return None if None in mine else (mine in node.rows) == node.on
+        truths = [self._truth(part, choice) for part in node.parts]
+        if (not node.every) in truths:  # one part decides
+            return not node.every
+        return None if None in truths else node.every
 
     def least(
         self, costs: ClassCosts, value: Any, other: bool, limit: Limit, below: Fraction | None = None

@@ -133,11 +133,11 @@ class Sum(Composed):
         if not ends:
             return None
         least, chosen = min(ends, key=lambda found: found[0])
-        values: dict[int, int] = {}
+        at: dict[int, int] = {}
         while chosen:
-            chosen, mine = chosen
-            values |= dict(mine)
-        return least, tuple(values[place] for place in range(len(self.readings)))
+            chosen, pairs = chosen
+            at.update(pairs)
+        return least, tuple(at[place] for place in range(len(self.readings)))
 
     def _columns(self, costs: Costs, join: _Join) -> Iterable[_Column]:
         """Each column from the last to the first."""

@@ -389,7 +389,9 @@ class ComposedReason(_OfRegion):
 
     @property
     def status(self) -> str:
-        """``minimum``: none smaller exists; ``minimal``: none can be left out; ``sufficient``; ``unknown``."""
+        """``minimum``: none smaller exists; ``minimal``: none can be left out; ``sufficient``; or
+        ``unknown``.
+        """
         return str(self.certificate["answer"])
 
     @property
@@ -426,7 +428,8 @@ class ComposedReason(_OfRegion):
         listed = [f"{name}: {reason}" for name, reason in self.reasons.items() if reason.features]
         free = [name for name, reason in self.reasons.items() if not reason.features]
         silent = f"; {', '.join(free)}: nothing" if free else ""
-        return f"{self._claim}, because of {'; '.join(listed)}{silent} ({self.size} features: proved {self.status})"
+        many = f"{self.size} feature{'' if self.size == 1 else 's'}: proved {self.status}"
+        return f"{self._claim}, because of {'; '.join(listed)}{silent} ({many})"
 
 
 # -- and back ------------------------------------------------------------------------------------------------

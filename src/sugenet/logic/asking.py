@@ -24,7 +24,7 @@ from sugenet.problem.clock import Clock
 from sugenet.problem.neighbourhood import row_of
 from sugenet.problem.regions import L0, L1, L2, Anything, Hamming, Linf, Region
 from sugenet.reason import Robust, reasons, verdicts
-from sugenet.reason.verdicts import Proved, Refuted
+from sugenet.reason.verdicts import Proved, Refuted, Undecided
 
 __all__ = ["read", "see_network", "verify", "why"]
 
@@ -133,15 +133,15 @@ def verify(
     clock = Clock(time_limit, threads, seed, notify)
     question = {"kind": "robust", "region": _region_data(region, joint=joint), "joint": joint}
     asking = _Verifying(whole, region, clock, see_network(whole))
-    if not whole.is_sensitive():
-        if joint:
-            raise QuestionError(
-                "here several images may have to change together, which a shared budget counts in all: ask "
-                "whatif, whose cost is that."
-            )
-        choice = asking.by_need()
-    else:
-        choice = asking.one_by_one()
+    if joint and not whole.is_sensitive():
+        raise QuestionError(
+            "here several images may have to change together, which a shared budget counts in all: ask "
+            "whatif, whose cost is that."
+        )
+    try:
+        choice = asking.one_by_one() if whole.is_sensitive() else asking.by_need()
+    except KeyboardInterrupt:
+        choice, asking.is_open = None, True
     if choice is not None:
         found = certificate_of(whole, question, "refuted", asking.refuted(choice), choice=list(choice))
         return ComposedRefuted(whole, found, clock.seconds)
@@ -196,6 +196,8 @@ class _Verifying:
         self.parts.append((place, found.certificate))
         if target is None:
             self.asked.add(place)
+        if isinstance(found, Undecided) and found.reason == "interrupted":
+            raise KeyboardInterrupt
 
     def one_by_one(self) -> tuple[int, ...] | None:
         """Ask every reading: one that changes alone changes the whole."""

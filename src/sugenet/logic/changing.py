@@ -8,6 +8,7 @@ them; and so on, until the cheapest choice by bounds is one that is really that 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from fractions import Fraction
 from typing import Any
 
@@ -65,10 +66,8 @@ def whatif(
     clock = Clock(time_limit, threads, seed, notify)
     wanted = _other(whole, value)
     hunt = _ComposedHunt(whole, wanted, cost, clock)
-    try:
+    with suppress(KeyboardInterrupt):  # what is known until then is kept
         hunt.go()
-    except KeyboardInterrupt:
-        pass  # what is known until then is kept
     question = {"kind": "whatif", "cost": {"kind": cost.__name__}, **wanted.data()}
     lower, best = hunt.least(hunt.lower), hunt.least(hunt.upper)
     if lower is None:
@@ -188,6 +187,8 @@ class _ComposedHunt:
                 self.settled.add((place, k))
             elif known is not None:
                 self.lower[place][k] = max(known, bound)
+        if isinstance(found, OpenCounterfactual) and found.reason == "interrupted":
+            raise KeyboardInterrupt
 
 
 def _short(value: Fraction) -> Gap:

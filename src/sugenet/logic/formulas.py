@@ -136,7 +136,7 @@ def listed_rows(readings: Sequence[Reading], names: Sequence[str], rows: Iterabl
 def predicate_rows(
     readings: Sequence[Reading], names: Sequence[str], predicate: Callable[..., Any]
 ) -> Listed:
-    """The rows of values, as text, for which a function of Python is true: it is asked about each of them once.
+    """The rows of values, as text, for which a function of Python is true: it is asked about each once.
 
     Examples
     --------

@@ -1,5 +1,5 @@
-"""The neurosymbolic Sugeno integral: how far a capacity over interpretations supports a formula, graded or not
-(docs/theory.md 10.1).
+"""The neurosymbolic Sugeno integral: how far a capacity over interpretations supports a formula, graded or
+not (docs/theory.md 10.1).
 
 An interpretation gives a value to every reading. F_mu(phi) = S_mu(l_phi), the Sugeno integral of the truth of
 phi; of a Boolean phi it is mu of its models. Where mu is the possibility of the readings, it is what `read`
@@ -46,8 +46,8 @@ def _all(readings: Sequence[Reading]) -> list[tuple[int, ...]]:
     many = prod(len(reading.values) for reading in readings)
     if many > _MOST:
         raise TooLargeError(
-            f"there are {many:,} interpretations, more than {_MOST:,} to list. Possibility and necessity need "
-            f"no list: read(Stated.of(readings, formula))."
+            f"there are {many:,} interpretations, more than {_MOST:,} to list. Possibility and necessity "
+            f"need no list: read(Stated.of(readings, formula))."
         )
     return list(product(*(range(len(reading.values)) for reading in readings)))
 

@@ -2,7 +2,8 @@
 
 A condition compares a reading with a value, or two readings with each other; it is joined by *not*, *and*,
 *or*, *if ... then ...*, *iff* and brackets. Order (``<``, ``>=``) is that of numbers. A name or a value with
-blanks or signs in it goes into quotes. What cannot be read is refused with the place where that is.
+blanks or signs in it goes into quotes. What cannot be read is refused with its
+place, counted from 1.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def parse_formula(text: str, readings: Sequence[Reading]) -> LogicFormula:
     Some(parts=(OneOf(place=0, allowed=frozenset({1})), OneOf(place=1, allowed=frozenset({0}))))
     >>> parse_formula("door = ajar", [door, lamp])
     Traceback (most recent call last):
-    sugenet.errors.RuleSyntaxError: place 8 of the formula: 'ajar' is no value of door (open, shut) and no reading.
+    sugenet.errors.RuleSyntaxError: place 8: 'ajar' is no value of door (open, shut) and no reading.
     """
     if not isinstance(text, str):
         raise RuleSyntaxError(f"a formula is text such as 'if a = 1 then b != 2', not {text!r}.")
@@ -78,7 +79,7 @@ class _FormulaReader:
         """if F then F, or F, F -> F, F iff F; these bind least."""
         self.depth += 1
         if self.depth > _DEEPEST:
-            raise RuleSyntaxError(f"place {self.next.place} of the formula: it is nested too deeply.")
+            raise RuleSyntaxError(f"place {self.next.place}: it is nested too deeply.")
         try:
             if self._word("if"):
                 body = self._either()
@@ -92,7 +93,7 @@ class _FormulaReader:
                 self.doubled += 1
                 if self.doubled > _MOST_IFF:
                     raise RuleSyntaxError(
-                        f"place {where} of the formula: it has more than {_MOST_IFF} 'iff', each of which "
+                        f"place {where}: it has more than {_MOST_IFF} 'iff', each of which "
                         f"doubles it. Say it as several formulas."
                     )
                 right = self._formula()
@@ -139,9 +140,7 @@ class _FormulaReader:
         place = self.known.get(word.text)
         if place is None or _is_reserved(word):
             names = ", ".join(self.known)
-            raise RuleSyntaxError(
-                f"place {word.place} of the formula: {word.text[:40]!r} is no reading. There are {names}."
-            )
+            raise RuleSyntaxError(f"place {word.place}: {word.text[:40]!r} is no reading. There are {names}.")
         if self._word("in"):
             self._need("{")
             numbers = [self._value(place)]
@@ -162,7 +161,7 @@ class _FormulaReader:
         is_value = word.text in own and not (word.kind == "word" and word.text.lower() in _WORDS)
         if is_value and other is not None:
             raise RuleSyntaxError(
-                f"place {word.place} of the formula: {word.text!r} is a reading and a value of "
+                f"place {word.place}: {word.text!r} is a reading and a value of "
                 f"{self.readings[place].name}. Call the reading something else."
             )
         if sign in ("=", "!=") and other is None and not is_value:
@@ -181,7 +180,7 @@ class _FormulaReader:
     def _two(self, place: int, sign: str, other: int, where: int) -> LogicFormula:
         if place == other:
             name = self.readings[place].name
-            raise RuleSyntaxError(f"place {where} of the formula: {name} is compared with itself.")
+            raise RuleSyntaxError(f"place {where}: {name} is compared with itself.")
         left: Sequence[str] | Sequence[Fraction] = self.readings[place].values
         right: Sequence[str] | Sequence[Fraction] = self.readings[other].values
         if sign not in ("=", "!="):
@@ -197,7 +196,7 @@ class _FormulaReader:
             number = _number(value)
             if number is None:
                 raise RuleSyntaxError(
-                    f"place {where} of the formula: {reading.name} has the value {value!r}, which is no "
+                    f"place {where}: {reading.name} has the value {value!r}, which is no "
                     f"number, so it has no order: use =, != or in."
                 )
             found.append(number)
@@ -214,8 +213,7 @@ class _FormulaReader:
         reading = self.readings[place]
         some = ", ".join(reading.values[:12]) + (", ..." if len(reading.values) > 12 else "")
         return (
-            f"place {word.place} of the formula: {word.text[:40]!r} is no value of {reading.name} ({some}) "
-            f"and no reading."
+            f"place {word.place}: {word.text[:40]!r} is no value of {reading.name} ({some}) and no reading."
         )
 
     # -- words -----------------------------------------------------------------------------------------------
@@ -253,7 +251,7 @@ def _split(text: str) -> list[_Word]:
         if found is None:
             begin = next(place for place in range(at, end) if not text[place].isspace())
             raise RuleSyntaxError(
-                f"place {begin + 1} of the formula: {text[begin : begin + 20]!r} cannot be read. "
+                f"place {begin + 1}: {text[begin : begin + 20]!r} cannot be read. "
                 f"A quote that is opened must be closed."
             )
         kind = str(found.lastgroup)
@@ -265,7 +263,7 @@ def _split(text: str) -> list[_Word]:
 
 def _wrong(word: _Word, wanted: str) -> RuleSyntaxError:
     found = "it ends" if word.kind == "end" else f"it has {word.text[:40]!r}"
-    return RuleSyntaxError(f"place {word.place} of the formula: {found} where {wanted} is needed.")
+    return RuleSyntaxError(f"place {word.place}: {found} where {wanted} is needed.")
 
 
 def _number(text: str) -> Fraction | None:

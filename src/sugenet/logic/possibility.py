@@ -23,7 +23,7 @@ Best = tuple[Gap, dict[int, int]]
 
 
 def is_decomposable(formula: LogicFormula) -> bool:
-    """Whether the parts of every *and* speak of different readings; conditions on one reading count as one."""
+    """Whether the parts of every *and* speak of different readings; conditions on one reading are one."""
     if isinstance(formula, OneOf | Listed):
         return True
     if isinstance(formula, Every):

@@ -97,7 +97,7 @@ class Choices:
     # -- solving ---------------------------------------------------------------------------------------------
 
     def least_gap(self, gaps: Sequence[Sequence[Gap | None]]) -> tuple[Gap, tuple[int, ...]] | None:
-        """The least level at which values with no larger gap obey all clauses, and such values; None: at none."""
+        """The least gap with which values obey all clauses, and such values; None: none do."""
         from pysat.solvers import Solver
 
         levels = sorted({gap for row in gaps for gap in row if gap is not None})
@@ -168,7 +168,7 @@ class Choices:
 
     def _values(self, model: Sequence[int]) -> tuple[int, ...]:
         """What a model chooses for each reading."""
-        true = set(literal for literal in model[: self._first[-1] - 1] if literal > 0)
+        true = {literal for literal in model[: self._first[-1] - 1] if literal > 0}
         return tuple(
             next(value for value in range(size) if self.of(place, value) in true)
             for place, size in enumerate(self.sizes)

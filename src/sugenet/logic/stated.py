@@ -79,8 +79,8 @@ class Stated(Composed):
     def of_predicate(
         cls, readings: Iterable[Reading], names: Sequence[str], predicate: Callable[..., Any]
     ) -> Stated:
-        """A function of Python is true of the values of some readings, which it gets as text; it is asked once
-        for all of them.
+        """A function of Python is true of the values of some readings, which it gets as text; it is asked
+        once about each combination of them.
         """
         own = tuple(readings)
         called = getattr(predicate, "__name__", "a predicate")
