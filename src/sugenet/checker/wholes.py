@@ -217,9 +217,7 @@ class _FormulaWhole(ComposedWhole):
         self.formula = self._seen(formula)
 
     def _seen(self, formula: Any) -> _Node:
-        """A formula whose fields are what they must be: its kind, the readings and rows of a condition, whether
-        it is turned round, and its parts.
-        """
+        """A formula whose fields are what they must be."""
         kind = formula["kind"]
         known = {
             "one of": {"kind", "reading", "classes"},

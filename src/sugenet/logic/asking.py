@@ -280,7 +280,7 @@ def why(
     question = {"kind": "reason", "region": _region_data(region)}
     places = see_network(whole)
     sensitive = whole.is_sensitive()
-    needed = places if sensitive else _deciding(whole, places)
+    needed = places if sensitive else whole.deciding(places)
     parts: list[PartOf] = []
     lowest = len(_STATUS) - 1 if sensitive else _STATUS.index("sufficient")
     for done, place in enumerate(needed):
@@ -304,17 +304,3 @@ def why(
         lowest = min(lowest, _STATUS.index(found.reasons[0].status))
     certificate = certificate_of(whole, question, _STATUS[lowest], parts)
     return ComposedReason(whole, certificate, clock.seconds)
-
-
-def _deciding(whole: Composed, places: list[int]) -> list[int]:
-    """Readings that suffice for the value, of which none can be left out; the others may be anything."""
-    own, wanted = whole.read, Wanted(whole.says, other=True)
-    free: set[int] = set()
-    for place in places:
-        tried = free | {place}
-        allowed = [
-            range(len(reading.values)) if p in tried else [own[p]] for p, reading in enumerate(whole.readings)
-        ]
-        if whole.find(wanted, allowed) is None:
-            free = tried
-    return [place for place in places if place not in free]

@@ -96,6 +96,22 @@ class Composed(Said, ABC):
         own, says = self.read, self.says
         return all(self.value(other) != says for other in self._neighbours(own))
 
+    def deciding(self, places: Sequence[int]) -> list[int]:
+        """Some of the readings at these places that suffice for the value as they are, of which none can be
+        left out; the others may be anything, those at no such place stay.
+        """
+        own, wanted = self.read, Wanted(self.says, other=True)
+        free: set[int] = set()
+        for place in places:
+            tried = free | {place}
+            allowed = [
+                range(len(reading.values)) if p in tried else [own[p]]
+                for p, reading in enumerate(self.readings)
+            ]
+            if self.find(wanted, allowed) is None:
+                free = tried
+        return [place for place in places if place not in free]
+
     def _neighbours(self, own: Choice) -> Iterator[Choice]:
         for place, reading in enumerate(self.readings):
             for value in range(len(reading.values)):

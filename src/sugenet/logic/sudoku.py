@@ -178,6 +178,15 @@ class Sudoku(Composed):
             choice[cell] = k
         return (base + extra if is_sum else max(base, extra)), tuple(choice)
 
+    def deciding(self, places: Sequence[int]) -> list[int]:
+        """Of a grid that is none: a cell without a digit, or two equal ones in a row, column or box."""
+        written = [cell.values[k] for cell, k in zip(self.cells, self.read, strict=True)]
+        known = {str(digit) for digit in range(1, self.size + 1)}
+        alone = [[k] for k, value in enumerate(written) if value not in known]
+        equal = [[a, b] for a, b in _peers(self.size) if written[a] == written[b]]
+        found = min((*alone, *equal), key=lambda cells: len(set(cells) & set(places)), default=None)
+        return super().deciding(places) if found is None else [k for k in found if k in places]
+
     def conflict(self, choice: Choice | None = None) -> str | None:
         """What keeps a grid, as it is read unless given, from being a Sudoku; None: nothing."""
         chosen = self.read if choice is None else choice
