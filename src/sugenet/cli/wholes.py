@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from sugenet.cli.asking import announced, asked_among, asked_network, how, keep_certificate, on_work
-from sugenet.cli.options import give, number, samples_of, typed
+from sugenet.cli.options import give, number, refuse_idle, samples_of, typed
 from sugenet.cli.output import Screen
 from sugenet.cli.parser import Commands, Parser, Run, UsageError
 from sugenet.errors import SugenetError
@@ -91,6 +91,11 @@ def _check_usage(options: Namespace) -> str | None:
         raise UsageError(f"name a region in which it stays: --{', --'.join((*_BALLS, 'anything'))}.")
     if options.joint and verb != "verify":
         raise UsageError("--joint goes with --verify: give that too, or leave it out.")
+    if options.joint and regions[0] in ("linf", "anything"):
+        raise UsageError(f"--joint shares a budget, and --{regions[0]} has none that adds up: leave it out.")
+    if verb is None:
+        idle = ["time_limit", "threads", "seed", "within_data", "law"]
+        refuse_idle(options, idle, f"means nothing without --{', --'.join(_VERBS)}: leave it out.")
     if options.cost is not None and verb != "whatif":
         raise UsageError("--cost goes with --whatif: give that too, or leave it out.")
     return verb

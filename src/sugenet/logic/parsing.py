@@ -49,7 +49,7 @@ def parse_formula(text: str, readings: Sequence[Reading]) -> LogicFormula:
     Some(parts=(OneOf(place=0, allowed=frozenset({1})), OneOf(place=1, allowed=frozenset({0}))))
     >>> parse_formula("door = ajar", [door, lamp])
     Traceback (most recent call last):
-    sugenet.errors.RuleSyntaxError: place 8: 'ajar' is no value of door (open, shut) and no reading.
+    sugenet.errors.RuleSyntaxError: formula, place 8: 'ajar' is no value of door (open, shut) and no reading.
     """
     if not isinstance(text, str):
         raise RuleSyntaxError(f"a formula is text such as 'if a = 1 then b != 2', not {text!r}.")
@@ -79,7 +79,7 @@ class _FormulaReader:
         """if F then F, or F, F -> F, F iff F; these bind least."""
         self.depth += 1
         if self.depth > _DEEPEST:
-            raise RuleSyntaxError(f"place {self.next.place}: it is nested too deeply.")
+            raise RuleSyntaxError(f"formula, place {self.next.place}: it is nested too deeply.")
         try:
             if self._word("if"):
                 body = self._either()
@@ -93,7 +93,7 @@ class _FormulaReader:
                 self.doubled += 1
                 if self.doubled > _MOST_IFF:
                     raise RuleSyntaxError(
-                        f"place {where}: it has more than {_MOST_IFF} 'iff', each of which "
+                        f"formula, place {where}: it has more than {_MOST_IFF} 'iff', each of which "
                         f"doubles it. Say it as several formulas."
                     )
                 right = self._formula()
@@ -140,7 +140,9 @@ class _FormulaReader:
         place = self.known.get(word.text)
         if place is None or _is_reserved(word):
             names = ", ".join(self.known)
-            raise RuleSyntaxError(f"place {word.place}: {word.text[:40]!r} is no reading. There are {names}.")
+            raise RuleSyntaxError(
+                f"formula, place {word.place}: {word.text[:40]!r} is no reading. There are {names}."
+            )
         if self._word("in"):
             self._need("{")
             numbers = [self._value(place)]
@@ -161,7 +163,7 @@ class _FormulaReader:
         is_value = word.text in own and not (word.kind == "word" and word.text.lower() in _WORDS)
         if is_value and other is not None:
             raise RuleSyntaxError(
-                f"place {word.place}: {word.text!r} is a reading and a value of "
+                f"formula, place {word.place}: {word.text!r} is a reading and a value of "
                 f"{self.readings[place].name}. Call the reading something else."
             )
         if sign in ("=", "!=") and other is None and not is_value:
@@ -180,7 +182,7 @@ class _FormulaReader:
     def _two(self, place: int, sign: str, other: int, where: int) -> LogicFormula:
         if place == other:
             name = self.readings[place].name
-            raise RuleSyntaxError(f"place {where}: {name} is compared with itself.")
+            raise RuleSyntaxError(f"formula, place {where}: {name} is compared with itself.")
         left: Sequence[str] | Sequence[Fraction] = self.readings[place].values
         right: Sequence[str] | Sequence[Fraction] = self.readings[other].values
         if sign not in ("=", "!="):
@@ -196,7 +198,7 @@ class _FormulaReader:
             number = _number(value)
             if number is None:
                 raise RuleSyntaxError(
-                    f"place {where}: {reading.name} has the value {value!r}, which is no "
+                    f"formula, place {where}: {reading.name} has the value {value!r}, which is no "
                     f"number, so it has no order: use =, != or in."
                 )
             found.append(number)
@@ -212,9 +214,8 @@ class _FormulaReader:
     def _no_value(self, word: _Word, place: int) -> str:
         reading = self.readings[place]
         some = ", ".join(reading.values[:12]) + (", ..." if len(reading.values) > 12 else "")
-        return (
-            f"place {word.place}: {word.text[:40]!r} is no value of {reading.name} ({some}) and no reading."
-        )
+        known = f"no value of {reading.name} ({some}) and no reading"
+        return f"formula, place {word.place}: {word.text[:40]!r} is {known}."
 
     # -- words -----------------------------------------------------------------------------------------------
 
@@ -251,7 +252,7 @@ def _split(text: str) -> list[_Word]:
         if found is None:
             begin = next(place for place in range(at, end) if not text[place].isspace())
             raise RuleSyntaxError(
-                f"place {begin + 1}: {text[begin : begin + 20]!r} cannot be read. "
+                f"formula, place {begin + 1}: {text[begin : begin + 20]!r} cannot be read. "
                 f"A quote that is opened must be closed."
             )
         kind = str(found.lastgroup)
@@ -263,7 +264,7 @@ def _split(text: str) -> list[_Word]:
 
 def _wrong(word: _Word, wanted: str) -> RuleSyntaxError:
     found = "it ends" if word.kind == "end" else f"it has {word.text[:40]!r}"
-    return RuleSyntaxError(f"place {word.place}: {found} where {wanted} is needed.")
+    return RuleSyntaxError(f"formula, place {word.place}: {found} where {wanted} is needed.")
 
 
 def _number(text: str) -> Fraction | None:
