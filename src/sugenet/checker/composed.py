@@ -118,7 +118,9 @@ def check_composed(
     """Check a certificate about a whole against the networks that read its parts; say what was checked."""
     claim = _opened(certificate, networks, judge, limit)
     checks = {"possible": _possible, "robust": _robust, "reason": _reason, "whatif": _whatif}
-    return checks[certificate["question"]["kind"]](claim)
+    said = checks[certificate["question"]["kind"]](claim)
+    many = len(claim.readings) - len(claim.movable)
+    return f"{said}; {many} of the readings are as the certificate gives them" if many else said
 
 
 # -- reading -------------------------------------------------------------------------------------------------
@@ -176,6 +178,10 @@ def _variable(data: Any, named: Any, networks: Sequence[Network], limit: Limit) 
     best = max(found)
     gaps = [(best - score) / (2 * (votes if votes > 0 else 1)) for score in found]
     return _Variable(network, network.classes, gaps, top(found)[0], sample, domain)
+
+
+def _parts(many: int) -> str:
+    return "1 part" if many == 1 else f"{many} parts"
 
 
 def _see_fields(data: Any, names: set[str], what: str) -> None:
@@ -282,7 +288,7 @@ def _robust(claim: _Claim) -> str:
             moved[place] = top(scores(reading.network, raw(reading.network, part["witness"])))[0]
     own = claim.whole.value(claim.choice)
     if answer == "undecided":
-        return f"{proved} parts are proved; the whole is not decided"
+        return f"{_parts(proved)} proved; the whole is not decided"
     if answer == "refuted":
         if moved != _choice(claim):
             raise CertificateError("the witnesses do not have the classes that are claimed.")
@@ -291,11 +297,11 @@ def _robust(claim: _Claim) -> str:
         if joint and len(changed) > 1:
             raise CertificateError("several images are changed, each with a budget of its own.")
         return (
-            f"with the witnesses of {len(changed)} parts the value is {claim.whole.value(moved)}, not {own}"
+            f"with the witnesses of {_parts(len(changed))} the value is {claim.whole.value(moved)}, not {own}"
         )
     if claim.whole.least(allowed, own, True, claim.limit) is not None:
         raise CertificateError("classes that no part excludes change the value of the whole.")
-    return f"{proved} parts hold, and what they leave open does not change the value {own}"
+    return f"{_parts(proved)} checked, and what is left open does not change the value {own}"
 
 
 # -- why -----------------------------------------------------------------------------------------------------
@@ -331,7 +337,7 @@ def _reason(claim: _Claim) -> str:
             raise CertificateError(
                 f"one reading may change without the whole, so it is not seen to be {status}."
             )
-    return f"{len(fixed)} parts are reasons, which suffice for the value {own}: {status}"
+    return f"the reasons of {_parts(len(fixed))} suffice for the value {own}: {status}"
 
 
 # -- what if -------------------------------------------------------------------------------------------------
@@ -358,7 +364,7 @@ def _whatif(claim: _Claim) -> str:
     if answer == "none":
         if claim.whole.least(lower, value, other, claim.limit) is not None:
             raise CertificateError("classes that no part excludes have such a value.")
-        return f"{len(claim.data['parts'])} parts exclude every such value"
+        return f"{_parts(len(claim.data['parts']))} checked: every such value is excluded"
     least = exact(claim.data["lower"], least=0)
     if least > 0 and claim.whole.least(lower, value, other, claim.limit, least) is not None:
         raise CertificateError(f"the parts do not show that less than {least} is not enough.")

@@ -205,8 +205,10 @@ class _Node(NamedTuple):
     rows: frozenset[tuple[int, ...]]
     """Classes that these readings may have together; or, where it is not `on`, must not."""
     on: bool
-    parts: tuple[_Node, ...] | None
+    parts: tuple[_Node, ...] | None = None
     """None: a condition."""
+    alone: frozenset[int] | None = None
+    """The classes of a condition on one reading."""
 
 
 class _FormulaWhole(ComposedWhole):
@@ -241,17 +243,23 @@ class _FormulaWhole(ComposedWhole):
             for place, k in zip(places, row, strict=True):
                 if type(k) is not int or not 0 <= k < len(self.classes[place]):
                     raise CertificateError("a formula speaks of a class that there is not.")
-        return _Node(False, tuple(places), frozenset(map(tuple, rows)), formula.get("on", True), None)
+        alone = frozenset(k for (k,) in rows) if len(places) == 1 else None
+        return _Node(False, tuple(places), frozenset(map(tuple, rows)), formula.get("on", True), alone=alone)
 
     def value(self, choice: Sequence[int]) -> bool:
-        return bool(self._truth(self.formula, choice))
+        return bool(self._truth(self.formula, [frozenset([k]) for k in choice]))
 
-    def _truth(self, node: _Node, choice: Sequence[int | None]) -> bool | None:
-        """Whether a formula holds; None: that depends on classes that are not chosen yet."""
+    def _truth(self, node: _Node, open_classes: Sequence[frozenset[int]]) -> bool | None:
+        """Whether a formula holds for all classes that are open, or for none; None: that is not seen yet."""
         if node.parts is None:
-            mine = tuple(choice[place] for place in node.places)
-            return None if None in mine else (mine in node.rows) == node.on
-        truths = [self._truth(part, choice) for part in node.parts]
+            if node.alone is not None:
+                mine = open_classes[node.places[0]]
+                inside = mine <= node.alone
+                return (inside == node.on) if inside or not mine & node.alone else None
+            if any(len(open_classes[place]) != 1 for place in node.places):
+                return None
+            return (tuple(k for place in node.places for k in open_classes[place]) in node.rows) == node.on
+        truths = [self._truth(part, open_classes) for part in node.parts]
         if (not node.every) in truths:  # one part decides
             return not node.every
         return None if None in truths else node.every
@@ -262,28 +270,39 @@ class _FormulaWhole(ComposedWhole):
         wanted = value != other
         if not all(costs):
             return None
-        after = [Fraction(0)]
-        for row in reversed(costs):
-            after.insert(0, after[0] + min(row.values()))
-        choice: list[int | None] = [None] * len(costs)
+        open_classes = [frozenset(row) for row in costs]
 
-        def search(place: int, so_far: Fraction, bound: Fraction | None) -> Fraction | None:
+        def search(total: Fraction, bound: Fraction | None) -> Fraction | None:
+            """`total`: what is chosen costs, and the rest at its least."""
             limit.look()
-            total = so_far + after[place]
-            truth = self._truth(self.formula, choice)
+            truth = self._truth(self.formula, open_classes)
             if truth is (not wanted) or (bound is not None and total >= bound):
                 return None
             if truth is wanted:
                 return total
-            best: Fraction | None = None
+            place = self._undecided(self.formula, open_classes)[1]
+            before, least, best = open_classes[place], min(costs[place].values()), None
             for k, price in sorted(costs[place].items(), key=lambda pair: (pair[1], pair[0])):
-                choice[place] = k
-                found = search(place + 1, so_far + price, bound if best is None else best)
+                open_classes[place] = frozenset([k])
+                found = search(total - least + price, bound if best is None else best)
                 best = best if found is None else found
-            choice[place] = None
+                if best == total:
+                    break
+            open_classes[place] = before
             return best
 
-        return search(0, Fraction(0), below)
+        return search(sum((min(row.values()) for row in costs), Fraction(0)), below)
+
+    def _undecided(self, node: _Node, open_classes: Sequence[frozenset[int]]) -> tuple[int, int]:
+        """Of a formula that is not decided yet, how many readings it waits for in the part that waits for the
+        fewest, and one of them: choosing its class may decide most.
+        """
+        if node.parts is None:
+            waits = [place for place in node.places if len(open_classes[place]) > 1]
+            return len(waits), waits[0]
+        parts = [part for part in node.parts if self._truth(part, open_classes) is None]
+        found = [self._undecided(part, open_classes) for part in parts]
+        return min(found) if node.every else (sum(many for many, _ in found), min(found)[1])
 
 
 def composed_whole(data: Any, classes: Sequence[Sequence[str]]) -> ComposedWhole:

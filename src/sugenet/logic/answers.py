@@ -205,7 +205,7 @@ class _OfRegion(ComposedAnswer):
         question = self.certificate["question"]
         network = next(reading.network for reading in self.whole.readings if reading.network is not None)
         region = region_of(question["region"], network)
-        together = "all images together" if question.get("joint") else "each image"
+        together = "all samples together" if question.get("joint") else "each sample"
         return f"{region} in {together}"
 
     @property
@@ -293,10 +293,10 @@ class _OfChange(ComposedAnswer):
     @property
     def _wanted(self) -> str:
         question = self.certificate["question"]
-        other = question["other"] and isinstance(self.whole, Sum)
-        return self.whole.words(
-            question["value"] if not question["other"] or other else not question["value"]
-        )
+        value = question["value"]
+        if isinstance(self.whole, Sum):
+            return f"another sum than {value}" if question["other"] else self.whole.words(value)
+        return self.whole.words(value != question["other"])
 
 
 @dataclass(frozen=True, eq=False)
@@ -342,6 +342,8 @@ class ComposedChange(_OfChange):
         least = "proved to be the least"
         if not self.is_minimum:
             least = f"the least is at least {show_cost(self.cost_name, self.lower, -1)}"
+            if show_cost(self.cost_name, self.lower) == show_cost(self.cost_name, self.cost):
+                least = "proved to be the least but for rounding"
         before, after = _claimed(self.whole), self.whole.words(self.value)
         after = _shown(self.whole, self._choice) if isinstance(self.whole, Sum) else after
         return f"{before}; {after} with {show_cost(self.cost_name, self.cost)}, {least}: {self._listed()}"
@@ -354,8 +356,10 @@ class NoComposedChange(_OfChange):
     outcome: ClassVar[str] = "none"
 
     def __str__(self) -> str:
-        never = "never anything but that" if self.certificate["question"]["other"] else "never"
-        return f"{_claimed(self.whole)}; {self._wanted}: {never}, whatever is changed: proved"
+        question, claim = self.certificate["question"], _claimed(self.whole)
+        if isinstance(self.whole, Sum) and not question["other"]:
+            claim += f", and never {question['value']}"
+        return f"{claim}, whatever is changed: proved"
 
 
 @dataclass(frozen=True, eq=False)
@@ -401,7 +405,7 @@ class ComposedReason(_OfRegion):
 
     @cached_property
     def reasons(self) -> dict[str, Reason]:
-        """The reason of each image that is needed, by the name of its reading."""
+        """The reason of each sample that is needed, by the name of its reading."""
         return {
             self.whole.readings[place].name: Reason.of(
                 self._network(place), opened(part, self._network(place)), {"certificate": part}
@@ -423,7 +427,7 @@ class ComposedReason(_OfRegion):
             return f"{self._claim}: no reason was found in the time, for {', '.join(names)}. Allow more time."
         if not self.size:
             few = len(self.reasons) < len(self.whole.readings)
-            about = f" ({', '.join(self.reasons)} decide)" if few and self.reasons else ""
+            about = f", as {', '.join(self.reasons)} decided" if few and self.reasons else ""
             return f"{self._claim}: nothing needs to be known, it stays whatever changes (proved){about}"
         listed = [f"{name}: {reason}" for name, reason in self.reasons.items() if reason.features]
         free = [name for name, reason in self.reasons.items() if not reason.features]

@@ -128,7 +128,7 @@ def verify(
     >>> from sugenet.logic import Sum
     >>> X, y = models.samples("digits")
     >>> print(verify(Sum.of(models.digits(), X[[7]], X[[4]]), L0(1)))
-    3 + 6 = 9, with up to 1 feature changed in each image: proved, by 2 parts
+    3 + 6 = 9, with up to 1 feature changed in each sample: proved, by 2 parts
     """
     clock = Clock(time_limit, threads, seed, notify)
     question = {"kind": "robust", "region": _region_data(region, joint=joint), "joint": joint}

@@ -104,6 +104,8 @@ class _ComposedHunt:
         self.whole_steps = cost in (L0, Hamming)
         self.parts: list[PartOf] = []
         self.settled: set[tuple[int, int]] = set()
+        self.once: set[tuple[int, int]] = set()
+        """What was asked, and left open."""
         self.lower: list[list[Gap | None]] = []
         self.upper: list[list[Gap | None]] = []
         for place, reading in enumerate(whole.readings):
@@ -148,14 +150,14 @@ class _ComposedHunt:
         assert network is not None
         goal = "change" if target is None else f"become {reading.values[target]}"
         self.clock.tell(f"{reading.name}: what would make it {goal}?")
-        left = self.clock.left()
+        left, mine = self.clock.left(), (place, _ANY if target is None else target)
         found = counterfactuals.whatif(
             network,
             network.encoder.values(reading.sample),
             self.cost,
             target=target,
             limit=None if limit is None or self.cost is L2 else limit,
-            time_limit=None if left is None else max(left / 3, min(left, 1.0)),
+            time_limit=None if left is None else max(left / (1 if mine in self.once else 3), min(left, 1.0)),
             threads=self.clock.threads,
             seed=self.clock.seed,
             notify=self.clock.notify,
@@ -163,7 +165,12 @@ class _ComposedHunt:
         self.parts.append((place, found.certificate))
         own = self.whole.read[place]
         others = [k for k in range(len(reading.values)) if k != own and target in (None, k)]
-        self.settled.add((place, _ANY if target is None else target))
+        again = isinstance(found, Counterfactual | OpenCounterfactual) and not getattr(
+            found, "is_minimum", False
+        )
+        if mine in self.once or not again or self.clock.time_limit is None:
+            self.settled.add(mine)  # else it is asked once more, with all the time that is left
+        self.once.add(mine)
         bound: Gap | None = None
         match found:
             case Counterfactual():
