@@ -42,6 +42,14 @@ def mnist(zoo: Path) -> tuple[np.ndarray, np.ndarray]:
     )
 
 
+@cache
+def mnist_train(zoo: Path) -> tuple[np.ndarray, np.ndarray]:
+    """The training images, flat, and their labels."""
+    return _idx(zoo / "mnist/train-images-idx3-ubyte.gz").reshape(-1, 784), _idx(
+        zoo / "mnist/train-labels-idx1-ubyte.gz"
+    )
+
+
 def right(network: Network, X: np.ndarray, y: np.ndarray, count: int) -> np.ndarray:
     """The first samples that the network classifies as they are labelled."""
     return X[np.flatnonzero(network.predict(X) == y)[:count]]

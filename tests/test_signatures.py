@@ -16,6 +16,7 @@ PUBLIC = [
     "sugenet.fit",
     "sugenet.fit.estimators",
     "sugenet.io",
+    "sugenet.logic",
     "sugenet.problem",
     "sugenet.reason",
     "sugenet.show",

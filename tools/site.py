@@ -25,7 +25,7 @@ OUTSIDE = {
 """Links that leave `docs/`, and the pages of the site that stand for them."""
 
 
-ROOMS = ("capacity", "errors", "fit", "io", "models", "show")
+ROOMS = ("capacity", "errors", "fit", "io", "logic", "models", "show")
 """Rooms whose public names have a page of their own."""
 
 
@@ -73,6 +73,7 @@ def reference():
 TITLES = {
     "reason": "Questions and answers",
     "bnn": "Networks",
+    "logic": "Several readings",
     "io": "Files",
     "sweeps": "Whole data sets",
 }

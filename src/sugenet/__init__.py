@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sugenet import capacity, errors, io
+    from sugenet import capacity, errors, io, logic
     from sugenet import data as models
     from sugenet.bnn import (
         ConvLayer,
@@ -62,6 +62,7 @@ if TYPE_CHECKING:
         verify_against,
         write_onnx,
     )
+    from sugenet.logic import Reading, Stated, Sudoku, Sum
     from sugenet.reason import (
         L0,
         L1,
@@ -141,6 +142,7 @@ __all__ = [
     "Prices",
     "Proved",
     "Ratings",
+    "Reading",
     "Reals",
     "Refuted",
     "Results",
@@ -148,6 +150,9 @@ __all__ = [
     "Span",
     "StairConv",
     "StairLayer",
+    "Stated",
+    "Sudoku",
+    "Sum",
     "Trace",
     "Undecided",
     "VersionSpace",
@@ -173,6 +178,7 @@ __all__ = [
     "integer",
     "io",
     "load",
+    "logic",
     "models",
     "read_larq",
     "read_onnx",
@@ -206,6 +212,7 @@ _ROOMS = (
     "problem",
     "engines",
     "reason",
+    "logic",
     "io",
     "fit",
     "sweeps",
@@ -214,7 +221,7 @@ _ROOMS = (
     "web",
     "cli",
 )
-_FACES = ("bnn", "io", "reason", "fit", "sweeps", "web")
+_FACES = ("bnn", "io", "reason", "logic", "fit", "sweeps", "web")
 """Rooms that public names come from, cheapest first; a name comes from the first that has it."""
 
 

@@ -402,7 +402,8 @@ def test_an_option_means_the_same_everywhere():
     asking = {"why", "whatif", "verify", "count"}
     assert has["--json"] == set(commands) - {"demo", "serve", "completion"}
     assert has["--index"] == asking | {"predict", "trace", "rules", "report", "serve"}
-    assert has["--time-limit"] == asking | {"rules", "report", "check", "sweep", "results", "fit"}
+    wholes = {"sum", "sudoku", "state"}
+    assert has["--time-limit"] == asking | wholes | {"rules", "report", "check", "sweep", "results", "fit"}
     assert has["--memory-limit"] == {"check"}
     assert has["--seed"] == has["--time-limit"] - {"check"} | {"train"}
     assert has["--jobs"] == {"sweep", "results"}

@@ -250,6 +250,40 @@ class Network(Drawn):
         """The same network for questions about any input."""
         return self._with(domain=Domain()) if self.domain else self
 
+    def among(self, classes: Iterable[int | str]) -> Network:
+        """The network that chooses among some of its classes alone, by name or number, in their old order:
+        another network, with a fingerprint of its own.
+
+        Examples
+        --------
+        >>> net = Network.of_bits([], Head([[1, 1], [1, -1], [-1, -1]]), classes=["a", "b", "c"])
+        >>> net.among(["c", "a"]).classes
+        ('a', 'c')
+        """
+        wanted = [classes] if isinstance(classes, str) else list(classes)
+        kept = set()
+        for one in wanted:
+            if isinstance(one, str) and one in self.classes:
+                kept.add(self.classes.index(one))
+            elif not isinstance(one, str | bool) and one in range(self.head.outputs):
+                kept.add(int(one))
+            else:
+                raise NetworkError(f"{one!r} is no class. The classes are {', '.join(self.classes)}.")
+        if not kept:
+            raise NetworkError("a network needs a class to choose: name at least one.")
+        rows, head = tuple(sorted(kept)), self.head
+        if len(rows) == head.outputs:
+            return self
+        if rows not in self._some:
+            bias, scale = ([row[k] for k in rows] for row in (head.bias, head.scale))
+            some = Head(head.weights[list(rows)], bias, scale, head.tops)
+            self._some[rows] = replace(self, head=some, classes=tuple(self.classes[k] for k in rows))
+        return self._some[rows]
+
+    @cached_property
+    def _some(self) -> dict[tuple[int, ...], Network]:
+        return {}
+
     def seeing(self, X: Any) -> Network:
         """The same network, whose encoder remembers what the features of these samples were."""
         return self._with(encoder=self.encoder.seeing(X))
@@ -257,7 +291,7 @@ class Network(Drawn):
     def _with(self, **parts: Any) -> Network:
         """The same with other parts that do not change what it computes; what is compiled is kept."""
         made = object.__new__(Network)
-        made.__dict__.update({k: v for k, v in self.__dict__.items() if k not in ("cut", "lawful")})
+        made.__dict__.update({k: v for k, v in self.__dict__.items() if k not in ("cut", "lawful", "_some")})
         made.__dict__.update(parts)
         return made
 

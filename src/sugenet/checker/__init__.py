@@ -12,7 +12,8 @@ To be read by somebody who trusts nobody, in this order; each file says at its t
    `unpack` reads what is compressed.
 6. `patches`: queries over real numbers. `count`, `counting`: how many inputs.
 7. `rated`, `learned`, `flow`: capacities that were learned from ratings; no network is needed for these.
-8. `plain`: the compiled parts once more, a few lines each; ``check(..., plain=True)``.
+8. `composed`: claims about a whole of several readings, from certificates of its parts; `wholes`: its value.
+9. `plain`: the compiled parts once more, a few lines each; ``check(..., plain=True)``.
 """
 
 from sugenet.checker.certificate import check

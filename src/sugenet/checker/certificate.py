@@ -6,10 +6,12 @@ claim of it goes to the file that checks such claims. Whatever goes wrong on the
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from sugenet.bnn import Network
+from sugenet.checker.composed import check_composed
 from sugenet.checker.counterfactual import check_counterfactual
 from sugenet.checker.domain import asked_within
 from sugenet.checker.form import check_form, check_outside, exact
@@ -29,7 +31,7 @@ _NOTHING = "nothing is claimed, so there is nothing to check"
 
 def check(
     certificate: dict[str, Any],
-    network: Network | HasSamples,
+    network: Network | Sequence[Network] | HasSamples,
     other: Network | None = None,
     *,
     time_limit: float | None = SECONDS,
@@ -45,7 +47,8 @@ def check(
     certificate
         JSON data, from a stranger perhaps.
     network, other
-        What it is about. In the place of the network stand `Ratings` where it is about these.
+        What it is about; for a whole that several networks read, all of them. In the place of the
+        network stand `Ratings` where it is about these.
     time_limit
         Seconds after which to give up; None: never.
     memory_limit
@@ -66,8 +69,8 @@ def check(
         raise CertificateError(f"a certificate is a JSON object, not {type(certificate).__name__}.")
     limit = Limit(time_limit, memory_limit)
     try:
-        if isinstance(network, Network):
-            return _check(certificate, network, other, limit, plain)
+        if isinstance(network, Network | list | tuple):
+            return _check_any(certificate, network, other, limit, plain)
         _see_version(certificate)
         return check_learned(certificate, _samples(network, other), limit)
     except CertificateError:
@@ -93,6 +96,28 @@ def _samples(ratings: HasSamples, other: Network | None) -> RatedSamples:
     if other is not None:
         raise CertificateError("a certificate about ratings is about no other network.")
     return samples
+
+
+def _check_any(
+    certificate: dict[str, Any],
+    network: Network | Sequence[Network],
+    other: Network | None,
+    limit: Limit,
+    plain: bool,
+) -> str:
+    """A certificate about one network or two; or about a whole of several readings."""
+    networks = [network] if isinstance(network, Network) else list(network)
+    if "networks" in certificate:
+        _see_version(certificate)
+        return check_composed(
+            certificate,
+            networks if other is None else [*networks, other],
+            limit,
+            lambda part, one: _check(part, one, None, limit, plain),
+        )
+    if len(networks) != 1:
+        raise CertificateError(f"the certificate is about one network, and {len(networks)} are given.")
+    return _check(certificate, networks[0], other, limit, plain)
 
 
 def _see_version(certificate: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ import argparse
 from collections.abc import Sequence
 
 from sugenet import __version__
-from sugenet.cli import complete, faces, files, fitting, look, questions, results, sweeping
+from sugenet.cli import complete, faces, files, fitting, look, questions, results, sweeping, wholes
 from sugenet.cli.options import SHIPPED, check_paths
 from sugenet.cli.parser import Commands, Parser, options_of, positionals_of
 
@@ -16,7 +16,7 @@ __all__ = ["GROUPS", "parse", "parser_of_all"]
 
 GROUPS: dict[str, Commands] = {
     "look": look.COMMANDS,
-    "ask": questions.COMMANDS | sweeping.COMMANDS,
+    "ask": questions.COMMANDS | wholes.COMMANDS | sweeping.COMMANDS,
     "show": results.COMMANDS | faces.COMMANDS,
     "learn": fitting.COMMANDS,
     "files": files.COMMANDS | complete.COMMANDS | faces.WARMING,

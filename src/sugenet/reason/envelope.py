@@ -23,6 +23,7 @@ __all__ = [
     "asked_of",
     "changes_between",
     "changes_data",
+    "composed_envelope",
     "conditions_of",
     "domain_data",
     "envelope",
@@ -37,6 +38,11 @@ def envelope(network: Network, question: Asked, **contents: Any) -> dict[str, An
     data = data_of(network, question)
     about = {"format": _FORMAT, "version": _VERSION, "network": network.fingerprint, "question": data}
     return Envelope(about | domain_data(network) | contents)
+
+
+def composed_envelope(networks: Sequence[str], **contents: Any) -> dict[str, Any]:
+    """A certificate about a whole of several readings, by the fingerprints of the networks that read them."""
+    return Envelope({"format": _FORMAT, "version": _VERSION, "networks": list(networks)} | contents)
 
 
 def domain_data(network: Network) -> dict[str, Any]:
@@ -56,7 +62,9 @@ class Envelope(dict[str, Any]):
     def __repr__(self) -> str:
         proof = self.get("proof")
         kind = "none" if proof is None else proof["kind"]
-        about = f"{self['answer']}, proof: {kind}, network {self['network'][:12]}"
+        about = f"{self['answer']}, proof: {kind}, network {self.get('network', '')[:12]}"
+        if "networks" in self:
+            about = f"{self['answer']}, {len(self['parts'])} parts, {len(self['readings'])} readings"
         return f"<certificate: {self['question']['kind']}, {about}; fields {', '.join(self)}>"
 
 

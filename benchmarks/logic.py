@@ -1,0 +1,155 @@
+"""Sums and Sudoku grids of MNIST images by a public network: ``python -m benchmarks.logic [--quick]``.
+
+The network is lfcW1A1 of BNN-PYNQ (784-1024-1024-1024-10), read from the folder that SUGENET_ZOO names. It
+was trained on single digits; systems that were trained on sums alone are a harder setting, so their figures
+stand beside ours for orientation and are not a comparison. Test images are put together at random, each once
+in a round. Where the line between valid and invalid grids is drawn is fitted on training images alone.
+
+Half of the grids are valid. The others are valid ones in which, once and then again with probability 1/2, a
+cell is replaced by another digit or two cells are exchanged, until they are invalid; each cell is an image of
+its digit, drawn at random.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from typing import Any
+
+import numpy as np
+
+import sugenet as sg
+from benchmarks import _zoo
+from sugenet import logic
+from sugenet.bnn import Network
+from sugenet.logic import GapLine, Reading, Sudoku, Sum, readings_of
+from sugenet.logic.composed import Wanted
+
+PUBLISHED = {1: "97.9", 2: "96.4", 4: "94.0", 15: "80.8"}
+"""The best of systems that were trained on sums alone, as published."""
+
+
+def sums_right(readings: tuple[Reading, ...], truth: np.ndarray, digits: int, rounds: int) -> tuple[int, int]:
+    """How many sums of two numbers are right, each image being used once in a round; how many there are."""
+    right = many = 0
+    for seed in range(rounds):
+        order = np.random.default_rng(seed).permutation(len(readings))
+        for start in range(0, len(order) - 2 * digits + 1, 2 * digits):
+            left, rest = order[start : start + digits], order[start + digits : start + 2 * digits]
+            total = Sum(tuple(readings[k] for k in left), tuple(readings[k] for k in rest))
+            wanted = sum(int("".join(str(truth[k]) for k in side)) for side in (left, rest))
+            right += total.says == wanted
+            many += 1
+    return right, many
+
+
+def drawn_grid(size: int, rng: np.random.Generator) -> np.ndarray:
+    """A valid grid: one that is known, with digits, rows and columns exchanged in ways that keep it valid."""
+    box = round(size**0.5)
+    rows = [box * band + row for band in rng.permutation(box) for row in rng.permutation(box)]
+    columns = [box * band + column for band in rng.permutation(box) for column in rng.permutation(box)]
+    digits = rng.permutation(size) + 1
+    return np.array(
+        [[digits[(box * (r % box) + r // box + c) % size] for c in columns] for r in rows]
+    ).ravel()
+
+
+def is_valid(grid: np.ndarray, size: int) -> bool:
+    square, box = grid.reshape(size, size), round(size**0.5)
+    boxes = square.reshape(box, box, box, box).swapaxes(1, 2).reshape(size, size)
+    return all(len(set(row)) == size for part in (square, square.T, boxes) for row in part)
+
+
+def corrupted(grid: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
+    found = grid.copy()
+    while is_valid(found, size) or rng.random() < 0.5:
+        a, b = rng.choice(len(grid), 2, replace=False)
+        if rng.random() < 0.5:
+            found[a] = (found[a] + rng.integers(1, size) - 1) % size + 1
+        else:
+            found[a], found[b] = found[b], found[a]
+    return found
+
+
+def grids(network: Network, X: np.ndarray, y: np.ndarray, size: int, many: int, seed: int) -> dict[str, Any]:
+    """Gaps and truths of grids of images, whether they are read as valid, and the seconds of each step."""
+    rng = np.random.default_rng(seed)
+    of_digit = {digit: np.flatnonzero(y == digit) for digit in range(1, size + 1)}
+    found: dict[str, Any] = {"gaps": [], "truths": [], "read": [], "reading": [], "deciding": []}
+    for number in range(many):
+        digits = drawn_grid(size, rng)
+        if number % 2:
+            digits = corrupted(digits, size, rng)
+        cells = X[[rng.choice(of_digit[digit]) for digit in digits]]
+        start = time.perf_counter()
+        grid = Sudoku.of(network, cells)
+        found["reading"].append(time.perf_counter() - start)
+        start = time.perf_counter()
+        best = grid.least_gap(Wanted(True))
+        found["deciding"].append(time.perf_counter() - start)
+        found["gaps"].append(None if best is None else best[0])
+        found["truths"].append(number % 2 == 0)
+        found["read"].append(grid.says)
+    return found
+
+
+def certified(network: Network, X: np.ndarray, y: np.ndarray) -> float:
+    """Seconds to prove that a sum of two numbers of two digits stays when any pixel of each image changes,
+    and to check the certificate.
+    """
+    some = _zoo.right(network, X, y, 40)
+    safe = [x for x in some if isinstance(sg.verify(network, sg.Robust(x, sg.L0(1))), sg.Proved)][:4]
+    total = Sum.of(network, safe[:2], safe[2:])
+    start = time.perf_counter()
+    answer = logic.verify(total, sg.L0(1))
+    found = time.perf_counter() - start
+    start = time.perf_counter()
+    said = sg.check(answer.certificate, network)
+    checked = time.perf_counter() - start
+    print(f"\n{answer}\nin {found:.2f} s; checked in {checked:.2f} s: {said}")
+    return found + checked
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="fewer rounds and grids, within 50 s")
+    quick = parser.parse_args().quick
+    names = ["add1", "add2", "add4", "add15", "sudoku4", "sudoku9", "sudoku9_ms", "certified_sum_s"]
+    figures: dict[str, float | None] = dict.fromkeys(names)
+    zoo = _zoo.folder()
+    if zoo is not None:
+        network = _zoo.lfc(zoo)
+        X, y = _zoo.mnist(zoo)
+        readings = readings_of(network, X, [f"image {k}" for k in range(len(X))])
+        rounds = 2 if quick else 10
+        print(f"{'digits':>6}{'sums':>8}{'right %':>9}{'trained on sums alone, up to %':>32}")
+        for digits in (1, 2, 4, 15):
+            right, many = sums_right(readings, y, digits, rounds)
+            figures[f"add{digits}"] = round(100 * right / many, 2)
+            print(f"{digits:>6}{many:>8,}{figures[f'add{digits}']:>9}{PUBLISHED[digits]:>32}", flush=True)
+        trained = _zoo.mnist_train(zoo)
+        columns = ("tested", "line", "right %", "read only %", "ms to read", "ms to decide")
+        print(f"\n{'grid':>6}" + "".join(f"{name:>14}" for name in columns))
+        for size in (4, 9):
+            fitted = grids(network, *trained, size, 100 if quick else 400, seed=1)
+            line = GapLine.fit(fitted["gaps"], fitted["truths"])
+            tested = grids(network, X, y, size, 200 if quick else 1000, seed=2)
+            said = [line.says(gap) for gap in tested["gaps"]]
+            many = len(said)
+            right, plain = (
+                100 * sum(a == b for a, b in zip(one, tested["truths"], strict=True)) / many
+                for one in (said, tested["read"])
+            )
+            times = [1000 * float(np.mean(tested[step][1:])) for step in ("reading", "deciding")]
+            figures[f"sudoku{size}"] = right
+            row = (many, float(line.most or 0), f"{right:.1f}", f"{plain:.1f}", *(f"{t:.2f}" for t in times))
+            print(f"{size:>4}x{size}" + "".join(f"{value:>14}" for value in row), flush=True)
+            if size == 9:
+                figures["sudoku9_ms"] = round(times[1], 2)
+        figures["certified_sum_s"] = round(certified(network, X, y), 2)
+    print(f"\nRESULT {json.dumps(figures)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,60 @@
+"""Logic over networks: what several readings together say, how possible it is, why, what would change it, can
+it fail (docs/theory.md 12).
+
+A network reads a sample: a `Reading`, a variable whose values are the classes, each with the gap by which it
+is behind the best. A *whole* follows from several readings: a `Sum` of digits, a `Sudoku` of cells, something
+`Stated` of them. `read`, `verify`, `whatif` and `why` ask about a whole what the verbs of `sugenet.reason`
+ask about one sample, and their certificates are made of those of the parts. `integrate` is the Sugeno
+integral over interpretations by any capacity, of which possibility is one.
+"""
+
+from sugenet.logic.addition import Sum
+from sugenet.logic.answers import (
+    ComposedAnswer,
+    ComposedChange,
+    ComposedProved,
+    ComposedRead,
+    ComposedReason,
+    ComposedRefuted,
+    ComposedUndecided,
+    NoComposedChange,
+    OpenComposedChange,
+    answer_of,
+)
+from sugenet.logic.asking import read, verify, why
+from sugenet.logic.changing import whatif
+from sugenet.logic.composed import Composed
+from sugenet.logic.integral import integrate, interpretations, necessity_of, possibility_of
+from sugenet.logic.parsing import parse_formula
+from sugenet.logic.readings import Reading, readings_of
+from sugenet.logic.stated import Stated
+from sugenet.logic.sudoku import GapLine, Sudoku
+
+__all__ = [
+    "Composed",
+    "ComposedAnswer",
+    "ComposedChange",
+    "ComposedProved",
+    "ComposedRead",
+    "ComposedReason",
+    "ComposedRefuted",
+    "ComposedUndecided",
+    "GapLine",
+    "NoComposedChange",
+    "OpenComposedChange",
+    "Reading",
+    "Stated",
+    "Sudoku",
+    "Sum",
+    "answer_of",
+    "integrate",
+    "interpretations",
+    "necessity_of",
+    "parse_formula",
+    "possibility_of",
+    "read",
+    "readings_of",
+    "verify",
+    "whatif",
+    "why",
+]

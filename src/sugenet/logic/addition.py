@@ -1,0 +1,181 @@
+"""The sum of two numbers, each a row of digits that a network reads: how possible each sum is takes one pass
+over the columns, from the last to the first (docs/theory.md 12.3).
+
+The column j with carry c in and carry d out allows the digits with a + b + c = t_j + 10 d, where t_j is the
+digit of the sum. Its least gaps are a 2 x 2 matrix over c and d, and a sum's gap is their product in which
+sums are minima and products maxima; with costs, products are sums. A second flag, whether all digits of the
+sum were as wanted so far, makes of it the least for any *other* sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, TypeAlias
+
+from sugenet.bnn import Network
+from sugenet.errors import QuestionError
+from sugenet.logic.composed import Composed, Least, Wanted
+from sugenet.logic.readings import Gap, Reading, gap_words, readings_of, see_names
+from sugenet.logic.search import Costs
+
+__all__ = ["Sum"]
+
+_Join: TypeAlias = Callable[[Gap, Gap], Gap]
+_Column: TypeAlias = dict[int, tuple[Gap, tuple[tuple[int, int], ...]]]
+"""For each sum of two digits the least gap or cost, and values that have it, by place."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sum(Composed):
+    """The sum of two numbers whose digits are read, the first digit of each first.
+
+    Examples
+    --------
+    >>> from sugenet import models
+    >>> X, y = models.samples("digits")
+    >>> total = Sum.of(models.digits(), X[[7, 3]], X[[4]])
+    >>> print(total)
+    34 + 6 = 40, ahead of any other sum by 12.125 votes
+    >>> total.gap(40), total.gap(50)
+    (0, Fraction(191, 8))
+    """
+
+    kind: ClassVar[str] = "sum"
+
+    left: tuple[Reading, ...]
+    right: tuple[Reading, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "left", tuple(self.left))
+        object.__setattr__(self, "right", tuple(self.right))
+        see_names(self.readings)
+        if not self.left or not self.right:
+            raise QuestionError("a sum needs a digit on the left and one on the right.")
+        for reading in self.readings:
+            wrong = next((value for value in reading.values if value not in set("0123456789")), None)
+            if wrong is not None:
+                raise QuestionError(
+                    f"{reading.name} may be {wrong!r}, which is no digit. A network that reads more than "
+                    f"digits is asked about these alone: network.among(['0', '1', ...])."
+                )
+
+    @classmethod
+    def of(cls, network: Network, left: Any, right: Any) -> Sum:
+        """Raw samples, one for each digit, that one network reads."""
+        rows = [*left, *right]
+        names = [f"left {place}" for place in range(1, len(left) + 1)]
+        names += [f"right {place}" for place in range(1, len(right) + 1)]
+        found = readings_of(network, rows, names)
+        return cls(found[: len(left)], found[len(left) :])
+
+    @property
+    def readings(self) -> tuple[Reading, ...]:  # type: ignore[override]
+        """All digits, those of the left number first."""
+        return (*self.left, *self.right)
+
+    @cached_property
+    def _digits(self) -> tuple[tuple[int, ...], ...]:
+        return tuple(tuple(map(int, reading.values)) for reading in self.readings)
+
+    def value(self, choice: Sequence[int]) -> int:
+        """The sum."""
+        return sum(self.addends(choice))
+
+    def addends(self, choice: Sequence[int]) -> tuple[int, int]:
+        """The two numbers."""
+        written = [str(digits[value]) for digits, value in zip(self._digits, choice, strict=True)]
+        many = len(self.left)
+        return int("".join(written[:many])), int("".join(written[many:]))
+
+    def gap(self, total: int) -> Gap | None:
+        """How far a sum is behind the most possible one; None: no digits make it."""
+        found = self.least_gap(Wanted(total))
+        return None if found is None else found[0]
+
+    @property
+    def margin(self) -> Gap | None:
+        """How far any other sum is behind the one that is read: the least margin of the digits, which is the
+        necessity of the sum. None: there is no other.
+        """
+        return min((r.margin for r in self.readings if r.margin is not None), default=None)
+
+    def least_gap(self, wanted: Wanted, gaps: Costs | None = None) -> Least | None:
+        """By the product of carry matrices over minimum and maximum."""
+        return self._least(wanted, self.gaps if gaps is None else gaps, max)
+
+    def least_cost(self, wanted: Wanted, costs: Costs) -> Least | None:
+        """By the product of carry matrices over minimum and sum."""
+        return self._least(wanted, costs, lambda a, b: a + b)
+
+    def _least(self, wanted: Wanted, costs: Costs, join: _Join) -> Least | None:
+        total = wanted.value
+        if isinstance(total, bool) or not isinstance(total, int):
+            raise QuestionError(f"a sum is a whole number, not {total!r}.")
+        columns = list(self._columns(costs, join))
+        digits = [int(digit) for digit in reversed(str(max(total, 0)))]
+        fits = total >= 0 and len(digits) <= len(columns) + 1
+        digits += [0] * (len(columns) + 1 - len(digits))
+        # (carry, whether the sum is as wanted so far) -> least, and the values that have it
+        states: dict[tuple[int, bool], tuple[Gap, tuple[Any, ...]]] = {(0, fits): (0, ())}
+        for column, digit in zip(columns, digits, strict=False):
+            after: dict[tuple[int, bool], tuple[Gap, tuple[Any, ...]]] = {}
+            for (carry, same), (so_far, chosen) in states.items():
+                for both, (mine, values) in column.items():
+                    more, shown = divmod(both + carry, 10)
+                    key, least = (more, same and shown == digit), join(so_far, mine)
+                    if key not in after or least < after[key][0]:
+                        after[key] = least, (chosen, values)
+            states = after
+        last = digits[len(columns)]
+        ends = [found for (carry, same), found in states.items() if (same and carry == last) != wanted.other]
+        if not ends:
+            return None
+        least, chosen = min(ends, key=lambda found: found[0])
+        at: dict[int, int] = {}
+        while chosen:
+            chosen, pairs = chosen
+            at.update(pairs)
+        return least, tuple(at[place] for place in range(len(self.readings)))
+
+    def _columns(self, costs: Costs, join: _Join) -> Iterable[_Column]:
+        """Each column from the last to the first."""
+        many = len(self.left)
+        lefts, rights = range(many - 1, -1, -1), range(len(self.readings) - 1, many - 1, -1)
+        for number in range(max(len(lefts), len(rights))):
+            column: _Column = {0: (0, ())}
+            for places in (lefts, rights):
+                if number < len(places):
+                    column = self._joined(column, places[number], costs, join)
+            yield column
+
+    def _joined(self, column: _Column, place: int, costs: Costs, join: _Join) -> _Column:
+        found: _Column = {}
+        for before, (so_far, values) in column.items():
+            for number, (digit, cost) in enumerate(zip(self._digits[place], costs[place], strict=True)):
+                if cost is not None:
+                    least = join(so_far, cost)
+                    if before + digit not in found or least < found[before + digit][0]:
+                        found[before + digit] = least, (*values, (place, number))
+        return found
+
+    def words(self, value: Any) -> str:
+        """The sum in words."""
+        return f"the sum is {value}"
+
+    def equation(self, choice: Sequence[int]) -> str:
+        """The sum as an equation."""
+        left, right = self.addends(choice)
+        return f"{left} + {right} = {left + right}"
+
+    def whole_data(self) -> dict[str, Any]:
+        """As JSON."""
+        return {"kind": self.kind, "left": len(self.left)}
+
+    def __str__(self) -> str:
+        sure = "the only sum there is"
+        if self.margin is not None:
+            sure = f"ahead of any other sum by {gap_words(self.margin)}"
+            sure = "with another sum as possible" if self.margin == 0 else sure
+        return f"{self.equation(self.read)}, {sure}"

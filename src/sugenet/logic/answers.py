@@ -1,0 +1,490 @@
+"""What questions about a whole answer: one type for each outcome; each prints as a sentence, goes to JSON and
+back (`answer_of`), and has a certificate that is made of those of its parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+from sugenet.bnn import Network
+from sugenet.brief import Said
+from sugenet.checker.form import exact
+from sugenet.errors import CertificateError, SugenetError
+from sugenet.logic.addition import Sum
+from sugenet.logic.composed import Choice, Composed
+from sugenet.logic.envelopes import whole_in
+from sugenet.logic.readings import Gap, exact_gap, gap_words
+from sugenet.logic.stated import Stated
+from sugenet.logic.sudoku import Sudoku
+from sugenet.problem.neighbourhood import row_of
+from sugenet.problem.regions import region_of
+from sugenet.reason.counterfactuals import Counterfactual
+from sugenet.reason.envelope import changes_data, opened
+from sugenet.reason.questions import raw_of
+from sugenet.reason.reasons import Reason
+from sugenet.reason.verdicts import Refuted
+from sugenet.reason.words import advice, changes_listed, show_cost
+
+__all__ = [
+    "ComposedAnswer",
+    "ComposedChange",
+    "ComposedProved",
+    "ComposedRead",
+    "ComposedReason",
+    "ComposedRefuted",
+    "ComposedUndecided",
+    "NoComposedChange",
+    "OpenComposedChange",
+    "answer_of",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class ComposedAnswer(Said):
+    """An answer about a whole."""
+
+    outcome: ClassVar[str]
+
+    whole: Composed
+    certificate: dict[str, Any]
+    seconds: float
+
+    def data(self) -> dict[str, Any]:
+        """Everything as JSON data."""
+        text = {"stated": self.whole.text} if isinstance(self.whole, Stated) else {}
+        return {
+            "outcome": self.outcome,
+            "claim": str(self),
+            **text,
+            **self._found(),
+            "seconds": self.seconds,
+            "certificate": self.certificate,
+        }
+
+    def _found(self) -> dict[str, Any]:
+        return {}
+
+    @classmethod
+    def of(cls, whole: Composed, data: Mapping[str, Any]) -> Self:
+        """The answer from its JSON data."""
+        return cls(whole, data["certificate"], data["seconds"])
+
+    @property
+    def _parts(self) -> list[tuple[int, dict[str, Any]]]:
+        return [(part["reading"], part["certificate"]) for part in self.certificate["parts"]]
+
+    def _network(self, place: int) -> Network:
+        network = self.whole.readings[place].network
+        assert network is not None
+        return network
+
+    @property
+    def _choice(self) -> Choice:
+        return tuple(self.certificate["choice"])
+
+    def _changes(self) -> dict[int, dict[str, tuple[Any, Any]]]:
+        """How images change, by the place of their reading."""
+        found: dict[int, dict[str, tuple[Any, Any]]] = {}
+        costs: dict[int, Fraction] = {}
+        for place, part in self._parts:
+            network, chosen = self._network(place), self._choice[place]
+            if chosen == self.whole.read[place] or part["answer"] not in ("refuted", "counterfactual"):
+                continue
+            asked = opened(part, network)
+            witness = raw_of(network, part["witness"])
+            if self.whole.readings[place].values[chosen] != _label(network, witness):
+                continue
+            if part["answer"] == "refuted":
+                label = (_label(network, witness),)
+                found[place] = Refuted(network, asked, "", witness, label, "", 0.0, part).changes  # type: ignore[arg-type]
+            else:
+                value, lower = exact(part["value"]), exact(part["lower"])
+                if place not in found or value < costs[place]:
+                    one = Counterfactual(network, asked, value, lower, witness, "", part)  # type: ignore[arg-type]
+                    found[place], costs[place] = one.changes(), value
+        return found
+
+    def _listed(self) -> str:
+        """The changed images in words."""
+        rows = []
+        for place, changes in sorted(self._changes().items()):
+            reading = self.whole.readings[place]
+            network, now = self._network(place), reading.values[self._choice[place]]
+            was = reading.values[self.whole.read[place]]
+            rows.append(f"{reading.name} from {was} to {now} ({changes_listed(network, changes)})")
+        return "; ".join(rows)
+
+    def _changes_data(self) -> dict[str, Any]:
+        names = [reading.name for reading in self.whole.readings]
+        return {names[place]: changes_data(found) for place, found in sorted(self._changes().items())}
+
+
+def _label(network: Network, witness: Sequence[Any]) -> str:
+    return network.classes[int(network.predict(row_of(witness), engine="definition")[0])]
+
+
+def _shown(whole: Composed, choice: Choice) -> str:
+    """A choice in words."""
+    match whole:
+        case Sum():
+            return whole.equation(choice)
+        case Sudoku():
+            return " / ".join(whole.digits(choice))
+    pairs = zip(whole.readings, choice, strict=True)
+    return ", ".join(f"{reading.name} = {reading.values[k]}" for reading, k in pairs)
+
+
+def _claimed(whole: Composed) -> str:
+    """What the whole is, as it is read."""
+    return whole.equation(whole.read) if isinstance(whole, Sum) else whole.words(whole.says)
+
+
+# -- how possible --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class ComposedRead(ComposedAnswer):
+    """How possible it is that a whole has a value, and how far any other value is behind."""
+
+    outcome: ClassVar[str] = "read"
+
+    @property
+    def value(self) -> Any:
+        """The value that was asked about."""
+        return self.certificate["question"]["value"]
+
+    @property
+    def gap(self) -> Gap | None:
+        """How far it is behind the most possible; 0: it is that; None: it is impossible."""
+        gap = self.certificate.get("gap")
+        return None if gap is None else exact_gap(exact(gap))
+
+    @property
+    def margin(self) -> Gap | None:
+        """How far any other value is behind: the necessity of this one; None: any other is impossible."""
+        margin = self.certificate["margin"]
+        return None if margin is None else exact_gap(exact(margin))
+
+    @property
+    def choice(self) -> Choice | None:
+        """The most possible values of the readings with which the whole has the value."""
+        return None if self.gap is None else self._choice
+
+    def _found(self) -> dict[str, Any]:
+        return {
+            "value": self.value,
+            "gap": None if self.gap is None else str(self.gap),
+            "margin": None if self.margin is None else str(self.margin),
+            "shown": None if self.choice is None else _shown(self.whole, self.choice),
+        }
+
+    def __str__(self) -> str:
+        words = self.whole.words(self.value)
+        if self.gap is None:
+            return f"{words}: impossible, whatever the readings are"
+        shown = _shown(self.whole, self._choice)
+        if self.gap:
+            return f"{words}: behind by {gap_words(self.gap)}, at best {shown}"
+        sure = "any other is impossible" if self.margin is None else f"ahead by {gap_words(self.margin)}"
+        sure = "but so is another" if self.margin == 0 else sure
+        return f"{words}: most possible, {sure}: {shown}"
+
+
+# -- can it fail ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _OfRegion(ComposedAnswer):
+    @property
+    def where(self) -> str:
+        """Where images may go, in words."""
+        question = self.certificate["question"]
+        network = next(reading.network for reading in self.whole.readings if reading.network is not None)
+        region = region_of(question["region"], network)
+        together = "all samples together" if question.get("joint") else "each sample"
+        return f"{region} in {together}"
+
+    @property
+    def _claim(self) -> str:
+        return f"{_claimed(self.whole)}, with {self.where}"
+
+
+@dataclass(frozen=True, eq=False)
+class ComposedProved(_OfRegion):
+    """The whole stays what it is."""
+
+    outcome: ClassVar[str] = "proved"
+
+    @property
+    def is_certified(self) -> bool:
+        """Whether every part has a proof to check."""
+        return all(part["proof"]["kind"] != "trust" for _, part in self._parts if part["proof"])
+
+    def __str__(self) -> str:
+        many = len(self._parts)
+        return f"{self._claim}: proved, by {many} {'part' if many == 1 else 'parts'}"
+
+
+@dataclass(frozen=True, eq=False)
+class ComposedRefuted(_OfRegion):
+    """The whole changes: with these images."""
+
+    outcome: ClassVar[str] = "refuted"
+
+    @property
+    def value(self) -> Any:
+        """The value that it has then."""
+        return self.whole.value(self._choice)
+
+    @property
+    def changes(self) -> dict[str, dict[str, tuple[Any, Any]]]:
+        """How images change, by the name of their reading."""
+        return {self.whole.readings[place].name: found for place, found in self._changes().items()}
+
+    def _found(self) -> dict[str, Any]:
+        return {"value": self.value, "changes": self._changes_data()}
+
+    def __str__(self) -> str:
+        return f"{self._claim}: refuted. {_shown(self.whole, self._choice)}, with {self._listed()}"
+
+
+@dataclass(frozen=True, eq=False)
+class ComposedUndecided(_OfRegion):
+    """Neither shown: some parts are open."""
+
+    outcome: ClassVar[str] = "undecided"
+
+    @property
+    def open(self) -> tuple[str, ...]:
+        """The readings that are open."""
+        places = {place for place, part in self._parts if part["answer"] == "undecided"}
+        return tuple(self.whole.readings[place].name for place in sorted(places))
+
+    @property
+    def proved(self) -> int:
+        """How many parts are proved."""
+        return sum(part["answer"] == "proved" for _, part in self._parts)
+
+    def _found(self) -> dict[str, Any]:
+        return {"open": list(self.open), "proved": self.proved}
+
+    def __str__(self) -> str:
+        left = ", ".join(self.open) or "some parts"
+        return (
+            f"{self._claim}: undecided; {self.proved} parts are proved, and open are {left}. "
+            f"{advice('time limit')}"
+        )
+
+
+# -- what if -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _OfChange(ComposedAnswer):
+    @property
+    def cost_name(self) -> str:
+        """How changes are counted."""
+        return str(self.certificate["question"]["cost"]["kind"])
+
+    @property
+    def _wanted(self) -> str:
+        question = self.certificate["question"]
+        value = question["value"]
+        if isinstance(self.whole, Sum):
+            return f"another sum than {value}" if question["other"] else self.whole.words(value)
+        return self.whole.words(value != question["other"])
+
+
+@dataclass(frozen=True, eq=False)
+class ComposedChange(_OfChange):
+    """Changed images with which the whole has another value, and what is proved of their cost."""
+
+    outcome: ClassVar[str] = "counterfactual"
+
+    @property
+    def value(self) -> Any:
+        """The value that the whole has then."""
+        return self.whole.value(self._choice)
+
+    @property
+    def cost(self) -> Fraction:
+        """What the changes cost together; for L2 a sum of squares."""
+        return exact(self.certificate["cost"])
+
+    @property
+    def lower(self) -> Fraction:
+        """Nothing cheaper than this does it: equal to `cost` where it is proved to be the least."""
+        return exact(self.certificate["lower"])
+
+    @property
+    def is_minimum(self) -> bool:
+        """Whether nothing cheaper does it, proved."""
+        return self.lower == self.cost
+
+    @property
+    def changes(self) -> dict[str, dict[str, tuple[Any, Any]]]:
+        """How images change, by the name of their reading."""
+        return {self.whole.readings[place].name: found for place, found in self._changes().items()}
+
+    def _found(self) -> dict[str, Any]:
+        return {
+            "value": self.value,
+            "cost": str(self.cost),
+            "lower": str(self.lower),
+            "changes": self._changes_data(),
+        }
+
+    def __str__(self) -> str:
+        least = "proved to be the least"
+        if not self.is_minimum:
+            least = f"the least is at least {show_cost(self.cost_name, self.lower, -1)}"
+            if show_cost(self.cost_name, self.lower) == show_cost(self.cost_name, self.cost):
+                least = "proved to be the least but for rounding"
+        before, after = _claimed(self.whole), self.whole.words(self.value)
+        after = _shown(self.whole, self._choice) if isinstance(self.whole, Sum) else after
+        return f"{before}; {after} with {show_cost(self.cost_name, self.cost)}, {least}: {self._listed()}"
+
+
+@dataclass(frozen=True, eq=False)
+class NoComposedChange(_OfChange):
+    """Nothing changes the whole so: proved."""
+
+    outcome: ClassVar[str] = "none"
+
+    def __str__(self) -> str:
+        question, claim = self.certificate["question"], _claimed(self.whole)
+        if isinstance(self.whole, Sum) and not question["other"]:
+            claim += f", and never {question['value']}"
+        return f"{claim}, whatever is changed: proved"
+
+
+@dataclass(frozen=True, eq=False)
+class OpenComposedChange(_OfChange):
+    """Nothing was found, and nothing more proved than a lower bound."""
+
+    outcome: ClassVar[str] = "undecided"
+
+    @property
+    def lower(self) -> Fraction:
+        """Nothing cheaper than this does it."""
+        return exact(self.certificate["lower"])
+
+    def _found(self) -> dict[str, Any]:
+        return {"lower": str(self.lower)}
+
+    def __str__(self) -> str:
+        least = show_cost(self.cost_name, self.lower, -1)
+        return (
+            f"{self._wanted}: undecided. Proved so far: it needs at least {least}. "
+            f"{advice('time limit', 'ask for another value')}"
+        )
+
+
+# -- why -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class ComposedReason(_OfRegion):
+    """Features of the images that suffice for the value of the whole, whatever else changes in the region."""
+
+    @property
+    def status(self) -> str:
+        """``minimum``: none smaller exists; ``minimal``: none can be left out; ``sufficient``; or
+        ``unknown``.
+        """
+        return str(self.certificate["answer"])
+
+    @property
+    def outcome(self) -> str:  # type: ignore[override]
+        """Its status."""
+        return self.status
+
+    @cached_property
+    def reasons(self) -> dict[str, Reason]:
+        """The reason of each sample that is needed, by the name of its reading."""
+        return {
+            self.whole.readings[place].name: Reason.of(
+                self._network(place), opened(part, self._network(place)), {"certificate": part}
+            )
+            for place, part in self._parts
+        }
+
+    @property
+    def size(self) -> int:
+        """How many features there are in all."""
+        return sum(len(reason.features) for reason in self.reasons.values())
+
+    def _found(self) -> dict[str, Any]:
+        return {"reasons": {name: reason.conditions() for name, reason in self.reasons.items()}}
+
+    def __str__(self) -> str:
+        if self.status == "unknown":
+            names = [name for name, reason in self.reasons.items() if reason.status == "unknown"]
+            return f"{self._claim}: no reason was found in the time, for {', '.join(names)}. Allow more time."
+        if not self.size:
+            few = len(self.reasons) < len(self.whole.readings)
+            about = f", as {', '.join(self.reasons)} decided" if few and self.reasons else ""
+            return f"{self._claim}: nothing needs to be known, it stays whatever changes (proved){about}"
+        listed = [f"{name}: {reason}" for name, reason in self.reasons.items() if reason.features]
+        free = [name for name, reason in self.reasons.items() if not reason.features]
+        silent = f"; {', '.join(free)}: nothing" if free else ""
+        many = f"{self.size} feature{'' if self.size == 1 else 's'}: proved {self.status}"
+        return f"{self._claim}, because of {'; '.join(listed)}{silent} ({many})"
+
+
+# -- and back ------------------------------------------------------------------------------------------------
+
+_TYPES: dict[tuple[str, str], type[ComposedAnswer]] = {
+    ("possible", "possible"): ComposedRead,
+    ("possible", "impossible"): ComposedRead,
+    ("robust", "proved"): ComposedProved,
+    ("robust", "refuted"): ComposedRefuted,
+    ("robust", "undecided"): ComposedUndecided,
+    ("whatif", "counterfactual"): ComposedChange,
+    ("whatif", "none"): NoComposedChange,
+    ("whatif", "open"): OpenComposedChange,
+    ("reason", "minimum"): ComposedReason,
+    ("reason", "minimal"): ComposedReason,
+    ("reason", "sufficient"): ComposedReason,
+    ("reason", "unknown"): ComposedReason,
+}
+
+
+def answer_of(data: Mapping[str, Any], *networks: Network) -> ComposedAnswer:
+    """Read an answer about a whole from what its `data` gave, for the same networks. That reads, it does not
+    believe: `check` the certificate.
+
+    Examples
+    --------
+    >>> from sugenet.logic import Reading, Sum, read
+    >>> digits = [Reading.given(name, {"3": 0, "5": 2}) for name in "ab"]
+    >>> print(answer_of(read(Sum(digits[:1], digits[1:])).data()))
+    the sum is 6: most possible, ahead by 2 votes: 3 + 3 = 6
+    """
+    try:
+        certificate = data["certificate"]
+        whole = whole_in(certificate, networks, data.get("stated"))
+        made = _TYPES[certificate["question"]["kind"], certificate["answer"]]
+        found = made.of(whole, data)
+        again = found.data()
+    except CertificateError:
+        raise
+    except (
+        KeyError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        IndexError,
+        ArithmeticError,
+        AssertionError,
+    ) as e:
+        said = str(e) if isinstance(e, SugenetError) else f"{type(e).__name__}: {str(e)[:200]}"
+        raise CertificateError(f"the answer is damaged: {said}") from e
+    for name in {**again, **data}:
+        if data.get(name, again) != again.get(name, data):
+            raise CertificateError(f"the field {str(name)[:40]!r} does not fit the rest of the answer.")
+    return found

@@ -1,0 +1,306 @@
+"""The questions to a whole: how possible, can it fail, what would change it, why (docs/theory.md 12.5).
+
+Each asks its parts with the verbs there are, `verify`, `whatif` and `why`, as few of them as are needed, and
+puts their certificates together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any, Literal
+
+from sugenet.errors import QuestionError
+from sugenet.logic.answers import (
+    ComposedProved,
+    ComposedRead,
+    ComposedReason,
+    ComposedRefuted,
+    ComposedUndecided,
+)
+from sugenet.logic.composed import Composed, Wanted
+from sugenet.logic.envelopes import PartOf, certificate_of
+from sugenet.problem.clock import Clock
+from sugenet.problem.neighbourhood import row_of
+from sugenet.problem.regions import L0, L1, L2, Anything, Hamming, Linf, Region
+from sugenet.reason import Robust, reasons, verdicts
+from sugenet.reason.verdicts import Proved, Refuted, Undecided
+
+__all__ = ["read", "see_network", "verify", "why"]
+
+_STATUS = ("unknown", "sufficient", "minimal", "minimum")
+
+
+def read(whole: Composed, value: Any = None) -> ComposedRead:
+    """How possible it is that a whole has a value: by how many votes it is behind the most possible one, and
+    by how many any other value is behind (possibility and necessity, as gaps).
+
+    Parameters
+    ----------
+    whole
+        A `Sum`, a `Sudoku` or something `Stated`.
+    value
+        The sum; or whether it is a Sudoku, or holds. The sum as it is read, or True, unless given.
+
+    Examples
+    --------
+    >>> from sugenet.logic import Reading, Sum
+    >>> digits = [Reading.given("a", {"3": 0, "5": 2}), Reading.given("b", {"3": 0, "8": 4})]
+    >>> total = Sum(digits[:1], digits[1:])
+    >>> print(read(total))
+    the sum is 6: most possible, ahead by 2 votes: 3 + 3 = 6
+    >>> print(read(total, 13))
+    the sum is 13: behind by 4 votes, at best 5 + 8 = 13
+    """
+    clock = Clock()
+    wanted = _wanted(whole, (whole.says if whole.kind == "sum" else True) if value is None else value)
+    best, other = whole.least_gap(wanted), whole.least_gap(Wanted(wanted.value, other=True))
+    margin = None if other is None else str(other[0])
+    question = {"kind": "possible", "value": wanted.value}
+    if best is None:
+        certificate = certificate_of(whole, question, "impossible", margin=margin)
+    else:
+        found: dict[str, Any] = {"gap": str(best[0]), "choice": list(best[1]), "margin": margin}
+        certificate = certificate_of(whole, question, "possible", **found)
+    return ComposedRead(whole, certificate, clock.seconds)
+
+
+def _wanted(whole: Composed, value: Any) -> Wanted:
+    if whole.kind == "sum":
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise QuestionError(f"value={value!r} is no sum: give a whole number.")
+    elif not isinstance(value, bool):
+        raise QuestionError(f"value={value!r} must be True or False.")
+    return Wanted(value)
+
+
+def _region_data(region: Any, *, joint: bool = False) -> dict[str, Any]:
+    """A region as JSON that means the same for every network; refuses those that name features."""
+    if not isinstance(region, Hamming | L0 | L1 | L2 | Linf | Anything):
+        raise QuestionError(
+            f"region={region!r} is none for several images: give Hamming, L0, L1, L2, Linf or Anything."
+        )
+    if joint and isinstance(region, Linf | Anything):
+        raise QuestionError(f"{region!r} has no budget that images could share: leave joint out.")
+    if isinstance(region, Anything):
+        return {"kind": "Anything"}
+    return {"kind": type(region).__name__, "radius": str(Fraction(region.radius))}
+
+
+def see_network(whole: Composed) -> list[int]:
+    """The places of readings that can change; refuses a whole without any."""
+    places = [place for place, reading in enumerate(whole.readings) if reading.network is not None]
+    if not places:
+        raise QuestionError("no reading comes from a network, so there are no images that could change.")
+    return places
+
+
+# -- can it fail ---------------------------------------------------------------------------------------------
+
+
+def verify(
+    whole: Composed,
+    region: Region,
+    *,
+    joint: bool = False,
+    time_limit: float | None = None,
+    threads: int | None = None,
+    seed: int = 0,
+    notify: Callable[[str], None] | None = None,
+) -> ComposedProved | ComposedRefuted | ComposedUndecided:
+    """Decide whether a whole stays what it is while its images change.
+
+    Parameters
+    ----------
+    whole
+        A `Sum`, a `Sudoku` or something `Stated`.
+    region
+        How far each image may change: `L0`, `L1`, `L2`, `Linf`, `Hamming` or `Anything`.
+    joint
+        Whether the images share the budget of the region, instead of having it each. For a sum and a valid
+        Sudoku both come to the same: one changed reading changes them.
+    time_limit, threads, seed, notify
+        As in `sugenet.verify`; the time is for all parts together.
+
+    Examples
+    --------
+    >>> from sugenet import L0, models
+    >>> from sugenet.logic import Sum
+    >>> X, y = models.samples("digits")
+    >>> print(verify(Sum.of(models.digits(), X[[7]], X[[4]]), L0(1)))
+    3 + 6 = 9, with up to 1 feature changed in each sample: proved, by 2 parts
+    """
+    clock = Clock(time_limit, threads, seed, notify)
+    question = {"kind": "robust", "region": _region_data(region, joint=joint), "joint": joint}
+    asking = _Verifying(whole, region, clock, see_network(whole))
+    if joint and not whole.is_sensitive():
+        raise QuestionError(
+            "here several images may have to change together, which a shared budget counts in all: ask "
+            "whatif, whose cost is that."
+        )
+    try:
+        choice = asking.one_by_one() if whole.is_sensitive() else asking.by_need()
+    except KeyboardInterrupt:
+        choice, asking.is_open = None, True
+    if choice is not None:
+        found = certificate_of(whole, question, "refuted", asking.refuted(choice), choice=list(choice))
+        return ComposedRefuted(whole, found, clock.seconds)
+    if asking.is_open:
+        found = certificate_of(whole, question, "undecided", asking.parts)
+        return ComposedUndecided(whole, found, clock.seconds)
+    proved = [(place, part) for place, part in asking.parts if part["answer"] == "proved"]
+    return ComposedProved(whole, certificate_of(whole, question, "proved", proved), clock.seconds)
+
+
+class _Verifying:
+    """What is known of where the readings may go in a region."""
+
+    def __init__(self, whole: Composed, region: Region, clock: Clock, places: list[int]) -> None:
+        self.whole, self.region, self.clock, self.places = whole, region, clock, places
+        self.parts: list[PartOf] = []
+        self.is_open = False
+        self.asked: set[int] = set()
+        self.reached: dict[tuple[int, int], dict[str, Any]] = {}
+        """For readings and classes that they can have, what shows it."""
+        own = whole.read
+        self.possible = [
+            {own[place]} | (set(range(len(reading.values))) if place in places else set())
+            for place, reading in enumerate(whole.readings)
+        ]
+        self.unclear: set[tuple[int, int]] = set()
+
+    def ask(self, place: int, target: int | None = None) -> None:
+        """Ask whether a reading stays, or does not become one class."""
+        reading = self.whole.readings[place]
+        network = reading.network
+        assert network is not None
+        self.clock.tell(f"{reading.name}: can it change?")
+        found = verdicts.verify(
+            network,
+            Robust(network.encoder.values(reading.sample), self.region, target),
+            time_limit=_share(self.clock, len(self.places) - len(self.asked) if target is None else 2),
+            threads=self.clock.threads,
+            seed=self.clock.seed,
+            notify=self.clock.notify,
+        )
+        own = self.whole.read[place]
+        others = {k for k in range(len(reading.values)) if k != own and target in (None, k)}
+        match found:
+            case Proved():
+                self.possible[place] -= others
+            case Refuted():
+                became = int(network.predict(row_of(found.witness), engine="definition")[0])
+                self.reached[place, became] = found.certificate
+            case _:
+                self.unclear |= {(place, k) for k in others}
+        self.parts.append((place, found.certificate))
+        if target is None:
+            self.asked.add(place)
+        if isinstance(found, Undecided) and found.reason == "interrupted":
+            raise KeyboardInterrupt
+
+    def one_by_one(self) -> tuple[int, ...] | None:
+        """Ask every reading: one that changes alone changes the whole."""
+        own = self.whole.read
+        for place in self.places:
+            self.ask(place)
+            for at, became in self.reached:
+                return (*own[:at], became, *own[at + 1 :])
+        self.is_open = bool(self.unclear)
+        return None
+
+    def by_need(self) -> tuple[int, ...] | None:
+        """Ask what a choice that changes the whole needs, until there is none, or all of one is reached."""
+        wanted = Wanted(self.whole.says, other=True)
+        while True:
+            clear = [{k for k in row if (p, k) not in self.unclear} for p, row in enumerate(self.possible)]
+            choice = self.whole.find(wanted, clear)
+            if choice is None:
+                self.is_open = self.whole.find(wanted, self.possible) is not None
+                return None
+            moved = [(p, k) for p, k in enumerate(choice) if k != self.whole.read[p]]
+            missing = next(((p, k) for p, k in moved if (p, k) not in self.reached), None)
+            if missing is None:
+                return choice
+            place, k = missing
+            self.ask(place, None if place not in self.asked else k)
+
+    def refuted(self, choice: tuple[int, ...]) -> list[PartOf]:
+        """What shows that a choice is reached."""
+        own = self.whole.read
+        return [(p, self.reached[p, k]) for p, k in enumerate(choice) if k != own[p]]
+
+
+def _share(clock: Clock, parts: int) -> float | None:
+    """Seconds for the next of several parts."""
+    left = clock.left()
+    return None if left is None else left / max(1, parts)
+
+
+# -- why -----------------------------------------------------------------------------------------------------
+
+
+def why(
+    whole: Composed,
+    region: Region | None = None,
+    *,
+    minimal: Literal["subset", "size"] | None = "subset",
+    time_limit: float | None = None,
+    threads: int | None = None,
+    seed: int = 0,
+    notify: Callable[[str], None] | None = None,
+) -> ComposedReason:
+    """Find features of the images that suffice for the value of a whole: while they stay, it does, whatever
+    else changes inside a region in every image.
+
+    Parameters
+    ----------
+    whole
+        A `Sum`, a `Sudoku` or something `Stated`.
+    region
+        How far each image may change, as in `verify`; any input unless given.
+    minimal
+        ``subset``, ``size`` or None, as in `sugenet.why`. It is claimed of the whole where every reading
+        matters, as in a sum; where some readings suffice, as two equal digits do for a grid that is no
+        Sudoku, only these have a reason, and it is claimed to be sufficient.
+    time_limit, threads, seed, notify
+        As in `sugenet.why`; the time is for all parts together.
+
+    Examples
+    --------
+    >>> from sugenet import Hamming, models
+    >>> from sugenet.logic import Sum
+    >>> X, y = models.samples("digits")
+    >>> found = why(Sum.of(models.digits(), X[[8]], X[[4]]), Hamming(3))
+    >>> found.status, found.size
+    ('minimum', 2)
+    """
+    clock = Clock(time_limit, threads, seed, notify)
+    region = Anything() if region is None else region
+    question = {"kind": "reason", "region": _region_data(region)}
+    places = see_network(whole)
+    sensitive = whole.is_sensitive()
+    needed = places if sensitive else whole.deciding(places)
+    parts: list[PartOf] = []
+    lowest = len(_STATUS) - 1 if sensitive else _STATUS.index("sufficient")
+    for done, place in enumerate(needed):
+        reading = whole.readings[place]
+        assert reading.network is not None
+        clock.tell(f"{reading.name}: why?")
+        found = reasons.why(
+            reading.network,
+            reading.network.encoder.values(reading.sample),
+            region,
+            minimal=minimal,
+            time_limit=_share(clock, len(needed) - done),
+            threads=threads,
+            seed=seed,
+            notify=notify,
+        )
+        if not found.reasons:
+            lowest = 0
+            continue
+        parts.append((place, found.reasons[0].certificate))
+        lowest = min(lowest, _STATUS.index(found.reasons[0].status))
+    certificate = certificate_of(whole, question, _STATUS[lowest], parts)
+    return ComposedReason(whole, certificate, clock.seconds)

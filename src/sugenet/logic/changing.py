@@ -1,0 +1,202 @@
+"""What would change a whole: the cheapest changes of its images, with proof (docs/theory.md 12.6).
+
+What a reading needs to become each class are costs, of which at first only bounds are known. The cheapest
+choice by these bounds is looked for; what it needs is asked of `whatif`, which raises bounds or confirms
+them; and so on, until the cheapest choice by bounds is one that is really that cheap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from fractions import Fraction
+from typing import Any
+
+from sugenet.errors import QuestionError
+from sugenet.logic.answers import ComposedChange, NoComposedChange, OpenComposedChange
+from sugenet.logic.asking import see_network
+from sugenet.logic.composed import Composed, Least, Wanted
+from sugenet.logic.envelopes import PartOf, certificate_of
+from sugenet.logic.readings import Gap
+from sugenet.problem.clock import Clock
+from sugenet.problem.regions import L0, L1, L2, Cost, Hamming
+from sugenet.reason import counterfactuals
+from sugenet.reason.counterfactuals import Counterfactual, NoCounterfactual, OpenCounterfactual
+
+__all__ = ["whatif"]
+
+_ANY = -1
+"""Instead of a class: any other."""
+
+
+def whatif(
+    whole: Composed,
+    value: Any = None,
+    cost: type[Cost] = L0,
+    *,
+    time_limit: float | None = None,
+    threads: int | None = None,
+    seed: int = 0,
+    notify: Callable[[str], None] | None = None,
+) -> ComposedChange | NoComposedChange | OpenComposedChange:
+    """Find the cheapest changes of the images with which a whole has another value, and prove that nothing
+    cheaper does it.
+
+    Parameters
+    ----------
+    whole
+        A `Sum`, a `Sudoku` or something `Stated`.
+    value
+        The sum that it shall have; any other than it has unless given. A statement or a Sudoku can only turn.
+    cost
+        `L0`, `L1`, `L2` (squares) or `Hamming`; the costs of all images are added up.
+    time_limit, threads, seed, notify
+        As in `sugenet.whatif`; the time is for all parts together.
+
+    Examples
+    --------
+    >>> from sugenet import models
+    >>> from sugenet.logic import Sum
+    >>> X, y = models.samples("digits")
+    >>> print(whatif(Sum.of(models.digits(), X[[7]], X[[4]])))  # doctest: +ELLIPSIS
+    3 + 6 = 9; 3 + 1 = 4 with 2 features changed, proved to be the least: right 1 from 6 to 1 (pixel (5,2) ...
+    """
+    if cost not in (L0, L1, L2, Hamming):
+        raise QuestionError(f"cost={cost!r} does not add up over several images: give L0, L1, L2 or Hamming.")
+    clock = Clock(time_limit, threads, seed, notify)
+    wanted = _other(whole, value)
+    hunt = _ComposedHunt(whole, wanted, cost, clock)
+    with suppress(KeyboardInterrupt):  # what is known until then is kept
+        hunt.go()
+    question = {"kind": "whatif", "cost": {"kind": cost.__name__}, **wanted.data()}
+    lower, best = hunt.least(hunt.lower), hunt.least(hunt.upper)
+    if lower is None:
+        found = certificate_of(whole, question, "none", hunt.parts)
+        return NoComposedChange(whole, found, clock.seconds)
+    if best is None:
+        found = certificate_of(whole, question, "open", hunt.parts, lower=str(lower[0]))
+        return OpenComposedChange(whole, found, clock.seconds)
+    more = {"choice": list(best[1]), "cost": str(best[0]), "lower": str(lower[0])}
+    return ComposedChange(
+        whole, certificate_of(whole, question, "counterfactual", hunt.parts, **more), clock.seconds
+    )
+
+
+def _other(whole: Composed, value: Any) -> Wanted:
+    """What is wanted; refuses what is so already."""
+    if value is None:
+        return Wanted(whole.says, other=True)
+    fits = (isinstance(value, int) and not isinstance(value, bool)) == (whole.kind == "sum")
+    if not fits or not isinstance(value, int):
+        kind = "a whole number" if whole.kind == "sum" else "True or False"
+        raise QuestionError(f"value={value!r} must be {kind}.")
+    if value == whole.says:
+        raise QuestionError(f"{whole.words(value)} already, as it is read: ask for another value.")
+    return Wanted(value)
+
+
+class _ComposedHunt:
+    """What reaching each class costs each reading: at least, and at most."""
+
+    def __init__(self, whole: Composed, wanted: Wanted, cost: type[Cost], clock: Clock) -> None:
+        self.whole, self.wanted, self.cost, self.clock = whole, wanted, cost, clock
+        self.places = set(see_network(whole))
+        self.whole_steps = cost in (L0, Hamming)
+        self.parts: list[PartOf] = []
+        self.settled: set[tuple[int, int]] = set()
+        self.once: set[tuple[int, int]] = set()
+        """What was asked, and left open."""
+        self.lower: list[list[Gap | None]] = []
+        self.upper: list[list[Gap | None]] = []
+        for place, reading in enumerate(whole.readings):
+            own, many = whole.read[place], len(reading.values)
+            first: Gap | None = int(self.whole_steps) if place in self.places else None
+            self.lower.append([0 if k == own else first for k in range(many)])
+            self.upper.append([0 if k == own else None for k in range(many)])
+
+    def least(self, costs: list[list[Gap | None]]) -> Least | None:
+        """The cheapest choice by some costs."""
+        return self.whole.least_cost(self.wanted, costs)
+
+    def go(self) -> None:
+        """Ask until the cheapest choice by lower bounds is settled, or the time is up."""
+        while not self.clock.up():
+            cheapest = self.least(self.lower)
+            if cheapest is None:
+                return
+            best = self.least(self.upper)
+            if best is not None and best[0] <= cheapest[0]:
+                return
+            missing = [
+                (p, k)
+                for p, k in enumerate(cheapest[1])
+                if k != self.whole.read[p] and (p, k) not in self.settled
+            ]
+            if not missing:
+                return
+            for place, k in missing:
+                if (place, _ANY) not in self.settled:
+                    self._ask(place, None, None)
+                elif (place, k) not in self.settled:
+                    rest = cheapest[0] - (self.lower[place][k] or 0)
+                    self._ask(place, k, None if best is None else best[0] - rest)
+                if self.clock.up():
+                    return
+
+    def _ask(self, place: int, target: int | None, limit: Gap | None) -> None:
+        """Ask one reading what reaching a class, or any other, costs; no further than a limit."""
+        reading = self.whole.readings[place]
+        network = reading.network
+        assert network is not None
+        goal = "change" if target is None else f"become {reading.values[target]}"
+        self.clock.tell(f"{reading.name}: what would make it {goal}?")
+        left, mine = self.clock.left(), (place, _ANY if target is None else target)
+        found = counterfactuals.whatif(
+            network,
+            network.encoder.values(reading.sample),
+            self.cost,
+            target=target,
+            limit=None if limit is None or self.cost is L2 else limit,
+            time_limit=None if left is None else max(left / (1 if mine in self.once else 3), min(left, 1.0)),
+            threads=self.clock.threads,
+            seed=self.clock.seed,
+            notify=self.clock.notify,
+        )
+        self.parts.append((place, found.certificate))
+        own = self.whole.read[place]
+        others = [k for k in range(len(reading.values)) if k != own and target in (None, k)]
+        again = isinstance(found, Counterfactual | OpenCounterfactual) and not getattr(
+            found, "is_minimum", False
+        )
+        if mine in self.once or not again or self.clock.time_limit is None:
+            self.settled.add(mine)  # else it is asked once more, with all the time that is left
+        self.once.add(mine)
+        bound: Gap | None = None
+        match found:
+            case Counterfactual():
+                bound, became = _short(found.lower), found.label
+                before = self.upper[place][became]
+                self.upper[place][became] = min(
+                    _short(found.value), found.value if before is None else before
+                )
+                if found.is_minimum:
+                    self.settled.add((place, became))
+            case OpenCounterfactual():
+                bound = _short(found.lower)
+            case NoCounterfactual():
+                most = found.limit
+                if most is not None:
+                    bound = most.__floor__() + 1 if self.whole_steps else _short(most)
+        for k in others:
+            known = self.lower[place][k]
+            if bound is None:
+                self.lower[place][k] = None
+                self.settled.add((place, k))
+            elif known is not None:
+                self.lower[place][k] = max(known, bound)
+        if isinstance(found, OpenCounterfactual) and found.reason == "interrupted":
+            raise KeyboardInterrupt
+
+
+def _short(value: Fraction) -> Gap:
+    return int(value) if value.denominator == 1 else value

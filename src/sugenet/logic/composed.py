@@ -1,0 +1,119 @@
+"""A whole that is composed of several readings, such as a sum of digits: its value follows from theirs."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+from sugenet.brief import Said
+from sugenet.logic.readings import Gap, Reading
+from sugenet.logic.search import Costs
+
+__all__ = ["Choice", "Composed", "Least", "Wanted"]
+
+Choice = tuple[int, ...]
+"""A value for each reading, by its number."""
+Least = tuple[Gap, Choice]
+"""The least gap or cost, and values that have it."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A value that a whole shall have; or, with `other`, any but that."""
+
+    value: Any
+    other: bool = False
+
+    def met(self, value: Any) -> bool:
+        """Whether a value is wanted."""
+        return bool((value == self.value) != self.other)
+
+    def data(self) -> dict[str, Any]:
+        """As JSON."""
+        return {"value": self.value, "other": self.other}
+
+
+class Composed(Said, ABC):
+    """A whole over readings. What it computes is `value`; all else are ways to ask about that."""
+
+    kind: ClassVar[str]
+    readings: tuple[Reading, ...]
+
+    @abstractmethod
+    def value(self, choice: Sequence[int]) -> Any:
+        """The value of the whole for values of its readings: the definition."""
+
+    @abstractmethod
+    def least_gap(self, wanted: Wanted, gaps: Costs | None = None) -> Least | None:
+        """How possible it is: the least gap over all choices that have a wanted value, the gap of a choice
+        being the largest of its readings'. None: no choice has such a value.
+        """
+
+    @abstractmethod
+    def least_cost(self, wanted: Wanted, costs: Costs) -> Least | None:
+        """The least sum of costs of a choice with a wanted value."""
+
+    @abstractmethod
+    def words(self, value: Any) -> str:
+        """That it has a value, in words."""
+
+    @abstractmethod
+    def whole_data(self) -> dict[str, Any]:
+        """What it is, as JSON, but for its readings."""
+
+    @cached_property
+    def read(self) -> Choice:
+        """The most possible value of each reading: what the networks say."""
+        return tuple(reading.best for reading in self.readings)
+
+    @property
+    def says(self) -> Any:
+        """The value of the whole as it is read."""
+        return self.value(self.read)
+
+    @property
+    def gaps(self) -> list[tuple[Gap, ...]]:
+        """For each reading the gaps of its values."""
+        return [reading.gaps for reading in self.readings]
+
+    def find(self, wanted: Wanted, allowed: Sequence[Iterable[int]]) -> Choice | None:
+        """Some choice among allowed values with a wanted value."""
+        own = [set(row) for row in allowed]
+        rows = [
+            [0 if value in own[place] else None for value in range(len(reading.values))]
+            for place, reading in enumerate(self.readings)
+        ]
+        found = self.least_gap(wanted, rows)
+        return None if found is None else found[1]
+
+    def is_sensitive(self) -> bool:
+        """Whether every change of one reading alone, as they are read, changes the value: then the whole is
+        as safe as its parts, no more and no less (docs/theory.md 12.5).
+        """
+        own, says = self.read, self.says
+        return all(self.value(other) != says for other in self._neighbours(own))
+
+    def deciding(self, places: Sequence[int]) -> list[int]:
+        """Some of the readings at these places that suffice for the value as they are, of which none can be
+        left out; the others may be anything, those at no such place stay.
+        """
+        own, wanted = self.read, Wanted(self.says, other=True)
+        free: set[int] = set()
+        for place in places:
+            tried = free | {place}
+            allowed = [
+                range(len(reading.values)) if p in tried else [own[p]]
+                for p, reading in enumerate(self.readings)
+            ]
+            if self.find(wanted, allowed) is None:
+                free = tried
+        return [place for place in places if place not in free]
+
+    def _neighbours(self, own: Choice) -> Iterator[Choice]:
+        for place, reading in enumerate(self.readings):
+            for value in range(len(reading.values)):
+                if value != own[place] and reading.network is not None:
+                    yield (*own[:place], value, *own[place + 1 :])

@@ -1,0 +1,199 @@
+"""Formulas over readings: conditions on values, lists of allowed rows, *and*, *or*; negation stands at the
+conditions alone, so that a formula and its opposite have one form.
+
+Text is read by `sugenet.logic.parsing`. A formula goes to JSON as the judge reads it, and back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from typing import Any, TypeAlias
+
+from sugenet.brief import Brief
+from sugenet.errors import QuestionError, TooLargeError
+from sugenet.logic.readings import Reading
+
+__all__ = [
+    "Every",
+    "Listed",
+    "LogicFormula",
+    "OneOf",
+    "Some",
+    "data_of",
+    "formula_of",
+    "holds",
+    "listed_rows",
+    "negated",
+    "places_in",
+    "predicate_rows",
+]
+
+_MOST = 1 << 20
+"""Rows that a predicate may be asked about."""
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """A reading, by its place, has one of some values, by their numbers."""
+
+    place: int
+    allowed: frozenset[int]
+
+
+@dataclass(frozen=True)
+class Listed(Brief):
+    """Some readings have values together that stand in a list of rows; or, where it is not `on`, do not."""
+
+    places: tuple[int, ...]
+    rows: frozenset[tuple[int, ...]]
+    on: bool = True
+
+
+@dataclass(frozen=True)
+class Every(Brief):
+    """All parts hold; so it is where there are none."""
+
+    parts: tuple[LogicFormula, ...]
+
+
+@dataclass(frozen=True)
+class Some(Brief):
+    """A part holds; so it is not where there are none."""
+
+    parts: tuple[LogicFormula, ...]
+
+
+LogicFormula: TypeAlias = OneOf | Listed | Every | Some
+
+
+def holds(formula: LogicFormula, values: Sequence[int]) -> bool:
+    """Whether values, by their numbers, make a formula true: the definition.
+
+    Examples
+    --------
+    >>> either = Some((OneOf(0, frozenset({1})), Listed((0, 1), frozenset({(0, 2)}))))
+    >>> holds(either, [0, 2]), holds(either, [0, 1])
+    (True, False)
+    """
+    match formula:
+        case OneOf():
+            return values[formula.place] in formula.allowed
+        case Listed():
+            return (tuple(values[place] for place in formula.places) in formula.rows) == formula.on
+        case Every():
+            return all(holds(part, values) for part in formula.parts)
+    return any(holds(part, values) for part in formula.parts)
+
+
+def negated(formula: LogicFormula, sizes: Sequence[int]) -> LogicFormula:
+    """The opposite, for readings of these numbers of values."""
+    match formula:
+        case OneOf(place, allowed):
+            return OneOf(place, frozenset(range(sizes[place])) - allowed)
+        case Listed(places, rows, on):
+            return Listed(places, rows, not on)
+        case Every(parts):
+            return Some(tuple(negated(part, sizes) for part in parts))
+    return Every(tuple(negated(part, sizes) for part in formula.parts))
+
+
+def places_in(formula: LogicFormula) -> frozenset[int]:
+    """Which readings it speaks of."""
+    match formula:
+        case OneOf():
+            return frozenset([formula.place])
+        case Listed():
+            return frozenset(formula.places)
+    return frozenset().union(*(places_in(part) for part in formula.parts))
+
+
+# -- rows ----------------------------------------------------------------------------------------------------
+
+
+def listed_rows(readings: Sequence[Reading], names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Listed:
+    """A list of rows of values that are allowed together, for the readings of these names."""
+    places = _places(readings, names)
+    found = set()
+    for row in rows:
+        if isinstance(row, str) or len(row) != len(places):
+            raise QuestionError(f"the row {row!r} must have a value for each of {', '.join(names)}.")
+        numbers = []
+        for place, value in zip(places, row, strict=True):
+            known = readings[place].values
+            if str(value) not in known:
+                raise QuestionError(
+                    f"the row {tuple(row)!r} has {value!r}, but {readings[place].name} is one of "
+                    f"{', '.join(known)}."
+                )
+            numbers.append(known.index(str(value)))
+        found.add(tuple(numbers))
+    return Listed(places, frozenset(found))
+
+
+def predicate_rows(
+    readings: Sequence[Reading], names: Sequence[str], predicate: Callable[..., Any]
+) -> Listed:
+    """The rows of values, as text, for which a function of Python is true: it is asked about each once.
+
+    Examples
+    --------
+    >>> two = [Reading.given(name, {"1": 0, "2": 3}) for name in "ab"]
+    >>> sorted(predicate_rows(two, ["a", "b"], lambda a, b: int(a) < int(b)).rows)
+    [(0, 1)]
+    """
+    places = _places(readings, names)
+    sizes = [len(readings[place].values) for place in places]
+    if prod(sizes) > _MOST:
+        raise TooLargeError(
+            f"a predicate over {', '.join(names)} has {prod(sizes):,} rows, more than {_MOST:,}. "
+            f"Say it as several, over fewer readings each."
+        )
+    values = [readings[place].values for place in places]
+    rows = product(*map(range, sizes))
+    return Listed(
+        places,
+        frozenset(row for row in rows if predicate(*(v[k] for v, k in zip(values, row, strict=True)))),
+    )
+
+
+def _places(readings: Sequence[Reading], names: Sequence[str]) -> tuple[int, ...]:
+    known = {reading.name: place for place, reading in enumerate(readings)}
+    if isinstance(names, str):
+        raise QuestionError(f"names={names!r} must be a list of names of readings.")
+    wrong = next((name for name in names if name not in known), None)
+    if wrong is not None:
+        raise QuestionError(f"there is no reading {wrong!r}. There are {', '.join(known)}.")
+    if len(set(names)) < len(names) or not names:
+        raise QuestionError(f"names={list(names)!r} must name some readings, each once.")
+    return tuple(known[name] for name in names)
+
+
+# -- JSON ----------------------------------------------------------------------------------------------------
+
+
+def data_of(formula: LogicFormula) -> dict[str, Any]:
+    """A formula as JSON."""
+    match formula:
+        case OneOf(place, allowed):
+            return {"kind": "one of", "reading": place, "classes": sorted(allowed)}
+        case Listed(places, rows, on):
+            return {"kind": "rows", "readings": list(places), "rows": sorted(map(list, rows)), "on": on}
+    kind = "every" if isinstance(formula, Every) else "some"
+    return {"kind": kind, "parts": [data_of(part) for part in formula.parts]}
+
+
+def formula_of(data: Mapping[str, Any]) -> LogicFormula:
+    """A formula from its JSON."""
+    match data["kind"]:
+        case "one of":
+            return OneOf(data["reading"], frozenset(data["classes"]))
+        case "rows":
+            return Listed(tuple(data["readings"]), frozenset(map(tuple, data["rows"])), data["on"])
+        case "every":
+            return Every(tuple(map(formula_of, data["parts"])))
+        case "some":
+            return Some(tuple(map(formula_of, data["parts"])))
+    raise QuestionError(f"there is no formula of kind {str(data['kind'])[:40]!r}.")

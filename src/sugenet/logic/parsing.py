@@ -1,0 +1,291 @@
+"""Formulas as text, in the words of laws: ``if valve = open then pressure in {low, mid}``.
+
+A condition compares a reading with a value, or two readings with each other; it is joined by *not*, *and*,
+*or*, *if ... then ...*, *iff* and brackets. Order (``<``, ``>=``) is that of numbers. A name or a value with
+blanks or signs in it goes into quotes. What cannot be read is refused with its
+place, counted from 1.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import product
+from typing import NamedTuple
+
+from sugenet.errors import RuleSyntaxError
+from sugenet.logic.formulas import Every, Listed, LogicFormula, OneOf, Some, negated
+from sugenet.logic.readings import Reading
+
+__all__ = ["parse_formula"]
+
+_TOKEN = re.compile(
+    r"\s*(?:(?P<sign><=|>=|!=|==|->|=|<|>|[(){},])|(?P<quoted>\"[^\"]*\"|'[^']*')|(?P<word>[^\s<>=!(){},\"']+))"
+)
+_SIGNS = ("<=", ">=", "!=", "==", "=", "<", ">")
+_WORDS = ("and", "or", "not", "if", "then", "iff", "in", "true", "false")
+_DEEPEST = 100
+"""Brackets inside brackets."""
+_MOST_IFF = 12
+"""Each *iff* writes both of its sides twice."""
+
+
+class _Word(NamedTuple):
+    text: str
+    kind: str
+    place: int
+    """Where in the text it begins, from 1."""
+
+
+def parse_formula(text: str, readings: Sequence[Reading]) -> LogicFormula:
+    """Read a formula over some readings.
+
+    Examples
+    --------
+    >>> door = Reading.given("door", {"open": 0, "shut": 2})
+    >>> lamp = Reading.given("lamp", {"on": 0, "off": 1})
+    >>> parse_formula("if door = open then lamp = on", [door, lamp])
+    Some(parts=(OneOf(place=0, allowed=frozenset({1})), OneOf(place=1, allowed=frozenset({0}))))
+    >>> parse_formula("door = ajar", [door, lamp])
+    Traceback (most recent call last):
+    sugenet.errors.RuleSyntaxError: formula, place 8: 'ajar' is no value of door (open, shut) and no reading.
+    """
+    if not isinstance(text, str):
+        raise RuleSyntaxError(f"a formula is text such as 'if a = 1 then b != 2', not {text!r}.")
+    return _FormulaReader(text, readings).whole()
+
+
+class _FormulaReader:
+    """Reads one formula, word by word."""
+
+    def __init__(self, text: str, readings: Sequence[Reading]) -> None:
+        self.readings = readings
+        self.known = {reading.name: place for place, reading in enumerate(readings)}
+        self.sizes = [len(reading.values) for reading in readings]
+        self.words, self.at, self.depth, self.doubled = _split(text), 0, 0, 0
+
+    @property
+    def next(self) -> _Word:
+        return self.words[self.at]
+
+    def whole(self) -> LogicFormula:
+        found = self._formula()
+        if self.next.kind != "end":
+            raise _wrong(self.next, "'and', 'or' or the end")
+        return found
+
+    def _formula(self) -> LogicFormula:
+        """if F then F, or F, F -> F, F iff F; these bind least."""
+        self.depth += 1
+        if self.depth > _DEEPEST:
+            raise RuleSyntaxError(f"formula, place {self.next.place}: it is nested too deeply.")
+        try:
+            if self._word("if"):
+                body = self._either()
+                self._need("then")
+                return Some((negated(body, self.sizes), self._formula()))
+            left = self._either()
+            if self._sign("->"):
+                return Some((negated(left, self.sizes), self._formula()))
+            where = self.next.place
+            if self._word("iff"):
+                self.doubled += 1
+                if self.doubled > _MOST_IFF:
+                    raise RuleSyntaxError(
+                        f"formula, place {where}: it has more than {_MOST_IFF} 'iff', each of which "
+                        f"doubles it. Say it as several formulas."
+                    )
+                right = self._formula()
+                not_left, not_right = negated(left, self.sizes), negated(right, self.sizes)
+                return Every((Some((not_left, right)), Some((left, not_right))))
+            return left
+        finally:
+            self.depth -= 1
+
+    def _either(self) -> LogicFormula:
+        parts = [self._each()]
+        while self._word("or"):
+            parts.append(self._each())
+        return parts[0] if len(parts) == 1 else Some(tuple(parts))
+
+    def _each(self) -> LogicFormula:
+        parts = [self._one()]
+        while self._word("and"):
+            parts.append(self._one())
+        return parts[0] if len(parts) == 1 else Every(tuple(parts))
+
+    def _one(self) -> LogicFormula:
+        turned = False
+        while self._word("not"):
+            turned = not turned
+        found = self._plain()
+        return negated(found, self.sizes) if turned else found
+
+    def _plain(self) -> LogicFormula:
+        if self._sign("("):
+            found = self._formula()
+            self._need(")")
+            return found
+        if self._word("true"):
+            return Every(())
+        if self._word("false"):
+            return Some(())
+        return self._condition()
+
+    # -- conditions ------------------------------------------------------------------------------------------
+
+    def _condition(self) -> LogicFormula:
+        word = self._take("a condition such as a = 1")
+        place = self.known.get(word.text)
+        if place is None or _is_reserved(word):
+            names = ", ".join(self.known)
+            raise RuleSyntaxError(
+                f"formula, place {word.place}: {word.text[:40]!r} is no reading. There are {names}."
+            )
+        if self._word("in"):
+            self._need("{")
+            numbers = [self._value(place)]
+            while self._sign(","):
+                numbers.append(self._value(place))
+            self._need("}")
+            return OneOf(place, frozenset(numbers))
+        sign = self.next
+        if sign.kind != "sign" or sign.text not in _SIGNS:
+            raise _wrong(sign, f"a sign ({', '.join(_SIGNS)}) or 'in' behind {word.text}")
+        self.at += 1
+        return self._compared(place, "=" if sign.text == "==" else sign.text, sign.place)
+
+    def _compared(self, place: int, sign: str, where: int) -> LogicFormula:
+        word = self._take("a value or a reading")
+        own = self.readings[place].values
+        other = None if _is_reserved(word) else self.known.get(word.text)
+        is_value = word.text in own and not (word.kind == "word" and word.text.lower() in _WORDS)
+        if is_value and other is not None:
+            raise RuleSyntaxError(
+                f"formula, place {word.place}: {word.text!r} is a reading and a value of "
+                f"{self.readings[place].name}. Call the reading something else."
+            )
+        if sign in ("=", "!=") and other is None and not is_value:
+            raise RuleSyntaxError(self._no_value(word, place))
+        if other is not None:
+            return self._two(place, sign, other, where)
+        if sign in ("=", "!="):
+            equal = frozenset(k for k, value in enumerate(own) if (value == word.text) == (sign == "="))
+            return OneOf(place, equal)
+        bound = _number(word.text)
+        if bound is None:
+            raise _wrong(word, f"a number, since {sign} compares numbers,")
+        numbers = self._numbers(place, where)
+        return OneOf(place, frozenset(k for k, own in enumerate(numbers) if _compare(own, sign, bound)))
+
+    def _two(self, place: int, sign: str, other: int, where: int) -> LogicFormula:
+        if place == other:
+            name = self.readings[place].name
+            raise RuleSyntaxError(f"formula, place {where}: {name} is compared with itself.")
+        left: Sequence[str] | Sequence[Fraction] = self.readings[place].values
+        right: Sequence[str] | Sequence[Fraction] = self.readings[other].values
+        if sign not in ("=", "!="):
+            left, right = self._numbers(place, where), self._numbers(other, where)
+        pairs = product(range(len(left)), range(len(right)))
+        return Listed(
+            (place, other), frozenset((a, b) for a, b in pairs if _compare(left[a], sign, right[b]))
+        )
+
+    def _numbers(self, place: int, where: int) -> list[Fraction]:
+        reading, found = self.readings[place], []
+        for value in reading.values:
+            number = _number(value)
+            if number is None:
+                raise RuleSyntaxError(
+                    f"formula, place {where}: {reading.name} has the value {value!r}, which is no "
+                    f"number, so it has no order: use =, != or in."
+                )
+            found.append(number)
+        return found
+
+    def _value(self, place: int) -> int:
+        word = self._take("a value")
+        own = self.readings[place].values
+        if word.text not in own:
+            raise RuleSyntaxError(self._no_value(word, place))
+        return own.index(word.text)
+
+    def _no_value(self, word: _Word, place: int) -> str:
+        reading = self.readings[place]
+        some = ", ".join(reading.values[:12]) + (", ..." if len(reading.values) > 12 else "")
+        known = f"no value of {reading.name} ({some}) and no reading"
+        return f"formula, place {word.place}: {word.text[:40]!r} is {known}."
+
+    # -- words -----------------------------------------------------------------------------------------------
+
+    def _word(self, word: str) -> bool:
+        found = self.next.kind == "word" and self.next.text.lower() == word
+        self.at += found
+        return found
+
+    def _sign(self, sign: str) -> bool:
+        found = self.next.kind == "sign" and self.next.text == sign
+        self.at += found
+        return found
+
+    def _need(self, wanted: str) -> None:
+        if not (self._word(wanted) or self._sign(wanted)):
+            raise _wrong(self.next, f"{wanted!r}")
+
+    def _take(self, wanted: str) -> _Word:
+        word = self.next
+        if word.kind not in ("word", "quoted"):
+            raise _wrong(word, wanted)
+        self.at += 1
+        return word
+
+
+def _is_reserved(word: _Word) -> bool:
+    return word.kind == "word" and word.text.lower() in _WORDS
+
+
+def _split(text: str) -> list[_Word]:
+    words, at, end = [], 0, len(text.rstrip())
+    while at < end:
+        found = _TOKEN.match(text, at)
+        if found is None:
+            begin = next(place for place in range(at, end) if not text[place].isspace())
+            raise RuleSyntaxError(
+                f"formula, place {begin + 1}: {text[begin : begin + 20]!r} cannot be read. "
+                f"A quote that is opened must be closed."
+            )
+        kind = str(found.lastgroup)
+        raw = found[kind]
+        words.append(_Word(raw[1:-1] if kind == "quoted" else raw, kind, found.start(kind) + 1))
+        at = found.end()
+    return [*words, _Word("", "end", len(text) + 1)]
+
+
+def _wrong(word: _Word, wanted: str) -> RuleSyntaxError:
+    found = "it ends" if word.kind == "end" else f"it has {word.text[:40]!r}"
+    return RuleSyntaxError(f"formula, place {word.place}: {found} where {wanted} is needed.")
+
+
+def _number(text: str) -> Fraction | None:
+    if re.fullmatch(r"[-+]?[0-9]{1,50}(?:\.[0-9]{1,50}|/[0-9]{1,50})?", text) is None:
+        return None
+    try:
+        return Fraction(text)
+    except ZeroDivisionError:
+        return None
+
+
+def _compare(left: str | Fraction, sign: str, right: str | Fraction) -> bool:
+    match sign:
+        case "=":
+            return left == right
+        case "!=":
+            return left != right
+        case "<":
+            return left < right  # type: ignore[operator]  # both are numbers
+        case "<=":
+            return left <= right  # type: ignore[operator]
+        case ">":
+            return left > right  # type: ignore[operator]
+    return left >= right  # type: ignore[operator]

@@ -1,0 +1,151 @@
+"""What a network reads in one sample, as a variable: its values are the classes, and each has a gap, by how
+many votes it is behind the best one (docs/theory.md 12.1).
+
+A gap is exact: the difference of two scores over twice the scale that the classes share, which is the
+difference of their match counts M where they have the same bias and size. Gaps are compared, never rounded.
+The smaller, the more possible.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from sugenet.bnn import Network
+from sugenet.brief import Brief
+from sugenet.capacity.arguments import number_words
+from sugenet.capacity.thresholds import exact_number
+from sugenet.errors import QuestionError
+from sugenet.problem.neighbourhood import row_of
+
+__all__ = ["Gap", "Reading", "exact_gap", "gap_words", "readings_of", "see_names"]
+
+Gap: TypeAlias = int | Fraction
+"""How far behind the best, exactly."""
+
+
+def exact_gap(value: Any) -> Gap:
+    """An exact number, an integer where it is one."""
+    number = Fraction(value)
+    return int(number) if number.denominator == 1 else number
+
+
+def gap_words(gap: Gap) -> str:
+    """A gap in words: a head without scales counts votes."""
+    return "1 vote" if gap == 1 else f"{number_words(gap)} votes"
+
+
+@dataclass(frozen=True, eq=False)
+class Reading(Brief):
+    """A variable over a few values, each with the gap by which it is behind the best.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import Head
+    >>> net = Network.of_bits([], Head([[1, 1, 1], [1, 1, -1], [-1, 1, 1]]), classes=["low", "mid", "high"])
+    >>> Reading.of(net, [1, 1, -1], "valve").gaps
+    (1, 0, 2)
+    >>> Reading.given("door", {"open": 3, "shut": 0}).best
+    1
+    """
+
+    name: str
+    values: tuple[str, ...]
+    gaps: tuple[Gap, ...]
+    network: Network | None = field(default=None, repr=False)
+    """What read it; None where the gaps are given: then nothing can change it."""
+    sample: Any = field(default=None, repr=False)
+    """The raw sample that was read."""
+    base: Network | None = field(default=None, repr=False)
+    """The network with all its classes, where `network` chooses among some."""
+
+    @classmethod
+    def of(
+        cls, network: Network, sample: Any, name: str = "x", among: Iterable[Any] | None = None
+    ) -> Reading:
+        """What a network reads in a raw sample; `among` some of its classes, where others cannot be."""
+        values = network.encoder.values(sample)
+        return readings_of(network, [values], [name], among)[0]
+
+    @classmethod
+    def given(cls, name: str, gaps: Mapping[Any, Any]) -> Reading:
+        """A variable whose gaps are known from elsewhere, by value; the best has 0."""
+        values = tuple(str(value) for value in gaps)
+        exact = tuple(exact_gap(exact_number(gap, f"the gap of {value}")) for value, gap in gaps.items())
+        if not values or min(exact) != 0:
+            raise QuestionError(f"the gaps of {name!r} are {dict(gaps)}: the best value must have the gap 0.")
+        if len(set(values)) < len(values):
+            raise QuestionError(f"{name!r} has two values that are written alike: {', '.join(values)}.")
+        return cls(name, values, exact)
+
+    @property
+    def best(self) -> int:
+        """The most possible value, by number; of equal ones the first, as `predict` has it."""
+        return self.gaps.index(0)
+
+    @property
+    def margin(self) -> Gap | None:
+        """The gap of the next best value; None: there is only one."""
+        others = [gap for place, gap in enumerate(self.gaps) if place != self.best]
+        return min(others, default=None)
+
+    def __str__(self) -> str:
+        sure = "the only value" if self.margin is None else f"ahead by {gap_words(self.margin)}"
+        return f"{self.name} = {self.values[self.best]}, {sure}"
+
+
+def readings_of(
+    network: Network, X: Any, names: Sequence[str] | None = None, among: Iterable[Any] | None = None
+) -> tuple[Reading, ...]:
+    """What a network reads in each of several raw samples, evaluated together.
+
+    Examples
+    --------
+    >>> from sugenet import models
+    >>> X, y = models.samples("digits")
+    >>> print(*readings_of(models.digits(), X[:2], ["left", "right"]), sep="; ")
+    left = 9, ahead by 2 votes; right = 9, ahead by 19 votes
+    """
+    chosen = network if among is None else network.among(among)
+    is_table = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype != object
+    rows = X if is_table else [network.encoder.values(x) for x in X]
+    named = [f"x{number}" for number in range(1, len(rows) + 1)] if names is None else list(names)
+    if len(named) != len(rows):
+        raise QuestionError(f"there are {len(named)} names for {len(rows)} samples.")
+    if not len(rows):
+        return ()
+    kept = [network.classes.index(name) for name in chosen.classes]
+    ranked = network.head.ranked(
+        network.match_counts(rows if is_table else np.concatenate([row_of(row) for row in rows]))
+    )[:, kept]
+    unit = 2 * network.head.integers[2] * _shared_scale(chosen)
+    behind = (ranked.max(axis=1, keepdims=True) - ranked).tolist()
+    base = None if chosen is network else network
+    return tuple(
+        Reading(
+            name, chosen.classes, tuple(exact_gap(Fraction(one, unit)) for one in gaps), chosen, row, base
+        )
+        for name, gaps, row in zip(named, behind, rows, strict=True)
+    )
+
+
+def _shared_scale(network: Network) -> Fraction:
+    """What one vote counts for every class; 1 where that differs from class to class."""
+    scales = set(network.head.scale)
+    only = next(iter(scales))
+    return only if len(scales) == 1 and only > 0 else Fraction(1)
+
+
+def see_names(readings: Sequence[Reading]) -> None:
+    """Refuse two readings of one name."""
+    names = [reading.name for reading in readings]
+    twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
+    if twice is not None:
+        raise QuestionError(f"two readings are called {twice!r}: give each a name of its own.")
+    wrong = next((reading for reading in readings if not isinstance(reading, Reading)), None)
+    if wrong is not None:
+        raise QuestionError(f"{wrong!r} is no Reading: make one with Reading.of(network, sample, name).")

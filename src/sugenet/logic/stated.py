@@ -1,0 +1,140 @@
+"""What is stated of several readings: formulas as text, rows that are allowed, functions of Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+from sugenet.brief import cut
+from sugenet.errors import QuestionError
+from sugenet.logic.composed import Composed, Least, Wanted
+from sugenet.logic.formulas import (
+    Every,
+    LogicFormula,
+    data_of,
+    holds,
+    listed_rows,
+    negated,
+    predicate_rows,
+)
+from sugenet.logic.parsing import parse_formula
+from sugenet.logic.possibility import easiest, is_decomposable
+from sugenet.logic.readings import Reading, gap_words, see_names
+from sugenet.logic.search import Choices, Costs
+
+__all__ = ["Stated"]
+
+_LONGEST = 200
+"""Letters of a statement in a sentence."""
+
+
+@dataclass(frozen=True, eq=False)
+class Stated(Composed):
+    """A statement about readings; its value is whether it holds.
+
+    Examples
+    --------
+    >>> valve = Reading.given("valve", {"open": 0, "shut": 4})
+    >>> flow = Reading.given("flow", {"none": 0, "some": 3, "much": 7})
+    >>> rule = Stated.of([valve, flow], "if valve = open then flow != none")
+    >>> print(rule)
+    as read it does not hold that if valve = open then flow != none; that it holds is behind by 3 votes
+    """
+
+    kind: ClassVar[str] = "stated"
+
+    readings: tuple[Reading, ...]
+    formula: LogicFormula
+    text: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "readings", tuple(self.readings))
+        see_names(self.readings)
+        if not self.readings:
+            raise QuestionError("a statement needs a reading that it is about.")
+
+    @classmethod
+    def of(cls, readings: Iterable[Reading], *claims: str) -> Stated:
+        """Formulas as text, all of which shall hold (`sugenet.logic.parse_formula`)."""
+        own = tuple(readings)
+        see_names(own)
+        parts = [parse_formula(claim, own) for claim in claims]
+        if not parts:
+            raise QuestionError("state something: a formula such as 'a = 1 or b != 2'.")
+        text = claims[0] if len(claims) == 1 else " and ".join(f"({claim})" for claim in claims)
+        return cls(own, parts[0] if len(parts) == 1 else Every(tuple(parts)), text.strip())
+
+    @classmethod
+    def of_rows(
+        cls, readings: Iterable[Reading], names: Sequence[str], rows: Iterable[Sequence[Any]]
+    ) -> Stated:
+        """The values of some readings stand together in a list of rows."""
+        own = tuple(readings)
+        found = listed_rows(own, names, rows)
+        return cls(own, found, f"{', '.join(names)} are one of {len(found.rows)} rows")
+
+    @classmethod
+    def of_predicate(
+        cls, readings: Iterable[Reading], names: Sequence[str], predicate: Callable[..., Any]
+    ) -> Stated:
+        """A function of Python is true of the values of some readings, which it gets as text; it is asked
+        once about each combination of them.
+        """
+        own = tuple(readings)
+        called = getattr(predicate, "__name__", "a predicate")
+        shown = "the predicate" if called == "<lambda>" else called
+        return cls(own, predicate_rows(own, names, predicate), f"{shown}({', '.join(names)})")
+
+    def also(self, other: Stated) -> Stated:
+        """Both statements, about the same readings."""
+        if [r.name for r in other.readings] != [r.name for r in self.readings]:
+            raise QuestionError("the two statements are not about the same readings.")
+        return Stated(
+            self.readings, Every((self.formula, other.formula)), f"({self.text}) and ({other.text})"
+        )
+
+    def value(self, choice: Sequence[int]) -> bool:
+        """Whether it holds."""
+        return holds(self.formula, choice)
+
+    def least_gap(self, wanted: Wanted, gaps: Costs | None = None) -> Least | None:
+        """In one pass where its form allows that, else by halving over the levels, one SAT call each."""
+        formula = self._formula(wanted)
+        if gaps is None and is_decomposable(formula):
+            best = easiest(formula, self.gaps)
+            if best is None:
+                return None
+            return best[0], tuple(best[1].get(place, own) for place, own in enumerate(self.read))
+        return self._choices(formula).least_gap(self.gaps if gaps is None else gaps)
+
+    def least_cost(self, wanted: Wanted, costs: Costs) -> Least | None:
+        """By MaxSAT."""
+        return self._choices(self._formula(wanted)).least_cost(costs)
+
+    def _formula(self, wanted: Wanted) -> LogicFormula:
+        return self.formula if wanted.met(True) else self._opposite
+
+    @cached_property
+    def _opposite(self) -> LogicFormula:
+        return negated(self.formula, [len(reading.values) for reading in self.readings])
+
+    def _choices(self, formula: LogicFormula) -> Choices:
+        choices = Choices([len(reading.values) for reading in self.readings])
+        choices.demand(formula)
+        return choices
+
+    def words(self, value: Any) -> str:
+        """Whether it holds, in words."""
+        return f"it {'holds' if value else 'does not hold'} that {cut(self.text, letters=_LONGEST)}"
+
+    def whole_data(self) -> dict[str, Any]:
+        """As JSON."""
+        return {"kind": self.kind, "formula": data_of(self.formula)}
+
+    def __str__(self) -> str:
+        says = self.says
+        other = self.least_gap(Wanted(not says))
+        far = "is impossible" if other is None else f"is behind by {gap_words(other[0])}"
+        return f"as read {self.words(says)}; that it {'does not' if says else 'holds'} {far}"

@@ -1,0 +1,258 @@
+"""A grid of images that must be a Sudoku: how possible that is, the most possible Sudoku, and where to draw
+the line between valid and invalid (docs/theory.md 12.4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from itertools import combinations
+from math import isqrt
+from typing import Any, ClassVar
+
+from sugenet.bnn import Network
+from sugenet.brief import Brief
+from sugenet.errors import QuestionError
+from sugenet.logic.composed import Choice, Composed, Least, Wanted
+from sugenet.logic.readings import Gap, Reading, exact_gap, gap_words, readings_of, see_names
+from sugenet.logic.search import Choices, Costs
+
+__all__ = ["GapLine", "Sudoku", "units"]
+
+_LARGEST = 25
+
+
+@lru_cache
+def units(size: int) -> tuple[tuple[int, ...], ...]:
+    """Rows, columns and boxes of a grid, by the numbers of their cells, row by row."""
+    box, side = isqrt(size), range(size)
+    rows = [tuple(size * r + c for c in side) for r in side]
+    columns = [tuple(size * r + c for r in side) for c in side]
+    boxes = [
+        tuple(size * (box * (b // box) + k // box) + box * (b % box) + k % box for k in side) for b in side
+    ]
+    return (*rows, *columns, *boxes)
+
+
+@lru_cache
+def _peers(size: int) -> tuple[tuple[int, int], ...]:
+    """Pairs of cells that stand in one row, column or box."""
+    return tuple(sorted({pair for unit in units(size) for pair in combinations(sorted(unit), 2)}))
+
+
+@lru_cache(maxsize=8)
+def _choices(values: tuple[tuple[str, ...], ...]) -> Choices:
+    """What makes a grid a Sudoku, as clauses."""
+    size = isqrt(len(values))
+    choices = Choices([len(row) for row in values])
+    places = [{value: k for k, value in enumerate(row)} for row in values]
+    known = [str(digit) for digit in range(1, size + 1)]
+    for cell, own in enumerate(places):
+        for value, k in own.items():
+            if value not in known:
+                choices.add([-choices.of(cell, k)])
+    for digit in known:
+        for unit in units(size):
+            mine = [choices.of(c, places[c][digit]) for c in unit if digit in places[c]]
+            choices.add(mine)  # follows from the rest, and helps the solver
+            choices.add_apart(mine)
+    return choices
+
+
+@dataclass(frozen=True, eq=False)
+class Sudoku(Composed):
+    """A grid whose cells are read, row by row; its value is whether it is a Sudoku.
+
+    Examples
+    --------
+    >>> rows = ["1234", "3412", "2143", "4321"]
+    >>> clear = [{v: 0 if v == own else 9 for v in "1234"} for row in rows for own in row]
+    >>> clear[5] = {"1": 0, "2": 8, "3": 5, "4": 2}  # a 4 that looks like a 1
+    >>> grid = Sudoku([Reading.given(f"cell {k}", gaps) for k, gaps in enumerate(clear)])
+    >>> print(grid)
+    as read it is no Sudoku: row 2 has two 1; the most possible Sudoku is behind by 2 votes
+    >>> grid.digits(grid.least_gap(Wanted(True))[1])[1]
+    '3412'
+    """
+
+    kind: ClassVar[str] = "sudoku"
+
+    cells: tuple[Reading, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "cells", tuple(self.cells))
+        many = len(self.cells)
+        size = isqrt(many)
+        if not many or size**2 != many or isqrt(size) ** 2 != size or size > _LARGEST:
+            raise QuestionError(f"a grid of {many} cells is no Sudoku: it has 16, 81, 256 or 625 of them.")
+        see_names(self.cells)
+
+    @classmethod
+    def of(cls, network: Network, cells: Any) -> Sudoku:
+        """Raw samples, row by row, that one network reads; it chooses among the digits of the grid alone."""
+        size = isqrt(len(cells))
+        names = [f"cell ({k // size + 1},{k % size + 1})" for k in range(len(cells))] if size else []
+        digits = [str(digit) for digit in range(1, size + 1)]
+        missing = [digit for digit in digits if digit not in network.classes]
+        if missing:
+            raise QuestionError(
+                f"the grid needs the digits 1 to {size}, but the network has no class {missing[0]!r}. "
+                f"Its classes are {', '.join(network.classes)}."
+            )
+        among = digits if set(network.classes) - set(digits) else None
+        return cls(readings_of(network, cells, names, among))
+
+    @property
+    def readings(self) -> tuple[Reading, ...]:  # type: ignore[override]
+        """The cells."""
+        return self.cells
+
+    @cached_property
+    def size(self) -> int:
+        """Cells of a row."""
+        return isqrt(len(self.cells))
+
+    def value(self, choice: Sequence[int]) -> bool:
+        """Whether it is a Sudoku: every row, column and box has every digit."""
+        written = [reading.values[value] for reading, value in zip(self.cells, choice, strict=True)]
+        digits = {str(digit) for digit in range(1, self.size + 1)}
+        return all({written[cell] for cell in unit} == digits for unit in units(self.size))
+
+    def digits(self, choice: Sequence[int]) -> list[str]:
+        """The rows of a grid as text."""
+        written = [reading.values[value] for reading, value in zip(self.cells, choice, strict=True)]
+        sign = "" if all(len(value) == 1 for value in written) else " "
+        return [sign.join(written[r : r + self.size]) for r in range(0, len(written), self.size)]
+
+    def least_gap(self, wanted: Wanted, gaps: Costs | None = None) -> Least | None:
+        """By halving over the levels, one SAT call each; an invalid grid is found by looking at pairs."""
+        rows = self.gaps if gaps is None else gaps
+        if wanted.met(True) and wanted.met(False):
+            raise QuestionError("a grid is a Sudoku or is none.")
+        if not wanted.met(True):
+            return self._least_broken(rows, is_sum=False)
+        found = self._choices.least_gap(rows)
+        assert found is None or self.value(found[1])
+        return found
+
+    def least_cost(self, wanted: Wanted, costs: Costs) -> Least | None:
+        """By MaxSAT; an invalid grid by looking at pairs."""
+        if not wanted.met(True):
+            return self._least_broken(costs, is_sum=True)
+        found = self._choices.least_cost(costs)
+        assert found is None or self.value(found[1])
+        return found
+
+    @property
+    def _choices(self) -> Choices:
+        return _choices(tuple(cell.values for cell in self.cells))
+
+    def _least_broken(self, costs: Costs, *, is_sum: bool) -> Least | None:
+        """The least that makes it no Sudoku: one cell without a digit, or two equal ones in a row, column or
+        box, and everything else as it is least.
+        """
+        own = [[(cost, k) for k, cost in enumerate(row) if cost is not None] for row in costs]
+        if not all(own):
+            return None
+        best = [min(row) for row in own]
+        base: Gap = sum(cost for cost, _ in best) if is_sum else max(cost for cost, _ in best)
+        known = {str(digit) for digit in range(1, self.size + 1)}
+        found: list[tuple[Gap, tuple[tuple[int, int], ...]]] = []
+        more: list[dict[str, tuple[Gap, int]]] = []
+        for cell, row in enumerate(own):
+            values, least = self.cells[cell].values, best[cell][0]
+            more.append({values[k]: ((cost - least) if is_sum else cost, k) for cost, k in row})
+            found += [(extra, ((cell, k),)) for value, (extra, k) in more[-1].items() if value not in known]
+        for a, b in _peers(self.size):
+            for value, (extra, k) in more[a].items():
+                if value in more[b]:
+                    other, j = more[b][value]
+                    found.append((extra + other if is_sum else max(extra, other), ((a, k), (b, j))))
+        if not found:
+            return None
+        extra, changed = min(found)
+        choice = [k for _, k in best]
+        for cell, k in changed:
+            choice[cell] = k
+        return (base + extra if is_sum else max(base, extra)), tuple(choice)
+
+    def deciding(self, places: Sequence[int]) -> list[int]:
+        """Of a grid that is none: a cell without a digit, or two equal ones in a row, column or box."""
+        written = [cell.values[k] for cell, k in zip(self.cells, self.read, strict=True)]
+        known = {str(digit) for digit in range(1, self.size + 1)}
+        alone = [[k] for k, value in enumerate(written) if value not in known]
+        equal = [[a, b] for a, b in _peers(self.size) if written[a] == written[b]]
+        found = min((*alone, *equal), key=lambda cells: len(set(cells) & set(places)), default=None)
+        return super().deciding(places) if found is None else [k for k in found if k in places]
+
+    def conflict(self, choice: Choice | None = None) -> str | None:
+        """What keeps a grid, as it is read unless given, from being a Sudoku; None: nothing."""
+        chosen = self.read if choice is None else choice
+        written = [reading.values[value] for reading, value in zip(self.cells, chosen, strict=True)]
+        digits = {str(digit) for digit in range(1, self.size + 1)}
+        for number, unit in enumerate(units(self.size)):
+            seen = [written[cell] for cell in unit]
+            name = f"{('row', 'column', 'box')[number // self.size]} {number % self.size + 1}"
+            wrong = next((value for value in seen if value not in digits), None)
+            if wrong is not None:
+                return f"{name} has {wrong}"
+            twice = next((value for value in sorted(seen) if seen.count(value) > 1), None)
+            if twice is not None:
+                return f"{name} has two {twice}"
+        return None
+
+    def words(self, value: Any) -> str:
+        """Valid or not."""
+        return "the grid is a Sudoku" if value else "the grid is no Sudoku"
+
+    def whole_data(self) -> dict[str, Any]:
+        """As JSON."""
+        return {"kind": self.kind}
+
+    def __str__(self) -> str:
+        conflict = self.conflict()
+        if conflict is None:
+            return "as read it is a Sudoku"
+        best = self.least_gap(Wanted(True))
+        far = "no digits make it one" if best is None else f"is behind by {gap_words(best[0])}"
+        if best is None:
+            return f"as read it is no Sudoku: {conflict}; {far}"
+        return f"as read it is no Sudoku: {conflict}; the most possible Sudoku {far}"
+
+
+@dataclass(frozen=True)
+class GapLine(Brief):
+    """Where to draw the line: a whole counts as true whose gap is at most this; None: never.
+
+    Examples
+    --------
+    >>> line = GapLine.fit([0, 2, 1, 30, 9, None], [True, True, True, False, False, False])
+    >>> line, line.says(3), line.says(9), line.says(None)
+    (GapLine(most=Fraction(11, 2)), True, False, False)
+    """
+
+    most: Gap | None
+
+    @classmethod
+    def fit(cls, gaps: Iterable[Gap | None], truths: Iterable[Any]) -> GapLine:
+        """The line that tells most of these right, in the middle between two of their gaps; of equally good
+        ones the lowest.
+        """
+        rows = list(zip(gaps, map(bool, truths), strict=True))
+        if not rows:
+            raise QuestionError("a line needs some wholes whose truth is known.")
+        levels = sorted({gap for gap, _ in rows if gap is not None})
+        right = sum(not truth for _, truth in rows)  # where nothing counts as true
+        best: tuple[int, Gap | None] = (right, None)
+        for place, level in enumerate(levels):
+            right += sum(1 if truth else -1 for gap, truth in rows if gap == level)
+            if right > best[0]:
+                above = levels[place + 1] if place + 1 < len(levels) else level
+                best = (right, exact_gap(Fraction(level + above) / 2))
+        return cls(best[1])
+
+    def says(self, gap: Gap | None) -> bool:
+        """Whether a whole with this gap counts as true."""
+        return gap is not None and self.most is not None and gap <= self.most

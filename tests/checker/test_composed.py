@@ -1,0 +1,410 @@
+"""Certificates about a whole: what is forged, left out or put together wrongly is refused, in words."""
+
+import copy
+import json
+from functools import cache
+from itertools import product
+
+import numpy as np
+import pytest
+
+import sugenet as sg
+from sugenet import logic
+from sugenet.bnn import Head, Network
+from sugenet.checker.limit import Limit
+from sugenet.checker.wholes import composed_whole
+from sugenet.errors import CertificateError, CheckLimitError
+from sugenet.logic.composed import Wanted
+from sugenet.logic.envelopes import whole_in
+from sugenet.logic.formulas import formula_of
+from tests.logic.test_possibility import random_formula
+from tests.logic.wholes import cheapest_by_definition, given, images, valid_grids
+
+CODES = [[1, 1, 1, 1, 1, 1], [-1, -1, -1, -1, 1, 1], [-1, -1, 1, 1, -1, -1], [1, 1, -1, -1, -1, -1]]
+NET = Network.of_bits([], Head(CODES), classes=list("1234"))
+ONE, TWO, THREE = (tuple(row) for row in CODES[:3])
+NEAR = (-1, *ONE[1:])
+
+
+@cache
+def certificates():
+    """A certificate of every kind, by name."""
+    total = sg.Sum.of(NET, [ONE, TWO], [NEAR])
+    a, b = logic.readings_of(NET, [ONE, TWO], ["a", "b"])
+    either, both = sg.Stated.of([a, b], "a = 1 or b = 2"), sg.Stated.of([a, b], "a = b")
+    answers = {
+        "read": logic.read(total),
+        "read other": logic.read(total, 22),
+        "impossible": logic.read(total, 90),
+        "proved": logic.verify(total, sg.Hamming(0)),
+        "refuted": logic.verify(total, sg.Hamming(2)),
+        "undecided": logic.verify(total, sg.Hamming(2), time_limit=0),
+        "either": logic.verify(either, sg.Hamming(1)),
+        "either refuted": logic.verify(either, sg.Hamming(3)),
+        "both refuted": logic.verify(both, sg.Hamming(3)),
+        "whatif": logic.whatif(total, 22),
+        "any": logic.whatif(total),
+        "none": logic.whatif(total, 90),
+        "why": logic.why(total, sg.Hamming(2)),
+        "why either": logic.why(either, sg.Hamming(2)),
+    }
+    return {name: json.loads(json.dumps(answer.certificate)) for name, answer in answers.items()}
+
+
+def forged(name, **changes):
+    """A certificate in which values are changed; a path is written with two underscores."""
+    found = copy.deepcopy(certificates()[name])
+    for path, value in changes.items():
+        *way, last = [int(step) if step.isdecimal() else step for step in path.split("__")]
+        place = found
+        for step in way:
+            place = place[step]
+        place[last] = value
+    return found
+
+
+def without_part(name, number):
+    found = copy.deepcopy(certificates()[name])
+    del found["parts"][number]
+    return found
+
+
+def refused(certificate, said, networks=NET):
+    with pytest.raises(CertificateError, match=said):
+        sg.check(certificate, networks)
+
+
+def test_they_hold_as_they_are():
+    said = {name: sg.check(one, NET) for name, one in certificates().items()}
+    assert "3 parts checked" in said["proved"]
+    assert "the whole is not decided" in said["undecided"]
+    assert "is not enough" in said["any"]
+    assert "every such value is excluded" in said["none"]
+
+
+@pytest.mark.parametrize("name", sorted(certificates()))
+def test_no_field_is_left_out_added_or_of_another_kind(name):
+    whole = certificates()[name]
+    for field in whole:
+        broken = {key: value for key, value in whole.items() if key != field}
+        refused(broken, "no field|no sugenet certificate|damaged|is for the network")
+        for wrong in (None, 7, "x", [], {}, [None], True, -1):
+            if wrong != whole[field]:
+                changed = copy.deepcopy(whole) | {field: wrong}
+                may = field in ("margin", "gap", "lower", "cost") or (field == "parts" and wrong == [])
+                try:
+                    sg.check(changed, NET)
+                except CertificateError:
+                    continue
+                assert may or name == "undecided", (field, wrong)
+    refused(whole | {"more": 1}, "has a field 'more' that it must not have")
+    for field in whole["question"]:
+        question = {key: value for key, value in whole["question"].items() if key != field}
+        refused(whole | {"question": question}, "no field|unknown question|KeyError")
+    refused(forged(name, question__more=1), "has a field 'more' that it must not have")
+    refused(forged(name, readings__0__more=1), "a reading has a field 'more'")
+    refused(forged(name, version=3), "no sugenet certificate of version 2")
+
+
+def test_how_possible():
+    refused(forged("read", gap="1"), "has a gap of 0, not 1")
+    refused(forged("read", margin="1"), "does not have the gap of 1|another value")
+    refused(forged("read", margin=None), "said to be impossible, and is not")
+    refused(forged("read", choice=[0, 1, 1]), "does not have the value that is claimed")
+    refused(forged("read", choice=[0, 1, 9]), "names a class that there is not")
+    refused(forged("read", choice=[0, 1]), "a class for each reading")
+    refused(forged("read", question__value=22), "does not have the value that is claimed")
+    refused(forged("read", question__value=True), "a whole number")
+    refused(forged("read", whole__left=1), "does not have the value|gap")
+    refused(forged("read", whole__left=3), "a number on the left and one on the right")
+    refused(forged("read", readings__0__sample=list(TWO)), "has a gap of")
+    refused(forged("read", readings__0__classes=[1, 2]), "does not have the value|names a class")
+    refused(forged("read", readings__0__classes=[2, 1]), "numbers that rise")
+    refused(forged("read other", gap="6", choice=[1, 1, 1]), "does not have the value|gap of")
+    refused(forged("read", parts=[{}]), "nothing that needs them")
+    lie = forged("read other")
+    lie.pop("gap"), lie.pop("choice")
+    refused(lie | {"answer": "impossible"}, "is said to be impossible is not|impossible is not")
+    refused(certificates()["read"], "which is not given", NET.among([0, 1]))
+
+
+def test_a_worse_choice_is_not_the_most_possible():
+    total = sg.Sum.of(NET, [ONE], [TWO])
+    found = json.loads(json.dumps(logic.read(total, 5).certificate))
+    gaps = [[float(g) for g in reading.gaps] for reading in total.readings]
+    ways = [c for c in product(range(4), repeat=2) if c[0] + c[1] + 2 == 5]
+    worst = max(ways, key=lambda c: max(gaps[0][c[0]], gaps[1][c[1]]))
+    gap = max(total.readings[0].gaps[worst[0]], total.readings[1].gaps[worst[1]])
+    if str(gap) != found["gap"]:
+        refused(found | {"choice": list(worst), "gap": str(gap)}, "classes of a smaller gap")
+
+
+def test_can_it_fail():
+    for number in range(3):
+        refused(without_part("proved", number), "classes that no part excludes change the value")
+    swapped = forged("proved", parts__0__reading=1)
+    refused(swapped, "another sample than that of reading 1")
+    refused(
+        forged("proved", question__region={"kind": "Hamming", "radius": "1"}), "another region than the whole"
+    )
+    wider = forged("proved", question__region={"kind": "Hamming", "radius": "3"})
+    for part in wider["parts"]:
+        part["certificate"]["question"]["region"] = {"kind": "Hamming", "radius": "3"}
+    refused(wider, "exclude|violation|proof|sets of changes")
+    refused(forged("proved", parts__0__certificate__question__target=1), "exclude")
+    refused(forged("proved", parts__0__certificate__network="0" * 64), "is for the network")
+    refused(forged("proved", parts__0__certificate__question__label=1), "class")
+    refused(forged("proved", parts__0__certificate__question__ties="against"), "counts ties in another way")
+    refused(forged("proved", parts__0__reading=7), "about a reading that there is not")
+    refused(forged("proved", readings__0__sample=list(THREE)), "another sample than that of reading 0")
+    joint = forged("proved", question__joint=True, question__region={"kind": "Linf", "radius": "0"})
+    refused(joint, "a budget that images share is one that adds up")
+    nested = forged("proved", parts__0__certificate=certificates()["proved"])
+    refused(nested, "no certificate about one network")
+    refused(
+        forged("proved", parts__0__certificate=certificates()["any"]["parts"][0]["certificate"]),
+        "answers 'whatif'",
+    )
+    refused(forged("refuted", choice=[0, 1, 0]), "do not have the classes that are claimed")
+    refused(without_part("refuted", 0), "do not have the classes that are claimed")
+    claim = forged("undecided")
+    refused(claim | {"answer": "proved"}, "classes that no part excludes|change the value")
+
+
+def test_a_part_that_is_repeated_or_cancels():
+    several = certificates()["both refuted"]
+    doubled = copy.deepcopy(several)
+    doubled["parts"].append(copy.deepcopy(doubled["parts"][0]))
+    refused(doubled, "a reading is changed twice")
+    assert len(certificates()["either refuted"]["parts"]) == 2
+    refused(forged("either refuted", question__joint=True), "each with a budget of its own")
+
+
+def test_why():
+    for number in range(3):
+        refused(without_part("why", number), "do not suffice for the value|may change without the whole")
+    refused(
+        forged("why", question__region={"kind": "Hamming", "radius": "3"}), "another region than the whole"
+    )
+    doubled = forged("why")
+    doubled["parts"].append(doubled["parts"][0])
+    refused(doubled, "has two reasons")
+    either = certificates()["why either"]
+    assert either["answer"] == "sufficient"
+    refused(either | {"answer": "minimum"}, "one reading may change without the whole")
+    refused(forged("why", parts__0__certificate__answer="unknown"), "must not have|null|proof")
+
+
+def test_what_if():
+    refused(forged("whatif", cost="1"), "the changes cost")
+    refused(forged("whatif", lower="9"), "do not show that less than 9|above the cost")
+    refused(forged("whatif", question__value=23), "does not have the value|do not show")
+    refused(forged("whatif", question__other=True), "has such a value already|does not have")
+    refused(forged("whatif", question__value=13), "has such a value already")
+    refused(forged("whatif", question__cost={"kind": "L1"}), "counts changes in another way")
+    refused(forged("whatif", question__cost={"kind": "Linf"}), "not added up so")
+    for number in range(len(certificates()["whatif"]["parts"])):
+        some = forged("whatif", **{f"parts__{number}__certificate__question__movable": [0, 1]})
+        refused(some, "about some changes only|feature|damaged|must stay")
+        near = {f"parts__{number}__certificate__question__region": {"kind": "Linf", "radius": "0"}}
+        refused(forged("whatif", **near), "about some changes only|outside|damaged|inside")
+    bare = forged("whatif", parts=[])
+    refused(bare, "do not show that less|no part changes reading")
+    possible = forged("any", answer="none")
+    for field in ("choice", "cost", "lower"):
+        possible.pop(field)
+    refused(possible, "classes that no part excludes have such a value")
+
+
+def test_parts_about_some_changes_only():
+    """Certificates that hold, but say less than the whole needs."""
+    total = sg.Sum.of(NET, [ONE], [TWO])
+    honest = json.loads(json.dumps(logic.whatif(total).certificate))
+    assert int(honest["lower"]) == 2  # two bits lead to a tie, which the lowest class wins
+    for some in ({"immutable": range(1, 6)}, {"region": sg.Free([0])}):
+        lie = copy.deepcopy(honest)
+        lie["parts"] = [
+            {
+                "reading": place,
+                "certificate": json.loads(json.dumps(sg.whatif(NET, x, sg.L0, **some).certificate)),
+            }
+            for place, x in enumerate((ONE, TWO))
+        ]
+        for part in lie["parts"]:
+            sg.check(part["certificate"], NET)
+        lie |= {"answer": "none"}
+        for field in ("choice", "cost", "lower"):
+            lie.pop(field)
+        refused(lie, "about some changes only")
+
+
+def test_nothing_is_cheaper_than_what_the_parts_show():
+    """Every bound that can be claimed with some of the parts left out is true."""
+    whole = certificates()["whatif"]
+    truth = int(whole["lower"])
+    for kept in product([False, True], repeat=len(whole["parts"])):
+        some = copy.deepcopy(whole)
+        some["parts"] = [part for part, keep in zip(whole["parts"], kept, strict=True) if keep]
+        some["answer"] = "open"
+        some.pop("choice"), some.pop("cost")
+        for lower in range(8):
+            some["lower"] = str(lower)
+            try:
+                sg.check(some, NET)
+            except CertificateError:
+                continue
+            assert lower <= truth
+
+
+def test_limits_end_a_check():
+    with pytest.raises(CheckLimitError):
+        sg.check(certificates()["proved"], NET, time_limit=0)
+    with pytest.raises(CertificateError, match="about one network, and 2 are given"):
+        sg.check(
+            logic.verify(sg.Sum.of(NET, [ONE], [TWO]), sg.Hamming(0)).certificate["parts"][0]["certificate"],
+            [NET, NET],
+        )
+
+
+# -- the wholes of the judge against the definition ----------------------------------------------------------
+
+
+def least(whole, costs, wanted, below=None):
+    rows = [{k: cost for k, cost in enumerate(row) if cost is not None} for row in costs]
+    judged = composed_whole(whole.whole_data(), [reading.values for reading in whole.readings])
+    return judged.least(rows, wanted.value, wanted.other, Limit(None, None), below)
+
+
+def drawn_costs(rng, readings, largest=5):
+    return [
+        [None if rng.random() < 0.15 else int(c) for c in rng.integers(0, largest, len(r.values))]
+        for r in readings
+    ]
+
+
+def test_least_of_sums_and_statements():
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        digits = [given(rng, f"d{k}", "0189"[: rng.integers(1, 5)]) for k in range(3)]
+        cut = int(rng.integers(1, 3))
+        total = sg.Sum(tuple(digits[:cut]), tuple(digits[cut:]))
+        formula = random_formula(rng, digits, 3)
+        for whole in (total, sg.Stated(tuple(digits), formula, "")):
+            costs = drawn_costs(rng, digits)
+            values = (True, False) if whole.kind == "stated" else (total.says, 19, 0, -1, 100)
+            for value in values:
+                for other in (False, True):
+                    wanted = Wanted(value, other)
+                    expected = cheapest_by_definition(whole, wanted, costs)
+                    assert least(whole, costs, wanted) == expected
+                    for below in (0, 2, 5):
+                        found = None if expected is None or expected >= below else expected
+                        assert least(whole, costs, wanted, below) == found
+
+
+def test_least_of_grids():
+    rng, grids = np.random.default_rng(1), valid_grids()
+    for _ in range(10):
+        cells = tuple(given(rng, f"c{k}", "1234") for k in range(16))
+        grid = sg.Sudoku(cells)
+        costs = [[c if c is not None else 9 for c in row] for row in drawn_costs(rng, cells)]
+        expected = min(sum(costs[k][d - 1] for k, d in enumerate(g)) for g in grids)
+        assert least(grid, costs, Wanted(True)) == least(grid, costs, Wanted(False, other=True)) == expected
+        assert least(grid, costs, Wanted(True), expected) is None
+        assert least(grid, costs, Wanted(True), expected + 1) == expected
+        broken = grid.least_cost(Wanted(False), costs)[0]  # seen against all grids in tests/logic
+        assert least(grid, costs, Wanted(False)) == broken
+
+
+# -- damage at random ----------------------------------------------------------------------------------------
+
+ALL = images(6)
+
+
+def leaves(data, way=()):
+    rows = data.items() if isinstance(data, dict) else enumerate(data)
+    for key, value in rows:
+        yield (*way, key)
+        if isinstance(value, dict | list):
+            yield from leaves(value, (*way, key))
+
+
+def damaged(rng, whole):
+    """A copy with one place changed a little."""
+    found = copy.deepcopy(whole)
+    ways = list(leaves(found))
+    *way, last = ways[rng.integers(len(ways))]
+    place = found
+    for step in way:
+        place = place[step]
+    value = place[last]
+    match value:
+        case bool():
+            place[last] = not value
+        case int():
+            place[last] = value + int(rng.choice([-2, -1, 1, 2]))
+        case str() if value.isdecimal():
+            place[last] = str(int(value) + int(rng.choice([-1, 1])))
+        case list() if value:
+            del value[rng.integers(len(value))]
+        case None:
+            place[last] = int(rng.integers(3))
+        case _:
+            place[last] = str(rng.choice(["Hamming", "proved", "open", "sufficient", "refuted"]))
+    return found
+
+
+def reached(reading):
+    """For each class of a reading the least number of bits to flip, by going through all images."""
+    labels = reading.network.predict(ALL).tolist()
+    far = [sum((a > 0) != (b > 0) for a, b in zip(reading.sample, image, strict=True)) for image in ALL]
+    pairs = list(zip(far, labels, strict=True))
+    return [min((d for d, k in pairs if k == own), default=None) for own in range(len(reading.values))]
+
+
+def joined(choice, rows, join):
+    mine = [row[k] for row, k in zip(rows, choice, strict=True)]
+    return None if None in mine else join(mine)
+
+
+def is_true(found):
+    """Whether a certificate over `NET` says something true, by the definition."""
+    question, about = found["question"], found["whole"]
+    whole = whole_in(found | {"whole": {"kind": "sum", "left": about.get("left", 1)}}, [NET], None)
+    if about["kind"] == "stated":
+        whole = sg.Stated(whole.readings, formula_of(about["formula"]), "")
+    choices = list(product(*(range(len(r.values)) for r in whole.readings)))
+    if question["kind"] == "possible":
+        gaps, value = [r.gaps for r in whole.readings], question["value"]
+        least = [
+            min((joined(c, gaps, max) for c in choices if (whole.value(c) == value) != other), default=None)
+            for other in (False, True)
+        ]
+        return [None if one is None else str(one) for one in least] == [found.get("gap"), found["margin"]]
+    reach = [reached(reading) for reading in whole.readings]
+    if question["kind"] == "robust":
+        most, join = int(question["region"]["radius"]), sum if question["joint"] else max
+        costs = [joined(c, reach, join) for c in choices if whole.value(c) != whole.says]
+        changed = any(cost is not None and cost <= most for cost in costs)
+        return {"proved": not changed, "refuted": changed, "undecided": True}[found["answer"]]
+    wanted = Wanted(question["value"], question["other"])
+    costs = [joined(c, reach, sum) for c in choices if wanted.met(whole.value(c))]
+    least = min((cost for cost in costs if cost is not None), default=None)
+    if found["answer"] == "none" or least is None:
+        return (found["answer"] == "none") == (least is None)
+    return int(found["lower"]) <= least <= int(found.get("cost", least))
+
+
+@pytest.mark.parametrize("name", sorted(set(certificates()) - {"why", "why either"}))
+def test_damaged_ones_are_refused_or_true(name):
+    rng, whole, refusals = np.random.default_rng(3), certificates()[name], 0
+    assert is_true(whole)
+    for _ in range(40):
+        found = damaged(rng, whole)
+        try:
+            sg.check(found, NET)
+        except CertificateError:
+            refusals += 1
+            continue
+        assert is_true(found), found
+    assert refusals > 10
