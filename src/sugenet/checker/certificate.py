@@ -87,7 +87,7 @@ def check(
         ) from error
 
 
-def _samples(ratings: HasSamples, other: Network | None) -> RatedSamples:
+def _samples(ratings: object, other: Network | None) -> RatedSamples:
     samples = getattr(ratings, "samples", None)
     if not isinstance(samples, RatedSamples):
         raise CertificateError(
