@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from contextlib import closing
 from fractions import Fraction
 
 import numpy as np
@@ -15,6 +16,7 @@ import sugenet as sg
 from sugenet.bnn import Domain, Encoder, Head, LevelLayer, Network, Span, Steps
 from sugenet.web import page_html, payload
 from sugenet.web.beforehand import precompute
+from sugenet.web.results import Shelf, with_results
 from sugenet.web.worker import MODEL
 from tests.reason.test_domain import EVERYTHING, LAW, can_occur, classes, drawn, known, smoker
 from tests.web.serving import serving
@@ -279,6 +281,16 @@ def test_a_sample_that_breaks_a_law_has_no_answers_beforehand():
 SAMPLES = [["no", 12, 2.0], ["yes", 3, 1.0]]
 SERVED = "pixel (3,3) >= 4 or pixel (4,4) >= 4"
 FIRST = f"known = sg.models.digits().within({SERVED!r}); sg.models.digits = lambda: known"
+
+
+def test_a_page_beside_results_asks_within_what_both_know(tmp_path):
+    path, network = tmp_path / "found.db", smoker()
+    sg.sweep(network, ROWS, sg.Robust(sg.each, sg.L0(1)), within=LAW, store=path, jobs=1)
+    with closing(Shelf(path, network.within("dose >= 1"))) as shelf:
+        asked = shelf.asked()
+        data = shelf.ask(lambda found: with_results(found, title="t", server=False, network=asked))
+    assert data["domain"]["data"]["laws"] == [LAW, "dose >= 1"]
+    assert [law.text for law in asked.domain.laws] == [LAW, "dose >= 1"]
 
 
 def test_a_worker_of_the_server_answers_within_the_laws(tmp_path):

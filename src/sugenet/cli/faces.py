@@ -113,12 +113,12 @@ def _interactive(options: Namespace, screen: Screen, network: Network, X: Any, t
     from sugenet.web.results import Shelf, with_results
 
     with closing(Shelf(options.results, network)) as shelf:
-        data = shelf.ask(
-            lambda file: with_results(file, X, truth, title=title, index=options.index, server=False)
-        )
+        asked = shelf.asked()
+        about: dict[str, Any] = {"title": title, "index": options.index, "server": False, "network": asked}
+        data = shelf.ask(lambda file: with_results(file, X, truth, **about))
     shown = data["samples"][data["start"]]
     if shown["index"] is not None:
-        data["answers"] = precompute(network, shown["values"], **how(options, screen))
+        data["answers"] = precompute(asked, shown["values"], **how(options, screen))
     for note in data["results"]["notes"]:
         screen.tell(f"note: {note}")
     return page_html(data, server=False)

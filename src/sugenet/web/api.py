@@ -235,13 +235,12 @@ def app(
 
     rows: Sequence[Any] = [] if samples is None else list(network.encoder.rows(samples))
     shelf = None if results is None else Shelf(results, network)
-    data = (
-        payload(network, samples, truth, title=title, index=index or 0)
-        if shelf is None
-        else shelf.ask(
-            lambda found: with_results(found, samples, truth, title=title, index=index, server=True)
-        )
-    )
+    if shelf is None:
+        data = payload(network, samples, truth, title=title, index=index or 0)
+    else:
+        network = shelf.asked()
+        about: dict[str, Any] = {"title": title, "index": index, "server": True, "network": network}
+        data = shelf.ask(lambda found: with_results(found, samples, truth, **about))
     page = page_html(data, server=True).encode()
     model = json.dumps(
         {

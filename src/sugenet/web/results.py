@@ -138,12 +138,14 @@ def with_results(
     index: int | None = None,
     answers: Iterable[Mapping[str, Any]] = (),
     server: bool,
+    network: Network | None = None,
 ) -> dict[str, Any]:
     """What `payload` gives, with a results file: a server has it beside the page, a file carries it along.
 
-    Samples must be those that the file is about; without them the page shows those inside.
+    Samples must be those that the file is about; without them the page shows those inside. The network is
+    what the page itself asks, that of the file unless given.
     """
-    network, numbers = results.network, None
+    network, numbers = network or results.network, None
     most = MOST_SAMPLES if server else max(MOST_SAMPLES, MOST_VALUES // network.encoder.features)
     if samples is not None:
         _refuse_others(results, samples)
@@ -230,6 +232,10 @@ class Shelf:
         self._lock = Lock()
         self._open: Results | None = None
         self._is: tuple[int, int] | None = None
+
+    def asked(self) -> Network:
+        """The network that a page beside the file asks: for inputs that can occur by both."""
+        return self.ask(lambda found: found.network.within(self._network.domain))
 
     def ask(self, read: Callable[[Results], _T]) -> _T:
         """What is read from the file now, one at a time; another file of its name is opened anew."""
