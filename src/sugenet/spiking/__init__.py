@@ -1,1 +1,23 @@
-"""x"""
+"""Neurons in time, exactly: leaky integrate-and-fire networks over a window of steps, unrolled into the
+networks that there are, so that each question, answer and certificate is about them too (docs/spiking.md).
+"""
+
+from __future__ import annotations
+
+from sugenet.spiking.convention import Convention
+from sugenet.spiking.network import SpikingLayer, SpikingNetwork
+from sugenet.spiking.simulation import Run, simulate, simulate_floats
+from sugenet.spiking.times import keeping_spikes
+from sugenet.spiking.unrolling import Unrolled, unroll
+
+__all__ = [
+    "Convention",
+    "Run",
+    "SpikingLayer",
+    "SpikingNetwork",
+    "Unrolled",
+    "keeping_spikes",
+    "simulate",
+    "simulate_floats",
+    "unroll",
+]
