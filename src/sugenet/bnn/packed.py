@@ -51,6 +51,8 @@ _LITERALS = 1 << 28  # of a packed convolution, to bound memory
 _Values: TypeAlias = npt.NDArray[Any]
 
 _COPIES = 1 << 20
+_WIDE, _FEW_COPIES = 32, 1 << 12
+"""From this many copies of each input on, and this many in all, whole weights are faster as they are."""
 
 
 def unmerged(
@@ -268,15 +270,16 @@ def _level_map(layer: Layer, shape: tuple[int, int, int] | None) -> LevelConv | 
         return LevelPool(
             Slide(window.shape, window.kernel, window.stride, window.dilation, window.pads), layer.every, top
         )
-    assert isinstance(layer, LevelLayer | StairLayer)
-    steps = layer.steps if isinstance(layer, StairLayer) else _steps(layer)
-    return LevelConv.dense(layer.weights, steps, shape or (layer.inputs, 1, 1), layer.tops)
+    assert isinstance(layer, DenseLayer | LevelLayer | StairLayer)
+    tops = np.ones(layer.inputs, np.int64) if isinstance(layer, DenseLayer) else layer.tops
+    steps = layer.steps if isinstance(layer, StairLayer) else _steps(layer, tops)
+    return LevelConv.dense(layer.weights, steps, shape or (layer.inputs, 1, 1), tops)
 
 
-def _steps(layer: LevelLayer) -> Ints:
+def _steps(layer: DenseLayer | LevelLayer, tops: Ints) -> Ints:
     """The threshold of each neuron on its plain sum."""
     tau: Ints = np.clip(layer.tau, 0, layer.sizes + 1)  # no other tau decides otherwise, and none overflows
-    least: Ints = np.minimum(layer.weights, 0) @ layer.tops
+    least: Ints = np.minimum(layer.weights, 0) @ tops
     return (tau + least)[:, None]
 
 
@@ -435,7 +438,8 @@ def _follows(part: Sequence[Layer], layer: Layer) -> bool:
 
 def _kind(layer: Layer) -> type:
     if isinstance(layer, DenseLayer):
-        return Rows
+        # wide weights would need very many copies of their inputs: bits are levels 0 and 1
+        return Levels if _copies(layer) > max(_FEW_COPIES, _WIDE * layer.inputs) else Rows
     if isinstance(layer, PoolLayer):
         return Maps if layer.top is None else Levels
     if not layer.weights.size:
@@ -448,6 +452,11 @@ def _kind(layer: Layer) -> type:
         layer.weights.size * layer.groups,
     )
     return Maps if largest <= _LARGEST and largest * spread <= _LITERALS else Plain
+
+
+def _copies(layer: DenseLayer) -> int:
+    """How many inputs of weight 1 the inputs of a layer stand for."""
+    return int(np.maximum(np.abs(layer.weights).max(axis=0, initial=0), 1).sum())
 
 
 def _packed_map(layer: Layer, *, read_bytes: bool) -> PackedConv | PackedPool:

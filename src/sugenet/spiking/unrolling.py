@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from itertools import pairwise
 from math import lcm
 from typing import Any, TypeAlias
@@ -31,6 +32,8 @@ __all__ = ["Unrolled", "unroll"]
 
 _MOST_BOUNDS = 1 << 12
 _LARGEST = 1 << 31
+_SIZES = (*range(1, 65), *(1 << k for k in range(7, 20)))
+"""The largest of small whole numbers, tried in turn."""
 
 _Terms: TypeAlias = list[tuple[Fraction, Ref]]
 """Past spikes, each with what it takes from the potential."""
@@ -162,12 +165,12 @@ class _Drive:
         ]
         if not taken:
             return reached[0]
-        gaps = [after - value for value, after in pairwise(values)]
-        scale = _unit([*gaps, *(cost for cost, _ in taken)])
+        costs = whole_costs(tuple(cost for cost, _ in taken))
+        sums = sorted(set(subset_sums(costs)))  # in the order of the values
         terms: list[tuple[int, Ref]] = [(1, reached[0])]
-        terms += [(int(gap * scale), ref) for gap, ref in zip(gaps, reached[1:], strict=True)]
-        terms += [(-int(cost * scale), ref) for cost, ref in taken]
-        return self.wiring.over(terms, int((bound - values[0]) * scale) + 1, words)
+        terms += [(after - here, ref) for (here, after), ref in zip(pairwise(sums), reached[1:], strict=True)]
+        terms += [(-cost, ref) for cost, (_, ref) in zip(costs, taken, strict=True)]
+        return self.wiring.over(terms, 1 - sums[0], words)
 
     def potential(self, ends: Sequence[int], taken: _Terms) -> _Votes:
         """The sum of the potentials at some steps, less what spikes took."""
@@ -196,6 +199,39 @@ def bit_row(weights: Ints, times: Sequence[int], convention: Convention) -> tupl
     # a spike at u is "the time is at least u" and not "at least u + 1"
     changes = np.append(factors[1:], 0) - factors
     return np.outer(weights, changes).reshape(-1), int(factors[0] * sum(weights.tolist()))
+
+
+@cache
+def whole_costs(costs: tuple[Fraction, ...]) -> tuple[int, ...]:
+    """Small whole numbers whose sums over subsets come in the same order as those of some costs, equal where
+    those are equal: only their order matters where bounds are compared.
+
+    Examples
+    --------
+    >>> whole_costs((Fraction(81, 100), Fraction(9, 10), Fraction(1)))
+    (3, 4, 5)
+    """
+    exact = subset_sums(costs)
+    order = sorted(range(len(exact)), key=exact.__getitem__)
+    largest = max(map(abs, costs), default=Fraction(1))
+    for size in _SIZES:
+        tried = tuple(round(cost * size / largest) for cost in costs)
+        sums = subset_sums(tried)
+        if all(
+            (sums[a] == sums[b]) if exact[a] == exact[b] else (sums[a] < sums[b])
+            for a, b in pairwise(order)
+        ):
+            return tried
+    unit = _unit(costs)
+    return tuple(int(cost * unit) for cost in costs)
+
+
+def subset_sums(costs: Sequence[Any]) -> list[Any]:
+    """The sums over all subsets, in the order of their masks."""
+    sums: list[Any] = [0]
+    for cost in costs:
+        sums += [value + cost for value in sums]
+    return sums
 
 
 def _unit(values: Sequence[Fraction]) -> int:
