@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from sugenet.spiking.convention import Convention
 from sugenet.spiking.network import SpikingLayer, SpikingNetwork
+from sugenet.spiking.neuron import SpikingNeuron
 from sugenet.spiking.simulation import Run, simulate, simulate_floats
 from sugenet.spiking.times import keeping_spikes
 from sugenet.spiking.unrolling import Unrolled, unroll
@@ -15,6 +16,7 @@ __all__ = [
     "Run",
     "SpikingLayer",
     "SpikingNetwork",
+    "SpikingNeuron",
     "Unrolled",
     "keeping_spikes",
     "simulate",

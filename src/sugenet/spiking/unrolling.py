@@ -209,7 +209,7 @@ def whole_costs(costs: tuple[Fraction, ...]) -> tuple[int, ...]:
     Examples
     --------
     >>> whole_costs((Fraction(81, 100), Fraction(9, 10), Fraction(1)))
-    (3, 4, 5)
+    (6, 7, 8)
     """
     exact = subset_sums(costs)
     order = sorted(range(len(exact)), key=exact.__getitem__)
