@@ -132,7 +132,7 @@ def test_what_does_not_fit_is_refused():
     said = {"reset": "subtract", "when": "at once"}
     with pytest.raises(TooLargeError, match="more than 4096 different bounds"):
         unroll(SpikingNetwork([long], convention(20, **said)))
-    potential = SpikingLayer([[Fraction(1, 3**15), Fraction(1, 5**12)]], leak=1, spikes=False)
+    potential = SpikingLayer([[1, Fraction(1, 3**15), Fraction(1, 5**12)]], leak=1, spikes=False)
     with pytest.raises(TooLargeError, match="the potential of class 0"):
         unroll(SpikingNetwork([potential], convention(2, reset="none", when=None, decision="last potential")))
 

@@ -5,6 +5,7 @@ networks that there are, so that each question, answer and certificate is about 
 from __future__ import annotations
 
 from sugenet.spiking.convention import Convention
+from sugenet.spiking.importing import from_snntorch, import_spiking, read_nir, read_spiking_npz
 from sugenet.spiking.network import SpikingLayer, SpikingNetwork
 from sugenet.spiking.neuron import SpikingNeuron
 from sugenet.spiking.simulation import Run, simulate, simulate_floats
@@ -18,7 +19,11 @@ __all__ = [
     "SpikingNetwork",
     "SpikingNeuron",
     "Unrolled",
+    "from_snntorch",
+    "import_spiking",
     "keeping_spikes",
+    "read_nir",
+    "read_spiking_npz",
     "simulate",
     "simulate_floats",
     "unroll",

@@ -141,6 +141,43 @@ class Convention(Brief):
             if not self.step > 0:
                 raise NetworkError(f"step={self.step} is not positive.")
 
+    @classmethod
+    def of_snntorch(
+        cls,
+        *,
+        steps: int,
+        reset_mechanism: Literal["subtract", "zero", "none"],
+        reset_delay: bool,
+        code: Code,
+        decision: Decision,
+        ties: Ties,
+    ) -> Convention:
+        """What `snntorch.Leaky` does, in the words of its own arguments (snnTorch 1.0).
+
+        Examples
+        --------
+        >>> found = Convention.of_snntorch(steps=5, reset_mechanism="zero", reset_delay=True, code="spikes",
+        ...                                decision="spike count", ties="lowest")
+        >>> found.reset, found.when, found.fires
+        ('zero', 'before the leak', '>')
+        """
+        whens: dict[tuple[str, bool], When] = {
+            ("subtract", True): "after the input",
+            ("subtract", False): "at once as in snnTorch",
+            ("zero", True): "before the leak",
+            ("zero", False): "at once",
+        }
+        return cls(
+            steps=steps,
+            reset=reset_mechanism,
+            when=whens.get((reset_mechanism, bool(reset_delay))),
+            fires=">",
+            code=code,
+            decision=decision,
+            ties=ties,
+            step=None,
+        )
+
     def above(self, bound: Fraction) -> int:
         """The least whole number that is above a bound, or at it where that is enough."""
         whole = bound.numerator // bound.denominator
