@@ -98,8 +98,8 @@ class Convention(Brief):
     --------
     >>> print(Convention(steps=5, reset="subtract", when="after the input", fires=">", code="latency",
     ...                  decision="first spike", ties="lowest", step=None))
-    5 steps; a neuron spikes where its potential is > the threshold, which then falls by the threshold, at
-    the next step, after leak and input; each input spikes once, at the time that is its value, or not at
+    5 steps; a neuron spikes where its potential is > the threshold; its potential then falls by the
+    threshold, at the next step, after leak and input; each input spikes once, at the time that is its value, or not at
     all; the class is that of the neuron which spikes first, of equal ones the lowest
     """
 
@@ -184,10 +184,10 @@ class Convention(Brief):
         return whole + 1 if self.fires == ">" or whole != bound else whole
 
     def __str__(self) -> str:
-        then = f"which then {_RESETS[self.reset]}{f', {_WHENS[self.when]}' if self.when else ''}"
+        then = f"its potential then {_RESETS[self.reset]}{f', {_WHENS[self.when]}' if self.when else ''}"
         length = "" if self.step is None else f" of length {number_words(self.step)}"
         return (
             f"{self.steps} step{'s' * (self.steps > 1)}{length}; a neuron spikes where its potential is "
-            f"{self.fires} the threshold, {then}; {_CODES[self.code]}; the class is that of the neuron which "
+            f"{self.fires} the threshold; {then}; {_CODES[self.code]}; the class is that of the neuron which "
             f"{_DECISIONS[self.decision]}, of equal ones the {self.ties}"
         )

@@ -274,7 +274,7 @@ def _layer(
     )
     if far:
         said.append(
-            f"{part.where}: weights rounded to multiples of {number_words(grid)}, by up to {float(far):.2g}: "
+            f"{part.where}: weights rounded to multiples of {grid}, by up to {float(far):.2g}: "
             "the network is the rounded one"
         )
     return SpikingLayer(
