@@ -4,8 +4,8 @@ spikes by one step, or by two steps in all, change its class?
 Trained with a surrogate gradient on the zoo's MNIST images where SUGENET_ZOO is set, else on the digits of
 scikit-learn scaled up to 28x28; weights rounded to multiples of 1/64, so that sums are whole numbers of 31
 bits. Convention: leak 9/10, reset by subtraction at the next step after leak and input, as snnTorch's default
-is, ``>``; the class is the neuron that spikes first. A pixel spikes the earlier the brighter it is, a dark one
-not at all; no spike appears or vanishes.
+is, ``>``; the class is the neuron that spikes first. A pixel spikes the earlier the brighter it is, a dark
+one not at all; no spike appears or vanishes.
 
 `mismatches` compares the unrolled network with a plain simulation in float64 on many samples. Needs torch.
 
@@ -43,11 +43,12 @@ def images() -> tuple[str, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Flat images of 784 values in 0..1 to train on and to ask about, with their labels."""
     zoo = _zoo.folder()
     if zoo is not None:
-        X, y = _zoo._idx(zoo / "mnist/train-images-idx3-ubyte.gz"), _zoo._idx(
-            zoo / "mnist/train-labels-idx1-ubyte.gz"
+        X, y = (
+            _zoo._idx(zoo / "mnist/train-images-idx3-ubyte.gz"),
+            _zoo._idx(zoo / "mnist/train-labels-idx1-ubyte.gz"),
         )
         test, labels = _zoo.mnist(zoo)
-        return "MNIST", X.reshape(-1, 784)[:20000] / 255, y[:20000], test / 255, labels
+        return "MNIST", X.reshape(-1, 784)[:6000] / 255, y[:6000], test / 255, labels
     from sklearn.datasets import load_digits
 
     X, y = load_digits(return_X_y=True)
@@ -70,16 +71,17 @@ def trained(X: np.ndarray, y: np.ndarray, seed: int = 0) -> SpikingNetwork:
     for layer in (first, second):
         torch.nn.init.zeros_(layer.bias)
         layer.bias.requires_grad_(False)
-    trains = torch.tensor(times_of(X)[:, :, None] == np.arange(STEPS), dtype=torch.float32)
+    times = torch.tensor(times_of(X))
     labels = torch.tensor(y.astype(np.int64))
     optimizer = torch.optim.Adam([first.weight, second.weight], 5e-3)
-    for _ in range(4 if len(X) > 5000 else 30):
+    torch.set_num_threads(1)
+    for _ in range(4 if len(X) > 5000 else 12):
         for part in torch.randperm(len(X)).split(128):
             potentials = []
             one, two = torch.zeros(len(part), HIDDEN), torch.zeros(len(part), 10)
             spike = torch.zeros_like(one)
             for t in range(STEPS):
-                one = 0.9 * one + first(trains[part, :, t]) - spike.detach()
+                one = 0.9 * one + first((times[part] == t).float()) - spike.detach()
                 soft = torch.sigmoid(5 * (one - 1))
                 spike = (one > 1).float() + soft - soft.detach()
                 two = 0.9 * two + second(spike)

@@ -187,6 +187,7 @@ _ROOMS = (
     "engines",
     "reason",
     "io",
+    "spiking",
     "fit",
     "sweeps",
     "show",

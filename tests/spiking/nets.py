@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from fractions import Fraction
-from itertools import product
+from itertools import pairwise, product
 from random import Random
 from typing import Any
 
@@ -67,7 +67,7 @@ def random_layer(random: Random, inputs: int, neurons: int, **said: Any) -> Spik
 def random_network(random: Random, said: dict[str, Any], most_steps: int = 3) -> SpikingNetwork:
     """Up to three layers of up to three neurons."""
     sizes = [random.randint(1, 3) for _ in range(random.randint(2, 4))]
-    layers = [random_layer(random, a, b) for a, b in zip(sizes, sizes[1:], strict=False)]
+    layers = [random_layer(random, a, b) for a, b in pairwise(sizes)]
     if said["decision"].endswith("potential") and random.random() < 0.4:
         layers[-1] = random_layer(random, sizes[-2], sizes[-1], spikes=False)
     return SpikingNetwork(layers, Convention(steps=random.randint(1, most_steps), **said))

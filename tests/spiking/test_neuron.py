@@ -1,4 +1,4 @@
-"""One neuron as Sugeno integrals: each statement of docs/theory.md 8, on all inputs of small neurons."""
+"""One neuron as Sugeno integrals: each statement of docs/theory.md 10, on all inputs of small neurons."""
 
 from fractions import Fraction
 from itertools import product
@@ -132,9 +132,7 @@ def test_with_signs_the_count_is_another_number():
     for drive in product(range(-2, 3), repeat=4):
         spikes, _ = run_neuron([Fraction(d) for d in drive], Fraction(1), Fraction(2), unit.convention)
         total = [sum(drive[: t + 1]) for t in range(4)]
-        formula = max(
-            m for m in range(5) if all(total[4 - m + j - 1] >= 2 * j for j in range(1, m + 1))
-        )
+        formula = max(m for m in range(5) if all(total[4 - m + j - 1] >= 2 * j for j in range(1, m + 1)))
         wrong += formula != sum(spikes)
     assert wrong == 117
 

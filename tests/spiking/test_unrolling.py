@@ -87,7 +87,9 @@ def test_silence_is_a_tie():
     layer = SpikingLayer([[1], [1], [1]], leak=1, threshold=9)
     for ties, label in (("lowest", 0), ("highest", 2)):
         spiking = SpikingNetwork([layer], convention(2, ties=ties))
-        assert unroll(spiking).network.predict([[1, 1]]).tolist() == [simulate(spiking, [1, 1]).label] == [label]
+        assert (
+            unroll(spiking).network.predict([[1, 1]]).tolist() == [simulate(spiking, [1, 1]).label] == [label]
+        )
 
 
 def test_more_or_equal_is_not_more():

@@ -68,7 +68,7 @@ def read_apart(module: str, place: Path, seconds: float, damaged: str) -> Conten
 
 
 def write_contents(read: Callable[[], Contents]) -> int:
-    """Read a file and write its contents to standard output: the other side of `read_apart`. The exit code."""
+    """Read a file and write its contents to standard output, the other side of `read_apart`; the exit code."""
     from safetensors.numpy import save
 
     try:
@@ -134,9 +134,7 @@ def check_file(place: Path, damaged: str, of_zip: str = "") -> None:
     except OSError as error:
         raise FileError(f"it cannot be opened: {error.strerror or error}.") from None
     if start != b"\x89HDF\r\n\x1a\n":
-        raise FileError(
-            f"it is no HDF5 file.{of_zip if start[:2] == b'PK' else ''}"
-        )
+        raise FileError(f"it is no HDF5 file.{of_zip if start[:2] == b'PK' else ''}")
     if size > _MAX_FILE:
         raise FileError(f"it has {size} bytes, more than the {_MAX_FILE} (1 GiB) that a network may take.")
     _check_heaps(place.read_bytes(), damaged)

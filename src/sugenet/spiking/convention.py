@@ -99,8 +99,8 @@ class Convention(Brief):
     >>> print(Convention(steps=5, reset="subtract", when="after the input", fires=">", code="latency",
     ...                  decision="first spike", ties="lowest", step=None))
     5 steps; a neuron spikes where its potential is > the threshold; its potential then falls by the
-    threshold, at the next step, after leak and input; each input spikes once, at the time that is its value, or not at
-    all; the class is that of the neuron which spikes first, of equal ones the lowest
+    threshold, at the next step, after leak and input; each input spikes once, at the time that is its
+    value, or not at all; the class is that of the neuron which spikes first, of equal ones the lowest
     """
 
     steps: int

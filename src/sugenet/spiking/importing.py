@@ -187,7 +187,9 @@ def import_spiking(
     if name.endswith((".pt", ".pth", ".tar")):
         return from_snntorch(path, convention, layers=layers, **common)
     if layers is not None:
-        raise FileError(f"layers= is for state dicts of snnTorch, and {Path(path).name} is none. Leave it out.")
+        raise FileError(
+            f"layers= is for state dicts of snnTorch, and {Path(path).name} is none. Leave it out."
+        )
     if name.endswith(".nir"):
         return read_nir(path, convention, **common)
     if name.endswith(".npz"):

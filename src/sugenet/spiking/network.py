@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 from math import lcm
 from typing import Any
 
@@ -130,7 +131,7 @@ class SpikingNetwork(Brief):
         kept = tuple(layers)
         if not kept:
             raise NetworkError("a spiking network has at least one layer.")
-        for number, (one, two) in enumerate(zip(kept, kept[1:], strict=False), start=1):
+        for number, (one, two) in enumerate(pairwise(kept), start=1):
             if one.neurons != two.inputs:
                 raise NetworkError(
                     f"layer {number + 1} reads {two.inputs} inputs, but layer {number} has {one.neurons} "
@@ -172,9 +173,7 @@ def _each(values: Any, count: int, what: str) -> tuple[Fraction, ...]:
     return tuple(exact(value, f"{what} of neuron {j}") for j, value in enumerate(row, start=1))
 
 
-def _named(
-    names: Iterable[object] | None, count: int, letter: str, first: int, what: str
-) -> tuple[str, ...]:
+def _named(names: Iterable[object] | None, count: int, letter: str, first: int, what: str) -> tuple[str, ...]:
     kept = (
         tuple(f"{letter}{k}" for k in range(first, first + count))
         if names is None

@@ -1,5 +1,5 @@
 """One neuron over a window as Sugeno integrals: the time of its first spike, always; the number of its
-spikes, where that is possible (docs/theory.md 8).
+spikes, where that is possible (docs/theory.md 10).
 
 Literals are those of the spikes of its inputs, step by step: ``+k`` says that spike k is there, ``-k`` that
 it is not, with spike ``t * inputs + i`` that of input i at step t, inputs numbered from 1.

@@ -71,7 +71,9 @@ _NEURONS = {
 }
 
 
-def parts_of_nir(path: str | Path, convention: Convention, floats: Floats) -> tuple[list[LayerPart], list[str]]:
+def parts_of_nir(
+    path: str | Path, convention: Convention, floats: Floats
+) -> tuple[list[LayerPart], list[str]]:
     """The layers of a NIR graph, and what is to be said of them.
 
     Time in NIR is continuous: ``tau v' = (v_leak - v) + r I`` becomes ``v += step / tau ((v_leak - v) + r
@@ -208,7 +210,9 @@ def parts_of_snntorch(
 def _check_snntorch(convention: Convention) -> None:
     """Refuse what no snnTorch network does."""
     if convention.fires != ">":
-        raise FileError(f"fires={convention.fires!r}, but snnTorch's neurons spike above their threshold: '>'.")
+        raise FileError(
+            f"fires={convention.fires!r}, but snnTorch's neurons spike above their threshold: '>'."
+        )
     whens = _WHENS.get(convention.reset, (None,))
     if convention.reset == "once" or convention.when not in whens:
         known = "; ".join(
@@ -234,10 +238,10 @@ def _snntorch_part(
 ) -> LayerPart:
     for prefix, name in ((linear, "weight"), (leaky, "beta"), (leaky, "threshold")):
         if name not in groups[prefix]:
-            kind = "a Linear layer" if name == "weight" else "snntorch.Leaky"
+            kind = "torch.nn.Linear" if name == "weight" else "snntorch.Leaky"
             raise FileError(
-                f"{prefix!r} has no {name!r} and is no {kind.split(' ')[-1]}: {kind} is expected there. Say "
-                "the order: layers=['fc1', 'lif1', ...]."
+                f"{prefix!r} has no {name!r}, but {kind} is expected there. Say the order: "
+                "layers=['fc1', 'lif1', ...]."
             )
     weights, own = groups[linear], groups[leaky]
     matrix = _matrix(weights["weight"], f"{linear}.weight")
@@ -279,7 +283,9 @@ def _snntorch_part(
 # -- arrays --------------------------------------------------------------------------------------------------
 
 
-def parts_of_npz(path: str | Path, convention: Convention, floats: Floats) -> tuple[list[LayerPart], list[str]]:
+def parts_of_npz(
+    path: str | Path, convention: Convention, floats: Floats
+) -> tuple[list[LayerPart], list[str]]:
     """The layers of arrays ``weight1``, ``leak1``, ``threshold1``, ``bias1`` (0 where it is missing),
     ``weight2`` and so on; without a threshold, the last layer does not spike.
     """
@@ -324,7 +330,9 @@ def checked_leak(part: LayerPart, leak: Any) -> tuple[Fraction, ...]:
     if len(row) != len(part.leak):
         raise NetworkError(f"{len(row)} leaks for {len(part.leak)} neurons of {part.where}.")
     given = tuple(exact(value, "leak") for value in row)
-    far = next(((a, b) for a, b in zip(given, part.leak, strict=True) if abs(a - b) > Fraction(1, 10**5)), None)
+    far = next(
+        ((a, b) for a, b in zip(given, part.leak, strict=True) if abs(a - b) > Fraction(1, 10**5)), None
+    )
     if far is not None:
         raise FileError(
             f"{part.where}: a leak of {far[0]} was given, but the file says about {float(far[1]):.7g}."

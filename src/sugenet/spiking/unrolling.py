@@ -1,5 +1,5 @@
 """A spiking network as a network of thresholds over literals (input, time): exact, so that every question and
-every certificate is about the spiking network itself (docs/theory.md 8).
+every certificate is about the spiking network itself (docs/theory.md 10).
 
 All that depends on the inputs is in the first layer: for each neuron and step, whether its drive reaches the
 few bounds that matter. What follows is small. Spikes of step t stand one layer behind those of step t - 1,
@@ -79,13 +79,15 @@ def unroll(spiking: SpikingNetwork) -> Unrolled:
         drives = [_Drive(wiring, layer, j, number, trains, convention) for j in range(layer.neurons)]
         trains = [_spikes(drive) for drive in drives]
     last = spiking.layers[-1]
-    drives = [
-        _Drive(wiring, last, j, len(spiking.layers), trains, convention) for j in range(last.neurons)
-    ]
+    drives = [_Drive(wiring, last, j, len(spiking.layers), trains, convention) for j in range(last.neurons)]
     votes = [_votes(drive) for drive in drives]
     head_of, layers, words = _head(wiring, votes, convention)
     network = Network(
-        encoder, layers, head_of, spiking.classes, notes={"spiking": str(spiking), "convention": str(convention)}
+        encoder,
+        layers,
+        head_of,
+        spiking.classes,
+        notes={"spiking": str(spiking), "convention": str(convention)},
     )
     return Unrolled(network, words)
 
@@ -145,7 +147,9 @@ class _Drive:
     def _over_bits(self, factors: list[Fraction], bound: Fraction, taken: _Terms, words: str) -> Ref:
         """The drive against each bound that past spikes can set, then these spikes against the bounds."""
         unit = _unit([f / self.divisor for f in factors])
-        row, constant = bit_row(self.weights, [int(f * unit / self.divisor) for f in factors], self.convention)
+        row, constant = bit_row(
+            self.weights, [int(f * unit / self.divisor) for f in factors], self.convention
+        )
         bounds = {bound}
         for cost, _ in taken:
             bounds |= {value + cost for value in bounds}
@@ -218,8 +222,7 @@ def whole_costs(costs: tuple[Fraction, ...]) -> tuple[int, ...]:
         tried = tuple(round(cost * size / largest) for cost in costs)
         sums = subset_sums(tried)
         if all(
-            (sums[a] == sums[b]) if exact[a] == exact[b] else (sums[a] < sums[b])
-            for a, b in pairwise(order)
+            (sums[a] == sums[b]) if exact[a] == exact[b] else (sums[a] < sums[b]) for a, b in pairwise(order)
         ):
             return tried
     unit = _unit(costs)
@@ -309,14 +312,14 @@ def _after_zero(drive: _Drive) -> list[Ref]:
     spikes: list[Ref] = []
     for t in range(steps):
         for r in range(-1, t):
-            spiked: list[tuple[int, Ref]] = (
-                [] if r < 0 else [(-1, quiet[q, r]) for q in range(-1, r)]
-            )
+            spiked: list[tuple[int, Ref]] = [] if r < 0 else [(-1, quiet[q, r]) for q in range(-1, r)]
             silent: list[tuple[int, Ref]] = [(-1, runs(r, v)) for v in range(r + 1, t + 1)]
             quiet[r, t] = wiring.over(
                 spiked + silent, 0, f"{drive.words} is quiet to {t} since {'the start' if r < 0 else r}"
             )
-        spikes.append(wiring.over([(-1, quiet[r, t]) for r in range(-1, t)], 0, f"{drive.words} spikes at {t}"))
+        spikes.append(
+            wiring.over([(-1, quiet[r, t]) for r in range(-1, t)], 0, f"{drive.words} spikes at {t}")
+        )
     return spikes
 
 
@@ -325,7 +328,7 @@ def _after_zero(drive: _Drive) -> list[Ref]:
 
 @dataclass(frozen=True, eq=False)
 class _Votes:
-    """The score of one class: a constant, weights of the encoder's bits over a unit, weights of thresholds."""
+    """The score of one class: a constant, weights of the encoder's bits over a unit, and of thresholds."""
 
     constant: Fraction
     bits: tuple[Ints, int] | None

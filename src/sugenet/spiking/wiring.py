@@ -101,7 +101,9 @@ class Wiring:
         if len(kept) == 1 and row[0] > 0:
             return next(iter(kept))
         depth = 1 + max(self._units[ref].depth for ref in kept)
-        return self._add(np.array(list(kept), np.int64), _checked(row, high - low, words), least, depth, words)
+        return self._add(
+            np.array(list(kept), np.int64), _checked(row, high - low, words), least, depth, words
+        )
 
     def _add(self, sources: Ints | None, weights: Ints, least: int, depth: int, words: str) -> int:
         key = (None if sources is None else sources.tobytes(), weights.tobytes(), least)

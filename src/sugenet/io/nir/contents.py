@@ -155,7 +155,10 @@ def _edges(h5py: Any, graph: Any) -> list[list[str]]:
     if len(data.shape) != 2 or data.shape[1] != 2 or data.shape[0] > _MAX_NODES:
         raise FileError(f"its edges have shape {data.shape}, but pairs of names are needed. {_DAMAGED}")
     rows = data[()].tolist()
-    return [[part.decode(errors="replace") if isinstance(part, bytes) else str(part) for part in row] for row in rows]
+    return [
+        [part.decode(errors="replace") if isinstance(part, bytes) else str(part) for part in row]
+        for row in rows
+    ]
 
 
 if __name__ == "__main__":
