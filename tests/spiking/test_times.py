@@ -15,12 +15,13 @@ def network(**said) -> SpikingNetwork:
     return SpikingNetwork([layer], convention(4, **({"code": "latency", "decision": "first spike"} | said)))
 
 
-@pytest.mark.parametrize("by", [None, 0, 1, 2])
-@pytest.mark.parametrize("region", [sg.L0(1), sg.L0(2), sg.L1(1), sg.L1(3), sg.Linf(1)])
+@pytest.mark.parametrize(
+    ("by", "region"), [(None, sg.L0(2)), (1, sg.L0(2)), (None, sg.L1(3)), (2, sg.Linf(1))]
+)
 def test_no_spike_appears_or_vanishes(by, region):
     spiking = network()
     unrolled = unroll(spiking).network
-    for x in [(0, 2, 4), (3, 1, 0), (4, 4, 3)]:
+    for x in [(0, 2, 4), (3, 1, 0)]:
         near = keeping_spikes(unrolled, x, by)
         labels = [
             simulate(spiking, y).label

@@ -299,6 +299,8 @@ class Packed:
         """Pack the weights of a network."""
         stages: list[Plain | Maps | Rows | Levels] = []
         parts = _parts(layers)
+        if head.tops is None and _is_wide(head.weights):
+            head = Head(head.weights, head.bias, head.scale, np.ones(head.inputs, np.int64))
         last = Rows if head.tops is None else Levels
         ending = parts.pop()[1] if parts and parts[-1][0] is last else []
         for kind, part in parts:
@@ -438,8 +440,7 @@ def _follows(part: Sequence[Layer], layer: Layer) -> bool:
 
 def _kind(layer: Layer) -> type:
     if isinstance(layer, DenseLayer):
-        # wide weights would need very many copies of their inputs: bits are levels 0 and 1
-        return Levels if _copies(layer) > max(_FEW_COPIES, _WIDE * layer.inputs) else Rows
+        return Levels if _is_wide(layer.weights) else Rows
     if isinstance(layer, PoolLayer):
         return Maps if layer.top is None else Levels
     if not layer.weights.size:
@@ -454,9 +455,12 @@ def _kind(layer: Layer) -> type:
     return Maps if largest <= _LARGEST and largest * spread <= _LITERALS else Plain
 
 
-def _copies(layer: DenseLayer) -> int:
-    """How many inputs of weight 1 the inputs of a layer stand for."""
-    return int(np.maximum(np.abs(layer.weights).max(axis=0, initial=0), 1).sum())
+def _is_wide(weights: Ints) -> bool:
+    """Whether weights would need very many copies of their inputs to be packed: then bits are better taken
+    as levels 0 and 1.
+    """
+    copies = int(np.maximum(np.abs(weights).max(axis=0, initial=0), 1).sum())
+    return copies > max(_FEW_COPIES, _WIDE * weights.shape[1])
 
 
 def _packed_map(layer: Layer, *, read_bytes: bool) -> PackedConv | PackedPool:

@@ -24,7 +24,7 @@ _WORDS = {
     "ties": ["lowest", "highest"],
 }
 _ABOUT = {
-    "reset": "what a spike does to the potential: zero, subtract (the threshold), none, once (no other spike)",
+    "reset": "what a spike does to the potential: zero, subtract (the threshold), none, once (no other)",
     "when": "when: at-once, before-the-leak or after-the-input of the next step, at-once-as-in-snnTorch",
     "fires": "a neuron spikes above its threshold, or reaching it",
     "code": "what a sample is: latency, the time of each input's only spike, or spikes, step by step",

@@ -68,7 +68,7 @@ def read_apart(module: str, place: Path, seconds: float, damaged: str) -> Conten
 
 
 def write_contents(read: Callable[[], Contents]) -> int:
-    """Read a file and write its contents to standard output, the other side of `read_apart`; the exit code."""
+    """Read a file and write its contents to standard output, for `read_apart`; the exit code."""
     from safetensors.numpy import save
 
     try:
