@@ -41,7 +41,7 @@ from sugenet.bnn.layers import DenseLayer, LevelLayer
 from sugenet.bnn.stairs import StairConv, StairLayer
 from sugenet.errors import TooLargeError
 
-__all__ = ["Levels", "Maps", "Packed", "Plain", "Rows", "Unpacked", "compiled", "unmerged"]
+__all__ = ["Levels", "Maps", "Packed", "Plain", "Rows", "Unpacked", "compiled", "is_wide", "unmerged"]
 
 _CHUNK_BYTES = 1 << 26  # of the maps in front of a dense layer, to bound memory
 _FEW_CHANNELS = 32  # so many bits of a pixel are read faster as bytes than they are packed
@@ -299,7 +299,7 @@ class Packed:
         """Pack the weights of a network."""
         stages: list[Plain | Maps | Rows | Levels] = []
         parts = _parts(layers)
-        if head.tops is None and _is_wide(head.weights):
+        if head.tops is None and is_wide(head.weights):
             head = Head(head.weights, head.bias, head.scale, np.ones(head.inputs, np.int64))
         last = Rows if head.tops is None else Levels
         ending = parts.pop()[1] if parts and parts[-1][0] is last else []
@@ -440,7 +440,7 @@ def _follows(part: Sequence[Layer], layer: Layer) -> bool:
 
 def _kind(layer: Layer) -> type:
     if isinstance(layer, DenseLayer):
-        return Levels if _is_wide(layer.weights) else Rows
+        return Levels if is_wide(layer.weights) else Rows
     if isinstance(layer, PoolLayer):
         return Maps if layer.top is None else Levels
     if not layer.weights.size:
@@ -455,7 +455,7 @@ def _kind(layer: Layer) -> type:
     return Maps if largest <= _LARGEST and largest * spread <= _LITERALS else Plain
 
 
-def _is_wide(weights: Ints) -> bool:
+def is_wide(weights: Ints) -> bool:
     """Whether weights would need very many copies of their inputs to be packed: then bits are better taken
     as levels 0 and 1.
     """
