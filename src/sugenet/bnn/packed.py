@@ -460,7 +460,7 @@ def is_wide(weights: Ints) -> bool:
     as levels 0 and 1.
     """
     copies = int(np.maximum(np.abs(weights).max(axis=0, initial=0), 1).sum())
-    return copies > max(_FEW_COPIES, _WIDE * weights.shape[1])
+    return bool(copies > max(_FEW_COPIES, _WIDE * weights.shape[1]))
 
 
 def _packed_map(layer: Layer, *, read_bytes: bool) -> PackedConv | PackedPool:
