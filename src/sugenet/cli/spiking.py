@@ -21,7 +21,7 @@ _WORDS = {
     "fires": ["above", "reaching"],
     "code": ["latency", "spikes"],
     "decision": ["first-spike", "spike-count", "last-potential", "summed-potential"],
-    "ties": ["lowest", "highest"],
+    "tied": ["lowest", "highest"],
 }
 _ABOUT = {
     "reset": "what a spike does to the potential: zero, subtract (the threshold), none, once (no other)",
@@ -29,7 +29,7 @@ _ABOUT = {
     "fires": "a neuron spikes above its threshold, or reaching it",
     "code": "what a sample is: latency, the time of each input's only spike, or spikes, step by step",
     "decision": "what makes the class: first-spike, spike-count, last-potential or summed-potential",
-    "ties": "which of equal classes wins: lowest or highest",
+    "tied": "which of equal classes wins: lowest or highest",
 }
 _FIRES = {"above": ">", "reaching": ">="}
 
@@ -87,7 +87,7 @@ def read_spiking(options: Namespace, names: Any, classes: Any, others: tuple[str
         fires=_FIRES[options.fires],  # type: ignore[arg-type]
         code=options.code,
         decision=spelled("decision"),
-        ties=options.ties,
+        ties=options.tied,
         step=options.step,
     )
     return import_spiking(

@@ -124,7 +124,7 @@ class Convention(Brief):
             if given not in words and not (name == "when" and given is None):
                 raise NetworkError(f"{name}={given!r} is none of {', '.join(map(repr, words))}.")
         if (self.when is None) != (self.reset in ("none", "once")):
-            needed = "has no time: when=None" if self.when is not None else "needs a time, such as 'at once'"
+            needed = "has no time: give no when=" if self.when is not None else "needs one, such as 'at once'"
             raise NetworkError(f"reset={self.reset!r} with when={self.when!r}: this reset {needed}.")
         if self.when == "at once as in snnTorch" and self.reset != "subtract":
             raise NetworkError(

@@ -224,7 +224,7 @@ def _check_snntorch(convention: Convention) -> None:
             f"{known}; or reset='none'."
         )
     if convention.step is not None:
-        raise FileError("step= is for continuous time; snnTorch's beta is for a step already: step=None.")
+        raise FileError("step= is for continuous time; snnTorch's beta is for a step already. Give no step=.")
 
 
 def _snntorch_part(
@@ -290,7 +290,9 @@ def parts_of_npz(
     ``weight2`` and so on; without a threshold, the last layer does not spike.
     """
     if convention.step is not None:
-        raise FileError("step= is for continuous time; leaks of an .npz file are for a step: step=None.")
+        raise FileError(
+            "step= is for continuous time; leaks of an .npz file are for a step already. Give no step=."
+        )
     arrays = Ledger(read_arrays(path))
     parts: list[LayerPart] = []
     while f"weight{len(parts) + 1}" in arrays:

@@ -28,7 +28,7 @@ from sugenet.spiking.network import SpikingLayer, SpikingNetwork
 from sugenet.spiking.times import encoder_of
 from sugenet.spiking.wiring import Ref, Wiring
 
-__all__ = ["Unrolled", "unroll"]
+__all__ = ["Unrolled", "bit_row", "subset_sums", "unroll", "whole_costs"]
 
 _MOST_BOUNDS = 1 << 12
 _LARGEST = 1 << 31
