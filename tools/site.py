@@ -25,7 +25,7 @@ OUTSIDE = {
 """Links that leave `docs/`, and the pages of the site that stand for them."""
 
 
-ROOMS = ("capacity", "errors", "fit", "io", "logic", "models", "show")
+ROOMS = ("capacity", "errors", "fit", "io", "logic", "models", "show", "spiking")
 """Rooms whose public names have a page of their own."""
 
 

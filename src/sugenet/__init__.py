@@ -214,6 +214,7 @@ _ROOMS = (
     "reason",
     "logic",
     "io",
+    "spiking",
     "fit",
     "sweeps",
     "show",

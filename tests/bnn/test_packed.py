@@ -1,5 +1,7 @@
 """Whole networks on packed words against the definition: maps, rows, and every seam between them."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 
 from sugenet.bnn import ConvLayer, DenseLayer, Encoder, Head, LevelLayer, Network, PoolLayer, Window, packed
 from sugenet.bnn.packed import Levels, Maps, Packed, Plain, Rows
+from sugenet.errors import NetworkError
 
 ENGINES = ["numba", "numpy"]
 
@@ -201,3 +204,33 @@ def test_kernels_of_the_fast_kind_stay_behind_maps_of_odd_width():
     net = network(rng, [conv(rng, (1, 4, 4), 5), dense(rng, 20, 6)])
     assert net.packed("numba").tail.network.layers[0].is_dense
     assert net.packed("numba").tail.shift == 4 * (64 - 5)
+
+
+@pytest.mark.parametrize("width", [1, 63, 64, 65])
+def test_wide_weights_run_as_levels(width):
+    """Dense layers and heads whose weights would need very many copies of their inputs."""
+    random = np.random.default_rng(width)
+    first = DenseLayer(
+        random.integers(-(10**6), 10**6, (width, width)), random.integers(-9, 10**6 * width, width)
+    )
+    second = DenseLayer(random.choice([-1, 0, 1], (5, width)), random.integers(0, 4, 5))
+    wide_head = Head(random.integers(-(10**7), 10**7, (3, 5)), bias=[0, Fraction(1, 3), -2])
+    plain_head = Head(random.choice([-1, 1], (3, 5)))
+    bits = random.random((40, width)) < 0.5
+    for head in (wide_head, plain_head):
+        for layers in ([first, second], [second, DenseLayer(10**6 * np.eye(5, dtype=int), [10**6] * 5)]):
+            network = Network.of_bits(layers, head)
+            expected = network.match_counts(bits, engine="definition")
+            for engine in ("auto", "numba", "numpy"):
+                assert np.array_equal(network.match_counts(bits, engine=engine), expected)
+                hidden = zip(network.hidden(bits, engine), network.hidden(bits), strict=True)
+                assert all(np.array_equal(one, two) for one, two in hidden)
+
+
+def test_match_counts_are_bounded_row_by_row():
+    rows = np.ones((2, 3), np.int64)
+    rows[0, 0] = (1 << 31) - 3
+    assert DenseLayer(rows, [1, 1]).sizes.tolist() == [(1 << 31) - 1, 3]
+    rows[0, 0] += 1
+    with pytest.raises(NetworkError, match="match counts must stay below"):
+        DenseLayer(rows, [1, 1])

@@ -46,7 +46,9 @@ both ends are equal where the threshold is rational.
 def check_size(weights: Ints, top: int = 1) -> None:
     """Refuse weights over levels up to `top` whose match counts could leave 31 bits."""
     largest = max(int(weights.max(initial=0)), -int(weights.min(initial=0)))
-    if largest * max(weights.shape[1], 1) * top >= 1 << 31:
+    if largest * max(weights.shape[1], 1) * top < 1 << 31:
+        return
+    if largest >= 1 << 31 or int(np.abs(weights).sum(axis=1).max()) * top >= 1 << 31:
         raise NetworkError(f"a weight of size {largest} is too large: match counts must stay below 2^31.")
 
 

@@ -41,7 +41,7 @@ from sugenet.bnn.layers import DenseLayer, LevelLayer
 from sugenet.bnn.stairs import StairConv, StairLayer
 from sugenet.errors import TooLargeError
 
-__all__ = ["Levels", "Maps", "Packed", "Plain", "Rows", "Unpacked", "compiled", "unmerged"]
+__all__ = ["Levels", "Maps", "Packed", "Plain", "Rows", "Unpacked", "compiled", "is_wide", "unmerged"]
 
 _CHUNK_BYTES = 1 << 26  # of the maps in front of a dense layer, to bound memory
 _FEW_CHANNELS = 32  # so many bits of a pixel are read faster as bytes than they are packed
@@ -51,6 +51,8 @@ _LITERALS = 1 << 28  # of a packed convolution, to bound memory
 _Values: TypeAlias = npt.NDArray[Any]
 
 _COPIES = 1 << 20
+_WIDE, _FEW_COPIES = 32, 1 << 12
+"""From this many copies of each input on, and this many in all, whole weights are faster as they are."""
 
 
 def unmerged(
@@ -268,15 +270,16 @@ def _level_map(layer: Layer, shape: tuple[int, int, int] | None) -> LevelConv | 
         return LevelPool(
             Slide(window.shape, window.kernel, window.stride, window.dilation, window.pads), layer.every, top
         )
-    assert isinstance(layer, LevelLayer | StairLayer)
-    steps = layer.steps if isinstance(layer, StairLayer) else _steps(layer)
-    return LevelConv.dense(layer.weights, steps, shape or (layer.inputs, 1, 1), layer.tops)
+    assert isinstance(layer, DenseLayer | LevelLayer | StairLayer)
+    tops = np.ones(layer.inputs, np.int64) if isinstance(layer, DenseLayer) else layer.tops
+    steps = layer.steps if isinstance(layer, StairLayer) else _steps(layer, tops)
+    return LevelConv.dense(layer.weights, steps, shape or (layer.inputs, 1, 1), tops)
 
 
-def _steps(layer: LevelLayer) -> Ints:
+def _steps(layer: DenseLayer | LevelLayer, tops: Ints) -> Ints:
     """The threshold of each neuron on its plain sum."""
     tau: Ints = np.clip(layer.tau, 0, layer.sizes + 1)  # no other tau decides otherwise, and none overflows
-    least: Ints = np.minimum(layer.weights, 0) @ layer.tops
+    least: Ints = np.minimum(layer.weights, 0) @ tops
     return (tau + least)[:, None]
 
 
@@ -296,6 +299,8 @@ class Packed:
         """Pack the weights of a network."""
         stages: list[Plain | Maps | Rows | Levels] = []
         parts = _parts(layers)
+        if head.tops is None and is_wide(head.weights):
+            head = Head(head.weights, head.bias, head.scale, np.ones(head.inputs, np.int64))
         last = Rows if head.tops is None else Levels
         ending = parts.pop()[1] if parts and parts[-1][0] is last else []
         for kind, part in parts:
@@ -435,7 +440,7 @@ def _follows(part: Sequence[Layer], layer: Layer) -> bool:
 
 def _kind(layer: Layer) -> type:
     if isinstance(layer, DenseLayer):
-        return Rows
+        return Levels if is_wide(layer.weights) else Rows
     if isinstance(layer, PoolLayer):
         return Maps if layer.top is None else Levels
     if not layer.weights.size:
@@ -448,6 +453,14 @@ def _kind(layer: Layer) -> type:
         layer.weights.size * layer.groups,
     )
     return Maps if largest <= _LARGEST and largest * spread <= _LITERALS else Plain
+
+
+def is_wide(weights: Ints) -> bool:
+    """Whether weights would need very many copies of their inputs to be packed: then bits are better taken
+    as levels 0 and 1.
+    """
+    copies = int(np.maximum(np.abs(weights).max(axis=0, initial=0), 1).sum())
+    return bool(copies > max(_FEW_COPIES, _WIDE * weights.shape[1]))
 
 
 def _packed_map(layer: Layer, *, read_bytes: bool) -> PackedConv | PackedPool:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sugenet.cli.options import give, is_shipped, network_of, number, refuse_idle, sign_of, typed, whole
 from sugenet.cli.output import Screen
 from sugenet.cli.parser import Commands, Parser, Run
+from sugenet.cli.spiking import SPIKING, is_spiking, on_spiking, read_spiking
 from sugenet.errors import FileError, SugenetError
 
 if TYPE_CHECKING:
@@ -158,7 +159,7 @@ def _convert(parser: Parser) -> Run:
     parser.add_argument(
         "source",
         metavar="SOURCE",
-        help=".onnx, .pt, .pth, .tar, .h5, .npz, each also as .gz, a folder of CSV files, or MODEL",
+        help=".onnx, .pt, .pth, .tar, .h5, .npz, .nir, each also as .gz, a folder of CSV files, or MODEL",
     )
     give(parser, "output", output=_MODEL_FILE | {"help": "write the model to FILE: .sugenet or .onnx"})
     about = (
@@ -200,6 +201,7 @@ def _convert(parser: Parser) -> Run:
     group.add_argument("--outputs", type=whole(1, 1 << 30), metavar="N", help="last rows that are classes")
     about = "an input is on where the raw number is above X"
     group.add_argument("--above", type=typed(_number), metavar="X", help=about)
+    on_spiking(parser)
     give(parser, "json")
     return _run_conversion
 
@@ -207,6 +209,7 @@ def _convert(parser: Parser) -> Run:
 _PLAIN = ("inputs", "zero", "image", "shape", "bits", "features", "outputs", "above")
 _READING = (*_PLAIN, "names", "classes", "architecture", "relaxed", "no_proof")
 """Options for reading networks of others; the first are handed on as they are."""
+_NOT_SPIKING = ("inputs", "zero", "shape", "bits", "features", "outputs", "above", "architecture", "relaxed")
 
 
 def _image(text: str) -> list[int]:
@@ -278,17 +281,24 @@ def _run_conversion(options: Namespace, screen: Screen) -> int:
     data: dict[str, Any] = {}
     if options.output.lower().endswith(".onnx"):
         why = f"is for reading networks of others; -o {options.output} writes one of ours."
-        refuse_idle(options, (*_READING, "seen", "law"), why)
+        refuse_idle(options, (*_READING, *SPIKING, "seen", "law"), why)
         network, text = network_of(options.source), f"{options.source} as ONNX"
         write_onnx(network, options.output)
     elif (options.seen is not None or options.law) and (
         is_shipped(options.source) or options.source.lower().endswith(".sugenet")
     ):
         refuse_idle(
-            options, _READING, f"is for reading networks of others, and {options.source} is one of ours."
+            options,
+            (*_READING, *SPIKING),
+            f"is for reading networks of others, and {options.source} is one of ours.",
         )
         network = _seeing(network_of(options.source), options.seen).within(options.law or None)
         text = f"{options.source}, with what can occur"
+        save(network, options.output)
+    elif is_spiking(options):
+        found = read_spiking(options, _names(options.names), _names(options.classes), _NOT_SPIKING)
+        network = _seeing(found.network, options.seen).within(options.law or None)
+        data, text = found.data(), str(found)
         save(network, options.output)
     else:
         plain = {name: getattr(options, name) for name in _PLAIN if name != "inputs"}

@@ -470,6 +470,11 @@ def _reader_of(file: Path) -> tuple[Callable[..., Imported], tuple[str, ...]]:
     for endings, reader in readers.items():
         if name.endswith(endings):
             return reader
+    if name.endswith(".nir"):
+        raise FileError(
+            f"{file} is a spiking network, which needs to be told how its neurons run: "
+            "sugenet.spiking.read_nir(path, convention)."
+        )
     raise FileError(
         f"{file} is of no kind that can be imported: .onnx, .pt, .pth, .tar, .h5, .npz, each also as .gz, "
         f"or a folder of CSV files."

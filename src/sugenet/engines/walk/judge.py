@@ -18,7 +18,7 @@ from sugenet.bits import pack, unpack, words_for
 from sugenet.bnn import DenseLayer
 from sugenet.bnn.arrays import Bits, Ints
 from sugenet.bnn.layer import dense_of
-from sugenet.bnn.packed import Rows
+from sugenet.bnn.packed import Rows, is_wide
 from sugenet.errors import TooLargeError
 from sugenet.problem.front import Front
 from sugenet.problem.goal import Goal
@@ -116,7 +116,8 @@ class PatternJudge:
         over steps are: levels are then faster.
         """
         if self.later is None or (
-            self.front.neighbourhood.network.has_levels and self._packed_size > _UNROLLED
+            (self.front.neighbourhood.network.has_levels or any(map(is_wide, self.later[0])))
+            and self._packed_size > _UNROLLED
         ):
             return None
         try:

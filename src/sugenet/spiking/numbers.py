@@ -1,0 +1,71 @@
+"""Numbers as they are meant: fractions and decimals as they are written, floats as the numbers they are or
+as the shortest decimal that names them.
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from sugenet.capacity.arguments import exact_number, plain
+from sugenet.errors import CapacityError, NetworkError
+
+__all__ = ["Floats", "exact", "meant", "on_grid"]
+
+Floats: TypeAlias = Literal["exact", "decimal"]
+"""How floats are read: 0.9 in a float32 is 15099494/16777216 exactly, and 9/10 as a decimal."""
+
+_WRITTEN = re.compile(r"[+-]?[0-9]{1,40}(?:/0*[1-9][0-9]{0,40}|(?:\.[0-9]{0,40})?(?:[eE][+-]?[0-9]{1,2})?)")
+
+
+def exact(value: Any, what: str) -> Fraction:
+    """An exact number: a float as it is, text as it is written.
+
+    Examples
+    --------
+    >>> exact("9/10", "leak"), exact("0.9", "leak"), exact(0.5, "leak")
+    (Fraction(9, 10), Fraction(9, 10), Fraction(1, 2))
+    >>> exact("fast", "leak")
+    Traceback (most recent call last):
+    ...
+    sugenet.errors.NetworkError: leak is 'fast', which is not a number such as 9/10 or 0.9.
+    """
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value.item()
+    if isinstance(value, str):
+        if _WRITTEN.fullmatch(value.strip()) is None:
+            raise NetworkError(f"{what} is {value[:40]!r}, which is not a number such as 9/10 or 0.9.")
+        return Fraction(value.strip())
+    try:
+        return Fraction(exact_number(value, what))
+    except CapacityError as error:
+        raise NetworkError(str(error)) from None
+
+
+def meant(value: Any, what: str, floats: Floats) -> Fraction:
+    """A number of a file as it is meant.
+
+    Examples
+    --------
+    >>> meant(np.float32(0.9), "leak", "decimal"), meant(np.float32(0.9), "leak", "exact")
+    (Fraction(9, 10), Fraction(7549747, 8388608))
+    """
+    if floats == "exact" or not isinstance(value, np.floating | float):
+        return exact(plain(value), what)
+    if not np.isfinite(value):
+        raise NetworkError(f"{what} is {value!r}, which is not a finite number.")
+    return Fraction(repr(value) if isinstance(value, float) else np.format_float_scientific(value))
+
+
+def on_grid(value: Fraction, grid: Fraction | None) -> Fraction:
+    """The nearest multiple of a grid, of two the even one; as it is where there is no grid.
+
+    Examples
+    --------
+    >>> on_grid(Fraction(7, 10), Fraction(1, 4)), on_grid(Fraction(7, 10), None)
+    (Fraction(3, 4), Fraction(7, 10))
+    """
+    return value if grid is None else round(value / grid) * grid

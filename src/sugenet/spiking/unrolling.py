@@ -1,0 +1,403 @@
+"""A spiking network as a network of thresholds over literals (input, time): exact, so that every question and
+every certificate is about the spiking network itself (docs/theory.md 13).
+
+All that depends on the inputs is in the first layer: for each neuron and step, whether its drive reaches the
+few bounds that matter. What follows is small. Spikes of step t stand one layer behind those of step t - 1,
+and the next spiking layer follows one step behind, so that depth grows with steps plus layers, not with
+their product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from itertools import pairwise
+from math import lcm
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from sugenet.bnn import Head, Network
+from sugenet.bnn.arrays import Ints
+from sugenet.brief import Brief
+from sugenet.errors import NetworkError, TooLargeError
+from sugenet.spiking.convention import Convention
+from sugenet.spiking.network import SpikingLayer, SpikingNetwork
+from sugenet.spiking.times import encoder_of
+from sugenet.spiking.wiring import Ref, Wiring
+
+__all__ = ["Unrolled", "bit_row", "subset_sums", "unroll", "whole_costs"]
+
+_MOST_BOUNDS = 1 << 12
+_LARGEST = 1 << 31
+_SIZES = (*range(1, 65), *(1 << k for k in range(7, 20)))
+"""The largest of small whole numbers, tried in turn."""
+
+_Terms: TypeAlias = list[tuple[Fraction, Ref]]
+"""Past spikes, each with what it takes from the potential."""
+
+
+@dataclass(frozen=True, eq=False)
+class Unrolled(Brief):
+    """The network of thresholds, and what its neurons say."""
+
+    network: Network
+    neurons: tuple[tuple[str, ...], ...]
+    """For each layer, what each neuron says when it is on."""
+
+    def words(self, layer: int, neuron: int) -> str:
+        """What a neuron says, both numbered from 1."""
+        if not (1 <= layer <= len(self.neurons) and 1 <= neuron <= len(self.neurons[layer - 1])):
+            raise NetworkError(f"there is no neuron {neuron} of layer {layer}.")
+        return self.neurons[layer - 1][neuron - 1]
+
+
+def unroll(spiking: SpikingNetwork) -> Unrolled:
+    """The network of thresholds that gives, on every input, the class and the scores of a spiking network.
+
+    Raises
+    ------
+    TooLargeError
+        Where sums leave 31 bits, or reset by subtraction with a leak has more possible potentials than fit.
+
+    Examples
+    --------
+    >>> convention = Convention(steps=3, reset="zero", when="at once", fires=">=", code="spikes",
+    ...                         decision="spike count", ties="lowest", step=None)
+    >>> layer = SpikingLayer([[1], [2]], leak=1, threshold=[2, 3])
+    >>> found = unroll(SpikingNetwork([layer], convention))
+    >>> found.network.predict([[1, 0, 1], [1, 1, 1]]), found.words(1, 1)
+    (array([0, 0]), 'neuron 1 of spiking layer 1 reaches its threshold at 1, running from 0')
+    """
+    convention = spiking.convention
+    encoder = encoder_of(convention, spiking.names)
+    wiring = Wiring(encoder.width)
+    trains: list[list[Ref]] | None = None
+    for number, layer in enumerate(spiking.layers[:-1], start=1):
+        drives = [_Drive(wiring, layer, j, number, trains, convention) for j in range(layer.neurons)]
+        trains = [_spikes(drive) for drive in drives]
+    last = spiking.layers[-1]
+    drives = [_Drive(wiring, last, j, len(spiking.layers), trains, convention) for j in range(last.neurons)]
+    votes = [_votes(drive) for drive in drives]
+    head_of, layers, words = _head(wiring, votes, convention)
+    network = Network(
+        encoder,
+        layers,
+        head_of,
+        spiking.classes,
+        notes={"spiking": str(spiking), "convention": str(convention)},
+    )
+    return Unrolled(network, words)
+
+
+# -- the potential of one neuron -----------------------------------------------------------------------------
+
+
+class _Drive:
+    """One neuron: what its potential would be without resets, from any step on."""
+
+    def __init__(
+        self,
+        wiring: Wiring,
+        layer: SpikingLayer,
+        j: int,
+        number: int,
+        trains: Sequence[Sequence[Ref]] | None,
+        convention: Convention,
+    ) -> None:
+        self.wiring, self.trains, self.convention = wiring, trains, convention
+        self.weights, self.divisor = layer.whole[j]
+        self.leak, self.threshold, self.bias = layer.leak[j], layer.threshold[j], layer.bias[j]
+        self.spikes = layer.spikes
+        self.words = f"neuron {j + 1} of spiking layer {number}"
+
+    def factors(self, start: int, end: int) -> list[Fraction]:
+        """What a spike at each step counts at the end, running from `start`."""
+        leak = self.leak
+        return [leak ** (end - u) if start <= u <= end else Fraction(0) for u in range(self.convention.steps)]
+
+    def reaches(self, start: int, end: int, taken: _Terms, words: str) -> Ref:
+        """Whether the drive from `start` to `end`, less what past spikes took, reaches the threshold."""
+        factors = self.factors(start, end)
+        bound = self.threshold - self.bias * sum(factors)
+        taken = [(cost, ref) for cost, ref in taken if cost and ref is not False]
+        bound += sum((cost for cost, ref in taken if ref is True), Fraction(0))
+        taken = [(cost, ref) for cost, ref in taken if ref is not True]
+        words = f"{self.words} {words}"
+        if self.trains is not None:
+            return self._over_spikes(factors, bound, taken, words)
+        return self._over_bits(factors, bound, taken, words)
+
+    def _over_spikes(self, factors: list[Fraction], bound: Fraction, taken: _Terms, words: str) -> Ref:
+        assert self.trains is not None
+        unit = _unit([*(f / self.divisor for f in factors), *(cost for cost, _ in taken)])
+        times = [int(f * unit / self.divisor) for f in factors]
+        terms: list[tuple[int, Ref]] = [
+            (weight * times[u], ref)
+            for weight, train in zip(self.weights.tolist(), self.trains, strict=True)
+            if weight
+            for u, ref in enumerate(train)
+            if times[u]
+        ]
+        terms += [(-int(cost * unit), ref) for cost, ref in taken]
+        return self.wiring.over(terms, self.convention.above(bound * unit), words)
+
+    def _over_bits(self, factors: list[Fraction], bound: Fraction, taken: _Terms, words: str) -> Ref:
+        """The drive against each bound that past spikes can set, then these spikes against the bounds."""
+        unit = _unit([f / self.divisor for f in factors])
+        row, constant = bit_row(
+            self.weights, [int(f * unit / self.divisor) for f in factors], self.convention
+        )
+        bounds = {bound}
+        for cost, _ in taken:
+            bounds |= {value + cost for value in bounds}
+            if len(bounds) > _MOST_BOUNDS:
+                raise TooLargeError(
+                    f"{words}: its past spikes set more than {_MOST_BOUNDS} different bounds. Reset by "
+                    "subtraction with a leak is exact for about 12 steps; ask for fewer."
+                )
+        values = sorted(bounds)
+        reached = [
+            self.wiring.over_bits(
+                row,
+                self.convention.above(value * unit) - constant,
+                words if not taken else f"{words} if {value - bound} was taken from its potential",
+            )
+            for value in values
+        ]
+        if not taken:
+            return reached[0]
+        costs = whole_costs(tuple(cost for cost, _ in taken))
+        sums = sorted(set(subset_sums(costs)))  # in the order of the values
+        terms: list[tuple[int, Ref]] = [(1, reached[0])]
+        terms += [(after - here, ref) for (here, after), ref in zip(pairwise(sums), reached[1:], strict=True)]
+        terms += [(-cost, ref) for cost, (_, ref) in zip(costs, taken, strict=True)]
+        return self.wiring.over(terms, 1 - sums[0], words)
+
+    def potential(self, ends: Sequence[int], taken: _Terms) -> _Votes:
+        """The sum of the potentials at some steps, less what spikes took."""
+        factors = [sum(parts, Fraction(0)) for parts in zip(*(self.factors(0, t) for t in ends), strict=True)]
+        votes = _Votes(self.bias * sum(factors), None, [(-cost, ref) for cost, ref in taken])
+        if self.trains is None:
+            unit = _unit([f / self.divisor for f in factors])
+            row, constant = bit_row(
+                self.weights, [int(f * unit / self.divisor) for f in factors], self.convention
+            )
+            return _Votes(votes.constant + Fraction(constant, unit), (row, unit), votes.terms)
+        for weight, train in zip(self.weights.tolist(), self.trains, strict=True):
+            votes.terms.extend(
+                (factor * weight / self.divisor, ref) for factor, ref in zip(factors, train, strict=True)
+            )
+        return votes
+
+
+def bit_row(weights: Ints, times: Sequence[int], convention: Convention) -> tuple[Ints, int]:
+    """The weights of the encoder's bits, and a constant, whose sum is that of the inputs' spikes: input i at
+    step u with ``weights[i] * times[u]``.
+    """
+    factors = np.array(list(times), object)
+    if convention.code == "spikes":  # step by step
+        return np.outer(factors, weights).reshape(-1), 0
+    # a spike at u is "the time is at least u" and not "at least u + 1"
+    changes = np.append(factors[1:], 0) - factors
+    return np.outer(weights, changes).reshape(-1), int(factors[0] * sum(weights.tolist()))
+
+
+@cache
+def whole_costs(costs: tuple[Fraction, ...]) -> tuple[int, ...]:
+    """Small whole numbers whose sums over subsets come in the same order as those of some costs, equal where
+    those are equal: only their order matters where bounds are compared.
+
+    Examples
+    --------
+    >>> whole_costs((Fraction(81, 100), Fraction(9, 10), Fraction(1)))
+    (6, 7, 8)
+    """
+    exact = subset_sums(costs)
+    order = sorted(range(len(exact)), key=exact.__getitem__)
+    largest = max(map(abs, costs), default=Fraction(1))
+    for size in _SIZES:
+        tried = tuple(round(cost * size / largest) for cost in costs)
+        sums = subset_sums(tried)
+        if all(
+            (sums[a] == sums[b]) if exact[a] == exact[b] else (sums[a] < sums[b]) for a, b in pairwise(order)
+        ):
+            return tried
+    unit = _unit(costs)
+    return tuple(int(cost * unit) for cost in costs)
+
+
+def subset_sums(costs: Sequence[Any]) -> list[Any]:
+    """The sums over all subsets, in the order of their masks."""
+    sums: list[Any] = [0]
+    for cost in costs:
+        sums += [value + cost for value in sums]
+    return sums
+
+
+def _unit(values: Sequence[Fraction]) -> int:
+    return lcm(1, *(value.denominator for value in values))
+
+
+# -- spikes --------------------------------------------------------------------------------------------------
+
+
+def _spikes(drive: _Drive) -> list[Ref]:
+    """Whether a neuron spikes, at each step."""
+    match drive.convention.reset:
+        case "zero":
+            return _after_zero(drive)
+        case "subtract":
+            return _after_subtraction(drive)[0]
+        case "none":
+            return _plain(drive)
+    reached = _plain(drive)
+    return [
+        drive.wiring.over(
+            [(1, reached[t]), *((-1, ref) for ref in reached[:t])], 1, f"{drive.words} spikes at {t}"
+        )
+        for t in range(len(reached))
+    ]
+
+
+def _plain(drive: _Drive) -> list[Ref]:
+    """Whether the drive from the beginning reaches the threshold, at each step."""
+    return [
+        drive.reaches(0, t, [], f"reaches its threshold at {t}, running from 0")
+        for t in range(drive.convention.steps)
+    ]
+
+
+def _after_subtraction(drive: _Drive) -> tuple[list[Ref], list[list[Fraction]]]:
+    """Spikes, and what each of them has taken from the potential at the end of each step."""
+    steps, theta, leak = drive.convention.steps, drive.threshold, drive.leak
+    when = drive.convention.when
+    late = 1 if when == "after the input" else 0
+    spikes: list[Ref] = []
+    still: Ref = False
+    for t in range(steps):
+        taken: _Terms = [(theta * leak ** (t - u - late), spikes[u]) for u in range(t)]
+        waiting: _Terms = [(theta, still)] if when == "at once as in snnTorch" else []
+        spikes.append(drive.reaches(0, t, taken + waiting, f"spikes at {t}"))
+        if when == "at once as in snnTorch" and t + 1 < steps:
+            taken.append((theta, spikes[t]))
+            still = drive.reaches(0, t, taken, f"is above its threshold after step {t}")
+    first = 0 if when in ("at once", "at once as in snnTorch") else 1
+    costs = [
+        [theta * leak ** (t - u - late) if t - u >= first else Fraction(0) for u in range(steps)]
+        for t in range(steps)
+    ]
+    return spikes, costs
+
+
+def _after_zero(drive: _Drive) -> list[Ref]:
+    """Spikes with the potential set to zero: which spike was the last one decides from where it runs.
+
+    ``quiet[r, t]`` holds iff the neuron spiked at r (-1: at the beginning) and at none of the steps after
+    it up to t. For each t exactly one of the r <= t has that, so a spike at t is "none of the r < t".
+    """
+    wiring, late = drive.wiring, int(drive.convention.when == "after the input")
+    steps = drive.convention.steps
+    at_zero = drive.convention.above(drive.threshold) <= 0  # whether a potential of 0 spikes
+
+    def runs(r: int, t: int) -> Ref:
+        start = 0 if r < 0 else r + 1 + late
+        if start > t:  # the input of this step was wiped out
+            return at_zero
+        return drive.reaches(start, t, [], f"reaches its threshold at {t}, running from {start}")
+
+    quiet: dict[tuple[int, int], Ref] = {}
+    spikes: list[Ref] = []
+    for t in range(steps):
+        for r in range(-1, t):
+            spiked: list[tuple[int, Ref]] = [] if r < 0 else [(-1, quiet[q, r]) for q in range(-1, r)]
+            silent: list[tuple[int, Ref]] = [(-1, runs(r, v)) for v in range(r + 1, t + 1)]
+            quiet[r, t] = wiring.over(
+                spiked + silent, 0, f"{drive.words} is quiet to {t} since {'the start' if r < 0 else r}"
+            )
+        spikes.append(
+            wiring.over([(-1, quiet[r, t]) for r in range(-1, t)], 0, f"{drive.words} spikes at {t}")
+        )
+    return spikes
+
+
+# -- the decision --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Votes:
+    """The score of one class: a constant, weights of the encoder's bits over a unit, and of thresholds."""
+
+    constant: Fraction
+    bits: tuple[Ints, int] | None
+    terms: _Terms
+
+
+def _votes(drive: _Drive) -> _Votes:
+    convention = drive.convention
+    steps = convention.steps
+    if convention.decision == "first spike":
+        reached = _plain(drive)
+        firsts = [
+            drive.wiring.over([(1, ref) for ref in reached[: t + 1]], 1, f"{drive.words} has spiked by {t}")
+            for t in range(steps)
+        ]
+        return _Votes(Fraction(0), None, [(Fraction(1), ref) for ref in firsts])
+    if convention.decision == "spike count":
+        return _Votes(Fraction(0), None, [(Fraction(1), ref) for ref in _spikes(drive)])
+    ends = [steps - 1] if convention.decision == "last potential" else list(range(steps))
+    if convention.reset != "subtract" or not drive.spikes:
+        return drive.potential(ends, [])
+    spikes, costs = _after_subtraction(drive)
+    taken = [(sum((costs[t][u] for t in ends), Fraction(0)), spike) for u, spike in enumerate(spikes)]
+    return drive.potential(ends, [(cost, ref) for cost, ref in taken if cost])
+
+
+def _head(
+    wiring: Wiring, votes: Sequence[_Votes], convention: Convention
+) -> tuple[Head, tuple[Any, ...], tuple[tuple[str, ...], ...]]:
+    """Exact scores over the bits of the last layer; over the encoder's bits where there is no layer."""
+    used = {ref for vote in votes for _, ref in vote.terms if not isinstance(ref, bool)}
+    bits: dict[int, Ref] = {}
+    if used:
+        for vote in votes:
+            for place in np.flatnonzero(vote.bits[0]).tolist() if vote.bits is not None else ():
+                if place not in bits:
+                    row = np.zeros(wiring.bits, object)
+                    row[place] = 1
+                    bits[place] = wiring.over_bits(row, 1, f"input bit {place + 1}")
+    laid = wiring.laid([*used, *(ref for ref in bits.values() if not isinstance(ref, bool))])
+    width = len(laid.words[-1]) if laid.layers else wiring.bits
+    rows, biases, scales = [], [], []
+    units = [_unit([vote.constant, *(cost for cost, _ in vote.terms)]) for vote in votes]
+    units = [
+        lcm(unit, vote.bits[1]) if vote.bits is not None else unit
+        for unit, vote in zip(units, votes, strict=True)
+    ]
+    finest = lcm(*units)
+    for number, (vote, unit) in enumerate(zip(votes, units, strict=True)):
+        row = np.zeros(width, object)
+        constant = vote.constant
+        if vote.bits is not None:
+            weights, own = vote.bits
+            for place in np.flatnonzero(weights).tolist():
+                column = laid.places[bits[place]] if used else place
+                row[column] += int(weights[place]) * (unit // own)
+        for cost, ref in vote.terms:
+            if isinstance(ref, bool):
+                constant += cost * ref
+            else:
+                row[laid.places[ref]] += int(cost * unit)
+        size = sum(abs(value) for value in row.tolist())
+        if size >= _LARGEST:
+            raise TooLargeError(
+                f"the potential of class {number} is a sum of whole numbers of up to {size.bit_length()} "
+                "bits, and exact sums here have 31. Round weights to a grid such as 1/64 on purpose (grid=)."
+            )
+        later = Fraction(number, len(votes) * finest) if convention.ties == "highest" else Fraction(0)
+        rows.append(row.astype(np.int64))
+        scales.append(Fraction(1, 2 * unit))
+        biases.append(constant + Fraction(int(row.sum()) if width else 0, 2 * unit) + later)
+    return Head(np.array(rows), biases, scales), laid.layers, laid.words

@@ -1,0 +1,169 @@
+"""Thresholds over bits and over each other, laid out as layers: each at the first depth at which all that it
+reads is there, and what is read later carried on by identity neurons.
+
+A threshold that is always or never reached is a truth value and takes no neuron; one that only repeats
+another is that other; two that are the same are one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import gcd
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from sugenet.bnn import DenseLayer
+from sugenet.bnn.arrays import Ints
+from sugenet.bnn.memory import make_sure
+from sugenet.errors import TooLargeError
+
+__all__ = ["Laid", "Ref", "Wiring"]
+
+Ref: TypeAlias = "int | bool"
+"""A threshold by its number, or a truth value."""
+
+_LARGEST = 1 << 31
+_FEWER = "Ask for fewer steps, fewer neurons or coarser weights (grid=)."
+
+
+@dataclass(frozen=True, eq=False)
+class _Unit:
+    """Reached iff the weighted sum of what it reads is at least `least`."""
+
+    sources: Ints | None
+    """Numbers of thresholds; None: all the bits, in order."""
+    weights: Ints
+    least: int
+    depth: int
+    words: str
+
+
+@dataclass(frozen=True, eq=False)
+class Laid:
+    """Layers, and where in the last of them what was asked for stands."""
+
+    layers: tuple[DenseLayer, ...]
+    places: Mapping[int, int]
+    words: tuple[tuple[str, ...], ...]
+    """For each layer what each neuron says."""
+
+
+class Wiring:
+    """Thresholds, first to last.
+
+    Examples
+    --------
+    >>> wiring = Wiring(2)
+    >>> both, some = wiring.over_bits([1, 1], 2, "both"), wiring.over_bits([3, 3], 2, "one of them")
+    >>> one = wiring.over([(1, some), (-1, both)], 1, "just one")
+    >>> laid = wiring.laid([one, some])
+    >>> [layer.weights.tolist() for layer in laid.layers], [laid.places[one], laid.places[some]]
+    ([[[1, 1], [1, 1]], [[-1, 1], [0, 1]]], [0, 1])
+    >>> wiring.over_bits([1, 1], 3, "more than there are")
+    False
+    """
+
+    def __init__(self, bits: int) -> None:
+        self.bits = bits
+        self._units: list[_Unit] = []
+        self._known: dict[Any, int] = {}
+
+    def over_bits(self, weights: Sequence[int] | Ints, least: int, words: str) -> Ref:
+        """A threshold over the bits: whole numbers of any size, one a bit."""
+        row = np.asarray(weights, object)
+        divisor = gcd(*row.tolist()) if len(row) else 0
+        if not divisor:
+            return bool(least <= 0)
+        row, least = row // divisor, -(-least // divisor)
+        low, high = -int(sum(-row[row < 0])), int(sum(row[row > 0]))
+        if not low < least <= high:
+            return least <= low
+        return self._add(None, _checked(row, high - low, words), least, 1, words)
+
+    def over(self, terms: Iterable[tuple[int, Ref]], least: int, words: str) -> Ref:
+        """A threshold over others, each with a whole weight."""
+        sums: dict[int, int] = {}
+        for weight, ref in terms:
+            if isinstance(ref, bool):
+                least -= weight * ref
+            else:
+                sums[ref] = sums.get(ref, 0) + weight
+        kept = {ref: weight for ref, weight in sorted(sums.items()) if weight}
+        if not kept:
+            return least <= 0
+        divisor = gcd(*kept.values())
+        row, least = np.array(list(kept.values()), object) // divisor, -(-least // divisor)
+        low, high = -int(sum(-row[row < 0])), int(sum(row[row > 0]))
+        if not low < least <= high:
+            return least <= low
+        if len(kept) == 1 and row[0] > 0:
+            return next(iter(kept))
+        depth = 1 + max(self._units[ref].depth for ref in kept)
+        return self._add(
+            np.array(list(kept), np.int64), _checked(row, high - low, words), least, depth, words
+        )
+
+    def _add(self, sources: Ints | None, weights: Ints, least: int, depth: int, words: str) -> int:
+        key = (None if sources is None else sources.tobytes(), weights.tobytes(), least)
+        if key not in self._known:
+            if sources is None:
+                make_sure(16 * (len(self._units) + 1) * self.bits, "the first layer", _FEWER)
+            self._known[key] = len(self._units)
+            self._units.append(_Unit(sources, weights, least, depth, words))
+        return self._known[key]
+
+    def laid(self, wanted: Iterable[int]) -> Laid:
+        """Layers at whose end all that is wanted stands; none where nothing is."""
+        goals = sorted(set(wanted))
+        needed = self._needed(goals)
+        deepest = max((self._units[ref].depth for ref in needed), default=0)
+        until = dict.fromkeys(goals, deepest + 1)  # the depth at which it is last read
+        for ref in needed:
+            unit = self._units[ref]
+            for source in () if unit.sources is None else unit.sources.tolist():
+                until[source] = max(until.get(source, 0), unit.depth)
+        layers, words = [], []
+        before: dict[int, int] = {}
+        for depth in range(1, deepest + 1):
+            own = [ref for ref in needed if self._units[ref].depth == depth]
+            carried = [ref for ref in before if until[ref] > depth]
+            layers.append(self._layer(own, carried, before))
+            words.append(tuple(self._units[ref].words for ref in (*own, *carried)))
+            before = {ref: place for place, ref in enumerate((*own, *carried))}
+        return Laid(tuple(layers), {ref: before[ref] for ref in goals}, tuple(words))
+
+    def _needed(self, goals: Sequence[int]) -> list[int]:
+        seen, left = set(goals), list(goals)
+        while left:
+            sources = self._units[left.pop()].sources
+            fresh = set() if sources is None else set(sources.tolist()) - seen
+            seen |= fresh
+            left += fresh
+        return sorted(seen)
+
+    def _layer(self, own: Sequence[int], carried: Sequence[int], before: Mapping[int, int]) -> DenseLayer:
+        width = len(before) if before else self.bits
+        make_sure(16 * (len(own) + len(carried)) * width, "a layer", _FEWER)
+        rows = np.zeros((len(own) + len(carried), width), np.int64)
+        tau = np.ones(len(rows), np.int64)
+        for place, ref in enumerate(own):
+            unit = self._units[ref]
+            columns = slice(None) if unit.sources is None else [before[k] for k in unit.sources.tolist()]
+            rows[place, columns] = unit.weights
+            tau[place] = unit.least - np.minimum(unit.weights, 0).sum()  # on the match count
+        for place, ref in enumerate(carried, start=len(own)):
+            rows[place, before[ref]] = 1
+        return DenseLayer(rows, tau)
+
+
+def _checked(row: Ints, size: int, words: str) -> Ints:
+    if size >= _LARGEST:
+        raise TooLargeError(
+            f"whether {words} is a sum of whole numbers of up to {size.bit_length()} bits, and exact sums "
+            "here have 31. Weights and leaks with smaller denominators have shorter sums: give them as the "
+            "decimals or fractions that are meant (floats='decimal'), or round weights to a grid such as "
+            "1/64 on purpose (grid=)."
+        )
+    return np.asarray(row, np.int64)
