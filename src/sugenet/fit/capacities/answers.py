@@ -212,8 +212,8 @@ class CapacityFit(Fit):
 
     `capacity` is the least of those that are known to be as good; `error` is its error, in the numbers of the
     scale or in levels, and no capacity errs by less than `least`: the same, so that it is best (`is_best`),
-    unless the time for ``loss="total"`` was up. `lower` to `upper`: with ``loss="largest"`` these are all best
-    capacities; with ``loss="total"`` all that give the samples the values `fitted`, which are as good as any;
+    unless the time for ``loss="total"`` was up. `lower` to `upper`: with ``loss="largest"`` these are all
+    best capacities; with ``loss="total"`` all that give the samples the values `fitted`, which cost as much;
     with `maxitive` or `minitive` the one capacity that was found.
     """
 

@@ -87,8 +87,8 @@ class InducedCapacity(Drawn):
         first = f"{self.what}, over {features}, {seen}: {self.capacity}."
         if self.falls is None and self.wrong:
             return (
-                f"{first}\nIt is wrong on {self.wrong:,} of these, as every capacity is: the network says yes "
-                f"to no feature at all, or no to all of them."
+                f"{first}\nIt is wrong on {self.wrong:,} of these, as every capacity is: the network says "
+                f"yes to no feature at all, or no to all of them."
             )
         if self.falls is None:
             return first

@@ -29,6 +29,7 @@ _COARSE = 32
 """Levels of the first round, about."""
 _FINER = 4
 _AHEAD = 8
+"""Powers of two by which implications are looked at beyond those that are violated."""
 _MORE = 6
 """Clashes for each sample of which implications are added in one round."""
 
@@ -112,13 +113,14 @@ class _GrowingCut:
         return Tolerance(plain, rounded, rounded).clashes()  # type: ignore[arg-type]
 
     def refine(self, cut: _Cut) -> None:
-        """Look at more numbers, at last at all bits of the costs; forget what carries no flow."""
+        """Look at more numbers and forget what carries no flow; at last look at all bits of the costs."""
         if self.step > 1:
             self._keep(cut.places // self.step * self.step)
             self.step //= _FINER
             self.bits = _BITS if self.step > 1 else 2 * _BITS
         else:
             self.bits = None
+            return
         sample, mark = cut.samples.tolist(), cut.marks.tolist()
         used = {(sample[u], mark[u], sample[v], mark[v]) for u, v in cut.flow.along}
         self.known = {one: None for one in self.known if one in used}
@@ -130,18 +132,18 @@ class _GrowingCut:
         if k.size > most:
             some = self.rng.choice(k.size, most, replace=False)
             k, m = k[some], m[some]
-        more = 2 if k.size > len(places) else 16
-        x, ends = self.x // step, places // step
+        is_few = k.size < len(places)
+        more = 16 if is_few else 2
+        x, high, low = self.x // step, places[k] // step, places[m] // step
         # from `first` on sample k forces sample m above what it has
-        high, low = ends[k], ends[m]
         first = np.maximum(low, np.where(x[m] <= low[:, None], x[k], -1).max(axis=1)) + 1
         tried = [first + (high - first) * share // more for share in range(more + 1)]
-        if k.size < len(places):  # where few are left, samples move together: look ahead, too
+        if is_few:  # samples move together: look ahead
             tried += [first - (1 << power) for power in range(_AHEAD)]
             tried += [high + (1 << power) for power in range(_AHEAD)]
         for t in tried:
             s = np.minimum(t, np.where(x[k] >= t[:, None], x[m], self.size).min(axis=1))
-            told = np.flatnonzero((s * step > self.low[m]) & (t * step > self.low[k]) & (t * step <= self.high[k]))
+            told = (s * step > self.low[m]) & (t * step > self.low[k]) & (t * step <= self.high[k])
             rows = np.stack([k, t * step, m, s * step], axis=1)[told]
             self.known.update(dict.fromkeys(map(tuple, rows.tolist())))
 
