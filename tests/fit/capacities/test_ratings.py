@@ -79,6 +79,7 @@ def test_what_is_wrong_is_said(arguments, error, said):
         ({"maxitive": 1, "minitive": 1}, "Choose one"),
         ({"loss": "total", "maxitive": 1}, "is for loss='largest'"),
         ({"costs": {"over": 1, "under": 1}}, "for loss='total'"),
+        ({"time_limit": 1}, "time_limit is for loss='total'"),
         ({"loss": "total", "costs": {"over": 1}}, "'over' and 'under'"),
         ({"loss": "total", "costs": {"over": -1, "under": 1}}, "must not be negative"),
         ({"loss": "total", "costs": [[0, 1], [1, 0]]}, r"scale is \[0, 1\]"),

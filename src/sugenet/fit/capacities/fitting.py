@@ -49,8 +49,9 @@ def fit_capacity(
         ``{"over": 2, "under": 1}`` for what a value above and below the rating costs for each unit; on a
         scale of levels also a table: ``costs[rating][value]``, levels worst first.
     time_limit
-        Seconds; none unless given. When they are up, ``"total"`` gives the best capacity that is at hand, and
-        `least`, below which no cost can be; `maxitive` and `minitive` raise `TooLargeError`.
+        Seconds, for all but the plain ``"largest"``; none unless given. When they are up, ``"total"`` gives
+        the best capacity that is at hand, and `least`, below which no cost can be; `maxitive` and `minitive`
+        raise `TooLargeError`.
     """
     need_ratings(ratings)
     if loss not in ("largest", "total"):
@@ -70,7 +71,11 @@ def fit_capacity(
             "the samples have weights, which mean nothing to the largest error. Use ratings.unweighted(), or "
             "loss='total'."
         )
-    return _least_largest(ratings) if limits is None else _least_limited(ratings, *limits, clock)
+    if limits is not None:
+        return _least_limited(ratings, *limits, clock)
+    if time_limit is not None:
+        raise CapacityError("time_limit is for loss='total', maxitive and minitive. Leave it out.")
+    return _least_largest(ratings)
 
 
 def _limits(ratings: Ratings, maxitive: int | None, minitive: int | None) -> tuple[str, int] | None:
