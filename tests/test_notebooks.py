@@ -45,7 +45,11 @@ def shown(cell):
 
 def run(book, folder):
     nbclient.NotebookClient(
-        book, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(folder)}}
+        book,
+        timeout=120,
+        kernel_name="python3",
+        coalesce_streams=True,
+        resources={"metadata": {"path": str(folder)}},
     ).execute()
     for cell in book.cells:
         cell.metadata.pop("execution", None)  # times

@@ -24,7 +24,7 @@ from sugenet.checker.setting import Within
 from sugenet.checker.witness import check_witness
 from sugenet.errors import CertificateError, CheckLimitError, TooLargeError
 
-__all__ = ["check"]
+__all__ = ["check", "is_about_ratings"]
 
 _NOTHING = "nothing is claimed, so there is nothing to check"
 
@@ -87,6 +87,11 @@ def check(
         ) from error
 
 
+def is_about_ratings(certificate: object) -> bool:
+    """Whether a certificate is about ratings, not about a network."""
+    return isinstance(certificate, dict) and "network" not in certificate and "ratings" in certificate
+
+
 def _samples(ratings: object, other: Network | None) -> RatedSamples:
     samples = getattr(ratings, "samples", None)
     if not isinstance(samples, RatedSamples):
@@ -133,7 +138,7 @@ def _check(
     certificate: dict[str, Any], network: Network, other: Network | None, limit: Limit, plain: bool
 ) -> str:
     _see_version(certificate)
-    if "network" not in certificate and "ratings" in certificate:
+    if is_about_ratings(certificate):
         raise CertificateError("the certificate is about ratings, not about a network.")
     if certificate["network"] != network.fingerprint:
         raise CertificateError(

@@ -297,13 +297,14 @@ def _check(parser: Parser) -> Run:
 
 
 def _check_certificate(options: Namespace, screen: Screen) -> int:
+    from sugenet.checker.certificate import is_about_ratings
     from sugenet.io import read_json
     from sugenet.reason import check
 
     memory = options.memory_limit << 20
     certificate = read_json(options.certificate, memory // _OBJECTS)
     about: Any
-    if isinstance(certificate, dict) and "ratings" in certificate:
+    if is_about_ratings(certificate):
         if options.other is not None:
             raise UsageError("MODEL2 is the other of two models, and the certificate is about a table.")
         about, other = ratings_of(options, options.model), None

@@ -63,8 +63,7 @@ class FitView:
         fit = self.fit
         if not isinstance(fit, CapacityFit) or fit.envelopes is not None:
             return fit.rules
-        limited = fit.certificate["question"]["maxitive"] is not None
-        chosen = (selection_rules if limited else elimination_rules)(fit.capacity)
+        chosen = (selection_rules if fit.limited == "maxitive" else elimination_rules)(fit.capacity)
         return RuleSet(fit.ratings.criteria, chosen, fit.scale)
 
     @cached_property

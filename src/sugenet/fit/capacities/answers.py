@@ -229,6 +229,12 @@ class CapacityFit(Fit):
         return self.error == self.least
 
     @property
+    def limited(self) -> str | None:
+        """``"maxitive"`` or ``"minitive"`` where only such capacities were asked for."""
+        question = self.certificate["question"]
+        return next((name for name in ("maxitive", "minitive") if question.get(name) is not None), None)
+
+    @property
     def _single(self) -> SetFunction:
         return self.capacity
 
@@ -241,6 +247,7 @@ class CapacityFit(Fit):
 
     def __str__(self) -> str:
         levels = self.scale != UNIT
+        kind = "" if self.limited is None else " of this kind"
         size = words_of(self.error)
         if levels:
             size = f"{size} level{'s' if self.error != 1 else ''}"
@@ -248,7 +255,7 @@ class CapacityFit(Fit):
             first = (
                 f"A capacity fits all {len(self.ratings)} samples exactly"
                 if not self.error
-                else f"No capacity of this kind errs by less than {size} on every sample, "
+                else f"No capacity{kind} errs by less than {size} on every sample, "
                 "and this one errs by no more"
             )
         elif not self.is_best:

@@ -177,7 +177,7 @@ def _places(column: _Column, order: tuple[Any, ...] | None, name: str) -> npt.ND
         except ValueError as error:
             raise EncodingError(
                 f"{name} holds names ({error}), and nothing says which are better. Give their order, least "
-                f"first, as orders={{{name!r}: ['bad', 'ok', 'good']}}, or a column of ordered categories."
+                f"first, in orders: {{{name!r}: ['bad', 'ok', 'good']}}, or a column of ordered categories."
             ) from error
     known = {value: place for place, value in enumerate(order)}
     found = [known.get(value, -1) for value in column.tolist()]
