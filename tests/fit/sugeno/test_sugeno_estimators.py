@@ -30,8 +30,6 @@ SCALE = ["bad", "ok", "good"]
 @parametrize_with_checks(
     [
         SugenoRegressor(levels=4, cuts=5),
-        SugenoRegressor("card"),
-        SugenoClassifier(cuts=3, smoothing=0),
         SugenoClassifier("card"),
     ]
 )
@@ -43,7 +41,9 @@ def test_what_scikit_learn_asks_of_every_estimator(estimator, check):
 @parametrize_with_checks(
     [
         SugenoRegressor(),
+        SugenoRegressor("card"),
         SugenoClassifier(),
+        SugenoClassifier(cuts=3, smoothing=0),
         SugenoRegressor(3),
         SugenoClassifier(3),
         SugenoClassifier(order="sorted"),

@@ -451,6 +451,12 @@ class SugenoClassifier(ClassifierMixin, _SugenoEstimator):  # type: ignore[misc]
         self.costs = costs
         self.random_state = random_state
 
+    def __sklearn_tags__(self) -> Tags:
+        """For scikit-learn: classes of its own data have no order, so one that is said fits badly."""
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = self.order is not None
+        return tags
+
     def fit(self, X: Any, y: Any) -> SugenoClassifier:
         """Learn from samples and their classes."""
         order = self.order if self.order is not None else ordered_categories(y)
