@@ -44,6 +44,7 @@ def test_an_engine_is_right_and_does_not_give_up(name):
     assert left == LEFT_OPEN[name]
 
 
+@pytest.mark.slow
 def test_seeded_faults_are_seen():
     root = Path(__file__).parents[2]
     done = subprocess.run(
