@@ -234,3 +234,23 @@ def test_match_counts_are_bounded_row_by_row():
     rows[0, 0] += 1
     with pytest.raises(NetworkError, match="match counts must stay below"):
         DenseLayer(rows, [1, 1])
+
+
+@pytest.mark.parametrize("engine", ["auto", *ENGINES, "definition"])
+def test_a_wide_head_at_the_limit_is_evaluated(engine):
+    """A large weight and many inputs, where only the sum of each row stays below 2^31."""
+    rows = np.ones((2, 40), np.int64)
+    rows[0, 0], rows[1, 3] = (1 << 31) - 40, -((1 << 31) - 40)
+    network = Network.of_bits([], Head(rows))
+    bits = np.array([[1] * 40, [0] * 40, [1, 0, 0, 1] * 10], bool)
+    expected = [[sum(abs(w) for w, b in zip(row, x, strict=True) if b == (w > 0)) for row in rows.tolist()]
+                for x in bits]  # fmt: skip
+    assert network.match_counts(bits, engine=engine).tolist() == expected
+
+
+def test_levels_are_bounded_row_by_row():
+    rows = np.array([[(1 << 31) - 7, 1, 1], [1, 1, 1]])
+    assert Head(rows, tops=[1, 3, 3]).sizes.tolist() == [(1 << 31) - 1, 7]
+    for tops in ([1, 3, 4], [2, 0, 0], [0, 1 << 31, 0], [1 << 40, 1 << 40, 1 << 40]):
+        with pytest.raises(NetworkError, match="match counts must stay below"):
+            Head(rows, tops=tops)
