@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +80,7 @@ def parts_of_nir(
     Time in NIR is continuous: ``tau v' = (v_leak - v) + r I`` becomes ``v += step / tau ((v_leak - v) + r
     I)``, and ``v' = r I`` becomes ``v += step r I``.
     """
-    version, nodes = chain_of_nodes(path)
+    version, (first, *nodes, last) = chain_of_nodes(path)
     if convention.step is None:
         raise FileError(
             "NIR gives time constants in continuous time: say how long a step is (step=), such as 0.0001."
@@ -98,7 +99,22 @@ def parts_of_nir(
             left = node.arrays.left()
             if left:
                 raise FileError(f"{node.where}: its array {left[0]!r} would be left over.")
+    _check_end(first, parts[0].weights.shape[1], "inputs")
+    _check_end(last, len(parts[-1].weights), "neurons in the last layer")
+    noted = [f"{node.name} ({', '.join(node.notes)})" for node in (first, *nodes, last) if node.notes]
+    if noted:
+        remarks.append(f"metadata of the file is not used: {', '.join(noted)}")
     return parts, remarks
+
+
+def _check_end(node: NirNode, count: int, what: str) -> None:
+    """Refuse an Input or Output of another size than the weights have."""
+    shape = np.asarray(node.arrays["shape"]).reshape(-1).tolist() if "shape" in node.arrays else [count]
+    left = node.arrays.left()
+    if left:
+        raise FileError(f"{node.where}: its array {left[0]!r} would be left over.")
+    if prod(shape) != count:
+        raise FileError(f"{node.where}: its shape is {tuple(shape)}, but there are {count} {what}.")
 
 
 def _pairs(nodes: Sequence[NirNode]) -> list[tuple[NirNode, NirNode]]:
