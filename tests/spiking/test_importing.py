@@ -238,6 +238,14 @@ def test_a_state_dict_is_read():
     ("changed", "options", "said"),
     [
         ({"lif1.reset_mechanism_val": np.array(1)}, {}, "saved with reset_mechanism='zero'"),
+        (
+            {"lif1.reset_mechanism_val": np.zeros(0)},
+            {},
+            r"reset_mechanism_val is \[\], but snnTorch writes one",
+        ),
+        ({"lif1.reset_mechanism_val": np.array([0, 1])}, {}, r"reset_mechanism_val is \[0, 1\]"),
+        ({"lif1.reset_mechanism_val": np.array(0.5)}, {}, r"reset_mechanism_val is \[0.5\]"),
+        ({"bn.running_mean": np.ones(2)}, {}, "of another kind. Synaptic, RLeaky"),
         ({"lif1.graded_spikes_factor": np.array(2.0)}, {}, "spikes of other sizes"),
         ({"lif1.threshold": np.array(-1.0)}, {}, "resets before the first spike"),
         ({"lif1.alpha": np.array(0.5)}, {}, "'alpha' would be left over"),

@@ -145,8 +145,8 @@ class SpikingNetwork(Brief):
             )
         if kept[-1].spikes and convention.decision.endswith("potential") and convention.reset == "zero":
             raise NetworkError(
-                f"decision={convention.decision!r} with reset='zero', and the last layer spikes: that potential "
-                "is no weighted sum of spikes, so it has no exact head. Decide by spikes, or leave the last "
+                f"decision={convention.decision!r} with reset='zero', and the last layer spikes: that "
+                "potential is no weighted sum of spikes, so it has no exact head. Decide by spikes, or leave the last "
                 "layer without a threshold, so that it does not spike."
             )
         object.__setattr__(self, "layers", kept)

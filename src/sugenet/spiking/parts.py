@@ -208,7 +208,11 @@ def parts_of_snntorch(
     if sorted(order) != sorted(groups):
         raise FileError(f"layers={order}, but the parameters are of {', '.join(groups)}: name each once.")
     if len(order) % 2:
-        raise FileError(f"{', '.join(order)}: Linear and Leaky layers come in turn, and one is missing.")
+        raise FileError(
+            f"its parameters are of {', '.join(map(repr, order))}: Linear and Leaky layers come in turn, so "
+            "one is missing, or one is of another kind. Synaptic, RLeaky, Alpha and normalizing layers are "
+            "not read."
+        )
     parts = []
     for linear, leaky in zip(order[::2], order[1::2], strict=True):
         last = leaky == order[-1]
@@ -273,8 +277,12 @@ def _snntorch_part(
         raise FileError(f"{leaky}.graded_spikes_factor is not 1: spikes of other sizes are not supported.")
     spikes = not (last and convention.decision.endswith("potential") and convention.reset == "none")
     if "reset_mechanism_val" in own:
-        number = int(np.asarray(own["reset_mechanism_val"]).reshape(-1)[0])
-        said = _MECHANISMS[number] if 0 <= number < 3 else str(number)
+        given = np.asarray(own["reset_mechanism_val"]).reshape(-1).tolist()
+        if len(given) != 1 or given[0] not in (0, 1, 2):
+            raise FileError(
+                f"{leaky}.reset_mechanism_val is {given[:4]}, but snnTorch writes one of 0, 1 and 2."
+            )
+        said = _MECHANISMS[int(given[0])]
         if last and said == "none" and convention.decision.endswith("potential"):
             spikes = False  # without a reset, the potential does not know of spikes
         elif said != convention.reset:
@@ -334,10 +342,8 @@ def parts_of_npz(
         )
     left = arrays.left()
     if left or not parts:
-        raise FileError(
-            f"its arrays {', '.join(left[:6]) or 'are none'} are not understood: weight1, leak1, threshold1, "
-            "bias1, weight2 and so on are read."
-        )
+        what = f"its arrays {', '.join(left[:6])} are not understood" if left else "it holds no arrays"
+        raise FileError(f"{what}: weight1, leak1, threshold1, bias1, weight2 and so on are read.")
     return parts, []
 
 

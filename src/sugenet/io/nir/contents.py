@@ -60,9 +60,7 @@ def chain_of_nodes(path: str | Path, *, apart: bool = True) -> tuple[str, list[N
     except (ValueError, KeyError, TypeError):
         raise FileError(f"its graph is not understood. {_DAMAGED}") from None
     order = _ordered(kinds, edges)
-    nodes = [
-        NirNode(kinds[name], name, Ledger(contents.arrays[name]), tuple(notes[name])) for name in order
-    ]
+    nodes = [NirNode(kinds[name], name, Ledger(contents.arrays[name]), tuple(notes[name])) for name in order]
     return about["version"], [node for node in nodes if node.kind != "Flatten"]
 
 
@@ -121,7 +119,9 @@ def _contents(h5py: Any, file: Any) -> Contents:
         raise FileError(f"it holds a single node of type {_text(h5py, graph, 'type')!r} and no graph.")
     extra = next((name for name in graph if name not in _GRAPH), None)
     if extra is not None:
-        raise FileError(f"the part {extra[:80]!r} of its graph would be left over: NIR has none of that name.")
+        raise FileError(
+            f"the part {extra[:80]!r} of its graph would be left over: NIR has none of that name."
+        )
     nodes = child_group(h5py, graph, "nodes", _DAMAGED)
     if len(nodes) > _MAX_NODES:
         raise FileError(f"it has {len(nodes)} nodes. {_DAMAGED}")
