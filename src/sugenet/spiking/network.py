@@ -146,8 +146,8 @@ class SpikingNetwork(Brief):
         if kept[-1].spikes and convention.decision.endswith("potential") and convention.reset == "zero":
             raise NetworkError(
                 f"decision={convention.decision!r} with reset='zero', and the last layer spikes: that "
-                "potential is no weighted sum of spikes, so it has no exact head. Decide by spikes, or leave the last "
-                "layer without a threshold, so that it does not spike."
+                "potential is no weighted sum of spikes, so it has no exact head. Decide by spikes, or leave "
+                "the last layer without a threshold, so that it does not spike."
             )
         object.__setattr__(self, "layers", kept)
         object.__setattr__(self, "convention", convention)
