@@ -11,6 +11,8 @@ from typing import Any
 
 import sugenet as sg
 from sugenet.show import drawing, margin_histogram, match_meters, svg
+from sugenet.show.figures import Cell, Pixels
+from sugenet.spiking import Convention, SpikingLayer, SpikingNeuron
 from sugenet.sweeps import curve_of
 
 FOLDER = Path(__file__).parents[1] / "docs" / "img"
@@ -42,6 +44,24 @@ def pictures() -> dict[str, Callable[[], Any]]:
             sg.Ratings(X, [sorted(x, key=_LEVELS.index)[3] for x in X], _LEVELS, criteria)
         )
 
+    def later_spikes() -> Any:
+        how = Convention(
+            steps=3, reset="zero", when="at once", fires=">=", code="spikes",
+            decision="spike count", ties="lowest", step=None,
+        )  # fmt: skip
+        neuron = SpikingNeuron(SpikingLayer([[1]], leak=1, threshold=2), 1, how)
+        few, more = (1, 0, 1), (1, 1, 1)
+        rows = (few, neuron.spikes(few), (0, 0, 0), more, neuron.spikes(more))
+        gone = max(t for t in range(3) if rows[1][t] > rows[4][t])
+        cells = (Cell(3, 1, "up", "one more spike comes in"), Cell(4, gone, "down", f"no spike at {gone}"))
+        return Pixels(
+            "Spikes of one neuron over three steps, twice",
+            rows,
+            cells,
+            "Rows 1 and 2: what comes in, what goes out. Rows 4 and 5: the same with one spike more, and the "
+            "last spike is gone.",
+        )
+
     return {
         "flats": lambda: first(flats()),
         "focal": lambda: first(many()),
@@ -53,6 +73,7 @@ def pictures() -> dict[str, Callable[[], Any]]:
         "counts": lambda: first(sg.count(net, X[18], sg.Hamming(3))),
         "margins": lambda: margin_histogram(net, X),
         "curve": curve,
+        "spikes": later_spikes,
     }
 
 

@@ -1,12 +1,14 @@
 """Whole networks on packed words against the definition: maps, rows, and every seam between them."""
 
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import sugenet as sg
 from sugenet.bnn import ConvLayer, DenseLayer, Encoder, Head, LevelLayer, Network, PoolLayer, Window, packed
 from sugenet.bnn.packed import Levels, Maps, Packed, Plain, Rows
 from sugenet.errors import NetworkError
@@ -234,3 +236,40 @@ def test_match_counts_are_bounded_row_by_row():
     rows[0, 0] += 1
     with pytest.raises(NetworkError, match="match counts must stay below"):
         DenseLayer(rows, [1, 1])
+
+
+@pytest.mark.parametrize("engine", ["auto", *ENGINES, "definition"])
+def test_a_wide_head_at_the_limit_is_evaluated(engine):
+    """A large weight and many inputs, where only the sum of each row stays below 2^31."""
+    rows = np.ones((2, 40), np.int64)
+    rows[0, 0], rows[1, 3] = (1 << 31) - 40, -((1 << 31) - 40)
+    network = Network.of_bits([], Head(rows))
+    bits = np.array([[1] * 40, [0] * 40, [1, 0, 0, 1] * 10], bool)
+    expected = [[sum(abs(w) for w, b in zip(row, x, strict=True) if b == (w > 0)) for row in rows.tolist()]
+                for x in bits]  # fmt: skip
+    assert network.match_counts(bits, engine=engine).tolist() == expected
+
+
+def test_sums_too_large_for_a_walk_are_decided_all_the_same():
+    """Sums whose distance to a threshold needs 32 bits are left to a solver, though the inputs are few."""
+    big = (1 << 30) - 1
+    network = Network.of_bits(
+        [DenseLayer([[big, big, 1], [-big, 1, big]], [1, 2 * big + 1])], Head(np.eye(2))
+    )
+    bits = list(product((0, 1), repeat=3))
+    labels = network.predict(np.array(bits, bool), engine="definition").tolist()
+    for x, label in zip(bits, labels, strict=True):
+        for radius in (1, 2):
+            near = [b for b, y in zip(bits, labels, strict=True)
+                    if y != label and sum(p != q for p, q in zip(x, b, strict=True)) <= radius]  # fmt: skip
+            answer = sg.verify(network, sg.Robust(x, sg.L0(radius)))
+            assert isinstance(answer, sg.Refuted if near else sg.Proved), answer
+            sg.check(answer.certificate, network)
+
+
+def test_levels_are_bounded_row_by_row():
+    rows = np.array([[(1 << 31) - 7, 1, 1], [1, 1, 1]])
+    assert Head(rows, tops=[1, 3, 3]).sizes.tolist() == [(1 << 31) - 1, 7]
+    for tops in ([1, 3, 4], [2, 0, 0], [0, 1 << 31, 0], [1 << 40, 1 << 40, 1 << 40]):
+        with pytest.raises(NetworkError, match="match counts must stay below"):
+            Head(rows, tops=tops)

@@ -69,6 +69,10 @@ def test_what_is_missing_is_asked_for_by_name(capsys, tmp_path, arrays):
         (["--leak", "9/10"], "a leak of 9/10 was given, but the file says about 0.5"),
         (["--layers", "fc1,lif1"], "--layers is for state dicts"),
         (["--step", "1"], "--step is for continuous time"),
+        (
+            ["--reset", "none", "--when", "at-once"],
+            "--reset none with --when at-once: this reset has no time",
+        ),
     ],
 )
 def test_what_means_nothing_is_refused(capsys, tmp_path, arrays, more, said):
@@ -88,6 +92,19 @@ def test_damaged_files_and_others_end_in_a_sentence(capsys, tmp_path):
         assert name in err
     code, _, err = run(capsys, "convert", "digits", "-o", tmp_path / "digits.onnx", "--steps", 3)
     assert "--steps is for reading networks of others" in err
+
+
+def test_a_spiking_network_without_a_convention_is_known_as_one(capsys, tmp_path, arrays):
+    code, _, err = run(capsys, "convert", arrays, "-o", tmp_path / "net.sugenet")
+    assert code == 2
+    assert "it holds a spiking network" in err
+    assert "--steps" in err
+    torch = pytest.importorskip("torch")
+    torch.save({"fc.weight": torch.eye(2), "lif.beta": torch.ones(()), "lif.threshold": torch.ones(())},
+               tmp_path / "net.pt")  # fmt: skip
+    code, _, err = run(capsys, "convert", tmp_path / "net.pt", "-o", tmp_path / "net.sugenet")
+    assert code == 2
+    assert "it holds neurons of snnTorch" in err
 
 
 def test_options_are_the_fields_of_a_convention():

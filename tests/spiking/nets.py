@@ -25,8 +25,6 @@ def conventions(reset: str, when: str | None) -> Iterator[dict[str, Any]]:
     """All that a convention with some reset can say, the number of steps left out."""
     choices = product((">", ">="), ("latency", "spikes"), DECISIONS, ("lowest", "highest"))
     for fires, code, decision, ties in choices:
-        if reset == "zero" and decision.endswith("potential"):
-            continue
         yield {
             "reset": reset,
             "when": when,
@@ -68,7 +66,7 @@ def random_network(random: Random, said: dict[str, Any], most_steps: int = 3) ->
     """Up to three layers of up to three neurons."""
     sizes = [random.randint(1, 3) for _ in range(random.randint(2, 4))]
     layers = [random_layer(random, a, b) for a, b in pairwise(sizes)]
-    if said["decision"].endswith("potential") and random.random() < 0.4:
+    if said["decision"].endswith("potential") and (said["reset"] == "zero" or random.random() < 0.4):
         layers[-1] = random_layer(random, sizes[-2], sizes[-1], spikes=False)
     return SpikingNetwork(layers, Convention(steps=random.randint(1, most_steps), **said))
 

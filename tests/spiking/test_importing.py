@@ -168,6 +168,34 @@ def test_numbers_that_are_not_finite_are_refused(tmp_path):
         read_nir(tmp_path / "net.nir", convention(3, step=1, **LATENCY))
 
 
+@pytest.mark.parametrize(
+    ("place", "value", "said"),
+    [
+        ("node/nodes/input/shape", [4], r"input \(Input\): its shape is \(4,\), but there are 3 inputs"),
+        ("node/nodes/output/shape", [1, 5], r"its shape is \(1, 5\), but there are 2 neurons in the last"),
+        ("node/nodes/input/axes", [1], r"input \(Input\): its array 'axes' would be left over"),
+        ("node/delays", [1], "the part 'delays' of its graph would be left over"),
+    ],
+)
+def test_what_a_graph_says_beside_its_weights_is_read_or_refused(nir_file, place, value, said):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(nir_file, "a") as file:
+        if place in file:
+            del file[place]
+        file[place] = np.array(value)
+    with pytest.raises(FileError, match=said):
+        read_nir(nir_file, convention(3, step=1, **LATENCY))
+
+
+def test_metadata_is_named(tmp_path):
+    nir = pytest.importorskip("nir")
+    graph = nir_graph(nir)
+    graph.nodes["lif"].metadata = {"reset": "subtract"}
+    nir.write(tmp_path / "net.nir", graph)
+    found = read_nir(tmp_path / "net.nir", convention(3, step=1, **LATENCY))
+    assert "metadata of the file is not used: lif (reset)" in found.remarks
+
+
 # -- snnTorch ------------------------------------------------------------------------------------------------
 
 
@@ -210,6 +238,14 @@ def test_a_state_dict_is_read():
     ("changed", "options", "said"),
     [
         ({"lif1.reset_mechanism_val": np.array(1)}, {}, "saved with reset_mechanism='zero'"),
+        (
+            {"lif1.reset_mechanism_val": np.zeros(0)},
+            {},
+            r"reset_mechanism_val is \[\], but snnTorch writes one",
+        ),
+        ({"lif1.reset_mechanism_val": np.array([0, 1])}, {}, r"reset_mechanism_val is \[0, 1\]"),
+        ({"lif1.reset_mechanism_val": np.array(0.5)}, {}, r"reset_mechanism_val is \[0.5\]"),
+        ({"bn.running_mean": np.ones(2)}, {}, "of another kind. Synaptic, RLeaky"),
         ({"lif1.graded_spikes_factor": np.array(2.0)}, {}, "spikes of other sizes"),
         ({"lif1.threshold": np.array(-1.0)}, {}, "resets before the first spike"),
         ({"lif1.alpha": np.array(0.5)}, {}, "'alpha' would be left over"),

@@ -88,7 +88,6 @@ def test_given_spikes_come_step_by_step():
         ({"when": None}, "needs one, such as"),
         ({"reset": "none"}, "has no time: give no when="),
         ({"when": "at once as in snnTorch"}, "is about reset='subtract'"),
-        ({"decision": "last potential"}, "has no exact head"),
         ({"step": 0}, "step=0 is not positive"),
         ({"step": "soon"}, "not a number such as 9/10"),
     ],
@@ -134,3 +133,5 @@ def test_networks_that_make_no_sense():
     ):
         with pytest.raises(NetworkError, match=why):
             SpikingNetwork(layers, convention(2))
+    with pytest.raises(NetworkError, match="has no exact head"):
+        SpikingNetwork([two], convention(2, decision="last potential"))

@@ -70,7 +70,11 @@ def checked_tops(tops: Any, weights: Ints) -> Ints:
         raise NetworkError(f"{len(highest)} tops for {weights.shape[1]} features. Every feature has one.")
     if (highest < 0).any():
         raise NetworkError(f"tops[{int(np.argmax(highest < 0))}] is negative; levels run from 0 to the top.")
-    if highest.size and int(np.abs(weights).max(initial=1)) * sum(highest.tolist()) >= 1 << 31:
+    most, largest = sum(highest.tolist()), max(int(weights.max(initial=1)), -int(weights.min(initial=1)))
+    # row by row only where both fit, so that no product leaves 64 bits
+    if most * largest >= 1 << 31 and (
+        max(most, largest) >= 1 << 31 or int((np.abs(weights) @ highest).max(initial=0)) >= 1 << 31
+    ):
         raise NetworkError("the levels are too many: match counts must stay below 2^31.")
     return highest
 

@@ -26,6 +26,7 @@ _HINTS = {
     "time_limit=": "--time-limit",
     "memory_limit=": "--memory-limit",
 }
+_FIRES = {">": "above", ">=": "reaching"}
 
 
 def as_typed_hints(text: str) -> str:
@@ -80,10 +81,12 @@ def _option(found: re.Match[str], flags: Mapping[str, str]) -> str:
     if found[1] == "image":
         return f"{flag} {'x'.join(re.findall(r'[0-9]+', value)) or value}"
     if value[0] in "([":
-        parts = [part.strip() for part in value[1:-1].split(",") if part.strip()]
+        parts = [part.strip().strip("'\"") for part in value[1:-1].split(",") if part.strip()]
         return f"{flag} {','.join(parts) or quote('')}"
     if value[0] in "'\"":
         plain = ast.literal_eval(value)
+        if found[1] in ("when", "decision", "fires"):
+            return f"{flag} {_FIRES.get(plain, plain.replace(' ', '-'))}"
         return f"{flag} {'tab' if plain == chr(9) else quote(plain)}"
     return f"{flag} {value}"
 

@@ -91,7 +91,7 @@ def _ladder(problem: Problem) -> list[Engine]:
     levels = problem.near.network.has_levels
     if count <= soon and is_soon_cut(problem.near):
         steps = [BOUNDS, walk] if count <= _FEW else [BOUNDS, SEARCH, walk]
-        return [*steps, DUAL] if levels else steps
+        return [*steps, DUAL if levels else CDCL]  # where sums are too large for a walk
     later = [walk] if count <= late else []
     if levels:  # which are many bits to all others
         return [DUAL.within(_LEVELS), SEARCH, CDCL.within(_FIRST_TRY), *later, DUAL]

@@ -77,7 +77,8 @@ class Convention(Brief):
         When the reset comes: ``"at once"``, at the end of the step of the spike; ``"before the leak"`` or
         ``"after the input"`` of the next step, so that it leaks or does not; ``"at once as in snnTorch"`` for
         `reset_mechanism="subtract", reset_delay=False` of snnTorch 1.0, where a neuron whose potential is
-        above the threshold after its reset has to reach twice the threshold. None for the resets "none" and
+        above the threshold at the end of a step, its reset included, has to reach twice the threshold in the
+        next, and a spike takes the threshold once. None for the resets "none" and
         "once".
     fires
         ``">"``: above the threshold; ``">="``: at the threshold too.
@@ -129,12 +130,6 @@ class Convention(Brief):
         if self.when == "at once as in snnTorch" and self.reset != "subtract":
             raise NetworkError(
                 f"when={self.when!r} is about reset='subtract'; with reset='zero' it is plain 'at once'."
-            )
-        if self.decision.endswith("potential") and self.reset == "zero":
-            raise NetworkError(
-                f"decision={self.decision!r} with reset='zero': that potential is no weighted sum of spikes, "
-                "so it has no exact head. Leave the last layer without spikes (spikes=False), or decide by "
-                "spikes."
             )
         if self.step is not None:
             object.__setattr__(self, "step", exact(self.step, "step"))

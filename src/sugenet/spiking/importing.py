@@ -203,7 +203,8 @@ def _named(path: Any, read: Any) -> Any:
     try:
         return read()
     except (FileError, NetworkError) as error:
-        raise FileError(f"{Path(path).name}: {error}") from None
+        name = Path(path).name
+        raise FileError(f"{name}: {str(error).removeprefix(f'{name}: ')}") from None
 
 
 def _imported(

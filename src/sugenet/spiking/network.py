@@ -143,6 +143,12 @@ class SpikingNetwork(Brief):
             raise NetworkError(
                 f"decision={convention.decision!r}, but the last layer does not spike: decide by potential."
             )
+        if kept[-1].spikes and convention.decision.endswith("potential") and convention.reset == "zero":
+            raise NetworkError(
+                f"decision={convention.decision!r} with reset='zero', and the last layer spikes: that "
+                "potential is no weighted sum of spikes, so it has no exact head. Decide by spikes, or leave "
+                "the last layer without a threshold, so that it does not spike."
+            )
         object.__setattr__(self, "layers", kept)
         object.__setattr__(self, "convention", convention)
         object.__setattr__(self, "names", _named(names, kept[0].inputs, "x", 1, "inputs"))

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +80,7 @@ def parts_of_nir(
     Time in NIR is continuous: ``tau v' = (v_leak - v) + r I`` becomes ``v += step / tau ((v_leak - v) + r
     I)``, and ``v' = r I`` becomes ``v += step r I``.
     """
-    version, nodes = chain_of_nodes(path)
+    version, (first, *nodes, last) = chain_of_nodes(path)
     if convention.step is None:
         raise FileError(
             "NIR gives time constants in continuous time: say how long a step is (step=), such as 0.0001."
@@ -98,7 +99,22 @@ def parts_of_nir(
             left = node.arrays.left()
             if left:
                 raise FileError(f"{node.where}: its array {left[0]!r} would be left over.")
+    _check_end(first, parts[0].weights.shape[1], "inputs")
+    _check_end(last, len(parts[-1].weights), "neurons in the last layer")
+    noted = [f"{node.name} ({', '.join(node.notes)})" for node in (first, *nodes, last) if node.notes]
+    if noted:
+        remarks.append(f"metadata of the file is not used: {', '.join(noted)}")
     return parts, remarks
+
+
+def _check_end(node: NirNode, count: int, what: str) -> None:
+    """Refuse an Input or Output of another size than the weights have."""
+    shape = np.asarray(node.arrays["shape"]).reshape(-1).tolist() if "shape" in node.arrays else [count]
+    left = node.arrays.left()
+    if left:
+        raise FileError(f"{node.where}: its array {left[0]!r} would be left over.")
+    if prod(shape) != count:
+        raise FileError(f"{node.where}: its shape is {tuple(shape)}, but there are {count} {what}.")
 
 
 def _pairs(nodes: Sequence[NirNode]) -> list[tuple[NirNode, NirNode]]:
@@ -192,7 +208,11 @@ def parts_of_snntorch(
     if sorted(order) != sorted(groups):
         raise FileError(f"layers={order}, but the parameters are of {', '.join(groups)}: name each once.")
     if len(order) % 2:
-        raise FileError(f"{', '.join(order)}: Linear and Leaky layers come in turn, and one is missing.")
+        raise FileError(
+            f"its parameters are of {', '.join(map(repr, order))}: Linear and Leaky layers come in turn, so "
+            "one is missing, or one is of another kind. Synaptic, RLeaky, Alpha and normalizing layers are "
+            "not read."
+        )
     parts = []
     for linear, leaky in zip(order[::2], order[1::2], strict=True):
         last = leaky == order[-1]
@@ -257,8 +277,12 @@ def _snntorch_part(
         raise FileError(f"{leaky}.graded_spikes_factor is not 1: spikes of other sizes are not supported.")
     spikes = not (last and convention.decision.endswith("potential") and convention.reset == "none")
     if "reset_mechanism_val" in own:
-        number = int(np.asarray(own["reset_mechanism_val"]).reshape(-1)[0])
-        said = _MECHANISMS[number] if 0 <= number < 3 else str(number)
+        given = np.asarray(own["reset_mechanism_val"]).reshape(-1).tolist()
+        if len(given) != 1 or given[0] not in (0, 1, 2):
+            raise FileError(
+                f"{leaky}.reset_mechanism_val is {given[:4]}, but snnTorch writes one of 0, 1 and 2."
+            )
+        said = _MECHANISMS[int(given[0])]
         if last and said == "none" and convention.decision.endswith("potential"):
             spikes = False  # without a reset, the potential does not know of spikes
         elif said != convention.reset:
@@ -318,10 +342,8 @@ def parts_of_npz(
         )
     left = arrays.left()
     if left or not parts:
-        raise FileError(
-            f"its arrays {', '.join(left[:6]) or 'are none'} are not understood: weight1, leak1, threshold1, "
-            "bias1, weight2 and so on are read."
-        )
+        what = f"its arrays {', '.join(left[:6])} are not understood" if left else "it holds no arrays"
+        raise FileError(f"{what}: weight1, leak1, threshold1, bias1, weight2 and so on are read.")
     return parts, []
 
 

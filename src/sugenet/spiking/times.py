@@ -64,4 +64,6 @@ def keeping_spikes(network: Network, sample: Any, by: int | None = None) -> Netw
             if value == none
             else Span(max(0, int(value) - near), min(none - 1, int(value) + near))
         )
+    network.packed()  # once for the questions about all samples, as what `within` gives keeps it
+    _ = network.fingerprint
     return network.within(Domain(limits))

@@ -69,6 +69,11 @@ def read_npz(
             chain = _msakai(name, arrays)
         elif "W0" in arrays and "T0" in arrays:
             chain = _match_counts(name, arrays, features, outputs, above)
+        elif "weight1" in arrays and "leak1" in arrays:
+            raise FileError(
+                "it holds a spiking network, and does not say how its neurons run. Give a convention: "
+                "sugenet.spiking.read_spiking_npz, or sugenet convert with --steps and what it asks for then."
+            )
         else:
             raise FileError(
                 f"its arrays {', '.join(list(arrays)[:6])} follow no known convention: blocks/0/lin/W and "

@@ -23,7 +23,8 @@ __all__ = ["NirNode", "chain_of_nodes", "main", "read_contents"]
 _SECONDS = 10.0
 _DAMAGED = "The file is damaged, or no graph that nir.write has written."
 _MAX_NODES, _MAX_TEXT = 10_000, 1 << 12
-_PLUMBING = ("Input", "Output", "Flatten")
+_GRAPH = ("type", "nodes", "edges", "metadata", "input_type", "output_type")
+"""What a graph consists of; the types are shapes, which its nodes have as well."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +34,8 @@ class NirNode:
     kind: str
     name: str
     arrays: Ledger[npt.NDArray[Any]]
+    notes: tuple[str, ...] = ()
+    """Names in its metadata."""
 
     @property
     def where(self) -> str:
@@ -41,8 +44,8 @@ class NirNode:
 
 
 def chain_of_nodes(path: str | Path, *, apart: bool = True) -> tuple[str, list[NirNode]]:
-    """The version that a file names, and its nodes in order where they are one chain from input to output;
-    those that only shape or name values are left out.
+    """The version that a file names, and its nodes in order where they are one chain, Input first and Output
+    last; Flatten, which only shapes values, is left out.
 
     Raises
     ------
@@ -53,11 +56,12 @@ def chain_of_nodes(path: str | Path, *, apart: bool = True) -> tuple[str, list[N
     try:
         about = json.loads(contents.model)
         kinds, edges = dict(about["kinds"]), [tuple(edge) for edge in about["edges"]]
+        notes = dict(about["notes"])
     except (ValueError, KeyError, TypeError):
         raise FileError(f"its graph is not understood. {_DAMAGED}") from None
     order = _ordered(kinds, edges)
-    nodes = [NirNode(kinds[name], name, Ledger(contents.arrays[name])) for name in order]
-    return about["version"], [node for node in nodes if node.kind not in _PLUMBING]
+    nodes = [NirNode(kinds[name], name, Ledger(contents.arrays[name]), tuple(notes[name])) for name in order]
+    return about["version"], [node for node in nodes if node.kind != "Flatten"]
 
 
 def _ordered(kinds: dict[str, str], edges: list[tuple[str, str]]) -> list[str]:
@@ -113,10 +117,15 @@ def _contents(h5py: Any, file: Any) -> Contents:
     graph = child_group(h5py, file, "node", _DAMAGED)
     if _text(h5py, graph, "type") != "NIRGraph":
         raise FileError(f"it holds a single node of type {_text(h5py, graph, 'type')!r} and no graph.")
+    extra = next((name for name in graph if name not in _GRAPH), None)
+    if extra is not None:
+        raise FileError(
+            f"the part {extra[:80]!r} of its graph would be left over: NIR has none of that name."
+        )
     nodes = child_group(h5py, graph, "nodes", _DAMAGED)
     if len(nodes) > _MAX_NODES:
         raise FileError(f"it has {len(nodes)} nodes. {_DAMAGED}")
-    kinds, arrays = {}, {}
+    kinds, arrays, notes = {}, {}, {}
     for name in nodes:
         node = child_group(h5py, nodes, name, _DAMAGED)
         kinds[name] = kind = _text(h5py, node, "type")
@@ -125,13 +134,19 @@ def _contents(h5py: Any, file: Any) -> Contents:
                 f"{name[:80]} is a graph within the graph, as recurrent layers are: only chains are read."
             )
         parts = [part for part in node if part not in ("type", "metadata")]
-        if kind in _PLUMBING:  # shapes, which the weights say as well
+        if kind == "Flatten":  # weights read values in the order of their rows, whatever their shape
             parts = []
+        notes[name] = [note[:80] for note in _metadata(h5py, node)]
         arrays[name] = {
             part: child_array(h5py, node, part, f"{name[:80]}: {part[:80]!r}", _DAMAGED) for part in parts
         }
-    about = {"version": version, "kinds": kinds, "edges": _edges(h5py, graph)}
+    about = {"version": version, "kinds": kinds, "edges": _edges(h5py, graph), "notes": notes}
     return Contents(json.dumps(about), arrays)
+
+
+def _metadata(h5py: Any, node: Any) -> list[str]:
+    """Names of what a node has in its metadata, which is notes of whoever wrote the file."""
+    return list(child_group(h5py, node, "metadata", _DAMAGED)) if "metadata" in node else []
 
 
 def _dataset(h5py: Any, group: Any, name: str) -> Any:

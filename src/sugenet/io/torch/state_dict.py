@@ -89,6 +89,13 @@ def declared(
             )
         return arrays, Architecture.parse(architecture) if isinstance(architecture, str) else architecture
     layout = known_layout(arrays)
+    if layout is None and any(
+        name.endswith(".beta") and f"{name[:-5]}.threshold" in arrays for name in arrays
+    ):
+        raise FileError(
+            f"{source}: it holds neurons of snnTorch, and does not say how they run. Give a convention: "
+            "sugenet.spiking.from_snntorch, or sugenet convert with --steps and what it asks for then."
+        )
     if layout is None:
         raise FileError(
             f"{source}: its parameters {', '.join(list(arrays)[:6])}... follow no known layout. Say what "
