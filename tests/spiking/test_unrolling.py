@@ -216,3 +216,14 @@ def test_questions_are_about_the_spiking_network(small):
             sg.check(change.certificate, network)
         for reason in sg.why(network, x, sg.L1(1)).reasons:
             sg.check(reason.certificate, network)
+
+
+@pytest.mark.parametrize(("leak", "steps"), [("9/10", 7), ("3/4", 11), ("1/2", 21), ("1", 64)])
+def test_sums_reach_as_far_as_the_docs_say(leak, steps):
+    """The table of limits in docs/spiking.md: 64 inputs with weights of 1/16 to 31/16."""
+    layer = SpikingLayer([[Fraction(1 + 7 * i % 31, 16) for i in range(64)]], leak=leak, threshold=1)
+    said = {"reset": "none", "when": None, "code": "latency", "decision": "first spike", "fires": ">"}
+    assert unroll(SpikingNetwork([layer], convention(steps, **said))).network.encoder.features == 64
+    if steps < 64:
+        with pytest.raises(TooLargeError, match="exact sums here have 31"):
+            unroll(SpikingNetwork([layer], convention(steps + 1, **said)))
