@@ -255,3 +255,35 @@ def test_questions_that_make_no_sense_are_refused():
         logic.verify(either, sg.L0(1), joint=True)
     with pytest.raises(QuestionError, match="must be True or False"):
         logic.whatif(either, 3)
+
+
+class Stop:
+    """Hears what is told, and interrupts the work once, where it hears some words."""
+
+    def __init__(self, words):
+        self.words, self.after = words, None
+
+    def __call__(self, said):
+        if self.after is not None:
+            self.after.append(said)
+        elif self.words in said:
+            self.after = []
+            raise KeyboardInterrupt
+
+
+def test_an_interrupted_part_is_the_last_that_is_worked_on():
+    net, X = sg.models.digits(), sg.models.samples("digits")[0]
+    total = sg.Sum.of(net, X[[7, 3]], X[[4]])
+    stop = Stop("changes up to 1 changes the answer")  # something was found, that may not be the cheapest
+    answer = seen(logic.whatif(total, 41, notify=stop), net)
+    assert answer.lower >= 1
+    assert stop.after == []
+    stop = Stop("42 features suffice")
+    answer = seen(logic.why(total, notify=stop), net)
+    assert answer.status == "sufficient"
+    assert len(answer.reasons["left 1"].features) == 42
+    assert stop.after == ["interrupted", "left 2: why?", "right 1: why?"]
+    stop = Stop("bounds: bounds leave")
+    answer = seen(logic.verify(total, sg.L0(1), notify=stop), net)
+    assert answer.outcome == "undecided"
+    assert stop.after == []
