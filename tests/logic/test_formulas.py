@@ -125,6 +125,8 @@ def test_names_and_values_with_blanks_and_signs():
         parse_formula("'front door' = and", [door, lamp])
     with pytest.raises(RuleSyntaxError, match="which is no number, so it has no order"):
         parse_formula("'front door' < 3", [door, lamp])
+    tight = Reading.given("a-b", {"-1": 0, "2-": 1})
+    assert parse_formula("a-b=-1->'a-b'!='2-'", [tight]) == parse_formula("a-b = -1 -> a-b != 2-", [tight])
     one, two = Reading.given("x", {"y": 0, "z": 1}), Reading.given("y", {"z": 0})
     with pytest.raises(RuleSyntaxError, match="is a reading and a value of x"):
         parse_formula("x = y", [one, two])

@@ -135,8 +135,8 @@ def verify(
     asking = _Verifying(whole, region, clock, see_network(whole))
     if joint and not whole.is_sensitive():
         raise QuestionError(
-            "here several images may have to change together, which a shared budget counts in all: ask "
-            "whatif, whose cost is that."
+            "here several images may have to change together, which a shared budget counts in all: ask what "
+            "would change it (whatif), whose cost is that."
         )
     try:
         choice = asking.one_by_one() if whole.is_sensitive() else asking.by_need()
