@@ -139,10 +139,7 @@ def test_floats_are_the_same_numbers_in_any_kind_of_array():
     for low in (0.5, 0.1, 2.0**-59, 2.0**-60, 5e-324, 0):
         for high in (1, 0.3, 1 - 2**-53):
             rows, ratings = [[low, high], [high, low]], [high, 0.25]
-            fast, slow = (
-                sg.Ratings(np.array(rows, dtype=kind), np.array(ratings, dtype=kind))
-                for kind in (float, object)
-            )
+            fast, slow = (sg.Ratings(np.array(rows, dtype=kind), np.array(ratings, dtype=kind)) for kind in (float, object))
             assert fast == slow
             top = fast.samples.top
             assert [[Fraction(v, top) for v in row] for row in fast.samples.rows] == [

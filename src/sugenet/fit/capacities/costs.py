@@ -93,9 +93,7 @@ class Costs:
     @cached_property
     def _arrays(self) -> tuple[Any, ...]:
         """Ratings, weights, levels and the table: of Python's numbers where products could be large."""
-        dearest = (
-            max(map(max, self.table)) if self.table else max(self.over, self.under) * int(self.levels[-1])
-        )
+        dearest = max(map(max, self.table)) if self.table else max(self.over, self.under) * int(self.levels[-1])
         kind: Any = np.int64 if dearest * max([1, *self.weights]) < _SMALL else object
         table = None if self.table is None else np.array(self.table, dtype=kind)
         ratings = np.array(self.ratings, dtype=np.int64 if self.table else kind)

@@ -82,9 +82,7 @@ def largest_flow(into: npt.ArrayLike, out: npt.ArrayLike, edges: npt.NDArray[np.
     >>> flow.size == 10**25 + 7, flow.held.tolist(), [(u, v) for u, v, _ in flow.paths()]
     (True, [True, True, True], [(0, 1), (0, 2), (1, 2)])
     """
-    limits = [
-        np.asarray(some) if isinstance(some, np.ndarray) else np.array(some, object) for some in (into, out)
-    ]
+    limits = [np.asarray(some) if isinstance(some, np.ndarray) else np.array(some, object) for some in (into, out)]
     count = len(limits[0])
     chunk = 29 - (count + 2).bit_length()
     longest = max([0, *(int(some.max()) for some in limits if some.size)]).bit_length()

@@ -48,7 +48,9 @@ def learned_of(data: Mapping[str, Any]) -> Answered:
         ) from error
 
 
-def answer_from(ratings: Ratings, certificate: dict[str, Any], known: Envelopes | None = None) -> Answered:
+def answer_from(
+    ratings: Ratings, certificate: dict[str, Any], known: Envelopes | None = None
+) -> Answered:
     """The answer that a certificate shows; its envelopes are made unless they are known."""
     samples, answer = ratings.samples, certificate["answer"]
     exactly = Tolerance.of(samples)

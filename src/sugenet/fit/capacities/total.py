@@ -141,9 +141,7 @@ class _GrowingCut:
             tried += [high + (1 << power) for power in range(_AHEAD)]
         for t in tried:
             s = np.minimum(t, np.where(x[k] >= t[:, None], x[m], self.size).min(axis=1))
-            told = np.flatnonzero(
-                (s * step > self.low[m]) & (t * step > self.low[k]) & (t * step <= self.high[k])
-            )
+            told = np.flatnonzero((s * step > self.low[m]) & (t * step > self.low[k]) & (t * step <= self.high[k]))
             rows = np.stack([k, t * step, m, s * step], axis=1)[told]
             self.known.update(dict.fromkeys(map(tuple, rows.tolist())))
 
