@@ -139,6 +139,40 @@ def test_a_worse_choice_is_not_the_most_possible():
         refused(found | {"choice": list(worst), "gap": str(gap)}, "classes of a smaller gap")
 
 
+def test_nothing_is_named_that_is_not_read():
+    refused(forged("read", readings__0__name="left 2"), "a name of its own")
+    refused(forged("read", readings__0__name=7), "a name of its own, which is text")
+    refused(forged("read", networks=[NET.fingerprint] * 2), "a network is named twice, or reads nothing")
+    refused(forged("read", networks=[NET.fingerprint, "0" * 64]), "or reads nothing")
+    refused(forged("read", networks=None), "networks must be a list")
+
+
+def test_a_region_is_one_even_where_nothing_needs_it():
+    a, b = logic.readings_of(NET, [ONE, TWO], ["a", "b"])
+    for ask in (logic.verify, logic.why):
+        whole = json.loads(json.dumps(ask(sg.Stated.of([a, b], "true"), sg.Hamming(1)).certificate))
+        assert "of 0 parts" in sg.check(whole, NET) or "0 parts checked" in sg.check(whole, NET)
+        for wrong in (
+            {"kind": "Near"},
+            {"kind": "Hamming", "radius": "-1"},
+            {"kind": "Hamming"},
+            "all",
+            None,
+        ):
+            broken = copy.deepcopy(whole)
+            broken["question"]["region"] = wrong
+            refused(broken, "region|must not be below 0|damaged")
+
+
+def test_readings_among_some_classes_are_said_to_be():
+    """Else a sum of images that may each have one class alone would seem to be safe from everything."""
+    found = forged("proved", question__region={"kind": "Anything"}, parts=[])
+    refused(found, "classes that no part excludes change the value")
+    for reading, own in zip(found["readings"], (0, 1, 0), strict=True):
+        reading["classes"] = [own]
+    assert sg.check(found, NET).endswith("; 3 of the readings choose among some classes of their network")
+
+
 def test_can_it_fail():
     for number in range(3):
         refused(without_part("proved", number), "classes that no part excludes change the value")
