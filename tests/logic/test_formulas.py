@@ -165,3 +165,11 @@ def test_a_long_formula_is_read_and_decided():
     whole = Stated.of(READINGS, " and ".join(clauses))
     assert whole.says is False
     assert whole.least_gap(Wanted(True)) is None
+
+
+def test_two_statements_are_joined_only_where_they_are_about_the_same():
+    one = Stated.of([Reading.given("a", {"x": 0, "y": 1})], "a = x")
+    assert one.also(Stated.of([Reading.given("a", {"x": 0, "y": 1})], "a != y")).says is True
+    for gaps in ({"y": 1, "x": 0}, {"x": 0, "y": 2}, {"x": 0, "y": 1, "z": 1}):  # x has another number, ...
+        with pytest.raises(QuestionError, match="not about the same readings"):
+            one.also(Stated.of([Reading.given("a", gaps)], "a = x"))

@@ -257,6 +257,34 @@ def test_questions_that_make_no_sense_are_refused():
         logic.whatif(either, 3)
 
 
+def test_the_text_of_a_statement_is_that_of_its_formula():
+    """No certificate has it, so whoever reads an answer looks."""
+    net = net_of(5, bits=BITS)
+    a, b = readings_of(net, ALL[:2], ["a", "b"])
+    differ, rows = (
+        sg.Stated.of([a, b], "a != b"),
+        sg.Stated.of_rows([a, b], ["a", "b"], [["0", "1"], ["2", "3"]]),
+    )
+    lower = sg.Stated.of_predicate([a, b], ["b", "a"], lambda b, a: b < a)
+    odd = sg.Stated.of([a, b], "a > 3 or b = 1").also(rows).also(lower.also(differ))
+    for whole, lies in (
+        (differ, ("a = b", "b != a or true", "", "differ(a, b)x", "a, b differ")),
+        (rows, ("a, b are one of 3 rows", "a = b", "a, b are none of 2 rows")),
+        (lower, ("the predicate(a, b)", "a < b", "a < b (b, a)")),
+        (
+            odd,
+            (odd.text.replace("a > 3", "a > 4"), odd.text.replace("!=", "="), odd.text.replace("and", "or")),
+        ),
+    ):
+        data = seen(logic.read(whole), net).data()
+        assert data["stated"] == whole.text
+        for lie in lies:
+            wrong = json.loads(json.dumps(data)) | {"stated": lie}
+            wrong["claim"] = data["claim"].replace(whole.text, lie)
+            with pytest.raises(CertificateError, match="does not say what its formula says"):
+                logic.answer_of(wrong, net)
+
+
 class Stop:
     """Hears what is told, and interrupts the work once, where it hears some words."""
 
