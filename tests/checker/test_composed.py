@@ -3,7 +3,7 @@
 import copy
 import json
 from functools import cache
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -137,6 +137,40 @@ def test_a_worse_choice_is_not_the_most_possible():
     gap = max(total.readings[0].gaps[worst[0]], total.readings[1].gaps[worst[1]])
     if str(gap) != found["gap"]:
         refused(found | {"choice": list(worst), "gap": str(gap)}, "classes of a smaller gap")
+
+
+def test_nothing_is_named_that_is_not_read():
+    refused(forged("read", readings__0__name="left 2"), "a name of its own")
+    refused(forged("read", readings__0__name=7), "a name of its own, which is text")
+    refused(forged("read", networks=[NET.fingerprint] * 2), "a network is named twice, or reads nothing")
+    refused(forged("read", networks=[NET.fingerprint, "0" * 64]), "or reads nothing")
+    refused(forged("read", networks=None), "networks must be a list")
+
+
+def test_a_region_is_one_even_where_nothing_needs_it():
+    a, b = logic.readings_of(NET, [ONE, TWO], ["a", "b"])
+    for ask in (logic.verify, logic.why):
+        whole = json.loads(json.dumps(ask(sg.Stated.of([a, b], "true"), sg.Hamming(1)).certificate))
+        assert "of 0 parts" in sg.check(whole, NET) or "0 parts checked" in sg.check(whole, NET)
+        for wrong in (
+            {"kind": "Near"},
+            {"kind": "Hamming", "radius": "-1"},
+            {"kind": "Hamming"},
+            "all",
+            None,
+        ):
+            broken = copy.deepcopy(whole)
+            broken["question"]["region"] = wrong
+            refused(broken, "region|must not be below 0|damaged")
+
+
+def test_readings_among_some_classes_are_said_to_be():
+    """Else a sum of images that may each have one class alone would seem to be safe from everything."""
+    found = forged("proved", question__region={"kind": "Anything"}, parts=[])
+    refused(found, "classes that no part excludes change the value")
+    for reading, own in zip(found["readings"], (0, 1, 0), strict=True):
+        reading["classes"] = [own]
+    assert sg.check(found, NET).endswith("; 3 of the readings choose among some classes of their network")
 
 
 def test_can_it_fail():
@@ -408,3 +442,99 @@ def test_damaged_ones_are_refused_or_true(name):
             continue
         assert is_true(found), found
     assert refusals > 10
+
+
+# -- reasons put together in every way -----------------------------------------------------------------------
+
+FEW = images(4)
+SMALL = Network.of_bits([], Head([[1, 1, 1, 1], [-1, -1, 1, 1], [-1, 1, -1, -1]]), classes=list("123"))
+LABELS = dict(zip(FEW, SMALL.predict(FEW, engine="definition").tolist(), strict=True))
+SEEN = [(1, 1, 1, 1), (-1, -1, 1, 1)]
+
+
+def suffices(whole, region, fixed):
+    """Whether features, as pairs of a place and a number, suffice for the value: by all images."""
+    most = int(region.get("radius", 4))
+    classes = [
+        {
+            LABELS[y]
+            for y in FEW
+            if sum(a != b for a, b in zip(x, y, strict=True)) <= most
+            and all(x[f] == y[f] for p, f in fixed if p == place)
+        }
+        for place, x in enumerate(SEEN)
+    ]
+    return all(whole.value(choice) == whole.says for choice in product(*classes))
+
+
+def is_true_reason(whole, found):
+    fixed = {
+        (part["reading"], f)
+        for part in found["parts"]
+        if part["certificate"]["answer"] != "unknown"
+        for f in part["certificate"]["question"]["fixed"]
+    }
+    region, features = found["question"]["region"], [(p, f) for p in range(2) for f in range(4)]
+    if found["answer"] == "unknown":
+        return True
+    if not suffices(whole, region, fixed):
+        return False
+    if found["answer"] == "minimal":
+        return not any(suffices(whole, region, fixed - {one}) for one in fixed)
+    fewer = combinations(features, len(fixed) - 1) if found["answer"] == "minimum" and fixed else ()
+    return not any(suffices(whole, region, set(some)) for some in fewer)
+
+
+def possible_parts():
+    """Reasons that hold, of all kinds; some say less than the whole needs, or something else."""
+    alike = (1, 1, 1, -1)
+    assert LABELS[alike] == LABELS[SEEN[0]]
+    rows, regions = [(0, SEEN[0]), (1, SEEN[1]), (0, alike)], (sg.Hamming(1), sg.Hamming(2), sg.Anything())
+    for (place, x), region in product(rows, regions):
+        for more in ({"minimal": "subset"}, {"minimal": "size"}, {"time_limit": 0}, {"ties": "against"}):
+            reason = sg.why(SMALL, x, region, **more).reasons[0]
+            yield {"reading": place, "certificate": json.loads(json.dumps(reason.certificate))}
+        nothing = {"answer": "unknown", "proof": None, "witness": None}
+        open_one = {k: v for k, v in reason.certificate.items() if k != "contrasts"} | nothing
+        open_one["question"] = open_one["question"] | {"ties": "lowest"}
+        yield {"reading": place, "certificate": json.loads(json.dumps(open_one))}
+
+
+def test_reasons_put_together_at_random_are_refused_or_true():
+    rng, pool, kept = np.random.default_rng(5), list(possible_parts()), set()
+    for part in pool:
+        sg.check(part["certificate"], SMALL)
+    a, b = logic.readings_of(SMALL, SEEN, ["a", "b"])
+    wholes = [sg.Sum((a,), (b,))]
+    wholes += [sg.Stated.of([a, b], text) for text in ("a = 1 or b = 2", "a = 1 and b = 2", "a < b", "true")]
+    regions = [sg.Hamming(1), sg.Hamming(2), sg.Anything()]
+    bare = [json.loads(json.dumps(logic.why(wholes[-1], region).certificate)) for region in regions]
+    for _ in range(1500):
+        whole, about = wholes[rng.integers(len(wholes))], bare[rng.integers(3)]
+        region = about["question"]["region"]
+        drawn = [pool[k] for k in rng.integers(0, len(pool), rng.integers(0, 4))]
+        if rng.random() < 0.7:  # one that fits for some of the readings
+            fits = [part for part in pool if part["certificate"]["question"]["region"] == region]
+            some = [[part for part in fits if part["reading"] == place] for place in range(2)]
+            drawn = [mine[rng.integers(len(mine))] for mine in some if rng.random() < 0.8]
+        parts = copy.deepcopy(drawn)
+        for part in parts:
+            asked = part["certificate"]["question"]
+            if rng.random() < 0.1:  # as if it were about the region of the whole
+                asked["region"] = region
+            if rng.random() < 0.1:
+                asked["fixed"] = asked["fixed"][1:]
+            if rng.random() < 0.1:
+                part["reading"] = 1 - part["reading"]
+            if rng.random() < 0.1:
+                part["certificate"]["answer"] = str(rng.choice(["sufficient", "minimal", "minimum"]))
+        status = str(rng.choice(["minimum", "minimal", "sufficient", "unknown"]))
+        found = about | {"whole": whole.whole_data(), "answer": status, "parts": parts}
+        try:
+            sg.check(found, SMALL)
+        except CertificateError:
+            continue
+        assert is_true_reason(whole, found), found
+        kept.add((whole.kind, status, len(parts)))
+    assert {("sum", "minimum", 2), ("sum", "minimal", 2), ("sum", "sufficient", 2)} <= kept
+    assert {("stated", "minimum", 2), ("stated", "sufficient", 1), ("stated", "sufficient", 0)} <= kept

@@ -89,6 +89,7 @@ def test_messages_in_the_words_of_a_command():
     assert as_typed("hidden=() has none", {"hidden": "--hidden"}) == "--hidden '' has none"
     assert as_typed("linear:a(weights=quantized, bits=2)", flags) == "linear:a(weights=quantized, bits=2)"
     assert as_typed("x_bits=2 and bits=2", flags) == "x_bits=2 and --bits 2"
+    assert as_typed("=7 must be NAME=I", {}) == "=7 must be NAME=I"
     assert as_typed_hints("bits=2, method='sample'") == "bits=2, --method sample"
 
 

@@ -125,6 +125,8 @@ def test_names_and_values_with_blanks_and_signs():
         parse_formula("'front door' = and", [door, lamp])
     with pytest.raises(RuleSyntaxError, match="which is no number, so it has no order"):
         parse_formula("'front door' < 3", [door, lamp])
+    tight = Reading.given("a-b", {"-1": 0, "2-": 1})
+    assert parse_formula("a-b=-1->'a-b'!='2-'", [tight]) == parse_formula("a-b = -1 -> a-b != 2-", [tight])
     one, two = Reading.given("x", {"y": 0, "z": 1}), Reading.given("y", {"z": 0})
     with pytest.raises(RuleSyntaxError, match="is a reading and a value of x"):
         parse_formula("x = y", [one, two])
@@ -163,3 +165,11 @@ def test_a_long_formula_is_read_and_decided():
     whole = Stated.of(READINGS, " and ".join(clauses))
     assert whole.says is False
     assert whole.least_gap(Wanted(True)) is None
+
+
+def test_two_statements_are_joined_only_where_they_are_about_the_same():
+    one = Stated.of([Reading.given("a", {"x": 0, "y": 1})], "a = x")
+    assert one.also(Stated.of([Reading.given("a", {"x": 0, "y": 1})], "a != y")).says is True
+    for gaps in ({"y": 1, "x": 0}, {"x": 0, "y": 2}, {"x": 0, "y": 1, "z": 1}):  # x has another number, ...
+        with pytest.raises(QuestionError, match="not about the same readings"):
+            one.also(Stated.of([Reading.given("a", gaps)], "a = x"))

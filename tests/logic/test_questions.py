@@ -251,7 +251,67 @@ def test_questions_that_make_no_sense_are_refused():
     with pytest.raises(QuestionError, match="must be a whole number"):
         logic.whatif(total, "ten")
     either = sg.Stated.of(readings_of(net, X[[7, 4]], ["a", "b"]), "a = 3 or b = 6")
-    with pytest.raises(QuestionError, match="ask whatif, whose cost is that"):
+    with pytest.raises(QuestionError, match=r"ask what would change it \(whatif\), whose cost is that"):
         logic.verify(either, sg.L0(1), joint=True)
     with pytest.raises(QuestionError, match="must be True or False"):
         logic.whatif(either, 3)
+
+
+def test_the_text_of_a_statement_is_that_of_its_formula():
+    """No certificate has it, so whoever reads an answer looks."""
+    net = net_of(5, bits=BITS)
+    a, b = readings_of(net, ALL[:2], ["a", "b"])
+    differ, rows = (
+        sg.Stated.of([a, b], "a != b"),
+        sg.Stated.of_rows([a, b], ["a", "b"], [["0", "1"], ["2", "3"]]),
+    )
+    lower = sg.Stated.of_predicate([a, b], ["b", "a"], lambda b, a: b < a)
+    odd = sg.Stated.of([a, b], "a > 3 or b = 1").also(rows).also(lower.also(differ))
+    for whole, lies in (
+        (differ, ("a = b", "b != a or true", "", "differ(a, b)x", "a, b differ")),
+        (rows, ("a, b are one of 3 rows", "a = b", "a, b are none of 2 rows")),
+        (lower, ("the predicate(a, b)", "a < b", "a < b (b, a)")),
+        (
+            odd,
+            (odd.text.replace("a > 3", "a > 4"), odd.text.replace("!=", "="), odd.text.replace("and", "or")),
+        ),
+    ):
+        data = seen(logic.read(whole), net).data()
+        assert data["stated"] == whole.text
+        for lie in lies:
+            wrong = json.loads(json.dumps(data)) | {"stated": lie}
+            wrong["claim"] = data["claim"].replace(whole.text, lie)
+            with pytest.raises(CertificateError, match="does not say what its formula says"):
+                logic.answer_of(wrong, net)
+
+
+class Stop:
+    """Hears what is told, and interrupts the work once, where it hears some words."""
+
+    def __init__(self, words):
+        self.words, self.after = words, None
+
+    def __call__(self, said):
+        if self.after is not None:
+            self.after.append(said)
+        elif self.words in said:
+            self.after = []
+            raise KeyboardInterrupt
+
+
+def test_an_interrupted_part_is_the_last_that_is_worked_on():
+    net, X = sg.models.digits(), sg.models.samples("digits")[0]
+    total = sg.Sum.of(net, X[[7, 3]], X[[4]])
+    stop = Stop("changes up to 1 changes the answer")  # something was found, that may not be the cheapest
+    answer = seen(logic.whatif(total, 41, notify=stop), net)
+    assert answer.lower >= 1
+    assert stop.after == []
+    stop = Stop("42 features suffice")
+    answer = seen(logic.why(total, notify=stop), net)
+    assert answer.status == "sufficient"
+    assert len(answer.reasons["left 1"].features) == 42
+    assert stop.after == ["interrupted", "left 2: why?", "right 1: why?"]
+    stop = Stop("bounds: bounds leave")
+    answer = seen(logic.verify(total, sg.L0(1), notify=stop), net)
+    assert answer.outcome == "undecided"
+    assert stop.after == []

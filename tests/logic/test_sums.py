@@ -1,12 +1,13 @@
 """Sums of digits: the product of carry matrices against all vectors of digits."""
 
+import json
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.errors import QuestionError
+from sugenet.errors import QuestionError, TooLargeError
 from sugenet.logic import Reading, read, readings_of
 from sugenet.logic.composed import Wanted
 from tests.logic.wholes import all_choices, by_definition, cheapest_by_definition, given
@@ -116,3 +117,11 @@ def test_what_is_no_sum_is_refused():
     net, X = sg.models.breast_cancer(), sg.models.samples("breast_cancer")[0]
     with pytest.raises(QuestionError, match="which is no digit"):
         sg.Sum.of(net, X[[0]], X[[1]])
+    many = [Reading.given(f"d{k}", {"9": 0}) for k in range(4002)]
+    with pytest.raises(TooLargeError, match="a number has 4,001 digits, more than 4,000"):
+        sg.Sum(many[:1], many[1:])
+    long = sg.Sum(many[:1], many[1:4001])
+    assert sg.check(json.loads(json.dumps(read(long).certificate)), net)
+    for value in (10**5000, -(10**5000)):
+        with pytest.raises(QuestionError, match="a sum has at most 4,001 digits"):
+            read(long, value)

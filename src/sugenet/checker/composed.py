@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from sugenet.bnn import Domain, Network
-from sugenet.checker.form import exact
+from sugenet.checker.form import check_region_form, exact
 from sugenet.checker.limit import Limit
 from sugenet.checker.values import raw, scores, top
 from sugenet.checker.wholes import ComposedWhole, composed_whole
@@ -57,6 +57,8 @@ class _Variable(NamedTuple):
     """The class that it has."""
     sample: tuple[Any, ...] | None
     domain: Any
+    is_narrowed: bool
+    """Whether it chooses among some classes of its network alone."""
 
 
 class _Claim(NamedTuple):
@@ -120,7 +122,9 @@ def check_composed(
     checks = {"possible": _possible, "robust": _robust, "reason": _reason, "whatif": _whatif}
     said = checks[certificate["question"]["kind"]](claim)
     many = len(claim.readings) - len(claim.movable)
-    return f"{said}; {many} of the readings are as the certificate gives them" if many else said
+    said += f"; {many} of the readings are as the certificate gives them" if many else ""
+    some = sum(reading.is_narrowed for reading in claim.readings)
+    return said + (f"; {some} of the readings choose among some classes of their network" if some else "")
 
 
 # -- reading -------------------------------------------------------------------------------------------------
@@ -136,15 +140,30 @@ def _opened(data: dict[str, Any], networks: Sequence[Network], judge: _Judge, li
     _see_fields(question, _QUESTIONS[kind], f"the question {kind}")
     _see_fields(data, _TOP | _MORE[kind, answer], "the certificate")
     readings = [
-        _variable(one, data["networks"], networks, limit) for one in _list(data["readings"], "readings")
+        _variable(one, _list(data["networks"], "networks"), networks, limit)
+        for one in _list(data["readings"], "readings")
     ]
+    _see_names(data["readings"], data["networks"])
+    for reading in readings:
+        if "region" in question and reading.network is not None:
+            check_region_form(question["region"], reading.network)
     whole = composed_whole(data["whole"], [reading.classes for reading in readings])
     if "value" in question:
         whole.see_value(question["value"])
     return _Claim(data, readings, whole, [reading.own for reading in readings], judge, limit)
 
 
-def _variable(data: Any, named: Any, networks: Sequence[Network], limit: Limit) -> _Variable:
+def _see_names(readings: list[dict[str, Any]], networks: list[Any]) -> None:
+    """See that each reading has a name of its own, and that what is named is read."""
+    names = [one["name"] for one in readings]
+    if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+        raise CertificateError("each reading has a name of its own, which is text.")
+    used = {one["network"] for one in readings if "network" in one}
+    if used != set(range(len(networks))) or len(set(networks)) < len(networks):
+        raise CertificateError("a network is named twice, or reads nothing.")
+
+
+def _variable(data: Any, named: list[Any], networks: Sequence[Network], limit: Limit) -> _Variable:
     limit.look()
     if isinstance(data, dict) and "gaps" in data:
         _see_fields(data, {"name", "values", "gaps"}, "a reading that is given")
@@ -152,10 +171,10 @@ def _variable(data: Any, named: Any, networks: Sequence[Network], limit: Limit) 
         names = _list(data["values"], "values")
         if len(names) != len(gaps) or 0 not in gaps or len(set(map(str, names))) < len(names):
             raise CertificateError("a reading that is given needs a gap for each value, and 0 for the best.")
-        return _Variable(None, tuple(map(str, names)), gaps, gaps.index(Fraction(0)), None, None)
+        return _Variable(None, tuple(map(str, names)), gaps, gaps.index(Fraction(0)), None, None, False)
     _see_fields(data, {"name", "network", "classes", "sample"} | ({"domain"} & set(data)), "a reading")
     number = data["network"]
-    if type(number) is not int or not 0 <= number < len(_list(named, "networks")):
+    if type(number) is not int or not 0 <= number < len(named):
         raise CertificateError("a reading names a network that there is not.")
     base = next((one for one in networks if one.fingerprint == named[number]), None)
     if base is None:
@@ -177,7 +196,8 @@ def _variable(data: Any, named: Any, networks: Sequence[Network], limit: Limit) 
     votes = scales.pop() if len(scales) == 1 else Fraction(1)
     best = max(found)
     gaps = [(best - score) / (2 * (votes if votes > 0 else 1)) for score in found]
-    return _Variable(network, network.classes, gaps, top(found)[0], sample, domain)
+    narrowed = len(network.classes) < len(base.classes)
+    return _Variable(network, network.classes, gaps, top(found)[0], sample, domain, narrowed)
 
 
 def _parts(many: int) -> str:

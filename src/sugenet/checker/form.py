@@ -21,6 +21,7 @@ __all__ = [
     "check_form",
     "check_outside",
     "check_proof_form",
+    "check_region_form",
     "exact",
     "only",
     "whole_number",
@@ -245,6 +246,13 @@ def _region(value: Any, network: Network) -> None:
     kind = value["kind"]
     _one_of(kind, _REGIONS, "kind of region")
     _judge_fields(value, _REGIONS[kind], f"the region {kind}", network)
+
+
+def check_region_form(region: Any, network: Network) -> None:
+    """See that a region has the fields of its kind and no others."""
+    if not isinstance(region, dict):
+        raise CertificateError("a region must be a JSON object.")
+    _region(region, network)
 
 
 def _region_or_none(value: Any, network: Network) -> None:

@@ -55,6 +55,8 @@ def as_typed(text: str, flags: Mapping[str, str]) -> str:
     >>> as_typed("weight_bits=9 must be at most 8.", flags)
     '--weight-bits 9 must be at most 8.'
     """
+    if not flags:  # no name would be any name, of no letters
+        return text
     if "inputs" in flags:
         text = _INPUTS.sub(lambda found: f"{flags['inputs']} {_inputs(found[1], found[2])}", text)
     for words, flag in _ALIASES.items():

@@ -15,12 +15,15 @@ from functools import cached_property
 from typing import Any, ClassVar, TypeAlias
 
 from sugenet.bnn import Network
-from sugenet.errors import QuestionError
+from sugenet.errors import QuestionError, TooLargeError
 from sugenet.logic.composed import Composed, Least, Wanted
 from sugenet.logic.readings import Gap, Reading, gap_words, readings_of, see_names
 from sugenet.logic.search import Costs
 
 __all__ = ["Sum"]
+
+_LONGEST = 4000
+"""Digits of a number: JSON in Python has none of more than 4300."""
 
 _Join: TypeAlias = Callable[[Gap, Gap], Gap]
 _Column: TypeAlias = dict[int, tuple[Gap, tuple[tuple[int, int], ...]]]
@@ -53,6 +56,9 @@ class Sum(Composed):
         see_names(self.readings)
         if not self.left or not self.right:
             raise QuestionError("a sum needs a digit on the left and one on the right.")
+        longest = max(len(self.left), len(self.right))
+        if longest > _LONGEST:
+            raise TooLargeError(f"a number has {longest:,} digits, more than {_LONGEST:,} that are added.")
         for reading in self.readings:
             wrong = next((value for value in reading.values if value not in set("0123456789")), None)
             if wrong is not None:
@@ -113,6 +119,8 @@ class Sum(Composed):
         total = wanted.value
         if isinstance(total, bool) or not isinstance(total, int):
             raise QuestionError(f"a sum is a whole number, not {total!r}.")
+        if abs(total) > 10 * 10**_LONGEST:
+            raise QuestionError(f"a sum has at most {_LONGEST + 1:,} digits: ask about a smaller one.")
         columns = list(self._columns(costs, join))
         digits = [int(digit) for digit in reversed(str(max(total, 0)))]
         fits = total >= 0 and len(digits) <= len(columns) + 1

@@ -424,7 +424,8 @@ class ComposedReason(_OfRegion):
     def __str__(self) -> str:
         if self.status == "unknown":
             names = [name for name, reason in self.reasons.items() if reason.status == "unknown"]
-            return f"{self._claim}: no reason was found in the time, for {', '.join(names)}. Allow more time."
+            about = f", for {', '.join(names)}" if names else ""
+            return f"{self._claim}: no reason was found in the time{about}. Allow more time."
         if not self.size:
             few = len(self.reasons) < len(self.whole.readings)
             about = f", as {', '.join(self.reasons)} decided" if few and self.reasons else ""

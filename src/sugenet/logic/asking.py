@@ -135,8 +135,8 @@ def verify(
     asking = _Verifying(whole, region, clock, see_network(whole))
     if joint and not whole.is_sensitive():
         raise QuestionError(
-            "here several images may have to change together, which a shared budget counts in all: ask "
-            "whatif, whose cost is that."
+            "here several images may have to change together, which a shared budget counts in all: ask what "
+            "would change it (whatif), whose cost is that."
         )
     try:
         choice = asking.one_by_one() if whole.is_sensitive() else asking.by_need()
@@ -283,6 +283,7 @@ def why(
     needed = places if sensitive else whole.deciding(places)
     parts: list[PartOf] = []
     lowest = len(_STATUS) - 1 if sensitive else _STATUS.index("sufficient")
+    stopped = False
     for done, place in enumerate(needed):
         reading = whole.readings[place]
         assert reading.network is not None
@@ -292,11 +293,12 @@ def why(
             reading.network.encoder.values(reading.sample),
             region,
             minimal=minimal,
-            time_limit=_share(clock, len(needed) - done),
+            time_limit=0 if stopped else _share(clock, len(needed) - done),  # then all that it has
             threads=threads,
             seed=seed,
             notify=notify,
         )
+        stopped = stopped or found.interrupted
         if not found.reasons:
             lowest = 0
             continue

@@ -194,7 +194,8 @@ class _ComposedHunt:
                 self.settled.add((place, k))
             elif known is not None:
                 self.lower[place][k] = max(known, bound)
-        if isinstance(found, OpenCounterfactual) and found.reason == "interrupted":
+        stopped = isinstance(found, OpenCounterfactual) and found.reason == "interrupted"
+        if stopped or (isinstance(found, Counterfactual) and found.interrupted):
             raise KeyboardInterrupt
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from re import escape, finditer, fullmatch
 from typing import Any
 
 from sugenet.bnn import Network
@@ -108,13 +110,26 @@ def _reading_in(data: Mapping[str, Any], named: Sequence[str], known: Mapping[st
 
 def _says(text: str, formula: LogicFormula, readings: Sequence[Reading]) -> bool:
     """Whether a text is that of a formula; rows and functions of Python are called something, no more."""
-    try:
-        return parse_formula(text, readings) == formula or _is_called(formula)
-    except RuleSyntaxError:
-        return _is_called(formula)
+    with suppress(RuleSyntaxError):
+        return parse_formula(text, readings) == formula
+    if isinstance(formula, Listed):
+        return formula.on and _is_called(text, formula, readings)
+    if not isinstance(formula, Every) or len(formula.parts) != 2:
+        return False
+    cuts = [cut.start() for cut in finditer(r"\) and \(", text)]  # as `Stated.also` joins two
+    return (
+        text.startswith("(")
+        and text.endswith(")")
+        and any(
+            _says(text[1:cut], formula.parts[0], readings)
+            and _says(text[cut + len(") and (") : -1], formula.parts[1], readings)
+            for cut in cuts
+        )
+    )
 
 
-def _is_called(formula: LogicFormula) -> bool:
-    if isinstance(formula, Every):
-        return any(map(_is_called, formula.parts))
-    return isinstance(formula, Listed)
+def _is_called(text: str, formula: Listed, readings: Sequence[Reading]) -> bool:
+    """Whether a text is one that rows or a function of Python get."""
+    names = ", ".join(readings[place].name for place in formula.places)
+    called = rf"(the predicate|a predicate|[^\W\d]\w*)\({escape(names)}\)"
+    return text == f"{names} are one of {len(formula.rows)} rows" or fullmatch(called, text) is not None

@@ -21,7 +21,8 @@ from sugenet.logic.readings import Reading
 __all__ = ["parse_formula"]
 
 _TOKEN = re.compile(
-    r"\s*(?:(?P<sign><=|>=|!=|==|->|=|<|>|[(){},])|(?P<quoted>\"[^\"]*\"|'[^']*')|(?P<word>[^\s<>=!(){},\"']+))"
+    r"\s*(?:(?P<sign><=|>=|!=|==|->|=|<|>|[(){},])|(?P<quoted>\"[^\"]*\"|'[^']*')"
+    r"|(?P<word>(?:(?!->)[^\s<>=!(){},\"'])+))"
 )
 _SIGNS = ("<=", ">=", "!=", "==", "=", "<", ">")
 _WORDS = ("and", "or", "not", "if", "then", "iff", "in", "true", "false")

@@ -89,7 +89,7 @@ class Stated(Composed):
 
     def also(self, other: Stated) -> Stated:
         """Both statements, about the same readings."""
-        if [r.name for r in other.readings] != [r.name for r in self.readings]:
+        if list(map(_described, other.readings)) != list(map(_described, self.readings)):
             raise QuestionError("the two statements are not about the same readings.")
         return Stated(
             self.readings, Every((self.formula, other.formula)), f"({self.text}) and ({other.text})"
@@ -138,3 +138,10 @@ class Stated(Composed):
         other = self.least_gap(Wanted(not says))
         far = "is impossible" if other is None else f"is behind by {gap_words(other[0])}"
         return f"as read {self.words(says)}; that it {'does not' if says else 'holds'} {far}"
+
+
+def _described(reading: Reading) -> tuple[Any, ...]:
+    """All that makes a reading what it is."""
+    network = reading.network
+    read = None if network is None else (network.fingerprint, list(network.encoder.values(reading.sample)))
+    return reading.name, reading.values, reading.gaps, read

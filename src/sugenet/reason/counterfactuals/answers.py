@@ -5,7 +5,7 @@ sentence and goes to JSON and back, with its certificate.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Self, TypeAlias
@@ -61,6 +61,8 @@ class Counterfactual(_OfWhatIf, Settled):
     """Further counterfactuals, cheapest first, where several were asked for."""
     all_listed: bool = True
     """False where several were asked for, but time or the number of sets did not allow to list them."""
+    interrupted: bool = field(default=False, repr=False, compare=False)
+    """Whether somebody ended the search: whoever asks several questions then asks no further one."""
 
     @property
     def is_minimum(self) -> bool:

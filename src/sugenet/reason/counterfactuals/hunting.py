@@ -108,7 +108,7 @@ def hunted(hunt: Hunt, n: int | Literal["all"] = 1) -> Answer:
     way = ByRadius(hunt) if question.cost is Linf else ByLevels(hunt)
     reason = _searched(hunt, way)
     if hunt.best is not None:
-        return _several(hunt, way, hunt.best, n)
+        return replace(_several(hunt, way, hunt.best, n), interrupted=reason == "interrupted")
     if way.is_complete:
         return NoCounterfactual(network, question, hunt.how, hunt.certificate("none"))
     certificate = hunt.certificate("open", lower=str(hunt.lower))

@@ -5,7 +5,7 @@ and what is known of every feature.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Self
@@ -100,6 +100,8 @@ class Reasons(Drawn):
     order: str
     """In which order features were freed, in words."""
     seconds: float
+    interrupted: bool = field(default=False, repr=False, compare=False)
+    """Whether somebody ended the search: whoever asks several questions then asks no further one."""
 
     @property
     def sample(self) -> tuple[Any, ...]:

@@ -168,10 +168,11 @@ class _Search:
 
     def run(self) -> Reasons:
         """Find reasons, then say what is known of every feature."""
-        oracle = self.oracle
+        oracle, interrupted = self.oracle, False
         try:
             self._find()
         except KeyboardInterrupt:  # what is known to suffice is given, whatever was asked for
+            interrupted = True
             oracle.clock.tell("interrupted")
             if not self.reasons and oracle.sufficient:
                 self._found(self._reason(min(oracle.sufficient, key=len), None))
@@ -187,6 +188,7 @@ class _Search:
             movable=oracle.features,
             order=self.order,
             seconds=oracle.clock.seconds,
+            interrupted=interrupted,
         )
 
     def _find(self) -> None:
