@@ -7,15 +7,15 @@ import pytest
 from tests.cli.runner import in_process
 
 SUM = ["sum", "digits", "--left", "7", "--right", "4"]
-STATE = ["state", "digits", "--name", "a=7", "--name", "b=4", "--claim"]
+STATE = ["state", "digits", "--reading", "a=7", "--reading", "b=4", "--claim"]
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["state", "digits", "--name", "=7", "--claim", "a = 3"], "--name =7 must be NAME=I"),
+        (["state", "digits", "--reading", "=7", "--claim", "a = 3"], "--reading =7 must be NAME=I"),
         (
-            ["state", "digits", "--name", "a=7", "--name", "a=4", "--claim", "a = 3"],
+            ["state", "digits", "--reading", "a=7", "--reading", "a=4", "--claim", "a = 3"],
             "two readings are called",
         ),
         ([*STATE, ""], "formula, place 1: it ends"),

@@ -198,7 +198,7 @@ def _state(parser: Parser) -> Run:
     _on_images(parser)
     about = "call what is read in sample number I by a name; may be repeated"
     parser.add_argument(
-        "--name", action="append", required=True, type=typed(_named), metavar="NAME=I", help=about
+        "--reading", action="append", required=True, type=typed(_named), metavar="NAME=I", help=about
     )
     about = "a formula such as 'if a = 3 then b != 4'; may be repeated, then all of them"
     parser.add_argument("--claim", action="append", required=True, metavar="FORMULA", help=about)
@@ -216,11 +216,11 @@ def _named(text: str) -> tuple[str, int]:
 def _ask_state(options: Namespace, screen: Screen) -> int:
     verb = _check_usage(options)
     network = asked_network(options)
-    rows = _rows(options, network, [place for _, place in options.name], "--name")
+    rows = _rows(options, network, [place for _, place in options.reading], "--reading")
     from sugenet.logic import Stated, readings_of
 
     def stated() -> Composed:
-        return Stated.of(readings_of(network, rows, [name for name, _ in options.name]), *options.claim)
+        return Stated.of(readings_of(network, rows, [name for name, _ in options.reading]), *options.claim)
 
     return _answered(options, screen, verb, stated, None)
 
@@ -243,6 +243,6 @@ COMMANDS: Commands = {
     "state": (
         _state,
         "ask about a statement on what is read in several images",
-        ["sugenet state digits --name a=7 --name b=4 --claim 'if a = 3 then b > 4'"],
+        ["sugenet state digits --reading a=7 --reading b=4 --claim 'if a = 3 then b > 4'"],
     ),
 }
