@@ -12,6 +12,7 @@ import sugenet as sg
 from sugenet import logic
 from sugenet.errors import CertificateError, QuestionError
 from sugenet.logic import Reading, readings_of
+from sugenet.logic.composed import Wanted
 from tests.logic.wholes import images, net_of, valid_grids
 
 BITS = 3
@@ -315,3 +316,14 @@ def test_an_interrupted_part_is_the_last_that_is_worked_on():
     answer = seen(logic.verify(total, sg.L0(1), notify=stop), net)
     assert answer.outcome == "undecided"
     assert stop.after == []
+
+
+def test_time_ends_the_search_for_the_cheapest_choice_too():
+    """Of images that are far from any Sudoku, what even bounds of 1 add up to takes minutes."""
+    net, X = sg.models.digits(), sg.models.samples("digits")[0]
+    grid = sg.Sudoku.of(net, X[:81])
+    with pytest.raises(TimeoutError):
+        grid.least_cost(Wanted(True), [[g + 1 for g in row] for row in grid.gaps], lambda: True)
+    answer = seen(logic.whatif(grid, time_limit=0), net)
+    assert answer.outcome == "undecided"
+    assert answer.lower >= 1

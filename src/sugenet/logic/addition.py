@@ -111,7 +111,12 @@ class Sum(Composed):
         """By the product of carry matrices over minimum and maximum."""
         return self._least(wanted, self.gaps if gaps is None else gaps, max)
 
-    def least_cost(self, wanted: Wanted, costs: Costs) -> Least | None:
+    def least_cost(
+        self,
+        wanted: Wanted,
+        costs: Costs,
+        is_up: Callable[[], bool] | None = None,  # noqa: ARG002 one pass takes no time
+    ) -> Least | None:
         """By the product of carry matrices over minimum and sum."""
         return self._least(wanted, costs, lambda a, b: a + b)
 

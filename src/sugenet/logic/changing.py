@@ -66,10 +66,10 @@ def whatif(
     clock = Clock(time_limit, threads, seed, notify)
     wanted = _other(whole, value)
     hunt = _ComposedHunt(whole, wanted, cost, clock)
-    with suppress(KeyboardInterrupt):  # what is known until then is kept
+    with suppress(KeyboardInterrupt, TimeoutError):  # what is known until then is kept
         hunt.go()
     question = {"kind": "whatif", "cost": {"kind": cost.__name__}, **wanted.data()}
-    lower, best = hunt.least(hunt.lower), hunt.least(hunt.upper)
+    lower, best = hunt.known()
     if lower is None:
         found = certificate_of(whole, question, "none", hunt.parts)
         return NoComposedChange(whole, found, clock.seconds)
@@ -114,9 +114,24 @@ class _ComposedHunt:
             self.lower.append([0 if k == own else first for k in range(many)])
             self.upper.append([0 if k == own else None for k in range(many)])
 
-    def least(self, costs: list[list[Gap | None]]) -> Least | None:
+        self.cheapest: Least = (int(self.whole_steps), ())  # something must change
+        self.best: Least | None = None
+
+    def least(self, costs: list[list[Gap | None]], clock: Clock | None = None) -> Least | None:
         """The cheapest choice by some costs."""
-        return self.whole.least_cost(self.wanted, costs)
+        return self.whole.least_cost(self.wanted, costs, (clock or self.clock).up)
+
+    def known(self) -> tuple[Least | None, Least | None]:
+        """The cheapest by bounds and of those found, worked out again in a little more time, or as it was."""
+        lower: Least | None = self.cheapest
+        best = self.best
+        if best is not None:  # its parts may have become cheaper since
+            best = sum(self.upper[p][k] or 0 for p, k in enumerate(best[1])), best[1]
+        with suppress(TimeoutError):
+            lower = self.least(self.lower, self.clock.for_proof())
+        with suppress(TimeoutError):
+            best = self.least(self.upper, self.clock.for_proof())
+        return lower, best
 
     def go(self) -> None:
         """Ask until the cheapest choice by lower bounds is settled, or the time is up."""
@@ -124,7 +139,8 @@ class _ComposedHunt:
             cheapest = self.least(self.lower)
             if cheapest is None:
                 return
-            best = self.least(self.upper)
+            self.cheapest = cheapest
+            self.best = best = self.least(self.upper)
             if best is not None and best[0] <= cheapest[0]:
                 return
             missing = [

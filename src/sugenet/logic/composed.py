@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -53,8 +53,10 @@ class Composed(Said, ABC):
         """
 
     @abstractmethod
-    def least_cost(self, wanted: Wanted, costs: Costs) -> Least | None:
-        """The least sum of costs of a choice with a wanted value."""
+    def least_cost(
+        self, wanted: Wanted, costs: Costs, is_up: Callable[[], bool] | None = None
+    ) -> Least | None:
+        """The least sum of costs of a choice with a wanted value; `TimeoutError` where time `is_up` first."""
 
     @abstractmethod
     def words(self, value: Any) -> str:

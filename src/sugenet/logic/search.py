@@ -7,7 +7,7 @@ the caller; that there is nothing better is theirs to say here, and the judge's 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from itertools import combinations
 from math import lcm
@@ -141,8 +141,16 @@ class Choices:
         found = self.least_gap(costs)
         return None if found is None else found[1]
 
-    def least_cost(self, costs: Costs) -> tuple[Gap, tuple[int, ...]] | None:
-        """The least sum of costs with which all clauses are obeyed, and such values; None: there are none."""
+    def least_cost(
+        self, costs: Costs, is_up: Callable[[], bool] | None = None
+    ) -> tuple[Gap, tuple[int, ...]] | None:
+        """The least sum of costs with which all clauses are obeyed, and such values; None: there are none.
+
+        Raises
+        ------
+        TimeoutError
+            Where the time `is_up` first; that is looked at between calls of the solver.
+        """
         from pysat.examples.rc2 import RC2
         from pysat.formula import WCNF
 
@@ -158,7 +166,14 @@ class Choices:
                     wcnf.append([-self.of(place, value)])
                 elif cost:
                     wcnf.append([-self.of(place, value)], weight=int(cost * unit))
-        with RC2(wcnf) as solver, hearing_ctrl_c():
+
+        class Timed(RC2):  # type: ignore[misc]  # python-sat has no types
+            def process_core(self) -> None:
+                if is_up is not None and is_up():
+                    raise TimeoutError
+                super().process_core()
+
+        with Timed(wcnf) as solver, hearing_ctrl_c():
             model = solver.compute()
         if model is None:
             return None

@@ -109,9 +109,11 @@ class Stated(Composed):
             return best[0], tuple(best[1].get(place, own) for place, own in enumerate(self.read))
         return self._choices(formula).least_gap(self.gaps if gaps is None else gaps)
 
-    def least_cost(self, wanted: Wanted, costs: Costs) -> Least | None:
+    def least_cost(
+        self, wanted: Wanted, costs: Costs, is_up: Callable[[], bool] | None = None
+    ) -> Least | None:
         """By MaxSAT."""
-        return self._choices(self._formula(wanted)).least_cost(costs)
+        return self._choices(self._formula(wanted)).least_cost(costs, is_up)
 
     def _formula(self, wanted: Wanted) -> LogicFormula:
         return self.formula if wanted.met(True) else self._opposite

@@ -4,7 +4,7 @@ the line between valid and invalid (docs/theory.md 12.4).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -137,11 +137,13 @@ class Sudoku(Composed):
         assert found is None or self.value(found[1])
         return found
 
-    def least_cost(self, wanted: Wanted, costs: Costs) -> Least | None:
+    def least_cost(
+        self, wanted: Wanted, costs: Costs, is_up: Callable[[], bool] | None = None
+    ) -> Least | None:
         """By MaxSAT; an invalid grid by looking at pairs."""
         if not wanted.met(True):
             return self._least_broken(costs, is_sum=True)
-        found = self._choices.least_cost(costs)
+        found = self._choices.least_cost(costs, is_up)
         assert found is None or self.value(found[1])
         return found
 
