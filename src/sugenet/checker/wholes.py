@@ -7,6 +7,7 @@ first class to the last, and turns back only where nothing below the bound can f
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from math import isqrt
@@ -22,7 +23,7 @@ ClassCosts = Sequence[Mapping[int, Fraction]]
 _Wish = Callable[[Any], bool]
 
 
-class ComposedWhole:
+class ComposedWhole(ABC):
     """What all wholes have: the names of the classes of each reading, of which one is chosen."""
 
     def __init__(self, classes: Sequence[Sequence[str]]) -> None:
@@ -33,17 +34,17 @@ class ComposedWhole:
         if type(value) is not bool:
             raise CertificateError("the value of such a whole is true or false.")
 
+    @abstractmethod
     def value(self, choice: Sequence[int]) -> Any:
         """The value for a choice of classes: the definition."""
-        raise NotImplementedError
 
+    @abstractmethod
     def least(
         self, costs: ClassCosts, value: Any, other: bool, limit: Limit, below: Fraction | None = None
     ) -> Fraction | None:
         """The least cost of a choice that has a value, or with `other` another one; None where there is none,
         or none `below` a bound.
         """
-        raise NotImplementedError
 
     def is_sensitive(self, choice: Sequence[int], movable: Sequence[int]) -> bool:
         """Whether changing one of the readings that can change, alone, always changes the value."""
