@@ -2,8 +2,8 @@
 
 Run: python -m benchmarks.files [--quick] [--only keras finn ...]
 
-Each module of this folder has a function ``kinds()``. Where a kind is read, all scores of some hundred samples
-are compared with those of the tool that wrote it.
+Each module of this folder has a function ``kinds()``. Where a kind is read, all scores of some hundred
+samples are compared with those of the tool that wrote it.
 """
 
 import argparse
