@@ -1,0 +1,1 @@
+"""Networks as one file of portable C99, for microcontrollers and everything else that has a C compiler."""

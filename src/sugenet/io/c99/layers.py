@@ -1,0 +1,295 @@
+"""Layers and the head in C: XOR and popcount where weights are -1, 0 and +1 and inputs bits, plain sums of
+whole numbers where they are not.
+
+A neuron of bits fires where at most ``room`` of its literals do not hold, room = n - tau; one of levels where
+its sum is above ``limit``. Positions of a convolution that share all limits, as those inside do, share a row.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sugenet.bnn import (
+    NEVER,
+    ConvLayer,
+    DenseLayer,
+    Head,
+    Layer,
+    LevelLayer,
+    PoolLayer,
+    StairConv,
+    StairLayer,
+)
+from sugenet.io.c99.signals import SET, Signal, Words, pack
+from sugenet.io.c99.text import Text
+
+__all__ = ["write_head", "write_layer"]
+
+_MOST = 2**31 - 1
+
+_COUNT = """#if (defined(__GNUC__) || defined(__clang__)) && UINT_MAX >= 0xffffffffu
+#define @_count(v) __builtin_popcount(v)
+#else
+static int32_t @_count(uint32_t v)
+{
+    v -= (v >> 1) & 0x55555555u;
+    v = (v & 0x33333333u) + ((v >> 2) & 0x33333333u);
+    return (int32_t)((((v + (v >> 4)) & 0x0f0f0f0fu) * (uint32_t)0x01010101u) >> 24);
+}
+#endif"""
+
+_DIFFER = """static int32_t @_differ(const uint32_t *a, const uint32_t *b, uint32_t words)
+{
+    int32_t n = 0;
+    for (uint32_t i = 0; i < words; i++) n += @_count(a[i] ^ b[i]);
+    return n;
+}"""
+
+_DIFFER_IN = """static int32_t @_differ_in(const uint32_t *a, const uint32_t *b, const uint32_t *in,
+    uint32_t words)
+{
+    int32_t n = 0;
+    for (uint32_t i = 0; i < words; i++) n += @_count((a[i] ^ b[i]) & in[i]);
+    return n;
+}"""
+
+_SUM = """static int32_t @_sum_VALUE_WEIGHT(const VALUE *v, const WEIGHT *w, uint32_t n)
+{
+    int32_t sum = 0;
+    for (uint32_t i = 0; i < n; i++) sum += (int32_t)v[i] * w[i];
+    return sum;
+}"""
+
+_CLIMB = """static uint32_t @_climb(int32_t sum, const STEP *limit, uint32_t steps)
+{
+    uint32_t low = 0, high = steps;
+    while (low < high) {
+        const uint32_t middle = (low + high) / 2;
+        if (sum > limit[middle]) low = middle + 1; else high = middle;
+    }
+    return low;
+}"""
+
+
+def write_layer(text: Text, number: int, layer: Layer, reads: Signal, gives: Signal) -> None:
+    """Write the function ``layerN`` from what it reads to what the next one does."""
+    name = f"layer{number}"
+    match layer:
+        case DenseLayer() if isinstance(reads, Words):
+            body = _packed(text, name, layer, gives)
+        case DenseLayer():
+            limits = np.clip(layer.tau, 0, layer.sizes + 1) + np.minimum(layer.weights, 0).sum(axis=1) - 1
+            body = _summed(text, name, layer.weights, limits[:, None], reads, gives)
+        case LevelLayer():
+            below = np.minimum(layer.weights, 0) @ layer.tops
+            limits = np.clip(layer.tau, 0, layer.sizes + 1) + below - 1
+            body = _summed(text, name, layer.weights, limits[:, None], reads, gives)
+        case StairLayer():
+            body = _summed(text, name, layer.weights, _limits(layer.steps), reads, gives)
+        case ConvLayer() if isinstance(reads, Words):
+            body = _packed_conv(text, name, layer, reads, gives)
+        case ConvLayer() | StairConv():
+            body = _summed_conv(text, name, layer, gives)
+        case PoolLayer() if isinstance(reads, Words):
+            body = _pooled_words(text, name, layer, reads, gives)
+        case PoolLayer():
+            body = _pooled(text, name, layer, gives)
+    text.add(f"static void @_{name}(const {reads.ctype} *in, {gives.ctype} *out)\n{{\n{gives.clear}{body}}}")
+
+
+def write_head(text: Text, head: Head, reads: Signal) -> None:
+    """Write the function ``votes``: the match count of every class."""
+    if isinstance(reads, Words):
+        words, differ = _rows(text, "head", head.weights, Words(head.inputs).length)
+        sizes = text.numbers("head_size", head.sizes)
+        count = f"{sizes}[k] - {differ.format(row='k', words=words, at='in')}"
+    else:
+        rows, total = _sums(text, "head", head.weights, reads)
+        below = np.minimum(head.weights, 0) @ (
+            np.ones(head.inputs, np.int64) if head.tops is None else head.tops
+        )
+        least = text.numbers("head_least", below)
+        count = f"{total}(in, {rows} + k * {head.inputs}u, {head.inputs}u) - {least}[k]"
+    text.add(
+        f"static void @_votes(const {reads.ctype} *in, int32_t *counts)\n{{\n"
+        f"    for (uint32_t k = 0; k < {head.outputs}u; k++)\n        counts[k] = {count};\n}}"
+    )
+
+
+def _rows(text: Text, name: str, weights: Any, length: int) -> tuple[int, str]:
+    """Packed signs, and masks where there are zeros; the call that counts the literals that do not hold."""
+    text.helper("count", _COUNT)
+    signs = text.constant(f"{name}_sign", "uint32_t", pack(weights > 0))
+    if (weights != 0).all():
+        differ = text.helper("differ", _DIFFER)
+        return length, f"{differ}({{at}}, {signs} + {{row}} * {length}u, {{words}}u)"
+    mask = text.constant(f"{name}_mask", "uint32_t", pack(weights != 0))
+    differ = text.helper("differ_in", _DIFFER_IN)
+    return (
+        length,
+        f"{differ}({{at}}, {signs} + {{row}} * {length}u, {mask} + {{row}} * {length}u, {{words}}u)",
+    )
+
+
+def _packed(text: Text, name: str, layer: DenseLayer, gives: Signal) -> str:
+    words, differ = _rows(text, name, layer.weights, Words(layer.inputs).length)
+    room = text.numbers(f"{name}_room", layer.sizes - np.clip(layer.tau, 0, layer.sizes + 1))
+    condition = f"{differ.format(row='j', words=words, at='in')} <= {room}[j]"
+    store = gives.store(text, "j", condition, "")
+    return f"    for (uint32_t j = 0; j < {layer.outputs}u; j++)\n        {store}\n"
+
+
+def _limits(steps: Any) -> Any:
+    """What a sum must be above to reach a step; `NEVER` is above all sums."""
+    return np.where(steps == NEVER, _MOST, steps - 1)
+
+
+def _sums(text: Text, name: str, weights: Any, reads: Signal) -> tuple[str, str]:
+    kind = Text.type_of(weights)
+    lines = _SUM.replace("VALUE", reads.ctype).replace("WEIGHT", kind)
+    total = text.helper(f"sum_{reads.ctype}_{kind}", lines)
+    return text.constant(f"{name}_weight", kind, weights), total
+
+
+def _level(text: Text, name: str, limits: Any, row: str) -> tuple[str, str]:
+    """Condition and level of a sum ``s`` under the limits of a row."""
+    steps, kind = limits.shape[1], Text.type_of(limits)
+    limit = text.constant(f"{name}_limit", kind, limits)
+    if steps == 1:
+        return f"s > {limit}[{row}]", ""
+    climb = text.helper(f"climb_{kind}", _CLIMB.replace("STEP", kind).replace("@_climb", f"@_climb_{kind}"))
+    call = f"{climb}(s, {limit} + {row} * {steps}u, {steps}u)"
+    return f"{call} > 0", call
+
+
+def _summed(text: Text, name: str, weights: Any, limits: Any, reads: Signal, gives: Signal) -> str:
+    rows, total = _sums(text, name, weights, reads)
+    condition, level = _level(text, name, limits, "j")
+    inputs = weights.shape[1]
+    return (
+        f"    for (uint32_t j = 0; j < {len(weights)}u; j++) {{\n"
+        f"        const int32_t s = {total}(in, {rows} + j * {inputs}u, {inputs}u);\n"
+        f"        {gives.store(text, 'j', condition, level)}\n    }}\n"
+    )
+
+
+def _kinds(text: Text, name: str, table: Any) -> tuple[Any, str]:
+    """Different columns of a table over positions, as rows, and the row of a position as an expression."""
+    rows, owner = np.unique(table.T, axis=0, return_inverse=True)
+    if len(rows) == 1:
+        return rows, "0u"
+    return rows, f"(uint32_t){text.numbers(f'{name}_kind', owner.reshape(-1))}[p]"
+
+
+def _packed_conv(text: Text, name: str, layer: ConvLayer, reads: Words, gives: Signal) -> str:
+    outs, positions = len(layer.weights), len(layer.window.taps)
+    kernel = layer.weights.reshape(outs, reads.shape[0] if reads.shape else 1, -1)
+    taps, cw = kernel.shape[2], reads.per_pixel
+    spread = np.zeros((outs, taps, 32 * cw), np.int64)
+    spread[:, :, : kernel.shape[1]] = kernel.transpose(0, 2, 1)
+    text.helper("count", _COUNT)
+    signs = text.constant(f"{name}_sign", "uint32_t", pack(spread.reshape(outs, -1) > 0))
+    at = f"(o * {taps}u + t) * {cw}u"
+    if (kernel != 0).all():
+        differ = f"{text.helper('differ', _DIFFER)}(in + (uint32_t)q * {cw}u, {signs} + {at}, {cw}u)"
+    else:
+        mask = text.constant(f"{name}_mask", "uint32_t", pack(spread.reshape(outs, -1) != 0))
+        helper = text.helper("differ_in", _DIFFER_IN)
+        differ = f"{helper}(in + (uint32_t)q * {cw}u, {signs} + {at}, {mask} + {at}, {cw}u)"
+    room = layer.sizes - np.clip(layer.tau, 0, layer.sizes + 1)
+    rows, kind = _kinds(text, name, room.reshape(outs, positions))
+    rooms = text.numbers(f"{name}_room", rows)
+    tap = text.numbers(f"{name}_tap", layer.window.taps)
+    store = _placed(text, gives, layer.output_shape, f"n <= {rooms}[{kind} * {outs}u + o]", "")
+    return (
+        f"    for (uint32_t p = 0; p < {positions}u; p++)\n"
+        f"    for (uint32_t o = 0; o < {outs}u; o++) {{\n"
+        f"        int32_t n = 0;\n"
+        f"        for (uint32_t t = 0; t < {taps}u; t++) {{\n"
+        f"            const int32_t q = {tap}[p * {taps}u + t];\n"
+        f"            if (q >= 0) n += {differ};\n        }}\n"
+        f"        {store}\n    }}\n"
+    )
+
+
+def _placed(text: Text, gives: Signal, shape: tuple[int, int, int], condition: str, level: str) -> str:
+    """Keep the value of channel o at position p."""
+    if isinstance(gives, Words) and gives.shape == shape:
+        name = text.helper("set", SET)
+        return f"if ({condition})\n            {name}(out, p * {32 * gives.per_pixel}u + o);"
+    return gives.store(text, f"(o * {shape[1] * shape[2]}u + p)", condition, level)
+
+
+def _summed_conv(text: Text, name: str, layer: ConvLayer | StairConv, gives: Signal) -> str:
+    outs, positions = len(layer.weights), len(layer.window.taps)
+    channels, height, width = layer.window.shape
+    per_in, per_out = channels // layer.groups, outs // layer.groups
+    taps, pixels = layer.window.taps.shape[1], height * width
+    if isinstance(layer, StairConv):
+        limits, row, pad = _limits(layer.steps), "o", layer.pad
+    else:
+        top = 1 if layer.top is None else layer.top
+        negative = np.minimum(layer.weights, 0).reshape(outs, per_in, -1).sum(axis=1)
+        below = (negative @ (layer.window.taps >= 0).T).reshape(-1) * top
+        table = (np.clip(layer.tau, 0, layer.sizes + 1) + below - 1).reshape(outs, positions)
+        rows, kind = _kinds(text, name, table)
+        limits, row, pad = rows.reshape(-1, 1), f"({kind} * {outs}u + o)", 0
+    weight = text.numbers(f"{name}_weight", layer.weights)
+    tap = text.numbers(f"{name}_tap", layer.window.taps)
+    condition, level = _level(text, name, limits, row)
+    inside = f"in[(g + c) * {pixels}u + (uint32_t)q]"
+    value = f"(q < 0 ? {pad} : (int32_t){inside})" if pad else f"(int32_t){inside}"
+    skip = "" if pad else "            if (q < 0) continue;\n"
+    group = f"o / {per_out}u * {per_in}u" if layer.groups > 1 else "0"
+    return (
+        f"    for (uint32_t p = 0; p < {positions}u; p++)\n"
+        f"    for (uint32_t o = 0; o < {outs}u; o++) {{\n"
+        f"        const uint32_t g = {group};\n        int32_t s = 0;\n"
+        f"        for (uint32_t t = 0; t < {taps}u; t++) {{\n"
+        f"            const int32_t q = {tap}[p * {taps}u + t];\n{skip}"
+        f"            for (uint32_t c = 0; c < {per_in}u; c++)\n"
+        f"                s += {value} * {weight}[(o * {per_in}u + c) * {taps}u + t];\n        }}\n"
+        f"        {_placed(text, gives, layer.output_shape, condition, level)}\n    }}\n"
+    )
+
+
+def _pooled_words(text: Text, name: str, layer: PoolLayer, reads: Words, gives: Signal) -> str:
+    """OR over the window, AND for the channels where every input must be active."""
+    channels, height, width = layer.output_shape
+    cw, taps = reads.per_pixel, layer.window.taps.shape[1]
+    every = text.constant(f"{name}_every", "uint32_t", pack(layer.every[None, :]))
+    tap = text.numbers(f"{name}_tap", layer.window.taps)
+    if isinstance(gives, Words) and gives.shape == layer.output_shape:
+        keep = f"out[p * {cw}u + k] = w;"
+    else:
+        store = gives.store(text, f"((k * 32 + b) * {height * width}u + p)", "(w >> b) & 1", "")
+        keep = f"for (uint32_t b = 0; b < 32 && k * 32 + b < {channels}u; b++) {store}"
+    return (
+        f"    for (uint32_t p = 0; p < {height * width}u; p++)\n"
+        f"    for (uint32_t k = 0; k < {cw}u; k++) {{\n"
+        f"        uint32_t any = 0, all = 0xffffffffu, w;\n"
+        f"        for (uint32_t t = 0; t < {taps}u; t++) {{\n"
+        f"            const int32_t q = {tap}[p * {taps}u + t];\n            if (q < 0) continue;\n"
+        f"            any |= in[(uint32_t)q * {cw}u + k];\n            all &= in[(uint32_t)q * {cw}u + k];\n"
+        f"        }}\n        w = (any & ~{every}[k]) | (all & {every}[k]);\n        {keep}\n    }}\n"
+    )
+
+
+def _pooled(text: Text, name: str, layer: PoolLayer, gives: Signal) -> str:
+    """The largest of the window, or the least where every input counts."""
+    channels, height, width = layer.output_shape
+    pixels, taps = layer.window.shape[1] * layer.window.shape[2], layer.window.taps.shape[1]
+    every = text.constant(f"{name}_every", "uint8_t", layer.every.astype(np.int64))
+    tap = text.numbers(f"{name}_tap", layer.window.taps)
+    return (
+        f"    for (uint32_t p = 0; p < {height * width}u; p++)\n"
+        f"    for (uint32_t o = 0; o < {channels}u; o++) {{\n"
+        f"        int32_t best = -1;\n"
+        f"        for (uint32_t t = 0; t < {taps}u; t++) {{\n"
+        f"            const int32_t q = {tap}[p * {taps}u + t];\n            if (q < 0) continue;\n"
+        f"            const int32_t v = (int32_t)in[o * {pixels}u + (uint32_t)q];\n"
+        f"            if (best < 0 || ({every}[o] ? v < best : v > best)) best = v;\n        }}\n"
+        f"        {_placed(text, gives, layer.output_shape, 'best > 0', 'best')}\n    }}\n"
+    )

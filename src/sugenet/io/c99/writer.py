@@ -1,0 +1,294 @@
+"""A network as one C99 file: no allocation, no library, the same class and match counts bit by bit.
+
+The file holds a self-test: samples with the match counts that the definition gives for them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from math import gcd, inf, isfinite
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sugenet.bnn import Encoder, Head, Network, OneHot, Steps
+from sugenet.bnn.layer import gives as top_given
+from sugenet.errors import FileError
+from sugenet.files import write_text
+from sugenet.io.c99.inputs import raw_type, write_reader
+from sugenet.io.c99.layers import write_head, write_layer
+from sugenet.io.c99.signals import Signal, wanted
+from sugenet.io.c99.text import Text, literal
+
+__all__ = ["c_text", "write_c"]
+
+_MAX_RANKS = 1 << 20
+_VECTORS, _VECTOR_VALUES = 16, 1 << 14
+_KEYWORDS = re.compile(
+    "auto|break|case|char|const|continue|default|do|double|else|enum|extern|float|for|goto|if|inline|int|long|"
+    "main|register|restrict|return|short|signed|sizeof|static|struct|switch|typedef|union|unsigned|void|"
+    "volatile|while"
+)
+)
+
+
+def write_c(network: Network, path: str | os.PathLike[str]) -> None:
+    """Write a network as a C99 file that needs no library and allocates nothing.
+
+    The file is named by its stem: ``net.c`` has ``int net_predict(const uint8_t x[])``, the number of the
+    class, and ``int net_match_counts(const uint8_t x[], int32_t counts[])``. Both give -1 where a value is
+    none of its feature. Raw values are ``double``, or the smallest whole type that holds all of them; a
+    category is given by its place, from 0. Compiled with ``-Dnet_SELF_TEST``, the file is a program that
+    compares itself with what `Network` computes for samples in it. With ``net_DECLARATIONS_ONLY`` defined
+    it can be included as its own header.
+
+    Parameters
+    ----------
+    network
+        Any network.
+    path
+        Where to write. A file that is there is replaced in one step, when the new one is complete.
+
+    Raises
+    ------
+    FileError
+        When the path cannot be written, or the network cannot be said in a C file of reasonable size.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from sugenet.bnn import DenseLayer
+    >>> net = Network.of_bits([DenseLayer([[+1, -1, +1]], tau=[2])], Head([[+1], [-1]]))
+    >>> with TemporaryDirectory() as folder:
+    ...     write_c(net, f"{folder}/small.c")
+    ...     print(*[line for line in open(f"{folder}/small.c") if "predict(" in line][:1])
+    int small_predict(const int8_t x[3]);
+    <BLANKLINE>
+    """
+    try:
+        text = c_text(network, _prefix(Path(path).stem))
+    except FileError as error:
+        raise FileError(f"the network cannot be written to {os.fspath(path)!r}: {error}") from error
+    write_text(path, text)
+
+
+def c_text(network: Network, prefix: str) -> str:
+    """The text of the file that `write_c` writes, all names beginning with `prefix`."""
+    text = Text(prefix)
+    encoder, head, ctype = network.encoder, network.head, raw_type(network.encoder)
+    tops = [_input_top(network), *(top_given(layer) or 1 for layer in network.layers)]
+    readers = [*network.layers, head]
+    signals = [wanted(reader, top) for reader, top in zip(readers, tops, strict=True)]
+    write_reader(text, encoder, network.reads_levels, signals[0])
+    for number, layer in enumerate(network.layers, start=1):
+        write_layer(text, number, layer, signals[number - 1], signals[number])
+    write_head(text, head, signals[-1])
+    ranks = _ranks(text, head)
+    body = _whole(signals, ctype, encoder.features, head.outputs, ranks)
+    buffers = min(len(signals), 2) * max(_size(signal) for signal in signals)
+    opening = _opening(network, prefix, ctype, text.bytes, buffers)
+    test = Text(prefix)
+    _self_test(test, network, ctype)
+    return f"{opening}\n{text}\n{body.replace('@', prefix)}\n{test}\n#endif\n"
+
+
+def _prefix(stem: str) -> str:
+    """A name in C made of the name of a file."""
+    name = re.sub(r"[^0-9A-Za-z]+", "_", stem).strip("_") or "net"
+    return f"net_{name}" if name[0].isdigit() or _KEYWORDS.fullmatch(name) else name
+
+
+def _input_top(network: Network) -> int:
+    if not network.reads_levels:
+        return 1
+    return max(network.encoder.tops or (1,), default=1)
+
+
+def _size(signal: Signal) -> int:
+    return signal.length * (4 if signal.ctype == "uint32_t" else 2 if signal.ctype == "uint16_t" else 1)
+
+
+def _opening(network: Network, prefix: str, ctype: str, constants: int, stack: int) -> str:
+    features, classes = network.encoder.features, network.head.outputs
+    named = [f" *   {k} {_plain(name)}" for k, name in enumerate(network.classes)]
+    slopes, offsets, unit = network.head.integers
+    scores = [
+        f" *   {k}: ({a} * count {b:+}) / {unit}"
+        for k, (a, b) in enumerate(zip(slopes, offsets, strict=True))
+    ]
+    return f"""/* A binarized network in C99, made by sugenet. Network {network.fingerprint}.
+ * Features: {features}; hidden layers: {len(network.layers)}; classes: {classes}.
+ * Constants take {constants} bytes, buffers on the stack {stack}; nothing is allocated, nothing is kept
+ * between calls. Test: cc -std=c99 -D{prefix}_SELF_TEST FILE && ./a.out
+ * Classes:
+{_lines(named)}
+ * Exact scores, from match counts; of equal ones the lowest class wins:
+{_lines(scores)}
+ * Features, in order (a category is given by its place, from 0):
+{_lines([f" *   {i} {_feature(network.encoder, i)}" for i in range(features)])}
+ */
+#include <limits.h>
+#include <math.h>
+#include <stdint.h>
+
+#ifndef {prefix}_H
+#define {prefix}_H
+#define {prefix}_FEATURES {features}
+#define {prefix}_CLASSES {classes}
+/* The number of the class; -1 where a value is none of its feature. */
+int {prefix}_predict(const {ctype} x[{features or 1}]);
+/* The match count of every class, and 0; or -1. */
+int {prefix}_match_counts(const {ctype} x[{features or 1}], int32_t counts[{classes}]);
+#endif
+
+#ifndef {prefix}_DECLARATIONS_ONLY
+"""
+
+
+def _lines(rows: list[str], most: int = 40) -> str:
+    if len(rows) > most:
+        rows = [*rows[: most // 2], f" *   ... {len(rows) - most} more", *rows[-(most // 2) :]]
+    return "\n".join(rows)
+
+
+def _plain(name: str) -> str:
+    """A name that cannot end a comment."""
+    return re.sub(r"[^ -~]", "?", name).replace("*/", "* /").replace("/*", "/ *").replace("@", "(at)")
+
+
+def _feature(encoder: Encoder, feature: int) -> str:
+    coding, name = encoder.codings[feature], _plain(encoder.names[feature])
+    if isinstance(coding, OneHot):
+        return f"{name}: {', '.join(f'{p} {_plain(str(c))}' for p, c in enumerate(coding.categories[:20]))}"
+    if coding.bipolar:
+        return f"{name}: 1 is on, 0 or -1 off"
+    whole = "whole, " if coding.whole else ""
+    return f"{name}: {whole}{coding.low:g} to {coding.high:g}"
+
+
+def _ranks(text: Text, head: Head) -> str:
+    """An expression for where class k with its count stands among all scores: whole numbers in their order,
+    or places in a table of all scores that can occur.
+    """
+    slopes, offsets, _ = head.integers
+    least = min(offsets)
+    factor = gcd(*slopes, *(offset - least for offset in offsets)) or 1
+    a, b = [slope // factor for slope in slopes], [(offset - least) // factor for offset in offsets]
+    sizes = head.sizes.tolist()
+    if max(abs(s) * n + o for s, o, n in zip(a, b, sizes, strict=True)) < 1 << 62:
+        slope = text.constant("slope", "int64_t", np.array(a, object))
+        offset = text.constant("offset", "int64_t", np.array(b, object))
+        return f"{slope}[k] * counts[k] + {offset}[k]"
+    if sum(sizes) + len(sizes) > _MAX_RANKS:
+        raise FileError(
+            f"its scores need a table of {sum(sizes) + len(sizes):,} places, too many for a C file."
+        )
+    scores = [[s * m + o for m in range(n + 1)] for s, o, n in zip(a, b, sizes, strict=True)]
+    place = {score: rank for rank, score in enumerate(sorted({score for row in scores for score in row}))}
+    table = text.numbers("rank", [place[score] for row in scores for score in row])
+    first = text.numbers("rank_first", np.cumsum([0, *(n + 1 for n in sizes[:-1])]))
+    return f"{table}[{first}[k] + counts[k]]"
+
+
+def _whole(signals: list[Signal], ctype: str, features: int, classes: int, rank: str) -> str:
+    layers = len(signals) - 1
+    members = {signal.member: signal for signal in sorted(signals, key=lambda signal: signal.length)}
+    fields = "".join(f"    {signal.ctype} {name}[{signal.length}];\n" for name, signal in members.items())
+    calls = "".join(
+        f"    @_layer{n}({'ab'[(n - 1) % 2]}.{signals[n - 1].member}, {'ab'[n % 2]}.{signals[n].member});\n"
+        for n in range(1, layers + 1)
+    )
+    return f"""union @_buffer {{
+{fields}}};
+
+int @_match_counts(const {ctype} x[{features or 1}], int32_t counts[{classes}])
+{{
+    union @_buffer a{", b" if layers else ""};
+    if (@_read(x, a.{signals[0].member}) != 0) return -1;
+{calls}    @_votes({"ab"[layers % 2]}.{signals[-1].member}, counts);
+    return 0;
+}}
+
+int @_predict(const {ctype} x[{features or 1}])
+{{
+    int32_t counts[{classes}];
+    int best = 0;
+    int64_t most = INT64_MIN;
+    if (@_match_counts(x, counts) != 0) return -1;
+    for (int k = 0; k < {classes}; k++) {{
+        const int64_t rank = {rank};
+        if (rank > most) {{
+            most = rank;
+            best = k;
+        }}
+    }}
+    return best;
+}}
+"""
+
+
+def _self_test(text: Text, network: Network, ctype: str) -> None:
+    """A program that compares the match counts of some samples with those of the definition."""
+    head = network.head
+    many = max(2, min(_VECTORS, _VECTOR_VALUES // max(network.encoder.features, 1)))
+    raw, given = _vectors(network.encoder, many)
+    counts = network.match_counts(raw, engine="definition")
+    classes = head.classes(counts)
+    rows = given.astype(float).tolist() if ctype == "double" else given.astype(int).tolist()
+    features = network.encoder.features
+    x = ",\n".join("{" + ", ".join(map(literal, row)) + "}" for row in rows)
+    m = ", ".join("{" + ", ".join(map(str, row)) + "}" for row in counts.tolist())
+    text.add(f"""#ifdef @_SELF_TEST
+#include <stdio.h>
+
+static const {ctype} @_samples[{many}][{max(features, 1)}] = {{
+{x if features else "{0}"}
+}};
+static const int32_t @_expected[{many}][{head.outputs}] = {{ {m} }};
+static const int @_classes[{many}] = {{ {", ".join(map(str, classes.tolist()))} }};
+
+int main(void)
+{{
+    int wrong = 0;
+    for (int i = 0; i < {many}; i++) {{
+        int32_t counts[{head.outputs}];
+        int bad = @_match_counts(@_samples[i], counts) != 0 || @_predict(@_samples[i]) != @_classes[i];
+        for (int k = 0; !bad && k < {head.outputs}; k++) bad = counts[k] != @_expected[i][k];
+        wrong += bad;
+    }}
+    printf("%d of {many} samples differ\\n", wrong);
+    return wrong != 0;
+}}
+#endif""")
+
+
+def _vectors(encoder: Encoder, many: int) -> tuple[Any, Any]:
+    """Random samples, as the network reads them and as the C file does (categories by their place)."""
+    rng = np.random.default_rng(0)
+    raw = np.empty((many, encoder.features), object)
+    given = np.empty((many, encoder.features), object)
+    for feature, coding in enumerate(encoder.codings):
+        if isinstance(coding, OneHot):
+            given[:, feature] = rng.integers(coding.width, size=many).tolist()
+            raw[:, feature] = [coding.categories[place] for place in given[:, feature]]
+        else:
+            given[:, feature] = raw[:, feature] = [_value(coding, rng) for _ in range(many)]
+    if all(isinstance(coding, Steps) for coding in encoder.codings):
+        raw = raw.astype(np.float64)
+    return raw, given
+
+
+def _value(coding: Steps, rng: np.random.Generator) -> float:
+    """A value of a random state: one of its ends, or between them."""
+    while True:
+        ends = coding.interval(int(rng.integers(coding.states)))
+        if ends is not None:
+            break
+    finite = [end for end in ends if isfinite(end)]
+    if not finite:
+        return 0.0
+    low, high = (end if isfinite(end) else finite[0] for end in ends)
+    picked = (low, high, low + (high - low) * float(rng.random()))[int(rng.integers(3))]
+    return float(picked // 1) if coding.whole else picked if -inf < picked < inf else low
