@@ -31,7 +31,6 @@ _KEYWORDS = re.compile(
     "main|register|restrict|return|short|signed|sizeof|static|struct|switch|typedef|union|unsigned|void|"
     "volatile|while"
 )
-)
 
 
 def write_c(network: Network, path: str | os.PathLike[str]) -> None:
