@@ -99,6 +99,7 @@ ORDERS = {
         "samples",
         "vnnlib",
         "exports",
+        "c99",
         "exact",
         "hdf5",
         "proof",

@@ -60,6 +60,7 @@ if TYPE_CHECKING:
         read_vnnlib,
         save,
         verify_against,
+        write_c,
         write_onnx,
     )
     from sugenet.logic import Reading, Stated, Sudoku, Sum
@@ -197,6 +198,7 @@ __all__ = [
     "version_space",
     "whatif",
     "why",
+    "write_c",
     "write_onnx",
 ]
 

@@ -15,6 +15,12 @@ def run(capsys, *arguments):
     return code, out.out, out.err
 
 
+def test_a_model_goes_to_c(capsys, tmp_path):
+    code, out, _ = run(capsys, "convert", "digits", "-o", tmp_path / "digits.c")
+    assert code == 0 and "digits as C" in out
+    assert "int digits_predict(const uint8_t x[64]);" in (tmp_path / "digits.c").read_text(encoding="ascii")
+
+
 def test_a_model_goes_to_onnx_and_back(capsys, tmp_path):
     code, out, _ = run(capsys, "convert", "digits", "-o", tmp_path / "digits.onnx")
     assert code == 0
@@ -114,7 +120,7 @@ def test_a_checkpoint_is_converted_when_what_it_does_not_say_is_said(capsys, tmp
         (["convert", "digits", "-o", "x.onnx", "--bits", "1"], "--bits is for reading networks of others"),
         (["convert", "nowhere.onnx", "-o", "x.sugenet"], "nowhere.onnx"),
         (["convert", "README.md", "-o", "x.sugenet"], "no kind that can be imported"),
-        (["convert", "digits", "-o", "x.txt"], "must end in .sugenet or .onnx"),
+        (["convert", "digits", "-o", "x.txt"], "must end in .sugenet, .onnx or .c"),
         (
             ["convert", "a.onnx", "-o", "x.sugenet", "--inputs", "floats"],
             "--inputs floats is not bits, reals, or integers",

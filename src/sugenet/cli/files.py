@@ -161,7 +161,7 @@ def _convert(parser: Parser) -> Run:
         metavar="SOURCE",
         help=".onnx, .pt, .pth, .tar, .h5, .npz, .nir, each also as .gz, a folder of CSV files, or MODEL",
     )
-    give(parser, "output", output=_MODEL_FILE | {"help": "write the model to FILE: .sugenet or .onnx"})
+    give(parser, "output", output=_MODEL_FILE | {"help": "write the model to FILE: .sugenet, .onnx or .c"})
     about = (
         "what raw samples are: bits, reals, or integers such as 0..255, 0..255/255 (divided by 255) or "
         "0..255*2/255-1 (times 2/255, less 1)"
@@ -206,6 +206,8 @@ def _convert(parser: Parser) -> Run:
     return _run_conversion
 
 
+_OTHERS = {".onnx": "ONNX", ".c": "C"}
+"""What our networks are written as for others."""
 _PLAIN = ("inputs", "zero", "image", "shape", "bits", "features", "outputs", "above")
 _READING = (*_PLAIN, "names", "classes", "architecture", "relaxed", "no_proof")
 """Options for reading networks of others; the first are handed on as they are."""
@@ -274,16 +276,17 @@ def _text(path: str) -> str:
 
 def _run_conversion(options: Namespace, screen: Screen) -> int:
     _is_file(options.output)
-    if not options.output.lower().endswith((".sugenet", ".onnx")):
-        raise SugenetError(f"-o {options.output} must end in .sugenet or .onnx.")
-    from sugenet.io import PartlyImported, import_file, save, write_onnx
+    ending = os.path.splitext(options.output)[1].lower()
+    if ending not in (".sugenet", *_OTHERS):
+        raise SugenetError(f"-o {options.output} must end in .sugenet, .onnx or .c.")
+    from sugenet.io import PartlyImported, import_file, save, write_c, write_onnx
 
     data: dict[str, Any] = {}
-    if options.output.lower().endswith(".onnx"):
+    if ending in _OTHERS:
         why = f"is for reading networks of others; -o {options.output} writes one of ours."
         refuse_idle(options, (*_READING, *SPIKING, "seen", "law"), why)
-        network, text = network_of(options.source), f"{options.source} as ONNX"
-        write_onnx(network, options.output)
+        network, text = network_of(options.source), f"{options.source} as {_OTHERS[ending]}"
+        (write_c if ending == ".c" else write_onnx)(network, options.output)
     elif (options.seen is not None or options.law) and (
         is_shipped(options.source) or options.source.lower().endswith(".sugenet")
     ):
@@ -348,7 +351,7 @@ COMMANDS: Commands = {
     ),
     "convert": (
         _convert,
-        "read a trained network from elsewhere, or write one as ONNX",
-        ["sugenet convert net.onnx -o net.sugenet", "sugenet convert digits -o digits.onnx"],
+        "read a trained network from elsewhere, or write one as ONNX or C",
+        ["sugenet convert net.onnx -o net.sugenet", "sugenet convert digits -o digits.c"],
     ),
 }

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from sugenet.checker.query import Query
     from sugenet.files import write_text
     from sugenet.io.agreement import Agreement, verify_against
+    from sugenet.io.c99.writer import write_c
     from sugenet.io.exact.domains import BitInputs, Integers, Reals
     from sugenet.io.exact.relaxed import PartlyImported
     from sugenet.io.exact.report import Imported, ImportProof, LayerReport
@@ -59,6 +60,7 @@ __all__ = [
     "stair_conv",
     "stair_layer",
     "verify_against",
+    "write_c",
     "write_cnf",
     "write_mps",
     "write_onnx",
@@ -73,6 +75,7 @@ _ROOMS = {
     "checker.query": ["Query"],
     "files": ["write_text"],
     "io.agreement": ["Agreement", "verify_against"],
+    "io.c99.writer": ["write_c"],
     "io.exact.domains": ["BitInputs", "Integers", "Reals"],
     "io.exact.relaxed": ["PartlyImported"],
     "io.exact.report": ["ImportProof", "Imported", "LayerReport"],

@@ -10,7 +10,7 @@ import numpy as np
 
 from sugenet.bnn import Encoder, OneHot, Steps
 from sugenet.errors import FileError
-from sugenet.io.c99.signals import Levels, Signal
+from sugenet.io.c99.signals import Signal, Values
 from sugenet.io.c99.text import Text, literal
 
 __all__ = ["raw_type", "write_reader"]
@@ -75,8 +75,11 @@ def _check(text: Text, encoder: Encoder, ctype: str) -> str:
     tests = [f"!(v >= {low} && v <= {high})"]
     whole = [end[2] for end in ends]
     if wide == "double" and any(whole):
-        part = "v > -9007199254740992.0 && v < 9007199254740992.0 && (double)(int64_t)v != v"
-        tests.append(part if all(whole) else f"({text.constant('whole', 'uint8_t', whole)}[i] && {part})")
+        inside = f"v > -{_EXACT}.0 && v < {_EXACT}.0"  # beyond, all floats are whole
+        part = f"({inside} && (double)(int64_t)v != v)"
+        tests.append(
+            part if all(whole) else f"({text.numbers('whole', [int(end) for end in whole])}[i] && {part})"
+        )
     return (
         f"    for (uint32_t i = 0; i < {encoder.features}u; i++) {{\n        const {wide} v = x[i];\n"
         f"        if ({' || '.join(tests)}) return -1;\n    }}\n"
@@ -112,7 +115,7 @@ def _bits(text: Text, encoder: Encoder, ctype: str, gives: Signal) -> str:
             lows += [_cut(cut, ctype) for cut in coding.cuts]
             highs += [_cut(inf, ctype)] * coding.width
     if not lows:
-        return "    (void)x;\n    (void)out;\n" if isinstance(gives, Levels) else "    (void)x;\n"
+        return "    (void)x;\n    (void)out;\n" if isinstance(gives, Values) else "    (void)x;\n"
     feature = "i"
     if encoder.feature_of != tuple(range(encoder.features)):
         feature = f"{text.numbers('feature', encoder.feature_of)}[i]"
@@ -125,7 +128,7 @@ def _bits(text: Text, encoder: Encoder, ctype: str, gives: Signal) -> str:
 
 def _levels(text: Text, encoder: Encoder, ctype: str, gives: Signal) -> str:
     codings = [coding for coding in encoder.codings if isinstance(coding, Steps)]
-    assert isinstance(gives, Levels)
+    assert isinstance(gives, Values)
     loop = f"    for (uint32_t i = 0; i < {encoder.features}u; i++)"
     if ctype != "double" and all(coding.every_step for coding in codings):
         low = _table(text, "least", [int(coding.low) for coding in codings], ctype)

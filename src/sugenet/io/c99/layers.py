@@ -218,7 +218,7 @@ def _placed(text: Text, gives: Signal, shape: tuple[int, int, int], condition: s
     """Keep the value of channel o at position p."""
     if isinstance(gives, Words) and gives.shape == shape:
         name = text.helper("set", SET)
-        return f"if ({condition})\n            {name}(out, p * {32 * gives.per_pixel}u + o);"
+        return f"{name}(out, p * {32 * gives.per_pixel}u + o, {condition});"
     return gives.store(text, f"(o * {shape[1] * shape[2]}u + p)", condition, level)
 
 
@@ -264,7 +264,7 @@ def _pooled_words(text: Text, name: str, layer: PoolLayer, reads: Words, gives: 
     if isinstance(gives, Words) and gives.shape == layer.output_shape:
         keep = f"out[p * {cw}u + k] = w;"
     else:
-        store = gives.store(text, f"((k * 32 + b) * {height * width}u + p)", "(w >> b) & 1", "")
+        store = gives.store(text, f"((k * 32 + b) * {height * width}u + p)", "((w >> b) & 1) != 0", "")
         keep = f"for (uint32_t b = 0; b < 32 && k * 32 + b < {channels}u; b++) {store}"
     return (
         f"    for (uint32_t p = 0; p < {height * width}u; p++)\n"

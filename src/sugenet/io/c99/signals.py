@@ -15,11 +15,11 @@ from sugenet.bnn import ConvLayer, DenseLayer, Head, Layer, LevelLayer, PoolLaye
 from sugenet.bnn.layer import tops_of
 from sugenet.io.c99.text import Text, unsigned_type
 
-__all__ = ["SET", "Levels", "Signal", "Words", "pack", "wanted"]
+__all__ = ["SET", "Signal", "Values", "Words", "pack", "wanted"]
 
-SET = """static void @_set(uint32_t *words, uint32_t place)
+SET = """static void @_set(uint32_t *words, uint32_t place, int on)
 {
-    words[place >> 5] |= (uint32_t)1 << (place & 31);
+    words[place >> 5] |= (uint32_t)(on != 0) << (place & 31);
 }"""
 
 
@@ -55,7 +55,7 @@ class Words:
     def store(self, text: Text, flat: str, condition: str, _level: str) -> str:
         """A statement that keeps a bit."""
         name = text.helper("set", SET)
-        return f"if ({condition})\n            {name}(out, {self.place(flat)});"
+        return f"{name}(out, {self.place(flat)}, {condition});"
 
     @property
     def clear(self) -> str:
@@ -64,7 +64,7 @@ class Words:
 
 
 @dataclass(frozen=True)
-class Levels:
+class Values:
     """One number a value, in its flat order; bits are 0 and 1."""
 
     length: int
@@ -87,21 +87,21 @@ class Levels:
         return f"out[{flat}] = ({self.ctype})({level or condition});"
 
 
-Signal = Words | Levels
+Signal = Words | Values
 
 
 def wanted(reader: Layer | Head, top: int) -> Signal:
     """What a layer or the head reads, where the largest level is `top`."""
     plain = int(np.abs(getattr(reader, "weights", np.zeros(1))).max(initial=0)) <= 1
     if isinstance(reader, Head):
-        return Words(reader.inputs) if reader.tops is None and plain else Levels(reader.inputs, top)
+        return Words(reader.inputs) if reader.tops is None and plain else Values(reader.inputs, top)
     if isinstance(reader, LevelLayer | StairLayer) or tops_of(reader) is not None or not plain:
-        return Levels(reader.inputs, top)
+        return Values(reader.inputs, top)
     if isinstance(reader, DenseLayer):
         return Words(reader.inputs)
     assert isinstance(reader, ConvLayer | PoolLayer)
     if isinstance(reader, ConvLayer) and reader.groups > 1:
-        return Levels(reader.inputs, top)
+        return Values(reader.inputs, top)
     return Words(reader.inputs, reader.window.shape)
 
 
@@ -110,4 +110,5 @@ def pack(rows: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint32]:
     wide = np.zeros((len(rows), max(1, -(-rows.shape[1] // 32)) * 32), bool)
     wide[:, : rows.shape[1]] = rows
     weights = np.uint64(1) << np.arange(32, dtype=np.uint64)
-    return (wide.reshape(len(rows), -1, 32) * weights).sum(axis=2, dtype=np.uint64).astype(np.uint32)
+    words = (wide.reshape(len(rows), -1, 32) * weights).sum(axis=2, dtype=np.uint64)
+    return np.asarray(words, np.uint32)
