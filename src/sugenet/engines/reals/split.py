@@ -50,11 +50,11 @@ class OutOfBudget(Exception):  # noqa: N818 a signal, not a mistake
 
 
 class Witness(Exception):  # noqa: N818 a signal, not a mistake
-    """A point that the judge accepts; `levels` are its exact values."""
+    """A point that the judge accepts: its exact `levels`, and the `engine` that found it."""
 
-    def __init__(self, levels: list[Fraction]) -> None:
+    def __init__(self, levels: list[Fraction], engine: str) -> None:
         super().__init__()
-        self.levels = levels
+        self.levels, self.engine = levels, engine
 
 
 @dataclass
@@ -198,7 +198,7 @@ class Splitter:
                         (end for end in (lower[i], upper[i]) if abs(end - point[i]) <= _NEAR), point[i]
                     )
             if self.judge(point):
-                raise Witness(point)
+                raise Witness(point, "patches")
 
 
 def _whole(neurons: Sequence[int], pulls: Sequence[float]) -> list[tuple[int, int]]:
