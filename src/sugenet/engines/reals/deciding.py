@@ -9,6 +9,7 @@ numbers where it can be. `check_patches` checks either again.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil, floor
@@ -22,6 +23,7 @@ from sugenet.checker.query import Case, Query
 from sugenet.checker.reals import check_real_witness, real_scores
 from sugenet.engines.reals.anneal import Search
 from sugenet.engines.reals.bound import Reach, Slack
+from sugenet.engines.reals.coupled import coupled_point
 from sugenet.engines.reals.front import BoxFront, level_box
 from sugenet.engines.reals.patterns import BoxPatches
 from sugenet.engines.reals.split import Closure, OutOfBudget, Splitter, Witness
@@ -140,6 +142,7 @@ class _Run:
                 self.clock.tell(
                     f"box {number + 1} of {len(boxes)}: patterns leave {len(still)} ways open, searching on"
                 )
+                self._program(boxed, still, clock.share(0.7))
                 walks, nodes = (_WALKS, _NODES) if clock.time_limit is None else (_EVER, _EVER)
                 turns = self._search(boxed, search, still, _LONG, walks, clock.share(0.5))
                 still = self._split(boxed, row, still, nodes, [], clock)
@@ -262,6 +265,20 @@ class _Run:
                     if self._violates(levels):
                         raise Witness(self._beyond(boxed, search, k, levels, clock), "search")
         return first + rounds
+
+    def _program(self, boxed: _Boxed, still: Sequence[int], clock: Clock) -> None:
+        """Ask an integer program for a point of the conjunctions that are nearest to being met, in turn."""
+        for place, k in enumerate(still[:_TARGETS]):
+            part = clock.share(1 / (min(len(still), _TARGETS) - place))
+            left = part.left()
+            if left is not None and left <= 0:
+                return
+            reach = Reach(boxed.front, boxed.patches, boxed.slacks[k])
+            found = coupled_point(reach, left)
+            if found is not None:
+                splitter = Splitter(reach, boxed.levels, self._violates, self.clock, 0)
+                with suppress(OutOfBudget):
+                    splitter.attempt(*found, engine="program")
 
     def _beyond(
         self, boxed: _Boxed, search: Search, k: int, levels: list[Fraction], clock: Clock

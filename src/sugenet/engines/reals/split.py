@@ -135,7 +135,7 @@ class Splitter:
         if found.x is None or found.status != 0:
             return None
         if -found.fun >= -_NEAR:
-            self._try(inputs, found.x[:-1], roundings)
+            self.attempt(inputs, found.x[:-1], roundings)
         if -found.fun <= _NEAR:
             most = (
                 np.maximum(rows * turned[:, None], 0) @ upper + np.minimum(rows * turned[:, None], 0) @ lower
@@ -180,10 +180,14 @@ class Splitter:
         lower, upper = ([int(value * unit) for value in side] for side in ends)
         return never(lower, upper, exact * unit)
 
-    def _try(
-        self, inputs: npt.NDArray[np.intp], values: npt.NDArray[np.float64], roundings: Sequence[Rounding]
+    def attempt(
+        self,
+        inputs: npt.NDArray[np.intp],
+        values: npt.NDArray[np.float64],
+        roundings: Sequence[Rounding] = _ROUNDINGS,
+        engine: str = "patches",
     ) -> None:
-        """Give points near a solution to the judge."""
+        """Give points near a solution to the judge; raises `Witness` where one is accepted."""
         lower, upper = self.box
         for exact in roundings:
             self._left()
@@ -198,7 +202,7 @@ class Splitter:
                         (end for end in (lower[i], upper[i]) if abs(end - point[i]) <= _NEAR), point[i]
                     )
             if self.judge(point):
-                raise Witness(point, "patches")
+                raise Witness(point, engine)
 
 
 def _whole(neurons: Sequence[int], pulls: Sequence[float]) -> list[tuple[int, int]]:
