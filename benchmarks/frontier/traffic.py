@@ -1,8 +1,7 @@
-"""Traffic signs of VNN-COMP 2023, image 8258 of the 30x30 network, in boxes between those of the competition."""
+"""Traffic signs of VNN-COMP 2023, image 8258 of the 30x30 network, in boxes between those of the set."""
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from fractions import Fraction
 
