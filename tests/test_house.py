@@ -65,6 +65,7 @@ ORDERS = {
     "sugenet.reason": [
         "words",
         "questions",
+        "winning",
         "shown",
         "predictions",
         "envelope",

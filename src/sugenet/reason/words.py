@@ -36,6 +36,7 @@ _ENGINES = {
     "flips": "flip enumeration",
     "exhaust": "exhaustion of all combinations",
     "cdcl": "our own solver with threshold propagation",
+    "program": "an integer program over patterns of patches",
     "patches": "patterns of patches and an exact linear bound",
 }
 _NAMES = {words: name for name, words in _ENGINES.items()}

@@ -9,7 +9,8 @@ numbers where it can be. `check_patches` checks either again.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil, floor
 from typing import Any
@@ -19,9 +20,10 @@ import numpy as np
 from sugenet.bnn import Network, Steps
 from sugenet.bnn.arrays import Ints
 from sugenet.checker.query import Case, Query
-from sugenet.checker.reals import check_real_witness
+from sugenet.checker.reals import check_real_witness, real_scores
 from sugenet.engines.reals.anneal import Search
 from sugenet.engines.reals.bound import Reach, Slack
+from sugenet.engines.reals.coupled import coupled_point
 from sugenet.engines.reals.front import BoxFront, level_box
 from sugenet.engines.reals.patterns import BoxPatches
 from sugenet.engines.reals.split import Closure, OutOfBudget, Splitter, Witness
@@ -38,6 +40,7 @@ _TARGETS = 4  # conjunctions that are searched
 _WALKS = 4  # long walks, where no time limit is given
 _SHORT = 1 << 20  # floats with so many steps to 1 have few digits
 _NODES = 500  # cases of a conjunction, where no time limit is given
+_STRICT = 1 << 20  # seeds of walks beyond a tie
 _EVER = 1 << 30  # rounds or cases, where a time limit ends them
 
 
@@ -107,6 +110,7 @@ class _Run:
     def __init__(self, network: Network, query: Query, clock: Clock) -> None:
         self.network, self.query, self.clock = network, query, clock
         self.pace: float | None = None  # steps of a walk in a second
+        self.walked = 0  # steps of all walks
 
     def decide(self, boxes: Sequence[_Boxed]) -> Holds | Fails | Open:
         """Search a little, prove what can be proved, and search on where something is open;
@@ -138,6 +142,7 @@ class _Run:
                 self.clock.tell(
                     f"box {number + 1} of {len(boxes)}: patterns leave {len(still)} ways open, searching on"
                 )
+                self._program(boxed, still, clock.share(0.7))
                 walks, nodes = (_WALKS, _NODES) if clock.time_limit is None else (_EVER, _EVER)
                 turns = self._search(boxed, search, still, _LONG, walks, clock.share(0.5))
                 still = self._split(boxed, row, still, nodes, [], clock)
@@ -149,7 +154,7 @@ class _Run:
                 for boxed, search, still, turns in rest:
                     self._search(boxed, search, still, _LONG, 1, self.clock, first=turns + more)
         except Witness as found:
-            return Fails(_ENGINE, self._witness(found.levels))
+            return Fails(found.engine, self._witness(found.levels))
         return self._outcome(boxes, closures, facts)
 
     def _outcome(
@@ -254,11 +259,60 @@ class _Run:
                 seed = (clock.seed + turn) % (1 << 32)
                 _, x = search.walk(boxed.slacks[k], few, seed, whole=turn % 4 < 3)
                 self.pace = few / max(clock.seconds - before, 1e-6)
+                self.walked += few
                 if x is not None:
                     levels = boxed.brought_in(x.tolist())
                     if self._violates(levels):
-                        raise Witness(levels)
+                        raise Witness(self._beyond(boxed, search, k, levels, clock), "search")
         return first + rounds
+
+    def _program(self, boxed: _Boxed, still: Sequence[int], clock: Clock) -> None:
+        """Ask an integer program for a point of the conjunctions that are nearest to being met, in turn."""
+        for place, k in enumerate(still[:_TARGETS]):
+            part = clock.share(1 / (min(len(still), _TARGETS) - place))
+            left = part.left()
+            if left is not None and left <= 0:
+                return
+            reach = Reach(boxed.front, boxed.patches, boxed.slacks[k])
+            found = coupled_point(reach, left)
+            if found is not None:
+                splitter = Splitter(reach, boxed.levels, self._violates, self.clock, 0)
+                with suppress(OutOfBudget):
+                    splitter.attempt(*found, engine="program")
+
+    def _beyond(
+        self, boxed: _Boxed, search: Search, k: int, levels: list[Fraction], clock: Clock
+    ) -> list[Fraction]:
+        """A point beyond the inequalities that the given one meets just so, as a tie does, where as many
+        steps again, or the time that is left, find one.
+        """
+        slack, walked, turn = boxed.slacks[k], self.walked, 0
+        if self._is_beyond(levels) or not search.moves:
+            return levels
+        strict = replace(slack, constants=slack.constants - 1)
+        while walked > 0:
+            left = clock.left()
+            few = max(min(walked, _QUICK), _PROBE)
+            if left is not None and left * (self.pace or 0) < few:
+                break
+            walked, turn = walked - few, turn + 1
+            _, x = search.walk(strict, few, (clock.seed + _STRICT + turn) % (1 << 32), whole=turn % 4 < 3)
+            if x is not None:
+                found = boxed.brought_in(x.tolist())
+                if self._violates(found) and self._is_beyond(found):
+                    return found
+        return levels
+
+    def _is_beyond(self, levels: Sequence[Fraction]) -> bool:
+        """Whether a point that violates the property does so with room to spare."""
+        raw = [Fraction(value) for value in self._raw(levels)]
+        scores = real_scores(raw, self.network)
+        return any(
+            all(sum(value * scores[k] for k, value in part.terms) > part.bound for part in conjunction)
+            for case in self.query.cases
+            if case.box.contains(raw)
+            for conjunction in case.condition
+        )
 
     def _raw(self, levels: Sequence[Fraction]) -> tuple[Any, ...]:
         """Raw values: whole numbers as int, others as float where a float holds them."""

@@ -50,11 +50,11 @@ class OutOfBudget(Exception):  # noqa: N818 a signal, not a mistake
 
 
 class Witness(Exception):  # noqa: N818 a signal, not a mistake
-    """A point that the judge accepts; `levels` are its exact values."""
+    """A point that the judge accepts: its exact `levels`, and the `engine` that found it."""
 
-    def __init__(self, levels: list[Fraction]) -> None:
+    def __init__(self, levels: list[Fraction], engine: str) -> None:
         super().__init__()
-        self.levels = levels
+        self.levels, self.engine = levels, engine
 
 
 @dataclass
@@ -135,7 +135,7 @@ class Splitter:
         if found.x is None or found.status != 0:
             return None
         if -found.fun >= -_NEAR:
-            self._try(inputs, found.x[:-1], roundings)
+            self.attempt(inputs, found.x[:-1], roundings)
         if -found.fun <= _NEAR:
             most = (
                 np.maximum(rows * turned[:, None], 0) @ upper + np.minimum(rows * turned[:, None], 0) @ lower
@@ -180,10 +180,14 @@ class Splitter:
         lower, upper = ([int(value * unit) for value in side] for side in ends)
         return never(lower, upper, exact * unit)
 
-    def _try(
-        self, inputs: npt.NDArray[np.intp], values: npt.NDArray[np.float64], roundings: Sequence[Rounding]
+    def attempt(
+        self,
+        inputs: npt.NDArray[np.intp],
+        values: npt.NDArray[np.float64],
+        roundings: Sequence[Rounding] = _ROUNDINGS,
+        engine: str = "patches",
     ) -> None:
-        """Give points near a solution to the judge."""
+        """Give points near a solution to the judge; raises `Witness` where one is accepted."""
         lower, upper = self.box
         for exact in roundings:
             self._left()
@@ -198,7 +202,7 @@ class Splitter:
                         (end for end in (lower[i], upper[i]) if abs(end - point[i]) <= _NEAR), point[i]
                     )
             if self.judge(point):
-                raise Witness(point)
+                raise Witness(point, engine)
 
 
 def _whole(neurons: Sequence[int], pulls: Sequence[float]) -> list[tuple[int, int]]:

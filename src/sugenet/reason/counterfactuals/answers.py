@@ -17,6 +17,7 @@ from sugenet.problem.neighbourhood import row_of
 from sugenet.reason.envelope import Certified, Settled, changes_between, changes_data, conditions_of, opened
 from sugenet.reason.questions import WhatIf, described_within, raw_of
 from sugenet.reason.shown import raw_cost, short_witness
+from sugenet.reason.winning import tie_words, winners
 from sugenet.reason.words import LISTED, advice, changes_listed, engine_in, show_cost
 
 __all__ = ["Answer", "Counterfactual", "NoCounterfactual", "OpenCounterfactual"]
@@ -147,9 +148,12 @@ class Counterfactual(_OfWhatIf, Settled):
         ):  # as where costs of floats were rounded to be walked
             of = " of the sum of squares" if self.cost == "L2" else ""
             proof = f"proved to be the least to within {_above(self.value - self.lower)}{of}"
-        tie = " (a tie)" if self.label == self.prop.label else ""
+        best = winners(self.network, self.changed)
+        after = names[best[0]]
+        if best[0] == self.prop.label:  # only where a tie counts as a change
+            after = tie_words([names[k] for k in best])
         text = (
-            f"{names[self.prop.label]} becomes {names[self.label]}{tie} with "
+            f"{names[self.prop.label]} becomes {after} with "
             f"{shown}, {proof}: {changes_listed(self.network, self.changes())}"
         )
         if self._example_cost != self.value:

@@ -16,6 +16,7 @@ from sugenet.checker.query import Query
 from sugenet.reason.envelope import Settled, changes_between, changes_data, conditions_of
 from sugenet.reason.questions import Agree, Question, Robust, raw_of
 from sugenet.reason.shown import short_pair, short_witness
+from sugenet.reason.winning import tie_words, winners
 from sugenet.reason.words import LISTED, advice, changes_listed, engine_in, show_cost
 
 __all__ = ["Proved", "Refuted", "Undecided"]
@@ -106,6 +107,18 @@ class Refuted(_Verdict):
             return len(self.changes) > LISTED
         return self.network.encoder.features > _WHOLE and not isinstance(self.question, Query)
 
+    @cached_property
+    def tied(self) -> tuple[str, ...]:
+        """The classes that share the largest score at the witness, where there is more than one and a tie
+        is against the claim.
+        """
+        if self.is_pair or not (
+            isinstance(self.question, Query) or getattr(self.question, "ties", "") == "against"
+        ):
+            return ()
+        found = winners(self.network, self.witness)
+        return tuple(self.network.classes[k] for k in found) if len(found) > 1 else ()
+
     def conditions(self) -> dict[str, str]:
         """What each changed value must fulfil, in words."""
         return conditions_of(self.network, self.changes)
@@ -124,6 +137,7 @@ class Refuted(_Verdict):
             "outcome": self.outcome,
             "claim": self.claim,
             "labels": list(self.labels),
+            **({"tied": list(self.tied)} if self.tied else {}),
             "changes": changes_data(self.changes),
             "conditions": self.conditions(),
             "witness": self.certificate["witness"],
@@ -144,7 +158,9 @@ class Refuted(_Verdict):
         return cls(network, question, data["claim"], witness, labels, engine, data["seconds"], certificate)
 
     def __str__(self) -> str:
-        found = " and ".join(self.labels)
+        found = f"Class {' and '.join(self.labels)}"
+        if self.tied:
+            found = tie_words(self.tied).capitalize()
         if self.changes:
             shown = f"with {changes_listed(self.network, self.changes)}"
             if self.is_pair and len(self.example[0]) <= _WHOLE:
@@ -160,7 +176,7 @@ class Refuted(_Verdict):
             few = len(pairs) if len(pairs) <= _WHOLE else _SOME
             shown = f"for {'; '.join(pairs[:few])}" + ("; ..." if len(pairs) > few else "")
             shown += "" if self._in_source is None else ", in the numbers of the file, as the query"
-        return f"{self.claim}: refuted by {self.settled_by}. Class {found} {shown}"
+        return f"{self.claim}: refuted by {self.settled_by}. {found} {shown}"
 
     @property
     def _in_source(self) -> tuple[Any, ...] | None:

@@ -12,13 +12,13 @@ from sugenet.engines.ladder import decide
 from sugenet.errors import QuestionError, SoundnessError, TooLargeError
 from sugenet.problem.boxes import plain
 from sugenet.problem.clock import Clock
-from sugenet.problem.neighbourhood import row_of
 from sugenet.problem.outcomes import Fails, Holds, Open, Outcome
 from sugenet.problem.pairs import Joint
 from sugenet.problem.sourced import of_network
 from sugenet.reason.envelope import envelope
 from sugenet.reason.questions import Question, described, problems_of
 from sugenet.reason.verdicts.answers import Proved, Refuted, Undecided
+from sugenet.reason.winning import winners
 
 __all__ = ["verify"]
 
@@ -139,7 +139,7 @@ def _refuted(
 ) -> Refuted:
     rows = [tuple(found.witness)] if joint is None else list(joint.pair(found.witness))
     networks = [network] if joint is None else [joint.left, joint.right]
-    labels = tuple(_label(net, row) for net, row in zip(networks, rows, strict=True))
+    labels = tuple(net.classes[winners(net, row)[0]] for net, row in zip(networks, rows, strict=True))
     if joint is not None and labels[0] == labels[1]:
         raise SoundnessError(
             f"the two inputs of a violation have the same class {labels[0]}. Please report this input."
@@ -152,11 +152,3 @@ def _refuted(
     certificate = envelope(network, question, witness=witness, proof=None, answer="refuted")
     row = rows[0] if len(rows) == 1 else tuple(rows)
     return Refuted(network, question, claim, row, labels, found.engine, clock.seconds, certificate)
-
-
-def _label(network: Network, row: tuple[Any, ...]) -> str:
-    if network.reads_reals and any(value != int(value) for value in row):
-        return (
-            "other"  # a class of the query's condition; the levels between whole numbers have no prediction
-        )
-    return network.classes[int(network.predict(row_of(row), engine="definition")[0])]

@@ -1,0 +1,37 @@
+"""Which class wins at an input, in exact numbers, and which others share its score."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from sugenet.bnn import Network
+from sugenet.checker.reals import real_scores
+from sugenet.problem.neighbourhood import row_of
+
+__all__ = ["tie_words", "winners"]
+
+
+def winners(network: Network, row: Sequence[Any]) -> tuple[int, ...]:
+    """The classes with the largest exact score at a raw input, lowest number first; several where there is
+    a tie. Where the first layer keeps its thresholds on real numbers, values between whole ones count too.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import Head, Network
+    >>> winners(Network.of_bits([], Head([[1, 1], [-1, 1], [1, 1]])), [1, 1])
+    (0, 2)
+    """
+    if network.reads_reals and any(value != int(value) for value in row):
+        scores = np.array(real_scores([Fraction(value) for value in row], network), object)
+    else:
+        scores = network.head.ranked(network.match_counts(row_of(row), engine="definition"))[0]
+    return tuple(np.flatnonzero(scores == scores.max()).tolist())
+
+
+def tie_words(names: Sequence[str]) -> str:
+    """Classes that share the largest score."""
+    return f"a tie of classes {', '.join(names[:-1])} and {names[-1]}"
