@@ -207,6 +207,16 @@ class _Thresholds(Brief, ABC):
         firsts = np.append(True, ~repeats)[: self.outputs]
         return (self.weights if firsts.all() else self.weights[firsts]), np.cumsum(firsts) - 1
 
+    @cached_property
+    def columns(self) -> Ints:
+        """The rows of `runs` input by input: one row an input."""
+        return np.ascontiguousarray(self.runs[0].T)
+
+    @cached_property
+    def lowest(self) -> Ints:
+        """The least weighted sum of bits of each row of `runs`: that of its negative weights."""
+        return np.asarray(np.minimum(self.runs[0], 0).sum(axis=1))
+
     @abstractmethod
     def match_counts(self, inputs: Any) -> Ints:
         """M of every sample (rows) and neuron (columns)."""

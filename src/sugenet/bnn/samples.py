@@ -62,6 +62,8 @@ def values_of(x: Any, names: Sequence[str], shape: tuple[int, ...] | None = None
     """One sample as a list of plain values, one for each feature;
     a flat sample needs no brackets of its own.
     """
+    if type(x) is list and len(x) == len(names) and set(map(type, x)) <= {int, float}:
+        return list(x)
     rows = _named(x, names)
     if rows is None:
         array = x if isinstance(x, np.ndarray) else _array(x, object)
@@ -74,6 +76,8 @@ def values_of(x: Any, names: Sequence[str], shape: tuple[int, ...] | None = None
         raise EncodingError(
             f"the sample has {rows.shape[1]} values, but the network reads {len(names)} features."
         )
+    if rows.dtype.kind in "biuf" and rows.dtype.itemsize <= 8:  # plain numbers at once
+        return list(rows[0].tolist())
     return [value.item() if isinstance(value, np.generic) else value for value in rows[0].tolist()]
 
 

@@ -48,7 +48,7 @@ def decide(problem: Problem, clock: Clock, engine: str = "auto") -> Outcome:
     """Decide a problem by one engine, or by the ladder."""
     if engine != "auto" and engine not in ENGINES:
         raise QuestionError(f"engine={engine!r} is no engine. Choose auto, {', '.join(ENGINES)}.")
-    if problem.replays(()):
+    if problem.begins_bad:
         return Fails("evaluation", problem.near.sample)
     if engine != "auto":
         return ENGINES[engine](problem, clock)
