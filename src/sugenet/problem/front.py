@@ -327,6 +327,9 @@ def move_gains(neighbourhood: Neighbourhood, first: DenseLayer | LevelLayer) -> 
     """What each move adds to the match count of each neuron."""
     many = len(neighbourhood.moves)
     make_sure(24 * many * first.outputs, f"what {many:,} changes do to {first.outputs:,} neurons", _SMALLER)
+    table = _table(neighbourhood, first)
+    if table is not None:
+        return table[:, kinds_of(first)]
     rows = np.zeros((many, first.outputs), np.int64)
     encoder, weights = neighbourhood.network.encoder, first.weights
     for number, move in enumerate(neighbourhood.moves):

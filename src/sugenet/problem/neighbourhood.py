@@ -169,7 +169,7 @@ def row_of(values: Iterable[Any]) -> Any:
     kinds = set(map(type, row))
     if kinds in _NUMBERS:
         array = np.array([row])
-        if array.dtype.kind in "if" and -_EXACT < array.min() and array.max() < _EXACT:  # no NaN is
+        if array.dtype.kind in "if" and array.min() > -_EXACT and array.max() < _EXACT:  # no NaN is
             return array
     array = np.empty((1, len(row)), dtype=object)
     array[0] = row
