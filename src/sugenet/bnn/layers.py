@@ -93,10 +93,10 @@ def checked_levels(levels: Any, inputs: int, tops: Ints) -> Ints:
     return array
 
 
-def match_counts(weights: Ints, bits: Bits) -> Ints:
-    """M of every sample and neuron: the weight sizes of the literals that hold."""
+def match_counts(weights: Ints, bits: Bits, sizes: Ints) -> Ints:
+    """M of every sample and neuron: the weight sizes of the literals that hold; `sizes` are those of all."""
     signed = np.where(bits, 1, -1).astype(np.int64) @ weights.T
-    return np.asarray((signed + np.abs(weights).sum(axis=1)) // 2)
+    return np.asarray((signed + sizes) // 2)
 
 
 def exact_thetas(theta: Any, tau: Ints, sizes: Ints, lowest: Ints) -> Theta:
@@ -260,7 +260,11 @@ class DenseLayer(_Thresholds):
     def match_counts(self, bits: Any) -> Ints:
         """M of every sample (rows) and neuron (columns)."""
         rows, owner = self.runs
-        return match_counts(rows, _bits(bits, self.inputs))[:, owner]
+        return match_counts(rows, _bits(bits, self.inputs), self._run_sizes)[:, owner]
+
+    @cached_property
+    def _run_sizes(self) -> Ints:
+        return np.asarray(np.abs(self.runs[0]).sum(axis=1))
 
     @property
     def sizes(self) -> Ints:

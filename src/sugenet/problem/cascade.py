@@ -121,7 +121,7 @@ class Cascade:
         sizes = [self.steps, *(len(layer.least) for layer in self.layers)]
         return tuple(np.concatenate([[0], np.cumsum(sizes)]).tolist())
 
-    @property
+    @cached_property
     def steps(self) -> int:
         """Number of input steps."""
         return sum(len(chain.options) - 1 for chain in self.chains)

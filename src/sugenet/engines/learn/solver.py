@@ -43,7 +43,7 @@ _PLAIN = 2000
 _EFFORT = 6
 """Of the compression of a longer one."""
 _ENDLESS = 1 << 62
-_BRIEF = 300
+_BRIEF = 1500
 """Conflicts of a brief search."""
 _LIGHT_LAYERS = 1 << 17
 """Weights up to which one is worth its while."""
@@ -103,7 +103,9 @@ def facts_of(front: Front, cascade: Cascade) -> list[int]:
     fixed = np.ones(len(front.active), bool)
     fixed[front.fragile] = False
     first = cascade.starts[1] + 1
-    return [int(first + j) if front.active[j] else -int(first + j) for j in np.flatnonzero(fixed)]
+    places = np.flatnonzero(fixed)
+    facts: list[int] = np.where(front.active[places], first + places, -first - places).tolist()
+    return facts
 
 
 def solver_of(problem: Problem, seed: int) -> Solver | None:
@@ -168,14 +170,18 @@ class Solver:
         for number, layer in enumerate(cascade.layers):
             first, behind = cascade.starts[number], cascade.starts[number + 1]
             below, own = fixed[first:behind], fixed[behind : cascade.starts[number + 2]]
-            free = np.flatnonzero(below < 0)
-            weights = layer.weights[:, free]
-            least = layer.least - layer.weights[:, below == 1].sum(axis=1)
-            negative = np.minimum(weights, 0).sum(axis=1)
-            own[(own < 0) & (negative >= least)] = 1
-            own[(own < 0) & (negative + np.abs(weights).sum(axis=1) < least)] = 0
+            free, rows = np.flatnonzero(below < 0), np.flatnonzero(own < 0)
+            weights, least = layer.weights[rows], layer.least[rows]
+            if len(free) < len(below):
+                least = least - weights[:, below == 1].sum(axis=1)
+                weights = weights[:, free]
+            low = np.minimum(weights, 0).sum(axis=1)
+            always, never = low >= least, np.maximum(weights, 0).sum(axis=1) < least
+            own[rows[always]], own[rows[never]] = 1, 0
             rows = np.flatnonzero(own < 0)
-            weights, least = weights[rows], least[rows]
+            if always.any() or never.any():
+                open_ones = ~(always | never)
+                weights, least = weights[open_ones], least[open_ones]
             halves = _Halves(2 * (behind + rows), -weights, -least, first + free)
             goal = number == len(cascade.layers) - 1
             if not goal:
@@ -228,9 +234,10 @@ class Solver:
         order = order[out[order] >= 0]
         owned_from = np.searchsorted(out[order], np.arange(2 * n + 1)).astype(np.int64)
         before, after = np.full(n, -1, np.int32), np.full(n, -1, np.int32)
-        for chain in cascade.chains:
-            for a, b in pairwise(chain.steps):
-                after[a], before[b] = b, a
+        if cascade.steps > len(cascade.chains):
+            for chain in cascade.chains:
+                for a, b in pairwise(chain.steps):
+                    after[a], before[b] = b, a
         base = np.where(out >= 0, 0, sparse.top).astype(np.int64)
         rng, rank = np.random.default_rng(seed), self._rank()
 
@@ -312,7 +319,8 @@ class Solver:
         phase = np.zeros(self.variables, np.int8)
         values = np.zeros(cascade.steps, np.int64)
         for chain in cascade.chains:
-            values[chain.first : chain.first + chain.options.index(None)] = 1
+            if chain.options[0] is not None:
+                values[chain.first : chain.first + chain.options.index(None)] = 1
         for start, layer in zip(cascade.starts, cascade.layers, strict=False):
             phase[start : start + len(values)] = values
             values = (layer.weights @ values >= layer.least).astype(np.int64)
