@@ -42,7 +42,6 @@ __all__ = [
     "RANDOM",
     "REDUCE",
     "SATISFIED",
-    "SINCE_CALL",
     "SIZE",
     "TRAIL",
     "UNSATISFIABLE",
@@ -842,10 +841,8 @@ def _rank_by(m, wild):
 
 
 @njit(nogil=True, cache=True)
-def run(arrays, assumptions, given, work, most):
-    """Search for about so much work, or so many conflicts of this call; returns a code from PAUSED to
-    LOG_FULL.
-    """
+def run(arrays, assumptions, given, work):
+    """Search for about so much work; returns a code from PAUSED to LOG_FULL."""
     m = _raw(arrays)
     numbers, reals, clause = m.numbers, m.reals, m.clause
     variables = numbers[VARIABLES]
@@ -886,7 +883,7 @@ def run(arrays, assumptions, given, work, most):
             reals[FAST] += (spread - reals[FAST]) / min(32, numbers[CONFLICTS])
             reals[SLOW] += (spread - reals[SLOW]) / min(2048, numbers[CONFLICTS])
             continue
-        if numbers[WORK] > work or numbers[SINCE_CALL] >= most:
+        if numbers[WORK] > work:
             return PAUSED
         if numbers[WILD] == 1:
             restart = numbers[SINCE_RESTART] >= _LUBY * _luby(numbers[RESTARTS])

@@ -10,7 +10,7 @@ which sees that a neuron far from turning needs more moves than are left.
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
@@ -43,8 +43,10 @@ _PLAIN = 2000
 _EFFORT = 6
 """Of the compression of a longer one."""
 _ENDLESS = 1 << 62
-_BRIEF = 1500
-"""Conflicts of a brief search."""
+_BRIEF, _SPARSE = 2_000_000, 4096
+"""Work of a brief search, some ten milliseconds; and loads beyond which it gets a quarter of it: where
+neurons read much, local search finds sooner.
+"""
 _LIGHT_LAYERS = 1 << 17
 """Weights up to which one is worth its while."""
 _HEAVY_LAYERS = 4_000_000
@@ -337,6 +339,11 @@ class Solver:
     # -- searching -------------------------------------------------------------------------------------------
 
     @property
+    def loads(self) -> int:
+        """Weights that are not 0, of thresholds and literals that nothing settles beforehand."""
+        return 0 if self.over else len(self.machine.row_load)
+
+    @property
     def conflicts(self) -> int:
         """Conflicts so far."""
         from sugenet.engines.learn import kernels
@@ -344,10 +351,10 @@ class Solver:
         return 0 if not self.cascade.cases else int(self.machine.numbers[kernels.CONFLICTS])
 
     def solve(
-        self, clock: Clock, assumptions: Iterable[int] = (), *, most: int = _ENDLESS, afresh: bool = True
+        self, clock: Clock, assumptions: Iterable[int] = (), *, work: int = _ENDLESS, afresh: bool = True
     ) -> Answer:
-        """Look for an assignment in which the assumptions, signed variable numbers from 1, are true; for at
-        most so many conflicts. Unless `afresh`, a search that was stopped goes on.
+        """Look for an assignment in which the assumptions, signed variable numbers from 1, are true; for
+        about so much work. Unless `afresh`, a search that was stopped goes on.
         """
         from sugenet.engines.learn import kernels
 
@@ -364,7 +371,8 @@ class Solver:
             kernels.back_to_start(machine)
         codes = np.array([self._code(literal) for literal in assumed], np.int32)
         while True:
-            code = kernels.run(machine, codes, self.given, _SLICE, most)
+            code = kernels.run(machine, codes, self.given, min(_SLICE, work))
+            work -= int(machine.numbers[kernels.WORK])
             self._drain()
             if code == kernels.SATISFIED:
                 return Found(machine.value[0 : 2 * self.own : 2] > 0)
@@ -378,7 +386,7 @@ class Solver:
                 self.machine = machine = machine._replace(
                     arena=np.concatenate([machine.arena, np.zeros_like(machine.arena)])
                 )
-            if clock.up() or machine.numbers[kernels.SINCE_CALL] >= most:
+            if clock.up() or work <= 0:
                 return Stopped("stopped")
             if sum(map(len, self.log)) >= _LARGEST_LOG:
                 return Stopped("the proof outgrew the memory set aside for it")
@@ -495,16 +503,17 @@ _PAUSED: WeakKeyDictionary[Problem, tuple[int, Solver]] = WeakKeyDictionary()
 def _cdcl(problem: Problem, clock: Clock) -> Outcome:
     clock.tell("search with learning")
     see_time(problem.near, clock)
-    return _searched(problem, clock, _ENDLESS)
+    return _searched(problem, clock, lambda _: _ENDLESS)
 
 
-def _searched(problem: Problem, clock: Clock, most: int) -> Outcome:
+def _searched(problem: Problem, clock: Clock, work: Callable[[int], int]) -> Outcome:
+    """Search for as much work as is said of the number of loads."""
     cascade = problem.cascade
     seed, solver = _PAUSED.pop(problem, (clock.seed, None))
     afresh = solver is None or seed != clock.seed
     if solver is None or afresh:
         solver = Solver(cascade, facts_of(problem.front, cascade), seed=clock.seed)
-    match solver.solve(clock, most=most, afresh=afresh):
+    match solver.solve(clock, work=work(solver.loads), afresh=afresh):
         case Found(values=values):
             return replayed(problem, "cdcl", cascade.moves(values))
         case Core():
@@ -520,7 +529,7 @@ def _briefly(problem: Problem, clock: Clock) -> Outcome:
     size = len(problem.near.moves) * len(problem.front.fragile)
     if size + sum(layer.inputs * layer.outputs for layer in layers) > _LIGHT_LAYERS:
         return Open("cdcl", "the network is too large to be learned from at once", {})
-    return _searched(problem, clock, _BRIEF)
+    return _searched(problem, clock, lambda loads: _BRIEF if loads <= _SPARSE else _BRIEF // 4)
 
 
 CDCL = Engine("cdcl", _cdcl)
