@@ -61,7 +61,9 @@ class Tally:
             self.certificates += 1
 
 
-def network_of(zoo: Path, hidden: Sequence[int], sparsity: float, settings: dict[str, Any], some: int) -> Network:
+def network_of(
+    zoo: Path, hidden: Sequence[int], sparsity: float, settings: dict[str, Any], some: int
+) -> Network:
     X, y = _zoo.mnist_train(zoo)
     names = [f"pixel ({k // 28},{k % 28})" for k in range(784)]
     encoder = Encoder.of_thresholds([128] * 784, names, low=0, high=255, whole=True)
@@ -81,7 +83,7 @@ def run(quick: bool) -> Row:
     if zoo is None:
         return Row(WORK, BEGAN, "not measured", {})
     chosen = {"small": ((64,), 0.9)} if quick else NETS
-    settings, some = ({"epochs": 2}, 3000) if quick else ({"epochs": 15}, 60_000)
+    settings, some = ({"epochs": 2}, 2000) if quick else ({"epochs": 15}, 60_000)
     found: dict[tuple[str, int], Tally] = {}
     for name, (hidden, sparsity) in chosen.items():
         network = network_of(zoo, hidden, sparsity, settings, some)

@@ -207,7 +207,11 @@ class Encoder(Brief):
         """One raw sample as a list of values in the order of the features: a row, something with names,
         or an array in `shape`. Numbers that are text are read, as samples of a table are.
         """
+        if type(x) is list and len(x) == self.features and set(map(type, x)) <= {int, float}:
+            return list(x)
         values = values_of(x, self.names, self.shape)
+        if type(x) is np.ndarray and x.dtype.kind in "biuf":
+            return values
         if len(values) != self.features or not any(issubclass(kind, str) for kind in set(map(type, values))):
             return values
         return [
@@ -293,11 +297,15 @@ class Encoder(Brief):
         return self._plain_cuts is not None
 
     @cached_property
+    def has_one_kind(self) -> bool:
+        """Whether all features have the same coding."""
+        return max(self.kinds, default=0) == 0
+
+    @cached_property
     def kinds(self) -> tuple[int, ...]:
         """Of each feature a number that features share which have the same coding."""
-        return tuple(
-            map({id(coding): k for k, coding in enumerate(self.codings)}.__getitem__, map(id, self.codings))
-        )
+        known: dict[int, int] = {}
+        return tuple(known.setdefault(id(coding), len(known)) for coding in self.codings)
 
     @cached_property
     def _plain_cuts(self) -> npt.NDArray[np.float64] | None:

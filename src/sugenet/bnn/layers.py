@@ -93,10 +93,12 @@ def checked_levels(levels: Any, inputs: int, tops: Ints) -> Ints:
     return array
 
 
-def match_counts(weights: Ints, bits: Bits, sizes: Ints) -> Ints:
-    """M of every sample and neuron: the weight sizes of the literals that hold; `sizes` are those of all."""
+def match_counts(weights: Ints, bits: Bits, sizes: Ints | None = None) -> Ints:
+    """M of every sample and neuron: the weight sizes of the literals that hold; `sizes` are those of all
+    literals of each neuron, where they are known.
+    """
     signed = np.where(bits, 1, -1).astype(np.int64) @ weights.T
-    return np.asarray((signed + sizes) // 2)
+    return np.asarray((signed + (np.abs(weights).sum(axis=1) if sizes is None else sizes)) // 2)
 
 
 def exact_thetas(theta: Any, tau: Ints, sizes: Ints, lowest: Ints) -> Theta:

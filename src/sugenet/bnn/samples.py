@@ -62,8 +62,6 @@ def values_of(x: Any, names: Sequence[str], shape: tuple[int, ...] | None = None
     """One sample as a list of plain values, one for each feature;
     a flat sample needs no brackets of its own.
     """
-    if type(x) is list and len(x) == len(names) and set(map(type, x)) <= {int, float}:
-        return list(x)
     rows = _named(x, names)
     if rows is None:
         array = x if isinstance(x, np.ndarray) else _array(x, object)

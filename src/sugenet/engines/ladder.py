@@ -85,7 +85,8 @@ def _facts(tried: list[Open]) -> dict[str, Any]:
 
 def _ladder(problem: Problem) -> list[Engine]:
     """Engines in the order in which they are worth a try."""
-    sets, combinations = sets_within(problem.near), combinations_of(problem.near)
+    combinations = combinations_of(problem.near)
+    sets = combinations if problem.near.budget is None else sets_within(problem.near)
     if problem.near.budget is None or combinations < sets:
         count, soon, late, walk = combinations, _EXHAUST, MOST_COMBINATIONS, EXHAUST
     else:

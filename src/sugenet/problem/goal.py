@@ -118,7 +118,7 @@ class Goal:
         known = self.__dict__.get("_neurons")
         if known is None or known[0] is not head:
             known = self.__dict__["_neurons"] = (head, self._neurons_of(head))
-        return known[1]  # type: ignore[no-any-return]
+        return known[1]
 
     def _neurons_of(self, head: Head) -> tuple[Ints, Ints]:
         if not self.votes:

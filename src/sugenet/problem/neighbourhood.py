@@ -234,7 +234,11 @@ def build(
     known: dict[int, Fraction | None] = {}
     keys, asked = _alike(network, values, by_feature=by_feature), _Asked(far)
     features = range(encoder.features) if movable is None else sorted(set(movable))
-    for key, feature in {keys[feature]: feature for feature in features}.items():  # one feature of each kind
+    one_of = dict(zip(keys if movable is None else map(keys.__getitem__, features), features, strict=True))
+    nowhere = asked.nowhere(encoder.codings[0], type(values[0])) if keys is values and one_of else ()
+    for key, feature in one_of.items():
+        if key in nowhere:
+            continue
         coding = encoder.codings[feature]
         reached = asked(coding, values[feature], states[feature], network.domain.span(feature))
         if not reached:
@@ -250,7 +254,9 @@ def build(
         group = [(way, price) for way, price in priced if price is not None]
         if group:
             groups[key] = group
-    owners = {feature: keys[feature] for feature in features if keys[feature] in groups}
+    owners = {feature: key for feature, key in enumerate(keys) if key in groups}
+    if movable is not None:
+        owners = {feature: owners[feature] for feature in features if feature in owners}
     scale = _scale(
         [([price for _, price in groups[key]], many) for key, many in Counter(owners.values()).items()]
     )
@@ -278,7 +284,7 @@ def _alike(network: Network, values: Sequence[Any], *, by_feature: bool) -> Sequ
     parts: list[Iterable[Any]] = [values]
     if len(set(map(type, values))) > 1:  # 1 and 1.0 are equal, and go to other values
         parts.append(map(type, values))
-    if encoder.kinds and len(set(encoder.kinds)) > 1:
+    if not encoder.has_one_kind:
         parts.append(encoder.kinds)
     if limits:
         parts.append(map(limits.get, range(encoder.features)))
@@ -296,35 +302,48 @@ class _Reached(NamedTuple):
     flips: int
 
 
+_Answers: TypeAlias = tuple[dict[Any, list[_Reached]], set[Any]]
+"""Where values lead to, and those that lead nowhere."""
+
+
 class _Asked:
     """Where codings lead to from a value, each asked once:
     the samples of a data set have the same values again and again.
     """
 
-    _kept: ClassVar[WeakKeyDictionary[Steps, dict[Any, dict[Any, list[_Reached]]]]] = WeakKeyDictionary()
+    _kept: ClassVar[WeakKeyDictionary[Steps, dict[Any, _Answers]]] = WeakKeyDictionary()
     _most, _short = 1 << 12, 16
     """How many answers are kept of a coding, and how long each may be."""
 
     def __init__(self, far: Fraction | None) -> None:
         self.far = far
-        self.own: dict[int, dict[Any, list[_Reached]]] = {}
+        self.own: dict[tuple[int, type], _Answers] = {}
 
     def __call__(self, coding: Coding, here: Any, state: int, span: Span | None) -> list[_Reached]:
         if span is not None or not isinstance(coding, Steps):  # equal ones may have values of other types
             return _reached(coding, here, state, self.far, span)
-        known = self.own.get(id(coding))
-        if known is None:
-            by_far = self._kept.setdefault(coding, {})
-            if sum(map(len, by_far.values())) >= self._most:
-                by_far.clear()
-            known = self.own[id(coding)] = by_far.setdefault(self.far, {})
-        key = (type(here), here)
-        found = known.get(key)
+        known, nowhere = self._of(coding, type(here))
+        found = known.get(here)
         if found is None:
             found = _reached(coding, here, state, self.far, None)
+            if not found:
+                nowhere.add(here)
             if len(found) <= self._short:
-                known[key] = found
+                known[here] = found
         return found
+
+    def nowhere(self, coding: Coding, kind: type) -> Collection[Any]:
+        """Values of a type from which a coding is known to lead nowhere."""
+        return self._of(coding, kind)[1] if isinstance(coding, Steps) else ()
+
+    def _of(self, coding: Steps, kind: type) -> _Answers:
+        key = (id(coding), kind)
+        if key not in self.own:
+            parts = self._kept.setdefault(coding, {})
+            if sum(len(known) for known, _ in parts.values()) >= self._most:
+                parts.clear()
+            self.own[key] = parts.setdefault((kind, self.far), ({}, set()))
+        return self.own[key]
 
 
 def _reached(coding: Coding, here: Any, own: int, far: Fraction | None, span: Span | None) -> list[_Reached]:
