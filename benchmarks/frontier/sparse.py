@@ -2,8 +2,8 @@
 
 Six networks are trained on MNIST, pixels compared with 128, 15 epochs, batches of 128, `tau_decay=1`: five
 sparse ones and a dense one. Each is asked about the first images that it classifies right. Times are of one
-core, certificates included; every certificate is checked afterwards, outside of the time. The quick run trains
-one small network on few images.
+core, certificates included; every certificate is checked afterwards, outside of the time. The quick run
+trains one small network on few images.
 """
 
 from __future__ import annotations
