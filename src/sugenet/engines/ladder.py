@@ -42,6 +42,10 @@ _LEVELS = 30.0
 """Seconds that dual bounds get for levels before anything else is tried."""
 _FIRST_TRY = 10.0
 """Seconds that our solver gets before longer walks are tried."""
+_LARGE = 256
+"""Features from which on learning for some milliseconds pays before anything is walked or searched; smaller
+networks are walked as soon, and their first question need not wait for the solver to be compiled.
+"""
 _RATE = 1e8
 """Combinations that are gone through in a second, roughly."""
 
@@ -92,7 +96,8 @@ def _ladder(problem: Problem) -> list[Engine]:
     else:
         count, soon, late, walk = sets, _WALK, _WALK_LATE, FLIPS
     levels = problem.near.network.has_levels
-    first = [BOUNDS] if levels or problem.near.budget is not None else [BOUNDS, BRIEFLY]
+    large = problem.near.network.encoder.features >= _LARGE
+    first = [BOUNDS, BRIEFLY] if large and not levels and problem.near.budget is None else [BOUNDS]
     if count <= soon and is_soon_cut(problem.near):
         steps = [*first, walk] if count <= _FEW else [*first, SEARCH, walk]
         return [*steps, DUAL if levels else CDCL]  # where sums are too large for a walk
