@@ -7,7 +7,7 @@ literal. Weights of 0 are written nowhere: a literal knows the halves that it lo
 that load it. Every literal that is set remembers why: a clause, a half or its chain; a half is explained only
 when asked, by loads that are in the clause already and as few others as its slack allows.
 
-The search begins with inputs, each tried as it was last; where that has led nowhere for a few hundred
+The search begins with inputs, each tried as it was last; where that has led nowhere for some dozens of
 conflicts, it goes on by activity alone, with random values and restarts in Luby's series.
 
 All of it is in this one file: Numba keeps compiled code on disk by the file that it stands in, and a function
@@ -101,7 +101,7 @@ CHAIN, or ``-2 - half``.
 """
 
 _NEVER = -(1 << 62)
-_TAME = 300
+_TAME = 50
 """Conflicts of one call before the search goes wild."""
 _LUBY = 100
 """Conflicts of the shortest run between two restarts, then."""

@@ -167,8 +167,8 @@ class Solver:
         goal's inequalities the first alone. Fixes variables on the way.
         """
         cascade, fixed, found = self.cascade, self.fixed, []
-        for fact in self.facts:
-            fixed[abs(fact) - 1] = fact > 0
+        facts = np.array(self.facts, np.int64)
+        fixed[np.abs(facts) - 1] = facts > 0
         for number, layer in enumerate(cascade.layers):
             first, behind = cascade.starts[number], cascade.starts[number + 1]
             below, own = fixed[first:behind], fixed[behind : cascade.starts[number + 2]]
