@@ -128,5 +128,6 @@ class Cascade:
 
     def moves(self, values: Sequence[Any] | npt.NDArray[Any]) -> tuple[FeatureMove, ...]:
         """The moves that an assignment of the steps stands for."""
-        chosen = (chain.options[sum(bool(values[step]) for step in chain.steps)] for chain in self.chains)
+        taken = [bool(value) for value in (values.tolist() if isinstance(values, np.ndarray) else values)]
+        chosen = (chain.options[sum(taken[chain.first : chain.steps.stop])] for chain in self.chains)
         return tuple(move for move in chosen if move is not None)

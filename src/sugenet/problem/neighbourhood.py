@@ -13,19 +13,18 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cache, cached_property
+from functools import cached_property
 from itertools import pairwise
 from math import floor, lcm
-from typing import Any, ClassVar, NamedTuple, TypeAlias
-from weakref import WeakKeyDictionary
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from sugenet.bnn import Network, Span, Steps
-from sugenet.bnn.codings import Coding
+from sugenet.bnn import Network, Steps
 from sugenet.brief import Brief
 from sugenet.errors import QuestionError
 from sugenet.problem.moves import Columns, FeatureMove, Moves, Way, columns_of, listed
+from sugenet.problem.reaching import Leads, Reached
 
 __all__ = [
     "FeatureMove",
@@ -230,9 +229,9 @@ def build(
     encoder = network.encoder
     values = encoder.values(x)
     states = encoder.levels(row_of(values))[0].tolist()
-    groups: dict[Any, list[tuple[_Reached, Fraction]]] = {}
+    groups: dict[Any, list[tuple[Reached, Fraction]]] = {}
     known: dict[int, Fraction | None] = {}
-    keys, asked = _alike(network, values, by_feature=by_feature), _Asked(far)
+    keys, asked = _alike(network, values, by_feature=by_feature), Leads(far)
     features = range(encoder.features) if movable is None else sorted(set(movable))
     one_of = dict(zip(keys if movable is None else map(keys.__getitem__, features), features, strict=True))
     nowhere = asked.nowhere(encoder.codings[0], type(values[0])) if keys is values and one_of else ()
@@ -291,91 +290,6 @@ def _alike(network: Network, values: Sequence[Any], *, by_feature: bool) -> Sequ
     if by_feature:
         parts.append(range(encoder.features))
     return values if len(parts) == 1 else list(zip(*parts, strict=True))
-
-
-class _Reached(NamedTuple):
-    """Another state of a feature: its nearest raw value, how far that is, and how many bits flip."""
-
-    state: int
-    value: Any
-    distance: Fraction
-    flips: int
-
-
-_Answers: TypeAlias = tuple[dict[Any, list[_Reached]], set[Any]]
-"""Where values lead to, and those that lead nowhere."""
-
-
-class _Asked:
-    """Where codings lead to from a value, each asked once:
-    the samples of a data set have the same values again and again.
-    """
-
-    _kept: ClassVar[WeakKeyDictionary[Steps, dict[Any, _Answers]]] = WeakKeyDictionary()
-    _most, _short = 1 << 12, 16
-    """How many answers are kept of a coding, and how long each may be."""
-
-    def __init__(self, far: Fraction | None) -> None:
-        self.far = far
-        self.own: dict[tuple[int, type], _Answers] = {}
-
-    def __call__(self, coding: Coding, here: Any, state: int, span: Span | None) -> list[_Reached]:
-        if span is not None or not isinstance(coding, Steps):  # equal ones may have values of other types
-            return _reached(coding, here, state, self.far, span)
-        known, nowhere = self._of(coding, type(here))
-        found = known.get(here)
-        if found is None:
-            found = _reached(coding, here, state, self.far, None)
-            if not found:
-                nowhere.add(here)
-            if len(found) <= self._short:
-                known[here] = found
-        return found
-
-    def nowhere(self, coding: Coding, kind: type) -> Collection[Any]:
-        """Values of a type from which a coding is known to lead nowhere."""
-        return self._of(coding, kind)[1] if isinstance(coding, Steps) else ()
-
-    def _of(self, coding: Steps, kind: type) -> _Answers:
-        key = (id(coding), kind)
-        if key not in self.own:
-            parts = self._kept.setdefault(coding, {})
-            if sum(len(known) for known, _ in parts.values()) >= self._most:
-                parts.clear()
-            self.own[key] = parts.setdefault((kind, self.far), ({}, set()))
-        return self.own[key]
-
-
-def _reached(coding: Coding, here: Any, own: int, far: Fraction | None, span: Span | None) -> list[_Reached]:
-    """The other states that can occur: up and down from its own, of numbers as far as one may go."""
-    if isinstance(coding, Steps) and coding.every_step:  # very many, and all of them whole numbers
-        low = int(coding.low)
-        most = coding.states if far is None else min(coding.states, floor(far))
-        return [
-            _Reached(state, low + state, _whole(abs(state - own)), abs(state - own))
-            for state in range(max(0, own - most), min(coding.states, own + most + 1))
-            if state != own and (span is None or span.holds(low + state))
-        ]
-    # a fraction that no float is, or a large number, is taken exactly
-    exact = isinstance(coding, Steps) and (
-        isinstance(here, Fraction) or (isinstance(here, int) and abs(here) > 1 << 53)
-    )
-    found = []
-    for states in (range(own - 1, -1, -1), range(own + 1, coding.states)):
-        for state in states:
-            move = coding.move(here, state, span)
-            if move is None:
-                continue
-            distance = abs(Fraction(move.value) - Fraction(here)) if exact else move.distance
-            if far is not None and distance > far and isinstance(coding, Steps):
-                break  # all behind it are further still, whatever they are limited to
-            found.append(_Reached(state, move.value, distance, coding.flips(own, state)))
-    return sorted(found, key=lambda way: way.state)
-
-
-@cache
-def _whole(number: int) -> Fraction:
-    return Fraction(number)
 
 
 def whole_weights(prices: Iterable[Fraction]) -> int:

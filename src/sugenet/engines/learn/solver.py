@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary
@@ -21,7 +20,7 @@ from zlib import compress
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn.arrays import Ints
+from sugenet.engines.learn.halves import SparseHalves, halves_of
 from sugenet.engines.protocol import Engine
 from sugenet.errors import QuestionError, TooLargeError
 from sugenet.problem.cascade import Cascade
@@ -36,8 +35,6 @@ __all__ = ["BRIEFLY", "CDCL", "Core", "Found", "Solver", "Stopped", "facts_of", 
 _SLICE = 8_000_000
 _LOG = 1 << 20
 _LARGEST_LOG = 1 << 28
-_FITS = 3 << 59
-"""Sizes of rows that the proof's checker still takes."""
 _PLAIN = 2000
 """Words of a proof that is written as it is."""
 _EFFORT = 6
@@ -77,29 +74,6 @@ class Stopped:
 Answer: TypeAlias = Found | Core | Stopped
 
 
-@dataclass(frozen=True, eq=False)
-class _Halves:
-    """``literals[k] -> weights[k] @ inputs <= bounds[k]`` over the variables `inputs`; literal -1: always."""
-
-    literals: Ints
-    weights: npt.NDArray[Any]
-    bounds: npt.NDArray[Any]
-    inputs: Ints
-
-    @property
-    def sizes(self) -> npt.NDArray[Any]:
-        return np.asarray(np.abs(self.weights).sum(axis=1) + np.abs(self.bounds))
-
-    def reduced(self) -> _Halves:
-        """Divide each by its common factor, which changes nothing for whole numbers."""
-        if not self.weights.size:
-            return self
-        common = np.maximum(np.gcd.reduce(self.weights, axis=1), 1)
-        if (common == 1).all():
-            return self
-        return replace(self, weights=self.weights // common[:, None], bounds=self.bounds // common)
-
-
 def facts_of(front: Front, cascade: Cascade) -> list[int]:
     """First-layer neurons that no allowed set of moves can turn, as signed variable numbers from 1."""
     fixed = np.ones(len(front.active), bool)
@@ -123,17 +97,6 @@ def solver_of(problem: Problem, seed: int) -> Solver | None:
         return None
 
 
-def _multiplier(weights: npt.NDArray[Any], prices: npt.NDArray[Any]) -> Fraction:
-    """The least multiple of the prices that leaves no priced move with a gain."""
-    best = Fraction(0)
-    sizes = np.abs(prices)
-    for size in np.unique(sizes):
-        if size:
-            chosen = sizes == size
-            best = max(best, Fraction(int((-weights[chosen] * np.sign(prices[chosen])).max()), int(size)))
-    return best
-
-
 class Solver:
     """Decides one cascade, as often as asked, under different assumptions; what was learned is kept.
 
@@ -152,85 +115,19 @@ class Solver:
         self.own = cascade.starts[-1]
         self.variables = self.own + len(cascade.cases)
         self.cuts: list[tuple[int, int, int, int]] = []
-        self.fixed = np.full(self.own, -1, np.int8)
-        """Of each variable of the cascade its value, where that follows without any choice; else -1."""
         self.log: list[npt.NDArray[np.int32]] = []
         self.over = not cascade.cases
         self.last = -1
         if not self.over:
             self._build(seed)
 
-    # -- writing the cascade as halves -----------------------------------------------------------------------
-
-    def _halves(self) -> list[_Halves]:
-        """The thresholds of variables that are not fixed, over those that are not: two halves each, of the
-        goal's inequalities the first alone. Fixes variables on the way.
-        """
-        cascade, fixed, found = self.cascade, self.fixed, []
-        facts = np.array(self.facts, np.int64)
-        fixed[np.abs(facts) - 1] = facts > 0
-        for number, layer in enumerate(cascade.layers):
-            first, behind = cascade.starts[number], cascade.starts[number + 1]
-            below, own = fixed[first:behind], fixed[behind : cascade.starts[number + 2]]
-            free, rows = np.flatnonzero(below < 0), np.flatnonzero(own < 0)
-            weights, least = layer.weights[rows], layer.least[rows]
-            if len(free) < len(below):
-                least = least - weights[:, below == 1].sum(axis=1)
-                weights = weights[:, free]
-            low = np.minimum(weights, 0).sum(axis=1)
-            always, never = low >= least, np.maximum(weights, 0).sum(axis=1) < least
-            own[rows[always]], own[rows[never]] = 1, 0
-            rows = np.flatnonzero(own < 0)
-            if always.any() or never.any():
-                open_ones = ~(always | never)
-                weights, least = weights[open_ones], least[open_ones]
-            halves = _Halves(2 * (behind + rows), -weights, -least, first + free)
-            goal = number == len(cascade.layers) - 1
-            if not goal:
-                halves = _paired(halves, _Halves(halves.literals + 1, weights, least - 1, halves.inputs))
-            if (halves.sizes >= _FITS).any():
-                raise TooLargeError(
-                    "the scores of the classes are too finely divided: as whole numbers they leave 60 bits."
-                )
-            if number == 0 and cascade.budget is not None:
-                found += self._with_budget(halves, cascade.budget)
-            found.append(halves.reduced())
-        return found
-
-    def _with_budget(self, halves: _Halves, budget: tuple[npt.NDArray[Any], int]) -> list[_Halves]:
-        """The budget, and the cut of each half."""
-        prices, limit = budget
-        none = np.array([-1])
-        spent = _Halves(none, prices[None, :], np.array([limit], object), halves.inputs)
-        if spent.sizes[0] >= _FITS:
-            raise TooLargeError("the costs are too finely divided: as whole numbers they leave 60 bits.")
-        literals, rows, bounds = [], [], []
-        for literal, weights, bound in zip(
-            halves.literals.tolist(), halves.weights, halves.bounds.tolist(), strict=True
-        ):
-            share = _multiplier(weights, prices)
-            if share > 0:
-                q, p = share.denominator, share.numerator
-                row, most = q * weights.astype(object) + p * prices, q * bound + p * limit
-                if int(np.abs(row).sum()) + abs(most) < _FITS:
-                    self.cuts.append((literal >> 1, literal & 1, q, p))
-                    literals.append(literal)
-                    rows.append(row)
-                    bounds.append(most)
-        cuts = _Halves(
-            np.array(literals, np.int64),
-            np.array(rows, object).reshape(len(rows), len(prices)),
-            np.array(bounds, object),
-            halves.inputs,
-        )
-        return [spent.reduced(), cuts.reduced()]
-
     def _build(self, seed: int) -> None:
         from sugenet.engines.learn import kernels
 
         cascade, n = self.cascade, self.variables
-        blocks = self._halves()
-        sparse = _Sparse.of(blocks, n)
+        written = halves_of(cascade, self.facts)
+        self.cuts, self.fixed, blocks = written.cuts, written.fixed, written.blocks
+        sparse = SparseHalves.of(blocks, n)
         out = np.concatenate([block.literals for block in blocks]).astype(np.int32)
         order = np.argsort(out, kind="stable")
         order = order[out[order] >= 0]
@@ -431,16 +328,6 @@ class Solver:
         return flat if flat and (len(flat) == 1 or flat[-2] == 0) else [*flat, 0]
 
 
-def _paired(yes: _Halves, no: _Halves) -> _Halves:
-    """Halves of the same thresholds, each beside its other."""
-    return _Halves(
-        np.stack([yes.literals, no.literals], axis=1).reshape(-1),
-        np.stack([yes.weights, no.weights], axis=1).reshape(2 * len(yes.bounds), len(yes.inputs)),
-        np.stack([yes.bounds, no.bounds], axis=1).reshape(-1),
-        yes.inputs,
-    )
-
-
 def _split(flat: list[int]) -> list[list[int]]:
     clauses: list[list[int]] = [[]]
     for literal in flat[:-1]:
@@ -449,51 +336,6 @@ def _split(flat: list[int]) -> list[list[int]]:
         else:
             clauses.append([])
     return clauses
-
-
-@dataclass(frozen=True, eq=False)
-class _Sparse:
-    """Halves as the kernels read them: what loads each, and what each literal loads."""
-
-    cap: Ints
-    top: Ints
-    row_from: Ints
-    row_literal: npt.NDArray[np.int32]
-    row_load: Ints
-    column_from: Ints
-    column_half: npt.NDArray[np.int32]
-    column_load: Ints
-
-    @classmethod
-    def of(cls, blocks: Sequence[_Halves], variables: int) -> _Sparse:
-        caps, halves, literals, loads, start = [], [], [], [], 0
-        for block in blocks:
-            rows, columns = np.nonzero(block.weights)
-            weights = block.weights[rows, columns].astype(np.int64)
-            caps.append((block.bounds - np.minimum(block.weights, 0).sum(axis=1)).astype(np.int64))
-            halves.append(start + rows)
-            literals.append(2 * block.inputs[columns] + (weights < 0))
-            loads.append(np.abs(weights))
-            start += len(block.literals)
-        half, literal, load = (np.concatenate(parts) for parts in (halves, literals, loads))
-        if len(load) and load.max() > load.min():  # the heaviest first
-            order = np.lexsort((-load, half))
-            half, literal, load = half[order], literal[order], load[order]
-        row_from = np.searchsorted(half, np.arange(start + 1)).astype(np.int64)
-        by_literal = np.argsort(literal, kind="stable")
-        top = np.zeros(start, np.int64)
-        some = np.flatnonzero(np.diff(row_from))
-        top[some] = load[row_from[some]]
-        return cls(
-            np.concatenate(caps),
-            top,
-            row_from,
-            literal.astype(np.int32),
-            load,
-            np.searchsorted(literal[by_literal], np.arange(2 * variables + 1)).astype(np.int64),
-            half[by_literal].astype(np.int32),
-            load[by_literal],
-        )
 
 
 _PAUSED: WeakKeyDictionary[Problem, tuple[int, Solver]] = WeakKeyDictionary()
