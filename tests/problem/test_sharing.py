@@ -10,12 +10,24 @@ import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, Span, Steps, bit, threshold
+from sugenet.bnn import (
+    DenseLayer,
+    Encoder,
+    Head,
+    Network,
+    OneHot,
+    Span,
+    Steps,
+    bit,
+    integer,
+    thermometer,
+    threshold,
+)
 from sugenet.bnn.domain import Domain
 from sugenet.problem.cascade import Cascade
 from sugenet.problem.front import Front, first_layer, gains_by_feature, kinds_of, margins_of, move_gains
 from sugenet.problem.goal import loses, wins
-from sugenet.problem.neighbourhood import row_of
+from sugenet.problem.neighbourhood import build, row_of
 from sugenet.problem.regions import L0, L1, L2, Anything, Hamming, Linf
 from tests.problem.levels import any_network, some_of
 from tests.problem.small import random_network, random_sample
@@ -52,6 +64,24 @@ def test_a_neighbourhood_of_many_features_is_that_of_each(size):
                 near = Linf(radius).around(network, values)
                 found = [(m.feature, m.state, m.value, type(m.value), m.distance) for m in near.moves]
                 assert found == moves_written_out(network, values, Linf(radius))
+
+
+@pytest.mark.parametrize("radius", [0, 1, 3, Fraction(7, 2), 255, 1 << 60])
+@pytest.mark.parametrize("kind", [int, float, Fraction])
+def test_ways_that_are_shared_are_those_that_are_weighed(radius, kind):
+    rng = np.random.default_rng(0)
+    for coding in (threshold(4, 0, 9, True), thermometer([2, 5], 0, 9, True), integer(0, 9), bit()):
+        network = Network(Encoder([coding] * 9), [], Head([[1] * 9 * coding.width] * 2))
+        values = [kind(value) for value in rng.integers(0, coding.high + 1, 9).tolist()]
+        far = Fraction(radius)
+        weighed = build(network, values, lambda _, d, __: d if d <= far else None, None, far=far)  # noqa: B023
+        for x in (values, row_of(values)):
+            shared = Linf(radius).around(network, x)
+            assert list(shared.moves) == list(weighed.moves)
+            assert [repr(move) for move in shared.moves] == [repr(move) for move in weighed.moves]
+            assert [repr(value) for value in shared.sample] == [repr(value) for value in weighed.sample]
+            assert (shared.states, shared.budget, shared.limit) == (weighed.states, None, None)
+            assert shared.unit == weighed.unit
 
 
 def test_equal_values_of_other_types_lead_to_values_of_their_own():

@@ -216,28 +216,39 @@ def place_of(network: Network, feature: Any) -> int:
 def build(
     network: Network,
     x: Any,
-    weigh: Weigh,
+    weigh: Weigh | None,
     budget: Fraction | None,
     movable: Iterable[int] | None = None,
     *,
     by_feature: bool = False,
     far: Fraction | None = None,
 ) -> Neighbourhood:
-    """All moves of some features that a weighing allows, within a budget; `by_feature`:
-    the weighing looks at the feature, too; `far`: how far a number may move.
+    """All moves of some features that a weighing allows, within a budget; `by_feature`: the weighing looks at
+    the feature, too; `far`: how far a feature may move, where nothing else is weighed (`weigh` is None).
     """
     encoder = network.encoder
     values = encoder.values(x)
-    states = encoder.levels(row_of(values))[0].tolist()
+    is_row = isinstance(x, np.ndarray) and x.shape == (1, len(values)) and x.dtype.kind in "if"
+    states = encoder.levels(x if is_row else row_of(values))[0].tolist()
+    keys, asked = _alike(network, values, by_feature=by_feature), Leads(far)
+    if weigh is None:
+        assert far is not None
+        alike = keys is values and movable is None and len(values) > 0
+        shared = asked.ways(encoder.codings[0], values, states) if alike else None
+        if shared is not None:
+            own = {feature: ways for feature, ways in enumerate(map(shared.__getitem__, values)) if ways}
+            moves = listed(Moves(own))
+            return Neighbourhood(network, tuple(values), tuple(states), moves, None, Fraction(1))
+        limited = far
+
+        def weigh(_: int, distance: Fraction, __: int) -> Fraction | None:
+            return distance if distance <= limited else None
+
     groups: dict[Any, list[tuple[Reached, Fraction]]] = {}
     known: dict[int, Fraction | None] = {}
-    keys, asked = _alike(network, values, by_feature=by_feature), Leads(far)
     features = range(encoder.features) if movable is None else sorted(set(movable))
     one_of = dict(zip(keys if movable is None else map(keys.__getitem__, features), features, strict=True))
-    nowhere = asked.nowhere(encoder.codings[0], type(values[0])) if keys is values and one_of else ()
     for key, feature in one_of.items():
-        if key in nowhere:
-            continue
         coding = encoder.codings[feature]
         reached = asked(coding, values[feature], states[feature], network.domain.span(feature))
         if not reached:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache
 from math import floor
@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 
 from sugenet.bnn import Span, Steps
 from sugenet.bnn.codings import Coding
+from sugenet.problem.moves import Way
 
 __all__ = ["Leads", "Reached"]
 
@@ -24,8 +25,8 @@ class Reached(NamedTuple):
     flips: int
 
 
-_Answers: TypeAlias = tuple[dict[Any, list[Reached]], set[Any]]
-"""Where values lead to, and those that lead nowhere."""
+_Answers: TypeAlias = tuple[dict[Any, list[Reached]], dict[Any, tuple[Way, ...]]]
+"""Where values lead to, and the same at the price of the distance."""
 
 
 class Leads:
@@ -44,19 +45,32 @@ class Leads:
     def __call__(self, coding: Coding, here: Any, state: int, span: Span | None) -> list[Reached]:
         if span is not None or not isinstance(coding, Steps):  # equal ones may have values of other types
             return _reached(coding, here, state, self.far, span)
-        known, nowhere = self._of(coding, type(here))
+        known = self._of(coding, type(here))[0]
         found = known.get(here)
         if found is None:
             found = _reached(coding, here, state, self.far, None)
-            if not found:
-                nowhere.add(here)
             if len(found) <= self._short:
                 known[here] = found
         return found
 
-    def nowhere(self, coding: Coding, kind: type) -> Collection[Any]:
-        """Values of a type from which a coding is known to lead nowhere."""
-        return self._of(coding, kind)[1] if isinstance(coding, Steps) else ()
+    def ways(
+        self, coding: Coding, values: Sequence[Any], states: Sequence[int]
+    ) -> dict[Any, tuple[Way, ...]] | None:
+        """For each of some values of one type the ways that a coding of few whole numbers leads, each at the
+        price of its distance; None for other codings, and where prices might leave 60 bits together.
+        """
+        if self.far is None or not isinstance(coding, Steps) or not coding.whole:
+            return None
+        if coding.states > self._short or len(values) * coding.states * self.far >= 1 << 60:
+            return None
+        found = self._of(coding, type(values[0]))[1]
+        for value in set(values) - found.keys():
+            reached = self(coding, value, states[values.index(value)], None)
+            near = (way for way in reached if way.distance <= self.far)
+            found[value] = tuple(
+                Way(way.state, way.value, way.distance, way.distance, int(way.distance)) for way in near
+            )
+        return found
 
     def _of(self, coding: Steps, kind: type) -> _Answers:
         key = (id(coding), kind)
@@ -64,7 +78,7 @@ class Leads:
             parts = self._kept.setdefault(coding, {})
             if sum(len(known) for known, _ in parts.values()) >= self._most:
                 parts.clear()
-            self.own[key] = parts.setdefault((kind, self.far), ({}, set()))
+            self.own[key] = parts.setdefault((kind, self.far), ({}, {}))
         return self.own[key]
 
 

@@ -46,11 +46,13 @@ class _ClassOf(OfSample):
         kept = self.__dict__.get("_keeps")
         if kept is None or kept.network is not network:
             values = self.values(network)
-            counts = network.match_counts(row_of(values))
+            row = row_of(values)
+            counts = network.match_counts(row)
             see_that_it_obeys(network, values)
             label = int(network.head.classes(counts)[0])
             kept = Keeps(network, label, class_or_none(network, self.target), self.ties)
             self.__dict__["_keeps"], self.__dict__["_counts"] = kept, counts
+            self.__dict__["_row"] = row
         return kept
 
     def problem(self, network: Network, near: Neighbourhood) -> Problem:
@@ -89,7 +91,9 @@ class _Kept(_ClassOf):
 
     def near(self, network: Network) -> Neighbourhood:
         """The region around the sample."""
-        return self._region().around(network.lawful, self.values(network))
+        kept = self.__dict__.get("_keeps")
+        known = kept is not None and kept.network is network
+        return self._region().around(network.lawful, self.__dict__["_row"] if known else self.values(network))
 
     def _region(self) -> Region:
         if not hasattr(self.region, "around"):
