@@ -46,6 +46,7 @@ ORDERS = {
     "sugenet.problem": [
         "clock",
         "moves",
+        "reaching",
         "neighbourhood",
         "sizes",
         "boxes",

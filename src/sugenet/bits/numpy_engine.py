@@ -75,12 +75,16 @@ def _match_counts(layer: Neurons, words: Words) -> npt.NDArray[np.int64]:
         return layer.lam_sizes - missed_counts(layer.positive, layer.negative, words)
     words = words.copy()
     words[:, -1] &= np.uint64(tail_mask(layer.width))
+    if len(words) == 1:  # all words at once
+        return layer.width - _counted(words ^ layer.positive)
     weights = np.ascontiguousarray(layer.positive.T)
     return layer.width - _summed(len(words), weights.shape, lambda here, k: words[here, k, None] ^ weights[k])
 
 
 def missed_counts(positive: Words, negative: Words, words: Words) -> npt.NDArray[np.int64]:
     """Return how many literals, given as packed rows for each neuron, do not hold, one row a sample."""
+    if len(words) == 1:
+        return _counted((~words & positive) | (words & negative))
     positive, negative = np.ascontiguousarray(positive.T), np.ascontiguousarray(negative.T)
 
     def missing(here: slice, k: int) -> Words:
@@ -89,6 +93,11 @@ def missed_counts(positive: Words, negative: Words, words: Words) -> npt.NDArray
         return missed
 
     return _summed(len(words), positive.shape, missing)
+
+
+def _counted(missed: Words) -> npt.NDArray[np.int64]:
+    """The bits of each row of words, as one row."""
+    return np.bitwise_count(missed).sum(axis=1, dtype=np.int64)[None]
 
 
 def _summed(

@@ -13,18 +13,18 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cache, cached_property
+from functools import cached_property
 from itertools import pairwise
 from math import floor, lcm
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from sugenet.bnn import Network, Span, Steps
-from sugenet.bnn.codings import Coding
+from sugenet.bnn import Network, Steps
 from sugenet.brief import Brief
 from sugenet.errors import QuestionError
 from sugenet.problem.moves import Columns, FeatureMove, Moves, Way, columns_of, listed
+from sugenet.problem.reaching import Leads, Reached
 
 __all__ = [
     "FeatureMove",
@@ -38,6 +38,8 @@ __all__ = [
 ]
 
 _BITS = 60
+_EXACT = 1 << 53
+_NUMBERS = ({int}, {float})
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +145,12 @@ class Neighbourhood(Brief):
     @cached_property
     def inputs(self) -> Any:
         """What the first layer reads at the sample itself: one row of levels or bits."""
-        return self.network.inputs(row_of(self.sample))
+        network = self.network
+        if network.reads_levels:
+            return np.array([self.states])
+        if network.encoder.has_one_bit_each:
+            return network.encoder.bits_of_levels([self.states])
+        return network.inputs(row_of(self.sample))
 
     def moved(self, moves: Iterable[FeatureMove]) -> tuple[Any, ...]:
         """The raw sample after some moves."""
@@ -159,8 +166,10 @@ def row_of(values: Iterable[Any]) -> Any:
     """
     row = tuple(values)
     kinds = set(map(type, row))
-    if len(kinds) == 1 and kinds <= {int, float} and all(-(1 << 53) < value < 1 << 53 for value in row):
-        return np.array([row])
+    if kinds in _NUMBERS:
+        array = np.array([row])
+        if array.dtype.kind in "if" and array.min() > -_EXACT and array.max() < _EXACT:  # no NaN is
+            return array
     array = np.empty((1, len(row)), dtype=object)
     array[0] = row
     return array
@@ -207,44 +216,57 @@ def place_of(network: Network, feature: Any) -> int:
 def build(
     network: Network,
     x: Any,
-    weigh: Weigh,
+    weigh: Weigh | None,
     budget: Fraction | None,
     movable: Iterable[int] | None = None,
     *,
     by_feature: bool = False,
     far: Fraction | None = None,
 ) -> Neighbourhood:
-    """All moves of some features that a weighing allows, within a budget; `by_feature`:
-    the weighing looks at the feature, too; `far`: how far a number may move.
+    """All moves of some features that a weighing allows, within a budget; `by_feature`: the weighing looks at
+    the feature, too; `far`: how far a feature may move, where nothing else is weighed (`weigh` is None).
     """
     encoder = network.encoder
     values = encoder.values(x)
-    states = [int(state) for state in encoder.levels(row_of(values))[0]]
-    allowed = set(range(encoder.features)) if movable is None else set(movable)
-    groups: dict[Any, list[tuple[_Reached, Fraction]]] = {}  # features alike share their ways
-    owners: dict[int, Any] = {}
+    is_row = isinstance(x, np.ndarray) and x.shape == (1, len(values)) and x.dtype.kind in "if"
+    states = encoder.levels(x if is_row else row_of(values))[0].tolist()
+    keys, asked = _alike(network, values, by_feature=by_feature), Leads(far)
+    if weigh is None:
+        assert far is not None
+        alike = keys is values and movable is None and len(values) > 0
+        shared = asked.ways(encoder.codings[0], values, states) if alike else None
+        if shared is not None:
+            own = {feature: ways for feature, ways in enumerate(map(shared.__getitem__, values)) if ways}
+            moves = listed(Moves(own))
+            return Neighbourhood(network, tuple(values), tuple(states), moves, None, Fraction(1))
+        limited = far
+
+        def weigh(_: int, distance: Fraction, __: int) -> Fraction | None:
+            return distance if distance <= limited else None
+
+    groups: dict[Any, list[tuple[Reached, Fraction]]] = {}
     known: dict[int, Fraction | None] = {}
-    for feature, coding in enumerate(encoder.codings):
-        if feature not in allowed:
+    features = range(encoder.features) if movable is None else sorted(set(movable))
+    one_of = dict(zip(keys if movable is None else map(keys.__getitem__, features), features, strict=True))
+    for key, feature in one_of.items():
+        coding = encoder.codings[feature]
+        reached = asked(coding, values[feature], states[feature], network.domain.span(feature))
+        if not reached:
             continue
-        owners[feature] = key = (
-            id(coding),
-            type(values[feature]),
-            values[feature],
-            feature if by_feature else -1,
-            span := network.domain.span(feature),
-        )
-        if key not in groups:
-            reached = _reached(coding, values[feature], states[feature], far, span)
-            if not by_feature and isinstance(coding, Steps) and coding.every_step:
-                # the same price at the same distance, which is the number of bits
-                for way in reached:
-                    if way.flips not in known:
-                        known[way.flips] = weigh(feature, way.distance, way.flips)
-                priced = [(way, known[way.flips]) for way in reached]
-            else:
-                priced = [(way, weigh(feature, way.distance, way.flips)) for way in reached]
-            groups[key] = [(way, price) for way, price in priced if price is not None]
+        if not by_feature and isinstance(coding, Steps) and coding.every_step:
+            # the same price at the same distance, which is the number of bits
+            for way in reached:
+                if way.flips not in known:
+                    known[way.flips] = weigh(feature, way.distance, way.flips)
+            priced = [(way, known[way.flips]) for way in reached]
+        else:
+            priced = [(way, weigh(feature, way.distance, way.flips)) for way in reached]
+        group = [(way, price) for way, price in priced if price is not None]
+        if group:
+            groups[key] = group
+    owners = {feature: key for feature, key in enumerate(keys) if key in groups}
+    if movable is not None:
+        owners = {feature: owners[feature] for feature in features if feature in owners}
     scale = _scale(
         [([price for _, price in groups[key]], many) for key, many in Counter(owners.values()).items()]
     )
@@ -264,45 +286,21 @@ def build(
     return Neighbourhood(network, tuple(values), tuple(states), moves, limit, Fraction(1, scale), budget)
 
 
-class _Reached(NamedTuple):
-    """Another state of a feature: its nearest raw value, how far that is, and how many bits flip."""
-
-    state: int
-    value: Any
-    distance: Fraction
-    flips: int
-
-
-def _reached(coding: Coding, here: Any, own: int, far: Fraction | None, span: Span | None) -> list[_Reached]:
-    """The other states that can occur: up and down from its own, of numbers as far as one may go."""
-    if isinstance(coding, Steps) and coding.every_step:  # very many, and all of them whole numbers
-        low = int(coding.low)
-        most = coding.states if far is None else min(coding.states, floor(far))
-        return [
-            _Reached(state, low + state, _whole(abs(state - own)), abs(state - own))
-            for state in range(max(0, own - most), min(coding.states, own + most + 1))
-            if state != own and (span is None or span.holds(low + state))
-        ]
-    # a fraction that no float is, or a large number, is taken exactly
-    exact = isinstance(coding, Steps) and (
-        isinstance(here, Fraction) or (isinstance(here, int) and abs(here) > 1 << 53)
-    )
-    found = []
-    for states in (range(own - 1, -1, -1), range(own + 1, coding.states)):
-        for state in states:
-            move = coding.move(here, state, span)
-            if move is None:
-                continue
-            distance = abs(Fraction(move.value) - Fraction(here)) if exact else move.distance
-            if far is not None and distance > far and isinstance(coding, Steps):
-                break  # all behind it are further still, whatever they are limited to
-            found.append(_Reached(state, move.value, distance, coding.flips(own, state)))
-    return sorted(found, key=lambda way: way.state)
-
-
-@cache
-def _whole(number: int) -> Fraction:
-    return Fraction(number)
+def _alike(network: Network, values: Sequence[Any], *, by_feature: bool) -> Sequence[Any]:
+    """For each feature a key that those share which have the same ways to go: of one coding, one value and
+    one span of what can occur.
+    """
+    encoder, limits = network.encoder, network.domain.limits
+    parts: list[Iterable[Any]] = [values]
+    if len(set(map(type, values))) > 1:  # 1 and 1.0 are equal, and go to other values
+        parts.append(map(type, values))
+    if not encoder.has_one_kind:
+        parts.append(encoder.kinds)
+    if limits:
+        parts.append(map(limits.get, range(encoder.features)))
+    if by_feature:
+        parts.append(range(encoder.features))
+    return values if len(parts) == 1 else list(zip(*parts, strict=True))
 
 
 def whole_weights(prices: Iterable[Fraction]) -> int:

@@ -142,10 +142,7 @@ class Linf(_Ball):
 
     def around(self, network: Network, x: Any) -> Neighbourhood:
         """The neighbourhood of a raw sample."""
-        radius = self._exact()
-        return build(
-            network, x, lambda _, distance, __: distance if distance <= radius else None, None, far=radius
-        )
+        return build(network, x, None, None, far=self._exact())
 
     def __str__(self) -> str:
         return f"every feature changed by up to {number_words(self.radius)}"
