@@ -8,12 +8,14 @@ bits that are never written out.
 
 from __future__ import annotations
 
+import operator
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import ceil
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -26,6 +28,7 @@ from sugenet.errors import CapacityError, NetworkError
 __all__ = [
     "DenseLayer",
     "LevelLayer",
+    "WIDEST",
     "Theta",
     "check_size",
     "check_tau",
@@ -36,6 +39,12 @@ __all__ = [
 ]
 
 _GLANCE = 8  # weights by which most rows that differ are told apart
+_BITS = 1 << 31
+"""Match counts over bits stay below."""
+WIDEST = 1 << 56
+"""Match counts over levels stay below: weights that raw inputs are rescaled by are wide. Several of them add
+up in 64 bits.
+"""
 
 Theta: TypeAlias = tuple[tuple[Fraction, Fraction], ...]
 """For each neuron an enclosure of its threshold on real values;
@@ -43,13 +52,23 @@ both ends are equal where the threshold is rational.
 """
 
 
-def check_size(weights: Ints, top: int = 1) -> None:
-    """Refuse weights over levels up to `top` whose match counts could leave 31 bits."""
+def check_size(weights: Ints, top: int | None = None) -> None:
+    """Refuse weights whose match counts over bits could leave 31 bits, or over levels up to `top` 56."""
+    limit, top = (_BITS, 1) if top is None else (WIDEST, top)
     largest = max(int(weights.max(initial=0)), -int(weights.min(initial=0)))
-    if largest * max(weights.shape[1], 1) * top < 1 << 31:
+    if largest * max(weights.shape[1], 1) * top < limit:
         return
-    if largest >= 1 << 31 or int(np.abs(weights).sum(axis=1).max()) * top >= 1 << 31:
-        raise NetworkError(f"a weight of size {largest} is too large: match counts must stay below 2^31.")
+    if largest >= limit or _largest_sum(weights, [top] * weights.shape[1]) >= limit:
+        raise NetworkError(
+            f"a weight of size {largest} is too large: match counts must stay below "
+            f"2^{limit.bit_length() - 1}."
+        )
+
+
+def _largest_sum(weights: Ints, tops: Sequence[int]) -> int:
+    """The largest match count of any row, in exact numbers however large they are."""
+    most = max((sum(map(operator.mul, row, tops)) for row in np.abs(weights).tolist()), default=0)
+    return int(most)
 
 
 def check_tau(tau: Ints) -> None:
@@ -63,8 +82,8 @@ def check_tau(tau: Ints) -> None:
         )
 
 
-def checked_tops(tops: Any, weights: Ints) -> Ints:
-    """The largest level of each input, one a column of the weights."""
+def checked_tops(tops: Any, weights: Ints, limit: int = _BITS) -> Ints:
+    """The largest level of each input, one a column of the weights; sums stay below a limit."""
     highest = integer_array(tops, 1, "tops")
     if len(highest) != weights.shape[1]:
         raise NetworkError(f"{len(highest)} tops for {weights.shape[1]} features. Every feature has one.")
@@ -72,10 +91,12 @@ def checked_tops(tops: Any, weights: Ints) -> Ints:
         raise NetworkError(f"tops[{int(np.argmax(highest < 0))}] is negative; levels run from 0 to the top.")
     most, largest = sum(highest.tolist()), max(int(weights.max(initial=1)), -int(weights.min(initial=1)))
     # row by row only where both fit, so that no product leaves 64 bits
-    if most * largest >= 1 << 31 and (
-        max(most, largest) >= 1 << 31 or int((np.abs(weights) @ highest).max(initial=0)) >= 1 << 31
+    if most * largest >= limit and (
+        max(most, largest) >= limit or _largest_sum(weights, highest.tolist()) >= limit
     ):
-        raise NetworkError("the levels are too many: match counts must stay below 2^31.")
+        raise NetworkError(
+            f"the levels are too many: match counts must stay below 2^{limit.bit_length() - 1}."
+        )
     return highest
 
 
@@ -147,6 +168,8 @@ class _Thresholds(Brief, ABC):
     """Where a negative batch-norm scale reversed the weights; None when unknown."""
     ties: Bits | None = None
     """Where a sum of exactly zero can occur; None when unknown."""
+    _top: ClassVar[int | None] = None
+    """1 where levels are read, which have a limit of their own."""
 
     def __init__(self, weights: Any, tau: Any, *, flipped: Any = None, ties: Any = None) -> None:
         rows, taus = integer_array(weights, 2, "weights"), integer_array(tau, 1, "tau")
@@ -154,7 +177,7 @@ class _Thresholds(Brief, ABC):
             raise NetworkError(
                 f"{len(rows)} rows of weights but {len(taus)} values of tau. Every neuron has one of each."
             )
-        check_size(rows)
+        check_size(rows, self._top)
         check_tau(taus)
         object.__setattr__(self, "weights", rows)
         object.__setattr__(self, "tau", taus)
@@ -292,12 +315,13 @@ class LevelLayer(_Thresholds):
 
     tops: Ints
     theta: Theta | None
+    _top = 1
 
     def __init__(
         self, weights: Any, tau: Any, tops: Any, *, flipped: Any = None, ties: Any = None, theta: Any = None
     ) -> None:
         _Thresholds.__init__(self, weights, tau, flipped=flipped, ties=ties)
-        highest = checked_tops(tops, self.weights)
+        highest = checked_tops(tops, self.weights, WIDEST)
         object.__setattr__(self, "tops", highest)
         lowest = np.minimum(self.weights, 0) @ highest
         object.__setattr__(

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from sugenet.bnn import Window
 from sugenet.bnn.arrays import Ints
 from sugenet.errors import FileError
+from sugenet.io.exact.factors import in_common_units, in_shared_units
 from sugenet.io.exact.ops import Affine, AveragePool, BatchNorm, Clip, Convolution, LinearOp, Sign, Stairs
 from sugenet.io.exact.signals import LevelSignal, Padding, SumSignal, padded
 from sugenet.io.exact.steps import pipelines, sign_of
@@ -150,7 +151,10 @@ def _dense(where: str, weights: Any, bias: Sequence[Fraction], levels: LevelSign
     """
     starts, steps = levels.start.tolist(), levels.step.tolist()
     pulls: Any
-    if len({abs(step) for step in steps}) == 1:  # whole numbers all the way: one size, signs may differ
+    error = Fraction(0)
+    if levels.raw and (levels.error is not None or len(set(zip(starts, steps, strict=True))) > 1):
+        signed, unit, pulls, error = _rescaled(weights, levels, where)
+    elif len({abs(step) for step in steps}) == 1:  # whole numbers all the way: one size, signs may differ
         signed, unit = in_units(weights, where)
         sums = [
             (start, signed[:, [s == start for s in starts]].sum(axis=1))
@@ -171,8 +175,52 @@ def _dense(where: str, weights: Any, bias: Sequence[Fraction], levels: LevelSign
     rows = np.zeros((len(signed), len(levels.order)), np.int64)
     rows[:, levels.order] = signed
     return SumSignal(
-        where, rows, unit, np.array(offset, dtype=object), (len(rows),), top=levels.top, raw=levels.raw
+        where,
+        rows,
+        unit,
+        np.array(offset, dtype=object),
+        (len(rows),),
+        top=levels.top,
+        raw=levels.raw,
+        error=error,
     )
+
+
+def _rescaled(
+    weights: Any, levels: LevelSignal, where: str
+) -> tuple[Ints, list[Fraction], list[Fraction], Fraction]:
+    """Weights over raw levels that are rescaled feature by feature: whole weights, their units, what the
+    starts add to each row, and how far a sum can be off.
+    """
+    plain, worth = in_units(weights, where)
+    sizes = np.abs(plain)
+    factors = in_common_units(levels.step.tolist(), int(sizes.sum(axis=1).max(initial=0)) * levels.top, where)
+    starts, unit = in_shared_units(levels.start.tolist())
+    totals = (plain.astype(object) @ np.array(starts, dtype=object)).tolist()
+    pulls = [u * unit * total for u, total in zip(worth, totals, strict=True)]
+    signed, shrunk = _reduced(plain * np.array(factors.whole, np.int64))
+    known = np.zeros(len(factors.whole), object) if levels.error is None else levels.error
+    off = np.array([e * levels.top for e in factors.errors], dtype=object) + known
+    errors = [u * total for u, total in zip(worth, _upper(sizes, off), strict=True)]
+    units = [u * factors.unit * k for u, k in zip(worth, shrunk, strict=True)]
+    return signed, units, pulls, max(errors, default=Fraction(0))
+
+
+def _reduced(rows: Ints) -> tuple[Ints, list[int]]:
+    """Rows divided by what all their numbers are multiples of, and these divisors."""
+    flat = rows.reshape(len(rows), -1)
+    divisors = np.maximum(np.gcd.reduce(flat, axis=1, initial=0), 1)
+    return (flat // divisors[:, None]).reshape(rows.shape), divisors.tolist()
+
+
+def _upper(sizes: Ints, off: npt.NDArray[Any]) -> list[Fraction]:
+    """For each row the sum of `sizes` times `off`, or a little more: in floats that are rounded up."""
+    if not off.any():
+        return [Fraction(0)] * len(sizes)
+    largest = max(off.tolist())
+    above = np.array([float(value / largest) for value in off.tolist()])
+    total = (sizes @ above) * (1 + 1e-9) + 1e-12
+    return [largest * Fraction(value) for value in total.tolist()]
 
 
 def identity_of_levels(levels: LevelSignal, where: str) -> SumSignal:
@@ -219,7 +267,10 @@ def convolution_of_levels(levels: LevelSignal, op: Convolution) -> SumSignal:
     channel_of = channels_of(op)
     start, step = (np.array([pair[k] for pair in pairs], dtype=object) for k in (0, 1))
     plain, worth = in_units(op.weights, op.where)
-    if len({abs(s) for s in step.tolist()}) == 1:
+    error = Fraction(0)
+    if levels.raw and (len(set(zip(start.tolist(), step.tolist(), strict=True))) > 1 or levels.error is not None):
+        signed, unit, error = _rescaled_kernel(plain, worth, levels, channel_of, op.where)
+    elif len({abs(s) for s in step.tolist()}) == 1:
         signed = plain * np.array([sign_of(s) for s in step.tolist()])[channel_of][:, :, None, None]
         unit = [u * abs(step[0]) for u in worth]
     else:
@@ -249,7 +300,31 @@ def convolution_of_levels(levels: LevelSignal, op: Convolution) -> SumSignal:
         levels.top,
         _pad_level(pad, pairs, levels.top),
         levels.raw,
+        error=error,
     )
+
+
+def _rescaled_kernel(
+    plain: Ints, worth: Sequence[Fraction], levels: LevelSignal, channel_of: npt.NDArray[np.intp], where: str
+) -> tuple[Ints, list[Fraction], Fraction]:
+    """A kernel over raw levels that are rescaled channel by channel: whole weights, their units, and how far
+    a sum can be off.
+    """
+    per = len(levels.step) // levels.shape[0]
+    sizes = np.abs(plain).reshape(*plain.shape[:2], -1).sum(axis=2)
+    most = int(sizes.sum(axis=1).max(initial=0)) * levels.top
+    factors = in_common_units(levels.step[::per].tolist(), most, where)
+    whole = np.array(factors.whole, np.int64)[channel_of]
+    signed, shrunk = _reduced(plain * whole[:, :, None, None])
+    off = np.array([e * levels.top for e in factors.errors], dtype=object)
+    if levels.error is not None:
+        off = off + levels.error[::per]
+    errors = [
+        u * sum((int(n) * off[c] for c, n in zip(row, many, strict=True)), Fraction(0))
+        for u, row, many in zip(worth, channel_of.tolist(), sizes.tolist(), strict=True)
+    ]
+    units = [u * factors.unit * k for u, k in zip(worth, shrunk, strict=True)]
+    return signed, units, max(errors, default=Fraction(0))
 
 
 def _pad_level(pad: Padding, pairs: Sequence[tuple[Fraction, Fraction]], top: int) -> int | None:

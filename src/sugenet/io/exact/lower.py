@@ -33,6 +33,7 @@ from sugenet.bnn.arrays import Ints
 from sugenet.bnn.folding import thresholds
 from sugenet.errors import FileError, NetworkError
 from sugenet.io.exact.domains import BitInputs, Inputs, Integers, Reals
+from sugenet.io.exact.factors import Roots
 from sugenet.io.exact.head import head_of
 from sugenet.io.exact.inputs import cut_inputs, cut_levels
 from sugenet.io.exact.levels import (
@@ -138,6 +139,9 @@ class _Lowering:
     layers: list[Layer] = field(default_factory=list)
     reports: list[LayerReport] = field(default_factory=list)
     signs: list[SignPlace] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+    blurred: bool = False
+    """Whether rounded factors of the inputs could turn a neuron that has no threshold on real values."""
 
     def __post_init__(self) -> None:
         shape = self.chain.shape
@@ -319,6 +323,8 @@ class _Lowering:
     ) -> LevelSignal:
         """What a layer gives, behind the pooling that waits for it."""
         self.layers.append(layer)
+        if sums.error:
+            self._remark(sums, self.reports[-1].nearest, getattr(layer, "theta", None) is not None)
         count = layer.outputs
         if sums.pool is not None:
             per = max(len(lines) // sums.pool.shape[0], 1)
@@ -458,10 +464,31 @@ class _Lowering:
         if zero == 0:
             return [None] * channels
         offsets = sums.offset.reshape(channels, -1)[:, position]
-        return [
+        found = [
             theta_of(lines[c], zero, sums.unit[c], offsets[c], int(ends[0][c]), int(ends[1][c]))
             for c in range(channels)
         ]
+        if not sums.error:
+            return [*found]
+        off = [sums.error / abs(unit) if unit else Fraction(0) for unit in sums.unit]
+        return [(low - e, high + e) for (low, high), e in zip(found, off, strict=True)]
+
+    def _remark(self, sums: SumSignal, nearest: float, has_theta: bool) -> None:
+        """Say how far the factors of raw inputs are off, and what that can change."""
+        off = float(sums.error)
+        if 2 * off < nearest:
+            self.remarks.append(
+                f"{sums.where}: its inputs are rescaled with a square root that is kept to 192 bits; no sum of "
+                "whole numbers is so near a threshold that the rest matters"
+            )
+            return
+        self.blurred = not has_theta
+        self.remarks.append(
+            f"{sums.where}: the factors of its inputs have square roots, or no short common unit, and are "
+            f"rounded: a sum is off by at most {off:.2g}, and a neuron that comes nearer than that to its "
+            "threshold may differ from the exact one"
+            + (". Boxes of real inputs allow for it" if has_theta else "")
+        )
 
     # -- sums ------------------------------------------------------------------------------------------------
 
@@ -474,22 +501,32 @@ class _Lowering:
                 "before they enter the network, inputs=Integers(0, 255, step=Fraction(1, 255), "
                 "start=Fraction(-1, 2)) where 1/2 is taken away then."
             )
-        channels = raw.shape[0] if len(raw.shape) == 3 else len(raw.order)
-        lines = [pipeline.line() for pipeline in pipelines(raw.steps, channels)]
+        channels, domain, roots = raw.shape[0] if len(raw.shape) == 3 else len(raw.order), self.inputs, Roots()
+        lines = [roots.straight(pipeline) for pipeline in pipelines(raw.steps, channels)]
         found = [line for line in lines if line is not None]
         if len(found) < len(lines):
-            raise FileError(
-                f"{op.where}: the inputs are clipped, or rescaled with a square root, so that levels do not "
-                "add up."
-            )
-        domain = self.inputs
+            raise FileError(f"{op.where}: the inputs are clipped, so that levels do not add up.")
         self.encoder = Encoder.of_integers(len(raw.order), domain.low, domain.high)
         per, first = len(raw.order) // channels, domain.value(domain.low)
-        start, step = (
+        largest = max(abs(first), abs(domain.value(domain.high)))
+        start, step, error = (
             np.repeat(np.array(values, dtype=object), per)
-            for values in ([a * first + b for a, b in found], [a * domain.step for a, _ in found])
+            for values in (
+                [line.scale * first + line.shift for line in found],
+                [line.scale * domain.step for line in found],
+                [line.error(largest) for line in found],
+            )
         )
-        return LevelSignal(raw.shape, raw.order, start, step, domain.high - domain.low, raw.pad, raw=True)
+        return LevelSignal(
+            raw.shape,
+            raw.order,
+            start,
+            step,
+            domain.high - domain.low,
+            raw.pad,
+            raw=True,
+            error=error if error.any() else None,
+        )
 
     def _pool_levels(self, levels: LevelSignal, op: MaxPool) -> LevelSignal:
         """The largest of levels: of bits any, or every where off is the larger value."""
@@ -547,7 +584,9 @@ class _Lowering:
         remarks = [f"left out at the end: {name}" for name in self.chain.left_out] + (
             [remark] if remark else []
         )
-        source = self._source("other" if self.chain.picks else "ordered" if remarks else "equal", remarks)
+        other = self.chain.picks or self.blurred
+        source = self._source("other" if other else "ordered" if remarks else "equal", remarks + self.remarks)
+        remarks += self.remarks
         network = Network(encoder, layers, head, classes, {"source": self.chain.source}, source)
         return Imported(network, tuple(self.reports), tuple(remarks), shape, signs=tuple(self.signs))
 
