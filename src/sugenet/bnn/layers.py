@@ -34,6 +34,7 @@ __all__ = [
     "check_tau",
     "checked_levels",
     "checked_tops",
+    "exact_pairs",
     "exact_thetas",
     "match_counts",
 ]
@@ -120,18 +121,11 @@ def match_counts(weights: Ints, bits: Bits) -> Ints:
     return np.asarray((signed + np.abs(weights).sum(axis=1)) // 2)
 
 
-def exact_thetas(theta: Any, tau: Ints, sizes: Ints, lowest: Ints) -> Theta:
-    """Check thresholds on the weighted sum of real values, one number or (low, high) a neuron, against the
-    tau of whole numbers.
-
-    `lowest` is the least sum of each neuron, where its match count is 0.
-    """
-    rows = list(theta)
-    if len(rows) != len(tau):
-        raise NetworkError(f"{len(rows)} values of theta, but there are {len(tau)} neurons.")
+def exact_pairs(theta: Any) -> list[tuple[Fraction, Fraction]]:
+    """Thresholds on sums of real values, each one number or (low, high), as pairs of exact numbers."""
     known: dict[Any, tuple[Fraction, Fraction]] = {}
     found = []
-    for j, given in enumerate(rows):
+    for j, given in enumerate(theta):
         key = tuple(given) if isinstance(given, list | tuple) else (given, given)
         if key not in known:
             try:
@@ -144,6 +138,18 @@ def exact_thetas(theta: Any, tau: Ints, sizes: Ints, lowest: Ints) -> Theta:
                 raise NetworkError(f"theta of neuron {j + 1} lies between {low} and {high}, which is empty.")
             known[key] = low, high
         found.append(known[key])
+    return found
+
+
+def exact_thetas(theta: Any, tau: Ints, sizes: Ints, lowest: Ints) -> Theta:
+    """Check thresholds on the weighted sum of real values, one number or (low, high) a neuron, against the
+    tau of whole numbers.
+
+    `lowest` is the least sum of each neuron, where its match count is 0.
+    """
+    found = exact_pairs(theta)
+    if len(found) != len(tau):
+        raise NetworkError(f"{len(found)} values of theta, but there are {len(tau)} neurons.")
     for j, (ends, count, size, least) in enumerate(
         zip(found, tau.tolist(), sizes.tolist(), lowest.tolist(), strict=True)
     ):

@@ -38,6 +38,7 @@ from sugenet.bnn.conv import ConvLayer, PoolLayer
 from sugenet.bnn.head import Head
 from sugenet.bnn.layer import Layer, gives, tops_of
 from sugenet.bnn.layers import DenseLayer, LevelLayer
+from sugenet.bnn.reals import RealLayer
 from sugenet.bnn.stairs import StairConv, StairLayer
 from sugenet.bnn.wide import Wide, is_wide_sum
 from sugenet.errors import TooLargeError
@@ -442,6 +443,8 @@ def _follows(part: Sequence[Layer], layer: Layer) -> bool:
 
 
 def _kind(layer: Layer) -> type:
+    if isinstance(layer, RealLayer):
+        return Plain
     if isinstance(layer, DenseLayer):
         return Levels if is_wide(layer.weights) else Rows
     if isinstance(layer, PoolLayer):
