@@ -13,6 +13,7 @@ import numpy as np
 from sugenet.bnn.arrays import Bits, Ints
 from sugenet.bnn.conv import PoolLayer
 from sugenet.bnn.layer import dense_of, gives, tops_of
+from sugenet.bnn.reals import RealLayer
 from sugenet.bnn.stairs import StairConv, StairLayer
 from sugenet.brief import Brief
 from sugenet.capacity import sugeno
@@ -36,7 +37,9 @@ STEPS_LIMIT = 1 << 22  # literals of all steps of a network of levels, each of w
 
 @dataclass(frozen=True, eq=False)
 class LayerTrace(Brief):
-    """What one hidden layer did: match counts, thresholds, activity."""
+    """What one hidden layer did: match counts, thresholds, activity; over real numbers, their exact sums and
+    the thresholds of these.
+    """
 
     matches: Ints
     tau: Ints
@@ -96,8 +99,11 @@ class Trace(Drawn):
         lines, network = [], self.network
         if network.cut is not network:
             return self._prove_levels()
-        bits = self.first_bits()
+        bits = self.layers[0].active if network.keeps_reals else self.first_bits()
         for number, (layer, seen) in enumerate(zip(network.layers, self.layers, strict=True), start=1):
+            if isinstance(layer, RealLayer):
+                lines.append(self._prove_reals(layer, seen))
+                continue
             dense = dense_of(layer)
             sample = _polarized(bits)
             method: Method = (
@@ -132,6 +138,13 @@ class Trace(Drawn):
             f"{'' if plain else 'scale '}{'2n S_nu - n' if plain else '(2n S_nu - n)'} + b"
         )
         return "\n".join(lines)
+
+    def _prove_reals(self, layer: RealLayer, seen: LayerTrace) -> str:
+        """Real numbers are no literals: their sums are worked out once more, in fractions."""
+        active = [s >= high for s, (_, high) in zip(layer.sums(self.sample), layer.theta, strict=True)]
+        if active != seen.active.tolist():
+            raise SoundnessError("layer 1: sums of real numbers in fractions differ from the activity.")
+        return f"layer 1: {many(layer.outputs, 'sum')} of real numbers in fractions equal the activity"
 
     def _prove_levels(self) -> str:
         """The same for staircases: each step is an integral of its own, and where the inputs are few the
@@ -186,6 +199,9 @@ class Trace(Drawn):
         lines = []
         for number, seen in enumerate(self.layers, start=1):
             active, total = int(seen.active.sum()), len(seen.active)
+            if seen.matches.dtype == object:
+                lines.append(f"layer {number}: {active} of {total} neurons over real numbers active")
+                continue
             near = int((np.abs(2 * seen.slack + 1) <= 5).sum())
             if seen.levels is None:
                 lines.append(
@@ -219,6 +235,13 @@ def trace(network: Network, x: Any) -> Trace:
     seen = []
     for layer in network.layers:
         top = gives(layer)
+        if isinstance(layer, RealLayer):
+            bits = layer.activity(bits)
+            sums, ends = layer.sums(inputs[0].tolist()), [high for _, high in layer.theta]
+            sizes = [int(np.abs(weights).sum()) for _, weights in layer.reads()]
+            given = (np.array(row, dtype=object) for row in (sums, ends))
+            seen.append(LayerTrace(*given, np.array(sizes), bits[0]))
+            continue
         if top is None:
             counts = layer.match_counts(bits)
             bits = np.asarray(counts >= layer.tau)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.bnn import Coding, Domain, Encoder, Head, Layer, Network, OneHot, Source, Steps
+from sugenet.bnn import Coding, Domain, Encoder, Head, Layer, Network, OneHot, Real, Source, Steps
 from sugenet.bnn.domain import span_data, span_of
 from sugenet.bnn.layer import gives
 from sugenet.errors import FileError, SugenetError
@@ -174,9 +174,12 @@ def _coding_out(coding: Coding, what: str) -> Document:
             "kind": "onehot",
             "categories": [_scalar_out(value, f"{what}: the category") for value in coding.categories],
         }
+    if isinstance(coding, Real):
+        ends = {name: _scalar_out(getattr(coding, name), f"{what}: {name}") for name in ("low", "high")}
+        return {"kind": "real", **ends}
     if not isinstance(coding, Steps):
         raise FileError(
-            f"{what} has a coding of type {type(coding).__name__}, but the format holds Steps and OneHot."
+            f"{what} has a coding of type {type(coding).__name__}, but the format holds Steps, Real and OneHot."
         )
     entry: Document = {"kind": "steps", "cuts": len(coding.cuts)}
     for name, kinds in (
@@ -247,10 +250,15 @@ def _coding_in(entry: Any, cuts: list[float], what: str) -> Coding:
     if isinstance(entry, dict) and entry.get("kind") == "onehot":
         categories = fields(entry, what, kind=str, categories=list)["categories"]
         return OneHot(tuple(_scalar_in(value, f"{what}: a category") for value in categories))
-    parts = fields(entry, what, kind=str, cuts=int, low=object, high=object, whole=bool, bipolar=bool)
+    real = isinstance(entry, dict) and entry.get("kind") == "real"
+    more = {} if real else {"cuts": int, "whole": bool, "bipolar": bool}
+    parts = fields(entry, what, kind=str, low=object, high=object, **more)
     low, high = (_scalar_in(parts[end], f"{what}: {end}") for end in ("low", "high"))
-    if parts["kind"] != "steps" or type(low) not in (int, float) or type(high) not in (int, float):
-        raise FileError(f"{what} must be 'onehot', or 'steps' between two numbers.")
+    known = parts["kind"] in ("steps", "real")
+    if not known or type(low) not in (int, float) or type(high) not in (int, float):
+        raise FileError(f"{what} must be 'onehot', or 'steps' or 'real' between two numbers.")
+    if real:
+        return Real(low=low, high=high)
     return Steps(tuple(cuts), low, high, parts["whole"], parts["bipolar"])
 
 
