@@ -143,12 +143,13 @@ class RealLayer(Brief):
         """Activity of some neurons in whole numbers."""
         whole, unit = _over_one_unit(x)
         return [
-            _sum(whole, *self._every[j]) * self.theta[j][1].denominator >= self.theta[j][1].numerator * unit
+            _sum(whole, *self.every[j]) * self.theta[j][1].denominator >= self.theta[j][1].numerator * unit
             for j in neurons
         ]
 
     @cached_property
-    def _every(self) -> list[tuple[npt.NDArray[np.intp], Ints]]:
+    def every(self) -> list[tuple[npt.NDArray[np.intp], Ints]]:
+        """What `reads` gives, kept."""
         return list(self.reads())
 
     def _by_floats(self, values: npt.NDArray[np.float64]) -> Bits:
@@ -217,11 +218,11 @@ class RealLayer(Brief):
         tops = [max(1, ceil(Fraction(high - start) / unit)) for start, high in zip(low, upper, strict=True)]
         if self.window is not None:
             tops = [max(tops, default=1)] * len(tops)
-        most = max((_sum(tops, places, np.abs(weights)) for places, weights in self._every), default=0)
+        most = max((_sum(tops, places, np.abs(weights)) for places, weights in self.every), default=0)
         coarse = 1 << max(0, most.bit_length() - _SUMS)
         rounded = np.asarray((self.weights + coarse // 2) // coarse)
         theta, taus = [], []
-        for (places, weights), (start, end) in zip(self._every, self.theta, strict=True):
+        for (places, weights), (start, end) in zip(self.every, self.theta, strict=True):
             near = (weights + coarse // 2) // coarse
             off = _sum(tops, places, np.abs(weights - near * coarse)) * unit if coarse > 1 else 0
             base = _sum(low, places, weights)

@@ -22,7 +22,7 @@ from sugenet.io.exact.steps import Pipeline, Root
 __all__ = ["Factors", "Roots", "Straight", "common_unit", "in_common_units", "in_shared_units", "rational_root"]
 
 _DIGITS = 192
-_ROUNDED = 1 << 46  # sums with rounded factors stay below, which leaves real boxes room for a fine grid
+_ROUNDED = 1 << 54  # sums with rounded factors stay below
 _FINE = 1 << 26  # the largest factor has at least so many units: more than a float32 number has
 _LONG = 1 << 10  # bits of a common denominator for which sums are not even tried
 

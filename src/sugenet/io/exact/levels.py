@@ -182,6 +182,7 @@ def _dense(where: str, weights: Any, bias: Sequence[Fraction], levels: LevelSign
         (len(rows),),
         top=levels.top,
         raw=levels.raw,
+        real=levels.real,
         error=error,
     )
 
@@ -194,7 +195,8 @@ def _rescaled(
     """
     plain, worth = in_units(weights, where)
     sizes = np.abs(plain)
-    factors = in_common_units(levels.step.tolist(), int(sizes.sum(axis=1).max(initial=0)) * levels.top, where)
+    most = sizes.max(initial=0) if levels.real else sizes.sum(axis=1).max(initial=0) * levels.top
+    factors = in_common_units(levels.step.tolist(), int(most), where)
     starts, unit = in_shared_units(levels.start.tolist())
     totals = (plain.astype(object) @ np.array(starts, dtype=object)).tolist()
     pulls = [u * unit * total for u, total in zip(worth, totals, strict=True)]
@@ -300,6 +302,7 @@ def convolution_of_levels(levels: LevelSignal, op: Convolution) -> SumSignal:
         levels.top,
         _pad_level(pad, pairs, levels.top),
         levels.raw,
+        real=levels.real,
         error=error,
     )
 
@@ -312,8 +315,8 @@ def _rescaled_kernel(
     """
     per = len(levels.step) // levels.shape[0]
     sizes = np.abs(plain).reshape(*plain.shape[:2], -1).sum(axis=2)
-    most = int(sizes.sum(axis=1).max(initial=0)) * levels.top
-    factors = in_common_units(levels.step[::per].tolist(), most, where)
+    most = np.abs(plain).max(initial=0) if levels.real else sizes.sum(axis=1).max(initial=0) * levels.top
+    factors = in_common_units(levels.step[::per].tolist(), int(most), where)
     whole = np.array(factors.whole, np.int64)[channel_of]
     signed, shrunk = _reduced(plain * whole[:, :, None, None])
     off = np.array([e * levels.top for e in factors.errors], dtype=object)

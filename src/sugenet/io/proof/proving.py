@@ -19,6 +19,7 @@ from sugenet.bnn import Network
 from sugenet.bnn.arrays import Bits, Ints
 from sugenet.bnn.conv import ConvLayer, PoolLayer
 from sugenet.bnn.layer import gives
+from sugenet.bnn.reals import RealLayer
 from sugenet.bnn.stairs import StairConv
 from sugenet.errors import FileError, TooLargeError
 from sugenet.io.exact.domains import BitInputs, Inputs, Integers
@@ -333,7 +334,6 @@ def _work(network: Network) -> int:
         if isinstance(layer, PoolLayer):
             total += layer.outputs
         else:
-            total += layer.weights.size * (
-                len(layer.window.taps) if isinstance(layer, ConvLayer | StairConv) else 1
-            )
+            window = layer.window if isinstance(layer, ConvLayer | StairConv | RealLayer) else None
+            total += layer.weights.size * (1 if window is None else len(window.taps))
     return int(total)
