@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from sugenet.bnn.arrays import Bits, Ints, integer_array
 from sugenet.bnn.geometry import Window
-from sugenet.bnn.layers import DenseLayer, Theta, check_size, check_tau, exact_thetas
+from sugenet.bnn.layers import WIDEST, DenseLayer, Theta, check_size, check_tau, exact_thetas
 from sugenet.bnn.memory import make_sure
 from sugenet.bnn.neuron import Neuron
 from sugenet.brief import Brief
@@ -99,7 +99,7 @@ class ConvLayer(Brief):
             raise NetworkError(
                 f"top={top} must be a small whole number: the largest level of an input value."
             )
-        check_size(kernel.reshape(len(kernel), -1), top)
+        check_size(kernel.reshape(len(kernel), -1), *((top, WIDEST) if top is not None else ()))
         object.__setattr__(self, "weights", kernel)
         object.__setattr__(self, "tau", integer_array(given.reshape(-1), 1, "tau"))
         check_tau(self.tau)

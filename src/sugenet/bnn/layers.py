@@ -53,9 +53,8 @@ both ends are equal where the threshold is rational.
 """
 
 
-def check_size(weights: Ints, top: int | None = None) -> None:
-    """Refuse weights whose match counts over bits could leave 31 bits, or over levels up to `top` 56."""
-    limit, top = (_BITS, 1) if top is None else (WIDEST, top)
+def check_size(weights: Ints, top: int = 1, limit: int = _BITS) -> None:
+    """Refuse weights over levels up to `top` whose match counts could reach a limit."""
     largest = max(int(weights.max(initial=0)), -int(weights.min(initial=0)))
     if largest * max(weights.shape[1], 1) * top < limit:
         return
@@ -174,8 +173,8 @@ class _Thresholds(Brief, ABC):
     """Where a negative batch-norm scale reversed the weights; None when unknown."""
     ties: Bits | None = None
     """Where a sum of exactly zero can occur; None when unknown."""
-    _top: ClassVar[int | None] = None
-    """1 where levels are read, which have a limit of their own."""
+    _limit: ClassVar[int] = _BITS
+    """What match counts stay below."""
 
     def __init__(self, weights: Any, tau: Any, *, flipped: Any = None, ties: Any = None) -> None:
         rows, taus = integer_array(weights, 2, "weights"), integer_array(tau, 1, "tau")
@@ -183,7 +182,7 @@ class _Thresholds(Brief, ABC):
             raise NetworkError(
                 f"{len(rows)} rows of weights but {len(taus)} values of tau. Every neuron has one of each."
             )
-        check_size(rows, self._top)
+        check_size(rows, limit=self._limit)
         check_tau(taus)
         object.__setattr__(self, "weights", rows)
         object.__setattr__(self, "tau", taus)
@@ -321,7 +320,7 @@ class LevelLayer(_Thresholds):
 
     tops: Ints
     theta: Theta | None
-    _top = 1
+    _limit = WIDEST
 
     def __init__(
         self, weights: Any, tau: Any, tops: Any, *, flipped: Any = None, ties: Any = None, theta: Any = None

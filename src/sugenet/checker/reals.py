@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import ConvLayer, Layer, LevelLayer, Network, PoolLayer, Steps
-from sugenet.bnn.arrays import Ints
+from sugenet.bnn import ConvLayer, Layer, LevelLayer, Network, PoolLayer, RealLayer, Steps
+from sugenet.bnn.arrays import Bits, Ints
 from sugenet.bnn.layers import Theta
 from sugenet.checker.query import Query
 from sugenet.errors import CertificateError
@@ -34,6 +34,11 @@ def check_real_witness(witness: Sequence[Any], network: Network, query: Query) -
     raw = [Fraction(value) for value in witness]
     if len(raw) != network.encoder.features or not query.contains(raw):
         raise CertificateError("the witness is not in a box of the query.")
+    if network.keeps_reals:
+        bits = _real_bits(network, raw)
+        for later in network.layers[1:]:
+            bits = later.activity(bits)
+        return _violated(network, query, raw, bits)
     layer = first_layer(network)
     levels = [
         value - low
@@ -66,6 +71,27 @@ def check_real_witness(witness: Sequence[Any], network: Network, query: Query) -
             )
     for later in network.layers[1:]:
         bits = later.activity(bits)
+    return _violated(network, query, raw, bits)
+
+
+def _real_bits(network: Network, raw: Sequence[Fraction]) -> Bits:
+    """Activity of a first layer over real numbers, none of them in doubt."""
+    first = network.layers[0]
+    assert isinstance(first, RealLayer)
+    for coding, value in zip(network.encoder.codings, raw, strict=True):
+        assert isinstance(coding, Steps)
+        if not coding.low <= value <= coding.high:
+            raise CertificateError("the witness leaves the values that a feature can have.")
+    sums = first.sums(raw)
+    for j, (total, (low, high)) in enumerate(zip(sums, first.theta, strict=True)):
+        if low <= total < high:
+            raise CertificateError(
+                f"neuron {j + 1} of layer 1 is so near its threshold that the witness shows nothing."
+            )
+    return np.array([[total >= high for total, (_, high) in zip(sums, first.theta, strict=True)]], bool)
+
+
+def _violated(network: Network, query: Query, raw: Sequence[Fraction], bits: Bits) -> str:
     scores = network.head.scores(network.head.match_counts(bits))[0]
     if not query.violated_by(raw, list(scores)):
         raise CertificateError("the witness does not violate the property.")
@@ -138,7 +164,7 @@ def sums_of(layer: Layer, weights: Ints, values: Ints) -> Ints:
     """Weighted sums of all neurons with other weights of the same shape."""
     if isinstance(layer, ConvLayer):
         return (
-            ConvLayer(weights, np.zeros(len(weights), np.int64), layer.window, layer.groups)
+            ConvLayer(weights, np.zeros(len(weights), np.int64), layer.window, layer.groups, top=1)
             .sums(values[None])
             .reshape(-1)
         )
