@@ -264,6 +264,10 @@ class Network(Drawn):
         """The same network for questions about any input."""
         return self._with(domain=Domain()) if self.domain else self
 
+    def by_itself(self) -> Network:
+        """The same network without its source: questions speak of its own numbers."""
+        return self._with(source=Source())
+
     def among(self, classes: Iterable[int | str]) -> Network:
         """The network that chooses among some of its classes alone, by name or number, in their old order:
         another network, with a fingerprint of its own.
