@@ -29,16 +29,16 @@ def is_wide_sum(layer: LevelLayer | ConvLayer) -> bool:
     return bool(layer.sizes.max(initial=0) >= _PACKED)
 
 
-def parts_of(weights: Ints, top: int) -> list[tuple[int, npt.NDArray[np.float64]]]:
+def parts_of(weights: Ints, top: int, exact: int = _EXACT) -> list[tuple[int, npt.NDArray[np.float64]]]:
     """Rows of weights as sums of ``2**shift * part``, each part so short that its sums over levels up to
-    `top` are exact in float64.
+    `top` stay below `exact`, where floats hold every whole number: float64 unless said.
 
     Examples
     --------
     >>> [(shift, part.tolist()) for shift, part in parts_of(np.array([[(1 << 50) + 3, -5]]), 255)]
     [(0, [[3.0, -5.0]]), (44, [[64.0, 0.0]])]
     """
-    room = (_EXACT - 1) // max(1, top * max(1, weights.shape[1]))
+    room = (exact - 1) // max(1, top * max(1, weights.shape[1]))
     bits = room.bit_length() - 1
     if bits < 1:
         raise OverflowError("so many levels have no exact sums in floats")
