@@ -19,7 +19,7 @@ from sugenet.bnn.layers import WIDEST
 from sugenet.errors import FileError
 from sugenet.io.exact.steps import Pipeline, Root
 
-__all__ = ["Factors", "Roots", "Straight", "common_unit", "in_common_units", "in_shared_units", "rational_root"]
+__all__ = ["Factors", "Roots", "Straight", "WideRow", "common_unit", "in_common_units", "in_shared_units", "rational_root", "wide_row"]
 
 _DIGITS = 192
 _ROUNDED = 1 << 54  # sums with rounded factors stay below
@@ -117,7 +117,7 @@ def in_common_units(factors: Sequence[Fraction], weight: int, where: str) -> Fac
     >>> in_common_units([Fraction(1, 2), Fraction(-1, 3)], 255, "scale")
     Factors(whole=(3, -2), unit=Fraction(1, 6), errors=(Fraction(0, 1), Fraction(0, 1)))
     >>> rounded = in_common_units([Fraction(1, 2), Fraction(1, 3**50)], 255, "scale")
-    >>> rounded.whole[0] * 255 < 2**46 <= rounded.whole[0] * 255 * 4, 2 * max(rounded.errors) <= rounded.unit
+    >>> rounded.whole[0] * 255 < 2**54 <= rounded.whole[0] * 255 * 4, 2 * max(rounded.errors) <= rounded.unit
     (True, True)
     """
     largest, weight = max((abs(factor) for factor in factors), default=Fraction(0)), max(weight, 1)
@@ -126,10 +126,7 @@ def in_common_units(factors: Sequence[Fraction], weight: int, where: str) -> Fac
     unit = common_unit(factors)
     if unit is not None and largest * weight < WIDEST * unit:
         return Factors(tuple(int(f / unit) for f in factors), unit, (Fraction(0),) * len(factors))
-    # the least power of two with sums below _ROUNDED
-    ratio = (largest * weight + largest) / _ROUNDED
-    power = ratio.numerator.bit_length() - ratio.denominator.bit_length() + 1
-    unit = Fraction(1 << power) if power >= 0 else Fraction(1, 1 << -power)
+    unit = _power_above((largest * weight + largest) / _ROUNDED)
     if largest < _FINE * unit:
         raise FileError(
             f"{where}: the inputs are rescaled by factors without a common unit, and sums of so many of them "
@@ -137,6 +134,48 @@ def in_common_units(factors: Sequence[Fraction], weight: int, where: str) -> Fac
         )
     whole = tuple(round(f / unit) for f in factors)
     return Factors(whole, unit, tuple(abs(f - w * unit) for f, w in zip(factors, whole, strict=True)))
+
+
+@dataclass(frozen=True)
+class WideRow:
+    """Weights of one row as ``whole[k] * unit``, and how far a sum of them can be off."""
+
+    whole: tuple[int, ...]
+    unit: Fraction
+    error: Fraction
+
+
+def wide_row(values: Sequence[Fraction], top: int | None, where: str) -> WideRow:
+    """Write the weights of a row as multiples of one unit, such that sums over levels up to `top` fit a layer
+    (None: over real numbers, where weights have to fit alone); exactly where they have one that is large
+    enough, else rounded.
+
+    Examples
+    --------
+    >>> wide_row([Fraction(0.75), Fraction(-0.3125)], 255, "fc")
+    WideRow(whole=(12, -5), unit=Fraction(1, 16), error=Fraction(0, 1))
+    """
+    sizes = [abs(value) for value in values]
+    largest = max(sizes, default=Fraction(0))
+    most = largest if top is None else sum(sizes, Fraction(0)) * top
+    unit = common_unit(values)
+    if not largest or (unit is not None and most < WIDEST * unit):
+        unit = unit or Fraction(1)
+        return WideRow(tuple(int(value / unit) for value in values), unit, Fraction(0))
+    unit = _power_above(2 * most / _ROUNDED)
+    if largest < _FINE * unit:
+        raise FileError(
+            f"{where}: its weights differ too much in size, or are too many, to be kept to more than 26 bits."
+        )
+    whole = tuple(round(value / unit) for value in values)
+    off = sum((abs(v - w * unit) for v, w in zip(values, whole, strict=True)), Fraction(0))
+    return WideRow(whole, unit, off * (1 if top is None else top))
+
+
+def _power_above(value: Fraction) -> Fraction:
+    """A power of two above a positive number, at most four times as large."""
+    power = value.numerator.bit_length() - value.denominator.bit_length() + 1
+    return Fraction(1 << power) if power >= 0 else Fraction(1, 1 << -power)
 
 
 def common_unit(values: Sequence[Fraction]) -> Fraction | None:

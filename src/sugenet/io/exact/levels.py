@@ -15,12 +15,12 @@ import numpy.typing as npt
 from sugenet.bnn import Window
 from sugenet.bnn.arrays import Ints
 from sugenet.errors import FileError
-from sugenet.io.exact.factors import in_common_units, in_shared_units
+from sugenet.io.exact.factors import in_common_units, in_shared_units, wide_row
 from sugenet.io.exact.ops import Affine, AveragePool, BatchNorm, Clip, Convolution, LinearOp, Sign, Stairs
 from sugenet.io.exact.signals import LevelSignal, Padding, SumSignal, padded
 from sugenet.io.exact.steps import pipelines, sign_of
 from sugenet.io.exact.sums import averaged_window, unrolled
-from sugenet.io.exact.units import bias_of, exact_weights, in_units
+from sugenet.io.exact.units import bias_of, exact_weights, in_units, quantized
 
 __all__ = [
     "averaged_levels",
@@ -151,8 +151,10 @@ def _dense(where: str, weights: Any, bias: Sequence[Fraction], levels: LevelSign
     """
     starts, steps = levels.start.tolist(), levels.step.tolist()
     pulls: Any
-    error = Fraction(0)
-    if levels.raw and (levels.error is not None or len(set(zip(starts, steps, strict=True))) > 1):
+    error, floats = Fraction(0), levels.raw and isinstance(quantized(weights, where), str)
+    if floats:
+        signed, unit, pulls, error = _in_floats(weights, levels, where)
+    elif levels.raw and (levels.error is not None or len(set(zip(starts, steps, strict=True))) > 1):
         signed, unit, pulls, error = _rescaled(weights, levels, where)
     elif len({abs(step) for step in steps}) == 1:  # whole numbers all the way: one size, signs may differ
         signed, unit = in_units(weights, where)
@@ -183,8 +185,28 @@ def _dense(where: str, weights: Any, bias: Sequence[Fraction], levels: LevelSign
         top=levels.top,
         raw=levels.raw,
         real=levels.real,
+        floats=floats,
         error=error,
     )
+
+
+def _in_floats(
+    weights: Any, levels: LevelSignal, where: str
+) -> tuple[Ints, list[Fraction], list[Fraction], Fraction]:
+    """Weights that are floats over raw levels, each row with a unit of its own; as `_rescaled`."""
+    exact, top = exact_weights(weights, where), None if levels.real else levels.top
+    rows = [wide_row(row, top, where) for row in (exact * levels.step).tolist()]
+    starts, unit = in_shared_units(levels.start.tolist())
+    pulls = [
+        unit * sum((w * s for w, s in zip(row, starts, strict=True) if s), Fraction(0))
+        for row in exact.tolist()
+    ]
+    known = Fraction(0)
+    if levels.error is not None:
+        known = max((abs(w) @ levels.error for w in exact), default=Fraction(0))
+    whole = np.array([row.whole for row in rows], np.int64).reshape(exact.shape)
+    error = max((row.error for row in rows), default=Fraction(0)) + known
+    return whole, [row.unit for row in rows], pulls, error
 
 
 def _rescaled(
@@ -252,7 +274,7 @@ def pad_pulls(
     outs, per_in = weights.shape[:2]
     if not any(fill):
         return np.full((outs, len(kinds)), Fraction(0), dtype=object)
-    beyond = weights.reshape(outs, per_in, -1) @ (~kinds).T.astype(np.int64)
+    beyond = weights.reshape(outs, per_in, -1) @ (~kinds).T.astype(weights.dtype)
     value = np.array([*fill], dtype=object)[channels_of(op)]
     return np.asarray((beyond * value[:, :, None]).sum(axis=1))
 
@@ -268,9 +290,15 @@ def convolution_of_levels(levels: LevelSignal, op: Convolution) -> SumSignal:
     outs, per_in = op.weights.shape[:2]
     channel_of = channels_of(op)
     start, step = (np.array([pair[k] for pair in pairs], dtype=object) for k in (0, 1))
-    plain, worth = in_units(op.weights, op.where)
+    found = quantized(op.weights, op.where)
+    floats = levels.raw and isinstance(found, str)
+    if isinstance(found, str) and not floats:
+        raise FileError(found)
+    plain, worth = (exact_weights(op.weights, op.where), [Fraction(1)] * outs) if isinstance(found, str) else found
     error = Fraction(0)
-    if levels.raw and (len(set(zip(start.tolist(), step.tolist(), strict=True))) > 1 or levels.error is not None):
+    if floats:
+        signed, unit, error = _float_kernel(plain, levels, channel_of, op.where)
+    elif levels.raw and (len(set(zip(start.tolist(), step.tolist(), strict=True))) > 1 or levels.error is not None):
         signed, unit, error = _rescaled_kernel(plain, worth, levels, channel_of, op.where)
     elif len({abs(s) for s in step.tolist()}) == 1:
         signed = plain * np.array([sign_of(s) for s in step.tolist()])[channel_of][:, :, None, None]
@@ -288,7 +316,7 @@ def convolution_of_levels(levels: LevelSignal, op: Convolution) -> SumSignal:
         there = taps[:, :, kind].sum(axis=2)
         for o, bias in enumerate(bias_of(op)):
             pull = sum(
-                (start[c] * int(t) for c, t in zip(channel_of[o], there[o], strict=True) if t), Fraction(0)
+                (start[c] * t for c, t in zip(channel_of[o], there[o].tolist(), strict=True) if t), Fraction(0)
             )
             constants[o, number] = bias + worth[o] * (pull + outer[o, number])
     return SumSignal(
@@ -303,8 +331,24 @@ def convolution_of_levels(levels: LevelSignal, op: Convolution) -> SumSignal:
         _pad_level(pad, pairs, levels.top),
         levels.raw,
         real=levels.real,
+        floats=floats,
         error=error,
     )
+
+
+def _float_kernel(
+    plain: npt.NDArray[Any], levels: LevelSignal, channel_of: npt.NDArray[np.intp], where: str
+) -> tuple[Ints, list[Fraction], Fraction]:
+    """A kernel of floats over raw levels; as `_rescaled_kernel`."""
+    per, top = len(levels.step) // levels.shape[0], None if levels.real else levels.top
+    scaled = plain * levels.step[::per][channel_of][:, :, None, None]
+    rows = [wide_row(row.reshape(-1).tolist(), top, where) for row in scaled]
+    known = Fraction(0)
+    if levels.error is not None:
+        off = levels.error[::per][channel_of]
+        known = max((np.abs(row).reshape(len(e), -1).sum(axis=1) @ e for row, e in zip(plain, off, strict=True)))
+    whole = np.array([row.whole for row in rows], np.int64).reshape(plain.shape)
+    return whole, [row.unit for row in rows], max(row.error for row in rows) + known
 
 
 def _rescaled_kernel(

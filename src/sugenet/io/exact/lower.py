@@ -325,6 +325,11 @@ class _Lowering:
     ) -> LevelSignal:
         """What a layer gives, behind the pooling that waits for it."""
         self.layers.append(layer)
+        if sums.floats:
+            self.remarks.append(
+                f"{sums.where}: its weights are floats, taken as the exact numbers that they are; a binarized "
+                "layer would have weights of one size"
+            )
         if sums.error:
             self._remark(sums, self.reports[-1].nearest, getattr(layer, "theta", None) is not None)
         count = layer.outputs

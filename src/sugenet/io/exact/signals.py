@@ -122,6 +122,8 @@ class SumSignal:
     """Whether each place behind the pool has rows of its own for all values of its window."""
     real: bool = False
     """Whether the inputs are raw real numbers."""
+    floats: bool = False
+    """Whether the weights are floats, no small multiples of one number."""
     error: Fraction = Fraction(0)
     """How far a sum can be off at most, where the factors of raw inputs had to be rounded."""
 
