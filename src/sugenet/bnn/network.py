@@ -112,6 +112,9 @@ class Network(Drawn):
         object.__setattr__(self, "notes", {str(key): str(value) for key, value in (notes or {}).items()})
         object.__setattr__(self, "source", source or Source())
         object.__setattr__(self, "domain", domain or Domain())
+        known = self.source.step
+        if isinstance(known, tuple) and len(known) != encoder.features:
+            raise NetworkError(f"the source has steps for {len(known)} features, not {encoder.features}.")
         width, top = encoder.width, None
         for number, layer in enumerate(kept, start=1):
             tops, before = tops_of(layer), f"layer {number - 1}"

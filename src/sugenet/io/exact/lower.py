@@ -148,6 +148,17 @@ class _Lowering:
         shape = self.chain.shape
         places = np.arange(prod(shape))
         self.signal: RawSignal | LevelSignal | SumSignal = RawSignal(shape, places)
+        self.given = self.inputs
+        if isinstance(self.inputs, Integers) and self.inputs.channels > 1:
+            given = self.inputs
+            if given.channels != shape[0]:
+                raise FileError(
+                    f"{self.chain.source}: inputs have a step or start for each of {given.channels} "
+                    f"{'channels' if len(shape) == 3 else 'features'}, but samples have {shape[0]}."
+                )
+            before = Affine("inputs", np.array(given.steps, object), np.array(given.starts, object))
+            self.signal = RawSignal(shape, places, (before,))
+            self.inputs = Integers(given.low, given.high)
         if isinstance(self.inputs, BitInputs):
             self.encoder = Encoder.of_bits(len(places))
             self.signal = _levels(shape, places, Fraction(self.inputs.low), Fraction(self.inputs.high))
@@ -662,7 +673,17 @@ class _Lowering:
         return Imported(network, tuple(self.reports), tuple(remarks), shape, signs=tuple(self.signs))
 
     def _source(self, outputs: Literal["equal", "ordered", "other"], remarks: list[str]) -> Source:
-        match self.inputs:
+        match self.given:
+            case Integers() as given if given.channels > 1:
+                per = prod(self.chain.shape[1:])
+                order = [k // per for k in range(prod(self.chain.shape))]
+                if self.chain.channels_last:
+                    order = [k % self.chain.shape[0] for k in range(len(order))]
+                starts, steps = (
+                    tuple(row[k] if len(row) > 1 else row[0] for k in order)
+                    for row in (given.starts, given.steps)
+                )
+                return Source(starts, steps, outputs, "; ".join(remarks))
             case Integers(step=step, start=start):
                 return Source(start, step, outputs, "; ".join(remarks))
             case BitInputs(low=low, high=high) if low != high:  # a bit is the raw number 0 or 1

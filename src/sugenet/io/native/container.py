@@ -26,8 +26,8 @@ Tensors: TypeAlias = dict[str, npt.NDArray[Any]]
 _Layout: TypeAlias = dict[str, tuple[np.dtype[Any], tuple[int, ...], int]]
 
 _VERSION = 6
-"""The latest; a file has the first version that can hold it: 6 where the first layer reads real numbers, else
-5 where it says what was seen in training or
+"""The latest; a file has the first version that can hold it: 6 where the first layer reads real numbers, or
+features have steps of their own in its source, else 5 where it says what was seen in training or
 which inputs can occur, else 4 where something behind the encoder has more than two levels, else 3 where it
 says what its source is, else 2 where a layer has theta, else 1.
 """
@@ -276,7 +276,9 @@ def _check_version(document: Document) -> None:
 def _version_of(document: Document) -> int:
     layers, head = document.get("layers"), document.get("head")
     known = [layer for layer in layers if isinstance(layer, dict)] if isinstance(layers, list) else []
-    if any(layer.get("kind") in _REAL for layer in known):
+    source = document.get("source")
+    rows = isinstance(source, dict) and any(isinstance(source.get(end), list) for end in ("start", "step"))
+    if rows or any(layer.get("kind") in _REAL for layer in known):
         return 6
     if "seen" in document or "domain" in document:
         return 5

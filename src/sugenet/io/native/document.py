@@ -273,8 +273,10 @@ def _source_out(network: Network) -> Document:
     return {
         "source": {
             "shape": None if shape is None else list(shape),
-            "start": str(source.start),
-            "step": str(source.step),
+            **{
+                name: [str(value) for value in given] if isinstance(given, tuple) else str(given)
+                for name, given in (("start", source.start), ("step", source.step))
+            },
             "outputs": source.outputs,
             "remark": source.remark,
         }
@@ -284,14 +286,19 @@ def _source_out(network: Network) -> Document:
 def _source_in(entry: Any) -> tuple[list[int] | None, Source]:
     if entry is None:
         return None, Source()
-    parts = fields(entry, "source", shape=object, start=str, step=str, outputs=str, remark=str)
+    parts = fields(entry, "source", shape=object, start=object, step=object, outputs=str, remark=str)
     shape = parts["shape"]
     if shape is not None and not (
         isinstance(shape, list) and all(type(size) is int and 0 < size < 1 << 31 for size in shape)
     ):
         raise FileError("the shape of the source must be null or whole numbers from 1.")
-    start, step = _fractions([parts["start"], parts["step"]], "start and step of the source")
+    start, step = (_number_or_row(parts[name]) for name in ("start", "step"))
     return shape, Source(start, step, parts["outputs"], parts["remark"])
+
+
+def _number_or_row(given: Any) -> Any:
+    row = _fractions(given if isinstance(given, list) else [given], "start and step of the source")
+    return tuple(row) if isinstance(given, list) else row[0]
 
 
 # -- inputs that can occur -----------------------------------------------------------------------------------

@@ -131,10 +131,18 @@ class _Ours:
     def source(self, rows: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
         """Samples, flat, in the numbers of the source."""
         if isinstance(self.inputs, Integers):
-            values = np.array(
-                [float(self.inputs.value(x)) for x in range(self.inputs.low, self.inputs.high + 1)]
+            given, levels = self.inputs, rows.astype(np.int64) - self.inputs.low
+            tables = np.array(
+                [
+                    [float(given.value(x, k)) for x in range(given.low, given.high + 1)]
+                    for k in range(given.channels)
+                ]
             )
-            return np.asarray(values[rows.astype(np.int64) - self.inputs.low])
+            per = rows.shape[1] // given.channels
+            owner = np.arange(rows.shape[1]) // per
+            if self.chain.channels_last:
+                owner = np.arange(rows.shape[1]) % given.channels
+            return np.asarray(tables[owner, levels])
         if isinstance(self.inputs, BitInputs):
             return np.where(rows > 0, float(self.inputs.high), float(self.inputs.low))
         return np.asarray(rows, dtype=np.float64)
