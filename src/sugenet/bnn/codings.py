@@ -358,7 +358,10 @@ class Real(Steps):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.cuts or self.whole or self.bipolar or self.silent:
-            raise EncodingError("a real number has no cuts, and is neither whole nor a bit.")
+            raise EncodingError(
+                "a real number that is kept as it is has no cuts, and is neither whole nor a bit: laws and "
+                "thresholds need whole numbers, as inputs=Integers(...) gives them."
+            )
 
     @property
     def spelled(self) -> str:

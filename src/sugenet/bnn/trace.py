@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sugenet.bnn.arrays import Bits, Ints
-from sugenet.bnn.conv import PoolLayer
+from sugenet.bnn.conv import ConvLayer, PoolLayer
 from sugenet.bnn.layer import dense_of, gives, tops_of
+from sugenet.bnn.layers import LevelLayer
 from sugenet.bnn.reals import RealLayer
 from sugenet.bnn.stairs import StairConv, StairLayer
+from sugenet.bnn.wide import is_wide_sum
 from sugenet.brief import Brief
 from sugenet.capacity import sugeno
 from sugenet.capacity.criteria import Criteria
@@ -104,7 +106,9 @@ class Trace(Drawn):
             if isinstance(layer, RealLayer):
                 lines.append(self._prove_reals(layer, seen))
                 continue
-            dense = dense_of(layer)
+            wide = isinstance(layer, LevelLayer | ConvLayer) and is_wide_sum(layer)
+            dense = layer if wide else dense_of(layer)
+            assert not isinstance(dense, PoolLayer | StairLayer | StairConv)
             sample = _polarized(bits)
             method: Method = (
                 "definition"
