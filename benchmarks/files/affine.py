@@ -192,7 +192,12 @@ def _graph(folder: Path, *front: tuple[str, Any]) -> tuple[Path, Any]:
 
     rng = np.random.default_rng(3)
     arrays = {"w": rng.choice([-1.0, 0.0, 1.0], (12, 16)), "b": rng.normal(size=12)}
-    arrays |= {"zero": np.zeros(1), "one": np.ones(1), "less": -np.ones(1), "v": rng.choice([-1.0, 1.0], (12, 4))}
+    arrays |= {
+        "zero": np.zeros(1),
+        "one": np.ones(1),
+        "less": -np.ones(1),
+        "v": rng.choice([-1.0, 1.0], (12, 4)),
+    }
     nodes, last = [], "x"
     for number, (op, values) in enumerate(front):
         names = [f"c{number}_{k}" for k in range(len(values))]
@@ -205,7 +210,9 @@ def _graph(folder: Path, *front: tuple[str, Any]) -> tuple[Path, Any]:
         helper.make_node("Where", ["on", "one", "less"], ["h"]),
         helper.make_node("MatMul", ["h", "v"], ["scores"]),
     ]
-    ends = [helper.make_tensor_value_info(n, TensorProto.FLOAT, ["n", k]) for n, k in (("x", 16), ("scores", 4))]
+    ends = [
+        helper.make_tensor_value_info(n, TensorProto.FLOAT, ["n", k]) for n, k in (("x", 16), ("scores", 4))
+    ]
     kept = [numpy_helper.from_array(np.asarray(a, np.float32), n) for n, a in arrays.items()]
     graph = helper.make_graph(nodes, "net", ends[:1], ends[1:], kept)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 15)], ir_version=8)
@@ -222,7 +229,9 @@ def _by_hand(folder: Path) -> Outcome:
     path, known = _graph(folder, ("Sub", [rng.random(16)]), ("Div", [rng.random(16) + 0.1]))
     samples, values = drawn(PIXELS, (16,))
     sums = (values - known["c0_0"]) / known["c1_0"] @ known["w"].T + known["b"]
-    return compared(sg.read_onnx(path, inputs=PIXELS).network, samples, np.where(sums >= 0, 1, -1) @ known["v"])
+    return compared(
+        sg.read_onnx(path, inputs=PIXELS).network, samples, np.where(sums >= 0, 1, -1) @ known["v"]
+    )
 
 
 def _clipped(folder: Path) -> Outcome:

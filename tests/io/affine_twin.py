@@ -43,7 +43,9 @@ def _after(op, x):
         case Affine():
             return _each(op.scale, x) * x + _each(op.shift, x)
         case BatchNorm():
-            roots = np.array([root(Fraction(v) + Fraction(op.eps)) for v in np.asarray(op.var).tolist()], object)
+            roots = np.array(
+                [root(Fraction(v) + Fraction(op.eps)) for v in np.asarray(op.var).tolist()], object
+            )
             scaled = _each(op.gamma, x) * (x - _each(op.mean, x)) / roots.reshape(-1, *[1] * (x.ndim - 1))
             return scaled + _each(op.beta, x)
         case Sign():

@@ -152,7 +152,9 @@ def summary(network: Network) -> Summary:
             StairConv: "conv",
             RealLayer: "reals",
         }[type(layer)]
-        places = layer.outputs // len(layer.weights) if isinstance(layer, ConvLayer | StairConv | RealLayer) else 1
+        places = (
+            layer.outputs // len(layer.weights) if isinstance(layer, ConvLayer | StairConv | RealLayer) else 1
+        )
         if isinstance(layer, RealLayer):
             bits, steps = 64, len(set(layer.theta))
         elif isinstance(layer, StairConv):

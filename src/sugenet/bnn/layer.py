@@ -38,5 +38,7 @@ def dense_of(layer: Layer) -> DenseLayer:
     """The layer as neurons over bits; staircases have to be cut first."""
     assert not isinstance(layer, StairLayer | StairConv)
     if isinstance(layer, RealLayer):
-        raise NetworkError("the first layer reads real numbers as they are: it has no neurons over bits to cut, unroll or simplify.")
+        raise NetworkError(
+            "the first layer reads real numbers as they are: it has no neurons over bits to cut, unroll or simplify."
+        )
     return layer if isinstance(layer, DenseLayer) else layer.unrolled()

@@ -26,9 +26,9 @@ from sugenet.capacity.thresholds import exact_number
 from sugenet.errors import CapacityError, NetworkError
 
 __all__ = [
+    "WIDEST",
     "DenseLayer",
     "LevelLayer",
-    "WIDEST",
     "Theta",
     "check_size",
     "check_tau",

@@ -235,9 +235,7 @@ class RealLayer(Brief):
             return Placed(LevelLayer(rounded, taus, tops, theta=theta), low, unit)
         tau = np.array(taus, np.int64).reshape(len(self.weights), *self.window.positions)
         top = max(tops, default=1)
-        return Placed(
-            ConvLayer(rounded, tau, self.window, self.groups, top, theta=theta), low, unit
-        )
+        return Placed(ConvLayer(rounded, tau, self.window, self.groups, top, theta=theta), low, unit)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, RealLayer):

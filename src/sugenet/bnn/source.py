@@ -58,7 +58,9 @@ class Source(Brief):
             except CapacityError as error:
                 raise NetworkError(str(error)) from None
         if isinstance(self.start, tuple) != isinstance(self.step, tuple) or (
-            isinstance(self.start, tuple) and isinstance(self.step, tuple) and len(self.start) != len(self.step)
+            isinstance(self.start, tuple)
+            and isinstance(self.step, tuple)
+            and len(self.start) != len(self.step)
         ):
             raise NetworkError("start and step must be one number each, or one for every feature.")
         if not all(self.step if isinstance(self.step, tuple) else (self.step,)):

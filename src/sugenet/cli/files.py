@@ -35,8 +35,7 @@ def _number(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise SugenetError(
-        f"{text} is not a number") from None
+        raise SugenetError(f"{text} is not a number") from None
 
 
 def _train(parser: Parser) -> Run:
@@ -245,7 +244,8 @@ def _kind(text: str) -> tuple[Any, ...]:
     between = re.fullmatch(rf"reals:(-?{_EXACT})\.\.(-?{_EXACT})", text)
     if between:
         return ("reals", float(number(between[1])), float(number(between[2])))
-    raise SugenetError(f"{text} is not bits, reals, reals between two bounds such as reals:-3..3, or integers such as 0..255, "
+    raise SugenetError(
+        f"{text} is not bits, reals, reals between two bounds such as reals:-3..3, or integers such as 0..255, "
         "0..255/255 or 0..255*2/255-1"
     )
 

@@ -16,7 +16,17 @@ from sugenet.bnn import ConvLayer, LevelLayer, RealLayer
 from sugenet.errors import FileError, QuestionError
 from sugenet.io.exact.factors import Roots, in_common_units, wide_row
 from sugenet.io.exact.lower import lower
-from sugenet.io.exact.ops import Affine, BatchNorm, Convolution, Flatten, LinearOp, MaxPool, OpChain, Pad, Sign
+from sugenet.io.exact.ops import (
+    Affine,
+    BatchNorm,
+    Convolution,
+    Flatten,
+    LinearOp,
+    MaxPool,
+    OpChain,
+    Pad,
+    Sign,
+)
 from sugenet.io.exact.steps import Pipeline, Root
 from sugenet.io.native.file import network_bytes, network_from
 from tests.io.affine_twin import followed, root
@@ -38,7 +48,12 @@ def norm(rng, count, name="bn"):
 def conv_chain(rng, *front, channels=3, pads=(1, 1, 1, 1), groups=1, pool=False, behind=True):
     kernel = Convolution("conv", signs(rng, 6, channels // groups, 3, 3), None, (1, 1), (1, 1), pads, groups)
     ops = [*front, kernel, *([norm(rng, 6)] if behind else [])]
-    side = 6 - 2 + (pads[0] + pads[2] if any(pads) else 0) + sum(op.pads[0] * 2 for op in front if isinstance(op, Pad))
+    side = (
+        6
+        - 2
+        + (pads[0] + pads[2] if any(pads) else 0)
+        + sum(op.pads[0] * 2 for op in front if isinstance(op, Pad))
+    )
     if pool:
         ops, side = [*ops, MaxPool("pool", (2, 2), (2, 2))], side // 2
     ops += [Sign("sign"), Flatten("flat"), LinearOp("out", signs(rng, 4, 6 * side * side))]
@@ -47,7 +62,13 @@ def conv_chain(rng, *front, channels=3, pads=(1, 1, 1, 1), groups=1, pool=False,
 
 def dense_chain(rng, *front, features=7, weights=None, zero=1):
     hidden = signs(rng, 9, features) if weights is None else weights
-    ops = (*front, LinearOp("fc", hidden), norm(rng, 9), Sign("sign", zero), LinearOp("out", signs(rng, 4, 9)))
+    ops = (
+        *front,
+        LinearOp("fc", hidden),
+        norm(rng, 9),
+        Sign("sign", zero),
+        LinearOp("out", signs(rng, 4, 9)),
+    )
     return OpChain("net", (features,), ops)
 
 
@@ -74,7 +95,10 @@ FRONTS = {
     ),
     "negative and zero": lambda _: (Affine("scale", np.array([-0.3, 0.0, 0.7]), np.array([0.1, 0.2, 0.3])),),
     "batch norm": lambda rng: (norm(rng, 3, "bn0"),),
-    "scale, then batch norm": lambda rng: (Affine("scale", np.array([2.0]), np.array([-1.0])), norm(rng, 3, "bn0")),
+    "scale, then batch norm": lambda rng: (
+        Affine("scale", np.array([2.0]), np.array([-1.0])),
+        norm(rng, 3, "bn0"),
+    ),
 }
 
 
@@ -127,11 +151,19 @@ floats = st.floats(-4, 4, width=32).filter(lambda v: v == 0 or abs(v) > 1e-6) | 
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.integers(0, 10**6), st.lists(floats, min_size=5, max_size=5), st.lists(floats, min_size=5, max_size=5), st.booleans(), st.booleans())
+@given(
+    st.integers(0, 10**6),
+    st.lists(floats, min_size=5, max_size=5),
+    st.lists(floats, min_size=5, max_size=5),
+    st.booleans(),
+    st.booleans(),
+)
 def test_any_scale_and_shift_of_features(seed, scale, shift, real, falls):
     """Negative, zero and tiny factors, of whole numbers and real ones; at sums that meet their threshold."""
     rng = np.random.default_rng(seed)
-    chain = dense_chain(rng, Affine("scale", np.array(scale), np.array(shift)), features=5, zero=-1 if falls else 1)
+    chain = dense_chain(
+        rng, Affine("scale", np.array(scale), np.array(shift)), features=5, zero=-1 if falls else 1
+    )
     inputs = sg.Reals() if real else sg.Integers(-3, 9, step=Fraction(1, 4), start=Fraction(-1, 2))
     X = rng.normal(size=(4, 5)) if real else rng.integers(-3, 10, (4, 5))
     assert_equal(chain, inputs, X)
@@ -154,7 +186,11 @@ def test_exact_ties_keep_the_rule_for_zero():
     """0.1 (x0 - x1) is zero exactly where both are equal, whatever float 0.1 is."""
     weights = np.array([[1.0, -1.0], [-1.0, 1.0]])
     for zero, on in ((1, True), (-1, False)):
-        ops = (Affine("scale", np.array([0.1, 0.1]), np.zeros(1)), LinearOp("fc", weights), Sign("sign", zero))
+        ops = (
+            Affine("scale", np.array([0.1, 0.1]), np.zeros(1)),
+            LinearOp("fc", weights),
+            Sign("sign", zero),
+        )
         chain = OpChain("net", (2,), (*ops, LinearOp("out", np.eye(2))))
         for inputs in (PIXELS, sg.Reals()):
             X = np.array([[7, 7], [3, 4]]) if inputs is PIXELS else np.array([[0.1, 0.1], [0.0, 5e-324]])
@@ -190,7 +226,10 @@ def test_weights_that_are_floats_are_exact_over_raw_inputs():
     for inputs, X in ((PIXELS, rng.integers(0, 256, (4, 48))), (sg.Reals(), rng.normal(size=(4, 48)))):
         assert_equal(OpChain("net", (3, 4, 4), ops), inputs, X)
     with pytest.raises(FileError, match="row 0 of the weights is not quantized"):
-        lower(OpChain("net", (7,), (LinearOp("fc", weights), Sign("s"), LinearOp("out", np.ones((2, 9))))), sg.BitInputs())
+        lower(
+            OpChain("net", (7,), (LinearOp("fc", weights), Sign("s"), LinearOp("out", np.ones((2, 9))))),
+            sg.BitInputs(),
+        )
 
 
 def test_quantizers_of_real_sums_are_refused():
@@ -215,9 +254,17 @@ def test_roots_are_near_and_share(value, ratio):
     assert near / other == ratio
 
 
-@given(st.fractions(-5, 5), st.fractions(-5, 5), st.fractions(-5, 5), st.fractions(Fraction(1, 100), 9), st.fractions(-9, 9))
+@given(
+    st.fractions(-5, 5),
+    st.fractions(-5, 5),
+    st.fractions(-5, 5),
+    st.fractions(Fraction(1, 100), 9),
+    st.fractions(-9, 9),
+)
 def test_the_error_of_a_straight_line_is_a_bound(gamma, beta, mean, v, x):
-    line = Roots().straight(Pipeline(((Fraction(3), Fraction(-1)), Root(gamma, beta, mean, v), (Fraction(-2), beta))))
+    line = Roots().straight(
+        Pipeline(((Fraction(3), Fraction(-1)), Root(gamma, beta, mean, v), (Fraction(-2), beta)))
+    )
     exact = -2 * (gamma * (3 * x - 1 - mean) / root(v) + beta) + beta
     assert abs(line.scale * x + line.shift - exact) <= line.error(abs(x)) + Fraction(1, 10**80)
 
@@ -274,3 +321,80 @@ def test_whole_number_questions_of_real_inputs_are_refused_with_the_way():
             ask()
     with pytest.raises(QuestionError, match=r"x1 has no bound below.*inputs=Reals\(low, high\)"):
         sg.verify(network, sg.Always(0))
+
+
+def test_thresholds_are_as_far_apart_as_rounded_factors_can_matter():
+    """The exact sign at real values is that of the layer wherever its thresholds say one."""
+    rng = np.random.default_rng(11)
+    front = norm(rng, 5, "bn0")
+    chain = dense_chain(rng, front, features=5)
+    layer = lower(chain, sg.Integers(0, 20)).network.layers[0]
+    seen = 0
+    for _ in range(40):
+        x = [Fraction(int(v), 8) for v in rng.integers(0, 161, 5)]
+        (exact, *_), _ = followed(chain.ops, x, (5,))
+        for row, (low, high), on in zip(layer.weights.tolist(), layer.theta, exact, strict=True):
+            s = sum(w * v for w, v in zip(row, x, strict=True))
+            assert high - low > Fraction(1, 2**60)
+            assert on if s >= high else not on if s < low else True
+            seen += not low <= s < high
+    assert seen > 350
+
+
+def test_boxes_of_reals_over_a_wide_first_layer():
+    """Levels of the box itself keep the grid fine; what is proved holds at sampled points, by the twin."""
+    from sugenet.checker.query import Case, Inequality, Query, QueryBox
+
+    rng = np.random.default_rng(12)
+    chain = dense_chain(rng, norm(rng, 5, "bn0"), features=5)
+    network = lower(chain, sg.Integers(0, 20)).network
+    decided = 0
+    for _ in range(6):
+        x = rng.integers(2, 18, 5)
+        label = int(network.predict([x])[0])
+        ways = [[Inequality({k: 1, label: -1}, 0)] for k in range(4) if k != label]
+        box = QueryBox(
+            [Fraction(int(v)) - Fraction(1, 3) for v in x], [Fraction(int(v)) + Fraction(1, 7) for v in x]
+        )
+        answer = sg.verify(network, Query(5, 4, [Case(box, ways)]), time_limit=20)
+        sg.check(answer.certificate, network)
+        if isinstance(answer, sg.reason.Proved):
+            decided += 1
+            for _ in range(10):
+                point = [
+                    a + (b - a) * Fraction(int(k), 5)
+                    for a, b, k in zip(box.lower, box.upper, rng.integers(0, 6, 5), strict=True)
+                ]
+                _, scores = followed(chain.ops, point, (5,))
+                assert all(scores[label] > scores[k] for k in range(4) if k != label)
+    assert decided
+
+
+def test_steps_of_their_own_for_channels():
+    """A normalization outside the file is the same as one inside, bits and source alike."""
+    rng = np.random.default_rng(13)
+    steps = [Fraction(1, 255) / Fraction(s) for s in ("0.229", "-0.224", "0.225")]
+    starts = [Fraction(-2), Fraction(1, 3), Fraction(0)]
+    plain = conv_chain(rng)
+    inside = OpChain(
+        "net", plain.shape, (Affine("scale", np.array(steps, object), np.array(starts, object)), *plain.ops)
+    )
+    outside = sg.Integers(0, 255, step=steps, start=starts)
+    X = rng.integers(0, 256, (5, 108))
+    one, two = lower(inside, sg.Integers(0, 255)).network, lower(plain, outside).network
+    assert one == two
+    assert_equal(inside, sg.Integers(0, 255), X)
+    assert two.layers[0].sizes.max() < 1 << 31
+    assert two.source.inputs(X[0].tolist())[40] == starts[1] + steps[1] * int(X[0, 40])
+    again = network_from(network_bytes(two))
+    assert again == two and again.source == two.source
+    last = lower(OpChain("net", plain.shape, plain.ops, channels_last=True), outside).network
+    assert last.source.step[:3] == tuple(steps)
+    low, high = two.source.turned(*([v] * 108 for v in (0, 1)))
+    assert (low[0], low[36], high[36]) == (0, 1, 0)
+    with pytest.raises(FileError, match="for each of 2 channels, but samples have 3"):
+        lower(plain, sg.Integers(0, 255, step=[1, 2]))
+    with pytest.raises(FileError, match="2 steps and 3 starts do not fit"):
+        sg.Integers(0, 255, step=[1, 2], start=[0, 0, 0])
+    with pytest.raises(FileError, match="step 0"):
+        sg.Integers(0, 255, step=[1, 0])

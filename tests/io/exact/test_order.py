@@ -26,7 +26,7 @@ from sugenet.bnn import (
 from sugenet.checker.query import Case, Inequality, Query, QueryBox
 from sugenet.cli import main
 from sugenet.errors import EncodingError, NetworkError, QuestionError
-from sugenet.io.exact.domains import BitInputs, Integers, Reals
+from sugenet.io.exact.domains import BitInputs, Integers
 from sugenet.io.exact.lower import lower
 from sugenet.io.exact.ops import LinearOp, OpChain, Sign
 from sugenet.io.exact.order import pixel_by_pixel, pixel_order

@@ -102,7 +102,9 @@ class _Boxed:
         """Raw values of real levels: whole numbers as int, others as float where a float holds them."""
         if self.placed is not None:
             return tuple(map(_short, self.placed.raw(levels)))
-        lows = [Fraction(coding.low) for coding in self.front.network.encoder.codings if isinstance(coding, Steps)]
+        lows = [
+            Fraction(coding.low) for coding in self.front.network.encoder.codings if isinstance(coding, Steps)
+        ]
         return tuple(_short(level + low) for level, low in zip(levels, lows, strict=True))
 
     def inside(self) -> tuple[Ints, Ints]:

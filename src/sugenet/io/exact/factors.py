@@ -19,7 +19,17 @@ from sugenet.bnn.layers import WIDEST
 from sugenet.errors import FileError
 from sugenet.io.exact.steps import Pipeline, Root
 
-__all__ = ["Factors", "Roots", "Straight", "WideRow", "common_unit", "in_common_units", "in_shared_units", "rational_root", "wide_row"]
+__all__ = [
+    "Factors",
+    "Roots",
+    "Straight",
+    "WideRow",
+    "common_unit",
+    "in_common_units",
+    "in_shared_units",
+    "rational_root",
+    "wide_row",
+]
 
 _DIGITS = 192
 _ROUNDED = 1 << 54  # sums with rounded factors stay below

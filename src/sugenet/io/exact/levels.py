@@ -294,11 +294,15 @@ def convolution_of_levels(levels: LevelSignal, op: Convolution) -> SumSignal:
     floats = levels.raw and isinstance(found, str)
     if isinstance(found, str) and not floats:
         raise FileError(found)
-    plain, worth = (exact_weights(op.weights, op.where), [Fraction(1)] * outs) if isinstance(found, str) else found
+    plain, worth = (
+        (exact_weights(op.weights, op.where), [Fraction(1)] * outs) if isinstance(found, str) else found
+    )
     error = Fraction(0)
     if floats:
         signed, unit, error = _float_kernel(plain, levels, channel_of, op.where)
-    elif levels.raw and (len(set(zip(start.tolist(), step.tolist(), strict=True))) > 1 or levels.error is not None):
+    elif levels.raw and (
+        len(set(zip(start.tolist(), step.tolist(), strict=True))) > 1 or levels.error is not None
+    ):
         signed, unit, error = _rescaled_kernel(plain, worth, levels, channel_of, op.where)
     elif len({abs(s) for s in step.tolist()}) == 1:
         signed = plain * np.array([sign_of(s) for s in step.tolist()])[channel_of][:, :, None, None]
@@ -316,7 +320,8 @@ def convolution_of_levels(levels: LevelSignal, op: Convolution) -> SumSignal:
         there = taps[:, :, kind].sum(axis=2)
         for o, bias in enumerate(bias_of(op)):
             pull = sum(
-                (start[c] * t for c, t in zip(channel_of[o], there[o].tolist(), strict=True) if t), Fraction(0)
+                (start[c] * t for c, t in zip(channel_of[o], there[o].tolist(), strict=True) if t),
+                Fraction(0),
             )
             constants[o, number] = bias + worth[o] * (pull + outer[o, number])
     return SumSignal(
@@ -346,7 +351,9 @@ def _float_kernel(
     known = Fraction(0)
     if levels.error is not None:
         off = levels.error[::per][channel_of]
-        known = max((np.abs(row).reshape(len(e), -1).sum(axis=1) @ e for row, e in zip(plain, off, strict=True)))
+        known = max(
+            (np.abs(row).reshape(len(e), -1).sum(axis=1) @ e for row, e in zip(plain, off, strict=True))
+        )
     whole = np.array([row.whole for row in rows], np.int64).reshape(plain.shape)
     return whole, [row.unit for row in rows], max(row.error for row in rows) + known
 

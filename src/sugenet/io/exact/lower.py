@@ -483,7 +483,9 @@ class _Lowering:
                 "Declare zero=1 or zero=-1."
             )
         offsets = sums.offset.reshape(channels, -1)
-        flipped = np.array([line.direction() * sign_of(u) < 0 for line, u in zip(lines, sums.unit, strict=True)])
+        flipped = np.array(
+            [line.direction() * sign_of(u) < 0 for line, u in zip(lines, sums.unit, strict=True)]
+        )
         weights = np.where(flipped.reshape(-1, *[1] * (sums.weights.ndim - 1)), -sums.weights, sums.weights)
         theta: list[tuple[Fraction, Fraction]] = []
         constant = 0
@@ -496,7 +498,9 @@ class _Lowering:
             theta += ends  # type: ignore[arg-type]
         layer = RealLayer(weights, theta, sums.window, sums.groups)
         self.reports.append(
-            LayerReport(sums.where, "real", layer.outputs, int(flipped.sum()), constant, layer.outputs - constant)
+            LayerReport(
+                sums.where, "real", layer.outputs, int(flipped.sum()), constant, layer.outputs - constant
+            )
         )
         return layer
 
