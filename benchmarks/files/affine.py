@@ -1,5 +1,5 @@
-"""Something affine on raw inputs, in front of the first layer: mean and deviation by channel or feature, batch
-norm, real-valued features; and first layers in floats.
+"""Something affine on raw inputs, in front of the first layer: mean and deviation by channel or feature,
+batch norm, real-valued features; and first layers in floats.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Every kind of file with something affine on raw inputs, written with its own tool: all scores of hundreds of
-samples.
+"""Every kind of file with something affine on raw inputs, written with its own tool: all scores of hundreds
+of samples.
 """
 
 from __future__ import annotations

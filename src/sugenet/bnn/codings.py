@@ -381,27 +381,27 @@ class Real(Steps):
         """Refused: there are none."""
         raise self._refused()
 
-    def bits(self, state: int) -> npt.NDArray[np.bool_]:
+    def bits(self, state: int) -> npt.NDArray[np.bool_]:  # noqa: ARG002
         """Refused: there are none."""
         raise self._refused()
 
-    def flips(self, before: int, after: int) -> int:
+    def flips(self, before: int, after: int) -> int:  # noqa: ARG002
         """Refused: there are none."""
         raise self._refused()
 
-    def state(self, value: Any) -> int:
+    def state(self, value: Any) -> int:  # noqa: ARG002
         """Refused: there are none."""
         raise self._refused()
 
-    def reachable(self, state: int) -> bool:
+    def reachable(self, state: int) -> bool:  # noqa: ARG002
         """Refused: there are no states."""
         raise self._refused()
 
-    def interval(self, state: int) -> tuple[float, float] | None:
+    def interval(self, state: int) -> tuple[float, float] | None:  # noqa: ARG002
         """Refused: there are no states."""
         raise self._refused()
 
-    def move(self, value: Any, state: int, span: Span | None = None) -> Move | None:
+    def move(self, value: Any, state: int, span: Span | None = None) -> Move | None:  # noqa: ARG002
         """Refused: there are no states."""
         raise self._refused()
 

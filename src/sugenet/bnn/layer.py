@@ -39,6 +39,7 @@ def dense_of(layer: Layer) -> DenseLayer:
     assert not isinstance(layer, StairLayer | StairConv)
     if isinstance(layer, RealLayer):
         raise NetworkError(
-            "the first layer reads real numbers as they are: it has no neurons over bits to cut, unroll or simplify."
+            "the first layer reads real numbers as they are: it has no neurons over bits to cut, unroll or "
+            "simplify."
         )
     return layer if isinstance(layer, DenseLayer) else layer.unrolled()

@@ -1,4 +1,4 @@
-"""Sums of levels with weights of many bits, as fast as float64 is and exact all the same (docs/theory.md 3.6).
+"""Sums of levels with weights of many bits: as fast as float64, and exact (docs/theory.md 3.6).
 
 A product of float64 matrices is exact where no sum on the way can leave 53 bits. Weights that are too long
 for that are cut into parts that are not, and the sums of the parts are put together in 64 bits.

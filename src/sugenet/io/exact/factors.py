@@ -1,5 +1,5 @@
-"""Raw inputs that are rescaled, one factor a feature or channel, in front of the first layer: factors as whole
-numbers times one unit (docs/theory.md 3.6).
+"""Raw inputs that are rescaled, one factor a feature or channel, in front of the first layer: factors as
+whole numbers times one unit (docs/theory.md 3.6).
 
 Scales of a file are exact numbers, and so are their multiples of a common unit where these are short enough
 for sums of whole numbers. A batch norm's factor has a square root: it is kept to `_DIGITS` bits, the same for

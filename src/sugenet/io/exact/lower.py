@@ -338,8 +338,8 @@ class _Lowering:
         self.layers.append(layer)
         if sums.floats:
             self.remarks.append(
-                f"{sums.where}: its weights are floats, taken as the exact numbers that they are; a binarized "
-                "layer would have weights of one size"
+                f"{sums.where}: its weights are floats, taken as the exact numbers that they are; a "
+                "binarized layer would have weights of one size"
             )
         if sums.error:
             self._remark(sums, self.reports[-1].nearest, getattr(layer, "theta", None) is not None)
@@ -533,14 +533,14 @@ class _Lowering:
         off = float(sums.error)
         if sums.real:
             self.remarks.append(
-                f"{sums.where}: the factors of its inputs have square roots, or no short common unit, and are "
-                "kept to 54 bits of the largest"
+                f"{sums.where}: the factors of its inputs have square roots, or no short common unit, and "
+                "are kept to 54 bits of the largest"
             )
             return
         if 2 * off < nearest:
             self.remarks.append(
-                f"{sums.where}: its inputs are rescaled with a square root that is kept to 192 bits; no sum of "
-                "whole numbers is so near a threshold that the rest matters"
+                f"{sums.where}: its inputs are rescaled with a square root that is kept to 192 bits; no sum "
+                "of whole numbers is so near a threshold that the rest matters"
             )
             return
         self.blurred = not has_theta

@@ -179,7 +179,8 @@ def _coding_out(coding: Coding, what: str) -> Document:
         return {"kind": "real", **ends}
     if not isinstance(coding, Steps):
         raise FileError(
-            f"{what} has a coding of type {type(coding).__name__}, but the format holds Steps, Real and OneHot."
+            f"{what} has a coding of type {type(coding).__name__}, but the format holds Steps, Real and "
+            "OneHot."
         )
     entry: Document = {"kind": "steps", "cuts": len(coding.cuts)}
     for name, kinds in (

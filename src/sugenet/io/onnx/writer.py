@@ -186,8 +186,8 @@ def _layer(graph: Builder, layer: Layer, signal: str) -> str:
             return _convolution(graph, layer, signal)
         case RealLayer():
             raise FileError(
-                "it decides about real numbers exactly, which the floats of an ONNX file cannot. Keep the file "
-                "that the network was read from, or import that with inputs=Integers(...)."
+                "it decides about real numbers exactly, which the floats of an ONNX file cannot. Keep the "
+                "file that the network was read from, or import that with inputs=Integers(...)."
             )
         case PoolLayer():
             return _pool(graph, layer, signal)

@@ -105,8 +105,8 @@ def _within(
         known = [*([] if end is None else [end]), *([] if isinf(most) else [Fraction(most)])]
         if not known:
             raise QuestionError(
-                f"{name} has no bound {'below' if narrower is max else 'above'}: give one in the question, or "
-                "import the network with inputs=Reals(low, high)."
+                f"{name} has no bound {'below' if narrower is max else 'above'}: give one in the question, "
+                "or import the network with inputs=Reals(low, high)."
             )
         ends.append(narrower(known))
     if ends[0] > ends[1]:
