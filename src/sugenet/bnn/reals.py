@@ -21,6 +21,7 @@ from sugenet.bnn.arrays import Bits, Ints, integer_array
 from sugenet.bnn.conv import ConvLayer
 from sugenet.bnn.geometry import Window
 from sugenet.bnn.layers import WIDEST, LevelLayer, Theta, exact_pairs
+from sugenet.bnn.neuron import Neuron
 from sugenet.brief import Brief
 from sugenet.errors import NetworkError, QuestionError
 
@@ -246,9 +247,35 @@ class RealLayer(Brief):
     def __hash__(self) -> int:
         return hash((self.weights.tobytes(), self.theta, self.window, self.groups))
 
-    def neuron(self, j: int) -> Any:
+    # -- what neurons over bits have, and these have not -------------------------------------------------------
+
+    def _refused(self, what: str) -> QuestionError:
+        return QuestionError(
+            f"a layer over real numbers has no {what}: they are no literals. Ask about boxes of real inputs, or "
+            "import the network with inputs=Integers(...)."
+        )
+
+    @property
+    def tau(self) -> Ints:
+        """Refused: there are thresholds on sums alone (`theta`)."""
+        raise self._refused("thresholds on match counts")
+
+    @property
+    def sizes(self) -> Ints:
+        """Refused: sums have no largest."""
+        raise self._refused("largest match counts")
+
+    def match_counts(self, inputs: Any) -> Ints:  # noqa: ARG002
+        """Refused: there are sums alone (`sums`)."""
+        raise self._refused("match counts")
+
+    def column(self, place: int) -> tuple[Ints, Ints]:  # noqa: ARG002
+        """Refused: a feature has no levels."""
+        raise self._refused("levels")
+
+    def neuron(self, j: int) -> Neuron:  # noqa: ARG002
         """Refused: a neuron over real numbers has no literals."""
-        raise QuestionError(f"neuron {j} of the first layer reads real numbers, which are no literals.")
+        raise self._refused("literals")
 
 
 _SUMS = 44

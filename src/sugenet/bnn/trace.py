@@ -242,9 +242,9 @@ def trace(network: Network, x: Any) -> Trace:
         if isinstance(layer, RealLayer):
             bits = layer.activity(bits)
             sums, ends = layer.sums(inputs[0].tolist()), [high for _, high in layer.theta]
-            sizes = [int(np.abs(weights).sum()) for _, weights in layer.reads()]
-            given = (np.array(row, dtype=object) for row in (sums, ends))
-            seen.append(LayerTrace(*given, np.array(sizes), bits[0]))
+            most = np.array([int(np.abs(weights).sum()) for _, weights in layer.reads()])
+            given: Any = [np.array(row, dtype=object) for row in (sums, ends)]
+            seen.append(LayerTrace(given[0], given[1], most, bits[0]))
             continue
         if top is None:
             counts = layer.match_counts(bits)

@@ -35,7 +35,7 @@ def check_real_witness(witness: Sequence[Any], network: Network, query: Query) -
     if len(raw) != network.encoder.features or not query.contains(raw):
         raise CertificateError("the witness is not in a box of the query.")
     if network.keeps_reals:
-        bits = _real_bits(network, raw)
+        bits: Any = _real_bits(network, raw)
         for later in network.layers[1:]:
             bits = later.activity(bits)
         return _violated(network, query, raw, bits)

@@ -351,7 +351,10 @@ def test_boxes_of_reals_over_a_wide_first_layer():
     kinds = set()
     for number in range(8):
         x = [Fraction(int(v)) for v in rng.integers(2, 18, 5)]
-        label, wide = int(network.predict([[int(v) for v in x]])[0]), Fraction(1, 3 if number % 2 else 40)
+        label, wide = (
+            int(network.predict([[int(v) for v in x]])[0]),
+            Fraction(2) if number % 2 else Fraction(1, 40),
+        )
         way = [[Inequality({k: 1, label: -1}, 1)] for k in range(4) if k != label]
         box = QueryBox([v - wide for v in x], [v + wide / 2 for v in x])
         answer = sg.verify(network, Query(5, 4, [Case(box, way)]), time_limit=20)

@@ -194,7 +194,7 @@ def _outer(
     rows = (
         np.array([layer.row(j) for j in chosen])
         if isinstance(layer, ConvLayer)
-        else np.array([_spread(*layer.every[j], layer.inputs) for j in chosen])
+        else np.array([_spread(layer.every[j], layer.inputs) for j in chosen])
         if isinstance(layer, RealLayer)
         else np.array([layer.neuron(j + 1).weights for j in chosen])
         if isinstance(layer, StairConv)
@@ -204,9 +204,9 @@ def _outer(
     return list(low), list(high), chosen
 
 
-def _spread(places: npt.NDArray[np.intp], weights: npt.NDArray[np.int64], n: int) -> npt.NDArray[np.int64]:
-    row = np.zeros(n, np.int64)
-    row[places] = weights
+def _spread(reads: tuple[npt.NDArray[np.intp], npt.NDArray[np.int64]], inputs: int) -> npt.NDArray[np.int64]:
+    row = np.zeros(inputs, np.int64)
+    row[reads[0]] = reads[1]
     return row
 
 
