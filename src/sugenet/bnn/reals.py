@@ -247,12 +247,12 @@ class RealLayer(Brief):
     def __hash__(self) -> int:
         return hash((self.weights.tobytes(), self.theta, self.window, self.groups))
 
-    # -- what neurons over bits have, and these have not -------------------------------------------------------
+    # -- what neurons over bits have, and these have not -----------------------------------------------------
 
     def _refused(self, what: str) -> QuestionError:
         return QuestionError(
-            f"a layer over real numbers has no {what}: they are no literals. Ask about boxes of real inputs, or "
-            "import the network with inputs=Integers(...)."
+            f"a layer over real numbers has no {what}: they are no literals. Ask about boxes of real inputs, "
+            "or import the network with inputs=Integers(...)."
         )
 
     @property

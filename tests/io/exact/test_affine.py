@@ -350,10 +350,10 @@ def test_boxes_of_reals_over_a_wide_first_layer():
     network = lower(chain, sg.Integers(0, 20)).network
     kinds = set()
     for number in range(8):
-        x = [Fraction(int(v)) for v in rng.integers(2, 18, 5)]
+        x = [Fraction(int(v)) for v in rng.integers(8, 14, 5)]
         label, wide = (
             int(network.predict([[int(v) for v in x]])[0]),
-            Fraction(2) if number % 2 else Fraction(1, 40),
+            Fraction(8) if number % 2 else Fraction(1, 40),
         )
         way = [[Inequality({k: 1, label: -1}, 1)] for k in range(4) if k != label]
         box = QueryBox([v - wide for v in x], [v + wide / 2 for v in x])
