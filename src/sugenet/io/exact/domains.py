@@ -28,7 +28,7 @@ class Integers(Brief):
     --------
     >>> Integers(0, 255, step=Fraction(1, 255)).value(51)
     Fraction(1, 5)
-    >>> normal = Integers(0, 255, step=["1/255", "1/510"], start=[0, "-1/2"])  # of two channels
+    >>> normal = Integers(0, 255, step=[Fraction(1, 255), Fraction(1, 510)], start=[0, -0.5])  # two channels
     >>> [str(normal.value(51, channel)) for channel in range(2)]
     ['1/5', '-2/5']
     """
