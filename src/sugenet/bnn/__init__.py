@@ -7,6 +7,7 @@ from sugenet.bnn.codings import (
     Coding,
     Move,
     OneHot,
+    Real,
     Span,
     Steps,
     bit,
@@ -30,6 +31,7 @@ from sugenet.bnn.literals import active_set, decode, lam_of, match_bits, match_c
 from sugenet.bnn.network import Network
 from sugenet.bnn.neuron import Neuron, Turn
 from sugenet.bnn.raw_rules import RawNeuron, RawRule
+from sugenet.bnn.reals import RealLayer
 from sugenet.bnn.simplifying import simplify
 from sugenet.bnn.source import Source
 from sugenet.bnn.stair import NEVER, Condition, Stair
@@ -58,6 +60,8 @@ __all__ = [
     "PoolLayer",
     "RawNeuron",
     "RawRule",
+    "Real",
+    "RealLayer",
     "Source",
     "Span",
     "Stair",

@@ -20,12 +20,13 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.brief import Brief
-from sugenet.errors import EncodingError
+from sugenet.errors import EncodingError, QuestionError
 
 __all__ = [
     "Coding",
     "Move",
     "OneHot",
+    "Real",
     "Span",
     "Steps",
     "bit",
@@ -332,6 +333,77 @@ class Steps(Brief):
         if self.low == -inf and self.high == inf:
             return kind
         return f"{kind} from {_short(self.low)} to {_short(self.high)}"
+
+
+@dataclass(frozen=True)
+class Real(Steps):
+    """A real number that is kept as it is, for a first layer that reads real numbers (`RealLayer`): it has no
+    cuts, and so no states to go through.
+
+    Parameters
+    ----------
+    cuts, whole, bipolar, silent
+        Of `Steps`: none, no, no, none.
+    low, high
+        The raw values that can occur; infinite unless said.
+
+    Examples
+    --------
+    >>> Real(low=0.0).width, Real(low=0.0).read(np.array([0.5, 3.25]), "x").tolist()
+    (0, [0.5, 3.25])
+    """
+
+    cuts: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.cuts or self.whole or self.bipolar or self.silent:
+            raise EncodingError(
+                "a real number that is kept as it is has no cuts, and is neither whole nor a bit: laws and "
+                "thresholds need whole numbers, as inputs=Integers(...) gives them."
+            )
+
+    @property
+    def spelled(self) -> str:
+        """All of it as one text, as fingerprints have it: it must never change."""
+        return f"Real(low={self.low!r}, high={self.high!r})"
+
+    def _refused(self) -> QuestionError:
+        return QuestionError(
+            "the network reads real numbers, which have no states to go through: questions about single "
+            "changes, reasons and counts need whole numbers. Ask about a box of real inputs, with "
+            "verify(net, Robust(x, Linf(r))), Robust(x, Box(...)), Always, Never or a Query; or import the "
+            "network with inputs=Integers(...)."
+        )
+
+    @property
+    def states(self) -> int:
+        """Refused: there are none."""
+        raise self._refused()
+
+    def bits(self, state: int) -> npt.NDArray[np.bool_]:  # noqa: ARG002
+        """Refused: there are none."""
+        raise self._refused()
+
+    def flips(self, before: int, after: int) -> int:  # noqa: ARG002
+        """Refused: there are none."""
+        raise self._refused()
+
+    def state(self, value: Any) -> int:  # noqa: ARG002
+        """Refused: there are none."""
+        raise self._refused()
+
+    def reachable(self, state: int) -> bool:  # noqa: ARG002
+        """Refused: there are no states."""
+        raise self._refused()
+
+    def interval(self, state: int) -> tuple[float, float] | None:  # noqa: ARG002
+        """Refused: there are no states."""
+        raise self._refused()
+
+    def move(self, value: Any, state: int, span: Span | None = None) -> Move | None:  # noqa: ARG002
+        """Refused: there are no states."""
+        raise self._refused()
 
 
 @dataclass(frozen=True)

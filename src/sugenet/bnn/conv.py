@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from sugenet.bnn.arrays import Bits, Ints, integer_array
 from sugenet.bnn.geometry import Window
-from sugenet.bnn.layers import DenseLayer, Theta, check_size, check_tau, exact_thetas
+from sugenet.bnn.layers import WIDEST, DenseLayer, Theta, check_size, check_tau, exact_thetas
 from sugenet.bnn.memory import make_sure
 from sugenet.bnn.neuron import Neuron
 from sugenet.brief import Brief
@@ -99,7 +99,7 @@ class ConvLayer(Brief):
             raise NetworkError(
                 f"top={top} must be a small whole number: the largest level of an input value."
             )
-        check_size(kernel.reshape(len(kernel), -1), 1 if top is None else top)
+        check_size(kernel.reshape(len(kernel), -1), *((top, WIDEST) if top is not None else ()))
         object.__setattr__(self, "weights", kernel)
         object.__setattr__(self, "tau", integer_array(given.reshape(-1), 1, "tau"))
         check_tau(self.tau)
@@ -120,9 +120,7 @@ class ConvLayer(Brief):
             raise NetworkError("theta is for layers that read levels: give top as well.")
         if len(theta) == len(self.weights) != self.outputs:
             theta = [value for value in theta for _ in range(len(self.window.taps))]
-        return exact_thetas(
-            theta, self.tau, self.sizes, self._constant_sums(np.minimum(self.weights, 0)) * self.top
-        )
+        return exact_thetas(theta, self.tau, self.sizes, self.lowest)
 
     @property
     def inputs(self) -> int:
@@ -174,7 +172,12 @@ class ConvLayer(Brief):
             raise NetworkError(
                 f"levels must be in 0..{self.top}, but range from {array.min()} to {array.max()}."
             )
-        return np.asarray(self.sums(array) + self._constant_sums(np.maximum(-self.weights, 0)) * self.top)
+        return np.asarray(self.sums(array) - self.lowest)
+
+    @property
+    def lowest(self) -> Ints:
+        """The least sum of levels of each neuron, where its match count is 0."""
+        return self._constant_sums(np.minimum(self.weights, 0)) * (self.top or 1)
 
     def _constant_sums(self, kernel: Ints) -> Ints:
         """Sum of a kernel over the taps inside the input, for every neuron."""

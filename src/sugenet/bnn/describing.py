@@ -13,6 +13,7 @@ from sugenet.bnn.conv import ConvLayer, PoolLayer
 from sugenet.bnn.layer import gives, tops_of
 from sugenet.bnn.layers import DenseLayer, LevelLayer
 from sugenet.bnn.network import Network
+from sugenet.bnn.reals import RealLayer
 from sugenet.bnn.stair import NEVER
 from sugenet.bnn.stairs import StairConv, StairLayer
 from sugenet.brief import Brief
@@ -149,9 +150,14 @@ def summary(network: Network) -> Summary:
             ConvLayer: "conv",
             StairLayer: "dense",
             StairConv: "conv",
+            RealLayer: "reals",
         }[type(layer)]
-        places = len(layer.window.taps) if isinstance(layer, ConvLayer | StairConv) else 1
-        if isinstance(layer, StairConv):
+        places = (
+            layer.outputs // len(layer.weights) if isinstance(layer, ConvLayer | StairConv | RealLayer) else 1
+        )
+        if isinstance(layer, RealLayer):
+            bits, steps = 64, len(set(layer.theta))
+        elif isinstance(layer, StairConv):
             steps = int((layer.steps != NEVER).sum())
         elif isinstance(layer, StairLayer):
             steps = int((layer.tau != NEVER).sum())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate
 from math import inf, prod
@@ -14,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn.arrays import Bits, Ints
-from sugenet.bnn.codings import Coding, OneHot, Span, Steps, bit, integer, threshold
+from sugenet.bnn.codings import Coding, OneHot, Real, Span, Steps, bit, integer, threshold
 from sugenet.bnn.samples import rows_of, shape_words, values_of
 from sugenet.brief import Brief
 from sugenet.errors import EncodingError
@@ -121,6 +122,13 @@ class Encoder(Brief):
     ) -> Encoder:
         """Whole numbers kept exactly, such as uint8 pixels."""
         return cls([integer(low, high)] * n, names, shape)
+
+    @classmethod
+    def of_reals(
+        cls, n: int, low: float = -inf, high: float = inf, names: Iterable[object] | None = None
+    ) -> Encoder:
+        """Real numbers kept as they are, for a first layer that reads them (`RealLayer`)."""
+        return cls([Real(low=low, high=high)] * n, names)
 
     @cached_property
     def _starts(self) -> list[int]:
@@ -279,6 +287,27 @@ class Encoder(Brief):
             return None
         low = int(domain.low)
         return array if low == 0 else np.asarray(array.astype(np.int64) - low)
+
+    @cached_property
+    def keeps_reals(self) -> bool:
+        """Whether all features are real numbers that are kept as they are."""
+        return bool(self.codings) and all(isinstance(coding, Real) for coding in self.codings)
+
+    def reals(self, X: Any) -> npt.NDArray[Any]:
+        """Raw samples as real numbers: floats, or the exact numbers themselves where one is no float."""
+        rows = self.rows(X)
+        numbers = self._read(rows)
+        assert numbers is not None
+        if not np.isfinite(numbers).all():
+            row, column = (int(place) for place in np.argwhere(~np.isfinite(numbers))[0])
+            raise EncodingError(
+                f"{self.names[column]} is {numbers[row, column]} in sample {row}, but it must be finite."
+            )
+        if rows.dtype.kind in "iuO":
+            exact = np.array([[Fraction(v) for v in row] for row in rows.tolist()], object)
+            if any(v != f for v, f in zip(exact.reshape(-1), numbers.reshape(-1).tolist(), strict=True)):
+                return exact.reshape(rows.shape)
+        return numbers
 
     def bits_of_levels(self, levels: Any) -> Bits:
         """Bits of given states, one row a sample."""

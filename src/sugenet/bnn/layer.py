@@ -6,11 +6,13 @@ from typing import TypeAlias
 
 from sugenet.bnn.conv import ConvLayer, PoolLayer
 from sugenet.bnn.layers import DenseLayer, LevelLayer
+from sugenet.bnn.reals import RealLayer
 from sugenet.bnn.stairs import StairConv, StairLayer
+from sugenet.errors import NetworkError
 
 __all__ = ["Binary", "Layer", "dense_of", "gives", "tops_of"]
 
-Binary: TypeAlias = DenseLayer | LevelLayer | ConvLayer | PoolLayer
+Binary: TypeAlias = DenseLayer | LevelLayer | ConvLayer | PoolLayer | RealLayer
 """What gives bits, pooling where it reads bits."""
 
 Layer: TypeAlias = Binary | StairLayer | StairConv
@@ -35,4 +37,9 @@ def gives(layer: Layer) -> int | None:
 def dense_of(layer: Layer) -> DenseLayer:
     """The layer as neurons over bits; staircases have to be cut first."""
     assert not isinstance(layer, StairLayer | StairConv)
+    if isinstance(layer, RealLayer):
+        raise NetworkError(
+            "the first layer reads real numbers as they are: it has no neurons over bits to cut, unroll or "
+            "simplify."
+        )
     return layer if isinstance(layer, DenseLayer) else layer.unrolled()

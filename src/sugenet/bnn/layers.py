@@ -8,12 +8,14 @@ bits that are never written out.
 
 from __future__ import annotations
 
+import operator
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import ceil
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -24,6 +26,7 @@ from sugenet.capacity.thresholds import exact_number
 from sugenet.errors import CapacityError, NetworkError
 
 __all__ = [
+    "WIDEST",
     "DenseLayer",
     "LevelLayer",
     "Theta",
@@ -31,11 +34,18 @@ __all__ = [
     "check_tau",
     "checked_levels",
     "checked_tops",
+    "exact_pairs",
     "exact_thetas",
     "match_counts",
 ]
 
 _GLANCE = 8  # weights by which most rows that differ are told apart
+_BITS = 1 << 31
+"""Match counts over bits stay below."""
+WIDEST = 1 << 56
+"""Match counts over levels stay below: weights that raw inputs are rescaled by are wide. Several of them add
+up in 64 bits.
+"""
 
 Theta: TypeAlias = tuple[tuple[Fraction, Fraction], ...]
 """For each neuron an enclosure of its threshold on real values;
@@ -43,13 +53,22 @@ both ends are equal where the threshold is rational.
 """
 
 
-def check_size(weights: Ints, top: int = 1) -> None:
-    """Refuse weights over levels up to `top` whose match counts could leave 31 bits."""
+def check_size(weights: Ints, top: int = 1, limit: int = _BITS) -> None:
+    """Refuse weights over levels up to `top` whose match counts could reach a limit."""
     largest = max(int(weights.max(initial=0)), -int(weights.min(initial=0)))
-    if largest * max(weights.shape[1], 1) * top < 1 << 31:
+    if largest * max(weights.shape[1], 1) * top < limit:
         return
-    if largest >= 1 << 31 or int(np.abs(weights).sum(axis=1).max()) * top >= 1 << 31:
-        raise NetworkError(f"a weight of size {largest} is too large: match counts must stay below 2^31.")
+    if largest >= limit or _largest_sum(weights, [top] * weights.shape[1]) >= limit:
+        raise NetworkError(
+            f"a weight of size {largest} is too large: match counts must stay below "
+            f"2^{limit.bit_length() - 1}."
+        )
+
+
+def _largest_sum(weights: Ints, tops: Sequence[int]) -> int:
+    """The largest match count of any row, in exact numbers however large they are."""
+    most = max((sum(map(operator.mul, row, tops)) for row in np.abs(weights).tolist()), default=0)
+    return int(most)
 
 
 def check_tau(tau: Ints) -> None:
@@ -63,8 +82,8 @@ def check_tau(tau: Ints) -> None:
         )
 
 
-def checked_tops(tops: Any, weights: Ints) -> Ints:
-    """The largest level of each input, one a column of the weights."""
+def checked_tops(tops: Any, weights: Ints, limit: int = _BITS) -> Ints:
+    """The largest level of each input, one a column of the weights; sums stay below a limit."""
     highest = integer_array(tops, 1, "tops")
     if len(highest) != weights.shape[1]:
         raise NetworkError(f"{len(highest)} tops for {weights.shape[1]} features. Every feature has one.")
@@ -72,10 +91,12 @@ def checked_tops(tops: Any, weights: Ints) -> Ints:
         raise NetworkError(f"tops[{int(np.argmax(highest < 0))}] is negative; levels run from 0 to the top.")
     most, largest = sum(highest.tolist()), max(int(weights.max(initial=1)), -int(weights.min(initial=1)))
     # row by row only where both fit, so that no product leaves 64 bits
-    if most * largest >= 1 << 31 and (
-        max(most, largest) >= 1 << 31 or int((np.abs(weights) @ highest).max(initial=0)) >= 1 << 31
+    if most * largest >= limit and (
+        max(most, largest) >= limit or _largest_sum(weights, highest.tolist()) >= limit
     ):
-        raise NetworkError("the levels are too many: match counts must stay below 2^31.")
+        raise NetworkError(
+            f"the levels are too many: match counts must stay below 2^{limit.bit_length() - 1}."
+        )
     return highest
 
 
@@ -101,18 +122,11 @@ def match_counts(weights: Ints, bits: Bits, sizes: Ints | None = None) -> Ints:
     return np.asarray((signed + (np.abs(weights).sum(axis=1) if sizes is None else sizes)) // 2)
 
 
-def exact_thetas(theta: Any, tau: Ints, sizes: Ints, lowest: Ints) -> Theta:
-    """Check thresholds on the weighted sum of real values, one number or (low, high) a neuron, against the
-    tau of whole numbers.
-
-    `lowest` is the least sum of each neuron, where its match count is 0.
-    """
-    rows = list(theta)
-    if len(rows) != len(tau):
-        raise NetworkError(f"{len(rows)} values of theta, but there are {len(tau)} neurons.")
+def exact_pairs(theta: Any) -> list[tuple[Fraction, Fraction]]:
+    """Thresholds on sums of real values, each one number or (low, high), as pairs of exact numbers."""
     known: dict[Any, tuple[Fraction, Fraction]] = {}
     found = []
-    for j, given in enumerate(rows):
+    for j, given in enumerate(theta):
         key = tuple(given) if isinstance(given, list | tuple) else (given, given)
         if key not in known:
             try:
@@ -125,6 +139,18 @@ def exact_thetas(theta: Any, tau: Ints, sizes: Ints, lowest: Ints) -> Theta:
                 raise NetworkError(f"theta of neuron {j + 1} lies between {low} and {high}, which is empty.")
             known[key] = low, high
         found.append(known[key])
+    return found
+
+
+def exact_thetas(theta: Any, tau: Ints, sizes: Ints, lowest: Ints) -> Theta:
+    """Check thresholds on the weighted sum of real values, one number or (low, high) a neuron, against the
+    tau of whole numbers.
+
+    `lowest` is the least sum of each neuron, where its match count is 0.
+    """
+    found = exact_pairs(theta)
+    if len(found) != len(tau):
+        raise NetworkError(f"{len(found)} values of theta, but there are {len(tau)} neurons.")
     for j, (ends, count, size, least) in enumerate(
         zip(found, tau.tolist(), sizes.tolist(), lowest.tolist(), strict=True)
     ):
@@ -149,6 +175,8 @@ class _Thresholds(Brief, ABC):
     """Where a negative batch-norm scale reversed the weights; None when unknown."""
     ties: Bits | None = None
     """Where a sum of exactly zero can occur; None when unknown."""
+    _limit: ClassVar[int] = _BITS
+    """What match counts stay below."""
 
     def __init__(self, weights: Any, tau: Any, *, flipped: Any = None, ties: Any = None) -> None:
         rows, taus = integer_array(weights, 2, "weights"), integer_array(tau, 1, "tau")
@@ -156,7 +184,7 @@ class _Thresholds(Brief, ABC):
             raise NetworkError(
                 f"{len(rows)} rows of weights but {len(taus)} values of tau. Every neuron has one of each."
             )
-        check_size(rows)
+        check_size(rows, limit=self._limit)
         check_tau(taus)
         object.__setattr__(self, "weights", rows)
         object.__setattr__(self, "tau", taus)
@@ -308,12 +336,13 @@ class LevelLayer(_Thresholds):
 
     tops: Ints
     theta: Theta | None
+    _limit = WIDEST
 
     def __init__(
         self, weights: Any, tau: Any, tops: Any, *, flipped: Any = None, ties: Any = None, theta: Any = None
     ) -> None:
         _Thresholds.__init__(self, weights, tau, flipped=flipped, ties=ties)
-        highest = checked_tops(tops, self.weights)
+        highest = checked_tops(tops, self.weights, WIDEST)
         object.__setattr__(self, "tops", highest)
         lowest = np.minimum(self.weights, 0) @ highest
         object.__setattr__(

@@ -28,6 +28,7 @@ from sugenet.bnn.layer import Layer, dense_of, gives, tops_of
 from sugenet.bnn.layers import LevelLayer
 from sugenet.bnn.neuron import Neuron
 from sugenet.bnn.packed import Packed, Unpacked, compiled
+from sugenet.bnn.reals import RealLayer
 from sugenet.bnn.source import Source
 from sugenet.bnn.stair import Condition, Stair
 from sugenet.bnn.stairs import StairConv, StairLayer
@@ -111,12 +112,22 @@ class Network(Drawn):
         object.__setattr__(self, "notes", {str(key): str(value) for key, value in (notes or {}).items()})
         object.__setattr__(self, "source", source or Source())
         object.__setattr__(self, "domain", domain or Domain())
+        known = self.source.step
+        if isinstance(known, tuple) and len(known) != encoder.features:
+            raise NetworkError(f"the source has steps for {len(known)} features, not {encoder.features}.")
         width, top = encoder.width, None
         for number, layer in enumerate(kept, start=1):
             tops, before = tops_of(layer), f"layer {number - 1}"
             if number == 1:
                 before = "the encoder"
-                if tops is not None and encoder.tops == tops:
+                if isinstance(layer, RealLayer) != encoder.keeps_reals:
+                    raise NetworkError(
+                        "a first layer over real numbers (RealLayer) and features that are kept as real "
+                        "numbers (Real) go together: the network has one without the other."
+                    )
+                if isinstance(layer, RealLayer):
+                    width = encoder.features
+                elif tops is not None and encoder.tops == tops:
                     width, top = layer.inputs, None
                 elif tops is not None and not (
                     isinstance(layer, StairLayer) and set(tops) <= {1} and layer.inputs == width
@@ -128,6 +139,8 @@ class Network(Drawn):
                     f"layer {number} reads {layer.inputs} inputs, but {before} {verb} {width}."
                 )
             if number > 1:
+                if isinstance(layer, RealLayer):
+                    raise NetworkError(f"layer {number} reads real numbers, which only the first one can.")
                 _check_levels(f"layer {number}", tops, before, top)
             width, top = layer.outputs, gives(layer)
         before = f"layer {len(kept)}" if kept else "the encoder"
@@ -176,7 +189,11 @@ class Network(Drawn):
         return self.packed(engine).match_counts(self.inputs(X), threads)
 
     def inputs(self, X: Any) -> npt.NDArray[Any]:
-        """What the first layer reads: levels for a layer over them, else bits."""
+        """What the first layer reads: levels for a layer over them, real numbers for one over these, else
+        bits.
+        """
+        if self.keeps_reals:
+            return self.encoder.reals(X)
         return self.encoder.levels(X) if self.reads_levels else self.encoder.encode(X)
 
     @cached_property
@@ -250,6 +267,10 @@ class Network(Drawn):
         """The same network for questions about any input."""
         return self._with(domain=Domain()) if self.domain else self
 
+    def by_itself(self) -> Network:
+        """The same network without its source: questions speak of its own numbers."""
+        return self._with(source=Source())
+
     def among(self, classes: Iterable[int | str]) -> Network:
         """The network that chooses among some of its classes alone, by name or number, in their old order:
         another network, with a fingerprint of its own.
@@ -308,6 +329,11 @@ class Network(Drawn):
         while name in self.classes:
             name += "!"
         return Network(encoder, layers, head, (*self.classes, name), domain=self.domain.only_limits)
+
+    @property
+    def keeps_reals(self) -> bool:
+        """Whether raw inputs are real numbers that are kept as they are."""
+        return bool(self.layers) and isinstance(self.layers[0], RealLayer)
 
     @property
     def reads_reals(self) -> bool:
@@ -415,8 +441,10 @@ class Network(Drawn):
         for layer in self.layers:
             digest.update(type(layer).__name__.encode())
             parts: list[Any] = [layer.every] if isinstance(layer, PoolLayer) else [layer.weights]
-            if isinstance(layer, PoolLayer | ConvLayer | StairConv):
+            if isinstance(layer, PoolLayer | ConvLayer | StairConv | RealLayer):
                 digest.update(repr(layer.window).encode())
+            if isinstance(layer, RealLayer):
+                digest.update(json.dumps(layer.groups).encode())
             if isinstance(layer, ConvLayer | StairConv):
                 digest.update(json.dumps([layer.groups, layer.top]).encode())
             if isinstance(layer, PoolLayer) and layer.top is not None:
@@ -424,12 +452,12 @@ class Network(Drawn):
             if isinstance(layer, StairConv):
                 parts += [layer.steps]
                 digest.update(json.dumps(layer.pad).encode())
-            elif not isinstance(layer, PoolLayer):
+            elif not isinstance(layer, PoolLayer | RealLayer):
                 parts += [layer.tau]
             if isinstance(layer, StairLayer):
                 parts += [layer.tops]
             _digest_arrays(digest, parts)
-            if isinstance(layer, LevelLayer | ConvLayer) and layer.theta is not None:
+            if isinstance(layer, LevelLayer | ConvLayer | RealLayer) and layer.theta is not None:
                 digest.update(json.dumps([[str(end) for end in ends] for ends in layer.theta]).encode())
         _digest_arrays(digest, [self.head.weights, *([] if self.head.tops is None else [self.head.tops])])
         digest.update(
@@ -441,7 +469,7 @@ class Network(Drawn):
         shape = "-".join(
             str(size)
             for size in (
-                self.encoder.features if self.reads_levels else self.encoder.width,
+                self.encoder.features if self.reads_levels or self.keeps_reals else self.encoder.width,
                 *(layer.outputs for layer in self.layers),
                 self.head.outputs,
             )

@@ -38,7 +38,9 @@ from sugenet.bnn.conv import ConvLayer, PoolLayer
 from sugenet.bnn.head import Head
 from sugenet.bnn.layer import Layer, gives, tops_of
 from sugenet.bnn.layers import DenseLayer, LevelLayer
+from sugenet.bnn.reals import RealLayer
 from sugenet.bnn.stairs import StairConv, StairLayer
+from sugenet.bnn.wide import Wide, is_wide_sum
 from sugenet.errors import TooLargeError
 
 __all__ = ["Levels", "Maps", "Packed", "Plain", "Rows", "Unpacked", "compiled", "is_wide", "unmerged"]
@@ -287,7 +289,7 @@ def _steps(layer: DenseLayer | LevelLayer, tops: Ints) -> Ints:
 class Packed:
     """A network compiled for one engine of `sugenet.bits`."""
 
-    stages: tuple[Plain | Maps | Rows | Levels, ...]
+    stages: tuple[Plain | Wide | Maps | Rows | Levels, ...]
     """What runs in front of the last layers: each gives flat bits or levels,
     but the words of maps in front of rows go on as they are.
     """
@@ -297,7 +299,7 @@ class Packed:
     @classmethod
     def of(cls, layers: Sequence[Layer], head: Head, engine: Any = "auto") -> Packed:
         """Pack the weights of a network."""
-        stages: list[Plain | Maps | Rows | Levels] = []
+        stages: list[Plain | Wide | Maps | Rows | Levels] = []
         parts = _parts(layers)
         if head.tops is None and is_wide(head.weights):
             head = Head(head.weights, head.bias, head.scale, np.ones(head.inputs, np.int64))
@@ -306,6 +308,8 @@ class Packed:
         for kind, part in parts:
             if kind is Plain:
                 stages += [Plain(layer) for layer in part]
+            elif kind is Wide:
+                stages += [Wide(layer) for layer in part if isinstance(layer, LevelLayer | ConvLayer)]
             elif kind is Maps:
                 stages.append(Maps.of(part, engine))
             elif kind is Levels:
@@ -362,9 +366,9 @@ class Packed:
             yield inputs[start : start + step]
 
 
-def _width(stage: Plain | Maps | Rows | Levels) -> int:
+def _width(stage: Plain | Wide | Maps | Rows | Levels) -> int:
     """Bytes of the maps that a stage gives for one sample."""
-    if isinstance(stage, Plain | Rows):
+    if isinstance(stage, Plain | Wide | Rows):
         return 0
     channels, height, width = stage.maps.output_shape
     return (8 * words_for(channels) if isinstance(stage, Maps) else channels) * height * width
@@ -403,7 +407,7 @@ def compiled(layers: Sequence[Layer], head: Head, engine: Any = "auto") -> Packe
         return Unpacked(tuple(layers), head)
 
 
-def _all_of(stage: Plain | Maps | Rows | Levels, values: _Values) -> list[_Values]:
+def _all_of(stage: Plain | Wide | Maps | Rows | Levels, values: _Values) -> list[_Values]:
     return (
         [*stage.hidden(stage.words(values)), stage.bits(values)]
         if isinstance(stage, Rows)
@@ -439,12 +443,16 @@ def _follows(part: Sequence[Layer], layer: Layer) -> bool:
 
 
 def _kind(layer: Layer) -> type:
+    if isinstance(layer, RealLayer):
+        return Plain
     if isinstance(layer, DenseLayer):
         return Levels if is_wide(layer.weights) else Rows
     if isinstance(layer, PoolLayer):
         return Maps if layer.top is None else Levels
     if not layer.weights.size:
         return Plain
+    if isinstance(layer, LevelLayer | ConvLayer) and tops_of(layer) is not None and is_wide_sum(layer):
+        return Wide
     if not isinstance(layer, ConvLayer):
         return Levels
     # kernels are packed over all channels

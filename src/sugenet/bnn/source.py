@@ -25,7 +25,8 @@ class Source(Brief):
     Parameters
     ----------
     start, step
-        A raw number x of the network is ``start + step * x`` in the source.
+        A raw number x of the network is ``start + step * x`` in the source; or one of each for every
+        feature.
     outputs
         ``equal``: the source's outputs are the scores. ``ordered``: every two of them compare as the scores
         do, as behind a softmax. ``other``: neither, as where part of the source was not read.
@@ -39,18 +40,30 @@ class Source(Brief):
     (Fraction(0, 1), Fraction(1, 5))
     """
 
-    start: Fraction = Fraction(0)
-    step: Fraction = Fraction(1)
+    start: Fraction | tuple[Fraction, ...] = Fraction(0)
+    step: Fraction | tuple[Fraction, ...] = Fraction(1)
     outputs: Outputs = "equal"
     remark: str = ""
 
     def __post_init__(self) -> None:
         for name in ("start", "step"):
             try:
-                object.__setattr__(self, name, Fraction(exact_number(getattr(self, name), name)))
+                given = getattr(self, name)
+                exact: Any = (
+                    tuple(Fraction(exact_number(value, name)) for value in given)
+                    if isinstance(given, list | tuple)
+                    else Fraction(exact_number(given, name))
+                )
+                object.__setattr__(self, name, exact)
             except CapacityError as error:
                 raise NetworkError(str(error)) from None
-        if not self.step:
+        if isinstance(self.start, tuple) != isinstance(self.step, tuple) or (
+            isinstance(self.start, tuple)
+            and isinstance(self.step, tuple)
+            and len(self.start) != len(self.step)
+        ):
+            raise NetworkError("start and step must be one number each, or one for every feature.")
+        if not all(self.step if isinstance(self.step, tuple) else (self.step,)):
             raise NetworkError("step is 0, so that all raw numbers would be the same in the source.")
         if self.outputs not in get_args(Outputs):
             raise NetworkError(f"outputs={self.outputs!r} must be one of {', '.join(get_args(Outputs))}.")
@@ -64,4 +77,20 @@ class Source(Brief):
         """A raw sample of the network, such as a counterexample, in the numbers of the source."""
         if self.is_plain:
             return tuple(x)
-        return tuple(self.start + self.step * Fraction(value) for value in x)
+        values = [Fraction(value) for value in x]
+        return tuple(
+            start + step * v for v, (start, step) in zip(values, self.lines(len(values)), strict=True)
+        )
+
+    def lines(self, features: int) -> list[tuple[Fraction, Fraction]]:
+        """Start and step of each of so many features."""
+        starts = self.start if isinstance(self.start, tuple) else (self.start,) * features
+        steps = self.step if isinstance(self.step, tuple) else (self.step,) * features
+        return list(zip(starts, steps, strict=True))
+
+    def turned(self, lower: Iterable[Any], upper: Iterable[Any]) -> tuple[list[Any], list[Any]]:
+        """Two ends of every feature, changed where its step is negative, so that the least comes first."""
+        ends = list(zip(lower, upper, strict=True))
+        lines = self.lines(len(ends))
+        kept = [pair if step > 0 else pair[::-1] for pair, (_, step) in zip(ends, lines, strict=True)]
+        return [low for low, _ in kept], [high for _, high in kept]

@@ -200,6 +200,7 @@ class StairConv(Brief):
         object.__setattr__(self, "top", top)
         object.__setattr__(self, "pad", pad)
         flat = kernel.reshape(len(kernel), -1)
+        check_size(flat, top)
         low, high = np.minimum(flat, 0).sum(axis=1) * top, np.maximum(flat, 0).sum(axis=1) * top
         object.__setattr__(self, "steps", _steps(_narrow(steps), len(kernel), low, high))
 

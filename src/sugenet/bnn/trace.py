@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sugenet.bnn.arrays import Bits, Ints
-from sugenet.bnn.conv import PoolLayer
+from sugenet.bnn.conv import ConvLayer, PoolLayer
 from sugenet.bnn.layer import dense_of, gives, tops_of
+from sugenet.bnn.layers import LevelLayer
+from sugenet.bnn.reals import RealLayer
 from sugenet.bnn.stairs import StairConv, StairLayer
+from sugenet.bnn.wide import is_wide_sum
 from sugenet.brief import Brief
 from sugenet.capacity import sugeno
 from sugenet.capacity.criteria import Criteria
@@ -36,7 +39,9 @@ STEPS_LIMIT = 1 << 22  # literals of all steps of a network of levels, each of w
 
 @dataclass(frozen=True, eq=False)
 class LayerTrace(Brief):
-    """What one hidden layer did: match counts, thresholds, activity."""
+    """What one hidden layer did: match counts, thresholds, activity; over real numbers, their exact sums and
+    the thresholds of these.
+    """
 
     matches: Ints
     tau: Ints
@@ -96,9 +101,14 @@ class Trace(Drawn):
         lines, network = [], self.network
         if network.cut is not network:
             return self._prove_levels()
-        bits = self.first_bits()
+        bits = self.layers[0].active if network.keeps_reals else self.first_bits()
         for number, (layer, seen) in enumerate(zip(network.layers, self.layers, strict=True), start=1):
-            dense = dense_of(layer)
+            if isinstance(layer, RealLayer):
+                lines.append(self._prove_reals(layer, seen))
+                continue
+            wide = isinstance(layer, LevelLayer | ConvLayer) and is_wide_sum(layer)
+            dense = layer if wide else dense_of(layer)
+            assert not isinstance(dense, PoolLayer | StairLayer | StairConv)
             sample = _polarized(bits)
             method: Method = (
                 "definition"
@@ -132,6 +142,13 @@ class Trace(Drawn):
             f"{'' if plain else 'scale '}{'2n S_nu - n' if plain else '(2n S_nu - n)'} + b"
         )
         return "\n".join(lines)
+
+    def _prove_reals(self, layer: RealLayer, seen: LayerTrace) -> str:
+        """Real numbers are no literals: their sums are worked out once more, in fractions."""
+        active = [s >= high for s, (_, high) in zip(layer.sums(self.sample), layer.theta, strict=True)]
+        if active != seen.active.tolist():
+            raise SoundnessError("layer 1: sums of real numbers in fractions differ from the activity.")
+        return f"layer 1: {many(layer.outputs, 'sum')} of real numbers in fractions equal the activity"
 
     def _prove_levels(self) -> str:
         """The same for staircases: each step is an integral of its own, and where the inputs are few the
@@ -186,6 +203,9 @@ class Trace(Drawn):
         lines = []
         for number, seen in enumerate(self.layers, start=1):
             active, total = int(seen.active.sum()), len(seen.active)
+            if seen.matches.dtype == object:
+                lines.append(f"layer {number}: {active} of {total} neurons over real numbers active")
+                continue
             near = int((np.abs(2 * seen.slack + 1) <= 5).sum())
             if seen.levels is None:
                 lines.append(
@@ -219,6 +239,13 @@ def trace(network: Network, x: Any) -> Trace:
     seen = []
     for layer in network.layers:
         top = gives(layer)
+        if isinstance(layer, RealLayer):
+            bits = layer.activity(bits)
+            sums, ends = layer.sums(inputs[0].tolist()), [high for _, high in layer.theta]
+            most = np.array([int(np.abs(weights).sum()) for _, weights in layer.reads()])
+            given: Any = [np.array(row, dtype=object) for row in (sums, ends)]
+            seen.append(LayerTrace(given[0], given[1], most, bits[0]))
+            continue
         if top is None:
             counts = layer.match_counts(bits)
             bits = np.asarray(counts >= layer.tau)

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from sugenet.bnn import Network, PoolLayer
 from sugenet.bnn.arrays import Bits, Ints
+from sugenet.bnn.boxed import in_box
 from sugenet.checker.limit import Limit
 from sugenet.checker.query import Case, Inequality, Query, QueryBox
 from sugenet.checker.reals import first_layer, lows_of, reads, sums_of, thetas_of, unit_of_all
@@ -77,6 +78,10 @@ class _Case:
     """One box of the query, with the part of the proof for it."""
 
     def __init__(self, network: Network, case: Case, part: dict[str, Any], limit: Limit) -> None:
+        placed = in_box(network, case.box.lower, case.box.upper)
+        box = case.box
+        if placed is not None:  # levels of the box itself
+            network, box = placed.network, QueryBox(placed.lower, placed.upper)
         self.network, self.case, self.part, self.limit = network.cut, case, part, limit
         _only(part, ("grid", "patches", "closures"), "a case of the proof")
         self.layer, self.grid = first_layer(network), part["grid"]
@@ -85,7 +90,7 @@ class _Case:
             or not 0 < self.grid * (int(self.layer.sizes.max(initial=0)) + 1) < 1 << 58
         ):
             raise CertificateError(f"the grid {str(self.grid)[:40]} is no whole number that sums fit on.")
-        self.lower, self.upper = self._levels(case.box)
+        self.lower, self.upper = self._levels(box)
         self.low, self.high = self._edges()
         self.states = self._states()
         self.patches = [[int(j) for j in outs] for outs in part["patches"]]

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import ConvLayer, Layer, LevelLayer, Network, PoolLayer, Steps
-from sugenet.bnn.arrays import Ints
+from sugenet.bnn import ConvLayer, Layer, LevelLayer, Network, PoolLayer, RealLayer, Steps
+from sugenet.bnn.arrays import Bits, Ints
 from sugenet.bnn.layers import Theta
 from sugenet.checker.query import Query
 from sugenet.errors import CertificateError
@@ -53,6 +53,11 @@ def real_scores(raw: Sequence[Fraction], network: Network) -> list[Fraction]:
 
     Raises `CertificateError` where a sum of the first layer is too near its threshold.
     """
+    if network.keeps_reals:
+        bits: Any = _real_bits(network, raw)
+        for later in network.layers[1:]:
+            bits = later.activity(bits)
+        return list(network.head.scores(network.head.match_counts(bits))[0])
     layer = first_layer(network)
     levels = [
         value - low
@@ -86,6 +91,23 @@ def real_scores(raw: Sequence[Fraction], network: Network) -> list[Fraction]:
     for later in network.layers[1:]:
         bits = later.activity(bits)
     return list(network.head.scores(network.head.match_counts(bits))[0])
+
+
+def _real_bits(network: Network, raw: Sequence[Fraction]) -> Bits:
+    """Activity of a first layer over real numbers, none of them in doubt."""
+    first = network.layers[0]
+    assert isinstance(first, RealLayer)
+    for coding, value in zip(network.encoder.codings, raw, strict=True):
+        assert isinstance(coding, Steps)
+        if not coding.low <= value <= coding.high:
+            raise CertificateError("the witness leaves the values that a feature can have.")
+    sums = first.sums(raw)
+    for j, (total, (low, high)) in enumerate(zip(sums, first.theta, strict=True)):
+        if low <= total < high:
+            raise CertificateError(
+                f"neuron {j + 1} of layer 1 is so near its threshold that the witness shows nothing."
+            )
+    return np.array([[total >= high for total, (_, high) in zip(sums, first.theta, strict=True)]], bool)
 
 
 def first_layer(network: Network) -> LevelLayer | ConvLayer:
@@ -154,7 +176,7 @@ def sums_of(layer: Layer, weights: Ints, values: Ints) -> Ints:
     """Weighted sums of all neurons with other weights of the same shape."""
     if isinstance(layer, ConvLayer):
         return (
-            ConvLayer(weights, np.zeros(len(weights), np.int64), layer.window, layer.groups)
+            ConvLayer(weights, np.zeros(len(weights), np.int64), layer.window, layer.groups, top=1)
             .sums(values[None])
             .reshape(-1)
         )

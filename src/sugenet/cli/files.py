@@ -243,7 +243,13 @@ def _kind(text: str) -> tuple[Any, ...]:
             )
     if text in ("bits", "reals"):
         return (text,)
-    raise SugenetError(f"{text} is not bits, reals, or integers such as 0..255, 0..255/255 or 0..255*2/255-1")
+    between = re.fullmatch(rf"reals:(-?{_EXACT})\.\.(-?{_EXACT})", text)
+    if between:
+        return ("reals", float(number(between[1])), float(number(between[2])))
+    raise SugenetError(
+        f"{text} is not bits, reals, reals between two bounds such as reals:-3..3, or integers such as "
+        "0..255, 0..255/255 or 0..255*2/255-1"
+    )
 
 
 def _inputs(kind: tuple[Any, ...] | None) -> Any:
@@ -254,6 +260,8 @@ def _inputs(kind: tuple[Any, ...] | None) -> Any:
             return None
         case (low, high, step, start):
             return Integers(low, high, step=step, start=start)
+        case (_, low, high):
+            return Reals(low, high)
     return BitInputs() if kind == ("bits",) else Reals()
 
 

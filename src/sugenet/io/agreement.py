@@ -171,6 +171,10 @@ def source_numbers(network: Network | Imported, rows: npt.NDArray[Any]) -> npt.N
     if source.is_plain and (exact is network or not any(on)):
         return rows.astype(np.float32)
     raw = np.where(on, rows > 0, rows)  # a bit is the raw number 0 or 1, however it is written
+    if isinstance(source.step, tuple):
+        moved = [source.inputs(row) for row in raw.tolist()]
+        return np.array([[float(value) for value in row] for row in moved], np.float32).reshape(raw.shape)
     seen, places = np.unique(raw.astype(np.float64), return_inverse=True)
+    assert isinstance(source.start, Fraction)
     numbers = np.array([float(source.start + source.step * Fraction(x)) for x in seen.tolist()])
     return numbers[places].reshape(rows.shape).astype(np.float32)

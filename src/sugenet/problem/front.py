@@ -314,12 +314,7 @@ def first_layer(network: Network) -> DenseLayer | LevelLayer:
         return DenseLayer(np.eye(n, dtype=np.int64), np.ones(n, np.int64))
     first = network.cut.layers[0]
     if isinstance(first, ConvLayer) and first.top is not None:
-        rows = (
-            ConvLayer(first.weights, first.tau.reshape(first.output_shape), first.window, first.groups)
-            .unrolled()
-            .weights
-        )
-        return LevelLayer(rows, first.tau, [first.top] * first.inputs)
+        return LevelLayer(first.rows(), first.tau, [first.top] * first.inputs)
     return first if isinstance(first, LevelLayer) else dense_of(first)
 
 

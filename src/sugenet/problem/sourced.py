@@ -37,9 +37,10 @@ def of_network(network: Network, query: Query) -> Query:
         return query
     cases = []
     for case in query.cases:
-        ends = [
-            [(value - source.start) / source.step for value in row]
+        lines = source.lines(query.inputs)
+        ends = (
+            [(value - start) / step for value, (start, step) in zip(row, lines, strict=True)]
             for row in (case.box.lower, case.box.upper)
-        ]
-        cases.append(Case(QueryBox(*(ends if source.step > 0 else reversed(ends))), case.condition))
+        )
+        cases.append(Case(QueryBox(*source.turned(*ends)), case.condition))
     return Query(query.inputs, query.outputs, cases)

@@ -29,7 +29,7 @@ from sugenet.bnn.codings import Coding, Span
 from sugenet.bnn.geometry import Window
 from sugenet.bnn.head import Head
 from sugenet.bnn.layer import Layer
-from sugenet.errors import EncodingError
+from sugenet.errors import EncodingError, NetworkError
 from sugenet.reason.questions.reading import described_within
 from sugenet.show import grid_of
 from sugenet.web.page_domain import certified, clauses, limit
@@ -94,6 +94,7 @@ def payload(
     """
     from sugenet import __version__
 
+    _see_that_it_fits(network)
     encoder = network.encoder
     codings = list(dict.fromkeys(encoder.codings))
     place = {coding: number for number, coding in enumerate(codings)}
@@ -122,6 +123,23 @@ def payload(
         "answers": [dict(answer) for answer in answers],
         "results": None if results is None else dict(results),
     } | ({"domain": _domain(network)} if network.domain else {})
+
+
+def _see_that_it_fits(network: Network) -> None:
+    """Refuse what the page's own arithmetic, of whole numbers below 2^31, cannot follow."""
+    if network.keeps_reals:
+        what = "its first layer reads real numbers as they are"
+    elif any(
+        isinstance(layer, LevelLayer | ConvLayer) and layer.sizes.max(initial=0) >= 1 << 31
+        for layer in network.layers
+    ):
+        what = "sums of its first layer, whose inputs are rescaled, reach beyond 2^31"
+    else:
+        return
+    raise NetworkError(
+        f"the explorer cannot show this network: {what}. Ask in Python (sg.verify, sg.why, sg.whatif), or on "
+        "the command line (sugenet verify, why, whatif)."
+    )
 
 
 def _domain(network: Network) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from sugenet.bnn import (
 from sugenet.checker.query import Case, Inequality, Query, QueryBox
 from sugenet.cli import main
 from sugenet.errors import EncodingError, NetworkError, QuestionError
-from sugenet.io.exact.domains import BitInputs, Integers, Reals
+from sugenet.io.exact.domains import BitInputs, Integers
 from sugenet.io.exact.lower import lower
 from sugenet.io.exact.ops import LinearOp, OpChain, Sign
 from sugenet.io.exact.order import pixel_by_pixel, pixel_order
@@ -241,7 +241,7 @@ def test_a_part_of_a_file_answers_no_query_about_it():
         Sign("s2"),
         LinearOp("out", np.eye(2) * 2 - 1),
     )
-    found = split(OpChain("net", (4,), ops), Reals())
+    found = split(OpChain("net", (4,), ops))  # what raw samples are is not said, so that nothing reads them
     assert found.stem is not None
     with pytest.raises(QuestionError, match="computed in floats in front: stem, s1"):
         sg.verify(found.network, Query.around([1] * found.network.encoder.features, 0, 0, 2))

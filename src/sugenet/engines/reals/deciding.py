@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from math import ceil, floor
 from typing import Any
 
@@ -19,7 +20,8 @@ import numpy as np
 
 from sugenet.bnn import Network, Steps
 from sugenet.bnn.arrays import Ints
-from sugenet.checker.query import Case, Query
+from sugenet.bnn.boxed import Boxed, in_box
+from sugenet.checker.query import Case, Query, QueryBox
 from sugenet.checker.reals import check_real_witness, real_scores
 from sugenet.engines.reals.anneal import Search
 from sugenet.engines.reals.bound import Reach, Slack
@@ -84,12 +86,29 @@ class _Boxed:
     patches: BoxPatches
     levels: tuple[list[Fraction], list[Fraction]]
     slacks: list[Slack]
+    placed: Boxed | None
+    """The network over levels of the box itself, where its own are none or too wide."""
 
     @classmethod
     def of(cls, network: Network, case: Case, clock: Clock) -> _Boxed:
-        front = BoxFront.of(network, case.box)
+        placed = in_box(network, case.box.lower, case.box.upper)
+        if placed is None and network.keeps_reals:
+            raise QuestionError("the box leaves the real numbers that the features can be.")
+        box = case.box
+        if placed is not None:
+            network, box = placed.network, QueryBox(placed.lower, placed.upper)
+        front = BoxFront.of(network, box)
         slacks = [Slack.of(network.cut.head, conjunction) for conjunction in case.condition]
-        return cls(case, front, BoxPatches(front, clock), level_box(network, case.box), slacks)
+        return cls(case, front, BoxPatches(front, clock), level_box(network, box), slacks, placed)
+
+    def raw(self, levels: Sequence[Fraction]) -> tuple[Any, ...]:
+        """Raw values of real levels: whole numbers as int, others as float where a float holds them."""
+        if self.placed is not None:
+            return tuple(map(_short, self.placed.raw(levels)))
+        lows = [
+            Fraction(coding.low) for coding in self.front.network.encoder.codings if isinstance(coding, Steps)
+        ]
+        return tuple(_short(level + low) for level, low in zip(levels, lows, strict=True))
 
     def inside(self) -> tuple[Ints, Ints]:
         """The box on the grid, rounded inwards; where that leaves nothing of a feature,
@@ -111,6 +130,7 @@ class _Run:
         self.network, self.query, self.clock = network, query, clock
         self.pace: float | None = None  # steps of a walk in a second
         self.walked = 0  # steps of all walks
+        self.found: tuple[Any, ...] = ()  # the point that the judge accepted last
 
     def decide(self, boxes: Sequence[_Boxed]) -> Holds | Fails | Open:
         """Search a little, prove what can be proved, and search on where something is open;
@@ -154,7 +174,7 @@ class _Run:
                 for boxed, search, still, turns in rest:
                     self._search(boxed, search, still, _LONG, 1, self.clock, first=turns + more)
         except Witness as found:
-            return Fails(found.engine, self._witness(found.levels))
+            return Fails(found.engine, self._witness())
         return self._outcome(boxes, closures, facts)
 
     def _outcome(
@@ -214,7 +234,7 @@ class _Run:
         """Close conjunctions by multipliers and cases, until one stays open; what is left."""
         for place, k in enumerate(still):
             reach = Reach(boxed.front, boxed.patches, boxed.slacks[k])
-            splitter = Splitter(reach, boxed.levels, self._violates, clock, nodes)
+            splitter = Splitter(reach, boxed.levels, partial(self._violates, boxed), clock, nodes)
             try:
                 row[k] = splitter.close({})
             except OutOfBudget:
@@ -262,7 +282,7 @@ class _Run:
                 self.walked += few
                 if x is not None:
                     levels = boxed.brought_in(x.tolist())
-                    if self._violates(levels):
+                    if self._violates(boxed, levels):
                         raise Witness(self._beyond(boxed, search, k, levels, clock), "search")
         return first + rounds
 
@@ -276,7 +296,7 @@ class _Run:
             reach = Reach(boxed.front, boxed.patches, boxed.slacks[k])
             found = coupled_point(reach, left)
             if found is not None:
-                splitter = Splitter(reach, boxed.levels, self._violates, self.clock, 0)
+                splitter = Splitter(reach, boxed.levels, partial(self._violates, boxed), self.clock, 0)
                 with suppress(OutOfBudget):
                     splitter.attempt(*found, engine="program")
 
@@ -287,7 +307,7 @@ class _Run:
         steps again, or the time that is left, find one.
         """
         slack, walked, turn = boxed.slacks[k], self.walked, 0
-        if self._is_beyond(levels) or not search.moves:
+        if self._is_beyond(boxed, levels) or not search.moves:
             return levels
         strict = replace(slack, constants=slack.constants - 1)
         while walked > 0:
@@ -299,13 +319,14 @@ class _Run:
             _, x = search.walk(strict, few, (clock.seed + _STRICT + turn) % (1 << 32), whole=turn % 4 < 3)
             if x is not None:
                 found = boxed.brought_in(x.tolist())
-                if self._violates(found) and self._is_beyond(found):
+                if self._violates(boxed, found) and self._is_beyond(boxed, found):
                     return found
+        self.found = boxed.raw(levels)
         return levels
 
-    def _is_beyond(self, levels: Sequence[Fraction]) -> bool:
+    def _is_beyond(self, boxed: _Boxed, levels: Sequence[Fraction]) -> bool:
         """Whether a point that violates the property does so with room to spare."""
-        raw = [Fraction(value) for value in self._raw(levels)]
+        raw = [Fraction(value) for value in boxed.raw(levels)]
         scores = real_scores(raw, self.network)
         return any(
             all(sum(value * scores[k] for k, value in part.terms) > part.bound for part in conjunction)
@@ -314,32 +335,21 @@ class _Run:
             for conjunction in case.condition
         )
 
-    def _raw(self, levels: Sequence[Fraction]) -> tuple[Any, ...]:
-        """Raw values: whole numbers as int, others as float where a float holds them."""
-        out: list[Any] = []
-        for coding, level in zip(self.network.encoder.codings, levels, strict=True):
-            assert isinstance(coding, Steps)
-            value = level + Fraction(coding.low)
-            out.append(
-                int(value)
-                if value.denominator == 1
-                else float(value)
-                if Fraction(float(value)) == value
-                else value
-            )
-        return tuple(out)
-
-    def _witness(self, levels: Sequence[Fraction]) -> tuple[Any, ...]:
-        """The raw values of a counterexample; floats near them where these are one too."""
-        exact = self._raw(levels)
+    def _witness(self) -> tuple[Any, ...]:
+        """The raw values of the counterexample that was found; floats near them where these are one too."""
+        exact = self.found
         near = tuple(
             round(value * _SHORT) / _SHORT if isinstance(value, Fraction) else value for value in exact
         )
         return near if near != exact and self._accepted(near) else exact
 
-    def _violates(self, levels: Sequence[Fraction]) -> bool:
+    def _violates(self, boxed: _Boxed, levels: Sequence[Fraction]) -> bool:
         """Whether the judge accepts a point."""
-        return self._accepted(self._raw(levels))
+        raw = boxed.raw(levels)
+        if not self._accepted(raw):
+            return False
+        self.found = raw
+        return True
 
     def _accepted(self, raw: Sequence[Any]) -> bool:
         try:
@@ -347,6 +357,13 @@ class _Run:
         except CertificateError:
             return False
         return True
+
+
+def _short(value: Fraction) -> Any:
+    """A whole number as int, another as float where a float holds it."""
+    if value.denominator == 1:
+        return int(value)
+    return float(value) if Fraction(float(value)) == value else value
 
 
 def _needs(closures: Sequence[Closure | None]) -> bool:

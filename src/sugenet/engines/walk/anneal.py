@@ -117,7 +117,7 @@ class _Annealer:
         self.places = {feature: place for place, feature in enumerate(self.options)}
         self.most = heaviest(near)
         self.lanes, self.rows = start, rows
-        kind = np.int16 if start.dtype != np.int32 else np.int32
+        kind = start.dtype if start.dtype.itemsize > 2 else np.dtype(np.int16)
         none = [np.zeros_like(start)]
         stacked = np.array(
             [row for numbers in self.options.values() for row in (*none, *rows[numbers])], kind

@@ -59,9 +59,9 @@ def lanes_for(front: Front) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     moves = np.where(active, -front.deltas, front.deltas)
     far = np.maximum(reach(near, front.deltas), reach(near, -front.deltas)) + np.abs(front.margins) + 1
     largest = max(int(far.max(initial=0)), int(np.abs(moves).max(initial=0)))
-    kinds = [kind for kind in (np.int8, np.int16, np.int32) if largest <= np.iinfo(kind).max]
+    kinds = [kind for kind in (np.int8, np.int16, np.int32, np.int64) if largest <= np.iinfo(kind).max]
     if not kinds:
-        raise TooLargeError("the first layer's sums are too large for a walk: they must stay below 2^31.")
+        raise TooLargeError("the first layer's sums are too large for a walk: they must stay below 2^63.")
     width = max(1, -(-len(start) // 64)) * 64
     lanes, rows = np.full(width, -1, kinds[0]), np.zeros((len(moves), width), kinds[0])
     lanes[: len(start)], rows[:, : len(start)] = start, moves

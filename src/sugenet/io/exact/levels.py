@@ -15,11 +15,12 @@ import numpy.typing as npt
 from sugenet.bnn import Window
 from sugenet.bnn.arrays import Ints
 from sugenet.errors import FileError
+from sugenet.io.exact.factors import in_common_units, in_shared_units, wide_row
 from sugenet.io.exact.ops import Affine, AveragePool, BatchNorm, Clip, Convolution, LinearOp, Sign, Stairs
 from sugenet.io.exact.signals import LevelSignal, Padding, SumSignal, padded
 from sugenet.io.exact.steps import pipelines, sign_of
 from sugenet.io.exact.sums import averaged_window, unrolled
-from sugenet.io.exact.units import bias_of, exact_weights, in_units
+from sugenet.io.exact.units import bias_of, exact_weights, in_units, quantized
 
 __all__ = [
     "averaged_levels",
@@ -150,7 +151,12 @@ def _dense(where: str, weights: Any, bias: Sequence[Fraction], levels: LevelSign
     """
     starts, steps = levels.start.tolist(), levels.step.tolist()
     pulls: Any
-    if len({abs(step) for step in steps}) == 1:  # whole numbers all the way: one size, signs may differ
+    error, floats = Fraction(0), levels.raw and isinstance(quantized(weights, where), str)
+    if floats:
+        signed, unit, pulls, error = _in_floats(weights, levels, where)
+    elif levels.raw and (levels.error is not None or len(set(zip(starts, steps, strict=True))) > 1):
+        signed, unit, pulls, error = _rescaled(weights, levels, where)
+    elif len({abs(step) for step in steps}) == 1:  # whole numbers all the way: one size, signs may differ
         signed, unit = in_units(weights, where)
         sums = [
             (start, signed[:, [s == start for s in starts]].sum(axis=1))
@@ -171,8 +177,74 @@ def _dense(where: str, weights: Any, bias: Sequence[Fraction], levels: LevelSign
     rows = np.zeros((len(signed), len(levels.order)), np.int64)
     rows[:, levels.order] = signed
     return SumSignal(
-        where, rows, unit, np.array(offset, dtype=object), (len(rows),), top=levels.top, raw=levels.raw
+        where,
+        rows,
+        unit,
+        np.array(offset, dtype=object),
+        (len(rows),),
+        top=levels.top,
+        raw=levels.raw,
+        real=levels.real,
+        floats=floats,
+        error=error,
     )
+
+
+def _in_floats(
+    weights: Any, levels: LevelSignal, where: str
+) -> tuple[Ints, list[Fraction], list[Fraction], Fraction]:
+    """Weights that are floats over raw levels, each row with a unit of its own; as `_rescaled`."""
+    exact, top = exact_weights(weights, where), None if levels.real else levels.top
+    rows = [wide_row(row, top, where) for row in (exact * levels.step).tolist()]
+    starts, unit = in_shared_units(levels.start.tolist())
+    pulls = [
+        unit * sum((w * s for w, s in zip(row, starts, strict=True) if s), Fraction(0))
+        for row in exact.tolist()
+    ]
+    known = Fraction(0)
+    if levels.error is not None:
+        known = max((abs(w) @ levels.error for w in exact), default=Fraction(0))
+    whole = np.array([row.whole for row in rows], np.int64).reshape(exact.shape)
+    error = max((row.error for row in rows), default=Fraction(0)) + known
+    return whole, [row.unit for row in rows], pulls, error
+
+
+def _rescaled(
+    weights: Any, levels: LevelSignal, where: str
+) -> tuple[Ints, list[Fraction], list[Fraction], Fraction]:
+    """Weights over raw levels that are rescaled feature by feature: whole weights, their units, what the
+    starts add to each row, and how far a sum can be off.
+    """
+    plain, worth = in_units(weights, where)
+    sizes = np.abs(plain)
+    most = sizes.max(initial=0) if levels.real else sizes.sum(axis=1).max(initial=0) * levels.top
+    factors = in_common_units(levels.step.tolist(), int(most), where)
+    starts, unit = in_shared_units(levels.start.tolist())
+    totals = (plain.astype(object) @ np.array(starts, dtype=object)).tolist()
+    pulls = [u * unit * total for u, total in zip(worth, totals, strict=True)]
+    signed, shrunk = _reduced(plain * np.array(factors.whole, np.int64))
+    known = np.zeros(len(factors.whole), object) if levels.error is None else levels.error
+    off = np.array([e * levels.top for e in factors.errors], dtype=object) + known
+    errors = [u * total for u, total in zip(worth, _upper(sizes, off), strict=True)]
+    units = [u * factors.unit * k for u, k in zip(worth, shrunk, strict=True)]
+    return signed, units, pulls, max(errors, default=Fraction(0))
+
+
+def _reduced(rows: Ints) -> tuple[Ints, list[int]]:
+    """Rows divided by what all their numbers are multiples of, and these divisors."""
+    flat = rows.reshape(len(rows), -1)
+    divisors = np.maximum(np.gcd.reduce(flat, axis=1, initial=0), 1)
+    return (flat // divisors[:, None]).reshape(rows.shape), divisors.tolist()
+
+
+def _upper(sizes: Ints, off: npt.NDArray[Any]) -> list[Fraction]:
+    """For each row the sum of `sizes` times `off`, or a little more: in floats that are rounded up."""
+    if not off.any():
+        return [Fraction(0)] * len(sizes)
+    largest = max(off.tolist())
+    above = np.array([float(value / largest) for value in off.tolist()])
+    total = (sizes @ above) * (1 + 1e-9) + 1e-12
+    return [largest * Fraction(value) for value in total.tolist()]
 
 
 def identity_of_levels(levels: LevelSignal, where: str) -> SumSignal:
@@ -202,7 +274,7 @@ def pad_pulls(
     outs, per_in = weights.shape[:2]
     if not any(fill):
         return np.full((outs, len(kinds)), Fraction(0), dtype=object)
-    beyond = weights.reshape(outs, per_in, -1) @ (~kinds).T.astype(np.int64)
+    beyond = weights.reshape(outs, per_in, -1) @ (~kinds).T.astype(weights.dtype)
     value = np.array([*fill], dtype=object)[channels_of(op)]
     return np.asarray((beyond * value[:, :, None]).sum(axis=1))
 
@@ -218,8 +290,21 @@ def convolution_of_levels(levels: LevelSignal, op: Convolution) -> SumSignal:
     outs, per_in = op.weights.shape[:2]
     channel_of = channels_of(op)
     start, step = (np.array([pair[k] for pair in pairs], dtype=object) for k in (0, 1))
-    plain, worth = in_units(op.weights, op.where)
-    if len({abs(s) for s in step.tolist()}) == 1:
+    found = quantized(op.weights, op.where)
+    floats = levels.raw and isinstance(found, str)
+    if isinstance(found, str) and not floats:
+        raise FileError(found)
+    plain, worth = (
+        (exact_weights(op.weights, op.where), [Fraction(1)] * outs) if isinstance(found, str) else found
+    )
+    error = Fraction(0)
+    if floats:
+        signed, unit, error = _float_kernel(plain, levels, channel_of, op.where)
+    elif levels.raw and (
+        len(set(zip(start.tolist(), step.tolist(), strict=True))) > 1 or levels.error is not None
+    ):
+        signed, unit, error = _rescaled_kernel(plain, worth, levels, channel_of, op.where)
+    elif len({abs(s) for s in step.tolist()}) == 1:
         signed = plain * np.array([sign_of(s) for s in step.tolist()])[channel_of][:, :, None, None]
         unit = [u * abs(step[0]) for u in worth]
     else:
@@ -235,7 +320,8 @@ def convolution_of_levels(levels: LevelSignal, op: Convolution) -> SumSignal:
         there = taps[:, :, kind].sum(axis=2)
         for o, bias in enumerate(bias_of(op)):
             pull = sum(
-                (start[c] * int(t) for c, t in zip(channel_of[o], there[o], strict=True) if t), Fraction(0)
+                (start[c] * t for c, t in zip(channel_of[o], there[o].tolist(), strict=True) if t),
+                Fraction(0),
             )
             constants[o, number] = bias + worth[o] * (pull + outer[o, number])
     return SumSignal(
@@ -249,7 +335,50 @@ def convolution_of_levels(levels: LevelSignal, op: Convolution) -> SumSignal:
         levels.top,
         _pad_level(pad, pairs, levels.top),
         levels.raw,
+        real=levels.real,
+        floats=floats,
+        error=error,
     )
+
+
+def _float_kernel(
+    plain: npt.NDArray[Any], levels: LevelSignal, channel_of: npt.NDArray[np.intp], where: str
+) -> tuple[Ints, list[Fraction], Fraction]:
+    """A kernel of floats over raw levels; as `_rescaled_kernel`."""
+    per, top = len(levels.step) // levels.shape[0], None if levels.real else levels.top
+    scaled = plain * levels.step[::per][channel_of][:, :, None, None]
+    rows = [wide_row(row.reshape(-1).tolist(), top, where) for row in scaled]
+    known = Fraction(0)
+    if levels.error is not None:
+        off = levels.error[::per][channel_of]
+        known = max(
+            (np.abs(row).reshape(len(e), -1).sum(axis=1) @ e for row, e in zip(plain, off, strict=True))
+        )
+    whole = np.array([row.whole for row in rows], np.int64).reshape(plain.shape)
+    return whole, [row.unit for row in rows], max(row.error for row in rows) + known
+
+
+def _rescaled_kernel(
+    plain: Ints, worth: Sequence[Fraction], levels: LevelSignal, channel_of: npt.NDArray[np.intp], where: str
+) -> tuple[Ints, list[Fraction], Fraction]:
+    """A kernel over raw levels that are rescaled channel by channel: whole weights, their units, and how far
+    a sum can be off.
+    """
+    per = len(levels.step) // levels.shape[0]
+    sizes = np.abs(plain).reshape(*plain.shape[:2], -1).sum(axis=2)
+    most = np.abs(plain).max(initial=0) if levels.real else sizes.sum(axis=1).max(initial=0) * levels.top
+    factors = in_common_units(levels.step[::per].tolist(), int(most), where)
+    whole = np.array(factors.whole, np.int64)[channel_of]
+    signed, shrunk = _reduced(plain * whole[:, :, None, None])
+    off = np.array([e * levels.top for e in factors.errors], dtype=object)
+    if levels.error is not None:
+        off = off + levels.error[::per]
+    errors = [
+        u * sum((int(n) * off[c] for c, n in zip(row, many, strict=True)), Fraction(0))
+        for u, row, many in zip(worth, channel_of.tolist(), sizes.tolist(), strict=True)
+    ]
+    units = [u * factors.unit * k for u, k in zip(worth, shrunk, strict=True)]
+    return signed, units, max(errors, default=Fraction(0))
 
 
 def _pad_level(pad: Padding, pairs: Sequence[tuple[Fraction, Fraction]], top: int) -> int | None:

@@ -24,6 +24,7 @@ from sugenet.bnn import (
     LevelLayer,
     Network,
     PoolLayer,
+    RealLayer,
     Source,
     StairConv,
     StairLayer,
@@ -33,6 +34,7 @@ from sugenet.bnn.arrays import Ints
 from sugenet.bnn.folding import thresholds
 from sugenet.errors import FileError, NetworkError
 from sugenet.io.exact.domains import BitInputs, Inputs, Integers, Reals
+from sugenet.io.exact.factors import Roots, Straight
 from sugenet.io.exact.head import head_of
 from sugenet.io.exact.inputs import cut_inputs, cut_levels
 from sugenet.io.exact.levels import (
@@ -76,7 +78,7 @@ from sugenet.io.exact.sums import (
     stepped,
     unrolled,
 )
-from sugenet.io.exact.thetas import least_sum, theta_of
+from sugenet.io.exact.thetas import least_sum, real_theta_of, theta_of
 
 __all__ = ["lower"]
 
@@ -138,11 +140,25 @@ class _Lowering:
     layers: list[Layer] = field(default_factory=list)
     reports: list[LayerReport] = field(default_factory=list)
     signs: list[SignPlace] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+    blurred: bool = False
+    """Whether rounded factors of the inputs could turn a neuron that has no threshold on real values."""
 
     def __post_init__(self) -> None:
         shape = self.chain.shape
         places = np.arange(prod(shape))
         self.signal: RawSignal | LevelSignal | SumSignal = RawSignal(shape, places)
+        self.given = self.inputs
+        if isinstance(self.inputs, Integers) and self.inputs.channels > 1:
+            given = self.inputs
+            if given.channels != shape[0]:
+                raise FileError(
+                    f"{self.chain.source}: inputs have a step or start for each of {given.channels} "
+                    f"{'channels' if len(shape) == 3 else 'features'}, but samples have {shape[0]}."
+                )
+            before = Affine("inputs", np.array(given.steps, object), np.array(given.starts, object))
+            self.signal = RawSignal(shape, places, (before,))
+            self.inputs = Integers(given.low, given.high)
         if isinstance(self.inputs, BitInputs):
             self.encoder = Encoder.of_bits(len(places))
             self.signal = _levels(shape, places, Fraction(self.inputs.low), Fraction(self.inputs.high))
@@ -201,7 +217,8 @@ class _Lowering:
                     raw, pad=padded(raw.pad, Padding(op.pads, (Fraction(op.value),) * raw.shape[0]), op.where)
                 )
             case LinearOp() | Convolution():
-                return self._from_levels(self._whole_numbers(raw, op), op)
+                numbers = self._real_numbers if isinstance(self.inputs, Reals) else self._whole_numbers
+                return self._from_levels(numbers(raw, op), op)
         raise FileError(
             f"{op.where}: {_word(op)} on inputs that are "
             f"{'padded' if raw.pad else 'not binarized yet'}. Only signs, "
@@ -319,6 +336,13 @@ class _Lowering:
     ) -> LevelSignal:
         """What a layer gives, behind the pooling that waits for it."""
         self.layers.append(layer)
+        if sums.floats:
+            self.remarks.append(
+                f"{sums.where}: its weights are floats, taken as the exact numbers that they are; a "
+                "binarized layer would have weights of one size"
+            )
+        if sums.error:
+            self._remark(sums, self.reports[-1].nearest, getattr(layer, "theta", None) is not None)
         count = layer.outputs
         if sums.pool is not None:
             per = max(len(lines) // sums.pool.shape[0], 1)
@@ -329,6 +353,11 @@ class _Lowering:
 
     def _stairs(self, sums: SumSignal, op: Stairs) -> LevelSignal:
         """A quantizer of sums: each of its thresholds is a step of every neuron."""
+        if sums.real:
+            raise FileError(
+                f"{op.where}: a quantizer of sums of real numbers. Only a sign can be: give whole numbers, "
+                "inputs=Integers(...)."
+            )
         if sums.window is not None and sums.pad is None and (sums.window.taps < 0).any():
             sums = unrolled(sums)  # the padding is no level, so borders have steps of their own
         sums, kinds = numbered(sums, op.where)
@@ -381,6 +410,8 @@ class _Lowering:
     def _threshold_layer(self, sums: SumSignal, op: Sign) -> tuple[Layer, list[Pipeline]]:
         channels = len(sums.weights)
         lines = pipelines(sums.steps, channels)
+        if sums.real:
+            return self._real_layer(sums, lines, self._zero(op)), lines
         per = sums.offset.size // channels
         cases, case_of = cases_of(sums)
         tau = np.empty((channels, len(cases)), np.int64)
@@ -443,6 +474,36 @@ class _Lowering:
         )
         return layer, lines
 
+    def _real_layer(self, sums: SumSignal, lines: list[Pipeline], zero: Literal[1, -1, 0]) -> RealLayer:
+        """The layer over real numbers, exactly: what is constant reads nothing."""
+        channels = len(sums.weights)
+        if zero == 0:
+            raise FileError(
+                f"{sums.where}: sums of real numbers can be exactly zero, where sign is 0 and not -1 or +1. "
+                "Declare zero=1 or zero=-1."
+            )
+        offsets = sums.offset.reshape(channels, -1)
+        flipped = np.array(
+            [line.direction() * sign_of(u) < 0 for line, u in zip(lines, sums.unit, strict=True)]
+        )
+        weights = np.where(flipped.reshape(-1, *[1] * (sums.weights.ndim - 1)), -sums.weights, sums.weights)
+        theta: list[tuple[Fraction, Fraction]] = []
+        constant = 0
+        for c, line in enumerate(lines):
+            known = {o: real_theta_of(line, zero, sums.unit[c], o) for o in set(offsets[c].tolist())}
+            ends = [known[o] for o in offsets[c].tolist()]
+            if any(isinstance(end, bool) for end in ends):  # then all positions are constant
+                weights[c], constant = 0, constant + len(ends)
+                ends = [(Fraction(not end),) * 2 for end in ends]
+            theta += ends  # type: ignore[arg-type]
+        layer = RealLayer(weights, theta, sums.window, sums.groups)
+        self.reports.append(
+            LayerReport(
+                sums.where, "real", layer.outputs, int(flipped.sum()), constant, layer.outputs - constant
+            )
+        )
+        return layer
+
     def _thetas(
         self,
         sums: SumSignal,
@@ -458,12 +519,68 @@ class _Lowering:
         if zero == 0:
             return [None] * channels
         offsets = sums.offset.reshape(channels, -1)[:, position]
-        return [
+        found = [
             theta_of(lines[c], zero, sums.unit[c], offsets[c], int(ends[0][c]), int(ends[1][c]))
             for c in range(channels)
         ]
+        if not sums.error:
+            return [*found]
+        off = [sums.error / abs(unit) if unit else Fraction(0) for unit in sums.unit]
+        return [(low - e, high + e) for (low, high), e in zip(found, off, strict=True)]
+
+    def _remark(self, sums: SumSignal, nearest: float, has_theta: bool) -> None:
+        """Say how far the factors of raw inputs are off, and what that can change."""
+        off = float(sums.error)
+        if sums.real:
+            self.remarks.append(
+                f"{sums.where}: the factors of its inputs have square roots, or no short common unit, and "
+                "are kept to 54 bits of the largest"
+            )
+            return
+        if 2 * off < nearest:
+            self.remarks.append(
+                f"{sums.where}: its inputs are rescaled with a square root that is kept to 192 bits; no sum "
+                "of whole numbers is so near a threshold that the rest matters"
+            )
+            return
+        self.blurred = not has_theta
+        self.remarks.append(
+            f"{sums.where}: the factors of its inputs have square roots, or no short common unit, and are "
+            f"rounded: a sum is off by at most {off:.2g}, and a neuron that comes nearer than that to its "
+            "threshold may differ from the exact one"
+            + (". Boxes of real inputs allow for it" if has_theta else "")
+        )
 
     # -- sums ------------------------------------------------------------------------------------------------
+
+    def _real_numbers(self, raw: RawSignal, op: LinearOp | Convolution) -> LevelSignal:
+        """Raw real numbers, rescaled; they stay what they are (docs/theory.md 3.6)."""
+        assert isinstance(self.inputs, Reals)
+        channels, found = self._straight(raw, op)
+        self.encoder = Encoder.of_reals(len(raw.order), self.inputs.low, self.inputs.high)
+        per = len(raw.order) // channels
+        start, step, error = (
+            np.repeat(np.array(values, dtype=object), per)
+            for values in (
+                [line.shift for line in found],
+                [line.scale for line in found],
+                [line.error(Fraction(1)) for line in found],
+            )
+        )
+        known = error if error.any() else None
+        return LevelSignal(raw.shape, raw.order, start, step, 1, raw.pad, raw=True, real=True, error=known)
+
+    def _straight(self, raw: RawSignal, op: LinearOp | Convolution) -> tuple[int, list[Straight]]:
+        """How many channels there are, and what becomes of a raw number in each."""
+        channels, roots = raw.shape[0] if len(raw.shape) == 3 else len(raw.order), Roots()
+        lines = [roots.straight(pipeline) for pipeline in pipelines(raw.steps, channels)]
+        found = [line for line in lines if line is not None]
+        if len(found) < len(lines):
+            raise FileError(
+                f"{op.where}: the inputs are clipped, so that levels do not add up. Clip the samples before "
+                "they enter the network, and leave the clipping out of it."
+            )
+        return channels, found
 
     def _whole_numbers(self, raw: RawSignal, op: LinearOp | Convolution) -> LevelSignal:
         """Raw whole numbers are levels (docs/theory.md 3.1)."""
@@ -472,24 +589,30 @@ class _Lowering:
                 f"{op.where} reads inputs that are not binarized. Say what they are: inputs=Integers(0, 255) "
                 "for pixels, inputs=Integers(0, 255, step=Fraction(1, 255)) where they are divided by 255 "
                 "before they enter the network, inputs=Integers(0, 255, step=Fraction(1, 255), "
-                "start=Fraction(-1, 2)) where 1/2 is taken away then."
+                "start=Fraction(-1, 2)) where 1/2 is taken away then, inputs=Reals() for floats as they are."
             )
-        channels = raw.shape[0] if len(raw.shape) == 3 else len(raw.order)
-        lines = [pipeline.line() for pipeline in pipelines(raw.steps, channels)]
-        found = [line for line in lines if line is not None]
-        if len(found) < len(lines):
-            raise FileError(
-                f"{op.where}: the inputs are clipped, or rescaled with a square root, so that levels do not "
-                "add up."
-            )
-        domain = self.inputs
+        domain, (channels, found) = self.inputs, self._straight(raw, op)
         self.encoder = Encoder.of_integers(len(raw.order), domain.low, domain.high)
         per, first = len(raw.order) // channels, domain.value(domain.low)
-        start, step = (
+        largest = max(abs(first), abs(domain.value(domain.high)))
+        start, step, error = (
             np.repeat(np.array(values, dtype=object), per)
-            for values in ([a * first + b for a, b in found], [a * domain.step for a, _ in found])
+            for values in (
+                [line.scale * first + line.shift for line in found],
+                [line.scale * domain.step for line in found],
+                [line.error(largest) for line in found],
+            )
         )
-        return LevelSignal(raw.shape, raw.order, start, step, domain.high - domain.low, raw.pad, raw=True)
+        return LevelSignal(
+            raw.shape,
+            raw.order,
+            start,
+            step,
+            domain.high - domain.low,
+            raw.pad,
+            raw=True,
+            error=error if error.any() else None,
+        )
 
     def _pool_levels(self, levels: LevelSignal, op: MaxPool) -> LevelSignal:
         """The largest of levels: of bits any, or every where off is the larger value."""
@@ -547,12 +670,24 @@ class _Lowering:
         remarks = [f"left out at the end: {name}" for name in self.chain.left_out] + (
             [remark] if remark else []
         )
-        source = self._source("other" if self.chain.picks else "ordered" if remarks else "equal", remarks)
+        other = self.chain.picks or self.blurred
+        source = self._source("other" if other else "ordered" if remarks else "equal", remarks + self.remarks)
+        remarks += self.remarks
         network = Network(encoder, layers, head, classes, {"source": self.chain.source}, source)
         return Imported(network, tuple(self.reports), tuple(remarks), shape, signs=tuple(self.signs))
 
     def _source(self, outputs: Literal["equal", "ordered", "other"], remarks: list[str]) -> Source:
-        match self.inputs:
+        match self.given:
+            case Integers() as given if given.channels > 1:
+                per = prod(self.chain.shape[1:])
+                order = [k // per for k in range(prod(self.chain.shape))]
+                if self.chain.channels_last:
+                    order = [k % self.chain.shape[0] for k in range(len(order))]
+                starts, steps = (
+                    tuple(row[k] if len(row) > 1 else row[0] for k in order)
+                    for row in (given.starts, given.steps)
+                )
+                return Source(starts, steps, outputs, "; ".join(remarks))
             case Integers(step=step, start=start):
                 return Source(start, step, outputs, "; ".join(remarks))
             case BitInputs(low=low, high=high) if low != high:  # a bit is the raw number 0 or 1

@@ -24,6 +24,7 @@ from sugenet.bnn import (
     Layer,
     LevelLayer,
     PoolLayer,
+    RealLayer,
     StairConv,
     StairLayer,
     Window,
@@ -71,6 +72,11 @@ def pixel_by_pixel(
     new: Layer
     if isinstance(first, ConvLayer):
         new = _wide(first.weights, first.window, first.groups, first.tau, first)
+    elif isinstance(first, RealLayer) and first.window is not None:
+        kernel, slide = _widened(first.weights, first.window, first.groups)
+        new = RealLayer(kernel, first.theta, slide)
+    elif isinstance(first, RealLayer):
+        new = RealLayer(first.weights[:, order], first.theta)
     elif isinstance(first, StairConv):
         kernel, slide = _widened(first.weights, first.window, first.groups)
         new = StairConv(kernel, first.steps, slide, top=first.top, pad=first.pad)

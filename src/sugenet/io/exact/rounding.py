@@ -147,8 +147,8 @@ def rounding_of(
 
 def _start(inputs: Inputs | None, floats: Floats, largest: float) -> _Known:
     if isinstance(inputs, Integers):
-        ends = [inputs.value(inputs.low), inputs.value(inputs.high)]
-        values = np.array([*ends, inputs.start, inputs.step], dtype=object)
+        ends = [inputs.value(x, k) for k in range(inputs.channels) for x in (inputs.low, inputs.high)]
+        values = np.array([*ends, *inputs.starts, *inputs.steps], dtype=object)
         return _settled(float(max(map(abs, ends))), 1, 0.0, _grid(values), floats)
     if isinstance(inputs, BitInputs):
         values = np.array([Fraction(inputs.low), Fraction(inputs.high)], dtype=object)

@@ -76,6 +76,10 @@ class LevelSignal:
     pad: Padding | None = None
     raw: bool = False
     """Whether these are raw whole numbers, which stand among real ones."""
+    real: bool = False
+    """Whether these are raw real numbers: x stands for ``start + step * x``, and `top` says nothing."""
+    error: npt.NDArray[Any] | None = None
+    """By flat place, how far what a level stands for can be off at most; None: nothing is."""
 
     @property
     def end(self) -> npt.NDArray[Any]:
@@ -116,6 +120,12 @@ class SumSignal:
     """Whether these are averages of levels, which a linear layer can follow."""
     spread: bool = False
     """Whether each place behind the pool has rows of its own for all values of its window."""
+    real: bool = False
+    """Whether the inputs are raw real numbers."""
+    floats: bool = False
+    """Whether the weights are floats, no small multiples of one number."""
+    error: Fraction = Fraction(0)
+    """How far a sum can be off at most, where the factors of raw inputs had to be rounded."""
 
     def order(self, count: int) -> npt.NDArray[np.intp]:
         """Which of so many outputs stands at each flat place."""

@@ -99,12 +99,10 @@ def unrolled(sums: SumSignal) -> SumSignal:
         return sums
     per = len(sums.window.taps)
     _small(len(sums.weights) * per * sums.window.inputs, sums.where)
-    layer = ConvLayer(
-        sums.weights, np.zeros(len(sums.weights), np.int64), sums.window, sums.groups
-    ).unrolled()
+    zeros = np.zeros(len(sums.weights), np.int64)
     return replace(
         sums,
-        weights=layer.weights,
+        weights=ConvLayer(sums.weights, zeros, sums.window, sums.groups, top=1).rows(),
         unit=[u for u in sums.unit for _ in range(per)],
         window=None,
         steps=tuple(_repeated(step, per) for step in sums.steps),

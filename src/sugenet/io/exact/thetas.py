@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 from sugenet.bnn.folding import sign_of_affine
 from sugenet.io.exact.steps import Pipeline, Root
 
-__all__ = ["LeastSum", "least_sum", "theta_of"]
+__all__ = ["LeastSum", "least_sum", "real_theta_of", "theta_of"]
 
 _BITS = 128
 
@@ -72,6 +72,31 @@ def theta_of(
     if not half.up:  # the same of -s
         half = replace(half, up=True, p=-half.p, q=-half.q)
     return _enclosed(half)
+
+
+def real_theta_of(
+    line: Pipeline, zero: Literal[1, -1], unit: Fraction, offset: Fraction
+) -> tuple[Fraction, Fraction] | bool:
+    """The same for sums of any size: theta, or whether the neuron is always on or always off.
+
+    Where sign(0) is -1, the enclosure is so small that no sum of floats with whole weights lies inside.
+
+    Examples
+    --------
+    >>> low, high = real_theta_of(Pipeline(()), -1, Fraction(1), Fraction(-2))
+    >>> low, 0 < high - low < Fraction(1, 2**1074)
+    (Fraction(2, 1), True)
+    """
+    half = _solved(line, _HalfLine(True, zero == 1, Fraction(0)))
+    if not isinstance(half, bool) and not unit:
+        half = half.holds(offset)
+    if isinstance(half, bool):
+        return half
+    half = half.moved(unit, offset)
+    if not half.up:
+        half = replace(half, up=True, p=-half.p, q=-half.q)
+    low, high = _enclosed(replace(half, closed=True))
+    return (low, high) if half.closed or low < high else (low, low + Fraction(1, low.denominator << 1076))
 
 
 class LeastSum(NamedTuple):

@@ -15,7 +15,7 @@ from sugenet.bnn.arrays import Ints
 from sugenet.errors import FileError
 from sugenet.io.exact.ops import Convolution, LinearOp
 
-__all__ = ["bias_of", "exact_weights", "in_units"]
+__all__ = ["bias_of", "exact_weights", "in_units", "quantized"]
 
 _LARGEST = 1 << 16
 """Weights in units; those of sixteen bits are the largest that are read."""
@@ -31,6 +31,14 @@ def in_units(weights: Any, where: str) -> tuple[Ints, list[Fraction]]:
     >>> rows.tolist(), [str(unit) for unit in units]
     ([[1, -1, 1], [2, 0, -3]], ['1/2', '1'])
     """
+    found = quantized(weights, where)
+    if isinstance(found, str):
+        raise FileError(found)
+    return found
+
+
+def quantized(weights: Any, where: str) -> tuple[Ints, list[Fraction]] | str:
+    """The same, or what to say of a row that has no unit."""
     array = np.asarray(weights)
     rows = array.reshape(len(array), -1)
     if rows.dtype != object and not np.isfinite(rows).all():
@@ -48,7 +56,7 @@ def in_units(weights: Any, where: str) -> tuple[Ints, list[Fraction]]:
             continue
         unit = _common([Fraction(size) for size in sizes])
         if unit is None:
-            raise FileError(
+            return (
                 f"{where}: row {k} of the weights is not quantized: it holds weights of size "
                 f"{float(sizes[0]):.6g} and {float(sizes[1]):.6g}{' and more' if len(sizes) > 2 else ''}, "
                 f"which are no small multiples of one number. A binarized layer has one size a row, a "

@@ -25,13 +25,16 @@ Document: TypeAlias = dict[str, Any]
 Tensors: TypeAlias = dict[str, npt.NDArray[Any]]
 _Layout: TypeAlias = dict[str, tuple[np.dtype[Any], tuple[int, ...], int]]
 
-_VERSION = 5
-"""The latest; a file has the first version that can hold it: 5 where it says what was seen in training or
+_VERSION = 6
+"""The latest; a file has the first version that can hold it: 6 where the first layer reads real numbers, or
+features have steps of their own in its source, else 5 where it says what was seen in training or
 which inputs can occur, else 4 where something behind the encoder has more than two levels, else 3 where it
 says what its source is, else 2 where a layer has theta, else 1.
 """
 _STAIRS = ("stairs", "stairs conv", "level pool")
 """Kinds of layers that version 4 brought."""
+_REAL = ("real", "real conv")
+"""Kinds of layers that version 6 brought."""
 _MAX_FILE = 1 << 30
 _MAX_HEADER = 1 << 24
 _MAX_PARTS = 1 << 20
@@ -271,10 +274,14 @@ def _check_version(document: Document) -> None:
 
 
 def _version_of(document: Document) -> int:
-    if "seen" in document or "domain" in document:
-        return 5
     layers, head = document.get("layers"), document.get("head")
     known = [layer for layer in layers if isinstance(layer, dict)] if isinstance(layers, list) else []
+    source = document.get("source")
+    rows = isinstance(source, dict) and any(isinstance(source.get(end), list) for end in ("start", "step"))
+    if rows or any(layer.get("kind") in _REAL for layer in known):
+        return 6
+    if "seen" in document or "domain" in document:
+        return 5
     if (isinstance(head, dict) and "top" in head) or any(layer.get("kind") in _STAIRS for layer in known):
         return 4
     if "source" in document:

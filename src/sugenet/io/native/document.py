@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.bnn import Coding, Domain, Encoder, Head, Layer, Network, OneHot, Source, Steps
+from sugenet.bnn import Coding, Domain, Encoder, Head, Layer, Network, OneHot, Real, Source, Steps
 from sugenet.bnn.domain import span_data, span_of
 from sugenet.bnn.layer import gives
 from sugenet.errors import FileError, SugenetError
@@ -174,9 +174,13 @@ def _coding_out(coding: Coding, what: str) -> Document:
             "kind": "onehot",
             "categories": [_scalar_out(value, f"{what}: the category") for value in coding.categories],
         }
+    if isinstance(coding, Real):
+        ends = {name: _scalar_out(getattr(coding, name), f"{what}: {name}") for name in ("low", "high")}
+        return {"kind": "real", **ends}
     if not isinstance(coding, Steps):
         raise FileError(
-            f"{what} has a coding of type {type(coding).__name__}, but the format holds Steps and OneHot."
+            f"{what} has a coding of type {type(coding).__name__}, but the format holds Steps, Real and "
+            "OneHot."
         )
     entry: Document = {"kind": "steps", "cuts": len(coding.cuts)}
     for name, kinds in (
@@ -247,10 +251,15 @@ def _coding_in(entry: Any, cuts: list[float], what: str) -> Coding:
     if isinstance(entry, dict) and entry.get("kind") == "onehot":
         categories = fields(entry, what, kind=str, categories=list)["categories"]
         return OneHot(tuple(_scalar_in(value, f"{what}: a category") for value in categories))
-    parts = fields(entry, what, kind=str, cuts=int, low=object, high=object, whole=bool, bipolar=bool)
+    real = isinstance(entry, dict) and entry.get("kind") == "real"
+    more = {} if real else {"cuts": int, "whole": bool, "bipolar": bool}
+    parts = fields(entry, what, kind=str, low=object, high=object, **more)
     low, high = (_scalar_in(parts[end], f"{what}: {end}") for end in ("low", "high"))
-    if parts["kind"] != "steps" or type(low) not in (int, float) or type(high) not in (int, float):
-        raise FileError(f"{what} must be 'onehot', or 'steps' between two numbers.")
+    known = parts["kind"] in ("steps", "real")
+    if not known or type(low) not in (int, float) or type(high) not in (int, float):
+        raise FileError(f"{what} must be 'onehot', or 'steps' or 'real' between two numbers.")
+    if real:
+        return Real(low=low, high=high)
     return Steps(tuple(cuts), low, high, parts["whole"], parts["bipolar"])
 
 
@@ -265,8 +274,10 @@ def _source_out(network: Network) -> Document:
     return {
         "source": {
             "shape": None if shape is None else list(shape),
-            "start": str(source.start),
-            "step": str(source.step),
+            **{
+                name: [str(value) for value in given] if isinstance(given, tuple) else str(given)
+                for name, given in (("start", source.start), ("step", source.step))
+            },
             "outputs": source.outputs,
             "remark": source.remark,
         }
@@ -276,14 +287,19 @@ def _source_out(network: Network) -> Document:
 def _source_in(entry: Any) -> tuple[list[int] | None, Source]:
     if entry is None:
         return None, Source()
-    parts = fields(entry, "source", shape=object, start=str, step=str, outputs=str, remark=str)
+    parts = fields(entry, "source", shape=object, start=object, step=object, outputs=str, remark=str)
     shape = parts["shape"]
     if shape is not None and not (
         isinstance(shape, list) and all(type(size) is int and 0 < size < 1 << 31 for size in shape)
     ):
         raise FileError("the shape of the source must be null or whole numbers from 1.")
-    start, step = _fractions([parts["start"], parts["step"]], "start and step of the source")
+    start, step = (_number_or_row(parts[name]) for name in ("start", "step"))
     return shape, Source(start, step, parts["outputs"], parts["remark"])
+
+
+def _number_or_row(given: Any) -> Any:
+    row = _fractions(given if isinstance(given, list) else [given], "start and step of the source")
+    return tuple(row) if isinstance(given, list) else row[0]
 
 
 # -- inputs that can occur -----------------------------------------------------------------------------------

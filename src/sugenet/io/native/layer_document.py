@@ -11,7 +11,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import ConvLayer, DenseLayer, Layer, LevelLayer, PoolLayer, StairConv, StairLayer, Window
+from sugenet.bnn import (
+    ConvLayer,
+    DenseLayer,
+    Layer,
+    LevelLayer,
+    PoolLayer,
+    RealLayer,
+    StairConv,
+    StairLayer,
+    Window,
+)
 from sugenet.bnn.layers import Theta
 from sugenet.errors import FileError
 from sugenet.io.native.container import Document, Tensors
@@ -91,6 +101,8 @@ def layer_out(name: str, layer: Layer, tensors: Tensors, *, reads_levels: bool) 
             "steps": layer.height,
             "weights": weights_out(name, layer.weights.reshape(len(layer.weights), -1), tensors),
         }
+    if isinstance(layer, RealLayer):
+        return _real_out(name, layer, tensors)
     given = {mark: flags for mark in _MARKS if (flags := getattr(layer, mark)) is not None}
     for mark, flags in given.items():
         tensors[f"{name}.{mark}"] = _pack(flags)
@@ -121,6 +133,18 @@ def layer_out(name: str, layer: Layer, tensors: Tensors, *, reads_levels: bool) 
         "marks": list(given),
         **(_theta_out(name, layer.theta, layer.tau.shape, tensors) if isinstance(layer, LevelLayer) else {}),
     }
+
+
+def _real_out(name: str, layer: RealLayer, tensors: Tensors) -> Document:
+    rows = layer.weights.reshape(len(layer.weights), -1)
+    shape = (len(rows), layer.outputs // max(len(rows), 1)) if layer.window is not None else (len(rows),)
+    about = (
+        {"kind": "real", "inputs": layer.inputs}
+        if layer.window is None
+        else {"kind": "real conv", **_geometry_out(layer.window), "groups": layer.groups}
+    )
+    form = {"outputs": len(rows), "weights": weights_out(name, rows, tensors)}
+    return {**about, **form, **_theta_out(name, layer.theta, shape, tensors)}
 
 
 def _theta_out(name: str, theta: Theta | None, shape: tuple[int, ...], tensors: Tensors) -> Document:
@@ -176,14 +200,17 @@ def layer_size(entry: Any, what: str) -> int:
         "stairs": _STAIRS,
         "stairs conv": _STAIRS_CONV,
         "level pool": {**_POOL, "top": int},
+        "real": {"kind": str, "inputs": int, "outputs": int, "weights": str},
+        "real conv": {**_POOL, "groups": int, "outputs": int, "weights": str},
     }
     if not isinstance(kind, str) or kind not in known:
         raise FileError(f"{what} is of kind {str(kind)[:80]!r}, but {', '.join(map(repr, known))} are known.")
-    optional = {"theta": list} if kind in ("level", "conv") and "theta" in entry else {}
+    needed = kind in ("real", "real conv")
+    optional = {"theta": list} if needed or (kind in ("level", "conv") and "theta" in entry) else {}
     parts = fields(entry, what, **known[kind], **optional)
     if kind in ("stairs", "stairs conv"):
         _check_counts(what, parts["steps"])
-    if kind in ("dense", "level", "stairs"):
+    if kind in ("dense", "level", "stairs", "real"):
         _check_counts(what, parts["inputs"], parts["outputs"])
         return int(parts["outputs"] * (parts["inputs"] + parts.get("steps", 0)))
     for key, length in _GEOMETRY.items():
@@ -226,6 +253,8 @@ def layer_in(name: str, part: Document, tops: tuple[int, ...] | None, tensors: T
         steps = tensor(tensors, f"{name}.steps", _INTEGERS, (count, part["steps"]))
         kernel = rows.reshape(count, per_group, *window.kernel)
         return StairConv(kernel, steps, window, part["groups"], top=part["top"], pad=part["pad"])
+    if kind in ("real", "real conv"):
+        return _real_in(name, part, tensors)
     if not all(mark in _MARKS for mark in part["marks"]):
         raise FileError(f"{name} has marks {str(part['marks'])[:80]}, but there are {' and '.join(_MARKS)}.")
     marks = {
@@ -252,6 +281,20 @@ def layer_in(name: str, part: Document, tops: tuple[int, ...] | None, tensors: T
     if tops is None:
         raise FileError(f"{name} reads levels, but a feature is a category and has none.")
     return LevelLayer(weights, tau, tops, **marks, theta=_theta_in(name, part, (count,), tensors))
+
+
+def _real_in(name: str, part: Document, tensors: Tensors) -> RealLayer:
+    count = part["outputs"]
+    if part["kind"] == "real":
+        rows = weights_in(name, part, tensors)
+        return RealLayer(rows, _theta_in(name, part, (count,), tensors))
+    window = Window(*(part[key] for key in _GEOMETRY))
+    per_group = window.shape[0] // max(part["groups"], 1)
+    rows = weights_in(name, {**part, "inputs": per_group * prod(window.kernel)}, tensors)
+    theta = _theta_in(name, part, (count, len(window.taps)), tensors)
+    if theta is not None and len(theta) == count != count * len(window.taps):  # one for all positions
+        theta = [ends for ends in theta for _ in range(len(window.taps))]
+    return RealLayer(rows.reshape(count, per_group, *window.kernel), theta, window, part["groups"])
 
 
 def _geometry_out(window: Window) -> Document:

@@ -25,11 +25,13 @@ from sugenet.bnn import (
     Network,
     OneHot,
     PoolLayer,
+    RealLayer,
     StairConv,
     StairLayer,
     Steps,
 )
 from sugenet.bnn.layer import gives, tops_of
+from sugenet.bnn.wide import parts_of
 from sugenet.errors import FileError
 from sugenet.files import write_bytes
 from sugenet.io.onnx.builder import Builder, port
@@ -175,9 +177,18 @@ def _layer(graph: Builder, layer: Layer, signal: str) -> str:
             return _threshold(graph, layer.weights, theta, int(layer.sizes.max(initial=0)), signal)
         case LevelLayer():
             theta = np.clip(layer.tau, 0, layer.sizes + 1) + np.minimum(layer.weights, 0) @ layer.tops
+            if int(layer.sizes.max(initial=0)) + 2 >= _EXACT64:
+                return _wide_threshold(graph, layer, theta, signal)
             return _threshold(graph, layer.weights, theta, int(layer.sizes.max(initial=0)), signal)
         case ConvLayer():
+            if layer.top is not None and int(layer.sizes.max(initial=0)) + 2 >= _EXACT32:
+                return _wide_convolution(graph, layer, signal)
             return _convolution(graph, layer, signal)
+        case RealLayer():
+            raise FileError(
+                "it decides about real numbers exactly, which the floats of an ONNX file cannot. Keep the "
+                "file that the network was read from, or import that with inputs=Integers(...)."
+            )
         case PoolLayer():
             return _pool(graph, layer, signal)
         case StairLayer():
@@ -226,6 +237,55 @@ def _stair_conv(graph: Builder, layer: StairConv, signal: str) -> str:
 def _threshold(graph: Builder, weights: Array, theta: Array, largest: int, signal: str) -> str:
     sums, dtype = _sums(graph, weights, largest + 2, signal)
     return graph.add("GreaterOrEqual", sums, graph.constant(theta.astype(dtype)))
+
+
+def _wide_threshold(graph: Builder, layer: LevelLayer, theta: Array, signal: str) -> str:
+    """Sums beyond the whole numbers of float64: parts of the weights in float64, put together in int64."""
+    wide = graph.add("Cast", signal, to=11)
+    parts = [
+        (shift, graph.add("MatMul", wide, graph.weights(part.T, np.float64)))
+        for shift, part in parts_of(layer.weights, int(layer.tops.max(initial=1)))
+    ]
+    return graph.add("GreaterOrEqual", _together(graph, parts), graph.constant(theta.astype(np.int64)))
+
+
+def _wide_convolution(graph: Builder, layer: ConvLayer, signal: str) -> str:
+    """The same of a convolution, whose floats are float32."""
+    window, flat = layer.window, layer.weights.reshape(len(layer.weights), -1)
+    maps = graph.add("Reshape", signal, graph.constant(np.array([-1, *window.shape], np.int64)))
+    try:
+        cut = parts_of(flat, int(layer.top or 1), _EXACT32)
+    except OverflowError:
+        raise FileError("its window is too large for exact sums in the float32 of a convolution.") from None
+    parts = []
+    for shift, part in cut:
+        sums = graph.add(
+            "Conv",
+            maps,
+            graph.weights(part.reshape(layer.weights.shape), np.float32),
+            kernel_shape=window.kernel,
+            strides=window.stride,
+            dilations=window.dilation,
+            pads=window.pads,
+            group=layer.groups,
+        )
+        parts.append((shift, sums))
+    theta = np.clip(layer.tau, 0, layer.sizes + 1) + layer.lowest
+    flat_sums = graph.add(
+        "Reshape", _together(graph, parts), graph.constant(np.array([-1, layer.outputs], np.int64))
+    )
+    return graph.add("GreaterOrEqual", flat_sums, graph.constant(theta.astype(np.int64)))
+
+
+def _together(graph: Builder, parts: list[tuple[int, str]]) -> str:
+    """Whole floats, each times a power of two, added up in int64."""
+    total = ""
+    for shift, part in parts:
+        whole = graph.add("Cast", part, to=7)
+        if shift:
+            whole = graph.add("Mul", whole, graph.constant(np.array([1 << shift], np.int64)))
+        total = graph.add("Add", total, whole) if total else whole
+    return total
 
 
 def _sums(graph: Builder, weights: Array, largest: int, signal: str) -> tuple[str, Any]:

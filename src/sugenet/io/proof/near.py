@@ -18,6 +18,7 @@ import numpy.typing as npt
 from sugenet.bnn import Encoder, Network
 from sugenet.bnn.codings import Steps
 from sugenet.bnn.conv import ConvLayer, PoolLayer
+from sugenet.bnn.reals import RealLayer
 from sugenet.bnn.stairs import StairConv
 from sugenet.io.exact.domains import BitInputs, Inputs, Integers, Reals
 
@@ -193,12 +194,20 @@ def _outer(
     rows = (
         np.array([layer.row(j) for j in chosen])
         if isinstance(layer, ConvLayer)
+        else np.array([_spread(layer.every[j], layer.inputs) for j in chosen])
+        if isinstance(layer, RealLayer)
         else np.array([layer.neuron(j + 1).weights for j in chosen])
         if isinstance(layer, StairConv)
         else layer.weights[chosen]
     )
     low, high = domain.extremes(rows)
     return list(low), list(high), chosen
+
+
+def _spread(reads: tuple[npt.NDArray[np.intp], npt.NDArray[np.int64]], inputs: int) -> npt.NDArray[np.int64]:
+    row = np.zeros(inputs, np.int64)
+    row[reads[0]] = reads[1]
+    return row
 
 
 def _halved(

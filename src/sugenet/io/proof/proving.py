@@ -19,6 +19,7 @@ from sugenet.bnn import Network
 from sugenet.bnn.arrays import Bits, Ints
 from sugenet.bnn.conv import ConvLayer, PoolLayer
 from sugenet.bnn.layer import gives
+from sugenet.bnn.reals import RealLayer
 from sugenet.bnn.stairs import StairConv
 from sugenet.errors import FileError, TooLargeError
 from sugenet.io.exact.domains import BitInputs, Inputs, Integers
@@ -130,10 +131,18 @@ class _Ours:
     def source(self, rows: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
         """Samples, flat, in the numbers of the source."""
         if isinstance(self.inputs, Integers):
-            values = np.array(
-                [float(self.inputs.value(x)) for x in range(self.inputs.low, self.inputs.high + 1)]
+            given, levels = self.inputs, rows.astype(np.int64) - self.inputs.low
+            tables = np.array(
+                [
+                    [float(given.value(x, k)) for x in range(given.low, given.high + 1)]
+                    for k in range(given.channels)
+                ]
             )
-            return np.asarray(values[rows.astype(np.int64) - self.inputs.low])
+            per = rows.shape[1] // given.channels
+            owner = np.arange(rows.shape[1]) // per
+            if self.chain.channels_last:
+                owner = np.arange(rows.shape[1]) % given.channels
+            return np.asarray(tables[owner, levels])
         if isinstance(self.inputs, BitInputs):
             return np.where(rows > 0, float(self.inputs.high), float(self.inputs.low))
         return np.asarray(rows, dtype=np.float64)
@@ -333,7 +342,6 @@ def _work(network: Network) -> int:
         if isinstance(layer, PoolLayer):
             total += layer.outputs
         else:
-            total += layer.weights.size * (
-                len(layer.window.taps) if isinstance(layer, ConvLayer | StairConv) else 1
-            )
+            window = layer.window if isinstance(layer, ConvLayer | StairConv | RealLayer) else None
+            total += layer.weights.size * (1 if window is None else len(window.taps))
     return int(total)

@@ -81,6 +81,11 @@ def read_quantized(
             f"{source}: say what raw samples are: inputs=Integers(0, 255, step=Fraction(1, 255)) for pixels "
             "divided by 255; a quantized module rounds them in float32."
         )
+    if inputs.channels > 1:
+        raise FileError(
+            f"{source}: a quantized module rounds its inputs with one scale: use one step and start for all "
+            "channels."
+        )
     runner = _Runner(torch, module, shape, inputs, source)
     steps, _ = runner.run(np.full((1, prod(shape)), inputs.low))
     try:

@@ -74,7 +74,7 @@ def _query_of(network: Network, data: Mapping[str, Any]) -> Query:
     cases = []
     for case in data["cases"]:
         ends = [network.source.inputs(map(exact, case[end])) for end in ("lower", "upper")]
-        box = QueryBox(*(ends if network.source.step > 0 else reversed(ends)))
+        box = QueryBox(*network.source.turned(*ends))
         rows = [[_inequality(*part) for part in row] for row in case["condition"]]
         cases.append(Case(box, rows))
     return Query(data["inputs"], data["outputs"], cases)

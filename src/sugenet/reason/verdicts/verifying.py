@@ -17,6 +17,7 @@ from sugenet.problem.pairs import Joint
 from sugenet.problem.sourced import of_network
 from sugenet.reason.envelope import envelope
 from sugenet.reason.questions import Question, described, problems_of
+from sugenet.reason.questions.real_boxes import query_about
 from sugenet.reason.verdicts.answers import Proved, Refuted, Undecided
 from sugenet.reason.winning import winners
 
@@ -74,6 +75,8 @@ def verify(
             f"read_vnnlib gives."
         )
     network = network.within(within)
+    if network.keeps_reals and not isinstance(question, Query):
+        question, network = query_about(network, question), network.by_itself()
     if network.domain and isinstance(question, Query) and network.reads_reals:
         raise QuestionError("real-valued queries know no limits or laws of the network: ask without them.")
     clock = Clock(time_limit, threads, seed, notify)

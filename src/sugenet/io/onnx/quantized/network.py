@@ -154,6 +154,11 @@ def _read(
         case None | Reals():
             reals = inputs or Reals()
             return _real(raw, grid, reals), wire, [], None, 0
+        case Integers() if inputs.channels > 1:
+            raise FileError(
+                "steps or starts of their own for the channels are not read in front of a quantizer: use one "
+                "for all, or put them into the file."
+            )
         case Integers():
             numbers = [float(inputs.value(x)) for x in range(inputs.low, inputs.high + 1)]
             return _whole(program, raw, grid, wire, np.array(numbers, np.float32), inputs.low, inputs.high)
