@@ -13,6 +13,7 @@ import pytest
 
 from sugenet.bnn import Network, OneHot
 from sugenet.io.c99.inputs import raw_type
+from sugenet.io.c99.layers import sum_type
 from sugenet.io.c99.writer import c_text
 
 STRICT = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-Wconversion", "-Wshadow"]
@@ -55,14 +56,16 @@ def evaluated(folder: Path, cases: Sequence[tuple[Network, Any]]) -> list[tuple[
     for number, (network, X) in enumerate(cases):
         prefix = f"net{number}"
         (folder / f"{prefix}.c").write_text(c_text(network, prefix), encoding="ascii")
-        calls.append(_CALL.format(p=prefix, n=len(X), t=raw_type(network.encoder)))
+        calls.append(
+            _CALL.format(p=prefix, n=len(X), t=raw_type(network.encoder), k=sum_type(network.head.sizes))
+        )
         given(network, X).tofile(folder / f"{prefix}.in")
     main = folder / "main.c"
     included = "".join(f'#include "net{i}.c"\n' for i in range(len(cases)))
     main.write_text(_MAIN % (included, "".join(calls)), encoding="ascii")
     done = subprocess.run([compiled(folder, main), folder], capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()
-    flat, out = np.frombuffer(done.stdout, np.int32), []
+    flat, out = np.frombuffer(done.stdout, np.int64), []
     for network, X in cases:
         width = 1 + network.head.outputs
         rows, flat = flat[: len(X) * width].reshape(len(X), width), flat[len(X) * width :]
@@ -89,12 +92,14 @@ _CALL = r"""    snprintf(path, sizeof path, "%s/{p}.in", argv[1]);
     for (int i = 0; i < {n}; i++) {{
         double raw[{p}_FEATURES ? {p}_FEATURES : 1];
         {t} x[{p}_FEATURES ? {p}_FEATURES : 1];
-        int32_t out[1 + {p}_CLASSES];
+        int64_t out[1 + {p}_CLASSES];
+        {k} counts[{p}_CLASSES];
         if (fread(raw, sizeof *raw, {p}_FEATURES, file) != {p}_FEATURES) return 4;
         for (int f = 0; f < {p}_FEATURES; f++) x[f] = ({t})raw[f];
         out[0] = {p}_predict(x);
-        for (int k = 0; k < {p}_CLASSES; k++) out[1 + k] = -1;
-        (void){p}_match_counts(x, out + 1);
+        for (int k = 0; k < {p}_CLASSES; k++) counts[k] = -1;
+        (void){p}_match_counts(x, counts);
+        for (int k = 0; k < {p}_CLASSES; k++) out[1 + k] = counts[k];
         fwrite(out, sizeof *out, 1 + {p}_CLASSES, stdout);
     }}
     fclose(file);

@@ -23,9 +23,11 @@ from sugenet.bnn import (
     Network,
     OneHot,
     PoolLayer,
+    RealLayer,
     StairLayer,
     Steps,
     Window,
+    integer,
     threshold,
 )
 from sugenet.errors import FileError
@@ -144,6 +146,11 @@ def test_the_edges_of_31_bits_and_of_the_scores(tmp_path):
     cases.append(
         (Network(encoder, [stairs], Head([[1], [-1]], [Fraction(1, 3**50), 0.1], tops=[3])), [[0], [1]])
     )
+    wide = LevelLayer([[2**54, -(2**53)], [1, -(2**54)]], [2**53 + 1, 2**54], [1, 2])
+    pixels = Encoder([integer(0, 1), integer(0, 2)])
+    cases.append(
+        (Network(pixels, [wide], Head([[1, 1], [-1, 1]])), [[a, c] for a in (0, 1) for c in (0, 1, 2)])
+    )
     floats = Encoder([threshold(0.1), Steps((-0.25, 1e300), low=-1e308), threshold(3, 0, 2**40, whole=True)])
     near = [[np.nextafter(0.1, 0), -0.25, 2], [0.1, 1e300, 3], [0.5, np.nextafter(1e300, 0), 2**40]]
     cases.append((Network(floats, [], Head([[1, 1, 1, 1], [-1, 1, 1, -1]])), np.array(near)))
@@ -199,6 +206,12 @@ def test_names(tmp_path, stem, prefix):
     write_c(network, path)
     assert f"int {prefix}_predict(" in path.read_text(encoding="ascii")
     compiled(tmp_path, path, f"-D{prefix}_SELF_TEST")
+
+
+def test_real_numbers_are_refused(tmp_path):
+    network = Network(Encoder.of_reals(1), [RealLayer([[2]], [Fraction(1, 3)])], Head([[1], [-1]]))
+    with pytest.raises(FileError, match="layer 1 reads real numbers as they are"):
+        write_c(network, tmp_path / "net.c")
 
 
 def test_what_is_too_large_is_refused(tmp_path):

@@ -22,12 +22,14 @@ from sugenet.bnn import (
     StairConv,
     StairLayer,
 )
+from sugenet.errors import FileError
 from sugenet.io.c99.signals import SET, Signal, Words, pack
 from sugenet.io.c99.text import Text
 
-__all__ = ["write_head", "write_layer"]
+__all__ = ["sum_type", "write_head", "write_layer"]
 
 _MOST = 2**31 - 1
+_WIDE = 2**62
 
 _COUNT = """#if (defined(__GNUC__) || defined(__clang__)) && UINT_MAX >= 0xffffffffu
 #define @_count(v) __builtin_popcount(v)
@@ -55,14 +57,14 @@ _DIFFER_IN = """static int32_t @_differ_in(const uint32_t *a, const uint32_t *b,
     return n;
 }"""
 
-_SUM = """static int32_t @_sum_VALUE_WEIGHT(const VALUE *v, const WEIGHT *w, uint32_t n)
+_SUM = """static SUM @_sum_VALUE_WEIGHT_SUM(const VALUE *v, const WEIGHT *w, uint32_t n)
 {
-    int32_t sum = 0;
-    for (uint32_t i = 0; i < n; i++) sum += (int32_t)v[i] * w[i];
+    SUM sum = 0;
+    for (uint32_t i = 0; i < n; i++) sum += (SUM)v[i] * w[i];
     return sum;
 }"""
 
-_CLIMB = """static uint32_t @_climb(int32_t sum, const STEP *limit, uint32_t steps)
+_CLIMB = """static uint32_t @_climb_STEP_SUM(SUM sum, const STEP *limit, uint32_t steps)
 {
     uint32_t low = 0, high = steps;
     while (low < high) {
@@ -81,13 +83,13 @@ def write_layer(text: Text, number: int, layer: Layer, reads: Signal, gives: Sig
             body = _packed(text, name, layer, gives)
         case DenseLayer():
             limits = np.clip(layer.tau, 0, layer.sizes + 1) + np.minimum(layer.weights, 0).sum(axis=1) - 1
-            body = _summed(text, name, layer.weights, limits[:, None], reads, gives)
+            body = _summed(text, name, layer, limits[:, None], reads, gives)
         case LevelLayer():
             below = np.minimum(layer.weights, 0) @ layer.tops
             limits = np.clip(layer.tau, 0, layer.sizes + 1) + below - 1
-            body = _summed(text, name, layer.weights, limits[:, None], reads, gives)
+            body = _summed(text, name, layer, limits[:, None], reads, gives)
         case StairLayer():
-            body = _summed(text, name, layer.weights, _limits(layer.steps), reads, gives)
+            body = _summed(text, name, layer, _limits(layer), reads, gives)
         case ConvLayer() if isinstance(reads, Words):
             body = _packed_conv(text, name, layer, reads, gives)
         case ConvLayer() | StairConv():
@@ -96,6 +98,11 @@ def write_layer(text: Text, number: int, layer: Layer, reads: Signal, gives: Sig
             body = _pooled_words(text, name, layer, reads, gives)
         case PoolLayer():
             body = _pooled(text, name, layer, gives)
+        case _:
+            raise FileError(
+                f"layer {number} reads real numbers as they are, whose exact sums have no type in C. "
+                f"Import the network with inputs=Integers(...)."
+            )
     text.add(f"static void @_{name}(const {reads.ctype} *in, {gives.ctype} *out)\n{{\n{gives.clear}{body}}}")
 
 
@@ -106,14 +113,14 @@ def write_head(text: Text, head: Head, reads: Signal) -> None:
         sizes = text.numbers("head_size", head.sizes)
         count = f"{sizes}[k] - {differ.format(row='k', words=words, at='in')}"
     else:
-        rows, total = _sums(text, "head", head.weights, reads)
+        rows, total = _sums(text, "head", head.weights, reads, sum_type(head.sizes))
         below = np.minimum(head.weights, 0) @ (
             np.ones(head.inputs, np.int64) if head.tops is None else head.tops
         )
         least = text.numbers("head_least", below)
         count = f"{total}(in, {rows} + k * {head.inputs}u, {head.inputs}u) - {least}[k]"
     text.add(
-        f"static void @_votes(const {reads.ctype} *in, int32_t *counts)\n{{\n"
+        f"static void @_votes(const {reads.ctype} *in, {sum_type(head.sizes)} *counts)\n{{\n"
         f"    for (uint32_t k = 0; k < {head.outputs}u; k++)\n        counts[k] = {count};\n}}"
     )
 
@@ -141,36 +148,51 @@ def _packed(text: Text, name: str, layer: DenseLayer, gives: Signal) -> str:
     return f"    for (uint32_t j = 0; j < {layer.outputs}u; j++)\n        {store}\n"
 
 
-def _limits(steps: Any) -> Any:
+def _limits(layer: StairLayer | StairConv) -> Any:
     """What a sum must be above to reach a step; `NEVER` is above all sums."""
-    return np.where(steps == NEVER, _MOST, steps - 1)
+    most = _MOST if sum_type(layer.sizes) == "int32_t" else _WIDE
+    return np.where(layer.steps == NEVER, most, layer.steps - 1)
 
 
-def _sums(text: Text, name: str, weights: Any, reads: Signal) -> tuple[str, str]:
+def sum_type(sizes: Any) -> str:
+    """The type of sums of these sizes, or of match counts."""
+    return "int32_t" if int(sizes.max(initial=0)) < 1 << 31 else "int64_t"
+
+
+def _sums(text: Text, name: str, weights: Any, reads: Signal, kept: str) -> tuple[str, str]:
     kind = Text.type_of(weights)
-    lines = _SUM.replace("VALUE", reads.ctype).replace("WEIGHT", kind)
-    total = text.helper(f"sum_{reads.ctype}_{kind}", lines)
+    lines = _SUM.replace("VALUE", reads.ctype).replace("WEIGHT", kind).replace("SUM", kept)
+    total = text.helper(f"sum_{reads.ctype}_{kind}_{kept}", lines)
     return text.constant(f"{name}_weight", kind, weights), total
 
 
-def _level(text: Text, name: str, limits: Any, row: str) -> tuple[str, str]:
+def _level(text: Text, name: str, limits: Any, row: str, kept: str) -> tuple[str, str]:
     """Condition and level of a sum ``s`` under the limits of a row."""
     steps, kind = limits.shape[1], Text.type_of(limits)
     limit = text.constant(f"{name}_limit", kind, limits)
     if steps == 1:
         return f"s > {limit}[{row}]", ""
-    climb = text.helper(f"climb_{kind}", _CLIMB.replace("STEP", kind).replace("@_climb", f"@_climb_{kind}"))
+    lines = _CLIMB.replace("STEP", kind).replace("SUM", kept)
+    climb = text.helper(f"climb_{kind}_{kept}", lines)
     call = f"{climb}(s, {limit} + {row} * {steps}u, {steps}u)"
     return f"{call} > 0", call
 
 
-def _summed(text: Text, name: str, weights: Any, limits: Any, reads: Signal, gives: Signal) -> str:
-    rows, total = _sums(text, name, weights, reads)
-    condition, level = _level(text, name, limits, "j")
+def _summed(
+    text: Text,
+    name: str,
+    layer: DenseLayer | LevelLayer | StairLayer,
+    limits: Any,
+    reads: Signal,
+    gives: Signal,
+) -> str:
+    weights, kept = layer.weights, sum_type(layer.sizes)
+    rows, total = _sums(text, name, weights, reads, kept)
+    condition, level = _level(text, name, limits, "j", kept)
     inputs = weights.shape[1]
     return (
         f"    for (uint32_t j = 0; j < {len(weights)}u; j++) {{\n"
-        f"        const int32_t s = {total}(in, {rows} + j * {inputs}u, {inputs}u);\n"
+        f"        const {kept} s = {total}(in, {rows} + j * {inputs}u, {inputs}u);\n"
         f"        {gives.store(text, 'j', condition, level)}\n    }}\n"
     )
 
@@ -228,7 +250,7 @@ def _summed_conv(text: Text, name: str, layer: ConvLayer | StairConv, gives: Sig
     per_in, per_out = channels // layer.groups, outs // layer.groups
     taps, pixels = layer.window.taps.shape[1], height * width
     if isinstance(layer, StairConv):
-        limits, row, pad = _limits(layer.steps), "o", layer.pad
+        limits, row, pad = _limits(layer), "o", layer.pad
     else:
         top = 1 if layer.top is None else layer.top
         negative = np.minimum(layer.weights, 0).reshape(outs, per_in, -1).sum(axis=1)
@@ -238,15 +260,16 @@ def _summed_conv(text: Text, name: str, layer: ConvLayer | StairConv, gives: Sig
         limits, row, pad = rows.reshape(-1, 1), f"({kind} * {outs}u + o)", 0
     weight = text.numbers(f"{name}_weight", layer.weights)
     tap = text.numbers(f"{name}_tap", layer.window.taps)
-    condition, level = _level(text, name, limits, row)
+    kept = sum_type(layer.sizes)
+    condition, level = _level(text, name, limits, row, kept)
     inside = f"in[(g + c) * {pixels}u + (uint32_t)q]"
-    value = f"(q < 0 ? {pad} : (int32_t){inside})" if pad else f"(int32_t){inside}"
+    value = f"(q < 0 ? {pad} : ({kept}){inside})" if pad else f"({kept}){inside}"
     skip = "" if pad else "            if (q < 0) continue;\n"
     group = f"o / {per_out}u * {per_in}u" if layer.groups > 1 else "0"
     return (
         f"    for (uint32_t p = 0; p < {positions}u; p++)\n"
         f"    for (uint32_t o = 0; o < {outs}u; o++) {{\n"
-        f"        const uint32_t g = {group};\n        int32_t s = 0;\n"
+        f"        const uint32_t g = {group};\n        {kept} s = 0;\n"
         f"        for (uint32_t t = 0; t < {taps}u; t++) {{\n"
         f"            const int32_t q = {tap}[p * {taps}u + t];\n{skip}"
         f"            for (uint32_t c = 0; c < {per_in}u; c++)\n"

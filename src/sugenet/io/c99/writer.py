@@ -18,7 +18,7 @@ from sugenet.bnn.layer import gives as top_given
 from sugenet.errors import FileError
 from sugenet.files import write_text
 from sugenet.io.c99.inputs import raw_type, write_reader
-from sugenet.io.c99.layers import write_head, write_layer
+from sugenet.io.c99.layers import sum_type, write_head, write_layer
 from sugenet.io.c99.signals import Signal, wanted
 from sugenet.io.c99.text import Text, literal
 
@@ -85,7 +85,7 @@ def c_text(network: Network, prefix: str) -> str:
         write_layer(text, number, layer, signals[number - 1], signals[number])
     write_head(text, head, signals[-1])
     ranks = _ranks(text, head)
-    body = _whole(signals, ctype, encoder.features, head.outputs, ranks)
+    body = _whole(signals, ctype, encoder.features, head, ranks)
     buffers = min(len(signals), 2) * max(_size(signal) for signal in signals)
     opening = _opening(network, prefix, ctype, text.bytes, buffers)
     test = Text(prefix)
@@ -111,6 +111,7 @@ def _size(signal: Signal) -> int:
 
 def _opening(network: Network, prefix: str, ctype: str, constants: int, stack: int) -> str:
     features, classes = network.encoder.features, network.head.outputs
+    kept = sum_type(network.head.sizes)
     named = [f" *   {k} {_plain(name)}" for k, name in enumerate(network.classes)]
     slopes, offsets, unit = network.head.integers
     scores = [
@@ -139,7 +140,7 @@ def _opening(network: Network, prefix: str, ctype: str, constants: int, stack: i
 /* The number of the class; -1 where a value is none of its feature. */
 int {prefix}_predict(const {ctype} x[{features or 1}]);
 /* The match count of every class, and 0; or -1. */
-int {prefix}_match_counts(const {ctype} x[{features or 1}], int32_t counts[{classes}]);
+int {prefix}_match_counts(const {ctype} x[{features or 1}], {kept} counts[{classes}]);
 #endif
 
 #ifndef {prefix}_DECLARATIONS_ONLY
@@ -191,7 +192,8 @@ def _ranks(text: Text, head: Head) -> str:
     return f"{table}[{first}[k] + counts[k]]"
 
 
-def _whole(signals: list[Signal], ctype: str, features: int, classes: int, rank: str) -> str:
+def _whole(signals: list[Signal], ctype: str, features: int, head: Head, rank: str) -> str:
+    classes, kept = head.outputs, sum_type(head.sizes)
     layers = len(signals) - 1
     members = {signal.member: signal for signal in sorted(signals, key=lambda signal: signal.length)}
     fields = "".join(f"    {signal.ctype} {name}[{signal.length}];\n" for name, signal in members.items())
@@ -202,7 +204,7 @@ def _whole(signals: list[Signal], ctype: str, features: int, classes: int, rank:
     return f"""union @_buffer {{
 {fields}}};
 
-int @_match_counts(const {ctype} x[{features or 1}], int32_t counts[{classes}])
+int @_match_counts(const {ctype} x[{features or 1}], {kept} counts[{classes}])
 {{
     union @_buffer a{", b" if layers else ""};
     if (@_read(x, a.{signals[0].member}) != 0) return -1;
@@ -212,7 +214,7 @@ int @_match_counts(const {ctype} x[{features or 1}], int32_t counts[{classes}])
 
 int @_predict(const {ctype} x[{features or 1}])
 {{
-    int32_t counts[{classes}];
+    {kept} counts[{classes}];
     int best = 0;
     int64_t most = INT64_MIN;
     if (@_match_counts(x, counts) != 0) return -1;
@@ -238,21 +240,21 @@ def _self_test(text: Text, network: Network, ctype: str) -> None:
     rows = given.astype(float).tolist() if ctype == "double" else given.astype(int).tolist()
     features = network.encoder.features
     x = ",\n".join("{" + ", ".join(map(literal, row)) + "}" for row in rows)
-    m = ", ".join("{" + ", ".join(map(str, row)) + "}" for row in counts.tolist())
+    m = ", ".join("{" + ", ".join(map(literal, row)) + "}" for row in counts.tolist())
     text.add(f"""#ifdef @_SELF_TEST
 #include <stdio.h>
 
 static const {ctype} @_samples[{many}][{max(features, 1)}] = {{
 {x if features else "{0}"}
 }};
-static const int32_t @_expected[{many}][{head.outputs}] = {{ {m} }};
+static const {sum_type(head.sizes)} @_expected[{many}][{head.outputs}] = {{ {m} }};
 static const int @_classes[{many}] = {{ {", ".join(map(str, classes.tolist()))} }};
 
 int main(void)
 {{
     int wrong = 0;
     for (int i = 0; i < {many}; i++) {{
-        int32_t counts[{head.outputs}];
+        {sum_type(head.sizes)} counts[{head.outputs}];
         int bad = @_match_counts(@_samples[i], counts) != 0 || @_predict(@_samples[i]) != @_classes[i];
         for (int k = 0; !bad && k < {head.outputs}; k++) bad = counts[k] != @_expected[i][k];
         wrong += bad;
