@@ -97,7 +97,7 @@ def missed_counts(positive: Words, negative: Words, words: Words) -> npt.NDArray
 
 def _counted(missed: Words) -> npt.NDArray[np.int64]:
     """The bits of each row of words, as one row."""
-    return np.bitwise_count(missed).sum(axis=1, dtype=np.int64)[None]
+    return np.asarray(np.bitwise_count(missed).sum(axis=1, dtype=np.int64)[None])
 
 
 def _summed(

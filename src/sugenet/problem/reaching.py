@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache
-from math import floor
+from math import ceil, floor
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 from weakref import WeakKeyDictionary
 
@@ -37,6 +37,8 @@ class Leads:
     _kept: ClassVar[WeakKeyDictionary[Steps, dict[Any, _Answers]]] = WeakKeyDictionary()
     _most, _short = 1 << 12, 16
     """How many answers are kept of a coding, and how long each may be."""
+    _domain = 1 << 10
+    """Values of a coding that are all asked at once."""
 
     def __init__(self, far: Fraction | None) -> None:
         self.far = far
@@ -64,8 +66,16 @@ class Leads:
         if coding.states > self._short or len(values) * coding.states * self.far >= 1 << 60:
             return None
         found = self._of(coding, type(values[0]))[1]
-        for value in set(values) - found.keys():
-            reached = self(coding, value, states[values.index(value)], None)
+        missing = set(values) - found.keys()
+        if not missing:
+            return found
+        anywhere = Leads(None)
+        small = type(values[0]) is int and coding.high - coding.low < self._domain
+        if small and not anywhere._of(coding, int)[0]:  # all of them, for the samples to come
+            for value in range(ceil(coding.low), floor(coding.high) + 1):
+                anywhere(coding, value, coding.state(value), None)
+        for value in missing:
+            reached = anywhere(coding, value, states[values.index(value)], None)
             near = (way for way in reached if way.distance <= self.far)
             found[value] = tuple(
                 Way(way.state, way.value, way.distance, way.distance, int(way.distance)) for way in near
