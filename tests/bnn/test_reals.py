@@ -222,3 +222,28 @@ def test_boxes_outside_the_domain_are_refused():
         sg.verify(network, sg.Robust([0.5, 0.9], sg.Box({0: (0.6, 0.7)})))
     with pytest.raises(QuestionError, match="no box of real inputs"):
         sg.verify(network, sg.Robust([0.5, 0.9], sg.L1(1)))
+
+
+def test_ties_go_to_the_lowest_class():
+    """Scores h and 2 h + 1 of one neuron h: a tie where it is off."""
+    layer, box = RealLayer([[1]], [0]), {0: (-1, 3)}
+    first, last = (
+        Network(Encoder.of_reals(1), [layer], Head([[1], [1]], *both))
+        for both in (([1, 0], [2, 1]), ([0, 1], [1, 2]))
+    )
+
+    def holds(network, question):
+        answer = sg.verify(network, question)
+        sg.check(answer.certificate, network)
+        return isinstance(answer, sg.reason.Proved)
+
+    assert first.predict([[1.0], [-0.5]]).tolist() == [0, 0]
+    assert last.predict([[1.0], [-0.5]]).tolist() == [1, 0]
+    assert holds(first, sg.Robust([1.0], sg.Linf(2)))
+    assert not holds(first, sg.Robust([1.0], sg.Linf(2), ties="against"))
+    assert holds(first, sg.Always(0, box))
+    assert holds(first, sg.Never(1, box))
+    assert not holds(last, sg.Robust([1.0], sg.Linf(2)))
+    assert not holds(last, sg.Never(0, box))
+    assert holds(last, sg.Never(0, {0: (0, 3)}))
+    assert not holds(last, sg.Always(1, box))

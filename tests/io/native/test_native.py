@@ -32,6 +32,7 @@ from sugenet.bnn import (
     Network,
     OneHot,
     PoolLayer,
+    RealLayer,
     StairConv,
     StairLayer,
     Steps,
@@ -499,8 +500,8 @@ def test_a_newer_version_says_upgrade(path, raw):
     header, document, data = parts(raw)
     refused(
         path,
-        joined(header, document | {"version": 6, "more": [1]}, data),
-        "it has format version 6, and this .* up to 5: upgrade sugenet",
+        joined(header, document | {"version": 7, "more": [1]}, data),
+        "it has format version 7, and this .* up to 6: upgrade sugenet",
     )
     refused(
         path,
@@ -663,7 +664,7 @@ def put(document, keys, value):
             ["layers", 0],
             3,
             "layer 1 is of kind 'None', but 'dense', 'level', 'conv', 'pool', 'stairs', "
-            "'stairs conv', 'level pool' are known",
+            "'stairs conv', 'level pool', 'real', 'real conv' are known",
         ),
         (
             ["layers", 0, "inputs"],
@@ -713,7 +714,11 @@ def put(document, keys, value):
         (["features"], [["size", 0], ["side", -1]], "is not a name and the number of one of the 2 codings"),
         (["features"], [["size", 0], "xy"], "is not a name and the number of one of the 2 codings"),
         (["codings", 1], "steps", "coding 1 needs kind, cuts"),
-        (["codings", 0, "kind"], "steep", "coding 0 must be 'onehot', or 'steps' between two numbers"),
+        (
+            ["codings", 0, "kind"],
+            "steep",
+            "coding 0 must be 'onehot', or 'steps' or 'real' between two numbers",
+        ),
         (["codings", 0, "cuts"], 2, r"the tensor cuts must be float64 of shape \(2,\)"),
         (["codings", 0, "cuts"], -1, "the number of cuts of a coding is not a whole number from 0"),
         (["codings", 0, "cuts"], True, "the number of cuts of a coding is not a whole number from 0"),
@@ -960,3 +965,18 @@ def test_a_step_in_another_spelling_is_refused(path):
     assert taus.tolist() == [1, 4, 2, NEVER]
     taus[3] = NEVER - 1  # never reached either, but not how it is written
     refused(path, joined(header, document, data[:first] + taus.tobytes() + data[end:]), "spells its network")
+
+
+def test_real_numbers_make_version_6(tmp_path):
+    """And what only looks so is refused: a theta that is missing, a kind that does not fit the features."""
+    layer = RealLayer([[1, -2]], [Fraction(1, 3)])
+    network = Network(Encoder.of_reals(2, -1, 1), [layer], Head([[1], [-1]]))
+    save(network, tmp_path / "net.sugenet")
+    header, document, data = parts((tmp_path / "net.sugenet").read_bytes())
+    assert (document["version"], document["codings"]) == (6, [{"kind": "real", "low": -1.0, "high": 1.0}])
+    bare = {key: value for key, value in document["layers"][0].items() if key != "theta"}
+    refused(
+        tmp_path / "bad.sugenet", joined(header, document | {"layers": [bare]}, data), "layer 1 needs .*theta"
+    )
+    other = [{"kind": "steps", "cuts": 0, "low": -1.0, "high": 1.0, "whole": False, "bipolar": False}]
+    refused(tmp_path / "bad.sugenet", joined(header, document | {"codings": other}, data), "go together")

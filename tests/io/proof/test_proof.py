@@ -339,7 +339,7 @@ def test_a_network_with_float_ends_is_compared_as_a_whole():
     with torch.no_grad():
         module[0].weight.normal_()
         module[4].weight.normal_()
-    found = sg.from_torch(module, torch.zeros(1, 6), inputs=sg.Reals(-1, 1), strict=False)
+    found = sg.from_torch(module, torch.zeros(1, 6), strict=False)
     assert found.proof.layers >= 1
     assert found.proof.scores == 3 * (found.proof.samples - found.proof.left)
     whole = judge_of_chain(found.stem)

@@ -252,8 +252,9 @@ def _coding_in(entry: Any, cuts: list[float], what: str) -> Coding:
         categories = fields(entry, what, kind=str, categories=list)["categories"]
         return OneHot(tuple(_scalar_in(value, f"{what}: a category") for value in categories))
     real = isinstance(entry, dict) and entry.get("kind") == "real"
-    more = {} if real else {"cuts": int, "whole": bool, "bipolar": bool}
-    parts = fields(entry, what, kind=str, low=object, high=object, **more)
+    ends: dict[str, type] = {"low": object, "high": object}
+    steps: dict[str, type] = {"cuts": int, **ends, "whole": bool, "bipolar": bool}
+    parts = fields(entry, what, kind=str, **(ends if real else steps))
     low, high = (_scalar_in(parts[end], f"{what}: {end}") for end in ("low", "high"))
     known = parts["kind"] in ("steps", "real")
     if not known or type(low) not in (int, float) or type(high) not in (int, float):
