@@ -1,4 +1,4 @@
-"""Larq and Keras `.h5` files as chains.
+"""Models of Keras, Larq, QKeras and hls4ml's examples as chains.
 
 Kernels stand in the file as the floats that were trained; their quantizer says how they are used.
 
@@ -31,6 +31,7 @@ from sugenet.io.exact.ops import (
     numbers,
 )
 from sugenet.io.exact.sizes import check_maps
+from sugenet.io.larq import binarynet
 from sugenet.io.larq.activations import steps_of
 from sugenet.io.larq.keras_file import KerasLayer, read_layers
 from sugenet.io.larq.linear_layers import LINEAR
@@ -50,6 +51,7 @@ _IGNORED = (
     "NoOp",
 )
 """Layers that do nothing when a network is used."""
+_COMPARED = ("GreaterEqual", "Greater")
 _TAILS = ("softmax", "log_softmax", "sigmoid", "tanh")
 _TRAINING = frozenset(
     {
@@ -73,14 +75,17 @@ _TRAINING = frozenset(
 """Settings that say how a layer is called, built or trained, and nothing about what it computes."""
 
 
-def read_model(path: str | Path, *, apart: bool = True) -> tuple[OpChain, list[KerasLayer]]:
-    """The operations of a Larq or Keras 2 model in a `.h5` file, and its layers as they stand in it;
-    TensorFlow is not needed.
+def read_model(
+    path: str | Path, weights: str | Path | None = None, *, apart: bool = True
+) -> tuple[OpChain, list[KerasLayer]]:
+    """The operations of a Keras model, and its layers as they stand in its file; TensorFlow is not needed.
 
     Parameters
     ----------
     path
-        The file.
+        The file: `.h5`, `.keras`, or `.json`.
+    weights
+        The file of its weights, where the first is `.json`.
     apart
         Whether the HDF5 library runs in a process of its own: it crashes on some damaged files. False is
         faster by half a second.
@@ -93,7 +98,7 @@ def read_model(path: str | Path, *, apart: bool = True) -> tuple[OpChain, list[K
     """
     name = Path(path).name
     try:
-        layers = read_layers(path, apart=apart)
+        layers = read_layers(path, weights, apart=apart)
         return replace(chain_of_layers(layers), source=name), layers
     except FileError as error:
         raise FileError(f"{name}: {error}") from None
@@ -104,12 +109,14 @@ def chain_of_layers(layers: list[KerasLayer]) -> OpChain:
     shape, rank = _input_shape(layers[0])
     check_maps("a sample", shape)
     walk = LayerWalk(shape, rank)
-    for given in layers:
+    for given in _joined(layers):
         layer = replace(given, config=Ledger(given.config), arrays=Ledger(given.arrays))
         if layer.kind == "InputLayer":
             layer.config.pass_over("dtype")
         else:
-            if walk.left_out and not (layer.kind in ("Activation", "Softmax") or layer.kind in _IGNORED):
+            if walk.left_out and not (
+                layer.kind in ("Activation", "QActivation", "Softmax") or layer.kind in _IGNORED
+            ):
                 raise FileError(
                     f"{layer.where}: stands behind {walk.left_out[-1]}, "
                     f"which can only be the end of a network."
@@ -117,6 +124,7 @@ def chain_of_layers(layers: list[KerasLayer]) -> OpChain:
             rule = _RULES.get(layer.kind)
             if rule is None:
                 raise FileError(f"{layer.where}: this layer cannot be read. {_HINTS.get(layer.kind, _WORKS)}")
+            _check_author(layer)
             check_precision(layer.where, layer.config.get("dtype"))
             walk = _activated(rule(walk, layer), layer)
             check_maps(layer.where, walk.shape)
@@ -126,6 +134,28 @@ def chain_of_layers(layers: list[KerasLayer]) -> OpChain:
             "no sign was found on the way from the input to the output, so this is no binarized network."
         )
     return OpChain("model", shape, walk.ops, len(shape) == 3, walk.left_out)
+
+
+def _joined(layers: list[KerasLayer]) -> list[KerasLayer]:
+    """A comparison and the choice behind it as one: ``where(x >= 0, 1, -1)``."""
+    found: list[KerasLayer] = []
+    for layer in layers:
+        before = found[-1] if found else layer
+        if layer.kind == "Where" and before.kind in _COMPARED and layer is not before:
+            settings = {**layer.config, "compared": before.kind, "limits": before.config.get("called_with")}
+            found[-1] = replace(layer, config=Ledger(settings))
+        else:
+            found.append(layer)
+    return found
+
+
+def _check_author(layer: KerasLayer) -> None:
+    """Refuse a class that has the name of a known one, and another author."""
+    if layer.package and layer.kind not in binarynet.LAYERS:
+        raise FileError(
+            f"{layer.where}: a class of its own ({layer.package}), so its name does not say what it does. Use the "
+            "layers of Keras, Larq or QKeras, or export the model to ONNX: python -m tf2onnx.convert."
+        )
 
 
 def _nothing_left(layer: KerasLayer) -> None:
@@ -146,8 +176,8 @@ def _nothing_left(layer: KerasLayer) -> None:
 
 
 _WORKS = (
-    "QuantDense, QuantConv1D/2D, QuantDepthwiseConv2D, BatchNormalization, pooling, "
-    "padding and Flatten can be."
+    "QuantDense, QuantConv1D/2D, QuantDepthwiseConv2D (also QDense, ... of QKeras and BinaryDense, ... of hls4ml's "
+    "examples), BatchNormalization, pooling, padding and Flatten can be."
 )
 _HINTS = {
     "Lambda": "It holds Python code, which is never run: use layers instead.",
@@ -157,6 +187,10 @@ _HINTS = {
         "Its two steps have no sign between: use QuantDepthwiseConv2D and QuantConv2D with an "
         "input quantizer each."
     ),
+    "QConv2DBatchnorm": "Its batch norm is folded while it runs: use QConv2D and BatchNormalization.",
+    "QBatchNormalization": "Use BatchNormalization, whose numbers are not quantized.",
+    "GreaterEqual": "Behind a comparison stands where(x >= 0, 1, -1).",
+    "Greater": "Behind a comparison stands where(x > 0, 1, -1).",
     "PReLU": "In front of a sign use nothing, ReLU or hard_tanh.",
     "LeakyReLU": "In front of a sign use nothing, ReLU or hard_tanh.",
     "LayerNormalization": "Use BatchNormalization, whose statistics are fixed.",
@@ -304,6 +338,27 @@ def _quantizer(walk: LayerWalk, layer: KerasLayer) -> LayerWalk:
     return walk.then(*signed(layer.where, "quantizer", {"class_name": layer.kind, "config": settings}))
 
 
+def _sign(walk: LayerWalk, layer: KerasLayer) -> LayerWalk:
+    """``keras.ops.sign``, which is 0 at 0."""
+    return walk.then(Sign(layer.where, zero=0))
+
+
+def _where(walk: LayerWalk, layer: KerasLayer) -> LayerWalk:
+    """``keras.ops.where(x >= 0, 1, -1)``."""
+    kind, limits, chosen = (layer.config.get(key) for key in ("compared", "limits", "called_with"))
+    plain = all(isinstance(value, int | float) for value in (limits or [None])[1:])
+    if kind is None or not isinstance(limits, list) or limits[:1] != [None] or len(limits) != 2 or not plain:
+        raise FileError(f"{layer.where}: chooses by something else than a comparison with a number.")
+    values = chosen if isinstance(chosen, list) else []
+    if len(values) != 3 or values[0] is not None or not all(isinstance(v, int | float) for v in values[1:]):
+        raise FileError(f"{layer.where}: chooses between something else than two numbers.")
+    high, low, limit = float(values[1]), float(values[2]), Fraction(limits[1])
+    if not all(abs(number) < inf for number in (high, low, float(limit))):
+        raise FileError(f"{layer.where}: compares with or chooses a number that is none.")
+    shift = () if limit == 0 else (Affine(layer.where, np.ones(1), numbers([-limit])),)
+    return walk.then(*shift, Sign(layer.where, zero=1 if kind == "GreaterEqual" else -1, low=low, high=high))
+
+
 def _ignored(walk: LayerWalk, layer: KerasLayer) -> LayerWalk:
     layer.config.pass_over(*layer.config)
     return walk
@@ -322,9 +377,11 @@ _RULES: dict[str, Callable[[LayerWalk, KerasLayer], LayerWalk]] = {
         _global_pool,
     ),
     **dict.fromkeys(("ZeroPadding1D", "ZeroPadding2D"), _pad),
-    **dict.fromkeys(("Activation", "Softmax"), _same),
+    **dict.fromkeys(("Activation", "QActivation", "Softmax"), _same),
     **dict.fromkeys(_IGNORED, _ignored),
     **dict.fromkeys(("SteSign", "ApproxSign", "SwishSign", "SteHeaviside"), _quantizer),
+    "Sign": _sign,
+    "Where": _where,
     "Flatten": _flatten,
     "Reshape": _reshape,
     "Rescaling": _rescale,
