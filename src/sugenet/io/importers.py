@@ -420,8 +420,8 @@ def import_file(
     Parameters
     ----------
     path
-        ``.onnx``, ``.pt``, ``.pth``, ``.tar``, ``.h5``, ``.hdf5``, ``.keras``, ``.json`` or ``.npz``, each also
-        packed as ``.gz``; a folder is BNNQuanalyst's.
+        ``.onnx``, ``.pt``, ``.pth``, ``.tar``, ``.h5``, ``.hdf5``, ``.keras``, ``.json`` or ``.npz``, each
+        also packed as ``.gz``; a folder is BNNQuanalyst's.
     inputs
         What raw samples are: `Integers`, `Reals` or `BitInputs`; a file says what happens to its inputs, not
         what they can be.
@@ -487,6 +487,6 @@ def _reader_of(file: Path) -> tuple[Callable[..., Imported], tuple[str, ...]]:
             "sugenet.spiking.read_nir(path, convention)."
         )
     raise FileError(
-        f"{file} is of no kind that can be imported: .onnx, .pt, .pth, .tar, .h5, .keras, .json, .npz, each also "
-        f"as .gz, or a folder of CSV files."
+        f"{file} is of no kind that can be imported: .onnx, .pt, .pth, .tar, .h5, .keras, .json, .npz, each "
+        f"also as .gz, or a folder of CSV files."
     )

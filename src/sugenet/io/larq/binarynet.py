@@ -1,9 +1,10 @@
 """The layers of hls4ml's example models (`BinaryDense`, `TernaryDense` and their convolutions) and the
 activations that go with them, by the words of a file.
 
-A kernel W in [-H, H] is used as ``H * binary_tanh(W / H)`` or, of ternary layers, as H where W / H > 1/2, as -H
-where W / H <= -1/2, else 0. ``binary_tanh(x)`` is ``2 round((clip(x, -1, 1) + 1) / 2) - 1``: TensorFlow rounds
-halves to even, so that 0 becomes -1, as do positive numbers that vanish beside 1/2 in the floats of the file.
+A kernel W in [-H, H] is used as ``H * binary_tanh(W / H)`` or, of ternary layers, as H where W / H > 1/2,
+as -H where W / H <= -1/2, else 0. ``binary_tanh(x)`` is ``2 round((clip(x, -1, 1) + 1) / 2) - 1``: TensorFlow
+rounds halves to even, so that 0 becomes -1, as do positive numbers that vanish beside 1/2 in the layer's
+floats.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy.typing as npt
 from sugenet.errors import FileError
 from sugenet.io.exact.ops import Affine, Op, Sign, Stairs
 from sugenet.io.larq.keras_file import KerasLayer
+from sugenet.io.larq.quantizers import precision
 
 __all__ = ["ACTIVATIONS", "LAYERS", "kernel_used", "steps_of"]
 
@@ -35,7 +37,7 @@ def kernel_used(layer: KerasLayer, kernel: npt.NDArray[Any]) -> npt.NDArray[Any]
     if not isinstance(height, int | float) or isinstance(height, bool) or not 0 < height < inf:
         raise FileError(f"{layer.where}: H is {str(height)[:40]!r}, but a number above 0 is needed.")
     layer.config.pass_over("kernel_lr_multiplier", "bias_lr_multiplier")
-    single = np.float64 if layer.config.get("dtype") == "float64" else np.float32
+    single: Any = np.float64 if precision(layer.config.get("dtype")) == "float64" else np.float32
     size, half = single(height), single(0.5)
     if not size > 0:
         raise FileError(f"{layer.where}: H is {height!r}, which is 0 in its floats.")

@@ -1,5 +1,5 @@
-"""The model text and the arrays in a Keras `.h5` file, or its weights alone, read with h5py, in a process of its
-own.
+"""The model text and the arrays in a Keras `.h5` file, or its weights alone, read with h5py, in a process
+of its own.
 
 The HDF5 library trusts its files: on some damaged ones it crashes or never ends. A process of its own turns
 both into an error. Nothing in a file is run, no link out of it is followed, and no array is read before its
@@ -83,8 +83,8 @@ def _by_layer(h5py: Any, weights: Any) -> dict[str, dict[str, npt.NDArray[Any]]]
 
 
 def _by_path(h5py: Any, file: Any) -> Contents:
-    """As Keras 3 keeps weights, and Keras 2 in `.keras` files: arrays ``vars/0``, ``vars/1``, ... below a path
-    of containers and classes.
+    """As Keras 3 keeps weights, and Keras 2 in `.keras` files: arrays ``vars/0``, ``vars/1``, ... below a
+    path of containers and classes.
     """
     found: dict[str, dict[str, npt.NDArray[Any]]] = {}
     names: dict[str, str] = {}

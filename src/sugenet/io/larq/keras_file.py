@@ -1,7 +1,7 @@
 """The layers of a Keras model in their order, with their arrays; without TensorFlow.
 
-A model is one file (`.h5`, or `.keras`, which is a zip archive), or its layers as text (`.json`) and its weights
-(`.h5`).
+A model is one file (`.h5`, or `.keras`, which is a zip archive), or its layers as text (`.json`) and its
+weights (`.h5`).
 """
 
 from __future__ import annotations
@@ -96,8 +96,8 @@ def _model_and_weights(place: Path, weights: Path | None, apart: bool) -> tuple[
     contents = read_contents(place, apart=apart)
     if not contents.model:
         raise FileError(
-            "it holds weights without a model. Save the model's layers too, as text (model.to_json() in a file "
-            f"model.json), and give both: model.json with weights={place.name}. Or save all in one: "
+            "it holds weights without a model. Save the model's layers too, as text (model.to_json() in a "
+            f"file model.json), and give both: model.json with weights={place.name}. Or save all in one: "
             "model.save('net.h5')."
         )
     return contents.model, contents

@@ -1,5 +1,5 @@
-"""What a Keras model consists of, from its configuration: layers in the order in which they are applied, those of
-models within among them.
+"""What a Keras model consists of, from its configuration: layers in the order in which they are applied,
+those of models within among them.
 """
 
 from __future__ import annotations
@@ -160,8 +160,8 @@ def _chain(config: Any, layers: Mapping[str, _Entry]) -> list[_Entry]:
 
 
 def _call(nodes: Any, layers: Mapping[str, _Entry]) -> tuple[list[str], list[Any]]:
-    """Names of the layers that a layer reads, and the other arguments of its call, with None at the place of a
-    layer: as Keras 2 writes them, in nested lists, or as later releases do.
+    """Names of the layers that a layer reads, and the other arguments of its call, with None at the place of
+    a layer: as Keras 2 writes them, in nested lists, or as later releases do.
     """
     if not isinstance(nodes, list) or not nodes:
         return [], []

@@ -1,4 +1,4 @@
-"""Which arrays belong to which layer: by the names that Keras 2 gives them, or by the places that Keras 3 does."""
+"""Which arrays belong to which layer: by the names that Keras 2 gives them, or by their places in Keras 3."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ def _owner(layers: Sequence[PlannedLayer], inside: list[int], group: str, folder
         if len(near) == 1:
             return near[0]
     raise FileError(
-        f"{group}: a model within the model, whose array {'/'.join(folders)[:80]!r} names none of its layers, "
-        f"or several. Give all layers names of their own and save again, or save as .keras."
+        f"{group}: a model within the model, whose array {'/'.join(folders)[:80]!r} names none of its "
+        f"layers, or several. Give all layers names of their own and save again, or save as .keras."
     )
 
 
@@ -85,8 +85,8 @@ def _by_place(layers: Sequence[PlannedLayer], contents: Contents) -> list[_Array
     for path in paths:
         if path not in owners:
             raise FileError(
-                f"the arrays of {path[:80] or 'the model itself'!r} would be left over: the model has no layer "
-                f"that they belong to. {DAMAGED}"
+                f"the arrays of {path[:80] or 'the model itself'!r} would be left over: the model has no "
+                f"layer that they belong to. {DAMAGED}"
             )
     found: list[_Arrays] = [{} for _ in layers]
     for path, owner in owners.items():
@@ -132,8 +132,8 @@ def _names(start: str, groups: list[str], members: list[str], names: dict[str, s
         return [str(name) for name in said]
     if len(groups) not in (0, len(members)):
         raise FileError(
-            f"{start}{groups[0]}: {len(groups)} groups of arrays for {len(members)} layers, and their names do "
-            f"not tell which is whose. {DAMAGED}"
+            f"{start}{groups[0]}: {len(groups)} groups of arrays for {len(members)} layers, and their names "
+            f"do not tell which is whose. {DAMAGED}"
         )
     return members if groups else []
 

@@ -1,10 +1,10 @@
 """QKeras' quantizers `binary` and `ternary` by the words of a file, for kernels, biases and activations.
 
-A kernel's scale is worked out from its trained floats, one for each entry of the last axis: ``alpha="auto"`` is
-the least-squares factor ``mean(x q) / (mean(q q) + 1e-7)``, ``"auto_po2"`` the nearest power of two to it. A
-kernel quantizer without alpha has ``"auto_po2"``: QKeras' layers set that; an activation without alpha has 1.
-QKeras computes in float32. Where its rounding could decide which power or which weight it is, the file is
-refused.
+A kernel's scale is worked out from its trained floats, one for each entry of the last axis:
+``alpha="auto"`` is the least-squares factor ``mean(x q) / (mean(q q) + 1e-7)``, ``"auto_po2"`` the nearest
+power of two to it. A kernel quantizer without alpha has ``"auto_po2"``, which QKeras' layers set; an
+activation without alpha has 1. QKeras computes in float32: where its rounding could decide which power or
+which weight it is, the file is refused.
 """
 
 from __future__ import annotations
@@ -79,8 +79,8 @@ class _Quantizer:
         for key in self.settings.left():
             if self.settings[key] is not None:
                 raise FileError(
-                    f"{self.where}: its setting {key[:40]!r} ({str(self.settings[key])[:40]}) is not known, so "
-                    "neither is what it does."
+                    f"{self.where}: its setting {key[:40]!r} ({str(self.settings[key])[:40]}) is not known, "
+                    "so neither is what it does."
                 )
 
 
@@ -246,14 +246,14 @@ def _ternary(quantizer: _Quantizer, alpha: Any, kernel: _Array) -> _Array:
     for _ in range(rounds):
         if not (scale > 0).all():
             raise FileError(
-                f"{quantizer.where}: the scale of output {int(np.argmin(scale))} becomes 0, which QKeras divides "
-                f"by. {_STORED}"
+                f"{quantizer.where}: the scale of output {int(np.argmin(scale))} becomes 0, which QKeras "
+                f"divides by. {_STORED}"
             )
         size = np.abs(x) / scale
         if alpha == "auto" and (np.abs(size - 0.5) < _NEAR).any():
             raise FileError(
-                f"{quantizer.where}: a weight is so near to half of its scale that rounding decides whether it "
-                f"is 0. {_STORED}"
+                f"{quantizer.where}: a weight is so near to half of its scale that rounding decides whether "
+                f"it is 0. {_STORED}"
             )
         codes = (size > 0.5) * np.sign(x)  # a half is rounded to 0
         scale = _fitted(quantizer, alpha, x, codes)

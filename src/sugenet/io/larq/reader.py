@@ -153,8 +153,8 @@ def _check_author(layer: KerasLayer) -> None:
     """Refuse a class that has the name of a known one, and another author."""
     if layer.package and layer.kind not in binarynet.LAYERS:
         raise FileError(
-            f"{layer.where}: a class of its own ({layer.package}), so its name does not say what it does. Use the "
-            "layers of Keras, Larq or QKeras, or export the model to ONNX: python -m tf2onnx.convert."
+            f"{layer.where}: a class of its own ({layer.package}), so its name does not say what it does. Use "
+            "the layers of Keras, Larq or QKeras, or export the model to ONNX: python -m tf2onnx.convert."
         )
 
 
@@ -176,8 +176,8 @@ def _nothing_left(layer: KerasLayer) -> None:
 
 
 _WORKS = (
-    "QuantDense, QuantConv1D/2D, QuantDepthwiseConv2D (also QDense, ... of QKeras and BinaryDense, ... of hls4ml's "
-    "examples), BatchNormalization, pooling, padding and Flatten can be."
+    "QuantDense, QuantConv1D/2D, QuantDepthwiseConv2D (also QDense, ... of QKeras and BinaryDense, ... of "
+    "hls4ml's examples), BatchNormalization, pooling, padding and Flatten can be."
 )
 _HINTS = {
     "Lambda": "It holds Python code, which is never run: use layers instead.",

@@ -1,5 +1,5 @@
-"""The shape of values on their way through Keras layers, and what every rule takes from a layer: arrays of known
-shape, whole numbers, windows and pads.
+"""The shape of values on their way through Keras layers, and what every rule takes from a layer: arrays of
+known shape, whole numbers, windows and pads.
 """
 
 from __future__ import annotations
