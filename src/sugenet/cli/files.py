@@ -198,7 +198,9 @@ def _convert(parser: Parser) -> Run:
     )
     group.add_argument("--bits", type=typed(_sizes), metavar="N", help=about)
     group = parser.add_argument_group("Keras models as .json")
-    group.add_argument("--weights", metavar="FILE", help="the weights, as model.save_weights writes them")
+    group.add_argument(
+        "--weights-file", metavar="FILE", help="the weights, as model.save_weights writes them"
+    )
     group = parser.add_argument_group(".npz files of match counts")
     group.add_argument("--features", type=whole(1, 1 << 30), metavar="N", help="inputs; others are padding")
     group.add_argument("--outputs", type=whole(1, 1 << 30), metavar="N", help="last rows that are classes")
@@ -209,7 +211,7 @@ def _convert(parser: Parser) -> Run:
     return _run_conversion
 
 
-_PLAIN = ("inputs", "zero", "image", "shape", "bits", "features", "outputs", "above", "weights")
+_PLAIN = ("inputs", "zero", "image", "shape", "bits", "features", "outputs", "above", "weights_file")
 _READING = (*_PLAIN, "names", "classes", "architecture", "relaxed", "no_proof")
 """Options for reading networks of others; the first are handed on as they are."""
 _NOT_SPIKING = tuple(name for name in _READING if name not in ("image", "names", "classes", "no_proof"))

@@ -271,7 +271,7 @@ def from_state_dict(
 def read_larq(
     path: str | Path,
     *,
-    weights: str | Path | None = None,
+    weights_file: str | Path | None = None,
     inputs: Inputs | None = None,
     zero: Literal[1, -1] | None = None,
     strict: bool = True,
@@ -287,7 +287,7 @@ def read_larq(
     path
         The file, `.h5` or `.keras`, packed by gzip or not; or the layers alone as `.json`
         (``model.to_json()``).
-    weights
+    weights_file
         The file of the weights, where the layers stand alone (``model.save_weights(...)``).
     inputs
         What raw samples are: `Integers`, `Reals` or `BitInputs`; a file says what happens to its inputs, not
@@ -305,8 +305,8 @@ def read_larq(
     prove
         False leaves out the comparison of the network with its source, which is made before this returns.
     """
-    with plain_file(path) as file, plain_file(weights if weights is not None else path) as arrays:
-        chain, layers = larq_reader.read_model(file, None if weights is None else arrays)
+    with plain_file(path) as file, plain_file(path if weights_file is None else weights_file) as arrays:
+        chain, layers = larq_reader.read_model(file, None if weights_file is None else arrays)
     options = _Options(inputs, zero, strict, names, classes, image, prove)
     return _imported(chain, options, lambda _: [judge_of_layers(layers)])
 
@@ -413,7 +413,7 @@ def import_file(
     features: int | None = None,
     outputs: int | None = None,
     above: float | None = None,
-    weights: str | Path | None = None,
+    weights_file: str | Path | None = None,
 ) -> Imported:
     """Read any kind of file that has an importer, by its ending.
 
@@ -441,7 +441,7 @@ def import_file(
         For PyTorch checkpoints, see `from_state_dict`; refused for other files.
     features, outputs, above
         For `.npz` files, see `read_npz`; refused for other files.
-    weights
+    weights_file
         For models of Keras as `.json`, see `read_larq`; refused for other files.
     """
     file = Path(path)
@@ -456,7 +456,7 @@ def import_file(
     }
     checkpoint = {"architecture": architecture, "shape": shape, "bits": bits}
     counts = {"features": features, "outputs": outputs, "above": above}
-    layers = {"weights": weights}
+    layers = {"weights_file": weights_file}
     reader, own = _reader_of(file)
     kinds = (("a PyTorch checkpoint", checkpoint), ("an .npz file", counts), ("a model of Keras", layers))
     for what, mine in kinds:
@@ -475,7 +475,7 @@ def _reader_of(file: Path) -> tuple[Callable[..., Imported], tuple[str, ...]]:
     readers: dict[tuple[str, ...], tuple[Callable[..., Imported], tuple[str, ...]]] = {
         (".onnx",): (read_onnx, ()),
         (".pt", ".pth", ".tar"): (from_state_dict, ("architecture", "shape", "bits")),
-        (".h5", ".hdf5", ".keras", ".json"): (read_larq, ("weights",)),
+        (".h5", ".hdf5", ".keras", ".json"): (read_larq, ("weights_file",)),
         (".npz",): (read_npz, ("features", "outputs", "above")),
     }
     for endings, reader in readers.items():

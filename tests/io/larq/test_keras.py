@@ -32,7 +32,8 @@ from tests.fuzzing.keras_layers import (  # noqa: E402
 )
 
 pytestmark = pytest.mark.filterwarnings(  # of Keras' PyTorch backend under NumPy 2
-    "ignore:__array__ implementation:DeprecationWarning", "ignore:You are saving your model:UserWarning",
+    "ignore:__array__ implementation:DeprecationWarning",
+    "ignore:You are saving your model:UserWarning",
     "ignore:Gradients do not exist:UserWarning",
 )
 SIGNED = {"kernel_quantizer": "ste_sign", "use_bias": False}
@@ -96,7 +97,7 @@ def test_a_dense_model_in_every_kind_of_file(tmp_path):
     model.layers[-1].activation = keras.activations.linear
     prints = set()
     for path, weights in every_file(model, tmp_path):
-        found = sg.read_larq(path, weights=weights, inputs=sg.BitInputs())
+        found = sg.read_larq(path, weights_file=weights, inputs=sg.BitInputs())
         agree(found, model)
         prints.add(found.network.fingerprint)
     assert len(prints) == 1
@@ -118,7 +119,7 @@ def test_a_convolutional_model_in_every_kind_of_file(tmp_path):
     depthwise = next(layer for layer in model.layers if isinstance(layer, layers.DepthwiseConv2D))
     depthwise.set_weights([np.sign(depthwise.get_weights()[0])])
     for path, weights in every_file(model, tmp_path):
-        found = sg.read_larq(path, weights=weights, inputs=sg.Integers(0, 15))
+        found = sg.read_larq(path, weights_file=weights, inputs=sg.Integers(0, 15))
         agree(found, model, high=15, start=0, step=1)
 
 
@@ -149,7 +150,7 @@ def test_models_within_models(tmp_path):
     model = shuffled(nested())
     prints = set()
     for path, weights in every_file(model, tmp_path):
-        found = sg.read_larq(path, weights=weights, inputs=sg.BitInputs())
+        found = sg.read_larq(path, weights_file=weights, inputs=sg.BitInputs())
         assert [layer.where.split(" ")[0] for layer in found.layers] == [
             "one/fc",
             "middle/deeper/fc",
@@ -167,7 +168,7 @@ def test_a_sequential_model_that_begins_with_a_model(tmp_path):
     )
     model = shuffled(keras.Sequential([inner, QuantDense(3, **SIGNED)]))
     for path, weights in every_file(model, tmp_path):
-        agree(sg.read_larq(path, weights=weights, inputs=sg.BitInputs()), model)
+        agree(sg.read_larq(path, weights_file=weights, inputs=sg.BitInputs()), model)
 
 
 @pytest.mark.parametrize(
@@ -238,7 +239,9 @@ def test_layers_of_hls4ml(tmp_path, height):
         )
     )
     for path, weights in every_file(model, tmp_path):
-        agree(sg.read_larq(path, weights=weights, inputs=sg.Integers(0, 7)), model, high=7, start=0, step=1)
+        agree(
+            sg.read_larq(path, weights_file=weights, inputs=sg.Integers(0, 7)), model, high=7, start=0, step=1
+        )
 
 
 @keras.saving.register_keras_serializable("Mine")
@@ -287,14 +290,14 @@ def test_lone_halves_and_wrong_pairs(tmp_path):
     ):
         sg.read_larq(weights)
     with pytest.raises(FileError, match=r"net.h5 holds a whole model: read it alone, without net.json"):
-        sg.read_larq(json_file, weights=whole)
+        sg.read_larq(json_file, weights_file=whole)
     with pytest.raises(
-        FileError, match=r"net.weights.h5 would be left over: weights= goes with a model as text"
+        FileError, match=r"net.weights.h5 would be left over: weights_file= goes with a model as text"
     ):
-        sg.read_larq(whole, weights=weights)
+        sg.read_larq(whole, weights_file=weights)
     shuffled(images()).save_weights(tmp_path / "other.weights.h5")
     with pytest.raises(FileError, match="would be left over|groups of arrays for"):
-        sg.read_larq(json_file, weights=tmp_path / "other.weights.h5", inputs=sg.BitInputs())
+        sg.read_larq(json_file, weights_file=tmp_path / "other.weights.h5", inputs=sg.BitInputs())
 
 
 def repacked(path, change):

@@ -88,7 +88,7 @@ def _model_and_weights(place: Path, weights: Path | None, apart: bool) -> tuple[
         return _pair(place, weights, apart)
     if weights is not None:
         raise FileError(
-            f"{weights.name} would be left over: weights= goes with a model as text (model.to_json()), and "
+            f"{weights.name} would be left over: weights_file= goes with a model as text (model.to_json()), and "
             f"{place.name} is none."
         )
     if start[:2] == b"PK":
@@ -97,7 +97,7 @@ def _model_and_weights(place: Path, weights: Path | None, apart: bool) -> tuple[
     if not contents.model:
         raise FileError(
             "it holds weights without a model. Save the model's layers too, as text (model.to_json() in a "
-            f"file model.json), and give both: model.json with weights={place.name}. Or save all in one: "
+            f"file model.json), and give both: model.json with weights_file={place.name}. Or save all in one: "
             "model.save('net.h5')."
         )
     return contents.model, contents
@@ -108,7 +108,7 @@ def _pair(place: Path, weights: Path | None, apart: bool) -> tuple[str, Contents
     if weights is None:
         raise FileError(
             "it holds the layers of a model without their weights. Give those too: "
-            "weights='net.weights.h5', as model.save_weights('net.weights.h5') writes them."
+            "weights_file=net.weights.h5, as model.save_weights('net.weights.h5') writes them."
         )
     if place.stat().st_size > _MAX_TEXT:
         raise FileError(f"it has {place.stat().st_size} bytes, too many for a model as text. {DAMAGED}")
