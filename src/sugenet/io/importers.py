@@ -260,12 +260,13 @@ def from_state_dict(
     options = _Options(inputs, zero, strict, names, classes, image, prove)
     if isinstance(source, str | Path):
         with plain_file(source) as file:
-            arrays, parts = state_dict.declared(file, architecture, bits)
+            arrays, parts, told = state_dict.declared(file, architecture, bits)
     else:
-        arrays, parts = state_dict.declared(source, architecture, bits)
+        arrays, parts, told = state_dict.declared(source, architecture, bits)
     name = Path(source).name if isinstance(source, str | Path) else "state dict"
     chain = state_dict.chain_of_parts(name, arrays, parts, shape)
-    return _imported(chain, options, lambda chain: judges_of_state_dict(arrays, parts, chain.shape))
+    found = _imported(chain, options, lambda chain: judges_of_state_dict(arrays, parts, chain.shape))
+    return replace(found, remarks=(*found.remarks, told)) if told else found
 
 
 def read_larq(

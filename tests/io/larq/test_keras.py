@@ -12,11 +12,11 @@ pytest.importorskip("h5py", reason="h5py is not installed")
 pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("keras", reason="Keras is not installed")
 
-from keras import layers, ops  # noqa: E402
+from keras import layers, ops
 
-import sugenet as sg  # noqa: E402
-from sugenet.errors import FileError  # noqa: E402
-from tests.fuzzing.keras_layers import (  # noqa: E402
+import sugenet as sg
+from sugenet.errors import FileError
+from tests.fuzzing.keras_layers import (
     BinaryDense,
     QActivation,
     QConv2D,
@@ -296,7 +296,7 @@ def test_lone_halves_and_wrong_pairs(tmp_path):
     ):
         sg.read_larq(whole, weights_file=weights)
     shuffled(images()).save_weights(tmp_path / "other.weights.h5")
-    with pytest.raises(FileError, match="would be left over|groups of arrays for"):
+    with pytest.raises(FileError, match=r"would be left over|groups of arrays for"):
         sg.read_larq(json_file, weights_file=tmp_path / "other.weights.h5", inputs=sg.BitInputs())
 
 

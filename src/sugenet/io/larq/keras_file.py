@@ -88,8 +88,8 @@ def _model_and_weights(place: Path, weights: Path | None, apart: bool) -> tuple[
         return _pair(place, weights, apart)
     if weights is not None:
         raise FileError(
-            f"{weights.name} would be left over: weights_file= goes with a model as text (model.to_json()), and "
-            f"{place.name} is none."
+            f"{weights.name} would be left over: weights_file= goes with a model as text (model.to_json()), "
+            f"and {place.name} is none."
         )
     if start[:2] == b"PK":
         return _unpacked(place, apart)
@@ -97,8 +97,8 @@ def _model_and_weights(place: Path, weights: Path | None, apart: bool) -> tuple[
     if not contents.model:
         raise FileError(
             "it holds weights without a model. Save the model's layers too, as text (model.to_json() in a "
-            f"file model.json), and give both: model.json with weights_file={place.name}. Or save all in one: "
-            "model.save('net.h5')."
+            f"file model.json), and give both: model.json with weights_file={place.name}. Or save all in "
+            "one: model.save('net.h5')."
         )
     return contents.model, contents
 

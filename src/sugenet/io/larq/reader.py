@@ -153,8 +153,8 @@ def _check_author(layer: KerasLayer) -> None:
     """Refuse a class that has the name of a known one, and another author."""
     if layer.package and layer.kind not in binarynet.LAYERS:
         raise FileError(
-            f"{layer.where}: a class of its own ({layer.package}), so its name does not say what it does. Use "
-            "the layers of Keras, Larq or QKeras, or export the model to ONNX: python -m tf2onnx.convert."
+            f"{layer.where}: a class of its own ({layer.package}), so its name does not say what it does. "
+            "Use the layers of Keras, Larq or QKeras, or export the model to ONNX: python -m tf2onnx.convert."
         )
 
 
