@@ -97,8 +97,6 @@ class RecognizedChain:
             + ("" if self.modules[0].kind == "batchnorm" else " but the first")
             + ", and makes 1 of 0 (sign(zero=0) for torch.sign; move signs to where they are)"
         )
-            + " (sign(zero=0) for torch.sign; move them where they are)"
-        )
         found.append(
             "that nothing happens to the inputs first (affine(scale=2, shift=-1), sign, ... in front)"
         )
@@ -121,7 +119,8 @@ class RecognizedChain:
 
 def recognized_chain(arrays: _Arrays) -> RecognizedChain | None:
     """The chain that the layers of a state dict make by their shapes, in the order of the file or of the
-    numbers in their names; None where there is none, where two orders fit, or where a parameter is of no known layer.
+    numbers in their names; None where there is none, where two orders fit, or where a parameter is of no known
+    layer.
 
     Examples
     --------
