@@ -119,8 +119,8 @@ class RecognizedChain:
 
 def recognized_chain(arrays: _Arrays) -> RecognizedChain | None:
     """The chain that the layers of a state dict make by their shapes, in the order of the file or of the
-    numbers in their names; None where there is none, where two orders fit, or where a parameter is of no known
-    layer.
+    numbers in their names; None where there is none, where two orders fit, or where a parameter is of no
+    known layer.
 
     Examples
     --------
