@@ -80,7 +80,7 @@ def test_the_sign_of_padded_zeros_is_one(tmp_path):
         ("QuantDense", {"units": 2, "kernel_quantizer": "ste_sign", "use_bias": False}, {"kernel": dense}),
     ]
     network = lower(
-        read_model(write(tmp_path / "net.h5", layers, (1, 2, 1), False), apart=False)[0], BitInputs()
+        read_model(*write(tmp_path, layers, (1, 2, 1), False), apart=False)[0], BitInputs()
     ).network
     assert network.head.logits(network.match_counts([[1, 1], [0, 1], [1, 0]])).tolist() == [
         [2, -2],

@@ -1,5 +1,5 @@
-"""Files in the layouts of Keras 2, QKeras and hls4ml, whose own tools need TensorFlow: written here by hand, and
-evaluated by definition.
+"""Files in the layouts of Keras 2, QKeras and hls4ml, whose own tools need TensorFlow: written by hand
+here, and evaluated by definition.
 """
 
 import json
