@@ -6,6 +6,7 @@ descriptions, since their own packages need TensorFlow.
 
 from __future__ import annotations
 
+import logging
 import warnings
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
@@ -33,9 +34,8 @@ def kinds() -> Iterator[Kind]:
     yield _read(".h5 with models within", "Keras 3, Larq", _nested, _whole)
     yield _read(".keras, images", "Keras 3, Larq", _images, _archive)
     yield _read("ops.where as a sign", "Keras 3", _chosen, _archive)
-    for name in ("binary", "ternary"):
-        for alpha in ("auto", "auto_po2", 1, None):
-            yield _read(f"QKeras {name}, alpha {alpha}", "Keras 3, QKeras", _qkeras(name, alpha), _archive)
+    for name, alpha in (("binary", "auto"), ("binary", None), ("ternary", "auto_po2"), ("ternary", 1)):
+        yield _read(f"QKeras {name}, alpha {alpha}", "Keras 3, QKeras", _qkeras(name, alpha), _archive)
     yield _read("BinaryDense, TernaryDense", "Keras 3, hls4ml", _hls4ml, _pair)
     yield Kind(
         "SavedModel folder", "TensorFlow", _told("saved_model.pb", "python -m tf2onnx.convert --saved-model")
@@ -54,6 +54,7 @@ def _read(
             warnings.simplefilter("ignore")
             from tests.fuzzing import keras_layers
 
+            logging.getLogger("absl").setLevel(logging.ERROR)  # advice against .h5
             model = _random(build(keras_layers, keras_layers.keras.layers))
             files = save(model, folder)
             found = import_file(files.pop("path"), inputs=Integers(_LOW, _HIGH), **files)
@@ -187,8 +188,9 @@ def _refused(path: Path, way: str) -> Refused:
     try:
         import_file(path)
     except FileError as error:
-        assert way in str(error), str(error)
-        return Refused(way)
+        if way in str(error):
+            return Refused(way)
+        raise
     raise AssertionError(f"{path.name} was read")
 
 

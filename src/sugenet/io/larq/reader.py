@@ -28,6 +28,7 @@ from sugenet.io.exact.ops import (
     OpChain,
     Pad,
     Sign,
+    Stairs,
     numbers,
 )
 from sugenet.io.exact.sizes import check_maps
@@ -129,7 +130,7 @@ def chain_of_layers(layers: list[KerasLayer]) -> OpChain:
             walk = _activated(rule(walk, layer), layer)
             check_maps(layer.where, walk.shape)
         _nothing_left(layer)
-    if not any(isinstance(op, Sign) for op in walk.ops):
+    if not any(isinstance(op, Sign | Stairs) for op in walk.ops):
         raise FileError(
             "no sign was found on the way from the input to the output, so this is no binarized network."
         )
