@@ -1,4 +1,4 @@
-"""Checkpoints of PyTorch: read by the line that was typed, and compared with the module; else told the line."""
+"""Checkpoints of PyTorch: read by the line that was typed, compared with the module; else told the line."""
 
 from __future__ import annotations
 

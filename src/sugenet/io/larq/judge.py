@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.errors import FileError
-from sugenet.io.larq.judge_quantizers import Levels, bias_of, kernel_of, levels_of
+from sugenet.io.larq.judge_quantizers import ActivationSteps, bias_of, kernel_of, levels_of
 from sugenet.io.larq.keras_file import KerasLayer
 from sugenet.io.proof.judges import Seen, SourceJudge, Stage
 
@@ -100,7 +100,7 @@ class _Pass:
         levels = levels_of(quantizer)
         return x if levels is None else self.stepped(layer, levels, x)
 
-    def stepped(self, layer: KerasLayer, levels: Levels, x: _Array) -> _Array:
+    def stepped(self, layer: KerasLayer, levels: ActivationSteps, x: _Array) -> _Array:
         """Values behind one or several steps."""
         counts = np.zeros(x.shape, np.int64)
         near = np.full(x.shape, np.inf)
@@ -125,7 +125,7 @@ class _Pass:
             return x
         kind, limit = self.compared
         return self.stepped(
-            layer, Levels((limit,), (kind == "Greater",), (float(given[2]), float(given[1]))), x
+            layer, ActivationSteps((limit,), (kind == "Greater",), (float(given[2]), float(given[1]))), x
         )
 
     def signed(self, layer: KerasLayer, x: _Array) -> _Array:

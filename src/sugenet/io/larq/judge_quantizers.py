@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from sugenet.io.larq.keras_file import KerasLayer
 
-__all__ = ["Levels", "bias_of", "kernel_of", "levels_of", "name_of"]
+__all__ = ["ActivationSteps", "bias_of", "kernel_of", "levels_of", "name_of"]
 
 _Array = npt.NDArray[Any]
 _ORDER = {
@@ -24,7 +24,7 @@ _WORDS = {"None": None, "True": True, "False": False}
 
 
 @dataclass(frozen=True, eq=False)
-class Levels:
+class ActivationSteps:
     """What an activation does: for each of its cuts whether a value must be above it or may be at it, and
     what each count of cuts stands for.
     """
@@ -61,7 +61,7 @@ def _settings(quantizer: Any) -> dict[str, Any]:
     return found
 
 
-def levels_of(quantizer: Any) -> Levels | None:
+def levels_of(quantizer: Any) -> ActivationSteps | None:
     """What an activation does; None where values go through as they are."""
     name, given = name_of(quantizer), _settings(quantizer)
     scale = float(np.float32(given.get("alpha") or 1.0)) if name in _ORDER else 1.0
@@ -69,18 +69,18 @@ def levels_of(quantizer: Any) -> Levels | None:
         case "" | "noop" | "noopquantizer" | "linear":
             return None
         case "steheaviside" | "binarysigmoid":
-            return Levels((0.0,), (True,), (0.0, 1.0))
+            return ActivationSteps((0.0,), (True,), (0.0, 1.0))
         case "binarytanh":
-            return Levels((0.0,), (True,), (-1.0, 1.0))
+            return ActivationSteps((0.0,), (True,), (-1.0, 1.0))
         case "ternarytanh":
-            return Levels((-0.5, 0.5), (True, True), (-1.0, 0.0, 1.0))
+            return ActivationSteps((-0.5, 0.5), (True, True), (-1.0, 0.0, 1.0))
         case "binary":
-            return Levels((0.0,), (False,), (0.0 if given.get("use_01") else -scale, scale))
+            return ActivationSteps((0.0,), (False,), (0.0 if given.get("use_01") else -scale, scale))
         case "ternary":
             threshold = given.get("threshold")
             cut = float(np.float32(0.33 if threshold is None else threshold))
-            return Levels((-cut, cut), (cut != 0, cut == 0), (-scale, 0.0, scale))
-    return Levels((0.0,), (False,), (-1.0, 1.0))
+            return ActivationSteps((-cut, cut), (cut != 0, cut == 0), (-scale, 0.0, scale))
+    return ActivationSteps((0.0,), (False,), (-1.0, 1.0))
 
 
 def kernel_of(layer: KerasLayer, which: str) -> _Array:

@@ -25,7 +25,7 @@ _MAX_MODULES = 1000
 
 
 @dataclass(frozen=True)
-class _Module:
+class _NamedLayer:
     """A layer with parameters: kind, name, how many values come in and go out."""
 
     kind: str
@@ -49,7 +49,7 @@ class RecognizedChain:
 
     layout: str
     """How the layers are called, such as ``fcN, bnN``."""
-    modules: tuple[_Module, ...]
+    modules: tuple[_NamedLayer, ...]
 
     @property
     def architecture(self) -> Architecture:
@@ -64,7 +64,7 @@ class RecognizedChain:
             parts.append(Part(module.kind, module.name, rule))
         return Architecture(tuple(parts))
 
-    def _before(self, place: int) -> _Module:
+    def _before(self, place: int) -> _NamedLayer:
         """The layer of weights in front of one."""
         return next((m for m in reversed(self.modules[:place]) if m.kind != "batchnorm"), self.modules[0])
 
@@ -140,7 +140,7 @@ def recognized_chain(arrays: _Arrays) -> RecognizedChain | None:
     return RecognizedChain(", ".join(words), tuple(orders[0]))
 
 
-def _modules(arrays: _Arrays) -> list[_Module] | None:
+def _modules(arrays: _Arrays) -> list[_NamedLayer] | None:
     """All layers with parameters in the order of the file; None where a parameter is of another kind."""
     owners: dict[str, dict[str, npt.NDArray[Any]]] = {}
     for name, array in arrays.items():
@@ -152,13 +152,13 @@ def _modules(arrays: _Arrays) -> list[_Module] | None:
     return [module for module in found if module is not None]
 
 
-def _module(name: str, parts: Mapping[str, npt.NDArray[Any]]) -> _Module | None:
+def _module(name: str, parts: Mapping[str, npt.NDArray[Any]]) -> _NamedLayer | None:
     if not re.fullmatch(r"[^\s():']+", name):
         return None
     if "running_mean" in parts and "running_var" in parts and set(parts) <= set(_NORM):
         sizes = {array.shape for word, array in parts.items() if word != "num_batches_tracked"}
         size = parts["running_mean"].size
-        return _Module("batchnorm", name, size, size) if sizes == {(size,)} and size > 1 else None
+        return _NamedLayer("batchnorm", name, size, size) if sizes == {(size,)} and size > 1 else None
     weight = parts.get("weight")
     if weight is None or not set(parts) <= {"weight", "bias"} or weight.ndim not in (2, 4) or not weight.size:
         return None
@@ -168,14 +168,14 @@ def _module(name: str, parts: Mapping[str, npt.NDArray[Any]]) -> _Module | None:
     sizes = len(numbers) - (numbers[0] == 0)
     values = 2 + (numbers[0] == 0) if sizes <= 1 else 4
     kind = "linear" if weight.ndim == 2 else "conv"
-    return _Module(kind, name, weight.shape[1], weight.shape[0], int(values), bool(numbers[0] == 0))
+    return _NamedLayer(kind, name, weight.shape[1], weight.shape[0], int(values), bool(numbers[0] == 0))
 
 
-def _numbered(modules: Sequence[_Module]) -> list[_Module] | None:
+def _numbered(modules: Sequence[_NamedLayer]) -> list[_NamedLayer] | None:
     """Layers of weights in the order of the file, each with the batch norm of its number behind it: for files
     that list all of one kind first.
     """
-    found: list[_Module] = []
+    found: list[_NamedLayer] = []
     norms = [module for module in modules if module.kind == "batchnorm"]
     for module in modules:
         if module.kind == "batchnorm":
@@ -190,9 +190,9 @@ def _numbered(modules: Sequence[_Module]) -> list[_Module] | None:
     return found if len(found) == len(modules) and len(set(found)) == len(found) else None
 
 
-def _fits(order: Sequence[_Module]) -> bool:
+def _fits(order: Sequence[_NamedLayer]) -> bool:
     """Whether what goes out of each layer comes into the next, and no two batch norms follow each other."""
-    before: _Module | None = None
+    before: _NamedLayer | None = None
     maps = False
     for module in order:
         if before is None:
