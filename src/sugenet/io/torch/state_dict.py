@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from math import inf, prod
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -92,7 +92,7 @@ def declared(
         return arrays, given, ""
     layout = known_layout(arrays)
     if layout is None:
-        raise FileError(f"{source}: {_unsaid(arrays)}")
+        _refuse_unsaid(source, arrays)
     try:
         parts = _of_layout(layout, arrays, bits, widths)
     except FileError as error:
@@ -100,20 +100,23 @@ def declared(
     return arrays, parts, f"recognized by its names as {layout.program}'s; as an architecture: {parts}"
 
 
-def _unsaid(arrays: Arrays) -> str:
-    """What to say of a file whose names do not tell what its parameters are for."""
+def _refuse_unsaid(source: str, arrays: Arrays) -> NoReturn:
+    """Refuse a file whose names do not tell what its parameters are for, and tell what they do tell."""
     if any(name.endswith(".beta") and f"{name[:-5]}.threshold" in arrays for name in arrays):
-        return (
-            "it holds neurons of snnTorch, and does not say how they run. Give a convention: "
+        raise FileError(
+            f"{source}: it holds neurons of snnTorch, and does not say how they run. Give a convention: "
             "sugenet.spiking.from_snntorch, or sugenet convert with --steps and what it asks for then."
         )
-    start = f"its parameters {', '.join(list(arrays)[:6])}... follow no known layout. Say what they are for"
+    start = (
+        f"{source}: its parameters {', '.join(list(arrays)[:6])}... follow no known layout. "
+        "Say what they are for"
+    )
     chain = recognized_chain(arrays)
     if chain is None:
-        return (
+        raise FileError(
             f"{start}: architecture='linear:fc1(weights=sign) batchnorm:bn1 sign linear:fc2(weights=sign)'."
         )
-    return f"{start}. {chain.told}"
+    raise FileError(f"{start}. {chain.told}")
 
 
 def _of_layout(
