@@ -45,7 +45,7 @@ def normed(x, arrays, eps=1e-3):
 def agree(found, scores, samples):
     network = found.network
     np.testing.assert_allclose(network.head.logits(network.match_counts(samples)), scores, atol=1e-6)
-    assert len(np.unique(scores, axis=0)) > 10
+    assert len(np.unique(scores, axis=0)) > 4
 
 
 # -- a model within a model, in the three layouts ------------------------------------------------------------
@@ -535,3 +535,54 @@ def test_programs_of_tensorflow_are_told_the_way(tmp_path, name, ways):
         import_file(tmp_path / name)
     for way in ways:
         assert way in str(refused.value)
+
+
+# -- nothing is left over ------------------------------------------------------------------------------------
+
+
+def in_entry(model):
+    model["config"]["layers"][1]["pruned"] = True
+
+
+def in_model(model):
+    model["config"]["masked"] = 3
+
+
+def in_inner(model):
+    model["config"]["layers"][1]["config"]["masked"] = 3
+
+
+def author(model):
+    model["config"]["layers"][1]["config"]["layers"][3]["registered_name"] = "Mine>SteSign"
+
+
+def activation(model):
+    model["config"]["layers"][3]["config"]["activation"] = "Mine>ste_sign"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (in_entry, r"first: 'pruned' \(True\) is not known"),
+        (in_model, r"its model: 'masked' \(3\) is not known"),
+        (in_inner, r"its model: 'masked' \(3\) is not known"),
+        (author, r"first/act \(SteSign\): a class of its own \(Mine\)"),
+        (activation, r"activation 'Mine>ste_sign' is of a program of its own"),
+        (lambda model: model.update({"class_name": "Mine>Net"}), "a model of class 'Net'"),
+    ],
+)
+def test_no_word_of_a_model_is_left_over(tmp_path, change, message):
+    path, weights = write_pair(tmp_path)
+    model = json.loads(path.read_text())
+    change(model)
+    path.write_text(json.dumps(model))
+    with pytest.raises(FileError, match=message):
+        read_larq(path, weights_file=weights, inputs=BitInputs())
+
+
+def test_a_part_of_an_archive_that_is_there_twice(tmp_path):
+    path, _ = write_archive(tmp_path)
+    with pytest.warns(UserWarning, match="Duplicate name"), zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("config.json", "{}")
+    with pytest.raises(FileError, match=r"^net.keras: one of its parts is there twice"):
+        read_larq(path, inputs=BitInputs())

@@ -131,6 +131,8 @@ def _unpacked(place: Path, apart: bool) -> tuple[str, Contents]:
     try:
         with zipfile.ZipFile(place) as archive, TemporaryDirectory() as folder:
             entries = {entry.filename: entry for entry in archive.infolist() if not entry.is_dir()}
+            if len(entries) < sum(not entry.is_dir() for entry in archive.infolist()):
+                raise FileError(f"one of its parts is there twice. {DAMAGED}")
             for name in entries:
                 if name not in (_CONFIG, _ABOUT, _WEIGHTS):
                     raise FileError(f"its part {name[:80]!r} would be left over. {_hint(name)}")
@@ -148,6 +150,8 @@ def _unpacked(place: Path, apart: bool) -> tuple[str, Contents]:
             with archive.open(_WEIGHTS) as stream:
                 weights.write_bytes(stream.read(entries[_WEIGHTS].file_size + 1))
             contents = read_contents(weights, apart=apart)
+    except FileError:
+        raise
     except (
         zipfile.BadZipFile,
         zlib.error,

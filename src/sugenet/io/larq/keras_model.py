@@ -18,6 +18,14 @@ MODELS = ("Sequential", "Functional", "Model")
 _OWN = ("keras", "tf_keras", "tensorflow", "larq", "qkeras", "builtins")
 """Who is known to have written a class, by the first word of a module or of a registered name."""
 _DEEP = 16
+_WHOLE = frozenset(
+    {"class_name", "config", "name", "inbound_nodes", "module", "registered_name", "build_config"}
+    | {"compile_config", "shared_object_id", "keras_version", "backend", "build_input_shape"}
+)
+"""What entries say: who they are, what they read, how they are built and trained."""
+_MODEL = frozenset(
+    {"name", "trainable", "dtype", "layers", "input_layers", "output_layers", "build_input_shape"}
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,6 +107,9 @@ def _in_order(model: Any) -> list[_Entry]:
         _mapping(model, "model_config").get("class_name"),
         _mapping(model, "model_config").get("config"),
     )
+    _check_keys("its model", _mapping(model, "model_config"), _WHOLE)
+    if isinstance(config, dict):
+        _check_keys("its model", config, _MODEL)
     listed = config if isinstance(config, list) else _mapping(config, "config").get("layers")
     if not isinstance(listed, list) or not 0 < len(listed) <= 10_000:
         raise FileError(f"its model_config lists no layers. {DAMAGED}")
@@ -106,6 +117,7 @@ def _in_order(model: Any) -> list[_Entry]:
     for place, raw in enumerate(listed):
         about = _mapping(_mapping(raw, "a layer").get("config"), "a layer's config")
         name = str(about.get("name", raw.get("name")))[:200]
+        _check_keys(name, raw, _WHOLE)
         if name in layers:
             raise FileError(f"two layers are called {name!r}. {DAMAGED}")
         layers[name] = _Entry(str(raw.get("class_name")).split(">")[-1], name, about, raw, place)
@@ -232,6 +244,15 @@ def _package(raw: Mapping[str, Any]) -> str:
             return "" if package.lower() in _OWN else package[:80]
     module = str(raw.get("module") or "")
     return "" if not module or module.split(".", maxsplit=1)[0] in _OWN else module[:80]
+
+
+def _check_keys(where: str, given: Mapping[str, Any], known: frozenset[str]) -> None:
+    """Refuse what is said beside that; what is not set (null) says nothing."""
+    for key, value in given.items():
+        if key not in known and value is not None and value is not False:
+            raise FileError(
+                f"{where}: {key[:40]!r} ({str(value)[:40]}) is not known, so neither is what it does."
+            )
 
 
 def _mapping(value: Any, what: str) -> Mapping[str, Any]:

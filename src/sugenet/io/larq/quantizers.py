@@ -110,6 +110,7 @@ def _named(where: str, key: str, value: Any) -> tuple[str, Ledger[Any]] | None:
     """Name without case and underscores, and settings that are all known;
     None where values go through as they are.
     """
+    _check_owner(where, key, value)
     given: Any = {}
     if isinstance(value, dict):
         value, given = value.get("class_name"), value.get("config")
@@ -138,3 +139,14 @@ def _named(where: str, key: str, value: Any) -> tuple[str, Ledger[Any]] | None:
                     f"so what it does is not known."
                 )
     return None if name in _NONE else (name, settings)
+
+
+def _check_owner(where: str, key: str, value: Any) -> None:
+    """Refuse a quantizer that has the name of a known one, and another author."""
+    said = value.get("registered_name") or value.get("class_name") if isinstance(value, dict) else value
+    package = str(said or "").rpartition(">")[0]
+    if package.lower() not in ("", "larq", "keras", "qkeras"):
+        raise FileError(
+            f"{where}: {key} {str(said)[:60]!r} is of a program of its own, so its name does not say "
+            "what it does. Use Larq's quantizers."
+        )
