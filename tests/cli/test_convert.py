@@ -136,3 +136,35 @@ def test_what_cannot_be_converted_is_named(capsys, arguments, message):
     assert code == 2
     assert out == ""
     assert message in err
+
+
+def test_a_keras_model_as_text_is_converted_with_its_weights(capsys, tmp_path):
+    pytest.importorskip("h5py", reason="h5py is not installed")
+    from tests.fuzzing.keras_files import save
+
+    rng = np.random.default_rng(0)
+    layers = [("fc1", 5, {"batch_input_shape": [None, 6]}), ("act", 0, {}), ("fc2", 3, {})]
+    signed = {"kernel_quantizer": "ste_sign", "use_bias": False}
+    entries = [
+        {
+            "class_name": "QuantDense" if units else "SteSign",
+            "config": {"name": name, **more, **({"units": units, **signed} if units else {})},
+            "name": name,
+        }
+        for name, units, more in layers
+    ]
+    weights = {"fc1": {"kernel": rng.uniform(-1, 1, (6, 5))}, "fc2": {"kernel": rng.uniform(-1, 1, (5, 3))}}
+    model = {"class_name": "Sequential", "config": {"name": "net", "layers": entries}}
+    path, arrays = save(tmp_path, model, weights, "pair")
+    line = ["convert", path, "-o", tmp_path / "net.sugenet", "--inputs", "bits"]
+    code, _, err = run(capsys, *line)
+    assert (code, "Give those too: --weights-file net.weights.h5" in err) == (2, True)
+    code, _, err = run(capsys, "convert", arrays, "-o", tmp_path / "net.sugenet")
+    assert (code, "model.json with --weights-file net.weights.h5" in err) == (2, True)
+    code, out, _ = run(capsys, *line, "--weights-file", arrays)
+    assert (code, "equal to Keras' layers" in out) == (0, True)
+    code, _, err = run(capsys, "convert", "digits", "-o", tmp_path / "x.onnx", "--weights-file", arrays)
+    assert (code, "--weights-file is for reading networks of others" in err) == (2, True)
+    (tmp_path / "net.tflite").write_bytes(b"")
+    code, _, err = run(capsys, "convert", tmp_path / "net.tflite", "-o", tmp_path / "net.sugenet")
+    assert (code, "python -m tf2onnx.convert --tflite" in err) == (2, True)

@@ -47,6 +47,7 @@ NEVER_THERE = {
         "track_running_stats",
         "largest",
         "plain",
+        "alpha",
     ),
     *("temperature", "fill", "pad", "top", "low", "high", "every", "parts", "tau", "height"),
     # of values that the command line makes itself, always right
@@ -100,7 +101,11 @@ def test_the_advice_of_convert_leads_to_a_model(capsys, tmp_path, monkeypatch):
     torch.save({"a.weight": weights, "b.weight": weights[:2, :3]}, "net.pt")
     code, _, err = run(capsys, "convert net.pt -o net.sugenet")
     assert code == 2
-    assert "--architecture 'linear:fc1(weights=sign) batchnorm:bn1 sign linear:fc2(weights=sign)'" in err
+    assert "--architecture 'linear:a sign linear:b'" in err
+    assert (
+        run(capsys, "convert net.pt -o net.sugenet --inputs bits --architecture 'linear:a sign linear:b'")[0]
+        == 0
+    )
     Path("layers.txt").write_text("linear:a\nsign(zero=0)\nlinear:b\n")
     code, _, err = run(capsys, "convert net.pt -o net.sugenet --architecture layers.txt")
     assert (code, "--inputs 0..255 for pixels, --inputs 0..255/255 where" in err) == (2, True)

@@ -4,31 +4,32 @@ on channels first.
 
 from __future__ import annotations
 
-import json
-from math import ceil
 from pathlib import Path
 from random import Random
 from typing import Any
 
-import h5py
 import numpy as np
 import torch
 from torch.nn import functional as F  # noqa: N812
 
 from sugenet.io.exact.lower import lower
 from sugenet.io.larq.reader import read_model
+from tests.fuzzing.keras_files import WAYS, save, with_model_within
+from tests.fuzzing.keras_steps import ACTIVATIONS, SIGNS, padded, signed, stepped
 from tests.fuzzing.source_state_dicts import draw_inputs, dyadic
 
 __all__ = ["make", "write"]
 
 
 def write(
-    path: Path,
+    folder: Path,
     layers: list[tuple[str, dict[str, Any], dict[str, Any]]],
     shape: tuple[int, ...],
     functional: bool,
-) -> Path:
-    """A file as Keras 2 saves it; `layers` are class, configuration and arrays by name."""
+    way: str = "h5",
+    nesting: Random | None = None,
+) -> tuple[Path, Path | None]:
+    """Files as Keras saves them; `layers` are class, configuration and arrays by name."""
     entries, weights = [], {}
     for number, (kind, config, arrays) in enumerate(layers):
         name = f"{kind.lower()}_{number}"
@@ -40,6 +41,10 @@ def write(
             {"class_name": kind, "config": about, "name": name, "inbound_nodes": [[[before, 0, 0, {}]]]}
         )
         weights[name] = arrays
+    last = entries[-1]["name"]
+    if nesting is not None and len(entries) > 1:
+        entries = with_model_within(entries, nesting, functional)
+        last = entries[-1]["name"]
     model: dict[str, Any] = {"class_name": "Sequential", "config": {"name": "sequential", "layers": entries}}
     if functional:
         about = {
@@ -50,18 +55,9 @@ def write(
             "ragged": False,
         }
         first = {"class_name": "InputLayer", "config": about, "name": "input_1", "inbound_nodes": []}
-        ends = {"input_layers": [["input_1", 0, 0]], "output_layers": [[entries[-1]["name"], 0, 0]]}
+        ends = {"input_layers": [["input_1", 0, 0]], "output_layers": [[last, 0, 0]]}
         model = {"class_name": "Functional", "config": {"name": "model", "layers": [first, *entries], **ends}}
-    with h5py.File(path, "w") as file:
-        file.attrs["keras_version"], file.attrs["backend"] = b"2.4.0", b"tensorflow"
-        file.attrs["model_config"] = json.dumps(model).encode()
-        root = file.create_group("model_weights")
-        for name, arrays in weights.items():
-            group = root.create_group(name)
-            group.attrs["weight_names"] = [f"{name}/{part}:0".encode() for part in arrays]
-            for part, array in arrays.items():
-                group.create_dataset(f"{name}/{part}:0", data=array)
-    return path
+    return save(folder, model, weights, way)
 
 
 def make(random: Random) -> tuple[Any, ...]:
@@ -91,15 +87,17 @@ def make(random: Random) -> tuple[Any, ...]:
         net.layers.append((*tail, {}))
     good = random.random() > 0.15 or not net.spoil()
     layers, functional = net.layers, random.random() < 0.5
+    way, nested = random.choice(WAYS), random.random() < 0.3
+    seed = random.randrange(1 << 30)
 
     def read(folder: Path, inputs: Any, zero: Any) -> Any:
-        return lower(
-            read_model(write(folder / "net.h5", layers, net.given, functional), apart=False)[0],
-            inputs,
-            zero=zero,
-        )
+        nesting = Random(seed) if nested else None
+        files = write(folder, layers, net.given, functional, way, nesting)
+        return lower(read_model(*files, apart=False)[0], inputs, zero=zero)
 
-    text = "; ".join(f"{kind} {config} {sorted(arrays)}" for kind, config, arrays in layers)
+    text = f"{way}{', a model within' if nested else ''}: " + "; ".join(
+        f"{kind} {config} {sorted(arrays)}" for kind, config, arrays in layers
+    )
     return (
         "Keras",
         text,
@@ -109,9 +107,6 @@ def make(random: Random) -> tuple[Any, ...]:
         draw_inputs(random, signed),
         random.choice([None, None, 1]),
     )
-
-
-SIGNS = {"ste_sign": (1, -1.0), "approx_sign": (1, -1.0), "SwishSign": (1, -1.0), "ste_heaviside": (-1, 0.0)}
 
 
 class _Net:
@@ -157,8 +152,8 @@ class _Net:
             scale, offset = (float(v) for v in dyadic(self.random, 2))
             self.add("Rescaling", {"scale": scale, "offset": offset}, {}, lambda x, _: x * scale + offset)
         if self.random.random() < 0.4:
-            name = self.random.choice(list(SIGNS))
-            self.add("Activation", {"activation": name}, {}, _sign(name))
+            name = self.random.choice(list(ACTIVATIONS))
+            self.add("Activation", {"activation": name}, {}, signed(name))
             return True
         return False
 
@@ -169,12 +164,16 @@ class _Net:
         for _ in range(self.random.choice([0, 1, 1, 2, 3])):
             self.random.choice([self.norm, self.norm, self.pool, self.relu, self.nothing])()
         if self.random.random() < 0.5:
-            name = self.random.choice(list(SIGNS))
+            name = self.random.choice([*ACTIVATIONS, "binary", "ternary_tanh", "ternary"])
             as_layer = self.random.random() < 0.3 and name == "ste_sign"
             kind, config = (
-                ("SteSign", {"clip_value": 1.0}) if as_layer else ("Activation", {"activation": name})
+                ("SteSign", {"clip_value": 1.0})
+                if as_layer
+                else ("QActivation" if name in ("binary", "ternary") else "Activation", {"activation": name})
             )
-            self.add(kind, config, {}, _sign(name))
+            if name == "ternary":
+                config = {"activation": "ternary(alpha=0.5, threshold=0.25)"}
+            self.add(kind, config, {}, stepped(name))
             if self.random.random() < 0.4:
                 self.pool()
 
@@ -190,7 +189,7 @@ class _Net:
             "config": {"clip_value": 1.0, "dtype": "float32"},
         }
         plain = name in ("approx_sign", "SwishSign") or self.random.random() < 0.5
-        return {"input_quantizer": name if plain else settings}, [_sign(name)]
+        return {"input_quantizer": name if plain else settings}, [signed(name)]
 
     def kernel(self, *shape: int) -> tuple[Any, Any, Any]:
         """Trained floats, those that are used, and the quantizer."""
@@ -231,14 +230,33 @@ class _Net:
         last, units = units is not None, units or self.random.randint(1, 4)
         stored, used, quantizer = self.kernel(self.shape[0], units)
         given, signs = self.quantizer()
+        kind = self.random.choice(["QuantDense"] * 9 + ["BinaryDense", "TernaryDense", "QDense"])
         config, arrays = {"units": units, "kernel_quantizer": quantizer, **given}, {"kernel": stored}
+        if kind != "QuantDense":
+            config, signs, used = {"units": units, **self.foreign(kind)}, [], self.used(kind, stored)
         bias, w = self.bias(units, config, arrays), torch.from_numpy(np.asarray(used, np.float64)).T
         after = [] if last else self.activation(config)
 
         def step(x: Any, _: Any) -> Any:
             return F.linear(x.movedim(1, -1), w, bias).movedim(-1, 1)
 
-        self.add("QuantDense", config, arrays, *signs, step, *after)
+        self.add(kind, config, arrays, *signs, step, *after)
+
+    def foreign(self, kind: str) -> dict[str, Any]:
+        """Settings of QKeras' and hls4ml's layers."""
+        if kind == "QDense":
+            return {
+                "kernel_quantizer": {"class_name": "ternary", "config": {"alpha": 0.5, "threshold": 0.375}}
+            }
+        return {"H": 1.0, "kernel_lr_multiplier": 3.5, "bias_lr_multiplier": None}
+
+    def used(self, kind: str, stored: Any) -> Any:
+        """The same kernels as those layers use them."""
+        if kind == "QDense":
+            return np.where(np.abs(stored) >= 0.375, 0.5 * np.sign(stored), 0.0)
+        if kind == "BinaryDense":
+            return np.where(stored > 0, 1.0, -1.0)
+        return np.where(stored > 0.5, 1.0, np.where(stored <= -0.5, -1.0, 0.0))
 
     def window(self) -> tuple[dict[str, Any], list[int], list[int], list[int]]:
         """Kernel, stride and dilation, with the words for them."""
@@ -281,7 +299,7 @@ class _Net:
 
         def step(x: Any, _: Any) -> Any:
             return F.conv2d(
-                _padded(x, config["padding"], size, stride, dilation, fill),
+                padded(x, config["padding"], size, stride, dilation, fill),
                 w,
                 bias,
                 stride,
@@ -318,7 +336,7 @@ class _Net:
 
         def step(x: Any, _: Any) -> Any:
             return F.conv2d(
-                _padded(x, config["padding"], size, stride, dilation, fill),
+                padded(x, config["padding"], size, stride, dilation, fill),
                 w,
                 bias,
                 stride,
@@ -382,10 +400,10 @@ class _Net:
 
         def step(x: Any, _: Any) -> Any:
             if largest:
-                return F.max_pool2d(_padded(x, padding, size, used, [1, 1], -torch.inf), size, used)
+                return F.max_pool2d(padded(x, padding, size, used, [1, 1], -torch.inf), size, used)
             ones = torch.ones_like(x[:1, :1])
             sums, counts = (
-                F.avg_pool2d(_padded(v, padding, size, used, [1, 1], 0.0), size, used) for v in (x, ones)
+                F.avg_pool2d(padded(v, padding, size, used, [1, 1], 0.0), size, used) for v in (x, ones)
             )
             return sums / counts
 
@@ -448,30 +466,3 @@ class _Net:
 
 
 _PARTS = ("gamma", "beta", "moving_mean", "moving_variance")
-
-
-def _sign(name: str) -> Any:
-    zero, low = SIGNS[name]
-
-    def step(x: Any, before: list[Any]) -> Any:
-        before.append(x)
-        return torch.where((x >= 0) if zero > 0 else (x > 0), 1.0, low).double()
-
-    return step
-
-
-def _padded(
-    x: Any, padding: str, size: list[int], stride: list[int], dilation: list[int], value: float
-) -> Any:
-    """Pads as TensorFlow lays them for `same`, and in front for `causal`."""
-    around: list[int] = []
-    for axis in (1, 0):
-        span, length = dilation[axis] * (size[axis] - 1) + 1, x.shape[2 + axis]
-        total = (
-            max((ceil(length / stride[axis]) - 1) * stride[axis] + span - length, 0)
-            if padding == "same"
-            else 0
-        )
-        front = span - 1 if padding == "causal" and axis == 1 else total // 2
-        around += [front, total - total // 2 if padding == "same" else 0]
-    return F.pad(x, around, value=value)

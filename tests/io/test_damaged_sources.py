@@ -2,6 +2,7 @@
 our errors and no others.
 """
 
+import json
 import resource
 import zipfile
 from pathlib import Path
@@ -11,6 +12,8 @@ import pytest
 
 from sugenet.errors import SugenetError
 from sugenet.io import BitInputs, from_state_dict, import_file
+from sugenet.io.larq.keras_model import planned_layers
+from tests.fuzzing.keras_files import save
 from tests.io.arrays.test_arrays import bits, folder, msakai
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
@@ -45,6 +48,15 @@ def table(path, random):
     return folder(path / "net", random) / "blk1" / "bn_mean.csv"
 
 
+def keras_archive(path, random):
+    """A Keras model as an archive."""
+    about = {"name": "fc", "units": 3, "kernel_quantizer": "ste_sign", "input_quantizer": "ste_sign"}
+    about |= {"batch_input_shape": [None, 5], "use_bias": False}
+    entry = {"class_name": "QuantDense", "config": about, "name": "fc"}
+    model = {"class_name": "Sequential", "config": {"name": "net", "layers": [entry]}}
+    return save(path, model, {"fc": {"kernel": random.standard_normal((5, 3))}}, "archive")[0]
+
+
 def damaged(raw, random):
     """A few bytes changed, a stretch lost, doubled or zeroed, or the end cut off."""
     raw = bytearray(raw)
@@ -65,7 +77,7 @@ def damaged(raw, random):
     return bytes(raw)
 
 
-@pytest.mark.parametrize("make", [checkpoint, counts, blocks, table])
+@pytest.mark.parametrize("make", [checkpoint, counts, blocks, table, keras_archive])
 def test_damaged_files_end_in_our_errors_or_in_a_network(tmp_path, make):
     random = np.random.default_rng(5)
     place = make(tmp_path, random)
@@ -168,3 +180,36 @@ def test_a_folder_that_is_none(tmp_path):
     (tmp_path / "out_blk").mkdir()
     with pytest.raises(SugenetError, match=r"lin_weight.csv cannot be read"):
         import_file(Path(tmp_path))
+
+
+def test_odd_texts_of_keras_models_end_in_our_errors(tmp_path):
+    """Every value of a configuration, replaced by something else."""
+    random = np.random.default_rng(0)
+    keras_archive(tmp_path, random)
+    with zipfile.ZipFile(tmp_path / "net.keras") as archive:
+        model = json.loads(archive.read("config.json"))
+    places = list(leaves(model, ()))
+    assert len(places) > 8
+    for place in places:
+        for odd in (None, [], {}, "x", -1, 1e300, [[None]], {"class_name": []}, {"layers": [1]}):
+            text = json.dumps(replaced(model, place, odd))
+            try:
+                planned_layers(text)
+            except SugenetError:
+                continue
+
+
+def leaves(value, place):
+    """Paths of all values inside."""
+    yield place
+    pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inside in pairs:
+        yield from leaves(inside, (*place, key))
+
+
+def replaced(value, place, new):
+    if not place:
+        return new
+    copy = dict(value) if isinstance(value, dict) else list(value)
+    copy[place[0]] = replaced(value[place[0]], place[1:], new)
+    return copy

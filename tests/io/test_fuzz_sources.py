@@ -16,9 +16,11 @@ pytest.importorskip("h5py", reason="h5py is not installed")
 
 from sugenet.io import BitInputs, from_state_dict
 from sugenet.io.exact.lower import lower
+from sugenet.io.exact.ops import Convolution, Flatten, LinearOp, OpChain, Pad, Sign, Stairs
 from sugenet.io.larq.reader import read_model
 from tests.fuzzing import exports, sources
 from tests.fuzzing.source_keras import write
+from tests.io.chains import evaluate
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -80,7 +82,7 @@ def test_the_sign_of_padded_zeros_is_one(tmp_path):
         ("QuantDense", {"units": 2, "kernel_quantizer": "ste_sign", "use_bias": False}, {"kernel": dense}),
     ]
     network = lower(
-        read_model(write(tmp_path / "net.h5", layers, (1, 2, 1), False), apart=False)[0], BitInputs()
+        read_model(*write(tmp_path, layers, (1, 2, 1), False), apart=False)[0], BitInputs()
     ).network
     assert network.head.logits(network.match_counts([[1, 1], [0, 1], [1, 0]])).tolist() == [
         [2, -2],
@@ -107,3 +109,23 @@ def test_a_sign_that_turns_its_input_around_and_another_behind():
         [1, 1],
         [-1, -1],
     ]
+
+
+@pytest.mark.parametrize("value", [-1.0, 0.0, 1.0])
+@pytest.mark.parametrize("kernel", [[0.0, 1.0], [1.0, 1.0], [-1.0, 1.0]])
+def test_padding_around_bits_that_are_always_one(kernel, value):
+    """A sign of 0 and 1 is 1 always: then no level of the maps stands for another number around them."""
+    ops = (
+        Sign("first", zero=-1, low=0.0),
+        Sign("always"),
+        Pad("pad", (1, 0, 1, 0), value),
+        Convolution("conv", np.array(kernel).reshape(1, 1, 2, 1)),
+        Stairs("steps", np.array([[-0.5, 0.5]]), np.array([True, False])),
+        Flatten("flat"),
+        LinearOp("out", np.eye(3)),
+    )
+    chain = OpChain("net", (1, 2, 1), ops)
+    bits = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
+    network = lower(chain, BitInputs()).network
+    expected = evaluate(chain, (2.0 * bits - 1).reshape(-1, 1, 2, 1))
+    assert network.head.logits(network.match_counts(bits)).tolist() == expected.tolist()

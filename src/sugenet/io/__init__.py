@@ -31,10 +31,12 @@ if TYPE_CHECKING:
     from sugenet.io.onnx.writer import write_onnx
     from sugenet.io.plain.texts import read_json
     from sugenet.io.samples import read_samples
+    from sugenet.io.torch.architecture import Architecture
     from sugenet.io.vnnlib import read_vnnlib, write_vnnlib
 
 __all__ = [
     "Agreement",
+    "Architecture",
     "BitInputs",
     "ImportProof",
     "Imported",
@@ -94,6 +96,7 @@ _ROOMS = {
     "io.onnx.writer": ["write_onnx"],
     "io.samples": ["read_samples"],
     "io.plain.texts": ["read_json"],
+    "io.torch.architecture": ["Architecture"],
     "io.vnnlib": ["read_vnnlib", "write_vnnlib"],
 }
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}

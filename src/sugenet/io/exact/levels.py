@@ -383,11 +383,12 @@ def _rescaled_kernel(
 
 def _pad_level(pad: Padding, pairs: Sequence[tuple[Fraction, Fraction]], top: int) -> int | None:
     """The level that stands for the padding in every channel; None where there is no such level."""
-    found = {
-        (fill - start) / step if step else Fraction(0)
-        for fill, (start, step) in zip(pad.fill, pairs, strict=True)
-        if step or fill != start
-    }
+    channels = [(fill - start, step) for fill, (start, step) in zip(pad.fill, pairs, strict=True)]
+    if any(
+        beyond and not step for beyond, step in channels
+    ):  # all levels stand for one number, and not for it
+        return None
+    found = {beyond / step for beyond, step in channels if step}
     if not found:
         return 0
     level = min(found)

@@ -12,7 +12,7 @@ from sugenet.errors import FileError
 from sugenet.io.exact.ops import Op, Sign
 from sugenet.io.plain.ledger import Ledger
 
-__all__ = ["SIGNS", "check_precision", "quantized", "setting", "signed"]
+__all__ = ["SIGNS", "check_precision", "precision", "quantized", "setting", "signed"]
 
 SIGNS = ("stesign", "approxsign", "swishsign", "steheaviside")
 """Quantizers with two values, without case and underscores."""
@@ -88,11 +88,17 @@ def setting(where: str, settings: Any, key: str, otherwise: float) -> float:
     return float(value)
 
 
-def check_precision(where: str, dtype: Any) -> None:
-    """Refuse layers that compute in numbers so coarse that their rounding is part of the network."""
-    if isinstance(dtype, dict):  # a policy
+def precision(dtype: Any) -> Any:
+    """The name of the numbers that a layer computes in, also from a policy."""
+    if isinstance(dtype, dict):
         dtype = dtype.get("config")
         dtype = dtype.get("name") if isinstance(dtype, dict) else dtype
+    return dtype
+
+
+def check_precision(where: str, dtype: Any) -> None:
+    """Refuse layers that compute in numbers so coarse that their rounding is part of the network."""
+    dtype = precision(dtype)
     if dtype not in (None, "float32", "float64"):
         raise FileError(
             f"{where}: computes in {str(dtype)[:40]}, whose rounding would be part of the network. "
@@ -104,6 +110,7 @@ def _named(where: str, key: str, value: Any) -> tuple[str, Ledger[Any]] | None:
     """Name without case and underscores, and settings that are all known;
     None where values go through as they are.
     """
+    _check_owner(where, key, value)
     given: Any = {}
     if isinstance(value, dict):
         value, given = value.get("class_name"), value.get("config")
@@ -132,3 +139,14 @@ def _named(where: str, key: str, value: Any) -> tuple[str, Ledger[Any]] | None:
                     f"so what it does is not known."
                 )
     return None if name in _NONE else (name, settings)
+
+
+def _check_owner(where: str, key: str, value: Any) -> None:
+    """Refuse a quantizer that has the name of a known one, and another author."""
+    said = value.get("registered_name") or value.get("class_name") if isinstance(value, dict) else value
+    package = str(said or "").rpartition(">")[0]
+    if package.lower() not in ("", "larq", "keras", "qkeras"):
+        raise FileError(
+            f"{where}: {key} {str(said)[:60]!r} is of a program of its own, so its name does not say "
+            "what it does. Use Larq's quantizers."
+        )
