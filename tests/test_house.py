@@ -103,6 +103,7 @@ ORDERS = {
         "hdf5",
         "proof",
         "arrays",
+        "pynq",
         "torch",
         "onnx",
         "larq",

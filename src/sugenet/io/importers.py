@@ -17,9 +17,9 @@ import numpy as np
 from sugenet.errors import FileError
 from sugenet.io.arrays import reader as arrays_reader
 from sugenet.io.arrays.judge import judge_of_arrays, judge_of_folder
-from sugenet.io.exact.domains import Inputs
+from sugenet.io.exact.domains import Inputs, Integers
 from sugenet.io.exact.lower import lower
-from sugenet.io.exact.ops import OpChain
+from sugenet.io.exact.ops import LinearOp, OpChain
 from sugenet.io.exact.pixels import with_image, with_shape
 from sugenet.io.exact.ranges import sharpened
 from sugenet.io.exact.relaxed import split
@@ -35,6 +35,9 @@ from sugenet.io.onnx.quantized.reader import is_quantized, read_program
 from sugenet.io.plain.gzipped import plain_file
 from sugenet.io.proof.judges import SourceJudge, judge_of_chain
 from sugenet.io.proof.proving import prove_import
+from sugenet.io.pynq.judge import judge_of_memory
+from sugenet.io.pynq.memory import is_folder, read_memory
+from sugenet.io.pynq.reader import Last, PixelRounding, chain_of_memory
 from sugenet.io.torch import quantized, state_dict
 from sugenet.io.torch import reader as torch_reader
 from sugenet.io.torch.judge import judges_of_state_dict
@@ -44,6 +47,7 @@ __all__ = [
     "from_state_dict",
     "from_torch",
     "import_file",
+    "read_bnn_pynq",
     "read_bnnquanalyst",
     "read_larq",
     "read_npz",
@@ -390,6 +394,64 @@ def read_bnnquanalyst(
     """
     options = _Options(inputs, zero, strict, names, classes, image, prove)
     return _imported(arrays_reader.read_bnnquanalyst(folder), options, lambda _: [judge_of_folder(folder)])
+
+
+def read_bnn_pynq(
+    folder: str | Path,
+    design: str | Path | None = None,
+    *,
+    features: int | None = None,
+    outputs: int | None = None,
+    last: Last | None = None,
+    rounding: PixelRounding | None = None,
+    names: Iterable[object] | None = None,
+    classes: Iterable[object] | None = None,
+    image: Sequence[int] | None = None,
+    prove: bool = True,
+) -> Imported:
+    """Read a parameter folder of BNN-PYNQ with one bit for weights and activations: ``0-0-weights.bin``,
+    ``0-0-thres.bin``, ... and ``classes.txt``. Samples are bytes, 0 to 255; of a convolutional design plane
+    by plane, (channels, height, width), as files of CIFAR-10 hold them.
+
+    Parameters
+    ----------
+    folder
+        The folder.
+    design
+        How the words are folded: ``"lfcW1A1"``, ``"cnvW1A1"``, or the path of the ``config.h`` that the
+        folder was made with. Not needed where a config.h lies in the folder, or its files are those of one
+        of the two.
+    features
+        How many bits a dense design reads; those beyond are padding. Known of lfcW1A1.
+    outputs
+        How many of the last rows are classes; else as many as ``classes.txt`` names.
+    last
+        ``"bits"``: the class of the highest bit that is on, which is what the driver answers where the last
+        layer has thresholds (lfcW1A1), and taken unless said; ``"matches"``: the class of most matches.
+    rounding
+        Of pixels to fixed point, where the first layer reads them so (cnvW1A1): ``"nearest"`` as drivers
+        do since 2018, taken unless said, or ``"floor"`` as those before.
+    names, classes
+        Names of features and classes.
+    image
+        Shape of the image that each flat row is, (height, width), so that features are called
+        ``pixel (row,column)``; (28, 28) of lfcW1A1 unless said.
+    prove
+        False leaves out the comparison of the network with its source, which is made before this returns.
+    """
+    try:
+        memory = read_memory(folder, design)
+        chain = chain_of_memory(memory, features=features, outputs=outputs, last=last, rounding=rounding)
+        if classes is None and outputs in (None, len(memory.classes or ())):
+            classes = memory.classes
+    except FileError as error:
+        raise FileError(f"{Path(folder).name}: {error}") from None
+    if image is None and names is None and memory.design.name == "lfcW1A1" and chain.shape == (784,):
+        image = (28, 28)
+    options = _Options(Integers(0, 255), None, True, names, classes, image, prove)
+    found = chain.ops[-1]
+    assert isinstance(found, LinearOp)
+    return _imported(chain, options, lambda _: [judge_of_memory(memory, len(found.weights), last, rounding)])
 
 
 def import_file(
