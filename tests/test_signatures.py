@@ -67,6 +67,7 @@ IMPORTERS = [
     "from_state_dict",
     "from_torch",
     "import_file",
+    "read_bnn_pynq",
     "read_bnnquanalyst",
     "read_larq",
     "read_npz",

@@ -404,6 +404,9 @@ def read_bnn_pynq(
     outputs: int | None = None,
     last: Last | None = None,
     rounding: PixelRounding | None = None,
+    inputs: Inputs | None = None,
+    zero: Literal[1, -1] | None = None,
+    strict: bool = True,
     names: Iterable[object] | None = None,
     classes: Iterable[object] | None = None,
     image: Sequence[int] | None = None,
@@ -431,6 +434,8 @@ def read_bnn_pynq(
     rounding
         Of pixels to fixed point, where the first layer reads them so (cnvW1A1): ``"nearest"`` as drivers
         do since 2018, taken unless said, or ``"floor"`` as those before.
+    inputs, zero, strict
+        As other importers have them; here they have no use, since the driver reads bytes and no sum is 0.
     names, classes
         Names of features and classes.
     image
@@ -440,6 +445,10 @@ def read_bnn_pynq(
         False leaves out the comparison of the network with its source, which is made before this returns.
     """
     try:
+        if inputs not in (None, Integers(0, 255)):
+            raise FileError(f"inputs={inputs}, but the driver of such a folder reads bytes: Integers(0, 255).")
+        if zero is not None or not strict:
+            raise FileError("zero= and strict= have no use here: no sum is 0, and nothing is a float.")
         memory = read_memory(folder, design)
         chain = chain_of_memory(memory, features=features, outputs=outputs, last=last, rounding=rounding)
         if classes is None and outputs in (None, len(memory.classes or ())):
@@ -470,6 +479,9 @@ def import_file(
     features: int | None = None,
     outputs: int | None = None,
     above: float | None = None,
+    design: str | Path | None = None,
+    last: Last | None = None,
+    rounding: PixelRounding | None = None,
 ) -> Imported:
     """Read any kind of file that has an importer, by its ending.
 
@@ -477,7 +489,7 @@ def import_file(
     ----------
     path
         ``.onnx``, ``.pt``, ``.pth``, ``.tar``, ``.h5``, ``.hdf5`` or ``.npz``, each also packed as ``.gz``; a
-        folder is BNNQuanalyst's.
+        folder is BNN-PYNQ's where it has files such as ``0-0-weights.bin``, else BNNQuanalyst's.
     inputs
         What raw samples are: `Integers`, `Reals` or `BitInputs`; a file says what happens to its inputs, not
         what they can be.
@@ -496,7 +508,9 @@ def import_file(
     architecture, shape, bits
         For PyTorch checkpoints, see `from_state_dict`; refused for other files.
     features, outputs, above
-        For `.npz` files, see `read_npz`; refused for other files.
+        For `.npz` files, see `read_npz`, the first two also for folders of BNN-PYNQ; refused for other files.
+    design, last, rounding
+        For folders of BNN-PYNQ, see `read_bnn_pynq`; refused for other files.
     """
     file = Path(path)
     common: dict[str, Any] = {
@@ -510,16 +524,24 @@ def import_file(
     }
     checkpoint = {"architecture": architecture, "shape": shape, "bits": bits}
     counts = {"features": features, "outputs": outputs, "above": above}
+    packed = {"design": design, "last": last, "rounding": rounding}
     reader, own = _reader_of(file)
-    for what, mine in (("a PyTorch checkpoint", checkpoint), ("an .npz file", counts)):
-        said = next((name for name, value in mine.items() if value is not None), None)
-        if said is not None and said not in own:
+    kinds = (
+        ("a PyTorch checkpoint", checkpoint),
+        ("an .npz file", counts),
+        ("a folder of BNN-PYNQ", packed),
+    )
+    for what, mine in kinds:
+        said = next((name for name, value in mine.items() if value is not None and name not in own), None)
+        if said is not None:
             raise FileError(f"{said}= is for {what}, and {file.name} is none. Leave it out.")
-    return reader(file, **common, **{name: (checkpoint | counts)[name] for name in own})
+    return reader(file, **common, **{name: (checkpoint | counts | packed)[name] for name in own})
 
 
 def _reader_of(file: Path) -> tuple[Callable[..., Imported], tuple[str, ...]]:
     """Who reads a file, and the options that it takes alone."""
+    if file.is_dir() and is_folder(file):
+        return read_bnn_pynq, ("features", "outputs", "design", "last", "rounding")
     if file.is_dir():
         return read_bnnquanalyst, ()
     name = file.name.lower().removesuffix(".gz")
@@ -539,5 +561,5 @@ def _reader_of(file: Path) -> tuple[Callable[..., Imported], tuple[str, ...]]:
         )
     raise FileError(
         f"{file} is of no kind that can be imported: .onnx, .pt, .pth, .tar, .h5, .npz, each also as .gz, "
-        f"or a folder of CSV files."
+        f"or a folder of CSV files or of BNN-PYNQ."
     )

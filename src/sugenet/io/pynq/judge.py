@@ -79,11 +79,11 @@ def _sums(memory: Memory, number: int, x: _Array) -> _Array:
     rows = np.array([_row(words, layer, n) for n in range(words.size // layer.words)])
     if layer.kernel:
         x = _windows(x, layer)
+    signs, values = 2 * rows.astype(np.float32) - 1, x.astype(np.float32)  # whole numbers far below 2 ** 24
     if number == 0 and memory.design.is_conv:
-        found = 2.0 * (x.astype(np.float64) @ (2.0 * rows - 1).T)
+        found = 2 * (values @ signs.T)
     else:
-        on, weights = x.astype(np.float64), rows.astype(np.float64)
-        found = on @ weights.T + (1 - on) @ (1 - weights).T
+        found = ((2 * values - 1) @ signs.T + rows.shape[1]) / 2
     return np.moveaxis(found, -1, 1) if layer.kernel else found
 
 

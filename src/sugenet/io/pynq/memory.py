@@ -106,13 +106,12 @@ def _rows(
         path = place / f"{number}-{pe}-{kind}.bin"
         try:
             size = path.stat().st_size
-            if size > 8 * 2 * most:
-                raise FileError(f"{path.name} has {size} bytes, but {most} words of 8 bytes are needed.")
-            row = np.frombuffer(path.read_bytes(), "<u8")
+            data = b"" if size > 8 * 2 * most else path.read_bytes()
         except OSError as error:
             raise FileError(f"{path.name} cannot be read: {error.strerror or error}.") from None
-        except ValueError:
-            raise FileError(f"{path.name} has {size} bytes, which is not a number of 8-byte words.") from None
+        if size > 8 * 2 * most or size % 8 or len(data) != size:
+            raise FileError(f"{path.name} has {size} bytes, but {most} words of 8 bytes are needed.")
+        row = np.frombuffer(data, "<u8")
         if len(row) != most and not (short and 0 < len(row) < most and len(row) % words == 0):
             several = " (two a neuron: 2-bit activations, of which W1A1 has none)" * (
                 kind == "thres" and len(row) == 2 * most
