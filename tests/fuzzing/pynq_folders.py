@@ -104,9 +104,11 @@ class Accelerator:
                 continue
             counts = [sum(int(w) == bit for w, bit in zip(row, x, strict=True)) for row in layer.weights]
             if number == len(self.layers) - 1:
-                above = [c > t for c, t in zip(counts, layer.thresholds, strict=True)] if (
-                    layer.thresholds is not None
-                ) else None
+                above = (
+                    [c > t for c, t in zip(counts, layer.thresholds, strict=True)]
+                    if (layer.thresholds is not None)
+                    else None
+                )
                 return counts, above
             x = [int(c > t) for c, t in zip(counts, layer.thresholds, strict=True)]
         raise AssertionError
@@ -145,8 +147,13 @@ def convolved(layer, x, first):
 def pooled(x):
     side = range(len(x[0]) // 2)
     return [
-        [[max(p[2 * i][2 * j], p[2 * i + 1][2 * j], p[2 * i][2 * j + 1], p[2 * i + 1][2 * j + 1]) for j in side]
-         for i in side]
+        [
+            [
+                max(p[2 * i][2 * j], p[2 * i + 1][2 * j], p[2 * i][2 * j + 1], p[2 * i + 1][2 * j + 1])
+                for j in side
+            ]
+            for i in side
+        ]
         for p in x
     ]
 
@@ -171,7 +178,9 @@ def random_conv(random, side=9, channels=(3, 4, 6), sizes=(8,), outputs=4):
         weights = random.integers(0, 2, (out, channels[number], 3, 3))
         fan = weights[0].size
         limits = (
-            random.integers(-2000, 2000, out) if number == 0 else random.integers(fan // 2 - 4, fan // 2 + 4, out)
+            random.integers(-2000, 2000, out)
+            if number == 0
+            else random.integers(fan // 2 - 4, fan // 2 + 4, out)
         )
         simd = int(random.choice([d for d in range(1, channels[number] + 1) if fan % d == 0]))
         pe = int(random.choice([d for d in range(1, out + 1) if out % d == 0]))

@@ -21,7 +21,7 @@ from sugenet.bnn.layers import Theta
 from sugenet.checker.query import Query
 from sugenet.errors import CertificateError
 
-__all__ = ["check_real_witness", "first_layer", "lows_of", "reads", "sums_of", "thetas_of", "unit_of_all"]
+__all__ = ["check_real_witness", "first_layer", "lows_of", "reads", "real_scores", "sums_of", "thetas_of", "unit_of_all"]
 
 _LONGEST = 1 << 14
 
@@ -34,6 +34,16 @@ def check_real_witness(witness: Sequence[Any], network: Network, query: Query) -
     raw = [Fraction(value) for value in witness]
     if len(raw) != network.encoder.features or not query.contains(raw):
         raise CertificateError("the witness is not in a box of the query.")
+    if not query.violated_by(raw, real_scores(raw, network)):
+        raise CertificateError("the witness does not violate the property.")
+    return "the witness lies in the box and violates the property, in exact arithmetic"
+
+
+def real_scores(raw: Sequence[Fraction], network: Network) -> list[Fraction]:
+    """The scores of an input between whole numbers, by the exact thresholds of the first layer.
+
+    Raises `CertificateError` where a sum lies between the two ends that a threshold is known by.
+    """
     layer = first_layer(network)
     levels = [
         value - low
@@ -66,10 +76,7 @@ def check_real_witness(witness: Sequence[Any], network: Network, query: Query) -
             )
     for later in network.layers[1:]:
         bits = later.activity(bits)
-    scores = network.head.scores(network.head.match_counts(bits))[0]
-    if not query.violated_by(raw, list(scores)):
-        raise CertificateError("the witness does not violate the property.")
-    return "the witness lies in the box and violates the property, in exact arithmetic"
+    return list(network.head.scores(network.head.match_counts(bits))[0])
 
 
 def first_layer(network: Network) -> LevelLayer | ConvLayer:

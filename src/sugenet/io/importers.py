@@ -446,7 +446,9 @@ def read_bnn_pynq(
     """
     try:
         if inputs not in (None, Integers(0, 255)):
-            raise FileError(f"inputs={inputs}, but the driver of such a folder reads bytes: Integers(0, 255).")
+            raise FileError(
+                f"inputs={inputs}, but the driver of such a folder reads bytes: Integers(0, 255)."
+            )
         if zero is not None or not strict:
             raise FileError("zero= and strict= have no use here: no sum is 0, and nothing is a float.")
         memory = read_memory(folder, design)

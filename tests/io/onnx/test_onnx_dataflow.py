@@ -154,7 +154,9 @@ def test_dense_units_are_what_finn_executes(domain, ending, mode):
     thresholding(made, random, 7, (60, 200), "BINARY" if mode == "xnor" else "BIPOLAR")
     levels = 0 if mode == "xnor" else -2 if mode == "multiply" else "BIPOLAR"
     add_unit(made, random, 7, 6, mode, levels)
-    made.add(f"StreamingDataWidthConverter{ending or '_Batch'}", [], lambda x: x, inWidth=8, outWidth=4, shape=[1])
+    made.add(
+        f"StreamingDataWidthConverter{ending or '_Batch'}", [], lambda x: x, inWidth=8, outWidth=4, shape=[1]
+    )
     add_unit(made, random, 6, 5, mode, levels)
     add_unit(made, random, 5, 4, mode, levels, last=True)
     found = sg.read_onnx(made.raw(), inputs=sg.Integers(0, 255))
@@ -207,7 +209,9 @@ def test_popcounts_of_the_general_domain():
     for domain in ("finn", "finn.custom_op.general", "qonnx.custom_op.general"):
         made = Made((9,), domain, "")
         limits, weights = random.integers(50, 200, (9, 1)), random.integers(0, 2, (9, 4))
-        made.add("MultiThreshold", [limits], lambda x, t=limits: (x >= t[:, 0]).astype(int), out_dtype="BINARY")
+        made.add(
+            "MultiThreshold", [limits], lambda x, t=limits: (x >= t[:, 0]).astype(int), out_dtype="BINARY"
+        )
         made.add("XnorPopcountMatMul", [weights], unit(weights, None, "count", 0))
         found = sg.read_onnx(made.raw(), inputs=sg.Integers(0, 255))
         X = random.integers(0, 256, (100, 9))

@@ -58,7 +58,12 @@ def test_pixels_are_a_table(tmp_path):
     coding = encoder.codings[0]
     assert [coding.reachable(code + 128) for code in (-1, 0, 1)] == [True, False, True]
     below = sg.read_bnn_pynq(tmp_path / "net", rounding="floor")
-    assert [below.network.encoder.codings[0].state(v) - 128 for v in (127, 128, 254, 255)] == [-1, 0, 126, 127]
+    assert [below.network.encoder.codings[0].state(v) - 128 for v in (127, 128, 254, 255)] == [
+        -1,
+        0,
+        126,
+        127,
+    ]
 
 
 def test_levels_are_looked_up_as_they_are_defined():
@@ -125,26 +130,47 @@ def changed(path, old, new):
 
 
 DAMAGES = {
-    "no weights": (lambda f: (f / "0-1-weights.bin").unlink(), "0-1-weights.bin cannot be read: No such file"),
-    "cut off": (lambda f: (f / "0-1-weights.bin").write_bytes(b"12345"), "has 5 bytes, but 16 words of 8 bytes"),
+    "no weights": (
+        lambda f: (f / "0-1-weights.bin").unlink(),
+        "0-1-weights.bin cannot be read: No such file",
+    ),
+    "cut off": (
+        lambda f: (f / "0-1-weights.bin").write_bytes(b"12345"),
+        "has 5 bytes, but 16 words of 8 bytes",
+    ),
     "short": (lambda f: (f / "0-1-weights.bin").write_bytes(b"\0" * 8), "has 1 words, but 16 are needed"),
-    "long": (lambda f: (f / "0-0-thres.bin").write_bytes(b"\0" * 800), "has 800 bytes, but 2 words of 8 bytes"),
+    "long": (
+        lambda f: (f / "0-0-thres.bin").write_bytes(b"\0" * 800),
+        "has 800 bytes, but 2 words of 8 bytes",
+    ),
     "two a neuron": (lambda f: (f / "0-0-thres.bin").write_bytes(b"\0" * 32), "2-bit activations"),
     "beyond": (lambda f: (f / "0-0-weights.bin").write_bytes(b"\xff" * 128), "words with more than 8 bits"),
-    "high": (lambda f: (f / "0-0-thres.bin").write_bytes(b"\xff\xff" + b"\0" * 14), "threshold 65535 is not one"),
+    "high": (
+        lambda f: (f / "0-0-thres.bin").write_bytes(b"\xff\xff" + b"\0" * 14),
+        "threshold 65535 is not one",
+    ),
     "left": (lambda f: (f / "7-0-weights.bin").write_bytes(b""), "7-0-weights.bin would be left over"),
     "other": (lambda f: (f / "weights.bin").write_bytes(b""), "weights.bin is no file of an element"),
     "config": (lambda f: changed(f / "hw/config.h", "L0_PE 3", "L0_PE 5"), "cannot be folded by 5 elements"),
-    "wmem": (lambda f: changed(f / "hw/config.h", "L0_WMEM 16", "L0_WMEM 17"), "WMEM 17 and TMEM 2 do not fit"),
+    "wmem": (
+        lambda f: changed(f / "hw/config.h", "L0_WMEM 16", "L0_WMEM 17"),
+        "WMEM 17 and TMEM 2 do not fit",
+    ),
     "key": (lambda f: changed(f / "hw/config.h", "L0_PE", "L0_XX"), "L0_XX is not known"),
     "text": (lambda f: changed(f / "hw/config.h", "#endif", "int x;"), "'int x;"),
-    "bits": (lambda f: changed(f / "hw/config.h", "L0_WPI 1", "L0_WPI 2"), "2-bit weights and 1-bit activations"),
+    "bits": (
+        lambda f: changed(f / "hw/config.h", "L0_WPI 1", "L0_WPI 2"),
+        "2-bit weights and 1-bit activations",
+    ),
     "size": (lambda f: changed(f / "hw/config.h", "L0_MW 64", "L0_MW -64"), "L0_MW is -64, but a size"),
     "none": (lambda f: (f / "hw/config.h").write_text(""), "describes no layers"),
     "unlike": (lambda f: (f / "hw/config.h").unlink(), "2 layers have 3, 4 processing elements"),
     "classes": (lambda f: (f / "classes.txt").write_bytes(b"\xff\xfe"), "classes.txt cannot be read"),
     "nameless": (lambda f: (f / "classes.txt").unlink(), "there is no classes.txt. Say how many: outputs=10"),
-    "many": (lambda f: (f / "classes.txt").write_text("a\n" * 99), "99 classes, but the last layer has 64 rows"),
+    "many": (
+        lambda f: (f / "classes.txt").write_text("a\n" * 99),
+        "99 classes, but the last layer has 64 rows",
+    ),
 }
 
 

@@ -27,19 +27,87 @@ DATAFLOW = frozenset(
 _GENERAL = "finn.custom_op.general"
 _POPCOUNT = "XnorPopcountMatMul"
 _HARDWARE = frozenset(
-    """
-    PE SIMD M WMEM TMEM resType mem_mode ram_style ram_style_thresholds ram_style_mask
-    runtime_writeable_weights accDataType weightDataType numInputVectors resDataType backend
-    preferred_impl_style code_gen_dir_npysim code_gen_dir_cppsim code_gen_dir_ipgen executable_path ipgen_path
-    ip_path ip_vlnv exec_mode cycles_rtlsim cycles_estimate rtlsim_trace res_estimate res_hls res_synth
-    rtlsim_so sim_cycles slr mem_port partition_id device_id inFIFODepth outFIFODepth inFIFODepths
-    outFIFODepths output_hook io_chrc_in io_chrc_out io_chrc_period io_chrc_pads_in io_chrc_pads_out
-    cpp_interface gen_top_module ipgen_ignore uniform_thres deep_pipeline depth_trigger_uram
-    depth_trigger_bram parallel_window inWidth outWidth impl_style depth depth_monitor folded_shape
-    normal_shape shape generated_outshapes dataType NumIters ElemWidth StreamWidth Direction Protocol
-    intfWidth streamWidth burstMode direction inputDataType outputDataType pumpedMemory pumpedCompute
-    dynamic_mode
-    """.split()
+    [
+        "PE",
+        "SIMD",
+        "M",
+        "WMEM",
+        "TMEM",
+        "resType",
+        "mem_mode",
+        "ram_style",
+        "ram_style_thresholds",
+        "ram_style_mask",
+        "runtime_writeable_weights",
+        "accDataType",
+        "weightDataType",
+        "numInputVectors",
+        "resDataType",
+        "backend",
+        "preferred_impl_style",
+        "code_gen_dir_npysim",
+        "code_gen_dir_cppsim",
+        "code_gen_dir_ipgen",
+        "executable_path",
+        "ipgen_path",
+        "ip_path",
+        "ip_vlnv",
+        "exec_mode",
+        "cycles_rtlsim",
+        "cycles_estimate",
+        "rtlsim_trace",
+        "res_estimate",
+        "res_hls",
+        "res_synth",
+        "rtlsim_so",
+        "sim_cycles",
+        "slr",
+        "mem_port",
+        "partition_id",
+        "device_id",
+        "inFIFODepth",
+        "outFIFODepth",
+        "inFIFODepths",
+        "outFIFODepths",
+        "output_hook",
+        "io_chrc_in",
+        "io_chrc_out",
+        "io_chrc_period",
+        "io_chrc_pads_in",
+        "io_chrc_pads_out",
+        "cpp_interface",
+        "gen_top_module",
+        "ipgen_ignore",
+        "uniform_thres",
+        "deep_pipeline",
+        "depth_trigger_uram",
+        "depth_trigger_bram",
+        "parallel_window",
+        "inWidth",
+        "outWidth",
+        "impl_style",
+        "depth",
+        "depth_monitor",
+        "folded_shape",
+        "normal_shape",
+        "shape",
+        "generated_outshapes",
+        "dataType",
+        "NumIters",
+        "ElemWidth",
+        "StreamWidth",
+        "Direction",
+        "Protocol",
+        "intfWidth",
+        "streamWidth",
+        "burstMode",
+        "direction",
+        "inputDataType",
+        "outputDataType",
+        "pumpedMemory",
+        "pumpedCompute",
+        "dynamic_mode",
+    ]
 )
 _WAY = (
     "Read the model from before it was made for hardware: the streamlined one, such as FINN's "
@@ -129,8 +197,10 @@ def _rewrite(made: _Rewriting, node: Node) -> None:
     rule(made, replace(node, attributes=attributes))
     left = [name for name in attributes.left() if name not in _HARDWARE]
     if left:
-        raise FileError(f"its attribute {left[0]!r} is {str(node.attributes[left[0]])[:40]!r}, "
-                        f"which is not known. {_WAY}.")
+        raise FileError(
+            f"its attribute {left[0]!r} is {str(node.attributes[left[0]])[:40]!r}, "
+            f"which is not known. {_WAY}."
+        )
 
 
 def _whole(node: Node, name: str, default: int | None = None) -> int:
@@ -227,7 +297,9 @@ def _windows(made: _Rewriting, node: Node) -> None:
         for name, default in (("ConvKernelDim", None), ("IFMDim", None), ("Stride", 1), ("Dilation", 1))
     )
     out = _two(node, "OFMDim", None)
-    wanted = tuple((s - d * (k - 1) - 1) // t + 1 for s, k, t, d in zip(side, kernel, stride, spread, strict=True))
+    wanted = tuple(
+        (s - d * (k - 1) - 1) // t + 1 for s, k, t, d in zip(side, kernel, stride, spread, strict=True)
+    )
     if out != wanted:
         raise FileError(f"its OFMDim is {out}, but windows of {kernel} over {side} pixels give {wanted}.")
     _whole(node, "IFMChannels")
@@ -283,10 +355,8 @@ _RULES: dict[str, Callable[[_Rewriting, Node], None]] = {
     "TLastMarker": _same,
     "Thresholding": _thresholding,
 }
-_NEAREST = {
-    kind: "It stands for a model in a file of its own, which its attribute 'model' names: read that, or the "
-    "model from before CreateDataflowPartition"
-    for kind in ("StreamingDataflowPartition", "GenericPartition")
-}
-
-
+_NEAREST = dict.fromkeys(
+    ("StreamingDataflowPartition", "GenericPartition"),
+    "It stands for a model in a file of its own, which its attribute 'model' names: read that, or the "
+    "model from before CreateDataflowPartition",
+)

@@ -130,7 +130,7 @@ def design_of_files(elements: Sequence[int]) -> Design:
             return design
     raise FileError(
         f"its {len(elements)} layers have {', '.join(map(str, elements))} processing elements, as neither "
-        f"{' nor '.join(DESIGNS)} has. Give the config.h that the folder was made with: design='.../config.h'."
+        f"{' nor '.join(DESIGNS)} has. Give the config.h that it was made with: design='.../config.h'."
     )
 
 

@@ -118,7 +118,9 @@ def _rows(
             )
             raise FileError(f"{path.name} has {len(row)} words{several}, but {most} are needed.")
         if rows and len(row) != len(rows[0]):
-            raise FileError(f"{path.name} has {len(row)} words, but {number}-0-{kind}.bin has {len(rows[0])}.")
+            raise FileError(
+                f"{path.name} has {len(row)} words, but {number}-0-{kind}.bin has {len(rows[0])}."
+            )
         rows.append(row)
     return np.stack(rows)
 

@@ -153,9 +153,7 @@ def _layer(memory: Memory, number: int, layer: Folding, shape: tuple[int, ...]) 
     return [Convolution(where, np.ascontiguousarray(kernel), bias), Sign(where)]
 
 
-def _dense(
-    memory: Memory, number: int, signs: npt.NDArray[np.float64], shape: tuple[int, ...]
-) -> LinearOp:
+def _dense(memory: Memory, number: int, signs: npt.NDArray[np.float64], shape: tuple[int, ...]) -> LinearOp:
     bias = signs.shape[1] - 1 - 2 * _limits(memory, number, len(signs), _THRESHOLDS)
     if number == 0:  # padding is always off, that is -1
         bias, signs = bias - signs[:, shape[0] :].sum(axis=1), signs[:, : shape[0]]

@@ -89,7 +89,11 @@ def _thresholding(call: OpCall) -> Tensor:
 def _windows(call: OpCall) -> Tensor:
     sizes = {
         ours: call.numbers(theirs, 1)
-        for ours, theirs in (("kernel_size", "ConvKernelDim"), ("stride", "Stride"), ("dilations", "Dilation"))
+        for ours, theirs in (
+            ("kernel_size", "ConvKernelDim"),
+            ("stride", "Stride"),
+            ("dilations", "Dilation"),
+        )
     }
     if call.number("depthwise") or call.number("is1D"):
         raise UncomparableError("it makes windows in a way that is not known.")
