@@ -21,7 +21,16 @@ from sugenet.bnn.layers import Theta
 from sugenet.checker.query import Query
 from sugenet.errors import CertificateError
 
-__all__ = ["check_real_witness", "first_layer", "lows_of", "reads", "real_scores", "sums_of", "thetas_of", "unit_of_all"]
+__all__ = [
+    "check_real_witness",
+    "first_layer",
+    "lows_of",
+    "reads",
+    "real_scores",
+    "sums_of",
+    "thetas_of",
+    "unit_of_all",
+]
 
 _LONGEST = 1 << 14
 

@@ -159,7 +159,7 @@ def _convert(parser: Parser) -> Run:
     parser.add_argument(
         "source",
         metavar="SOURCE",
-        help=".onnx, .pt, .pth, .tar, .h5, .npz, .nir, each also as .gz, a folder of CSV files or of "
+        help=".onnx, .pt, .pth, .tar, .h5, .npz, .ipq, .nir, each also as .gz, a folder of CSV files or of "
         "BNN-PYNQ, or MODEL",
     )
     give(parser, "output", output=_MODEL_FILE | {"help": "write the model to FILE: .sugenet or .onnx"})

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from sugenet.checker.query import Query
     from sugenet.files import write_text
     from sugenet.io.agreement import Agreement, verify_against
+    from sugenet.io.counterexamples import write_counterexample
     from sugenet.io.exact.domains import BitInputs, Integers, Reals
     from sugenet.io.exact.relaxed import PartlyImported
     from sugenet.io.exact.report import Imported, ImportProof, LayerReport
@@ -23,10 +24,13 @@ if TYPE_CHECKING:
         import_file,
         read_bnn_pynq,
         read_bnnquanalyst,
+        read_ipq,
         read_larq,
         read_npz,
         read_onnx,
+        read_query,
     )
+    from sugenet.io.instances import read_instance
     from sugenet.io.native.file import load, save
     from sugenet.io.onnx.writer import write_onnx
     from sugenet.io.plain.texts import read_json
@@ -50,10 +54,13 @@ __all__ = [
     "load",
     "read_bnn_pynq",
     "read_bnnquanalyst",
+    "read_instance",
+    "read_ipq",
     "read_json",
     "read_larq",
     "read_npz",
     "read_onnx",
+    "read_query",
     "read_samples",
     "read_vnnlib",
     "sample_of",
@@ -62,6 +69,7 @@ __all__ = [
     "stair_layer",
     "verify_against",
     "write_cnf",
+    "write_counterexample",
     "write_mps",
     "write_onnx",
     "write_opb",
@@ -87,10 +95,14 @@ _ROOMS = {
         "import_file",
         "read_bnn_pynq",
         "read_bnnquanalyst",
+        "read_ipq",
         "read_larq",
         "read_npz",
         "read_onnx",
+        "read_query",
     ],
+    "io.counterexamples": ["write_counterexample"],
+    "io.instances": ["read_instance"],
     "io.onnx.writer": ["write_onnx"],
     "io.samples": ["read_samples"],
     "io.plain.texts": ["read_json"],

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from sugenet.checker.query import Query
 from sugenet.errors import FileError
 from sugenet.io.arrays import reader as arrays_reader
 from sugenet.io.arrays.judge import judge_of_arrays, judge_of_folder
@@ -26,6 +27,9 @@ from sugenet.io.exact.relaxed import split
 from sugenet.io.exact.report import Imported
 from sugenet.io.larq import reader as larq_reader
 from sugenet.io.larq.judge import judge_of_layers
+from sugenet.io.marabou.contents import read_input_query
+from sugenet.io.marabou.judge import judge_of_query
+from sugenet.io.marabou.reader import chain_of_query, query_of_contents
 from sugenet.io.onnx import reader as onnx_reader
 from sugenet.io.onnx.graph import Graph, read_graph
 from sugenet.io.onnx.judging import judges_of_graph
@@ -42,6 +46,7 @@ from sugenet.io.torch import quantized, state_dict
 from sugenet.io.torch import reader as torch_reader
 from sugenet.io.torch.judge import judges_of_state_dict
 from sugenet.io.torch.module_judge import judges_of_module
+from sugenet.io.vnnlib import read_vnnlib
 
 __all__ = [
     "from_state_dict",
@@ -49,9 +54,11 @@ __all__ = [
     "import_file",
     "read_bnn_pynq",
     "read_bnnquanalyst",
+    "read_ipq",
     "read_larq",
     "read_npz",
     "read_onnx",
+    "read_query",
 ]
 
 
@@ -465,6 +472,65 @@ def read_bnn_pynq(
     return _imported(chain, options, lambda _: [judge_of_memory(memory, len(found.weights), last, rounding)])
 
 
+def read_ipq(
+    path: str | Path,
+    *,
+    inputs: Inputs | None = None,
+    zero: Literal[1, -1] | None = None,
+    strict: bool = True,
+    names: Iterable[object] | None = None,
+    classes: Iterable[object] | None = None,
+    image: Sequence[int] | None = None,
+    prove: bool = True,
+) -> Imported:
+    """Read the network of an input query of Marabou (``query.saveQuery("net.ipq")``), where it is one of
+    signs; `read_query` reads what the file asks about it.
+
+    Parameters
+    ----------
+    path
+        The file, packed by gzip or not.
+    inputs
+        What raw samples are: `Integers`, `Reals` or `BitInputs`; a file says what happens to its inputs, not
+        what they can be.
+    zero
+        What sign(0) shall be; of no use here, since Marabou's is +1.
+    strict
+        False keeps a float stem or head outside the exact part, and says so.
+    names, classes
+        Names of features and classes.
+    image
+        Shape of the image that each flat row is: (height, width), (height, width, channels) or (channels,
+        height, width), so that features are called ``pixel (row,column)``. Never guessed.
+    prove
+        False leaves out the comparison of the network with its source, which is made before this returns.
+    """
+    contents = read_input_query(path)
+    try:
+        chain = chain_of_query(contents)
+    except FileError as error:
+        raise FileError(f"{contents.source}: {error}") from None
+    options = _Options(inputs, zero, strict, names, classes, image, prove)
+    return _imported(chain, options, lambda _: [judge_of_query(contents)])
+
+
+def read_query(path: str | Path) -> Query:
+    """Read a query: a VNNLIB file, version 1 or 2, or what an ``.ipq`` file of Marabou asks.
+
+    Parameters
+    ----------
+    path
+        The file, packed by gzip or not.
+    """
+    if not Path(path).name.lower().removesuffix(".gz").endswith(".ipq"):
+        return read_vnnlib(path)
+    contents = read_input_query(path)
+    try:
+        return query_of_contents(contents)
+    except FileError as error:
+        raise FileError(f"{contents.source}: {error}") from None
+
+
 def import_file(
     path: str | Path,
     *,
@@ -490,8 +556,8 @@ def import_file(
     Parameters
     ----------
     path
-        ``.onnx``, ``.pt``, ``.pth``, ``.tar``, ``.h5``, ``.hdf5`` or ``.npz``, each also packed as ``.gz``; a
-        folder is BNN-PYNQ's where it has files such as ``0-0-weights.bin``, else BNNQuanalyst's.
+        ``.onnx``, ``.pt``, ``.pth``, ``.tar``, ``.h5``, ``.hdf5``, ``.npz`` or ``.ipq``, each also packed as
+        ``.gz``; a folder is BNN-PYNQ's where it has files such as ``0-0-weights.bin``, else BNNQuanalyst's.
     inputs
         What raw samples are: `Integers`, `Reals` or `BitInputs`; a file says what happens to its inputs, not
         what they can be.
@@ -552,16 +618,22 @@ def _reader_of(file: Path) -> tuple[Callable[..., Imported], tuple[str, ...]]:
         (".pt", ".pth", ".tar"): (from_state_dict, ("architecture", "shape", "bits")),
         (".h5", ".hdf5"): (read_larq, ()),
         (".npz",): (read_npz, ("features", "outputs", "above")),
+        (".ipq",): (read_ipq, ()),
     }
     for endings, reader in readers.items():
         if name.endswith(endings):
             return reader
+    if name.endswith(".nnet"):
+        raise FileError(
+            f"{file} is an NNet file, and these are networks of ReLUs, which are not binarized. Networks of "
+            "signs are read from ONNX, or from Marabou's input queries: query.saveQuery('net.ipq')."
+        )
     if name.endswith(".nir"):
         raise FileError(
             f"{file} is a spiking network, which needs to be told how its neurons run: "
             "sugenet.spiking.read_nir(path, convention)."
         )
     raise FileError(
-        f"{file} is of no kind that can be imported: .onnx, .pt, .pth, .tar, .h5, .npz, each also as .gz, "
-        f"or a folder of CSV files or of BNN-PYNQ."
+        f"{file} is of no kind that can be imported: .onnx, .pt, .pth, .tar, .h5, .npz, .ipq, each "
+        f"also as .gz, or a folder of CSV files or of BNN-PYNQ."
     )

@@ -1,4 +1,4 @@
-"""FINN's dataflow nodes and its old domain: compared with what FINN executes, written out number by number."""
+"""FINN's dataflow nodes and its old domain, against what FINN executes, written out number by number."""
 
 from itertools import product
 

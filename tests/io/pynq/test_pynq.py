@@ -179,7 +179,7 @@ def test_damaged_folders(folder, name):
     damage, words = DAMAGES[name]
     assert sg.read_bnn_pynq(folder, features=40).network.encoder.features == 40
     damage(folder)
-    with pytest.raises(FileError, match="^net: ") as error:
+    with pytest.raises(FileError, match=r"^net: ") as error:
         sg.read_bnn_pynq(folder, features=40)
     assert words in str(error.value)
 
@@ -206,7 +206,7 @@ def test_what_is_said_wrongly(folder, options, words):
 def test_the_same_by_its_kind(folder, tmp_path):
     found = import_file(folder, features=40)
     assert found.network.fingerprint == sg.read_bnn_pynq(folder, features=40).network.fingerprint
-    with pytest.raises(FileError, match="above= is for an .npz file"):
+    with pytest.raises(FileError, match=r"above= is for an \.npz file"):
         import_file(folder, features=40, above=1)
     with pytest.raises(FileError, match="design= is for a folder of BNN-PYNQ"):
         import_file(tmp_path / "net.onnx", design="lfcW1A1")
