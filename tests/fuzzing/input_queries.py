@@ -2,8 +2,6 @@
 
 from fractions import Fraction
 
-import numpy as np
-
 
 class Saved:
     """A file in the making: variables, equations, signs, bounds."""
@@ -85,12 +83,9 @@ def random_query(random, inputs=6, sizes=(7, 5), outputs=3, doubled=False):
     for size in sizes:
         weights = [[Fraction(int(w)) for w in row] for row in random.choice([-1, 1], (size, len(now)))]
         now = made.sums(now, weights, [Fraction(0)] * size)
-        now = [
-            made.sums(
-                [v], [[decimal(random, 0.3, 2) * int(random.choice([-1, 1]))]], [decimal(random, -1, 1)]
-            )[0]
-            for v in now
-        ]
+        factors = [[decimal(random, 0.3, 2) * int(random.choice([-1, 1]))] for _ in now]
+        shifts = [[decimal(random, -1, 1)] for _ in now]
+        now = [made.sums([v], [row], shift)[0] for v, row, shift in zip(now, factors, shifts, strict=True)]
         now = made.sign(now)
         if doubled:  # sign(sign(x) + 0.1)
             now = made.sign([made.sums([v], [[Fraction(1)]], [Fraction(1, 10)])[0] for v in now])
@@ -107,6 +102,4 @@ def ask(made, label):
 
 
 def samples(random, made, count):
-    return np.array(
-        [[float(v) for v in row] for row in random.integers(0, 65, (count, len(made.inputs))) / 64]
-    )
+    return random.integers(0, 65, (count, len(made.inputs))) / 64

@@ -120,9 +120,7 @@ def _inside(value: Fraction, low: Fraction, high: Fraction, kind: Any) -> float 
     near = float(kind(float(value)))
     for goal, outside in ((inf, near < low), (-inf, near > high)):
         if outside:
-            near = (
-                float(np.nextafter(kind(near), kind(goal))) if kind is np.float32 else nextafter(near, goal)
-            )
+            near = float(np.nextafter(kind(near), kind(goal)))
     return near + 0.0 if low <= near <= high else None
 
 
