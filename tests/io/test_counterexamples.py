@@ -116,10 +116,7 @@ def test_whole_numbers_and_thresholds(tmp_path):
     assert reals.logits([x])[0].tolist() == y
     assert query.violated_by([Fraction(value) for value in x], [Fraction(value) for value in y])
     pixels = Source(step=Fraction(1, 255))
-    sg.write_onnx(
-        Network(Encoder([threshold(100, 0, 255, whole=True)] * 3), [layer], head), tmp_path / "n.onnx"
-    )
-    found = sg.read_onnx(tmp_path / "n.onnx", inputs=pixels).network
+    found = Network(Encoder([threshold(100, 0, 255, whole=True)] * 3), [layer], head, source=pixels)
     start = int(found.predict([[0, 0, 0]])[0])
     answer = sg.verify(found, Query.around([0, 0, 0], 1, start, 2, low=0, high=1))
     write_counterexample(answer, tmp_path / "result.txt")
@@ -137,15 +134,11 @@ def test_what_is_no_query_has_no_such_file(tmp_path):
     assert not (tmp_path / "result.txt").exists()
 
 
-def test_whole_numbers_alone_are_refused(tmp_path):
-    """A query speaks of reals: where the network is known for whole numbers alone, nothing is claimed."""
-    network = Network(
-        Encoder([threshold(100, 0, 255, whole=True)] * 2), [DenseLayer([[1, 1]], tau=[2])], Head([[1], [-1]])
-    )
-    sg.write_onnx(network, tmp_path / "net.onnx")
+def test_files_that_do_not_fit_are_refused(instance, tmp_path):
+    folder, _ = instance
     write_vnnlib(Query.around([0, 0, 0], 1, 0, 2), tmp_path / "three.vnnlib")
-    with pytest.raises(FileError, match="the query has 3 inputs and 2 outputs, the network 2 and 2"):
-        read_instance(tmp_path / "net.onnx", tmp_path / "three.vnnlib")
+    with pytest.raises(FileError, match="the query has 3 inputs and 2 outputs, the network 4 and 3"):
+        read_instance(folder / "net.onnx", tmp_path / "three.vnnlib")
 
 
 # -- the command line and the scripts ------------------------------------------------------------------------

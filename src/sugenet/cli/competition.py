@@ -89,7 +89,7 @@ def _vnncomp(parser: Parser) -> Run:
     about = "where install_tool.sh, prepare_instance.sh and run_instance.sh go; made where it is not there"
     parser.add_argument("folder", metavar="FOLDER", help=about)
     about = "the command that runs sugenet there; this Python's unless said"
-    parser.add_argument("--run", metavar="COMMAND", help=about)
+    parser.add_argument("--tool", metavar="COMMAND", help=about)
     give(parser, "json")
     return _write_scripts
 
@@ -146,9 +146,9 @@ def _write_scripts(options: Namespace, screen: Screen) -> int:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise SugenetError(f"{folder} cannot be made: {error.strerror or error}.") from None
-    command = options.run or f"{quote(sys.executable)} -m sugenet"
+    command = options.tool or f"{quote(sys.executable)} -m sugenet"
     if any(sign in command for sign in '"`$}\n\\'):
-        raise SugenetError(f"--run {command} holds signs that a script would read in another way.")
+        raise SugenetError(f"--tool {command} holds signs that a script would read in another way.")
     written: list[Any] = []
     for name, (about, body) in _SCRIPTS.items():
         path = folder / name

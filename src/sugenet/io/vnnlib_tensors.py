@@ -71,7 +71,8 @@ class Declared:
                     )
                 return None
             case "declare-network":
-                return self._network(words)
+                self._network(words)
+                return None
             case "declare-input" | "declare-output":
                 return self._tensor(head, words)
         raise DeclaringError(f"{head} is not supported: {_ONE}.")
