@@ -13,7 +13,7 @@ from typing import Any
 from sugenet.cli.asking import announced
 from sugenet.cli.options import give
 from sugenet.cli.output import Screen
-from sugenet.cli.parser import Commands, Parser, Run
+from sugenet.cli.parser import Commands, Parser, Run, UsageError
 from sugenet.errors import QuestionError, SugenetError
 
 __all__ = ["COMMANDS"]
@@ -37,6 +37,8 @@ def _run_instance(options: Namespace, screen: Screen) -> int:
     begun = monotonic()
     if options.output == "-":
         raise SugenetError("-o - is for text to read on; a result is a file. Give its path.")
+    if options.prepare and options.output is not None:
+        raise UsageError("--prepare decides nothing, and -o is for a result: leave one of them out.")
     try:
         return _decided(options, screen, begun)
     except SugenetError:

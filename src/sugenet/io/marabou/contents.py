@@ -120,13 +120,13 @@ def _contents(name: str, lines: _Lines) -> InputQuery:
     equations = tuple(_equation(lines, variable) for _ in range(counts[2]))
     signs: dict[int, int] = {}
     for _ in range(counts[3]):
-        _, kind, *held = lines.next()
-        if kind != "sign" or len(held) != 2:
+        _, kind, *both = [*lines.next(), ""]
+        if kind != "sign" or len(both) != 3:
             raise FileError(
                 f"line {lines.number}: the constraint {kind[:40]!r} is not read. Networks of signs are: "
                 "relu, max, absoluteValue and others are not binarized."
             )
-        f, b = (variable(text) for text in held)
+        f, b = (variable(text) for text in both[:2])
         if f in signs:
             raise FileError(f"line {lines.number}: variable {f} is the sign of two others.")
         signs[f] = b

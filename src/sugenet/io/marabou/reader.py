@@ -160,13 +160,13 @@ def query_of_contents(contents: InputQuery) -> Query:
     if missing is not None:
         raise FileError(f"the input variable {missing} has no lower or no upper bound.")
     box = QueryBox([lower[v] for v in contents.inputs], [upper[v] for v in contents.inputs])
-    place = {v: k for k, v in enumerate(contents.outputs)}
+    place, free = {v: k for k, v in enumerate(contents.outputs)}, set(contents.inputs)
     found: list[Inequality] = []
     for bounds, sign in ((lower, 1), (upper, -1)):
         for v, value in bounds.items():
             if v in place:
                 found.append(Inequality({place[v]: sign}, sign * value))
-            elif v not in contents.inputs and not (v in contents.signs and sign * value <= -1):
+            elif v not in free and not (v in contents.signs and sign * value <= -1):
                 raise FileError(
                     f"variable {v}, which is no input and no output, is bounded by {float(value):g}: only "
                     "bounds of -1 and +1 on signs are read there."

@@ -47,7 +47,8 @@ def read_memory(folder: str | Path, design: str | Path | None = None) -> Memory:
     if not found:
         raise FileError("it has no files such as 0-0-weights.bin, so it is no folder of BNN-PYNQ.")
     folded = _design(place, found, design)
-    weights, thresholds = [], []
+    weights: list[npt.NDArray[np.uint64]] = []
+    thresholds: list[npt.NDArray[np.int64] | None] = []
     last = len(folded.layers) - 1
     for number, layer in enumerate(folded.layers):
         words = _rows(place, number, layer, "weights", layer.words, short=number == last)
@@ -101,7 +102,7 @@ def _rows(
     do, which the driver reads as nothing.
     """
     most = layer.height // layer.pe * words
-    rows = []
+    rows: list[npt.NDArray[np.uint64]] = []
     for pe in range(layer.pe):
         path = place / f"{number}-{pe}-{kind}.bin"
         try:

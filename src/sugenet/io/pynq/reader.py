@@ -63,6 +63,7 @@ def chain_of_memory(
     """
     design, count = memory.design, _outputs(memory, outputs)
     ops: list[Op]
+    shape: tuple[int, ...]
     if design.is_conv:
         shape, ops = (design.layers[0].channels, *(design.layers[0].side,) * 2), _pixels(rounding)
         if features is not None:
