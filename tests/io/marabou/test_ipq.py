@@ -9,6 +9,9 @@ import pytest
 import sugenet as sg
 from sugenet.errors import FileError
 from sugenet.io import import_file, read_ipq, read_query
+from sugenet.io.exact.evaluation import apply
+from sugenet.io.marabou.contents import read_input_query
+from sugenet.io.marabou.reader import chain_of_query
 from tests.fuzzing.input_queries import Saved, ask, random_query, samples
 
 
@@ -49,6 +52,28 @@ def test_their_questions_are_decided(tmp_path, seed):
     assert type(answer).__name__ == ("Refuted" if violated else "Proved")
     sg.check(answer.certificate, network)
     assert all(query.violated_by(list(x), y) == (y[other] >= y[label]) for x, y in points)
+
+
+def test_scales_of_inputs_stand_in_front_of_their_layer(tmp_path):
+    """As Marabou's networks of MNIST have them: batch norm of raw inputs, and +-1 weights behind it."""
+    random = np.random.default_rng(0)
+    made = Saved(5)
+    scaled = [made.sums([v], [[Fraction(v + 3, 8)]], [Fraction(-v, 4)])[0] for v in range(5)]
+    weights = [[Fraction(int(w)) for w in row] for row in random.choice([-1, 1], (6, 5))]
+    sums = made.sums(scaled, weights, [Fraction(0)] * 6)
+    signs = made.sign([made.sums([v], [[Fraction(-3, 2)]], [Fraction(k, 8)])[0] for k, v in enumerate(sums)])
+    made.outputs = made.sums(
+        signs, [[Fraction(int(w)) for w in random.choice([-1, 1], 6)] for _ in range(2)], [0, 0]
+    )
+    (tmp_path / "net.ipq").write_text(made.text())
+    chain = chain_of_query(read_input_query(tmp_path / "net.ipq"))
+    assert [type(op).__name__ for op in chain.ops] == ["Affine", "LinearOp", "Sign", "LinearOp"]
+    assert len(set(np.abs(chain.ops[1].weights).reshape(-1).tolist())) == 1
+    for x in samples(random, made, 50):
+        value = x[None]
+        for op in chain.ops:
+            value = apply(op, value)
+        assert value[0].tolist() == made.outputs_at(x)
 
 
 def small():

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+import numpy as np
+
 from sugenet.checker.query import Case, Condition, Inequality, Query, QueryBox
 from sugenet.errors import FileError
 from sugenet.io.exact.ops import Affine, LinearOp, Op, OpChain, Sign, numbers
@@ -136,17 +138,33 @@ def _output(solved: _Solving, variable: int) -> _Form:
 
 
 def _linear(where: str, forms: Sequence[_Form], before: Sequence[int], *, first: bool) -> list[Op]:
-    """A layer; of raw inputs one by one, only their scales and shifts."""
+    """A layer; of raw inputs one by one only scales and shifts, of scaled ones their scales in front."""
     place = {v: k for k, v in enumerate(before)}
     shift = numbers([form.constant for form in forms])
     if first and [list(form.terms) for form in forms] == [[v] for v in before]:
         scale = numbers([form.terms[v] for form, v in zip(forms, before, strict=True)])
         return [Affine(where, scale, shift)]
+    scales = _scales(forms, before) if first else None
     flat = [Fraction(0)] * (len(forms) * len(before))
     for row, form in enumerate(forms):
         for v, factor in form.terms.items():
-            flat[row * len(before) + place[v]] = factor
-    return [LinearOp(where, numbers(flat).reshape(len(forms), len(before)), shift)]
+            flat[row * len(before) + place[v]] = factor if scales is None else factor / scales[place[v]]
+    layer = LinearOp(where, numbers(flat).reshape(len(forms), len(before)), shift)
+    return [layer] if scales is None else [Affine(where, numbers(scales), np.zeros(len(scales))), layer]
+
+
+def _scales(forms: Sequence[_Form], before: Sequence[int]) -> list[Fraction] | None:
+    """What each input is multiplied by before all neurons weigh it alike, up to a factor for each neuron;
+    None where it is the same for all, or there is nothing of the kind.
+    """
+    if any(len(form.terms) != len(before) for form in forms):
+        return None
+    scales = [abs(forms[0].terms[v]) for v in before]
+    for form in forms:
+        factor = abs(form.terms[before[0]]) / scales[0]
+        if any(abs(form.terms[v]) != factor * scale for v, scale in zip(before, scales, strict=True)):
+            return None
+    return None if len(set(scales)) == 1 else scales
 
 
 def query_of_contents(contents: InputQuery) -> Query:
