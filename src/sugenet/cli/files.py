@@ -207,7 +207,7 @@ def _convert(parser: Parser) -> Run:
     group.add_argument("--design", metavar="NAME", help=about)
     about = "whose class it is: bits, that of the highest bit, as the driver answers; or matches, of most"
     group.add_argument("--last", choices=["bits", "matches"], metavar="HOW", help=about)
-    about = "of pixels to fixed point: nearest, or floor as drivers before 2018"
+    about = "of pixels to fixed point: nearest, or floor as older drivers do"
     group.add_argument("--rounding", choices=["nearest", "floor"], metavar="HOW", help=about)
     on_spiking(parser)
     give(parser, "json")

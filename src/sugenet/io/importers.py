@@ -439,8 +439,8 @@ def read_bnn_pynq(
         ``"bits"``: the class of the highest bit that is on, which is what the driver answers where the last
         layer has thresholds (lfcW1A1), and taken unless said; ``"matches"``: the class of most matches.
     rounding
-        Of pixels to fixed point, where the first layer reads them so (cnvW1A1): ``"nearest"`` as drivers
-        do since 2018, taken unless said, or ``"floor"`` as those before.
+        Of pixels to fixed point, where the first layer reads them so (cnvW1A1): ``"nearest"`` as newer
+        drivers do, taken unless said, or ``"floor"`` as older ones.
     inputs, zero, strict
         As other importers have them; here they have no use, since the driver reads bytes and no sum is 0.
     names, classes

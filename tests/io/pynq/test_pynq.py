@@ -33,6 +33,18 @@ def test_dense_folders(tmp_path, seed):
     assert "thresholds of layer 2" in str(found)
 
 
+def test_one_layer_alone(tmp_path):
+    """Its padding counts for each class in its own way."""
+    random = np.random.default_rng(9)
+    made = random_dense(random, 20, (), outputs=4)
+    folder = made.write(tmp_path / "net")
+    X = random.integers(0, 256, (100, 20))
+    found = sg.read_bnn_pynq(folder, features=20)
+    assert found.network.predict(X).tolist() == [made.highest_bit(x) for x in X]
+    found = sg.read_bnn_pynq(folder, features=20, last="matches")
+    assert found.network.predict(X).tolist() == [int(np.argmax(made.last(x)[0])) for x in X]
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_convolutional_folders(tmp_path, seed):
     random = np.random.default_rng(seed)

@@ -34,6 +34,7 @@ def _run(
     memory: Memory, outputs: int, last: Last | None, rounding: PixelRounding | None, pixels: _Array
 ) -> Seen:
     layers, stages = memory.design.layers, list[Stage]()
+    x: _Array
     floats = 2 * pixels.reshape(len(pixels), -1) / 255 - 1
     if memory.design.is_conv:
         codes = np.floor(floats * 128 + (0 if rounding == "floor" else 0.5))
@@ -47,9 +48,8 @@ def _run(
         sums, limits = _sums(memory, number, x), _limits(memory, number)
         on = sums > limits[:, None, None] if layer.kernel else sums > limits
         beside = sums - (limits[:, None, None] if layer.kernel else limits) - 0.5
-        stages.append(
-            Stage(f"layer {number}", beside.reshape(len(x), -1), *(b.reshape(len(x), -1) for b in (on, ~on)))
-        )
+        flat = [np.asarray(values.reshape(len(x), -1)) for values in (beside, on, ~on)]
+        stages.append(Stage(f"layer {number}", flat[0], flat[1], flat[2]))
         x = on.astype(np.int64)
         if memory.design.pools_behind(number):
             x = x.reshape(*x.shape[:2], x.shape[2] // 2, 2, -1, 2).max(axis=(3, 5))

@@ -174,11 +174,12 @@ def _last(
     if last == "bits" and not thresholds:
         raise FileError("last='bits' is for designs whose last layer has thresholds. Leave it out.")
     signs, where = _signs(memory, number)[:count], f"layer {number}"
-    if number == 0:
-        signs = signs[:, : shape[0]] if last == "matches" or not thresholds else signs
     if last == "matches" or not thresholds:
         note = f"thresholds of {where}: the class of most matches is taken, not that of the highest bit"
-        return [LinearOp(where, signs)], (note,) if thresholds else ()
+        bias = None
+        if number == 0:  # padding is always off, that is -1
+            bias, signs = -signs[:, shape[0] :].sum(axis=1), signs[:, : shape[0]]
+        return [LinearOp(where, signs, bias)], (note,) if thresholds else ()
     places = np.arange(1.0, count + 1)
     return [
         _dense(memory, number, signs, shape),
