@@ -52,7 +52,7 @@ def _run_instance(options: Namespace, screen: Screen) -> int:
 def _decided(options: Namespace, screen: Screen, begun: float) -> int:
     from sugenet.files import write_text
     from sugenet.io.counterexamples import outcome_word, write_counterexample
-    from sugenet.io.instances import read_instance
+    from sugenet.io.instances import outputs_at, read_instance
     from sugenet.reason import verify
 
     network, query = announced(
@@ -75,7 +75,7 @@ def _decided(options: Namespace, screen: Screen, begun: float) -> int:
     word = outcome_word(answer)
     if options.output is not None:
         try:
-            write_counterexample(answer, options.output)
+            write_counterexample(answer, options.output, outputs=lambda x: outputs_at(options.onnx, x))
         except QuestionError as error:  # sat, but not in floats
             screen.tell(str(error))
             word = "unknown"

@@ -8,7 +8,7 @@ query by the definition, in exact arithmetic, before anything is written.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from math import inf
 from typing import Any
@@ -27,7 +27,12 @@ __all__ = ["outcome_word", "write_counterexample"]
 _TIME = ("time was up", "time is up", "time limit")
 
 
-def write_counterexample(answer: Proved | Refuted | Undecided, path: str | os.PathLike[str]) -> None:
+def write_counterexample(
+    answer: Proved | Refuted | Undecided,
+    path: str | os.PathLike[str],
+    *,
+    outputs: Callable[[Sequence[float]], Sequence[float]] | None = None,
+) -> None:
     """Write an answer about a query in the format of VNN-COMP: ``sat`` with the values of X and Y,
     ``unsat``, ``timeout`` or ``unknown``; the file is written whole or not at all.
 
@@ -37,6 +42,9 @@ def write_counterexample(answer: Proved | Refuted | Undecided, path: str | os.Pa
         What `verify` said of a `Query`.
     path
         Where to.
+    outputs
+        What the file that the network was read from gives for its inputs; the scores unless said, and
+        nothing where these only compare as its outputs do, as in front of a softmax.
 
     Raises
     ------
@@ -66,6 +74,7 @@ def write_counterexample(answer: Proved | Refuted | Undecided, path: str | os.Pa
         write_text(path, f"{word}\n")
         return
     x, y = _values(answer.network, _query_of(answer), answer.witness)
+    y = y if outputs is None else tuple(float(value) for value in outputs(x))
     lines = [f"(X_{i} {value!r})" for i, value in enumerate(x)]
     lines += [f"(Y_{k} {value!r})" for k, value in enumerate(y)]
     write_text(path, f"{word}\n(" + "\n ".join(lines) + ")\n")
@@ -98,8 +107,8 @@ def _values(
         for floats in _candidates(exact, case.box):
             scores = _scores(network, [Fraction(value) for value in floats], witness)
             if scores is not None and query.violated_by([Fraction(value) for value in floats], scores):
-                outputs = scores if network.source.outputs == "equal" else []
-                return floats, tuple(float(score) for score in outputs)
+                shown = scores if network.source.outputs == "equal" else []
+                return floats, tuple(float(score) for score in shown)
     raise QuestionError(
         "the counterexample is exact as fractions, but no floats next to it violate the query as well. "
         "The certificate has it: -o FILE, or --json."

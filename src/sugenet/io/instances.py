@@ -8,16 +8,22 @@ that knows neither would answer for whole numbers alone, and is refused.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from math import ceil, floor
+
+import numpy as np
 
 from sugenet.bnn import Network, Steps
 from sugenet.checker.query import Query
 from sugenet.errors import FileError
 from sugenet.io.exact.domains import Integers
 from sugenet.io.importers import read_onnx
+from sugenet.io.onnx.graph import read_graph
+from sugenet.io.onnx.judge.interpreter import Interpreter
+from sugenet.io.onnx.judge.tensors import UncomparableError
 from sugenet.io.vnnlib import read_vnnlib
 
-__all__ = ["read_instance"]
+__all__ = ["outputs_at", "read_instance"]
 
 
 def read_instance(
@@ -51,6 +57,19 @@ def read_instance(
             "its inputs, or reads them in a way whose thresholds are not kept."
         )
     return network, query
+
+
+def outputs_at(onnx: str | os.PathLike[str], x: Sequence[float]) -> tuple[float, ...]:
+    """What an ONNX file gives for one sample, in float64; nothing where it cannot be run here."""
+    graph = read_graph(onnx)
+    name = graph.outputs[0].name
+    try:
+        program = Interpreter(graph, name)
+        batch = np.repeat(np.array(x).reshape(1, *program.sample), program.batch or 1, axis=0)
+        found = program.run(batch).values[name].values
+    except (UncomparableError, LookupError, ValueError):
+        return ()
+    return tuple(float(value) for value in np.asarray(found).reshape(len(batch), -1)[0])
 
 
 def _network(onnx: str | os.PathLike[str], query: Query, prove: bool) -> Network:
