@@ -67,14 +67,18 @@ IMPORTERS = [
     "from_state_dict",
     "from_torch",
     "import_file",
+    "read_bnn_pynq",
     "read_bnnquanalyst",
+    "read_ipq",
     "read_larq",
     "read_npz",
     "read_onnx",
 ]
 
 
-@pytest.mark.parametrize("name", [*IMPORTERS, "read_samples", "verify_against", "export", "read_vnnlib"])
+@pytest.mark.parametrize(
+    "name", [*IMPORTERS, "read_samples", "verify_against", "export", "read_vnnlib", "read_query"]
+)
 def test_help_on_reading_has_every_option(name):
     io = import_module("sugenet.io")
     function = getattr(io, name)

@@ -403,7 +403,8 @@ def test_an_option_means_the_same_everywhere():
     assert has["--json"] == set(commands) - {"demo", "serve", "completion"}
     assert has["--index"] == asking | {"predict", "trace", "rules", "report", "serve"}
     wholes = {"sum", "sudoku", "state"}
-    assert has["--time-limit"] == asking | wholes | {"rules", "report", "check", "sweep", "results", "fit"}
+    others = {"rules", "report", "check", "sweep", "results", "fit", "instance"}
+    assert has["--time-limit"] == asking | wholes | others
     assert has["--memory-limit"] == {"check"}
     assert has["--seed"] == has["--time-limit"] - {"check"} | {"train"}
     assert has["--jobs"] == {"sweep", "results"}

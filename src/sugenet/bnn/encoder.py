@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate
-from math import inf, prod
+from math import ceil, floor, inf, prod
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,8 @@ __all__ = ["Encoder"]
 
 _FEW = 8
 """Different values of a number up to which each of them is remembered."""
+_TABLE, _TABLES = 1 << 16, 1 << 22
+"""Steps of a domain whose levels are looked up, and how many of all codings."""
 
 
 @dataclass(frozen=True)
@@ -249,6 +251,7 @@ class Encoder(Brief):
         """State of every feature of raw samples: how many cuts are reached, or the number of the category."""
         X = self.rows(X)
         whole = self._whole_levels(X)
+        whole = self._table_levels(X) if whole is None else whole
         if whole is not None:
             return whole
         columns = self._read(X)
@@ -308,6 +311,39 @@ class Encoder(Brief):
             if any(v != f for v, f in zip(exact.reshape(-1), numbers.reshape(-1).tolist(), strict=True)):
                 return exact.reshape(rows.shape)
         return numbers
+
+    def _table_levels(self, array: npt.NDArray[Any]) -> Ints | None:
+        """Whole numbers inside one common domain that is small: their levels looked up, whatever the cuts."""
+        if array.dtype.kind not in "iu" or array.ndim != 2 or array.shape[1] != self.features:
+            return None
+        if self._level_tables is None or not array.size:
+            return None
+        tables, which, low = self._level_tables
+        top = low + tables.shape[1] - 1
+        bytes_ = array.dtype == np.uint8 and low <= 0 and top >= 255  # inside in any case
+        if not bytes_ and (array.min() < low or array.max() > top):
+            return None
+        places = array if low == 0 else array.astype(np.int64) - low
+        return np.asarray(tables[0][places] if which is None else tables[which, places])
+
+    @cached_property
+    def _level_tables(self) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp] | None, int] | None:
+        """The level of each raw number, a row for each different coding; which row each feature has, None
+        where there is one; and the least raw number. None where the domain is not common, whole and small.
+        """
+        domain = self._uniform
+        if domain is None or domain.bipolar or not domain.whole or domain.high - domain.low > _TABLE:
+            return None
+        rows: dict[Steps, int] = {}
+        steps = [coding for coding in self.codings if isinstance(coding, Steps)]
+        which = np.array([rows.setdefault(coding, len(rows)) for coding in steps])
+        low, high = ceil(domain.low), floor(domain.high)
+        if len(rows) * (high - low + 1) > _TABLES:
+            return None
+        values = np.arange(low, high + 1, dtype=np.float64)
+        tables = np.stack([np.searchsorted(coding.array, values, side="right") for coding in rows])
+        kind = np.uint8 if max(coding.width for coding in rows) < 256 else np.int64
+        return tables.astype(kind), which if len(rows) > 1 else None, low
 
     def bits_of_levels(self, levels: Any) -> Bits:
         """Bits of given states, one row a sample."""

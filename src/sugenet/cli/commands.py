@@ -8,7 +8,18 @@ import argparse
 from collections.abc import Sequence
 
 from sugenet import __version__
-from sugenet.cli import complete, faces, files, fitting, look, questions, results, sweeping, wholes
+from sugenet.cli import (
+    competition,
+    complete,
+    faces,
+    files,
+    fitting,
+    look,
+    questions,
+    results,
+    sweeping,
+    wholes,
+)
 from sugenet.cli.options import SHIPPED, check_paths
 from sugenet.cli.parser import Commands, Parser, options_of, positionals_of
 
@@ -19,7 +30,7 @@ GROUPS: dict[str, Commands] = {
     "ask": questions.COMMANDS | wholes.COMMANDS | sweeping.COMMANDS,
     "show": results.COMMANDS | faces.COMMANDS,
     "learn": fitting.COMMANDS,
-    "files": files.COMMANDS | complete.COMMANDS | faces.WARMING,
+    "files": files.COMMANDS | competition.COMMANDS | complete.COMMANDS | faces.WARMING,
 }
 """Commands by what people come for."""
 

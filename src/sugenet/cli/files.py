@@ -159,8 +159,8 @@ def _convert(parser: Parser) -> Run:
     parser.add_argument(
         "source",
         metavar="SOURCE",
-        help=".onnx, .pt, .pth, .tar, .h5, .keras, .json, .npz, .nir, each also as .gz, a folder of CSV "
-        "files, or MODEL",
+        help=".onnx, .pt, .pth, .tar, .h5, .keras, .json, .npz, .ipq, .nir, each also as .gz, a folder of CSV "
+        "files or of BNN-PYNQ, or MODEL",
     )
     give(parser, "output", output=_MODEL_FILE | {"help": "write the model to FILE: .sugenet, .onnx or .c"})
     about = (
@@ -201,11 +201,18 @@ def _convert(parser: Parser) -> Run:
     group.add_argument(
         "--weights-file", metavar="FILE", help="the weights, as model.save_weights writes them"
     )
-    group = parser.add_argument_group(".npz files of match counts")
+    group = parser.add_argument_group(".npz files of match counts, and BNN-PYNQ folders")
     group.add_argument("--features", type=whole(1, 1 << 30), metavar="N", help="inputs; others are padding")
     group.add_argument("--outputs", type=whole(1, 1 << 30), metavar="N", help="last rows that are classes")
     about = "an input is on where the raw number is above X"
     group.add_argument("--above", type=typed(_number), metavar="X", help=about)
+    group = parser.add_argument_group("BNN-PYNQ folders")
+    about = "lfcW1A1, cnvW1A1, or the config.h that the folder was made with"
+    group.add_argument("--design", metavar="NAME", help=about)
+    about = "whose class it is: bits, that of the highest bit, as the driver answers; or matches, of most"
+    group.add_argument("--last", choices=["bits", "matches"], metavar="HOW", help=about)
+    about = "of pixels to fixed point: nearest, or floor as older drivers do"
+    group.add_argument("--rounding", choices=["nearest", "floor"], metavar="HOW", help=about)
     on_spiking(parser)
     give(parser, "json")
     return _run_conversion
@@ -213,7 +220,8 @@ def _convert(parser: Parser) -> Run:
 
 _OTHERS = {".onnx": "ONNX", ".c": "C"}
 """What our networks are written as for others."""
-_PLAIN = ("inputs", "zero", "image", "shape", "bits", "features", "outputs", "above", "weights_file")
+_PYNQ = ("design", "last", "rounding")
+_PLAIN = ("inputs", "zero", "image", "shape", "bits", "features", "outputs", "above", "weights_file", *_PYNQ)
 _READING = (*_PLAIN, "names", "classes", "architecture", "relaxed", "no_proof")
 """Options for reading networks of others; the first are handed on as they are."""
 _NOT_SPIKING = tuple(name for name in _READING if name not in ("image", "names", "classes", "no_proof"))

@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 SHIPPED = ("digits", "breast_cancer")
-_FOREIGN = (".onnx", ".pt", ".pth", ".tar", ".h5", ".npz")
+_FOREIGN = (".onnx", ".pt", ".pth", ".tar", ".h5", ".npz", ".ipq")
 """Ends of names of files that ``sugenet convert`` reads."""
 MOST_THREADS = 1024
 
@@ -160,6 +160,7 @@ standard input; or a file.
 _OUTPUTS = {
     "output": "-o",
     "witness": "--witness",
+    "counterexample": "--counterexample",
     "csv": "--csv",
     "parquet": "--parquet",
     "svg": "--svg",
@@ -181,6 +182,8 @@ def check_paths(options: argparse.Namespace) -> None:
         raise UsageError(
             f"{spoken[0]} and {spoken[1]} both write to standard output. Give a file to one of them."
         )
+    if outputs["--counterexample"] == "-":
+        raise UsageError("--counterexample - is no file: the answer goes to standard output. Give a path.")
     if outputs["--parquet"] == "-":
         raise UsageError("--parquet - is for text, but Parquet is none. Give the path of a file.")
     files = [path for path in outputs.values() if path not in (None, "-")]

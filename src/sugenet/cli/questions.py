@@ -152,10 +152,12 @@ def _verify(parser: Parser) -> Run:
         "--fair", metavar="FEATURES", help="the class does not depend on these, commas between them"
     )
     group.add_argument("--agree", metavar="MODEL2", help="the other model gives the same classes")
-    group.add_argument("--query", metavar="FILE", help="a query in a VNNLIB file")
+    group.add_argument("--query", metavar="FILE", help="a query in a VNNLIB file, or in an .ipq file")
     on_classes(parser)
     on_engine(parser)
     on_witness(parser)
+    about = "with --query, write the result as VNN-COMP has it: sat and all values, unsat, timeout or unknown"
+    parser.add_argument("--counterexample", metavar="FILE", help=about)
     about = "write the question for other solvers: .opb, .wbo, .cnf, .smt2 or .mps"
     parser.add_argument("--export", metavar="FILE", help=about)
     on_work(parser)
@@ -187,8 +189,10 @@ def _check_question(options: Namespace) -> None:
     if options.witness is not None and claim == "query":
         raise UsageError(
             "--witness writes the features of a network, and a query is in the numbers of its file: "
-            "give --json, which has them all."
+            "give --json, which has them all, or --counterexample FILE."
         )
+    if options.counterexample is not None and claim != "query":
+        raise UsageError("--counterexample is in the format of queries: give --query too, or --witness FILE.")
     if claim is not None and any(idle.values()):
         wrong = next(name for name, given in idle.items() if given)
         raise UsageError(f"--{claim} is not about one sample, and {wrong} means nothing to it: leave it out.")
@@ -211,9 +215,9 @@ def _claim(options: Namespace, network: Network, claim: str) -> Any:
             return reason.Fair(names_in(options.fair, network), where)
         case "agree":
             return reason.Agree(network_of(options.agree), where)
-    from sugenet.io import read_vnnlib
+    from sugenet.io import read_query
 
-    return read_vnnlib(options.query)
+    return read_query(options.query)
 
 
 def _ask_verify(options: Namespace, screen: Screen) -> int:
@@ -237,6 +241,10 @@ def _ask_verify(options: Namespace, screen: Screen) -> int:
         export(problems[0], options.export)
     answer = _answer(options, screen, network, asked)
     keep_certificate(options, screen, answer.certificate)
+    if options.counterexample is not None:
+        from sugenet.io import write_counterexample
+
+        write_counterexample(answer, options.counterexample)
     screen.say(*keep_witness(options, screen, answer), beside=options.output == "-")
     return {"proved": 0, "refuted": 1, "undecided": 3}[answer.outcome]
 

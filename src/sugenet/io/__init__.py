@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from sugenet.files import write_text
     from sugenet.io.agreement import Agreement, verify_against
     from sugenet.io.c99.writer import write_c
+    from sugenet.io.counterexamples import write_counterexample
     from sugenet.io.exact.domains import BitInputs, Integers, Reals
     from sugenet.io.exact.relaxed import PartlyImported
     from sugenet.io.exact.report import Imported, ImportProof, LayerReport
@@ -22,11 +23,15 @@ if TYPE_CHECKING:
         from_state_dict,
         from_torch,
         import_file,
+        read_bnn_pynq,
         read_bnnquanalyst,
+        read_ipq,
         read_larq,
         read_npz,
         read_onnx,
+        read_query,
     )
+    from sugenet.io.instances import read_instance
     from sugenet.io.native.file import load, save
     from sugenet.io.onnx.writer import write_onnx
     from sugenet.io.plain.texts import read_json
@@ -50,11 +55,15 @@ __all__ = [
     "from_torch",
     "import_file",
     "load",
+    "read_bnn_pynq",
     "read_bnnquanalyst",
+    "read_instance",
+    "read_ipq",
     "read_json",
     "read_larq",
     "read_npz",
     "read_onnx",
+    "read_query",
     "read_samples",
     "read_vnnlib",
     "sample_of",
@@ -64,6 +73,7 @@ __all__ = [
     "verify_against",
     "write_c",
     "write_cnf",
+    "write_counterexample",
     "write_mps",
     "write_onnx",
     "write_opb",
@@ -88,11 +98,16 @@ _ROOMS = {
         "from_state_dict",
         "from_torch",
         "import_file",
+        "read_bnn_pynq",
         "read_bnnquanalyst",
+        "read_ipq",
         "read_larq",
         "read_npz",
         "read_onnx",
+        "read_query",
     ],
+    "io.counterexamples": ["write_counterexample"],
+    "io.instances": ["read_instance"],
     "io.onnx.writer": ["write_onnx"],
     "io.samples": ["read_samples"],
     "io.plain.texts": ["read_json"],

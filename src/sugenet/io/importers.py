@@ -14,12 +14,13 @@ from typing import Any, Literal
 
 import numpy as np
 
+from sugenet.checker.query import Query
 from sugenet.errors import FileError
 from sugenet.io.arrays import reader as arrays_reader
 from sugenet.io.arrays.judge import judge_of_arrays, judge_of_folder
-from sugenet.io.exact.domains import Inputs
+from sugenet.io.exact.domains import Inputs, Integers
 from sugenet.io.exact.lower import lower
-from sugenet.io.exact.ops import OpChain
+from sugenet.io.exact.ops import LinearOp, OpChain
 from sugenet.io.exact.pixels import with_image, with_shape
 from sugenet.io.exact.ranges import sharpened
 from sugenet.io.exact.relaxed import split
@@ -27,6 +28,9 @@ from sugenet.io.exact.report import Imported
 from sugenet.io.larq import reader as larq_reader
 from sugenet.io.larq.judge import judge_of_layers
 from sugenet.io.larq.tensorflow import refuse_tensorflow
+from sugenet.io.marabou.contents import read_input_query
+from sugenet.io.marabou.judge import judge_of_query
+from sugenet.io.marabou.reader import chain_of_query, query_of_contents
 from sugenet.io.onnx import reader as onnx_reader
 from sugenet.io.onnx.graph import Graph, read_graph
 from sugenet.io.onnx.judging import judges_of_graph
@@ -36,19 +40,26 @@ from sugenet.io.onnx.quantized.reader import is_quantized, read_program
 from sugenet.io.plain.gzipped import plain_file
 from sugenet.io.proof.judges import SourceJudge, judge_of_chain
 from sugenet.io.proof.proving import prove_import
+from sugenet.io.pynq.judge import judge_of_memory
+from sugenet.io.pynq.memory import is_folder, read_memory
+from sugenet.io.pynq.reader import Last, PixelRounding, chain_of_memory
 from sugenet.io.torch import quantized, state_dict
 from sugenet.io.torch import reader as torch_reader
 from sugenet.io.torch.judge import judges_of_state_dict
 from sugenet.io.torch.module_judge import judges_of_module
+from sugenet.io.vnnlib import read_vnnlib
 
 __all__ = [
     "from_state_dict",
     "from_torch",
     "import_file",
+    "read_bnn_pynq",
     "read_bnnquanalyst",
+    "read_ipq",
     "read_larq",
     "read_npz",
     "read_onnx",
+    "read_query",
 ]
 
 
@@ -398,6 +409,134 @@ def read_bnnquanalyst(
     return _imported(arrays_reader.read_bnnquanalyst(folder), options, lambda _: [judge_of_folder(folder)])
 
 
+def read_bnn_pynq(
+    folder: str | Path,
+    design: str | Path | None = None,
+    *,
+    features: int | None = None,
+    outputs: int | None = None,
+    last: Last | None = None,
+    rounding: PixelRounding | None = None,
+    inputs: Inputs | None = None,
+    zero: Literal[1, -1] | None = None,
+    strict: bool = True,
+    names: Iterable[object] | None = None,
+    classes: Iterable[object] | None = None,
+    image: Sequence[int] | None = None,
+    prove: bool = True,
+) -> Imported:
+    """Read a parameter folder of BNN-PYNQ with one bit for weights and activations: ``0-0-weights.bin``,
+    ``0-0-thres.bin``, ... and ``classes.txt``. Samples are bytes, 0 to 255; of a convolutional design plane
+    by plane, (channels, height, width), as files of CIFAR-10 hold them.
+
+    Parameters
+    ----------
+    folder
+        The folder.
+    design
+        How the words are folded: ``"lfcW1A1"``, ``"cnvW1A1"``, or the path of the ``config.h`` that the
+        folder was made with. Not needed where a config.h lies in the folder, or its files are those of one
+        of the two.
+    features
+        How many bits a dense design reads; those beyond are padding. Known of lfcW1A1.
+    outputs
+        How many of the last rows are classes; else as many as ``classes.txt`` names.
+    last
+        ``"bits"``: the class of the highest bit that is on, which is what the driver answers where the last
+        layer has thresholds (lfcW1A1), and taken unless said; ``"matches"``: the class of most matches.
+    rounding
+        Of pixels to fixed point, where the first layer reads them so (cnvW1A1): ``"nearest"`` as newer
+        drivers do, taken unless said, or ``"floor"`` as older ones.
+    inputs, zero, strict
+        As other importers have them; here they have no use, since the driver reads bytes and no sum is 0.
+    names, classes
+        Names of features and classes.
+    image
+        Shape of the image that each flat row is, (height, width), so that features are called
+        ``pixel (row,column)``; (28, 28) of lfcW1A1 unless said.
+    prove
+        False leaves out the comparison of the network with its source, which is made before this returns.
+    """
+    try:
+        if inputs not in (None, Integers(0, 255)):
+            raise FileError(
+                f"inputs={inputs}, but the driver of such a folder reads bytes: Integers(0, 255)."
+            )
+        if zero is not None or not strict:
+            raise FileError("zero= and strict= have no use here: no sum is 0, and nothing is a float.")
+        memory = read_memory(folder, design)
+        chain = chain_of_memory(memory, features=features, outputs=outputs, last=last, rounding=rounding)
+        if classes is None and outputs in (None, len(memory.classes or ())):
+            classes = memory.classes
+    except FileError as error:
+        raise FileError(f"{Path(folder).name}: {error}") from None
+    if image is None and names is None and memory.design.name == "lfcW1A1" and chain.shape == (784,):
+        image = (28, 28)
+    options = _Options(Integers(0, 255), None, True, names, classes, image, prove)
+    found = chain.ops[-1]
+    assert isinstance(found, LinearOp)
+    return _imported(chain, options, lambda _: [judge_of_memory(memory, len(found.weights), last, rounding)])
+
+
+def read_ipq(
+    path: str | Path,
+    *,
+    inputs: Inputs | None = None,
+    zero: Literal[1, -1] | None = None,
+    strict: bool = True,
+    names: Iterable[object] | None = None,
+    classes: Iterable[object] | None = None,
+    image: Sequence[int] | None = None,
+    prove: bool = True,
+) -> Imported:
+    """Read the network of an input query of Marabou (``query.saveQuery("net.ipq")``), where it is one of
+    signs; `read_query` reads what the file asks about it.
+
+    Parameters
+    ----------
+    path
+        The file, packed by gzip or not.
+    inputs
+        What raw samples are: `Integers`, `Reals` or `BitInputs`; a file says what happens to its inputs, not
+        what they can be.
+    zero
+        What sign(0) shall be; of no use here, since Marabou's is +1.
+    strict
+        False keeps a float stem or head outside the exact part, and says so.
+    names, classes
+        Names of features and classes.
+    image
+        Shape of the image that each flat row is: (height, width), (height, width, channels) or (channels,
+        height, width), so that features are called ``pixel (row,column)``. Never guessed.
+    prove
+        False leaves out the comparison of the network with its source, which is made before this returns.
+    """
+    contents = read_input_query(path)
+    try:
+        chain = chain_of_query(contents)
+    except FileError as error:
+        raise FileError(f"{contents.source}: {error}") from None
+    options = _Options(inputs, zero, strict, names, classes, image, prove)
+    return _imported(chain, options, lambda _: [judge_of_query(contents)])
+
+
+def read_query(path: str | Path) -> Query:
+    """Read a query: a VNNLIB file, version 1 or 2, or what an ``.ipq`` file of Marabou asks.
+
+    Parameters
+    ----------
+    path
+        The file, packed by gzip or not.
+    """
+    if not Path(path).name.lower().removesuffix(".gz").endswith(".ipq"):
+        return read_vnnlib(path)
+    contents = read_input_query(path)
+    try:
+        return query_of_contents(contents)
+    except FileError as error:
+        raise FileError(f"{contents.source}: {error}") from None
+
+
 def import_file(
     path: str | Path,
     *,
@@ -415,14 +554,18 @@ def import_file(
     outputs: int | None = None,
     above: float | None = None,
     weights_file: str | Path | None = None,
+    design: str | Path | None = None,
+    last: Last | None = None,
+    rounding: PixelRounding | None = None,
 ) -> Imported:
     """Read any kind of file that has an importer, by its ending.
 
     Parameters
     ----------
     path
-        ``.onnx``, ``.pt``, ``.pth``, ``.tar``, ``.h5``, ``.hdf5``, ``.keras``, ``.json`` or ``.npz``, each
-        also packed as ``.gz``; a folder is BNNQuanalyst's.
+        ``.onnx``, ``.pt``, ``.pth``, ``.tar``, ``.h5``, ``.hdf5``, ``.keras``, ``.json``, ``.npz`` or ``.ipq``,
+        each also packed as ``.gz``; a folder is BNN-PYNQ's where it has files such as ``0-0-weights.bin``, else
+        BNNQuanalyst's.
     inputs
         What raw samples are: `Integers`, `Reals` or `BitInputs`; a file says what happens to its inputs, not
         what they can be.
@@ -441,9 +584,11 @@ def import_file(
     architecture, shape, bits
         For PyTorch checkpoints, see `from_state_dict`; refused for other files.
     features, outputs, above
-        For `.npz` files, see `read_npz`; refused for other files.
+        For `.npz` files, see `read_npz`, the first two also for folders of BNN-PYNQ; refused for other files.
     weights_file
         For models of Keras as `.json`, see `read_larq`; refused for other files.
+    design, last, rounding
+        For folders of BNN-PYNQ, see `read_bnn_pynq`; refused for other files.
     """
     file = Path(path)
     common: dict[str, Any] = {
@@ -458,18 +603,26 @@ def import_file(
     checkpoint = {"architecture": architecture, "shape": shape, "bits": bits}
     counts = {"features": features, "outputs": outputs, "above": above}
     layers = {"weights_file": weights_file}
+    packed = {"design": design, "last": last, "rounding": rounding}
     reader, own = _reader_of(file)
-    kinds = (("a PyTorch checkpoint", checkpoint), ("an .npz file", counts), ("a model of Keras", layers))
+    kinds = (
+        ("a PyTorch checkpoint", checkpoint),
+        ("an .npz file", counts),
+        ("a model of Keras", layers),
+        ("a folder of BNN-PYNQ", packed),
+    )
     for what, mine in kinds:
-        said = next((name for name, value in mine.items() if value is not None), None)
-        if said is not None and said not in own:
+        said = next((name for name, value in mine.items() if value is not None and name not in own), None)
+        if said is not None:
             raise FileError(f"{said}= is for {what}, and {file.name} is none. Leave it out.")
-    return reader(file, **common, **{name: (checkpoint | counts | layers)[name] for name in own})
+    return reader(file, **common, **{name: (checkpoint | counts | layers | packed)[name] for name in own})
 
 
 def _reader_of(file: Path) -> tuple[Callable[..., Imported], tuple[str, ...]]:
     """Who reads a file, and the options that it takes alone."""
     refuse_tensorflow(file)
+    if file.is_dir() and is_folder(file):
+        return read_bnn_pynq, ("features", "outputs", "design", "last", "rounding")
     if file.is_dir():
         return read_bnnquanalyst, ()
     name = file.name.lower().removesuffix(".gz")
@@ -478,16 +631,22 @@ def _reader_of(file: Path) -> tuple[Callable[..., Imported], tuple[str, ...]]:
         (".pt", ".pth", ".tar"): (from_state_dict, ("architecture", "shape", "bits")),
         (".h5", ".hdf5", ".keras", ".json"): (read_larq, ("weights_file",)),
         (".npz",): (read_npz, ("features", "outputs", "above")),
+        (".ipq",): (read_ipq, ()),
     }
     for endings, reader in readers.items():
         if name.endswith(endings):
             return reader
+    if name.endswith(".nnet"):
+        raise FileError(
+            f"{file} is an NNet file, and these are networks of ReLUs, which are not binarized. Networks of "
+            "signs are read from ONNX, or from Marabou's input queries: query.saveQuery('net.ipq')."
+        )
     if name.endswith(".nir"):
         raise FileError(
             f"{file} is a spiking network, which needs to be told how its neurons run: "
             "sugenet.spiking.read_nir(path, convention)."
         )
     raise FileError(
-        f"{file} is of no kind that can be imported: .onnx, .pt, .pth, .tar, .h5, .keras, .json, .npz, each "
-        f"also as .gz, or a folder of CSV files."
+        f"{file} is of no kind that can be imported: .onnx, .pt, .pth, .tar, .h5, .keras, .json, .npz, .ipq, "
+        f"each also as .gz, or a folder of CSV files or of BNN-PYNQ."
     )

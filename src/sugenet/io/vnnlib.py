@@ -3,7 +3,8 @@ they say something else.
 
 Read is the part of SMT-LIB that the competitions use: ``declare-const`` of X_i and Y_k, and ``assert`` of
 ``and`` and ``or`` over ``<=`` and ``>=`` between linear expressions with ``+``, ``-`` and ``*``. Inputs are
-bounded one at a time, so that those asked for are boxes.
+bounded one at a time, so that those asked for are boxes. Version 2 declares a network with tensors instead
+(see `vnnlib_tensors`) and has ``==``, too.
 """
 
 from __future__ import annotations
@@ -21,22 +22,21 @@ from sugenet.checker.query import BIT_LIMIT, SIZE_LIMIT, Case, Condition, Inequa
 from sugenet.errors import FileError
 from sugenet.files import write_bytes
 from sugenet.io.plain.gzipped import unzipped
+from sugenet.io.vnnlib_numbers import SUPPORTED, UnsupportedError, constant_of, shortened, sized
+from sugenet.io.vnnlib_tensors import DECLARING, WORD, Declared, DeclaringError
 
 __all__ = ["parse_vnnlib", "read_vnnlib", "write_vnnlib"]
 
-_TOKEN = re.compile(r"[()]|;[^\n]*|[^\s();]+")
-_NUMBER = re.compile(r"([+-]?)(\d+)?(?:\.(\d*))?(?:[eE]([+-]?\d+))?", re.ASCII)
+_TOKEN = re.compile(rf"[()]|;[^\n]*|{WORD}|[^\s();]+")
 _VARIABLE = re.compile(r"([XY])_(0|[1-9]\d{0,8})", re.ASCII)
 _DEPTH = 200
 # which bounds time and memory, as a file of 64 kB may unpack to 64 MiB: enough for 200,000 inputs
 _BRACKETS = 1 << 20
-_LONGEST_NUMBER = 20_000  # characters, leading zeros included
 _WORK = 4_000_000  # steps of writing out expressions and conditions, which bounds time and memory
-_COMMANDS = ("declare-const", "assert")
+_COMMANDS = ("declare-const", "assert", "vnnlib-version", "declare-network")
 _OPERATORS = ("and", "or", "<=", ">=", "+", "-", "*")
-_SUPPORTED = (
-    "Supported are declare-const of X_i and Y_k as Real, and assert with and, or, <=, >=, +, "
-    "-, * and numbers."
+_STRICT = (
+    "is not supported: boxes and conditions hold their bounds. Write <= or >=, which asks for a little more"
 )
 
 
@@ -119,19 +119,11 @@ def parse_vnnlib(text: str) -> Query:
         raise FileError(f"the text has {len(text):,} characters, but {SIZE_LIMIT:,} is the limit.")
     try:
         return _QueryReader(_WORK + len(text)).read(text)
-    except _UnsupportedError as error:
+    except UnsupportedError as error:
         start = text.rfind("\n", 0, error.place) + 1
         raise FileError(
             f"line {text.count(chr(10), 0, error.place) + 1}, column {error.place - start + 1}: {error}"
         ) from None
-
-
-class _UnsupportedError(Exception):
-    """What is wrong, and the place in the text."""
-
-    def __init__(self, place: int, words: str) -> None:
-        super().__init__(words)
-        self.place = place
 
 
 _Variable: TypeAlias = tuple[str, int]
@@ -181,11 +173,13 @@ class _QueryReader:
     known: dict[str, Fraction] = field(default_factory=dict)
     """Numbers by their spelling: files repeat them."""
     work: int = 0
+    tensors: Declared = field(default_factory=Declared)
+    """What version 2 declares."""
 
     def read(self, text: str) -> Query:
         if text.count("(") > _BRACKETS:
             place = next(islice(re.finditer(r"[(]", text), _BRACKETS, None)).start()
-            raise _UnsupportedError(
+            raise UnsupportedError(
                 place, f"there are more than {_BRACKETS:,} pairs of brackets. Split the query."
             )
         frames: list[tuple[int, _Items]] = []
@@ -196,11 +190,11 @@ class _QueryReader:
             if word == "(":
                 frames.append((place, []))
                 if len(frames) > _DEPTH:
-                    raise _UnsupportedError(
+                    raise UnsupportedError(
                         place, f"brackets stand more than {_DEPTH} deep. Write it flatter."
                     )
             elif not frames:
-                raise _UnsupportedError(place, f"{_short(word)} stands outside of brackets. {_SUPPORTED}")
+                raise UnsupportedError(place, f"{shortened(word)} stands outside of brackets. {SUPPORTED}")
             elif word == ")":
                 start, items = frames.pop()
                 value = self.reduce(start, items, outermost=not frames)
@@ -208,34 +202,41 @@ class _QueryReader:
                     frames[-1][1].append((start, value))
             else:
                 items = frames[-1][1]
-                named = not items or items[0][1] == "declare-const"
+                named = not items or items[0][1] in DECLARING
                 items.append((place, word if named else self.number(place, word)))
         if frames:
-            raise _UnsupportedError(frames[-1][0], "this bracket is never closed. Is the file whole?")
+            raise UnsupportedError(frames[-1][0], "this bracket is never closed. Is the file whole?")
         return self.query(len(text))
 
     def reduce(self, place: int, items: _Items, outermost: bool) -> _Item:
         """The value of a pair of brackets."""
         head = items[0][1] if items else None
         if not isinstance(head, str):
-            raise _UnsupportedError(place, f"brackets must begin with the name of what they do. {_SUPPORTED}")
-        if head not in _COMMANDS and head not in _OPERATORS:
-            raise _UnsupportedError(items[0][0], f"{_short(head)} is not supported. {_SUPPORTED}")
+            raise UnsupportedError(place, f"brackets must begin with the name of what they do. {SUPPORTED}")
+        if head in DECLARING and head not in _COMMANDS:
+            return self.tensor(place, [item for _, item in items], inside=not outermost)
+        if head in ("<", ">", "!=") and self.tensors.is_new:
+            raise UnsupportedError(items[0][0], f"{head} {_STRICT}.")
+        equal = head in ("==", "=") and self.tensors.is_new
+        if head not in _COMMANDS and head not in _OPERATORS and not equal:
+            raise UnsupportedError(items[0][0], f"{shortened(head)} is not supported. {SUPPORTED}")
         if (head in _COMMANDS) != outermost:
-            raise _UnsupportedError(
+            raise UnsupportedError(
                 items[0][0],
-                f"{head} {'stands alone' if head in _COMMANDS else 'stands inside of assert'}. {_SUPPORTED}",
+                f"{head} {'stands alone' if head in _COMMANDS else 'stands inside of assert'}. {SUPPORTED}",
             )
         if len(items) == 1:
-            raise _UnsupportedError(place, f"{head} is empty.")
+            raise UnsupportedError(place, f"{head} is empty.")
         rest = items[1:]
         match head:
             case "declare-const":
                 self.declare(place, rest)
                 return None
+            case "vnnlib-version" | "declare-network":
+                return self.tensor(place, [item for _, item in items], inside=False)
             case "assert":
                 if len(rest) != 1:
-                    raise _UnsupportedError(place, f"assert takes one condition, not {len(rest)}.")
+                    raise UnsupportedError(place, f"assert takes one condition, not {len(rest)}.")
                 self.asserted += _formulas(head, rest)
                 return None
             case "and":
@@ -244,6 +245,9 @@ class _QueryReader:
                 return self.either(place, _formulas(head, rest))
             case "<=" | ">=":
                 return self.compare(place, head, _linears(head, rest))
+            case "==" | "=":
+                numbers = _linears(head, rest)
+                return self.both(place, [self.compare(place, sign, numbers) for sign in ("<=", ">=")])
             case "*":
                 return self.multiply(place, _linears(head, rest))
             case "+":
@@ -256,15 +260,31 @@ class _QueryReader:
     def spend(self, place: int, steps: int) -> None:
         self.work += steps
         if self.work > self.limit:
-            raise _UnsupportedError(
+            raise UnsupportedError(
                 place,
                 f"written out as boxes and conjunctions this takes more than {self.limit:,} steps. "
                 f"Split the query.",
             )
 
+    def tensor(self, place: int, words: list[Any], *, inside: bool) -> _Item:
+        """A declaration of version 2; the variables of a network when it is whole."""
+        try:
+            made = self.tensors.take(words, inside=inside, older=bool(self.declared))
+        except DeclaringError as error:
+            raise UnsupportedError(place, str(error)) from None
+        if words[0] == "declare-network":
+            self.declared |= {
+                (kind, i) for kind, count in self.tensors.counts().items() for i in range(count)
+            }
+        return made
+
     # -- numbers ---------------------------------------------------------------------------------------------
 
     def declare(self, place: int, items: _Items) -> None:
+        if self.tensors.is_new:
+            raise UnsupportedError(
+                place, "declare-const is of version 1, and the file is of version 2: declare a network."
+            )
         words = [item for _, item in items]
         variable = (
             _variable(words[0])
@@ -272,21 +292,24 @@ class _QueryReader:
             else None
         )
         if variable is None:
-            raise _UnsupportedError(
+            raise UnsupportedError(
                 place, "a declaration must be like (declare-const X_0 Real) or (declare-const Y_0 Real)."
             )
         if variable in self.declared:
-            raise _UnsupportedError(place, f"{words[0]} is declared twice.")
+            raise UnsupportedError(place, f"{words[0]} is declared twice.")
         self.declared.add(variable)
 
     def number(self, place: int, word: str) -> _Linear:
-        variable = _variable(word)
+        try:
+            variable = self.tensors.element(word) if self.tensors.is_new else _variable(word)
+        except DeclaringError as error:
+            raise UnsupportedError(place, str(error)) from None
         if variable is None:
             if word not in self.known:
-                self.known[word] = _constant(place, word)
+                self.known[word] = constant_of(place, word)
             return _Linear({}, self.known[word])
         if variable not in self.declared:
-            raise _UnsupportedError(
+            raise UnsupportedError(
                 place, f"{word} is not declared. Declare it first: (declare-const {word} Real)."
             )
         return _Linear({variable: Fraction(1)}, Fraction(0))
@@ -295,16 +318,16 @@ class _QueryReader:
         self.spend(place, sum(len(number.terms) + 1 for number in numbers))
         terms, constant = dict(numbers[0].terms), numbers[0].constant
         for number in numbers[1:]:
-            constant = _sized(place, constant + number.constant)
+            constant = sized(place, constant + number.constant)
             for variable, value in number.terms.items():
-                terms[variable] = _sized(place, terms.get(variable, Fraction(0)) + value)
+                terms[variable] = sized(place, terms.get(variable, Fraction(0)) + value)
         return _Linear({variable: value for variable, value in terms.items() if value}, constant)
 
     def multiply(self, place: int, numbers: list[_Linear]) -> _Linear:
         value = numbers[0]
         for other in numbers[1:]:
             if value.terms and other.terms:
-                raise _UnsupportedError(
+                raise UnsupportedError(
                     place, "two variables are multiplied, but only linear expressions are supported."
                 )
             self.spend(place, len(value.terms) + len(other.terms) + 1)
@@ -317,7 +340,7 @@ class _QueryReader:
 
     def compare(self, place: int, sign: str, numbers: list[_Linear]) -> _Formula:
         if len(numbers) < 2:
-            raise _UnsupportedError(place, f"{sign} compares at least two expressions, not one.")
+            raise UnsupportedError(place, f"{sign} compares at least two expressions, not one.")
         pairs = [(a, b) if sign == ">=" else (b, a) for a, b in pairwise(numbers)]
         found = [
             _at_least(place, self.add(place, [larger, _times(place, smaller, Fraction(-1))]))
@@ -371,7 +394,7 @@ class _QueryReader:
             numbers = {i for letter, i in self.declared if letter == kind}
             missing = min(set(range(len(numbers) + 1)) - numbers)
             if not numbers or missing < len(numbers):
-                raise _UnsupportedError(
+                raise UnsupportedError(
                     end,
                     f"the {what} {kind}_{missing} is not declared. They are numbered from 0 without a gap.",
                 )
@@ -392,7 +415,7 @@ class _QueryReader:
                     for i, (low, high) in enumerate(ends)
                     if low is None or high is None
                 )
-                raise _UnsupportedError(
+                raise UnsupportedError(
                     end, f"X_{i} has no {side} bound, but inputs must be in a box. Assert one."
                 )
             cases.append(Case(QueryBox(lower, upper), part.condition))
@@ -410,7 +433,7 @@ def _linears(name: str, items: _Items) -> list[_Linear]:
 def _each(items: _Items, kind: type[Any], wrong: str) -> list[Any]:
     for place, item in items:
         if not isinstance(item, kind):
-            raise _UnsupportedError(place, wrong)
+            raise UnsupportedError(place, wrong)
     return [item for _, item in items]
 
 
@@ -422,49 +445,23 @@ def _at_least(place: int, number: _Linear) -> _Formula:
     if kinds == {"Y"}:
         part = Inequality({k: value for (_, k), value in number.terms.items()}, -number.constant)
         if max(part.bound.bit_length(), *(value.bit_length() for _, value in part.terms)) > BIT_LIMIT:
-            raise _UnsupportedError(place, "in whole numbers this inequality takes more than 4000 digits.")
+            raise UnsupportedError(place, "in whole numbers this inequality takes more than 4000 digits.")
         return [_Part({}, ((part,),))]
     if len(number.terms) > 1:
-        raise _UnsupportedError(
+        raise UnsupportedError(
             place, "a condition must bound one input, or compare outputs: only boxes of inputs are supported."
         )
     (((_, i), factor),) = number.terms.items()
-    return [_Part({(">=" if factor > 0 else "<=", i): _sized(place, -number.constant / factor)}, _ALWAYS)]
+    return [_Part({(">=" if factor > 0 else "<=", i): sized(place, -number.constant / factor)}, _ALWAYS)]
 
 
 def _times(place: int, number: _Linear, factor: Fraction) -> _Linear:
     if factor == -1:
         return _Linear({variable: -value for variable, value in number.terms.items()}, -number.constant)
-    terms = {variable: _sized(place, value * factor) for variable, value in number.terms.items() if factor}
-    return _Linear(terms, _sized(place, number.constant * factor))
+    terms = {variable: sized(place, value * factor) for variable, value in number.terms.items() if factor}
+    return _Linear(terms, sized(place, number.constant * factor))
 
 
 def _variable(word: str) -> _Variable | None:
     found = _VARIABLE.fullmatch(word)
     return (found[1], int(found[2])) if found else None
-
-
-def _constant(place: int, word: str) -> Fraction:
-    found = _NUMBER.fullmatch(word)
-    if found is None or not (found[2] or found[3]):
-        raise _UnsupportedError(place, f"{_short(word)} is no number or variable. {_SUPPORTED}")
-    if len(word) > _LONGEST_NUMBER:
-        raise _UnsupportedError(place, f"{_short(word)} takes more than 4000 digits.")
-    sign, whole, part, power = found[1], found[2] or "", found[3] or "", found[4] or "0"
-    digits = (whole + part).strip("0") or "0"  # zeros at the end are counted in the power
-    tens = len(whole + part) - len((whole + part).rstrip("0")) - len(part)
-    if len(digits) > 4100 or len(power) > 6 or abs(tens + int(power)) > _LONGEST_NUMBER:
-        raise _UnsupportedError(place, f"{_short(word)} takes more than 4000 digits.")
-    exponent = tens + int(power)
-    return _sized(place, Fraction(int(sign + digits) * 10 ** max(exponent, 0), 10 ** max(-exponent, 0)))
-
-
-def _sized(place: int, value: Fraction) -> Fraction:
-    if max(value.numerator.bit_length(), value.denominator.bit_length()) > BIT_LIMIT:
-        raise _UnsupportedError(place, "this number takes more than 4000 digits.")
-    return value
-
-
-def _short(word: str) -> str:
-    shown = "".join(letter if letter.isprintable() else "?" for letter in word[:25])
-    return shown if len(word) <= 24 else f"{shown[:20]}..."

@@ -816,7 +816,7 @@ REFUSED = {
     ),
     "xnor": (
         [("XnorPopcountMatMul", ["x", "w"], "y", {}, "finn.custom_op.general")],
-        "export the model before FINN turns products into popcounts",
+        "its weights are said to be 0 and 1, but hold other numbers",
     ),
 }
 PARTS = {

@@ -54,7 +54,11 @@ def cut_levels(
     every raw number reaches them; those that none reaches are left out too.
     """
     known: dict[tuple[Pipeline, tuple[Fraction, ...]], tuple[tuple[float, ...], bool]] = {}
+    same: dict[tuple[int, int], tuple[tuple[float, ...], bool]] = {}
+    """By the objects themselves, which features of one channel share: hashing many fractions is slow."""
     for line, row in zip(lines, thresholds, strict=True):
+        if (id(line), id(row)) in same:
+            continue
         key = (line, tuple(row))
         if key not in known:
             if (len(known) + 1) * len(row) > _CUTS:
@@ -68,7 +72,8 @@ def cut_levels(
             ]
             rises = cuts[0][1]
             known[key] = _apart([cut for cut, _ in (cuts if rises else reversed(cuts))], domain), rises
-    picked = [known[line, tuple(row)] for line, row in zip(lines, thresholds, strict=True)]
+        same[id(line), id(row)] = known[key]
+    picked = [same[id(line), id(row)] for line, row in zip(lines, thresholds, strict=True)]
     low, high, whole = float(domain.low), float(domain.high), isinstance(domain, Integers)
     rows = {cuts for cuts, _ in picked}
     always, never = (

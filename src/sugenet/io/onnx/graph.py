@@ -72,8 +72,12 @@ class Node:
     """Names; empty for an optional input that is left out."""
     outputs: tuple[str, ...]
     attributes: Mapping[str, Any]
+    origin: str = ""
+    """The node of the file that it was made of, in words, where it is not one itself."""
 
     def __str__(self) -> str:
+        if self.origin:
+            return self.origin
         called = f" {_shown(self.name)}" if self.name else ""
         return f"node {self.number} ({_short(self.op)}{called})"
 

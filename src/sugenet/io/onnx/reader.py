@@ -17,6 +17,7 @@ import numpy as np
 from sugenet.errors import FileError
 from sugenet.io.exact.ops import OpChain, Picks
 from sugenet.io.onnx.attributes import checked, left_over
+from sugenet.io.onnx.dataflow import plain_graph
 from sugenet.io.onnx.flow import MAX_VALUES, OPEN_BATCH, Flow
 from sugenet.io.onnx.fold import ELEMENTWISE, OTHERS, Folder
 from sugenet.io.onnx.graph import DTYPES, Graph, Node, Port, Subgraph, read_graph
@@ -53,9 +54,6 @@ _NEAREST = {
     "If": "control flow is not supported. Export the model for one fixed path",
     "Loop": "control flow is not supported. Unroll it before exporting",
     "Scan": "control flow is not supported. Unroll it before exporting",
-    "XnorPopcountMatMul": (
-        "export the model before FINN turns products into popcounts: MatMul of -1 and +1 is read"
-    ),
     "Trunc": (
         "it drops the lowest bits of a quantized value, which is not read. Put a Quant there, "
         "which rounds to a scale of its own"
@@ -98,7 +96,7 @@ def read_file(source: str | os.PathLike[str] | bytes | Graph) -> tuple[OpChain, 
     """
     graph = source if isinstance(source, Graph) else read_graph(source)
     try:
-        walk = _GraphWalk(graph)
+        walk = _GraphWalk(plain_graph(graph))
         return walk.chain(), graph, walk.output
     except FileError as error:
         raise FileError(f"{graph.source}: {error}") from error

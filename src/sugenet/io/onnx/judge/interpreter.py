@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from sugenet.io.onnx.graph import DTYPES, Array, Graph, Node
+from sugenet.io.onnx.judge.dataflow import DATAFLOW_DOMAINS, DATAFLOW_OPERATORS, LABELS
 from sugenet.io.onnx.judge.moves import MOVES
 from sugenet.io.onnx.judge.pointwise import POINTWISE
 from sugenet.io.onnx.judge.tensors import Decision, OpCall, Tensor, UncomparableError, constant
@@ -21,10 +22,10 @@ from sugenet.io.onnx.judge.windows import WINDOWS
 
 __all__ = ["OPERATORS", "Computed", "Interpreter"]
 
-OPERATORS = {**POINTWISE, **WINDOWS, **MOVES}
+OPERATORS = {**POINTWISE, **WINDOWS, **MOVES, **DATAFLOW_OPERATORS}
 """Every operator that is known, by its name."""
 
-_ENDS = {"ArgMax", "Hardmax", "LogSoftmax", "Sigmoid", "Softmax", "TopK"}
+_ENDS = {"ArgMax", "Hardmax", "LogSoftmax", "Sigmoid", "Softmax", "TopK", *LABELS}
 _BEHIND_ENDS = {"Cast", "Dropout", "Flatten", "Identity", "Log", "Reshape", "Squeeze", "Unsqueeze"}
 _DOMAINS = {
     "",
@@ -34,6 +35,7 @@ _DOMAINS = {
     "qonnx.custom_op.general",
     "larq",
     "lq",
+    *DATAFLOW_DOMAINS,
 }
 _MOST = 1 << 25
 """Values that one run may make."""

@@ -1,0 +1,174 @@
+"""Commands for VNN-COMP: one instance decided into a result file, and the three scripts that call it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import Namespace
+from pathlib import Path
+from shlex import quote
+from time import monotonic
+from typing import Any
+
+from sugenet.cli.asking import announced
+from sugenet.cli.options import give
+from sugenet.cli.output import Screen
+from sugenet.cli.parser import Commands, Parser, Run, UsageError
+from sugenet.errors import QuestionError, SugenetError
+
+__all__ = ["COMMANDS"]
+
+_LIMIT = 300.0
+_SPARE = 0.05
+"""Part of the time that is kept for beginning and writing."""
+
+
+def _instance(parser: Parser) -> Run:
+    parser.add_argument("onnx", metavar="ONNX", help="the network: .onnx or .onnx.gz")
+    parser.add_argument("vnnlib", metavar="VNNLIB", help="the query: .vnnlib or .vnnlib.gz, version 1 or 2")
+    about = "where the result goes: sat with a counterexample, unsat, timeout, unknown or error"
+    give(parser, "output", output={"help": about})
+    parser.add_argument("--prepare", action="store_true", help="only read both files, and say whether it can")
+    give(parser, "time_limit", "threads", "seed", "json", "quiet", time_limit={"default": _LIMIT})
+    return _run_instance
+
+
+def _run_instance(options: Namespace, screen: Screen) -> int:
+    begun = monotonic()
+    if options.output == "-":
+        raise SugenetError("-o - is for text to read on; a result is a file. Give its path.")
+    if options.prepare and options.output is not None:
+        raise UsageError("--prepare decides nothing, and -o is for a result: leave one of them out.")
+    try:
+        return _decided(options, screen, begun)
+    except SugenetError:
+        if options.output is not None and not options.prepare:
+            from sugenet.files import write_text
+
+            write_text(options.output, "error\n")
+        raise
+
+
+def _decided(options: Namespace, screen: Screen, begun: float) -> int:
+    from sugenet.files import write_text
+    from sugenet.io.counterexamples import outcome_word, write_counterexample
+    from sugenet.io.instances import outputs_at, read_instance
+    from sugenet.reason import verify
+
+    network, query = announced(
+        screen, lambda: read_instance(options.onnx, options.vnnlib, prove=options.prepare)
+    )
+    if options.prepare:
+        return screen.say(f"{network}: can be asked", {"network": str(network), "readable": True})
+    left = max((1 - _SPARE) * options.time_limit - (monotonic() - begun), 0.1)
+    answer = announced(
+        screen,
+        lambda: verify(
+            network,
+            query,
+            time_limit=left,
+            threads=options.threads,
+            seed=options.seed,
+            notify=screen.progress,
+        ),
+    )
+    word = outcome_word(answer)
+    if options.output is not None:
+        try:
+            write_counterexample(answer, options.output, outputs=lambda x: outputs_at(options.onnx, x))
+        except QuestionError as error:  # sat, but not in floats
+            screen.tell(str(error))
+            word = "unknown"
+            write_text(options.output, f"{word}\n")
+    screen.say(f"{word}\n{answer}", {"result": word, **answer.data()})
+    return {"proved": 0, "refuted": 1, "undecided": 3}[answer.outcome]
+
+
+# -- scripts -------------------------------------------------------------------------------------------------
+
+
+def _vnncomp(parser: Parser) -> Run:
+    about = "where install_tool.sh, prepare_instance.sh and run_instance.sh go; made where it is not there"
+    parser.add_argument("folder", metavar="FOLDER", help=about)
+    about = "the command that runs sugenet there; this Python's unless said"
+    parser.add_argument("--tool", metavar="COMMAND", help=about)
+    give(parser, "json")
+    return _write_scripts
+
+
+_HEAD = """#!/bin/bash
+# {about}
+set -u
+if [ "${{1:-}}" != "v1" ]; then
+    echo "the first argument must be v1, the version of this interface, not '${{1:-}}'" >&2
+    exit 1
+fi
+SUGENET="${{SUGENET:-{command}}}"
+"""
+_SCRIPTS = {
+    "install_tool.sh": (
+        "VNN-COMP: install_tool.sh v1",
+        """$SUGENET --version || {
+    echo "sugenet does not run: install it with pip, or set SUGENET to the command that runs it" >&2
+    exit 1
+}
+$SUGENET warm-up || true
+""",
+    ),
+    "prepare_instance.sh": (
+        "VNN-COMP: prepare_instance.sh v1 CATEGORY ONNX VNNLIB",
+        """if [ "$#" -lt 4 ]; then
+    echo "usage: prepare_instance.sh v1 CATEGORY ONNX VNNLIB" >&2
+    exit 1
+fi
+# an exit code other than 0 says that the instance shall be left out
+$SUGENET instance "$3" "$4" --prepare
+""",
+    ),
+    "run_instance.sh": (
+        "VNN-COMP: run_instance.sh v1 CATEGORY ONNX VNNLIB RESULT TIMEOUT",
+        """if [ "$#" -lt 6 ]; then
+    echo "usage: run_instance.sh v1 CATEGORY ONNX VNNLIB RESULT TIMEOUT" >&2
+    exit 1
+fi
+rm -f "$5"
+$SUGENET instance "$3" "$4" -o "$5" --time-limit "$6" --quiet
+[ -s "$5" ] || echo "error" > "$5"
+exit 0
+""",
+    ),
+}
+
+
+def _write_scripts(options: Namespace, screen: Screen) -> int:
+    from sugenet.files import write_text
+
+    folder = Path(options.folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SugenetError(f"{folder} cannot be made: {error.strerror or error}.") from None
+    command = options.tool or f"{quote(sys.executable)} -m sugenet"
+    if any(sign in command for sign in '"`$}\n\\'):
+        raise SugenetError(f"--tool {command} holds signs that a script would read in another way.")
+    written: list[Any] = []
+    for name, (about, body) in _SCRIPTS.items():
+        path = folder / name
+        write_text(path, _HEAD.format(about=about, command=command) + body)
+        os.chmod(path, 0o755)
+        written.append(str(path))
+    return screen.say("\n".join(f"written: {path}" for path in written), {"written": written})
+
+
+COMMANDS: Commands = {
+    "instance": (
+        _instance,
+        "decide one instance of VNN-COMP: an ONNX file and a VNNLIB query",
+        ["sugenet instance net.onnx query.vnnlib -o result.txt --time-limit 100"],
+    ),
+    "vnncomp": (
+        _vnncomp,
+        "write the three scripts that VNN-COMP calls",
+        ["sugenet vnncomp scripts"],
+    ),
+}

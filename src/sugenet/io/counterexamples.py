@@ -1,0 +1,155 @@
+"""What is known of a query as VNN-COMP's tools read it: one word, and where it can be violated the values of
+all inputs and outputs.
+
+Values are written as floats. Those of inputs are read back as the numbers they are, and shown to violate the
+query by the definition, in exact arithmetic, before anything is written.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from sugenet.bnn import Network, Steps
+from sugenet.checker.query import Query, QueryBox
+from sugenet.checker.reals import real_scores
+from sugenet.errors import CertificateError, QuestionError
+from sugenet.files import write_text
+from sugenet.reason import Proved, Refuted, Undecided
+
+__all__ = ["outcome_word", "write_counterexample"]
+
+_TIME = ("time was up", "time is up", "time limit")
+
+
+def write_counterexample(
+    answer: Proved | Refuted | Undecided,
+    path: str | os.PathLike[str],
+    *,
+    outputs: Callable[[Sequence[float]], Sequence[float]] | None = None,
+) -> None:
+    """Write an answer about a query in the format of VNN-COMP: ``sat`` with the values of X and Y,
+    ``unsat``, ``timeout`` or ``unknown``; the file is written whole or not at all.
+
+    Parameters
+    ----------
+    answer
+        What `verify` said of a `Query`.
+    path
+        Where to.
+    outputs
+        What the file that the network was read from gives for its inputs; the scores unless said, and
+        nothing where these only compare as its outputs do, as in front of a softmax.
+
+    Raises
+    ------
+    QuestionError
+        Where the question was no query, or no floats near the counterexample violate it.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.checker.query import Query
+    >>> from sugenet.reason import verify
+    >>> net = Network.of_bits([DenseLayer([[+1, -1]], tau=[1])], Head([[+1], [-1]]))
+    >>> with TemporaryDirectory() as folder:
+    ...     write_counterexample(verify(net, Query.around([1, 0], 1, 0, 2)), Path(folder) / "result")
+    ...     print((Path(folder) / "result").read_text())
+    sat
+    ((X_0 0.0)
+     (X_1 1.0)
+     (Y_0 -1.0)
+     (Y_1 1.0))
+    <BLANKLINE>
+    """
+    word = outcome_word(answer)
+    if not isinstance(answer, Refuted):
+        write_text(path, f"{word}\n")
+        return
+    x, y = _values(answer.network, _query_of(answer), answer.witness)
+    y = y if outputs is None else tuple(float(value) for value in outputs(x))
+    lines = [f"(X_{i} {value!r})" for i, value in enumerate(x)]
+    lines += [f"(Y_{k} {value!r})" for k, value in enumerate(y)]
+    write_text(path, f"{word}\n(" + "\n ".join(lines) + ")\n")
+
+
+def outcome_word(answer: Proved | Refuted | Undecided) -> str:
+    """``sat``, ``unsat``, ``timeout`` or ``unknown``."""
+    _query_of(answer)
+    if isinstance(answer, Refuted):
+        return "sat"
+    if isinstance(answer, Proved):
+        return "unsat"
+    return "timeout" if any(words in answer.reason for words in _TIME) else "unknown"
+
+
+def _query_of(answer: Any) -> Query:
+    if not isinstance(answer.question, Query):
+        raise QuestionError("counterexamples in this format are of queries, as read_vnnlib gives them.")
+    return answer.question
+
+
+def _values(
+    network: Network, query: Query, witness: Sequence[Any]
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Inputs in the numbers of the file, and its outputs, where these are the scores."""
+    exact = [Fraction(value) for value in network.source.inputs([Fraction(value) for value in witness])]
+    for case in query.cases:
+        if not case.box.contains(exact):
+            continue
+        for floats in _candidates(exact, case.box):
+            scores = _scores(network, [Fraction(value) for value in floats], witness)
+            if scores is not None and query.violated_by([Fraction(value) for value in floats], scores):
+                shown = scores if network.source.outputs == "equal" else []
+                return floats, tuple(float(score) for score in shown)
+    raise QuestionError(
+        "the counterexample is exact as fractions, but no floats next to it violate the query as well. "
+        "The certificate has it: -o FILE, or --json."
+    )
+
+
+def _candidates(exact: Sequence[Fraction], box: QueryBox) -> Iterator[tuple[float, ...]]:
+    """Floats next to a point that lie in the box: of 32 bits, which other tools read, and of 64."""
+    for kind in (np.float32, np.float64):
+        ends = zip(exact, box.lower, box.upper, strict=True)
+        near = [_inside(value, low, high, kind) for value, low, high in ends]
+        if all(value is not None for value in near):
+            yield tuple(value for value in near if value is not None)
+
+
+def _inside(value: Fraction, low: Fraction, high: Fraction, kind: Any) -> float | None:
+    """The float nearest to a number; the next one inside where it lies beyond the bounds."""
+    near = float(kind(float(value)))
+    for goal, outside in ((inf, near < low), (-inf, near > high)):
+        if outside:
+            near = float(np.nextafter(kind(near), kind(goal)))
+    return near + 0.0 if low <= near <= high else None
+
+
+def _scores(network: Network, x: Sequence[Fraction], witness: Sequence[Any]) -> Sequence[Fraction] | None:
+    """The exact scores of an input in the numbers of the file; of one that reads whole numbers, those of the
+    whole numbers that it stands for.
+    """
+    raw = [(value - network.source.start) / network.source.step for value in x]
+    if network.reads_reals:
+        try:
+            return real_scores(raw, network)
+        except CertificateError:
+            return None
+    codings = network.encoder.codings
+    meant = [
+        value if isinstance(coding, Steps) and not coding.whole else given
+        for coding, value, given in zip(codings, raw, witness, strict=True)
+    ]
+    if any(abs(Fraction(one) - other) * 2 > 1 for one, other in zip(meant, raw, strict=True)):
+        return None
+    row = np.empty((1, len(meant)), object)
+    row[0] = meant
+    return list(network.head.scores(network.match_counts(row, engine="definition"))[0])

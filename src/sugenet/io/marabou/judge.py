@@ -1,0 +1,44 @@
+"""An input query run as Marabou would: all equations and signs evaluated in float64, again and again until
+every variable has a value. It knows nothing of layers.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.io.marabou.contents import InputQuery
+from sugenet.io.proof.judges import Seen, SourceJudge
+
+__all__ = ["judge_of_query"]
+
+
+def judge_of_query(contents: InputQuery) -> SourceJudge:
+    """Variables one by one."""
+    return SourceJudge("its equations and signs, variable by variable", lambda x: _run(contents, x))
+
+
+def _run(contents: InputQuery, x: npt.NDArray[Any]) -> Seen:
+    values: dict[int, Any] = {v: x[:, k].astype(np.float64) for k, v in enumerate(contents.inputs)}
+    open_signs, equations = dict(contents.signs), [e for e in contents.equations if e.sign == "="]
+    moved = True
+    while moved:
+        moved = False
+        for f, b in list(open_signs.items()):
+            if b in values:
+                values[f] = np.where(values[b] >= 0, 1.0, -1.0)
+                del open_signs[f]
+                moved = True
+        for equation in list(equations):
+            unknown = [v for v in equation.terms if v not in values]
+            if len(unknown) == 1 and unknown[0] not in contents.signs:
+                total = float(equation.scalar) - sum(
+                    float(c) * values[v] for v, c in equation.terms.items() if v in values
+                )
+                values[unknown[0]] = total / float(equation.terms[unknown[0]])
+                equations.remove(equation)
+                moved = True
+    scores = np.stack([np.broadcast_to(values[v], len(x)) for v in contents.outputs], axis=1)
+    return Seen(scores, (), scores)

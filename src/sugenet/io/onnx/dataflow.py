@@ -1,0 +1,362 @@
+"""FINN's dataflow graphs in plain operators: matrix-vector units, thresholding, sliding windows, pooling and
+label selection, whatever the domain and the ending of their names; and the old domain ``finn``.
+
+A unit with bipolar inputs and weights counts matches; else it multiplies. A threshold is reached where the
+value is at least as large. Attributes about hardware (folding, memories, paths, estimates) say nothing about
+values and are passed over by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from sugenet.errors import FileError
+from sugenet.io.onnx.graph import Array, Graph, Node
+from sugenet.io.plain.ledger import Ledger
+
+__all__ = ["DATAFLOW", "OLD_DOMAIN", "plain_graph"]
+
+OLD_DOMAIN = "finn"
+DATAFLOW = frozenset(
+    {"finn.custom_op.fpgadataflow", "finn.custom_op.fpgadataflow.hls", "finn.custom_op.fpgadataflow.rtl"}
+)
+_GENERAL = "finn.custom_op.general"
+_POPCOUNT = "XnorPopcountMatMul"
+_HARDWARE = frozenset(
+    [
+        "PE",
+        "SIMD",
+        "M",
+        "WMEM",
+        "TMEM",
+        "resType",
+        "mem_mode",
+        "ram_style",
+        "ram_style_thresholds",
+        "ram_style_mask",
+        "runtime_writeable_weights",
+        "accDataType",
+        "weightDataType",
+        "numInputVectors",
+        "resDataType",
+        "backend",
+        "preferred_impl_style",
+        "code_gen_dir_npysim",
+        "code_gen_dir_cppsim",
+        "code_gen_dir_ipgen",
+        "executable_path",
+        "ipgen_path",
+        "ip_path",
+        "ip_vlnv",
+        "exec_mode",
+        "cycles_rtlsim",
+        "cycles_estimate",
+        "rtlsim_trace",
+        "res_estimate",
+        "res_hls",
+        "res_synth",
+        "rtlsim_so",
+        "sim_cycles",
+        "slr",
+        "mem_port",
+        "partition_id",
+        "device_id",
+        "inFIFODepth",
+        "outFIFODepth",
+        "inFIFODepths",
+        "outFIFODepths",
+        "output_hook",
+        "io_chrc_in",
+        "io_chrc_out",
+        "io_chrc_period",
+        "io_chrc_pads_in",
+        "io_chrc_pads_out",
+        "cpp_interface",
+        "gen_top_module",
+        "ipgen_ignore",
+        "uniform_thres",
+        "deep_pipeline",
+        "depth_trigger_uram",
+        "depth_trigger_bram",
+        "parallel_window",
+        "inWidth",
+        "outWidth",
+        "impl_style",
+        "depth",
+        "depth_monitor",
+        "folded_shape",
+        "normal_shape",
+        "shape",
+        "generated_outshapes",
+        "dataType",
+        "NumIters",
+        "ElemWidth",
+        "StreamWidth",
+        "Direction",
+        "Protocol",
+        "intfWidth",
+        "streamWidth",
+        "burstMode",
+        "direction",
+        "inputDataType",
+        "outputDataType",
+        "pumpedMemory",
+        "pumpedCompute",
+        "dynamic_mode",
+    ]
+)
+_WAY = (
+    "Read the model from before it was made for hardware: the streamlined one, such as FINN's "
+    "intermediate_models/step_streamline.onnx, or the QONNX export"
+)
+_ENDINGS = ("_Batch", "_hls", "_rtl")
+
+
+@dataclass
+class _Rewriting:
+    """The nodes so far, and the constants that they bring."""
+
+    graph: Graph
+    nodes: list[Node] = field(default_factory=list)
+    constants: dict[str, Array] = field(default_factory=dict)
+
+    def constant(self, node: Node, place: int, what: str) -> Array:
+        """A parameter of a node, a matrix."""
+        name = node.inputs[place] if place < len(node.inputs) else ""
+        array = self.graph.constants.get(name)
+        if array is None or array.ndim != 2 or array.dtype.kind not in "fiu":
+            raise FileError(f"its {what} are no matrix in the file. {_WAY}.")
+        return array
+
+    def kept(self, array: Array) -> str:
+        """A name for a new constant."""
+        name = f"dataflow constant {len(self.constants)}"
+        self.constants[name] = array
+        return name
+
+    def chain(self, node: Node, steps: list[tuple[str, list[str], Mapping[str, Any]]]) -> None:
+        """Operators one behind the other in the place of a node."""
+        value = node.inputs[0]
+        for number, (op, more, attributes) in enumerate(steps):
+            last = number == len(steps) - 1
+            made = node.outputs if last else (f"{node.outputs[0]} step {number}",)
+            domain = _GENERAL if op in ("MultiThreshold", "Im2Col", "MaxPoolNHWC") else ""
+            self.nodes.append(
+                Node(node.number, op, domain, node.name, (value, *more), made, dict(attributes), str(node))
+            )
+            value = made[0]
+
+
+_Steps = list[tuple[str, list[str], Mapping[str, Any]]]
+
+
+def plain_graph(graph: Graph) -> Graph:
+    """The graph with every dataflow node written in plain operators; itself where there is none.
+
+    Raises
+    ------
+    FileError
+        Where a dataflow node, or an attribute of one, is not understood: by name, and with the way.
+    """
+    if not any(_is_ours(node) for node in graph.nodes):
+        return graph
+    made = _Rewriting(graph)
+    for node in graph.nodes:
+        if not _is_ours(node):
+            made.nodes.append(node)
+            continue
+        try:
+            _rewrite(made, node)
+        except FileError as error:
+            raise FileError(f"{node}: {error}") from None
+    read = {name for node in made.nodes for name in node.inputs}
+    before = {name for node in graph.nodes for name in node.inputs}
+    kept = {name: array for name, array in graph.constants.items() if name in read or name not in before}
+    return replace(graph, nodes=tuple(made.nodes), constants={**kept, **made.constants})
+
+
+def _is_ours(node: Node) -> bool:
+    return node.domain == OLD_DOMAIN or node.domain in DATAFLOW or node.op == _POPCOUNT
+
+
+def _rewrite(made: _Rewriting, node: Node) -> None:
+    kind = node.op
+    for ending in _ENDINGS:
+        kind = kind.removesuffix(ending)
+    rule = _RULES.get(kind)
+    if rule is None and node.domain == OLD_DOMAIN:
+        made.nodes.append(replace(node, domain=_GENERAL))
+        return
+    if rule is None:
+        raise FileError(f"this node of a dataflow graph is not read. {_NEAREST.get(kind, _WAY)}.")
+    attributes = Ledger(node.attributes)
+    rule(made, replace(node, attributes=attributes))
+    left = [name for name in attributes.left() if name not in _HARDWARE]
+    if left:
+        raise FileError(
+            f"its attribute {left[0]!r} is {str(node.attributes[left[0]])[:40]!r}, "
+            f"which is not known. {_WAY}."
+        )
+
+
+def _whole(node: Node, name: str, default: int | None = None) -> int:
+    value = node.attributes.get(name, default)
+    if not isinstance(value, int):
+        raise FileError(f"its attribute {name} is {value!r}, but a whole number is needed.")
+    return value
+
+
+def _two(node: Node, name: str, default: int | None = None) -> tuple[int, int]:
+    """One number for both axes, or one for each."""
+    value = node.attributes.get(name, default)
+    both = (value, value) if isinstance(value, int) else value
+    if not isinstance(both, tuple) or len(both) != 2 or not all(isinstance(v, int) and v > 0 for v in both):
+        raise FileError(f"its attribute {name} is {value!r}, but one or two sizes are needed.")
+    return both[0], both[1]
+
+
+def _is(node: Node, name: str, *types: str) -> bool:
+    return str(node.attributes.get(name, "")) in types
+
+
+def _counted(made: _Rewriting, weights: Array, on: tuple[int, int]) -> _Steps:
+    """Match counts: the product of -1 and +1, half of it and half of how many there are."""
+    low, high = on
+    if not np.isin(weights, on).all():
+        raise FileError(f"its weights are said to be {low} and {high}, but hold other numbers.")
+    signs = np.where(weights == high, 1.0, -1.0).astype(np.float32)
+
+    def number(value: float) -> list[str]:
+        return [made.kept(np.array([value], np.float32))]
+
+    steps: _Steps = [("Mul", number(2), {}), ("Add", number(-1), {})] if low == 0 else []
+    steps.append(("MatMul", [made.kept(signs)], {}))
+    return [*steps, ("Mul", number(0.5), {}), ("Add", number(len(weights) / 2), {})]
+
+
+def _popcount(made: _Rewriting, node: Node) -> None:
+    made.chain(node, _counted(made, made.constant(node, 1, "weights"), (0, 1)))
+
+
+def _unit(made: _Rewriting, node: Node) -> None:
+    """A matrix-vector unit, with or without thresholds."""
+    weights = made.constant(node, 1, "weights")
+    sizes = (_whole(node, "MW"), _whole(node, "MH"))
+    if weights.shape != sizes:
+        raise FileError(f"its weights have shape {weights.shape}, but (MW, MH) is {sizes}.")
+    steps: _Steps
+    if _whole(node, "binaryXnorMode", 0):
+        steps = _counted(made, weights, (0, 1))
+    elif _is(node, "inputDataType", "BIPOLAR") and _is(node, "weightDataType", "BIPOLAR"):
+        steps = _counted(made, weights, (-1, 1))
+    else:
+        steps = [("MatMul", [made.kept(weights)], {})]
+    bare = bool(_whole(node, "noActivation", 0))
+    if bare != (len([name for name in node.inputs if name]) == 2):
+        raise FileError(f"it has {len(node.inputs)} inputs, which does not fit noActivation={int(bare)}.")
+    if bare:
+        node.attributes.get("ActVal")  # of the activation that it has not
+    else:
+        steps.append(_thresholds(made, node, made.constant(node, 2, "thresholds"), sizes[1]))
+    made.chain(node, steps)
+
+
+def _thresholds(
+    made: _Rewriting, node: Node, rows: Array, channels: int
+) -> tuple[str, list[str], Mapping[str, Any]]:
+    if len(rows) not in (1, channels):
+        raise FileError(f"its thresholds have {len(rows)} rows for {channels} channels.")
+    start, bipolar = _whole(node, "ActVal", 0), _is(node, "outputDataType", "BIPOLAR")
+    if bipolar and (start or rows.shape[1] != 1):
+        raise FileError(
+            f"it gives -1 and +1, but has ActVal {start} and {rows.shape[1]} thresholds a channel."
+        )
+    scale, bias = (2.0, -1.0) if bipolar else (1.0, float(start))
+    full = np.repeat(rows, channels // len(rows), axis=0)
+    attributes = {"out_scale": scale, "out_bias": bias, "data_layout": "NHWC"}
+    return "MultiThreshold", [made.kept(full)], attributes
+
+
+def _thresholding(made: _Rewriting, node: Node) -> None:
+    rows, channels = made.constant(node, 1, "thresholds"), _whole(node, "NumChannels")
+    steps = node.attributes.get("numSteps", rows.shape[1])
+    if steps != rows.shape[1]:
+        raise FileError(f"it has {rows.shape[1]} thresholds a channel, but numSteps is {steps}.")
+    made.chain(node, [_thresholds(made, node, rows, channels)])
+
+
+def _windows(made: _Rewriting, node: Node) -> None:
+    if _whole(node, "depthwise", 0) or _whole(node, "is1D", 0):
+        raise FileError(f"depthwise and one-dimensional windows are not read. {_WAY}.")
+    kernel, side, stride, spread = (
+        _two(node, name, default)
+        for name, default in (("ConvKernelDim", None), ("IFMDim", None), ("Stride", 1), ("Dilation", 1))
+    )
+    out = _two(node, "OFMDim", None)
+    wanted = tuple(
+        (s - d * (k - 1) - 1) // t + 1 for s, k, t, d in zip(side, kernel, stride, spread, strict=True)
+    )
+    if out != wanted:
+        raise FileError(f"its OFMDim is {out}, but windows of {kernel} over {side} pixels give {wanted}.")
+    _whole(node, "IFMChannels")
+    attributes = {"kernel_size": kernel, "stride": stride, "dilations": spread, "pad_amount": (0, 0, 0, 0)}
+    made.chain(node, [("Im2Col", [], attributes)])
+
+
+def _pool(made: _Rewriting, node: Node) -> None:
+    side, window = _two(node, "ImgDim"), _two(node, "PoolDim")
+    _whole(node, "NumChannels")
+    node.attributes.get("CeilMode")  # of windows that do not fit, which are refused
+    if any(size % step for size, step in zip(side, window, strict=True)):
+        raise FileError(f"its windows of {window} do not fit into {side} pixels. {_WAY}.")
+    made.chain(node, [("MaxPoolNHWC", [], {"kernel_shape": window, "strides": window, "pads": (0, 0, 0, 0)})])
+
+
+def _same(made: _Rewriting, node: Node) -> None:
+    if len([name for name in node.inputs if name]) != 1:
+        raise FileError(f"it has {len(node.inputs)} inputs, but one is needed.")
+    node.attributes.get("NumChannels")
+    made.chain(node, [("Identity", [], {})])
+
+
+def _label(made: _Rewriting, node: Node) -> None:
+    """The numbers of the K largest scores; the first of them is the class."""
+    _whole(node, "Labels")
+    count = made.kept(np.array([_whole(node, "K")]))
+    made.nodes.append(
+        Node(
+            node.number,
+            "TopK",
+            "",
+            node.name,
+            (node.inputs[0], count),
+            (f"{node.outputs[0]} scores", *node.outputs),
+            {},
+            str(node),
+        )
+    )
+
+
+_RULES: dict[str, Callable[[_Rewriting, Node], None]] = {
+    _POPCOUNT: _popcount,
+    "ConvolutionInputGenerator": _windows,
+    "IODMA": _same,
+    "LabelSelect": _label,
+    "MVAU": _unit,
+    "MatrixVectorActivation": _unit,
+    "StreamingDataWidthConverter": _same,
+    "StreamingFCLayer": _unit,
+    "StreamingFIFO": _same,
+    "StreamingMaxPool": _pool,
+    "TLastMarker": _same,
+    "Thresholding": _thresholding,
+}
+_NEAREST = dict.fromkeys(
+    ("StreamingDataflowPartition", "GenericPartition"),
+    "It stands for a model in a file of its own, which its attribute 'model' names: read that, or the "
+    "model from before CreateDataflowPartition",
+)

@@ -1,0 +1,3 @@
+"""Parameter folders of BNN-PYNQ: packed words for the processing elements of an accelerator."""
+
+__all__: list[str] = []

@@ -1,0 +1,100 @@
+"""The accelerator of a BNN-PYNQ folder, as its driver and its elements work: the judge of what the reader
+made of the folder. It unpacks the words on its own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.io.proof.judges import Seen, SourceJudge, Stage
+from sugenet.io.pynq.design import Folding
+from sugenet.io.pynq.memory import Memory
+from sugenet.io.pynq.reader import Last, PixelRounding
+
+__all__ = ["judge_of_memory"]
+
+_Array = npt.NDArray[Any]
+
+
+def judge_of_memory(
+    memory: Memory, outputs: int, last: Last | None, rounding: PixelRounding | None
+) -> SourceJudge:
+    """Popcounts and comparisons, element by element."""
+    return SourceJudge(
+        "the accelerator's elements, popcount by popcount",
+        lambda x: _run(memory, outputs, last, rounding, x),
+        follows=True,
+    )
+
+
+def _run(
+    memory: Memory, outputs: int, last: Last | None, rounding: PixelRounding | None, pixels: _Array
+) -> Seen:
+    layers, stages = memory.design.layers, list[Stage]()
+    x: _Array
+    floats = 2 * pixels.reshape(len(pixels), -1) / 255 - 1
+    if memory.design.is_conv:
+        codes = np.floor(floats * 128 + (0 if rounding == "floor" else 0.5))
+        codes = np.clip(codes, -128, 127).astype(np.int64)
+        stages.append(Stage.of_levels("pixels", np.full(codes.shape, 0.25), codes + 128))
+        x = codes.reshape(-1, layers[0].channels, layers[0].side, layers[0].side)
+    else:
+        stages.append(Stage("pixels", floats, floats >= 0, floats < 0))
+        x = np.pad(floats >= 0, ((0, 0), (0, layers[0].width - floats.shape[1]))).astype(np.int64)
+    for number, layer in enumerate(layers[:-1]):
+        sums, limits = _sums(memory, number, x), _limits(memory, number)
+        on = sums > limits[:, None, None] if layer.kernel else sums > limits
+        beside = sums - (limits[:, None, None] if layer.kernel else limits) - 0.5
+        flat = [np.asarray(values.reshape(len(x), -1)) for values in (beside, on, ~on)]
+        stages.append(Stage(f"layer {number}", flat[0], flat[1], flat[2]))
+        x = on.astype(np.int64)
+        if memory.design.pools_behind(number):
+            x = x.reshape(*x.shape[:2], x.shape[2] // 2, 2, -1, 2).max(axis=(3, 5))
+        if layer.kernel and not layers[number + 1].kernel:
+            x = x.transpose(0, 2, 3, 1).reshape(len(x), -1)
+    number = len(layers) - 1
+    matches = _sums(memory, number, x)[:, :outputs]
+    if last == "matches" or memory.design.is_conv or memory.thresholds[number] is None:
+        scores = 2.0 * matches - layers[number].width
+        return Seen(scores, tuple(stages), scores)
+    limits = _limits(memory, number)[:outputs]
+    on = matches > limits
+    stages.append(Stage(f"layer {number}", matches - limits - 0.5, on, ~on))
+    scores = np.where(on, 2.0 * np.arange(1, outputs + 1), 0.0)
+    return Seen(scores, tuple(stages), scores)
+
+
+def _limits(memory: Memory, number: int) -> _Array:
+    held, layer = memory.thresholds[number], memory.design.layers[number]
+    assert held is not None
+    return np.array([held[n % layer.pe, n // layer.pe] for n in range(held.size)])
+
+
+def _sums(memory: Memory, number: int, x: _Array) -> _Array:
+    """Match counts; of the first layer of a convolutional design twice the sum of its products."""
+    layer, words = memory.design.layers[number], memory.weights[number]
+    rows = np.array([_row(words, layer, n) for n in range(words.size // layer.words)])
+    if layer.kernel:
+        x = _windows(x, layer)
+    signs, values = 2 * rows.astype(np.float32) - 1, x.astype(np.float32)  # whole numbers far below 2 ** 24
+    if number == 0 and memory.design.is_conv:
+        found = 2 * (values @ signs.T)
+    else:
+        found = ((2 * values - 1) @ signs.T + rows.shape[1]) / 2
+    return np.moveaxis(found, -1, 1) if layer.kernel else found
+
+
+def _row(words: _Array, layer: Folding, neuron: int) -> _Array:
+    """The bits of a neuron: lowest bit first in every word of its element."""
+    start = neuron // layer.pe * layer.words
+    bytes_ = words[neuron % layer.pe, start : start + layer.words].astype("<u8").view(np.uint8)
+    return np.unpackbits(bytes_, bitorder="little").reshape(-1, 64)[:, : layer.simd].reshape(-1)
+
+
+def _windows(x: _Array, layer: Folding) -> _Array:
+    """Each window as a row, pixel by pixel with its channels together."""
+    seen = np.lib.stride_tricks.sliding_window_view(x, (layer.kernel, layer.kernel), axis=(2, 3))
+    return seen.transpose(0, 2, 3, 4, 5, 1).reshape(len(x), layer.out_side, layer.out_side, -1)

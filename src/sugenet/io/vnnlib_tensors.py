@@ -1,0 +1,126 @@
+"""What version 2 of VNNLIB declares: one network with an input and an output tensor, whose elements are
+called X[0,2].
+
+Elements are numbered in row-major order, as the values of the ONNX tensor lie in memory, so that X[0,2] of
+shape [1,10] is what version 1 calls X_2.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+__all__ = ["DECLARING", "WORD", "Declared", "DeclaringError"]
+
+DECLARING = (
+    "declare-const",
+    "vnnlib-version",
+    "declare-network",
+    "declare-input",
+    "declare-output",
+    "declare-hidden",
+    "isomorphic-to",
+    "equal-to",
+)
+"""Commands whose words are names, not numbers."""
+WORD = r"[A-Za-z]\w*\[[^\[\]()\";]*\]|\[[^\[\]()\";]*\]|\"[^\"\n]*\""
+"""An element, a shape, or the name of a node: spaces may stand in them."""
+_NAME = re.compile(r"[A-Za-z]\w*", re.ASCII)
+_ELEMENT = re.compile(r"([A-Za-z]\w*)(?:\[([^\]]*)\])?", re.ASCII)
+_VERSION = re.compile(r"<(\d{1,4})\.(\d{1,4})>", re.ASCII)
+_TYPES = ("real", "float16", "float32", "float64", "float", "double")
+_MOST = 1 << 24
+_ONE = "one network with one input and one output is supported"
+
+
+class DeclaringError(Exception):
+    """What is wrong with a declaration."""
+
+
+@dataclass
+class Declared:
+    """Tensors by name, each X or Y with its shape."""
+
+    is_new: bool = False
+    """Whether the file has said that it is of version 2."""
+    tensors: dict[str, tuple[str, tuple[int, ...]]] = field(default_factory=dict)
+    network: str | None = None
+
+    def counts(self) -> dict[str, int]:
+        """How many elements the input and the output have."""
+        return {kind: prod(shape) for kind, shape in self.tensors.values()}
+
+    def take(self, words: list[Any], *, inside: bool, older: bool) -> str | None:
+        """Take a declaration; what is inside of declare-network gives its own name back."""
+        head = words[0]
+        if older and not self.network:
+            raise DeclaringError(
+                f"{head} is of version 2, and the file declares variables as version 1 does."
+            )
+        if not inside and head not in ("vnnlib-version", "declare-network"):
+            raise DeclaringError(f"{head} stands inside of declare-network.")
+        self.is_new = True
+        match head:
+            case "vnnlib-version":
+                found = _VERSION.fullmatch(str(words[1])) if len(words) == 2 else None
+                if found is None or found[1] != "2":
+                    raise DeclaringError(
+                        "the version is not one that is known: write (vnnlib-version <2.0>)."
+                    )
+                return None
+            case "declare-network":
+                self._network(words)
+                return None
+            case "declare-input" | "declare-output":
+                return self._tensor(head, words)
+        raise DeclaringError(f"{head} is not supported: {_ONE}.")
+
+    def _network(self, words: list[Any]) -> None:
+        name, parts = (words[1] if len(words) > 1 else None), words[2:]
+        if not isinstance(name, str) or not _NAME.fullmatch(name) or name.startswith("declare-"):
+            raise DeclaringError("a network is declared like (declare-network f (declare-input ...) ...).")
+        if self.network is not None or parts != ["declare-input", "declare-output"]:
+            raise DeclaringError(f"{_ONE}, declared in this order.")
+        self.network = name
+
+    def _tensor(self, head: str, words: list[Any]) -> str:
+        if not 4 <= len(words) <= 5 or not all(isinstance(word, str) for word in words):
+            raise DeclaringError(f"a tensor is declared like ({head} X Real [1,10]).")
+        _, name, kind, shape, *node = words
+        if not _NAME.fullmatch(name) or name in self.tensors:
+            raise DeclaringError(f"{name[:40]!r} is no name, or declared twice.")
+        if kind.lower() not in _TYPES:
+            raise DeclaringError(f"the element type {kind[:40]} is not supported: write Real.")
+        if not (shape.startswith("[") and shape.endswith("]")) or (node and not node[0].startswith('"')):
+            raise DeclaringError(f"a tensor is declared like ({head} {name} Real [1,10]).")
+        sizes = _numbers(shape[1:-1])
+        if 0 in sizes or prod(sizes) > _MOST:
+            raise DeclaringError(f"the shape {shape[:60]} has no elements, or more than {_MOST:,}.")
+        self.tensors[name] = ("X" if head == "declare-input" else "Y", sizes)
+        return head
+
+    def element(self, word: str) -> tuple[str, int] | None:
+        """X or Y and the number of an element; None where the word is not the name of one."""
+        found = _ELEMENT.fullmatch(word)
+        if found is None:
+            return None
+        if found[1] not in self.tensors:
+            raise DeclaringError(f"{found[1][:40]} is not declared in the network.")
+        kind, shape = self.tensors[found[1]]
+        places = _numbers(found[2] or "")
+        if len(places) != len(shape) or any(i >= size for i, size in zip(places, shape, strict=True)):
+            sizes = ",".join(map(str, shape))
+            raise DeclaringError(f"{word[:40]} is no element of {found[1]}, which has shape [{sizes}].")
+        number = 0
+        for i, size in zip(places, shape, strict=True):
+            number = number * size + i
+        return kind, number
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    words = [word.strip() for word in text.split(",")] if text.strip() else []
+    if not all(word.isdecimal() and word.isascii() and len(word) < 10 for word in words):
+        raise DeclaringError(f"[{text[:40]}] are no whole numbers with commas between them.")
+    return tuple(int(word) for word in words)
