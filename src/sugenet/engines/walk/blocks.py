@@ -82,8 +82,9 @@ class BlockWalk:
         lightest = np.append(2 * budget + 1, np.minimum.accumulate(weight))
         alike = bool((weight == weight[0]).all())
         ends = np.stack([low, high]).astype(kind)
-        self.moves = (rows, start, weight, before, lightest, ends, least, alike)
-        self.planes = _planes(rows, least, int(high.max()))
+        planes = _planes(rows, least, int(high.max()))
+        self.moves = (rows, start, weight, before, lightest, ends, least, *planes.shape[1::2], alike)
+        self.planes = planes.reshape(-1)
         self.tail = _tail(layers, rows.shape[1])
         self.lock = Lock()
 
@@ -165,11 +166,11 @@ class BlockWalk:
 
     def _memory(self) -> Any:
         """Room for one thread."""
-        from sugenet.engines.walk.planes import BLOCK, HEAD
+        from sugenet.engines.walk.adders import BLOCK
 
         widths, sizes = self.tail[5], self.tail[4]
         words = words_for(int(sizes[-1]))
-        widest = int(max(widths.max(), sizes.max())) + 8
+        widest = int(max(widths.max(), sizes.max())) + 72
         all_words = words_for(widest)
         room = _WAITING + len(self.moves[2])
         make_sure(
@@ -183,21 +184,20 @@ class BlockWalk:
             np.zeros(room, np.int64),
             np.zeros((room, self.together + 1), np.int64),
         )
+        layers = len(sizes)
         work = (
-            np.zeros((4, all_words), np.uint64),
-            np.zeros((2, all_words), np.uint64),
-            np.zeros((2, widest), np.int64),
-            np.zeros(widest, np.int64),
-            np.zeros((2, widest), np.int64),
-            np.zeros((2, widest), np.int64),
-            np.zeros((2, widest), np.int64),
-            np.zeros((2, 3 * BLOCK * widest), np.uint64),
-            np.zeros((2, widest), np.int64),
+            np.zeros((2 + layers, all_words), np.uint64),
+            np.zeros((layers, all_words), np.uint64),
+            np.zeros(layers * self.tail[3].shape[1], np.int64),
+            np.zeros((layers, widest), np.int64),
+            np.zeros((layers, widest), np.int64),
+            np.zeros((layers, widest), np.int64),
+            np.zeros(layers * 3 * BLOCK * widest, np.uint64),
+            np.zeros((layers, widest), np.int64),
             np.zeros((64 * BLOCK + 1, BLOCK), np.uint64),
             np.zeros((64 * BLOCK + 1, words), np.uint64),
             np.zeros(BLOCK, np.uint64),
         )
-        del HEAD
         return known, store, work
 
 
@@ -221,18 +221,17 @@ def _planes(rows: Any, low: int, high: int) -> Any:
 
 
 def _tail(layers: list[tuple[Ints, Ints]], lanes: int) -> tuple[Any, ...]:
+    """The layers for the kernel, padded to whole words by neurons that are never active."""
     sizes = np.array([len(tau) for _, tau in layers], np.int64)
     widths = np.array([lanes, *sizes[:-1]], np.int64)
-    words, size, width = words_for(int(widths.max())), int(sizes.max()), int(widths.max())
-    positive = np.zeros((len(layers), words, size), np.uint64)
-    negative = np.zeros((len(layers), words, size), np.uint64)
-    kinds = np.full((len(layers), size, width + 1), 2, np.uint8)
-    taus = np.zeros((len(layers), size), np.int64)
+    words, size, width = words_for(int(widths.max())), 64 * words_for(int(sizes.max())), int(widths.max()) + 1
+    positive, negative = np.zeros((2, len(layers), words, size), np.uint64)
+    kinds = np.full((len(layers), size, width), 2, np.uint8)
+    least = np.full((len(layers), size), 1 << 60)
     for number, (weights, tau) in enumerate(layers):
-        here = slice(weights.shape[1])
         for out, sign, kind in ((positive, 1, 0), (negative, -1, 1)):
             bits = pack(weights == sign)
             out[number, : bits.shape[1], : len(tau)] = bits.T
-            kinds[number, : len(tau), here][weights == sign] = kind
-        taus[number, : len(tau)] = tau
-    return positive, negative, kinds, taus, sizes, widths
+            kinds[number, : len(tau), : weights.shape[1]][weights == sign] = kind
+        least[number, : len(tau)] = tau
+    return positive, negative, kinds.reshape(-1), least, sizes, widths, width
