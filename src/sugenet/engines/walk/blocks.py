@@ -24,7 +24,7 @@ __all__ = ["BlockWalk", "Labels", "Met"]
 LAYERS = 2
 """Layers behind the first that are taken in planes."""
 _PLANES = 1 << 24  # bytes of all planes of the first layer
-_KNOWN = 1 << 15  # patterns that a thread remembers
+_KNOWN = 1 << 13  # patterns that a thread remembers
 _WAITING = 1 << 12  # patterns that are judged together, besides those of one prefix
 _QUOTA = 1 << 14  # blocks between two looks at the clock
 
@@ -197,6 +197,8 @@ class BlockWalk:
             np.zeros((64 * BLOCK + 1, BLOCK), np.uint64),
             np.zeros((64 * BLOCK + 1, words), np.uint64),
             np.zeros(BLOCK, np.uint64),
+            np.zeros((self.together + 1, self.moves[0].shape[1]), self.moves[0].dtype),
+            np.zeros(self.together + 1, np.int64),
         )
         return known, store, work
 

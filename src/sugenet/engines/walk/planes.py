@@ -13,7 +13,6 @@ cache on disk is renewed when *this* file changes.
 from __future__ import annotations
 
 import numba as nb
-import numpy as np
 from numba import njit
 
 from sugenet.engines.walk.adders import BLOCK, add_up_4, add_up_6, add_up_11, lowest, ones, sure_of
@@ -28,7 +27,7 @@ _WAITS = nb.uint64(1 << 32)
 _PROBES = 4
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, _nrt=False)
 def _bound(positive, negative, tau, size, words, number, on, here, open_, left, chosen):
     """Which neurons of a layer its open inputs decide: how many; those that are active in any case go to the
     next row of `on`, what the others miss to `left`.
@@ -47,7 +46,7 @@ def _bound(positive, negative, tau, size, words, number, on, here, open_, left, 
     return n
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, _nrt=False)
 def _raise(planes, base, step, places, inputs, many, kinds, width, number, left, chosen, some, valid, on, to, out, slots):
     """The planes of the neurons of a layer that differ within the block, of some that may: how many. Those
     that are active throughout go to row `to` of `on`.
@@ -74,7 +73,7 @@ def _raise(planes, base, step, places, inputs, many, kinds, width, number, left,
     return n
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, _nrt=False)
 def _home(keys, row):
     """Where a pattern belongs."""
     h = keys[row, 0]
@@ -84,7 +83,7 @@ def _home(keys, row):
     return h ^ (h >> nb.uint64(32))
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, _nrt=False)
 def _remember(keys, row, many, known, tally, sizes, waiting, waiting_many):
     """Add so many sets to a pattern: to the tally of its label where that is known, else to those that wait;
     True when it is new among these.
@@ -122,7 +121,7 @@ def _remember(keys, row, many, known, tally, sizes, waiting, waiting_many):
     return True
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, _nrt=False)
 def _deal(
     on, here, out, slots, many, valid, masks, keys, known, tally, sizes, waiting, waiting_many, met, state,
     depth, begin,
@@ -168,7 +167,7 @@ def _deal(
                     met[n, 1 + depth] = begin + 64 * w + lowest(masks[p, w])
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, _nrt=False)
 def _fit(weight, begin, leaves, alike, left, valid):
     """Which moves of a block may be the last one; how many."""
     size = 0
@@ -187,7 +186,7 @@ def _fit(weight, begin, leaves, alike, left, valid):
     return size
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, _nrt=False)
 def walk_blocks(state, quota, last, moves, budget, planes, tail, memory, store, work):
     """Walk sets of two or more moves of different features whose weights sum to at most `budget` and whose
     largest is `last`, from `state` on.
@@ -205,10 +204,9 @@ def walk_blocks(state, quota, last, moves, budget, planes, tail, memory, store, 
     positive, negative, kinds, tau, neurons, widths, width = tail
     known, tally, sizes = memory
     waiting, waiting_many, met = store
-    on, open_, left, chosen, places, inputs, out, slots, masks, keys, valid = work
+    on, open_, left, chosen, places, inputs, out, slots, masks, keys, valid, acc, spent = work
     lanes, most, layers = rows.shape[1], state.shape[0] - HEAD, neurons.shape[0]
-    acc = np.empty((most + 1, lanes), rows.dtype)
-    spent = np.zeros(most + 1, np.int64)
+    spent[0] = 0
     for lane in range(lanes):
         acc[0, lane] = start[lane]
     depth = state[DEPTH]
@@ -288,7 +286,7 @@ def walk_blocks(state, quota, last, moves, budget, planes, tail, memory, store, 
             )
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, _nrt=False)
 def settle_waiting(known, waiting, size, labels):
     """Write the labels of patterns that waited to where the memory still has them."""
     words, mask = waiting.shape[1], nb.uint64(known.shape[0] - 1)
