@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import combinations, islice
+from math import comb
 from threading import Lock
 from typing import Any
 
@@ -26,6 +28,8 @@ LAYERS = 2
 _PLANES = 1 << 24  # bytes of all planes of the first layer
 _KNOWN = 1 << 13  # patterns that a thread remembers
 _WAITING = 1 << 12  # patterns that are judged together, besides those of one prefix
+_TRIED = 1 << 18  # patterns around the sample's own that are judged beforehand, by how many neurons turn
+_AT_ONCE = 1 << 13
 _QUOTA = 1 << 14  # blocks between two looks at the clock
 
 Labels = Callable[[Any], Ints]
@@ -86,7 +90,33 @@ class BlockWalk:
         self.moves = (rows, start, weight, before, lightest, ends, least, *planes.shape[1::2], alike)
         self.planes = planes.reshape(-1)
         self.tail = _tail(layers, rows.shape[1])
+        self.ball = self._ball(start, layers)
         self.lock = Lock()
+
+    def _ball(self, start: Any, layers: list[tuple[Ints, Ints]]) -> tuple[Any, int, int]:
+        """The pattern of the last layer at the sample, and how many of its neurons may turn without changing
+        the label: all sets of so many are tried.
+        """
+        bits = start >= 0
+        for weights, tau in layers:
+            bits = np.where(bits, np.maximum(weights, 0), np.maximum(-weights, 0)).sum(axis=1) >= tau
+        home = pack(bits[None])
+        label, radius = int(self.labels(home)[0]), 0
+        self.tail[2][-self.tail[6] :][: len(bits)] = bits  # as kinds: what differs from it
+        while comb(len(bits), radius + 1) <= _TRIED and self._is_label(label, bits, radius + 1):
+            radius += 1
+        return home[0], radius, label
+
+    def _is_label(self, label: int, bits: Any, many: int) -> bool:
+        """Whether the label stays whenever exactly so many bits turn."""
+        chosen = combinations(range(len(bits)), many)
+        while rows := list(islice(chosen, _AT_ONCE)):
+            around = np.repeat(bits[None], len(rows), axis=0)
+            places = np.array(rows)
+            np.put_along_axis(around, places, ~np.take_along_axis(around, places, axis=1), axis=1)
+            if (self.labels(pack(around)) != label).any():
+                return False
+        return True
 
     def run(
         self,
@@ -139,7 +169,8 @@ class BlockWalk:
                 if up():
                     return None
             whole = walk_blocks(
-                state, _QUOTA, last, self.moves, self.budget, self.planes, self.tail, known, store, work
+                state, _QUOTA, last, self.moves, self.budget, self.planes, self.tail, self.ball, known,
+                store, work
             )
             first = self._judge(table, tally, sizes, store, stops)
             if first is not None:
@@ -226,14 +257,14 @@ def _tail(layers: list[tuple[Ints, Ints]], lanes: int) -> tuple[Any, ...]:
     """The layers for the kernel, padded to whole words by neurons that are never active."""
     sizes = np.array([len(tau) for _, tau in layers], np.int64)
     widths = np.array([lanes, *sizes[:-1]], np.int64)
-    words, size, width = words_for(int(widths.max())), 64 * words_for(int(sizes.max())), int(widths.max()) + 1
+    words, size, width = words_for(int(widths.max())), 64 * words_for(int(sizes.max())), int(max(widths.max(), sizes[-1])) + 1
     positive, negative = np.zeros((2, len(layers), words, size), np.uint64)
-    kinds = np.full((len(layers), size, width), 2, np.uint8)
+    kinds = np.full((len(layers) * size + 1, width), 2, np.uint8)
     least = np.full((len(layers), size), 1 << 60)
     for number, (weights, tau) in enumerate(layers):
         for out, sign, kind in ((positive, 1, 0), (negative, -1, 1)):
             bits = pack(weights == sign)
             out[number, : bits.shape[1], : len(tau)] = bits.T
-            kinds[number, : len(tau), : weights.shape[1]][weights == sign] = kind
+            kinds[number * size :][: len(tau), : weights.shape[1]][weights == sign] = kind
         least[number, : len(tau)] = tau
     return positive, negative, kinds.reshape(-1), least, sizes, widths, width

@@ -168,6 +168,45 @@ def _deal(
 
 
 @njit(nogil=True, cache=True, _nrt=False)
+def _far(
+    on, here, out, slots, many, kinds, width, home, radius, places, inputs, valid, size
+):
+    """How many sets of a block turn more than `radius` neurons of the last layer against the pattern `home`,
+    which is on as a row of `kinds` behind all others; `valid` keeps those alone.
+    """
+    last = slots.shape[0] - 1
+    room = out.shape[0] // slots.shape[0] * last
+    turned_ = 0
+    for w in range(home.shape[0]):
+        turned_ += ones(on[here, w] ^ home[w])
+    for v in range(many):  # of these it depends on the set
+        q = slots[last, v]
+        turned_ -= nb.int64(home[q >> 6] >> nb.uint64(q & 63) & nb.uint64(1))
+        places[last, v], inputs[last, v] = room + v * 3 * BLOCK, q
+    if turned_ + many <= radius:
+        return 0
+    if turned_ > radius:
+        return size
+    padded = many
+    while padded & 3:
+        places[last, padded], inputs[last, padded] = places[last, 0], width - 1
+        padded += 1
+    row, first, where = kinds.shape[0] - width, last * places.shape[1], room + many * 3 * BLOCK
+    least = radius + 1 - turned_
+    if padded <= 16:
+        add_up_4(out, 0, places, inputs, first, kinds, row, BLOCK, padded, least, valid, out, where)
+    elif padded <= 64:
+        add_up_6(out, 0, places, inputs, first, kinds, row, BLOCK, padded, least, valid, out, where)
+    else:
+        add_up_11(out, 0, places, inputs, first, kinds, row, BLOCK, padded, least, valid, out, where)
+    left = 0
+    for w in range(BLOCK):
+        valid[w] &= out[where + w]
+        left += ones(valid[w])
+    return left
+
+
+@njit(nogil=True, cache=True, _nrt=False)
 def _fit(weight, begin, leaves, alike, left, valid):
     """Which moves of a block may be the last one; how many."""
     size = 0
@@ -187,7 +226,7 @@ def _fit(weight, begin, leaves, alike, left, valid):
 
 
 @njit(nogil=True, cache=True, _nrt=False)
-def walk_blocks(state, quota, last, moves, budget, planes, tail, memory, store, work):
+def walk_blocks(state, quota, last, moves, budget, planes, tail, ball, memory, store, work):
     """Walk sets of two or more moves of different features whose weights sum to at most `budget` and whose
     largest is `last`, from `state` on.
 
@@ -196,12 +235,14 @@ def walk_blocks(state, quota, last, moves, budget, planes, tail, memory, store, 
     largest that any adds to each lane, the least of all, and how many planes a lane has. Those say of all
     moves whether they add more than that least, and one more, and so on; behind each is its complement, and
     zeros. `tail` has of each layer the literals of weight 1 and -1 as words, the kind of every weight (0: 1,
-    1: -1, 2: none), tau, and how many neurons and inputs it has. Patterns of the last layer go to the
-    memory, or wait with a set that has them. Stops after about `quota` blocks, or when many wait; True at the
+    1: -1, 2: none), tau, and how many neurons and inputs it has. Patterns of the last layer within a
+    ball, which has a pattern, a radius and a label, have that label; others go to the memory, or wait with a
+    set that has them. Stops after about `quota` blocks, or when many wait; True at the
     end.
     """
     rows, start, weight, before, lightest, ends, low, many_planes, step, alike = moves
     positive, negative, kinds, tau, neurons, widths, width = tail
+    home, radius, label = ball
     known, tally, sizes = memory
     waiting, waiting_many, met = store
     on, open_, left, chosen, places, inputs, out, slots, masks, keys, valid, acc, spent = work
@@ -280,6 +321,12 @@ def walk_blocks(state, quota, last, moves, budget, planes, tail, memory, store, 
                     out, out.shape[0] // layers * (number - 1), BLOCK, places, inputs, n, kinds, width, number,
                     left, chosen, others, valid, on, here + 1, out, slots,
                 )
+            far = _far(
+                on, 1 + layers, out, slots, n, kinds, width, home, radius, places, inputs, valid, size
+            )
+            tally[label] += size - far
+            if far == 0:
+                continue
             _deal(
                 on, 1 + layers, out, slots, n, valid, masks, keys, known, tally, sizes, waiting, waiting_many,
                 met, state, depth, begin,
