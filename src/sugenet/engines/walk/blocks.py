@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations, islice
 from math import comb
-from threading import Lock
+from threading import Event, Lock
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from sugenet.bits.threads import cores, share
 from sugenet.bnn.arrays import Ints
 from sugenet.bnn.memory import make_sure
 
-__all__ = ["BlockWalk", "Labels", "Met"]
+__all__ = ["LAYERS", "BlockWalk", "Labels", "Met", "fits"]
 
 LAYERS = 2
 """Layers behind the first that are taken in planes."""
@@ -133,26 +133,36 @@ class BlockWalk:
         """
         found: dict[int, Met] = {}
         waiting = iter(lasts)
-        end = [False]
+        end, over = Event(), Event()
+
+        def stopped() -> bool:
+            with self.lock:
+                return over.is_set() or up()
 
         def work(_start: int, _stop: int) -> None:
             memory = self._memory()
             while True:
                 with self.lock:
-                    last = None if end[0] else next(waiting, None)
-                if last is None:
+                    last = None if end.is_set() else next(waiting, None)
+                met = None if last is None else self._walk(last, memory, stops, stopped)
+                if last is None or met is None:
+                    end.set()
                     return
-                met = self._walk(last, memory, stops, up)
                 with self.lock:
-                    if met is None:
-                        end[0] = True
-                        return
                     found[last] = met
                     step(met.sets)
                     if met.stopped is not None:
-                        end[0] = True
+                        end.set()
 
-        share(work, min(len(lasts), threads or cores()), 1, threads)
+        def until_the_end(start: int, stop: int) -> None:
+            try:
+                work(start, stop)
+            except BaseException:  # Ctrl-C too: the other threads shall not go on
+                end.set()
+                over.set()
+                raise
+
+        share(until_the_end, min(len(lasts), threads or cores()), 1, threads)
         return found
 
     def _walk(self, last: int, memory: Any, stops: Any, up: Callable[[], bool]) -> Met | None:
@@ -165,9 +175,8 @@ class BlockWalk:
         state[NEXT] = last
         whole = False
         while not whole:
-            with self.lock:
-                if up():
-                    return None
+            if up():
+                return None
             whole = walk_blocks(
                 state, _QUOTA, last, self.moves, self.budget, self.planes, self.tail, self.ball, known,
                 store, work
@@ -232,6 +241,15 @@ class BlockWalk:
             np.zeros(self.together + 1, np.int64),
         )
         return known, store, work
+
+
+def fits(rows: Any, layers: list[tuple[Ints, Ints]]) -> bool:
+    """Whether the planes of all moves are few enough, and the layers narrow enough."""
+    from sugenet.engines.walk.planes import WIDEST
+
+    spread = int(rows.max(initial=0)) - int(rows.min(initial=0))
+    widest = max(rows.shape[1], *(len(tau) for _, tau in layers))
+    return 0 < spread and 24 * spread * rows.shape[1] * (len(rows) // 64 + 4) <= _PLANES and widest <= WIDEST
 
 
 def _kind(start: Any, rows: Any, low: Any, high: Any, together: int) -> Any:
