@@ -74,7 +74,7 @@ class _Vectors:
 
 
 def _adder(digits):
-    """An intrinsic that adds planes up in so many binary digits: up to 2^digits of them."""
+    """An intrinsic that adds planes up in so many binary digits: enough for sums of up to 2^digits."""
 
     @intrinsic
     def add_up(_typing, planes, base, places, inputs, first, kinds, row, step, many, least, valid, out, where):

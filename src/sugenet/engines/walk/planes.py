@@ -60,9 +60,9 @@ def _raise(planes, base, step, places, inputs, many, kinds, width, number, left,
     for i in range(some):
         q = chosen[number, i]
         row, least, where = (stride + q) * width, left[stride + q], room + n * 3 * BLOCK
-        if many <= 16:
+        if least <= 16:
             found = add_up_4(planes, base, places, inputs, first, kinds, row, step, many, least, valid, out, where)
-        elif many <= 64:
+        elif least <= 64:
             found = add_up_6(planes, base, places, inputs, first, kinds, row, step, many, least, valid, out, where)
         else:
             found = add_up_11(planes, base, places, inputs, first, kinds, row, step, many, least, valid, out, where)
@@ -193,9 +193,9 @@ def _far(
         padded += 1
     row, first, where = kinds.shape[0] - width, last * places.shape[1], room + many * 3 * BLOCK
     least = radius + 1 - turned_
-    if padded <= 16:
+    if least <= 16:
         add_up_4(out, 0, places, inputs, first, kinds, row, BLOCK, padded, least, valid, out, where)
-    elif padded <= 64:
+    elif least <= 64:
         add_up_6(out, 0, places, inputs, first, kinds, row, BLOCK, padded, least, valid, out, where)
     else:
         add_up_11(out, 0, places, inputs, first, kinds, row, BLOCK, padded, least, valid, out, where)
