@@ -9,7 +9,9 @@ from benchmarks import _zoo
 from benchmarks.frontier.row import Row
 
 WORK = "zoo msakai, Hamming 4 of the first 20 images that no 3 flips turn"
-BEFORE = "image 10 proved in 52 s; image 0 open after 70 s, too many patterns to keep; image 3 refuted in 127 s"
+BEFORE = (
+    "image 10 proved in 52 s; image 0 open after 70 s, too many patterns to keep; image 3 refuted in 127 s"
+)
 _IMAGES = (0, 1, 3, 4, 6, 7, 10, 12, 13, 14, 15, 16, 17, 19, 21, 22, 23, 25, 26, 27)
 _QUICK = (14,)
 
@@ -32,8 +34,8 @@ def run(quick: bool) -> Row:
               f"{seconds[-1]:.1f} s, {work[-1]:.1f} s of processor time", flush=True)  # fmt: skip
     proved = sum(decided)
     now = (
-        f"{proved} proved, {len(decided) - proved - open_} refuted, {open_} open; worst {max(seconds):.1f} s, "
-        f"{max(work):.1f} s of processor time"
+        f"{proved} proved, {len(decided) - proved - open_} refuted, {open_} open; "
+        f"worst {max(seconds):.1f} s, {max(work):.1f} s of processor time"
     )
     figures = {
         "hamming4_worst_s": round(max(seconds), 1),

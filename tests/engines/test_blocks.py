@@ -1,4 +1,4 @@
-"""Walks by blocks, in the engine and in the checker, against brute force and against walks that keep patterns."""
+"""Walks by blocks, of the engine and of the checker, against brute force and walks that keep patterns."""
 
 from __future__ import annotations
 
@@ -97,7 +97,9 @@ def broad(features, seed=0, sparse=False):
     layers = [DenseLayer(rng.choice(values, (70, features)), np.full(70, features // (3 if sparse else 2)))]
     for size in (90, 20):
         before = layers[-1].outputs
-        layers.append(DenseLayer(rng.choice(values, (size, before)), np.full(size, before // (3 if sparse else 2))))
+        layers.append(
+            DenseLayer(rng.choice(values, (size, before)), np.full(size, before // (3 if sparse else 2)))
+        )
     head = Head(rng.choice([-1, 1], (3, 20)))
     return Network.of_bits(layers, head), rng.integers(0, 2, features).tolist()
 

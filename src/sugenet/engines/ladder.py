@@ -9,12 +9,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from sugenet.bnn import DenseLayer
 from sugenet.engines.bounds import BOUNDS
 from sugenet.engines.dual.deciding import DUAL
 from sugenet.engines.learn.solver import CDCL
 from sugenet.engines.outside import SOLVERS
 from sugenet.engines.protocol import Engine
 from sugenet.engines.walk.anneal import SEARCH
+from sugenet.engines.walk.blocks import LAYERS
 from sugenet.engines.walk.choices import EXHAUST, MOST_COMBINATIONS
 from sugenet.engines.walk.sets import FLIPS
 from sugenet.errors import QuestionError
@@ -34,6 +38,8 @@ _FEW = 3e5
 """Sets that are walked through before anything is searched for."""
 _WALK = 3e8
 """Sets of moves that are walked through before a solver is asked."""
+_BLOCKS = 2e12
+"""The same times the neurons behind the first layer, where walks go by blocks (`late`)."""
 _WALK_LATE = 1e11
 """Sets of moves that are walked through when the solvers have given up."""
 _EXHAUST = 2.0**26
@@ -87,7 +93,7 @@ def _ladder(problem: Problem) -> list[Engine]:
     if problem.near.budget is None or combinations < sets:
         count, soon, late, walk = combinations, _EXHAUST, MOST_COMBINATIONS, EXHAUST
     else:
-        count, soon, late, walk = sets, _WALK, _WALK_LATE, FLIPS
+        count, soon, late, walk = sets, _soon(problem, sets), _WALK_LATE, FLIPS
     levels = problem.near.network.has_levels
     if count <= soon and is_soon_cut(problem.near):
         steps = [BOUNDS, walk] if count <= _FEW else [BOUNDS, SEARCH, walk]
@@ -97,3 +103,15 @@ def _ladder(problem: Problem) -> list[Engine]:
         return [DUAL.within(_LEVELS), SEARCH, CDCL.within(_FIRST_TRY), *later, DUAL]
     last = _CPSAT if _CPSAT.is_there else SOLVERS["pysat"]
     return [BOUNDS, SEARCH, CDCL.within(_FIRST_TRY), *later, CDCL, last]
+
+
+def _soon(problem: Problem, sets: float) -> float:
+    """Sets of moves that are walked through before a solver is asked."""
+    layers = problem.near.network.layers
+    if sets <= _WALK or problem.near.network.has_levels or len(layers) < 2:
+        return _WALK
+    if not all(isinstance(layer, DenseLayer) for layer in layers):
+        return _WALK
+    if any(np.abs(layer.weights).max(initial=0) > 1 for layer in layers[1 : 1 + LAYERS]):
+        return _WALK
+    return max(_WALK, _BLOCKS / sum(layer.outputs for layer in layers[1 : 1 + LAYERS]))

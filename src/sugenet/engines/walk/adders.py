@@ -50,13 +50,11 @@ class _Vectors:
 
     def spread(self, value):
         """The same number everywhere."""
-        one = self.b.insert_element(
-            ir.Constant(self.kind, ir.Undefined), value, ir.Constant(_INDEX, 0)
-        )
+        one = self.b.insert_element(ir.Constant(self.kind, ir.Undefined), value, ir.Constant(_INDEX, 0))
         return self.b.shuffle_vector(one, one, ir.Constant(ir.VectorType(_INDEX, self.size), [0] * self.size))
 
     def loop(self, many, step, begin, turn):
-        """Values that `turn` makes of a number and the values before, from 0 on in steps; `begin` at first."""
+        """Values that `turn` makes of a number, from 0 on in steps, and the values before; first `begin`."""
         b = self.b
         entry, loop, done = b.block, b.append_basic_block("loop"), b.append_basic_block("done")
         b.branch(loop)
@@ -77,12 +75,14 @@ def _adder(digits):
     """An intrinsic that adds planes up in so many binary digits: enough for sums of up to 2^digits."""
 
     @intrinsic
-    def add_up(_typing, planes, base, places, inputs, first, kinds, row, step, many, least, valid, out, where):
+    def add_up(
+        _typing, planes, base, places, inputs, first, kinds, row, step, many, least, valid, out, where
+    ):
         """Whether a sum of planes is `least` or more, which is 1 or more: that plane and its complement, at
         ``out[where:]``; and 0, 1 or 2: nowhere, everywhere or somewhere within `valid`.
 
-        Summand t is at ``base + places[first + t] + step * kinds[row + inputs[first + t]]``; there are `many`,
-        a multiple of 4.
+        Summand t is at ``base + places[first + t] + step * kinds[row + inputs[first + t]]``; their number
+        `many` is a multiple of 4.
         """
         del base, first, row, step, many, least, where
         whole = types.int64

@@ -1,8 +1,8 @@
 """Walks by blocks: all sets of moves within a budget, judged behind the second or third layer
 (docs/theory.md 7.12).
 
-Nothing that is met is kept: patterns of a late layer are few, and a small memory of them may forget. So a walk
-by blocks knows how many sets there are and which labels they have, not how many patterns.
+Nothing that is met is kept: patterns of a late layer are few, and a small memory of them may forget. So such
+a walk knows how many sets there are and which labels they have, not how many patterns.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class BlockWalk:
         self.labels, self.many, self.budget, self.together = labels, many, budget, together
         low, high = rows.min(axis=0), rows.max(axis=0)
         least = int(low.min())
-        kind = _kind(start, rows, low, high, together)
+        kind = _kind(start, low, high, together)
         start, rows = start.astype(kind), np.ascontiguousarray(rows, kind)
         start[(low == 0) & (high == 0)] = np.where(start[(low == 0) & (high == 0)] >= 0, 1, -1)
         lightest = np.append(2 * budget + 1, np.minimum.accumulate(weight))
@@ -103,7 +103,11 @@ class BlockWalk:
         home = pack(bits[None])
         label, radius = int(self.labels(home)[0]), 0
         self.tail[2][-self.tail[6] :][: len(bits)] = bits  # as kinds: what differs from it
-        while comb(len(bits), radius + 1) <= _TRIED and self._is_label(label, bits, radius + 1):
+        while (
+            radius < len(bits)
+            and comb(len(bits), radius + 1) <= _TRIED
+            and self._is_label(label, bits, radius + 1)
+        ):
             radius += 1
         return home[0], radius, label
 
@@ -178,8 +182,17 @@ class BlockWalk:
             if up():
                 return None
             whole = walk_blocks(
-                state, _QUOTA, last, self.moves, self.budget, self.planes, self.tail, self.ball, known,
-                store, work
+                state,
+                _QUOTA,
+                last,
+                self.moves,
+                self.budget,
+                self.planes,
+                self.tail,
+                self.ball,
+                known,
+                store,
+                work,
             )
             first = self._judge(table, tally, sizes, store, stops)
             if first is not None:
@@ -218,7 +231,11 @@ class BlockWalk:
             "the patterns of a walk",
             "Ask about a smaller region.",
         )
-        known = (np.zeros((_KNOWN, words + 1), np.uint64), np.zeros(self.many, np.int64), np.zeros(2, np.int64))
+        known = (
+            np.zeros((_KNOWN, words + 1), np.uint64),
+            np.zeros(self.many, np.int64),
+            np.zeros(2, np.int64),
+        )
         store = (
             np.zeros((room, words), np.uint64),
             np.zeros(room, np.int64),
@@ -249,12 +266,14 @@ def fits(rows: Any, layers: list[tuple[Ints, Ints]]) -> bool:
 
     spread = int(rows.max(initial=0)) - int(rows.min(initial=0))
     widest = max(rows.shape[1], *(len(tau) for _, tau in layers))
-    return 0 < spread and 24 * spread * rows.shape[1] * (len(rows) // 64 + 4) <= _PLANES and widest <= WIDEST
+    return spread > 0 and 24 * spread * rows.shape[1] * (len(rows) // 64 + 4) <= _PLANES and widest <= WIDEST
 
 
-def _kind(start: Any, rows: Any, low: Any, high: Any, together: int) -> Any:
+def _kind(start: Any, low: Any, high: Any, together: int) -> Any:
     """The smallest whole numbers that hold all sums."""
-    far = np.abs(start.astype(np.int64)) + together * np.maximum(np.abs(low.astype(np.int64)), np.abs(high.astype(np.int64)))
+    far = np.abs(start.astype(np.int64)) + together * np.maximum(
+        np.abs(low.astype(np.int64)), np.abs(high.astype(np.int64))
+    )
     largest = int(far.max(initial=0)) + 1
     return next(kind for kind in (np.int8, np.int16, np.int32, np.int64) if largest <= np.iinfo(kind).max)
 
@@ -275,7 +294,11 @@ def _tail(layers: list[tuple[Ints, Ints]], lanes: int) -> tuple[Any, ...]:
     """The layers for the kernel, padded to whole words by neurons that are never active."""
     sizes = np.array([len(tau) for _, tau in layers], np.int64)
     widths = np.array([lanes, *sizes[:-1]], np.int64)
-    words, size, width = words_for(int(widths.max())), 64 * words_for(int(sizes.max())), int(max(widths.max(), sizes[-1])) + 1
+    words, size, width = (
+        words_for(int(widths.max())),
+        64 * words_for(int(sizes.max())),
+        int(max(widths.max(), sizes[-1])) + 1,
+    )
     positive, negative = np.zeros((2, len(layers), words, size), np.uint64)
     kinds = np.full((len(layers) * size + 1, width), 2, np.uint8)
     least = np.full((len(layers), size), 1 << 60)

@@ -22,7 +22,7 @@ __all__ = ["LateJudge", "Told"]
 
 @dataclass(frozen=True, eq=False)
 class LateJudge:
-    """The layers behind the first that go in planes, and the judge of what comes out: label 1 is a violation."""
+    """The layers behind the first that go in planes, and who judges what comes out: 1 is a violation."""
 
     judge: PatternJudge
     layers: list[tuple[Ints, Ints]]

@@ -35,8 +35,18 @@ def _bound(positive, negative, tau, size, words, number, on, here, open_, left, 
     n, base = 0, number * tau.shape[1]
     for w in range((size + 63) >> 6):
         sure, rest = sure_of(
-            positive, negative, number * positive.shape[1] * positive.shape[2] + 64 * w, positive.shape[2],
-            words, on, here * on.shape[1], open_, number * open_.shape[1], tau, base + 64 * w, left,
+            positive,
+            negative,
+            number * positive.shape[1] * positive.shape[2] + 64 * w,
+            positive.shape[2],
+            words,
+            on,
+            here * on.shape[1],
+            open_,
+            number * open_.shape[1],
+            tau,
+            base + 64 * w,
+            left,
         )
         on[here + 1, w] = sure
         while rest != nb.uint64(0):
@@ -47,7 +57,25 @@ def _bound(positive, negative, tau, size, words, number, on, here, open_, left, 
 
 
 @njit(nogil=True, cache=True, _nrt=False)
-def _raise(planes, base, step, places, inputs, many, kinds, width, number, left, chosen, some, valid, on, to, out, slots):
+def _raise(
+    planes,
+    base,
+    step,
+    places,
+    inputs,
+    many,
+    kinds,
+    width,
+    number,
+    left,
+    chosen,
+    some,
+    valid,
+    on,
+    to,
+    out,
+    slots,
+):
     """The planes of the neurons of a layer that differ within the block, of some that may: how many. Those
     that are active throughout go to row `to` of `on`.
     """
@@ -61,11 +89,17 @@ def _raise(planes, base, step, places, inputs, many, kinds, width, number, left,
         q = chosen[number, i]
         row, least, where = (stride + q) * width, left[stride + q], room + n * 3 * BLOCK
         if least <= 16:
-            found = add_up_4(planes, base, places, inputs, first, kinds, row, step, many, least, valid, out, where)
+            found = add_up_4(
+                planes, base, places, inputs, first, kinds, row, step, many, least, valid, out, where
+            )
         elif least <= 64:
-            found = add_up_6(planes, base, places, inputs, first, kinds, row, step, many, least, valid, out, where)
+            found = add_up_6(
+                planes, base, places, inputs, first, kinds, row, step, many, least, valid, out, where
+            )
         else:
-            found = add_up_11(planes, base, places, inputs, first, kinds, row, step, many, least, valid, out, where)
+            found = add_up_11(
+                planes, base, places, inputs, first, kinds, row, step, many, least, valid, out, where
+            )
         if found == 1:
             on[to, q >> 6] |= nb.uint64(1) << nb.uint64(q & 63)
         slots[number, n] = q
@@ -123,8 +157,23 @@ def _remember(keys, row, many, known, tally, sizes, waiting, waiting_many):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _deal(
-    on, here, out, slots, many, valid, masks, keys, known, tally, sizes, waiting, waiting_many, met, state,
-    depth, begin,
+    on,
+    here,
+    out,
+    slots,
+    many,
+    valid,
+    masks,
+    keys,
+    known,
+    tally,
+    sizes,
+    waiting,
+    waiting_many,
+    met,
+    state,
+    depth,
+    begin,
 ):
     """Part the sets of a block by their patterns, and remember each."""
     words, last = keys.shape[1], slots.shape[0] - 1
@@ -168,9 +217,7 @@ def _deal(
 
 
 @njit(nogil=True, cache=True, _nrt=False)
-def _far(
-    on, here, out, slots, many, kinds, width, home, radius, places, inputs, valid, size
-):
+def _far(on, here, out, slots, many, kinds, width, home, radius, places, inputs, valid, size):
     """How many sets of a block turn more than `radius` neurons of the last layer against the pattern `home`,
     which is on as a row of `kinds` behind all others; `valid` keeps those alone.
     """
@@ -303,8 +350,23 @@ def walk_blocks(state, quota, last, moves, budget, planes, tail, ball, memory, s
             for w in range(on.shape[1]):
                 on[2, w] = on[1, w]
             n = _raise(
-                planes, begin >> 6, step, places, inputs, many, kinds, width, 0, left, chosen, some, valid, on,
-                2, out, slots,
+                planes,
+                begin >> 6,
+                step,
+                places,
+                inputs,
+                many,
+                kinds,
+                width,
+                0,
+                left,
+                chosen,
+                some,
+                valid,
+                on,
+                2,
+                out,
+                slots,
             )
             for number in range(1, layers):
                 for w in range(open_.shape[1]):
@@ -318,18 +380,46 @@ def walk_blocks(state, quota, last, moves, budget, planes, tail, ball, memory, s
                     positive, negative, tau, neurons[number], words, number, on, here, open_, left, chosen
                 )
                 n = _raise(
-                    out, out.shape[0] // layers * (number - 1), BLOCK, places, inputs, n, kinds, width, number,
-                    left, chosen, others, valid, on, here + 1, out, slots,
+                    out,
+                    out.shape[0] // layers * (number - 1),
+                    BLOCK,
+                    places,
+                    inputs,
+                    n,
+                    kinds,
+                    width,
+                    number,
+                    left,
+                    chosen,
+                    others,
+                    valid,
+                    on,
+                    here + 1,
+                    out,
+                    slots,
                 )
-            far = _far(
-                on, 1 + layers, out, slots, n, kinds, width, home, radius, places, inputs, valid, size
-            )
+            far = _far(on, 1 + layers, out, slots, n, kinds, width, home, radius, places, inputs, valid, size)
             tally[label] += size - far
             if far == 0:
                 continue
             _deal(
-                on, 1 + layers, out, slots, n, valid, masks, keys, known, tally, sizes, waiting, waiting_many,
-                met, state, depth, begin,
+                on,
+                1 + layers,
+                out,
+                slots,
+                n,
+                valid,
+                masks,
+                keys,
+                known,
+                tally,
+                sizes,
+                waiting,
+                waiting_many,
+                met,
+                state,
+                depth,
+                begin,
             )
 
 

@@ -85,7 +85,9 @@ class _Labels:
 
     def __init__(self, space: Space, tail: tuple[Any, ...]) -> None:
         self.tail, self.depth = tail, min(LAYERS, len(space.tail.layers))
-        self.layers = [(w, least - np.minimum(w, 0).sum(axis=1)) for w, least in space.tail.layers[: self.depth]]
+        self.layers = [
+            (w, least - np.minimum(w, 0).sum(axis=1)) for w, least in space.tail.layers[: self.depth]
+        ]
 
     def first(self, bits: Any) -> Ints:
         """Of patterns of the first layer, as truth values over the lanes."""
@@ -108,5 +110,3 @@ class _Labels:
             classify(part, part.shape[1], self.tail, first, work, *numbers)
             out[k : k + SIZE] = numbers[2, : part.shape[1]]
         return out
-
-

@@ -233,7 +233,9 @@ class _CountingWalk:
         if is_for_blocks(space, rows):
             fit = _fits(self.weights, budget)
             each = count_blocks(space, self.weights, rows, fit, self.tail, self.stop, self.step, self.threads)
-            counts = self._by_class(np.array([each[group.start : group.stop].sum(axis=0) for group in groups]))
+            counts = self._by_class(
+                np.array([each[group.start : group.stop].sum(axis=0) for group in groups])
+            )
         else:
             counts = self._share(tasks)
         nothing = tuple(int(k == own) for k in range(self.classes))
