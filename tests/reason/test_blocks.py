@@ -26,7 +26,7 @@ def both(monkeypatch, network, x, region):
     return slow, fast
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 def test_counts_as_by_the_other_walk(seed, monkeypatch):
     rng = np.random.default_rng(seed)
     cases = [
@@ -48,7 +48,7 @@ def test_counts_of_more_than_a_block(monkeypatch):
     network, x = broad(300, seed=1)
     slow, fast = both(monkeypatch, network, x, Hamming(2))
     assert fast.counts == slow.counts
-    rows = np.array([x] * (1 + 300 + 300 * 299 // 2))
+    rows = np.array([x] * (1 + 300 + 300 * 299 // 2), np.int8)
     flips = [[k] for k in range(300)] + [[j, k] for j in range(300) for k in range(j)]
     for row, chosen in zip(rows[1:], flips, strict=True):
         row[chosen] ^= 1
@@ -61,7 +61,7 @@ def test_a_forged_count_is_refused(monkeypatch):
     monkeypatch.setattr(checked, "MANY", 1)
     check_count(certificate, network)
     parts = [[what, list(row)] for what, row in certificate["proof"]["parts"]]
-    row = next(row for _, row in parts if sum(row) > 1 and max(row) < sum(row) or sum(row) > 1)
+    row = next(row for _, row in parts if sum(row) > 1)
     row[int(np.argmax(row))] -= 1
     row[(int(np.argmax(row)) + 1) % len(row)] += 1
     sums = [sum(column) for column in zip(*(row for _, row in parts), strict=True)]

@@ -21,7 +21,7 @@ from sugenet.checker.domain import asked_within
 from sugenet.checker.form import check_count_form, check_outside, check_proof_form, whole_number
 from sugenet.checker.limit import MEMORY, SECONDS, Limit
 from sugenet.checker.reals import unit_of_all
-from sugenet.checker.recount import MANY, counted_in_words
+from sugenet.checker.recounting import MANY, counted_in_words
 from sugenet.checker.sets import as_words, sets_of
 from sugenet.checker.setting import Option, Setting, Within, around, boxed
 from sugenet.checker.values import allowed, meets, raw, rows_of

@@ -275,7 +275,7 @@ def _kind(start: Any, low: Any, high: Any, together: int) -> Any:
         np.abs(low.astype(np.int64)), np.abs(high.astype(np.int64))
     )
     largest = int(far.max(initial=0)) + 1
-    return next(kind for kind in (np.int8, np.int16, np.int32, np.int64) if largest <= np.iinfo(kind).max)
+    return np.int8 if largest <= np.iinfo(np.int8).max else np.int32  # two, so that little is compiled
 
 
 def _planes(rows: Any, low: int, high: int) -> Any:
