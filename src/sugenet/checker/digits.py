@@ -4,7 +4,7 @@ To be ensured: a set of a block has the bits that the definition gives its neuro
 counting its literals tells it for all sets, whatever those inputs are that differ; else `reached` adds up its
 inputs in binary numbers, one bit of every vector for each set.
 """
-# mypy: disable-error-code="no-untyped-call,untyped-decorator,import-untyped"
+# mypy: disable-error-code="no-untyped-call,no-untyped-def,untyped-decorator,import-untyped,call-overload"
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WORDS = 8
 
 
 @nb.njit(nogil=True, cache=True, _nrt=False)
-def _ones(x):  # type: ignore[no-untyped-def]
+def _ones(x):
     x = x - ((x >> nb.uint64(1)) & nb.uint64(0x5555555555555555))
     x = (x & nb.uint64(0x3333333333333333)) + ((x >> nb.uint64(2)) & nb.uint64(0x3333333333333333))
     x = (x + (x >> nb.uint64(4))) & nb.uint64(0x0F0F0F0F0F0F0F0F)
@@ -28,7 +28,7 @@ def _ones(x):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(nogil=True, cache=True, _nrt=False)
-def _settle(plus, minus, tau, number, sizes, on, count, free, depends, left):  # type: ignore[no-untyped-def]
+def _settle(plus, minus, tau, number, sizes, on, count, free, depends, left):
     """Which neurons of a layer depend on its open inputs, and what these still must bring: how many; those
     that are active without them go to the next row of `on`.
     """
@@ -54,11 +54,11 @@ def _settle(plus, minus, tau, number, sizes, on, count, free, depends, left):  #
     return n
 
 
-def _reached(digits):  # type: ignore[no-untyped-def]
+def _reached(digits):
     """Adding up with so many binary digits, for sums of up to 2^digits that are to be reached."""
 
     @intrinsic
-    def reached(_typing, inputs, values, signs, first, at, many, row, least, valid, to):  # type: ignore[no-untyped-def]
+    def reached(_typing, inputs, values, signs, first, at, many, row, least, valid, to):
         """Whether at least so many inputs of a neuron match, for every set of a block: that goes to
         ``values[to:]``; 0, 1 or 2: for none, for all or for some of those that are `valid`.
 
@@ -69,7 +69,7 @@ def _reached(digits):  # type: ignore[no-untyped-def]
         i64 = nb.types.int64
         signature = i64(inputs, values, signs, i64, i64, i64, i64, i64, valid, i64)
 
-        def emit(context, b, signature, arguments):  # type: ignore[no-untyped-def]
+        def emit(context, b, signature, arguments):
             word, block = ir.IntType(64), ir.VectorType(ir.IntType(64), WORDS)
             pointers = [
                 context.make_array(signature.args[k])(context, b, arguments[k]).data for k in (0, 1, 2, 8)
@@ -77,10 +77,10 @@ def _reached(digits):  # type: ignore[no-untyped-def]
             at_inputs, at_values, at_signs, at_valid = pointers
             first, at, many, row, least, to = (arguments[k] for k in (3, 4, 5, 6, 7, 9))
 
-            def place(pointer, where):  # type: ignore[no-untyped-def]
+            def place(pointer, where):
                 return b.bitcast(b.gep(pointer, [where]), block.as_pointer())
 
-            def everywhere(value):  # type: ignore[no-untyped-def]
+            def everywhere(value):
                 lone = b.insert_element(
                     ir.Constant(block, ir.Undefined), value, ir.Constant(ir.IntType(32), 0)
                 )
@@ -142,7 +142,7 @@ _reached_4, _reached_12 = _reached(4), _reached(12)
 
 
 @nb.njit(nogil=True, cache=True, _nrt=False)
-def _tell(keys, sets, parts, known, many, state):  # type: ignore[no-untyped-def]
+def _tell(keys, sets, parts, known, many, state):
     """Add the sets of each pattern to the table."""
     last = nb.uint64(len(known) - 1)
     for p in range(parts):
@@ -167,7 +167,7 @@ def _tell(keys, sets, parts, known, many, state):  # type: ignore[no-untyped-def
 
 
 @nb.njit(nogil=True, cache=True, _nrt=False)
-def _part(on, row, inputs, at, values, first, width, valid, keys, sets):  # type: ignore[no-untyped-def]
+def _part(on, row, inputs, at, values, first, width, valid, keys, sets):
     """Part the sets of a block by the pattern of the last layer: how many patterns there are."""
     parts = 1
     for w in range(WORDS):
@@ -216,7 +216,7 @@ def _through(
     valid,
     keys,
     sets,
-):  # type: ignore[no-untyped-def]
+):
     """Take a block of sets through the layers: how many patterns there are, in `keys` and `sets`."""
     layers = sizes.shape[0]
     room, width = len(values) // (layers + 1), signs.shape[0] // tau.size
@@ -250,7 +250,7 @@ def _through(
 
 
 @nb.njit(nogil=True, cache=True, _nrt=False)
-def visit(  # type: ignore[no-untyped-def]
+def visit(
     state,
     chosen,
     sums,
