@@ -15,7 +15,7 @@ from numba.extending import intrinsic
 
 __all__ = ["WORDS", "visit"]
 
-WORDS = 8
+WORDS = 4
 """Of a block."""
 
 
@@ -43,14 +43,15 @@ def _settle(plus, minus, tau, number, sizes, on, count, free, depends, left):
             p, m = plus[number, w, q], minus[number, w, q]
             count[q] += _ones((p & held) | (m & off))
             free[q] += _ones((p | m) & unknown)
-    for w in range(on.shape[1]):
-        on[number + 1, w] = 0
     n = 0
-    for q in range(size):
-        missing = tau[number, q] - count[q]
-        on[number + 1, q >> 6] |= nb.uint64(missing <= 0) << nb.uint64(q & 63)
-        depends[number, n], left[number, n] = q, missing
-        n += (missing > 0) & (missing <= free[q])
+    for w in range(on.shape[1]):
+        active = nb.uint64(0)
+        for q in range(64 * w, min(64 * w + 64, size)):
+            missing = tau[number, q] - count[q]
+            active |= nb.uint64(missing <= 0) << nb.uint64(q & 63)
+            depends[number, n], left[number, n] = q, missing
+            n += (missing > 0) & (missing <= free[q])
+        on[number + 1, w] = active
     return n
 
 

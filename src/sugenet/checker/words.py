@@ -1,7 +1,7 @@
-"""Going through very many sets of options, 512 at a time: one bit of eight words for each of them.
+"""Going through very many sets of options, 256 at a time: one bit of four words for each of them.
 
 To be ensured: no set within the budget is left out or met twice, and what the layers make of each is what
-the definition says. A set is some options and a last one behind them; a block has 512 of those last ones. A
+the definition says. A set is some options and a last one behind them; a block has 256 of those last ones. A
 neuron that is the same for all of them is settled by counting literals; the others add up their inputs digit
 by digit of binary numbers, all sets of a block at once. Only how often each pattern of a late layer was met
 is kept, until it is judged. Nothing here is shared with the engines.
