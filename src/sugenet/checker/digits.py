@@ -259,6 +259,7 @@ def visit(
     weight,
     behind,
     lightest,
+    heaviest,
     budget,
     gains,
     least,
@@ -314,8 +315,12 @@ def visit(
                 some = nb.uint64(0)
                 for w in range(WORDS):
                     fits, here = nb.uint64(0), 64 * (block + w)
-                    for k in range(max(begin, here), min(options, here + 64)):
-                        fits |= nb.uint64(spent[depth] + weight[k] <= budget) << nb.uint64(k - here)
+                    low, high = max(begin, here), min(options, here + 64)
+                    if low < high and spent[depth] + heaviest <= budget:
+                        fits = ~nb.uint64(0) >> nb.uint64(64 - high + low) << nb.uint64(low - here)
+                    else:
+                        for k in range(low, high):
+                            fits |= nb.uint64(spent[depth] + weight[k] <= budget) << nb.uint64(k - here)
                     valid[w] = fits
                     some |= fits
                 if some == nb.uint64(0):

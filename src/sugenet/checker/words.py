@@ -68,7 +68,7 @@ class WordWalk:
         lightest = np.append(np.minimum.accumulate(weight[::-1])[::-1], budget + 1)
         self.begin = np.asarray(base, np.int64)[self.loose]
         self.gains = np.ascontiguousarray(gains[:, self.loose])
-        self.options = (weight, behind, lightest, budget)
+        self.options = (weight, behind, lightest, int(weight.max(initial=0)), budget)
         self.inside = layers[:_LAYERS]
         self.over = False
         self.key = -(-len(self.inside[-1][1]) // 64) if self.inside else 0
@@ -127,7 +127,7 @@ class WordWalk:
             np.zeros((64 * WORDS + 1, self.key), np.uint64),
             np.zeros((64 * WORDS + 1, WORDS), np.uint64),
         )
-        if spent[1] > self.options[3]:
+        if spent[1] > self.options[4]:
             return
         yield self._alone(sums[1])
         known, many = np.zeros((_TABLE, self.key), np.uint64), np.zeros(_TABLE, np.int64)
