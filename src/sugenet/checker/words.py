@@ -32,7 +32,7 @@ _PLANES = 1 << 25  # bytes of words that say what each option adds
 _TABLE = 1 << 15  # patterns that are kept before they are judged
 _STEPS = 1 << 13  # words between two looks at the clock
 
-Seen = tuple[npt.NDArray[np.bool_], Ints]
+Seen = tuple[npt.NDArray[np.uint64], Ints]
 """Patterns of the last layer as words, and how many sets have each."""
 
 

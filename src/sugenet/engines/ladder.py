@@ -110,8 +110,9 @@ def _soon(problem: Problem, sets: float) -> float:
     layers = problem.near.network.layers
     if sets <= _WALK or problem.near.network.has_levels or len(layers) < 2:
         return _WALK
+    inside = [layer for layer in layers[1 : 1 + LAYERS] if isinstance(layer, DenseLayer)]
     if not all(isinstance(layer, DenseLayer) for layer in layers):
         return _WALK
-    if any(np.abs(layer.weights).max(initial=0) > 1 for layer in layers[1 : 1 + LAYERS]):
+    if any(np.abs(layer.weights).max(initial=0) > 1 for layer in inside):
         return _WALK
-    return max(_WALK, _BLOCKS / sum(layer.outputs for layer in layers[1 : 1 + LAYERS]))
+    return max(_WALK, _BLOCKS / sum(layer.outputs for layer in inside))
