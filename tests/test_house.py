@@ -129,7 +129,7 @@ WALLED = {"sugenet.checker": {"sugenet.checker", "sugenet.bnn", "sugenet.errors"
 KEEP_OUT = {
     "torch": {"fit", "io"},
     "numba": {"bits", "checker", "engines", "reason"},
-    "llvmlite": {"bits", "engines"},
+    "llvmlite": {"bits", "checker", "engines"},
     "ortools": {"engines"},
     "pysat": {"engines", "logic", "reason"},
     "scipy": {"engines", "fit", "reason"},

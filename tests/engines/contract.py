@@ -118,6 +118,8 @@ def _of_proof(number, problem, proof):
         sets, patterns, digest, _ = expected(problem, problem.near.budget)
         if (proof["sets"], proof["patterns"], proof["digest"]) != (sets, patterns, digest):
             return [f"question {number}: the walk is not that of brute force"]
+    if proof["kind"] == "sweep" and proof["sets"] != expected(problem, problem.near.budget)[0]:
+        return [f"question {number}: the sweep has not as many sets as brute force"]
     if proof["kind"] == "rup":
         try:
             check_rup(proof, plain(problem.cascade))

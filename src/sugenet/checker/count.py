@@ -21,6 +21,7 @@ from sugenet.checker.domain import asked_within
 from sugenet.checker.form import check_count_form, check_outside, check_proof_form, whole_number
 from sugenet.checker.limit import MEMORY, SECONDS, Limit
 from sugenet.checker.reals import unit_of_all
+from sugenet.checker.recounting import MANY, counted_in_words
 from sugenet.checker.sets import as_words, sets_of
 from sugenet.checker.setting import Option, Setting, Within, around, boxed
 from sugenet.checker.values import allowed, meets, raw, rows_of
@@ -117,7 +118,11 @@ def recount(
     if parts is not None and parts < len(claimed):
         chosen = sorted(random.Random(seed).sample(chosen, parts))
     size = sum(root.size for number in chosen for root in roots[number])
-    found = counted(region, [roots[number] for number in chosen], visit=size <= _VISITED, plain=plain)
+    found = None
+    if size >= MANY and not plain:
+        found = counted_in_words(region, proof["order"], [what for what, _ in proof["parts"]], chosen)
+    if found is None:
+        found = counted(region, [roots[number] for number in chosen], visit=size <= _VISITED, plain=plain)
     for number, counts in zip(chosen, found, strict=True):
         if counts != claimed[number]:
             raise CertificateError(

@@ -159,8 +159,8 @@ def _convert(parser: Parser) -> Run:
     parser.add_argument(
         "source",
         metavar="SOURCE",
-        help=".onnx, .pt, .pth, .tar, .h5, .keras, .json, .npz, .ipq, .nir, each also as .gz, a folder of CSV "
-        "files or of BNN-PYNQ, or MODEL",
+        help=".onnx, .pt, .pth, .tar, .h5, .keras, .json, .npz, .ipq, .nir, each also as .gz, a folder of "
+        "CSV files or of BNN-PYNQ, or MODEL",
     )
     give(parser, "output", output=_MODEL_FILE | {"help": "write the model to FILE: .sugenet, .onnx or .c"})
     about = (

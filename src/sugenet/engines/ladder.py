@@ -9,12 +9,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from sugenet.bnn import DenseLayer
 from sugenet.engines.bounds import BOUNDS
 from sugenet.engines.dual.deciding import DUAL
 from sugenet.engines.learn.solver import BRIEFLY, CDCL
 from sugenet.engines.outside import SOLVERS
 from sugenet.engines.protocol import Engine
 from sugenet.engines.walk.anneal import SEARCH
+from sugenet.engines.walk.blocks import LAYERS
 from sugenet.engines.walk.choices import EXHAUST, MOST_COMBINATIONS
 from sugenet.engines.walk.sets import FLIPS
 from sugenet.errors import QuestionError
@@ -34,6 +38,8 @@ _FEW = 3e5
 """Sets that are walked through before anything is searched for."""
 _WALK = 3e8
 """Sets of moves that are walked through before a solver is asked."""
+_BLOCKS = 2e12
+"""The same times the neurons behind the first layer, where walks go by blocks (`late`)."""
 _WALK_LATE = 1e11
 """Sets of moves that are walked through when the solvers have given up."""
 _EXHAUST = 2.0**26
@@ -94,7 +100,7 @@ def _ladder(problem: Problem) -> list[Engine]:
     if problem.near.budget is None or combinations < sets:
         count, soon, late, walk = combinations, _EXHAUST, MOST_COMBINATIONS, EXHAUST
     else:
-        count, soon, late, walk = sets, _WALK, _WALK_LATE, FLIPS
+        count, soon, late, walk = sets, _soon(problem, sets), _WALK_LATE, FLIPS
     levels = problem.near.network.has_levels
     large = problem.near.network.encoder.features >= _LARGE
     first = [BOUNDS, BRIEFLY] if large and not levels and problem.near.budget is None else [BOUNDS]
@@ -108,3 +114,16 @@ def _ladder(problem: Problem) -> list[Engine]:
     # no longer than the walk would take that comes next
     patience = min(_FIRST_TRY, count / _RATE) if later and walk is EXHAUST else _FIRST_TRY
     return [*first, SEARCH, CDCL.within(patience), *later, CDCL, last]
+
+
+def _soon(problem: Problem, sets: float) -> float:
+    """Sets of moves that are walked through before a solver is asked."""
+    layers = problem.near.network.layers
+    if sets <= _WALK or problem.near.network.has_levels or len(layers) < 2:
+        return _WALK
+    inside = [layer for layer in layers[1 : 1 + LAYERS] if isinstance(layer, DenseLayer)]
+    if not all(isinstance(layer, DenseLayer) for layer in layers):
+        return _WALK
+    if any(np.abs(layer.weights).max(initial=0) > 1 for layer in inside):
+        return _WALK
+    return max(_WALK, _BLOCKS / sum(layer.outputs for layer in inside))

@@ -563,9 +563,9 @@ def import_file(
     Parameters
     ----------
     path
-        ``.onnx``, ``.pt``, ``.pth``, ``.tar``, ``.h5``, ``.hdf5``, ``.keras``, ``.json``, ``.npz`` or ``.ipq``,
-        each also packed as ``.gz``; a folder is BNN-PYNQ's where it has files such as ``0-0-weights.bin``, else
-        BNNQuanalyst's.
+        ``.onnx``, ``.pt``, ``.pth``, ``.tar``, ``.h5``, ``.hdf5``, ``.keras``, ``.json``, ``.npz`` or
+        ``.ipq``, each also packed as ``.gz``; a folder is BNN-PYNQ's where it has files such as
+        ``0-0-weights.bin``, else BNNQuanalyst's.
     inputs
         What raw samples are: `Integers`, `Reals` or `BitInputs`; a file says what happens to its inputs, not
         what they can be.

@@ -47,7 +47,7 @@ def engine_words(engine: str, proof: Mapping[str, Any] | None = None) -> str:
     if proof is not None and proof.get("kind") == "trust":
         return f"trusting {proof['solver']}"
     words = _ENGINES.get(engine, engine)
-    if proof is not None and proof.get("kind") == "walk":
+    if proof is not None and proof.get("kind") in ("walk", "sweep"):
         return f"{words} ({proof['sets']:,} changes)"
     return words
 
@@ -56,7 +56,7 @@ def engine_in(words: str, proof: Mapping[str, Any] | None = None) -> str:
     """The engine that `engine_words` said."""
     if proof is not None and proof.get("kind") == "trust":
         return str(proof["solver"])
-    if proof is not None and proof.get("kind") == "walk":
+    if proof is not None and proof.get("kind") in ("walk", "sweep"):
         words = words.removesuffix(f" ({proof['sets']:,} changes)")
     return _NAMES.get(words, words)
 

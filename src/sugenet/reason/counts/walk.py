@@ -18,6 +18,7 @@ from sugenet.bnn.arrays import Ints
 from sugenet.engines.walk.choices import ends_of, sums_of
 from sugenet.errors import TooLargeError
 from sugenet.problem.sizes import one_more
+from sugenet.reason.counts.blocks import count_blocks, is_for_blocks
 from sugenet.reason.counts.space import Space, Tail
 
 __all__ = ["Part", "Partition", "count_walk", "tail_arrays"]
@@ -229,7 +230,14 @@ class _CountingWalk:
         tasks = [
             (int(first[group.start]), int(first[group.stop]), root, 0, False, *fixed) for group in groups
         ]
-        counts = self._share(tasks)
+        if is_for_blocks(space, rows):
+            fit = _fits(self.weights, budget)
+            each = count_blocks(space, self.weights, rows, fit, self.tail, self.stop, self.step, self.threads)
+            counts = self._by_class(
+                np.array([each[group.start : group.stop].sum(axis=0) for group in groups])
+            )
+        else:
+            counts = self._share(tasks)
         nothing = tuple(int(k == own) for k in range(self.classes))
         named = [[space.features[self.places[k]] for k in group] for group in groups]
         return [(None, nothing), *zip(named, counts, strict=True)]
@@ -336,7 +344,10 @@ class _CountingWalk:
                 self.spare.append(memory)
 
         share(work, len(tasks), 1, self.threads)
-        counts = np.zeros((len(tasks), self.classes), np.int64)
+        return self._by_class(tallies)
+
+    def _by_class(self, tallies: Any) -> list[tuple[int, ...]]:
+        counts = np.zeros((len(tallies), self.classes), np.int64)
         counts[:, list(self.winners)] = tallies
         return [tuple(row) for row in counts.tolist()]
 

@@ -1,0 +1,50 @@
+"""Counting very many inputs within a budget again, by the first feature in order that changes (`words`).
+
+To be ensured: the parts are those of the certificate, whose order was found to be one of the region's
+features; every input is in the part of the first feature that it changes, and counts for its class.
+"""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from sugenet.checker.counting import CountRegion
+from sugenet.checker.words import Seen, WordWalk
+
+__all__ = ["MANY", "counted_in_words"]
+
+MANY = 1 << 24
+"""Inputs from which on they are counted so."""
+
+
+def counted_in_words(
+    region: CountRegion, order: list[int], names: list[Any], chosen: list[int]
+) -> list[list[int]] | None:
+    """Counts by class of some parts; None where the region or the network is not one for it."""
+    whole, head = region.whole, region.network.head
+    idle = [feature for feature in region.features if feature not in set(order)]
+    features = [*order, *idle]
+    if whole.budget is None or not features or not len(whole.base) or None not in names:
+        return None
+    options = [region.options(feature) for feature in features]
+    walk = WordWalk(whole.base, options, int(whole.budget), whole.layers, region.limit)
+    if not walk.is_for():
+        return None
+    part_of = {feature: number for number, name in enumerate(names) if name is not None for feature in name}
+    part_of |= dict.fromkeys(idle, names.index(None))
+    owner = [part_of[feature] for feature, row in zip(features, options, strict=True) for _ in row]
+    found, lock = {number: np.zeros(head.outputs, np.int64) for number in chosen}, Lock()
+    if names.index(None) in found:  # nothing changes
+        found[names.index(None)][head.classes(walk.sample(whole.head))[0]] += 1
+
+    def use(first: int, seen: Seen) -> None:
+        patterns, many = seen
+        classes = head.classes(walk.counts(patterns, whole.head))
+        with lock:
+            np.add.at(found[owner[first]], classes, many)
+
+    walk.each([first for first, number in enumerate(owner) if number in found], use)
+    return [found[number].tolist() for number in chosen]

@@ -1,0 +1,70 @@
+"""Counts by blocks against counts that go through every combination, and against all inputs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sugenet.checker import count as checked
+from sugenet.checker.count import check_count
+from sugenet.errors import CertificateError
+from sugenet.problem.regions import L0, L1, Hamming
+from sugenet.reason import count
+from sugenet.reason.counts import blocks
+from tests.engines.test_blocks import broad
+from tests.engines.test_sets import wide
+from tests.problem.levels import any_network
+from tests.problem.small import random_sample
+
+
+def both(monkeypatch, network, x, region):
+    """The same count without blocks, and by them."""
+    slow = count(network, x, region, method="walk")
+    with monkeypatch.context() as patch:
+        patch.setattr(blocks, "MANY", 1)
+        fast = count(network, x, region, method="walk")
+    return slow, fast
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_counts_as_by_the_other_walk(seed, monkeypatch):
+    rng = np.random.default_rng(seed)
+    cases = [
+        (any_network(rng, seed), None),
+        wide(65 if seed % 2 else 20, features=11, seed=seed, depth=1 + seed % 3),
+    ]
+    for network, x in cases:
+        sample = random_sample(network, rng) if x is None else x
+        for region in (Hamming(3), L0(2), L1(4)):
+            slow, fast = both(monkeypatch, network, sample, region)
+            assert fast.counts == slow.counts
+            assert fast.certificate["proof"] == slow.certificate["proof"]
+            with monkeypatch.context() as patch:
+                patch.setattr(checked, "MANY", 1)
+                assert "counted again" in check_count(fast.certificate, network)
+
+
+def test_counts_of_more_than_a_block(monkeypatch):
+    network, x = broad(300, seed=1)
+    slow, fast = both(monkeypatch, network, x, Hamming(2))
+    assert fast.counts == slow.counts
+    rows = np.array([x] * (1 + 300 + 300 * 299 // 2), np.int8)
+    flips = [[k] for k in range(300)] + [[j, k] for j in range(300) for k in range(j)]
+    for row, chosen in zip(rows[1:], flips, strict=True):
+        row[chosen] ^= 1
+    assert list(fast.counts) == np.bincount(network.predict(rows), minlength=3).tolist()
+
+
+def test_a_forged_count_is_refused(monkeypatch):
+    network, x = broad(30, seed=2)
+    certificate = count(network, x, Hamming(3), method="walk").certificate
+    monkeypatch.setattr(checked, "MANY", 1)
+    check_count(certificate, network)
+    parts = [[what, list(row)] for what, row in certificate["proof"]["parts"]]
+    row = next(row for _, row in parts if sum(row) > 1)
+    row[int(np.argmax(row))] -= 1
+    row[(int(np.argmax(row)) + 1) % len(row)] += 1
+    sums = [sum(column) for column in zip(*(row for _, row in parts), strict=True)]
+    forged = {**certificate, "counts": sums, "proof": {**certificate["proof"], "parts": parts}}
+    with pytest.raises(CertificateError, match="inputs of the classes"):
+        check_count(forged, network)
