@@ -58,7 +58,7 @@ def check_proof(
 
 
 def _check_part(kind: str, proof: dict[str, Any], setting: Setting, limit: Limit, *, plain: bool) -> str:
-    if kind == "walk":
+    if kind in ("walk", "sweep"):
         options, budget = priced(setting, limit)
         see_sets([prices for _, prices in options.values()], budget, proof["sets"], limit)
     if kind == "dual":
@@ -82,6 +82,10 @@ def _check_part(kind: str, proof: dict[str, Any], setting: Setting, limit: Limit
             from sugenet.checker.combinations import check_combinations
 
             return check_combinations(proof, whole, plain=plain)
+        case "sweep":
+            from sugenet.checker.sweep import check_sweep
+
+            return check_sweep(proof, whole, plain=plain)
         case "rup":
             from sugenet.checker.rup import check_rup
 

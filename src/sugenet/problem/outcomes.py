@@ -80,11 +80,12 @@ class Enumerated:
 
     sets: int
     """Sets gone through."""
-    patterns: int
-    """Different sets of first-layer neurons that they turn."""
+    patterns: int | None
+    """Different sets of first-layer neurons that they turn; None where they were not kept."""
     digest: str
     """Of those patterns, in any order: the sum of splitmix64(z) modulo 2^64, where z is the XOR of
-    splitmix64(j + 1) over the neurons j, counted from 0, that are turned. Empty when there is a violation.
+    splitmix64(j + 1) over the neurons j, counted from 0, that are turned. Empty when there is a violation,
+    or patterns were not kept.
     """
     violation: tuple[FeatureMove, ...] | None
     """Moves that reach the goal, or None: then none of the sets does."""
@@ -92,6 +93,8 @@ class Enumerated:
 
 def walk_record(found: Enumerated) -> dict[str, Any]:
     """The proof that sets without a violation are: the checker goes through them once more."""
+    if found.patterns is None:
+        return {"kind": "sweep", "sets": found.sets}
     return {"kind": "walk", "sets": found.sets, "patterns": found.patterns, "digest": found.digest}
 
 

@@ -15,7 +15,9 @@ from typing import Any
 import numpy as np
 
 from sugenet.engines.protocol import Engine
+from sugenet.engines.walk.blocks import BlockWalk
 from sugenet.engines.walk.judge import PatternJudge
+from sugenet.engines.walk.late import LateJudge, Told
 from sugenet.engines.walk.singles import walk_singles
 from sugenet.engines.walk.sweep import WALKERS, lanes_for, sweep
 from sugenet.errors import TooLargeError
@@ -28,6 +30,8 @@ from sugenet.problem.sizes import features_that_fit, see_time, sets_within
 __all__ = ["FLIPS", "flip_level"]
 
 _HEAVY = 1 << 60
+_MANY = 1 << 26
+"""Sets from which on patterns are not kept: `blocks`."""
 
 
 def _flips(problem: Problem, clock: Clock) -> Outcome:
@@ -109,13 +113,15 @@ def flip_level(problem: Problem, budget: int, clock: Clock) -> Enumerated | None
     weight = near.columns.weights[order]
     runs = np.cumsum(np.diff(near.columns.features[order], prepend=-1) != 0)
     after = np.searchsorted(runs, runs, side="right")
+    options = max(moves.stop - moves.start for moves in near.places.values())
+    about = sum(comb(len(near.places), k) * options**k for k in range(together + 1))
     lightest = np.append(np.minimum.accumulate(weight[::-1])[::-1], 2 * _HEAVY)
+    if about >= _MANY and (late := LateJudge.of(judge)) is not None and late.reads(rows):
+        return _by_blocks(problem, budget, together, (order, start, rows, runs), late, clock)
     fixed = (np.ascontiguousarray(rows[order]), start, weight, after, lightest, min(budget, _HEAVY), WALKERS)
     states = np.zeros((WALKERS, HEAD + together - 1), np.int64)
     states[:, WALKER] = range(WALKERS)
     states[1:, LEAF] = len(order)  # single moves are walked once
-    options = max(moves.stop - moves.start for moves in near.places.values())
-    about = sum(comb(len(near.places), k) * options**k for k in range(together + 1))
 
     def walk(state: Any, quota: int, want: Any, recent: Any, found: Any, counts: Any) -> bool:
         steps = min(quota, about // WALKERS)
@@ -129,6 +135,28 @@ def flip_level(problem: Problem, budget: int, clock: Clock) -> Enumerated | None
         chosen = [*swept.state[HEAD : HEAD + swept.state[SETS]], swept.state[LEAF]]
         violation = tuple(near.moves[order[k]] for k in chosen)
     return Enumerated(swept.sets + 1, swept.patterns, swept.digest, violation)
+
+
+def _by_blocks(
+    problem: Problem, budget: int, together: int, walk: Any, late: LateJudge, clock: Clock
+) -> Enumerated | None:
+    """The same without a table of patterns, for many sets."""
+    near, (order, start, rows, runs) = problem.near, walk
+    weight = near.columns.weights[order]
+    light = np.flatnonzero(weight <= budget)
+    bad = late.judge.shortfall(late.judge.pack(start + rows[order][light] >= 0)) <= 0
+    if bad.any():
+        return Enumerated(1 + len(light), None, "", (near.moves[order[light[np.argmax(bad)]]],))
+    before = np.searchsorted(runs, runs)
+    blocks = BlockWalk(start, rows[order], weight, before, budget, together, late.layers, late.labels, 2)
+    told = Told(clock, sets_within(near, budget))
+    lasts = np.flatnonzero(before > 0).tolist()
+    found = blocks.run(lasts, np.array([False, True]), clock.up, clock.threads, told)
+    stopped = [(last, met.stopped) for last, met in sorted(found.items()) if met.stopped is not None]
+    sets = 1 + len(light) + sum(met.sets for met in found.values())
+    if stopped:
+        return Enumerated(sets, None, "", tuple(near.moves[order[k]] for k in stopped[0][1]))
+    return Enumerated(sets, None, "", None) if len(found) == len(lasts) else None
 
 
 def _order(near: Neighbourhood, short: Any) -> list[int]:

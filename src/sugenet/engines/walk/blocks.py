@@ -1,0 +1,288 @@
+"""Walks by blocks: all sets of moves within a budget, judged behind the second or third layer
+(docs/theory.md 7.12).
+
+Nothing that is met is kept: patterns of a late layer are few, and a small memory of them may forget. So a walk
+by blocks knows how many sets there are and which labels they have, not how many patterns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import combinations, islice
+from math import comb
+from threading import Event, Lock
+from typing import Any
+
+import numpy as np
+
+from sugenet.bits import pack, words_for
+from sugenet.bits.threads import cores, share
+from sugenet.bnn.arrays import Ints
+from sugenet.bnn.memory import make_sure
+
+__all__ = ["LAYERS", "BlockWalk", "Labels", "Met", "fits"]
+
+LAYERS = 2
+"""Layers behind the first that are taken in planes."""
+_PLANES = 1 << 24  # bytes of all planes of the first layer
+_KNOWN = 1 << 13  # patterns that a thread remembers
+_WAITING = 1 << 12  # patterns that are judged together, besides those of one prefix
+_TRIED = 1 << 18  # patterns around the sample's own that are judged beforehand, by how many neurons turn
+_AT_ONCE = 1 << 13
+_QUOTA = 1 << 14  # blocks between two looks at the clock
+
+Labels = Callable[[Any], Ints]
+"""From patterns of the last layer in planes, one row of words each, to their labels."""
+
+
+@dataclass(frozen=True)
+class Met:
+    """What the walk has met with one largest move."""
+
+    sets: int
+    tally: tuple[int, ...]
+    """How many sets have which label."""
+    stopped: tuple[int, ...] | None
+    """The moves of the first set with a label that ends the walk."""
+
+
+class BlockWalk:
+    """Sets of two or more moves, by the largest of them.
+
+    Parameters
+    ----------
+    start, rows
+        The lanes at the sample, and what each move adds; 0 or more is 1. Behind the last, lanes that are
+        never 1 and that nothing changes.
+    weight, before
+        Of each move its weight, and the first move of the same feature: those stand together.
+    budget, together
+        What the weights may sum to, and how many moves that allows at most.
+    layers
+        Weights and tau of the layers over the lanes; weights are -1, 0 or 1.
+    labels, many
+        Of the patterns of the last of these layers; how many labels there are.
+    """
+
+    def __init__(
+        self,
+        start: Any,
+        rows: Any,
+        weight: Ints,
+        before: Ints,
+        budget: int,
+        together: int,
+        layers: list[tuple[Ints, Ints]],
+        labels: Labels,
+        many: int,
+    ) -> None:
+        self.labels, self.many, self.budget, self.together = labels, many, budget, together
+        low, high = rows.min(axis=0), rows.max(axis=0)
+        least = int(low.min())
+        kind = _kind(start, rows, low, high, together)
+        start, rows = start.astype(kind), np.ascontiguousarray(rows, kind)
+        start[(low == 0) & (high == 0)] = np.where(start[(low == 0) & (high == 0)] >= 0, 1, -1)
+        lightest = np.append(2 * budget + 1, np.minimum.accumulate(weight))
+        alike = bool((weight == weight[0]).all())
+        ends = np.stack([low, high]).astype(kind)
+        planes = _planes(rows, least, int(high.max()))
+        self.moves = (rows, start, weight, before, lightest, ends, least, *planes.shape[1::2], alike)
+        self.planes = planes.reshape(-1)
+        self.tail = _tail(layers, rows.shape[1])
+        self.ball = self._ball(start, layers)
+        self.lock = Lock()
+
+    def _ball(self, start: Any, layers: list[tuple[Ints, Ints]]) -> tuple[Any, int, int]:
+        """The pattern of the last layer at the sample, and how many of its neurons may turn without changing
+        the label: all sets of so many are tried.
+        """
+        bits = start >= 0
+        for weights, tau in layers:
+            bits = np.where(bits, np.maximum(weights, 0), np.maximum(-weights, 0)).sum(axis=1) >= tau
+        home = pack(bits[None])
+        label, radius = int(self.labels(home)[0]), 0
+        self.tail[2][-self.tail[6] :][: len(bits)] = bits  # as kinds: what differs from it
+        while comb(len(bits), radius + 1) <= _TRIED and self._is_label(label, bits, radius + 1):
+            radius += 1
+        return home[0], radius, label
+
+    def _is_label(self, label: int, bits: Any, many: int) -> bool:
+        """Whether the label stays whenever exactly so many bits turn."""
+        chosen = combinations(range(len(bits)), many)
+        while rows := list(islice(chosen, _AT_ONCE)):
+            around = np.repeat(bits[None], len(rows), axis=0)
+            places = np.array(rows)
+            np.put_along_axis(around, places, ~np.take_along_axis(around, places, axis=1), axis=1)
+            if (self.labels(pack(around)) != label).any():
+                return False
+        return True
+
+    def run(
+        self,
+        lasts: list[int],
+        stops: Any,
+        up: Callable[[], bool],
+        threads: int | None,
+        step: Callable[[int], None] = lambda _: None,
+    ) -> dict[int, Met]:
+        """Walk the sets with each largest move, in this order, until one has a label that stops; None of what
+        was not walked is in the answer, nor of what comes behind it.
+
+        What is found does not depend on the number of threads.
+        """
+        found: dict[int, Met] = {}
+        waiting = iter(lasts)
+        end, over = Event(), Event()
+
+        def stopped() -> bool:
+            with self.lock:
+                return over.is_set() or up()
+
+        def work(_start: int, _stop: int) -> None:
+            memory = self._memory()
+            while True:
+                with self.lock:
+                    last = None if end.is_set() else next(waiting, None)
+                met = None if last is None else self._walk(last, memory, stops, stopped)
+                if last is None or met is None:
+                    end.set()
+                    return
+                with self.lock:
+                    found[last] = met
+                    step(met.sets)
+                    if met.stopped is not None:
+                        end.set()
+
+        def until_the_end(start: int, stop: int) -> None:
+            try:
+                work(start, stop)
+            except BaseException:  # Ctrl-C too: the other threads shall not go on
+                end.set()
+                over.set()
+                raise
+
+        share(until_the_end, min(len(lasts), threads or cores()), 1, threads)
+        return found
+
+    def _walk(self, last: int, memory: Any, stops: Any, up: Callable[[], bool]) -> Met | None:
+        from sugenet.engines.walk.planes import HEAD, NEXT, SETS, walk_blocks
+
+        known, store, work = memory
+        table, tally, sizes = known
+        tally[:] = 0
+        state = np.zeros(HEAD + max(1, self.together - 1), np.int64)
+        state[NEXT] = last
+        whole = False
+        while not whole:
+            if up():
+                return None
+            whole = walk_blocks(
+                state, _QUOTA, last, self.moves, self.budget, self.planes, self.tail, self.ball, known,
+                store, work
+            )
+            first = self._judge(table, tally, sizes, store, stops)
+            if first is not None:
+                return Met(int(state[SETS]), tuple(tally.tolist()), first)
+        return Met(int(state[SETS]), tuple(tally.tolist()), None)
+
+    def _judge(self, table: Any, tally: Ints, sizes: Ints, store: Any, stops: Any) -> tuple[int, ...] | None:
+        """Label the patterns that wait; the moves of the first whose label stops, if any."""
+        from sugenet.engines.walk.planes import settle_waiting
+
+        waiting, many, met = store
+        size = int(sizes[0])
+        if not size:
+            return None
+        labels = self.labels(waiting[:size])
+        np.add.at(tally, labels, many[:size])
+        settle_waiting(table, waiting, size, labels)
+        sizes[0] = 0
+        stopping = np.flatnonzero(stops[labels])
+        if not len(stopping):
+            return None
+        depth, *chosen = met[stopping[0]].tolist()
+        return tuple(chosen[: depth + 1])
+
+    def _memory(self) -> Any:
+        """Room for one thread."""
+        from sugenet.engines.walk.adders import BLOCK
+
+        widths, sizes = self.tail[5], self.tail[4]
+        words = words_for(int(sizes[-1]))
+        widest = int(max(widths.max(), sizes.max())) + 72
+        all_words = words_for(widest)
+        room = _WAITING + len(self.moves[2])
+        make_sure(
+            8 * (_KNOWN * (words + 1) + room * (words + 2 + self.together)) + 8 * 12 * BLOCK * widest,
+            "the patterns of a walk",
+            "Ask about a smaller region.",
+        )
+        known = (np.zeros((_KNOWN, words + 1), np.uint64), np.zeros(self.many, np.int64), np.zeros(2, np.int64))
+        store = (
+            np.zeros((room, words), np.uint64),
+            np.zeros(room, np.int64),
+            np.zeros((room, self.together + 1), np.int64),
+        )
+        layers = len(sizes)
+        work = (
+            np.zeros((2 + layers, all_words), np.uint64),
+            np.zeros((layers, all_words), np.uint64),
+            np.zeros(layers * self.tail[3].shape[1], np.int64),
+            np.zeros((layers, widest), np.int64),
+            np.zeros((layers, widest), np.int64),
+            np.zeros((layers, widest), np.int64),
+            np.zeros(layers * 3 * BLOCK * widest, np.uint64),
+            np.zeros((layers, widest), np.int64),
+            np.zeros((64 * BLOCK + 1, BLOCK), np.uint64),
+            np.zeros((64 * BLOCK + 1, words), np.uint64),
+            np.zeros(BLOCK, np.uint64),
+            np.zeros((self.together + 1, self.moves[0].shape[1]), self.moves[0].dtype),
+            np.zeros(self.together + 1, np.int64),
+        )
+        return known, store, work
+
+
+def fits(rows: Any, layers: list[tuple[Ints, Ints]]) -> bool:
+    """Whether the planes of all moves are few enough, and the layers narrow enough."""
+    from sugenet.engines.walk.planes import WIDEST
+
+    spread = int(rows.max(initial=0)) - int(rows.min(initial=0))
+    widest = max(rows.shape[1], *(len(tau) for _, tau in layers))
+    return 0 < spread and 24 * spread * rows.shape[1] * (len(rows) // 64 + 4) <= _PLANES and widest <= WIDEST
+
+
+def _kind(start: Any, rows: Any, low: Any, high: Any, together: int) -> Any:
+    """The smallest whole numbers that hold all sums."""
+    far = np.abs(start.astype(np.int64)) + together * np.maximum(np.abs(low.astype(np.int64)), np.abs(high.astype(np.int64)))
+    largest = int(far.max(initial=0)) + 1
+    return next(kind for kind in (np.int8, np.int16, np.int32, np.int64) if largest <= np.iinfo(kind).max)
+
+
+def _planes(rows: Any, low: int, high: int) -> Any:
+    """Of each lane and number from `low` on, whether the moves add more than that, and whether not."""
+    moves, lanes = rows.shape
+    padded = -(-moves // 256) * 4
+    out = np.zeros((lanes, max(1, high - low), 3, padded), np.uint64)
+    for t in range(high - low):
+        more = pack(np.ascontiguousarray((rows > low + t).T))
+        out[:, t, 0, : more.shape[1]] = more
+    out[:, :, 1] = ~out[:, :, 0]
+    return out
+
+
+def _tail(layers: list[tuple[Ints, Ints]], lanes: int) -> tuple[Any, ...]:
+    """The layers for the kernel, padded to whole words by neurons that are never active."""
+    sizes = np.array([len(tau) for _, tau in layers], np.int64)
+    widths = np.array([lanes, *sizes[:-1]], np.int64)
+    words, size, width = words_for(int(widths.max())), 64 * words_for(int(sizes.max())), int(max(widths.max(), sizes[-1])) + 1
+    positive, negative = np.zeros((2, len(layers), words, size), np.uint64)
+    kinds = np.full((len(layers) * size + 1, width), 2, np.uint8)
+    least = np.full((len(layers), size), 1 << 60)
+    for number, (weights, tau) in enumerate(layers):
+        for out, sign, kind in ((positive, 1, 0), (negative, -1, 1)):
+            bits = pack(weights == sign)
+            out[number, : bits.shape[1], : len(tau)] = bits.T
+            kinds[number * size :][: len(tau), : weights.shape[1]][weights == sign] = kind
+        least[number, : len(tau)] = tau
+    return positive, negative, kinds.reshape(-1), least, sizes, widths, width

@@ -1,0 +1,346 @@
+"""Compiled walks that take whole blocks of sets through the layers: a bit for each set, a word for 64 of them
+(docs/theory.md 7.12).
+
+A *plane* is one truth value for every set of a block: sets that are the same moves and one more. Most neurons
+are the same throughout a block; the planes of the others come from those before them by adding up, digit by
+digit. Few patterns are left behind the second or third layer, so a small memory that may forget suffices to
+judge each of them about once. What other walks need too is in `lanes`; all else is in this file, since the
+cache on disk is renewed when *this* file changes.
+"""
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,no-any-return"
+# mypy: disable-error-code="import-untyped,call-arg"
+
+from __future__ import annotations
+
+import numba as nb
+from numba import njit
+
+from sugenet.engines.walk.adders import BLOCK, add_up_4, add_up_6, add_up_11, lowest, ones, sure_of
+from sugenet.engines.walk.lanes import GOLDEN, LANES, turned
+
+__all__ = ["DEPTH", "HEAD", "NEXT", "SETS", "WIDEST", "settle_waiting", "walk_blocks"]
+
+WIDEST = 2000  # neurons of a layer that may be open together, at most
+SETS, DEPTH, NEXT, HEAD = range(4)
+"""A walk's state: sets walked, moves chosen, the next one to choose; then the moves."""
+_WAITS = nb.uint64(1 << 32)
+_PROBES = 4
+
+
+@njit(nogil=True, cache=True, _nrt=False)
+def _bound(positive, negative, tau, size, words, number, on, here, open_, left, chosen):
+    """Which neurons of a layer its open inputs decide: how many; those that are active in any case go to the
+    next row of `on`, what the others miss to `left`.
+    """
+    n, base = 0, number * tau.shape[1]
+    for w in range((size + 63) >> 6):
+        sure, rest = sure_of(
+            positive, negative, number * positive.shape[1] * positive.shape[2] + 64 * w, positive.shape[2],
+            words, on, here * on.shape[1], open_, number * open_.shape[1], tau, base + 64 * w, left,
+        )
+        on[here + 1, w] = sure
+        while rest != nb.uint64(0):
+            chosen[number, n] = 64 * w + lowest(rest)
+            n += 1
+            rest &= rest - nb.uint64(1)
+    return n
+
+
+@njit(nogil=True, cache=True, _nrt=False)
+def _raise(planes, base, step, places, inputs, many, kinds, width, number, left, chosen, some, valid, on, to, out, slots):
+    """The planes of the neurons of a layer that differ within the block, of some that may: how many. Those
+    that are active throughout go to row `to` of `on`.
+    """
+    stride, first = left.shape[0] // slots.shape[0] * number, places.shape[1] * number
+    room = out.shape[0] // slots.shape[0] * number
+    while many & 3 or many == 0:  # summands without a weight
+        places[number, many], inputs[number, many] = 0, width - 1
+        many += 1
+    n = 0
+    for i in range(some):
+        q = chosen[number, i]
+        row, least, where = (stride + q) * width, left[stride + q], room + n * 3 * BLOCK
+        if least <= 16:
+            found = add_up_4(planes, base, places, inputs, first, kinds, row, step, many, least, valid, out, where)
+        elif least <= 64:
+            found = add_up_6(planes, base, places, inputs, first, kinds, row, step, many, least, valid, out, where)
+        else:
+            found = add_up_11(planes, base, places, inputs, first, kinds, row, step, many, least, valid, out, where)
+        if found == 1:
+            on[to, q >> 6] |= nb.uint64(1) << nb.uint64(q & 63)
+        slots[number, n] = q
+        n += found == 2
+    return n
+
+
+@njit(nogil=True, cache=True, _nrt=False)
+def _home(keys, row):
+    """Where a pattern belongs."""
+    h = keys[row, 0]
+    for w in range(1, keys.shape[1]):
+        h = (h ^ (h >> nb.uint64(29))) * GOLDEN ^ keys[row, w]
+    h *= GOLDEN
+    return h ^ (h >> nb.uint64(32))
+
+
+@njit(nogil=True, cache=True, _nrt=False)
+def _remember(keys, row, many, known, tally, sizes, waiting, waiting_many):
+    """Add so many sets to a pattern: to the tally of its label where that is known, else to those that wait;
+    True when it is new among these.
+
+    A row of `known` is a pattern and its label plus 1, or `_WAITS` and its place among those that wait. What
+    finds no place of its own replaces another.
+    """
+    words, mask = keys.shape[1], nb.uint64(known.shape[0] - 1)
+    home = _home(keys, row) & mask
+    place = home
+    for probe in range(_PROBES + 1):
+        if probe == _PROBES:
+            sizes[1] += 1
+            place = (home + nb.uint64(sizes[1] & (_PROBES - 1))) & mask
+            break
+        label = known[place, words]
+        if label == nb.uint64(0):
+            break
+        differ = nb.uint64(0)
+        for w in range(words):
+            differ |= known[place, w] ^ keys[row, w]
+        if differ == nb.uint64(0):
+            if label >= _WAITS:
+                waiting_many[nb.intp(label - _WAITS)] += many
+            else:
+                tally[nb.intp(label) - 1] += many
+            return False
+        place = (place + nb.uint64(1)) & mask
+    n = sizes[0]
+    known[place, words] = _WAITS + nb.uint64(n)
+    for w in range(words):
+        known[place, w] = waiting[n, w] = keys[row, w]
+    waiting_many[n] = many
+    sizes[0] = n + 1
+    return True
+
+
+@njit(nogil=True, cache=True, _nrt=False)
+def _deal(
+    on, here, out, slots, many, valid, masks, keys, known, tally, sizes, waiting, waiting_many, met, state,
+    depth, begin,
+):
+    """Part the sets of a block by their patterns, and remember each."""
+    words, last = keys.shape[1], slots.shape[0] - 1
+    for w in range(BLOCK):
+        masks[0, w] = valid[w]
+    for w in range(words):
+        keys[0, w] = on[here, w]
+    parts = 1
+    for v in range(many):
+        q, at = slots[last, v], out.shape[0] // slots.shape[0] * last + v * 3 * BLOCK
+        bit = nb.uint64(1) << nb.uint64(q & 63)
+        for p in range(parts):
+            inside = outside = nb.uint64(0)
+            for w in range(BLOCK):
+                inside |= masks[p, w] & out[at + w]
+                outside |= masks[p, w] & ~out[at + w]
+            if inside == nb.uint64(0):
+                continue
+            if outside == nb.uint64(0):
+                keys[p, q >> 6] |= bit
+                continue
+            for w in range(BLOCK):
+                masks[parts, w] = masks[p, w] & out[at + w]
+                masks[p, w] &= ~out[at + w]
+            for w in range(words):
+                keys[parts, w] = keys[p, w]
+            keys[parts, q >> 6] |= bit
+            parts += 1
+    for p in range(parts):
+        size = 0
+        for w in range(BLOCK):
+            size += ones(masks[p, w])
+        if _remember(keys, p, size, known, tally, sizes, waiting, waiting_many):
+            n = sizes[0] - 1
+            met[n, 0] = depth
+            for d in range(depth):
+                met[n, 1 + d] = state[HEAD + d]
+            for w in range(BLOCK - 1, -1, -1):
+                if masks[p, w] != nb.uint64(0):
+                    met[n, 1 + depth] = begin + 64 * w + lowest(masks[p, w])
+
+
+@njit(nogil=True, cache=True, _nrt=False)
+def _far(
+    on, here, out, slots, many, kinds, width, home, radius, places, inputs, valid, size
+):
+    """How many sets of a block turn more than `radius` neurons of the last layer against the pattern `home`,
+    which is on as a row of `kinds` behind all others; `valid` keeps those alone.
+    """
+    last = slots.shape[0] - 1
+    room = out.shape[0] // slots.shape[0] * last
+    turned_ = 0
+    for w in range(home.shape[0]):
+        turned_ += ones(on[here, w] ^ home[w])
+    for v in range(many):  # of these it depends on the set
+        q = slots[last, v]
+        turned_ -= nb.int64(home[q >> 6] >> nb.uint64(q & 63) & nb.uint64(1))
+        places[last, v], inputs[last, v] = room + v * 3 * BLOCK, q
+    if turned_ + many <= radius:
+        return 0
+    if turned_ > radius:
+        return size
+    padded = many
+    while padded & 3:
+        places[last, padded], inputs[last, padded] = places[last, 0], width - 1
+        padded += 1
+    row, first, where = kinds.shape[0] - width, last * places.shape[1], room + many * 3 * BLOCK
+    least = radius + 1 - turned_
+    if least <= 16:
+        add_up_4(out, 0, places, inputs, first, kinds, row, BLOCK, padded, least, valid, out, where)
+    elif least <= 64:
+        add_up_6(out, 0, places, inputs, first, kinds, row, BLOCK, padded, least, valid, out, where)
+    else:
+        add_up_11(out, 0, places, inputs, first, kinds, row, BLOCK, padded, least, valid, out, where)
+    left = 0
+    for w in range(BLOCK):
+        valid[w] &= out[where + w]
+        left += ones(valid[w])
+    return left
+
+
+@njit(nogil=True, cache=True, _nrt=False)
+def _fit(weight, begin, leaves, alike, left, valid):
+    """Which moves of a block may be the last one; how many."""
+    size = 0
+    for w in range(BLOCK):
+        here, mask = begin + 64 * w, nb.uint64(0)
+        if alike:
+            if here + 64 <= leaves:
+                mask = ~nb.uint64(0)
+            elif here < leaves:
+                mask = (nb.uint64(1) << nb.uint64(leaves - here)) - nb.uint64(1)
+        else:
+            for k in range(here, min(here + 64, leaves)):
+                mask |= nb.uint64(weight[k] <= left) << nb.uint64(k - here)
+        valid[w] = mask
+        size += ones(mask)
+    return size
+
+
+@njit(nogil=True, cache=True, _nrt=False)
+def walk_blocks(state, quota, last, moves, budget, planes, tail, ball, memory, store, work):
+    """Walk sets of two or more moves of different features whose weights sum to at most `budget` and whose
+    largest is `last`, from `state` on.
+
+    A set is a block's moves and a smaller one. Of `moves` there is what they add to the lanes, the lanes at
+    the sample, their weights, the first move of the same feature, the least weight before each, the least and
+    largest that any adds to each lane, the least of all, and how many planes a lane has. Those say of all
+    moves whether they add more than that least, and one more, and so on; behind each is its complement, and
+    zeros. `tail` has of each layer the literals of weight 1 and -1 as words, the kind of every weight (0: 1,
+    1: -1, 2: none), tau, and how many neurons and inputs it has. Patterns of the last layer within a
+    ball, which has a pattern, a radius and a label, have that label; others go to the memory, or wait with a
+    set that has them. Stops after about `quota` blocks, or when many wait; True at the
+    end.
+    """
+    rows, start, weight, before, lightest, ends, low, many_planes, step, alike = moves
+    positive, negative, kinds, tau, neurons, widths, width = tail
+    home, radius, label = ball
+    known, tally, sizes = memory
+    waiting, waiting_many, met = store
+    on, open_, left, chosen, places, inputs, out, slots, masks, keys, valid, acc, spent = work
+    lanes, most, layers = rows.shape[1], state.shape[0] - HEAD, neurons.shape[0]
+    spent[0] = 0
+    for lane in range(lanes):
+        acc[0, lane] = start[lane]
+    depth = state[DEPTH]
+    for d in range(depth):
+        for lane in range(lanes):
+            acc[d + 1, lane] = acc[d, lane] + rows[state[HEAD + d], lane]
+        spent[d + 1] = spent[d] + weight[state[HEAD + d]]
+    done = 0
+    while True:
+        k, beyond = state[NEXT], last + 1
+        if depth > 0:
+            beyond = before[state[HEAD + depth - 1]]
+        if depth == most:
+            k = beyond
+        while k < beyond and spent[depth] + weight[k] + lightest[before[k]] > budget:
+            k += 1
+        if k >= beyond:
+            if depth == 0:
+                state[DEPTH], state[NEXT] = 0, beyond
+                return True
+            depth -= 1
+            state[NEXT] = state[HEAD + depth] + 1
+            continue
+        if done >= quota or sizes[0] + before[k] > waiting.shape[0]:
+            state[DEPTH], state[NEXT] = depth, k
+            return False
+        for lane in range(lanes):
+            acc[depth + 1, lane] = acc[depth, lane] + rows[k, lane]
+        spent[depth + 1] = spent[depth] + weight[k]
+        state[HEAD + depth] = k
+        state[NEXT] = 0
+        depth += 1
+        many = 0
+        for w in range(lanes // LANES):
+            here = depth * lanes + w * LANES
+            held = turned(acc, here, ends, w * LANES)
+            rest = turned(acc, here, ends, lanes + w * LANES) & ~held
+            on[0, w], open_[0, w] = held, rest
+            while rest != nb.uint64(0):
+                lane = w * LANES + lowest(rest)
+                inputs[0, many] = lane
+                places[0, many] = (lane * many_planes - nb.int64(acc[depth, lane]) - low - 1) * 3 * step
+                many += 1
+                rest &= rest - nb.uint64(1)
+        some = _bound(positive, negative, tau, neurons[0], lanes // LANES, 0, on, 0, open_, left, chosen)
+        leaves, rest_budget = before[k], budget - spent[depth]
+        for begin in range(0, leaves, 64 * BLOCK):
+            size = _fit(weight, begin, leaves, alike, rest_budget, valid)
+            if size == 0:
+                continue
+            done += 1
+            state[SETS] += size
+            for w in range(on.shape[1]):
+                on[2, w] = on[1, w]
+            n = _raise(
+                planes, begin >> 6, step, places, inputs, many, kinds, width, 0, left, chosen, some, valid, on,
+                2, out, slots,
+            )
+            for number in range(1, layers):
+                for w in range(open_.shape[1]):
+                    open_[number, w] = nb.uint64(0)
+                for v in range(n):
+                    q = slots[number - 1, v]
+                    open_[number, q >> 6] |= nb.uint64(1) << nb.uint64(q & 63)
+                    places[number, v], inputs[number, v] = v * 3 * BLOCK, q
+                here, words = 1 + number, (widths[number] + 63) >> 6
+                others = _bound(
+                    positive, negative, tau, neurons[number], words, number, on, here, open_, left, chosen
+                )
+                n = _raise(
+                    out, out.shape[0] // layers * (number - 1), BLOCK, places, inputs, n, kinds, width, number,
+                    left, chosen, others, valid, on, here + 1, out, slots,
+                )
+            far = _far(
+                on, 1 + layers, out, slots, n, kinds, width, home, radius, places, inputs, valid, size
+            )
+            tally[label] += size - far
+            if far == 0:
+                continue
+            _deal(
+                on, 1 + layers, out, slots, n, valid, masks, keys, known, tally, sizes, waiting, waiting_many,
+                met, state, depth, begin,
+            )
+
+
+@njit(nogil=True, cache=True, _nrt=False)
+def settle_waiting(known, waiting, size, labels):
+    """Write the labels of patterns that waited to where the memory still has them."""
+    words, mask = waiting.shape[1], nb.uint64(known.shape[0] - 1)
+    for n in range(size):
+        place = _home(waiting, n) & mask
+        for _ in range(2 * _PROBES):
+            if known[place, words] == _WAITS + nb.uint64(n):
+                known[place, words] = nb.uint64(labels[n] + 1)
+                break
+            place = (place + nb.uint64(1)) & mask

@@ -1,0 +1,175 @@
+"""Walks by blocks, in the engine and in the checker, against brute force and against walks that keep patterns."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import sugenet as sg
+from sugenet.bnn import DenseLayer, Head, Network
+from sugenet.checker.limit import Limit
+from sugenet.checker.words import WordWalk
+from sugenet.engines.walk import blocks, sets
+from sugenet.engines.walk.sets import flip_level
+from sugenet.errors import CertificateError
+from sugenet.problem.clock import Clock
+from sugenet.problem.goal import Goal, loses
+from sugenet.problem.problem import Problem
+from sugenet.problem.regions import L0, L1, Hamming
+from tests.engines.test_sets import planted, wide
+from tests.engines.walked import expected, pieces
+from tests.problem.clocks import ringing
+from tests.problem.levels import any_network
+from tests.problem.small import random_sample
+
+NEVER = Goal(())
+
+
+@pytest.fixture(autouse=True)
+def by_blocks(monkeypatch):
+    monkeypatch.setattr(sets, "_MANY", 0)
+
+
+def agrees(problem, budget, threads=None):
+    """A walk by blocks found what brute force finds."""
+    found = flip_level(problem, budget, Clock(threads=threads))
+    many, _, _, bad = expected(problem, budget)
+    assert (found.violation is None) == (not bad)
+    if bad:
+        assert problem.replays(found.violation)
+        assert set(found.violation) in [set(moves) for moves in bad]
+    elif found.patterns is None:
+        assert found.sets == many
+    return found
+
+
+def in_words(problem):
+    """What the checker sees: how many sets, and how many of them are violations."""
+    base, features, budget, layers, head = pieces(problem.near)
+    walk = WordWalk(base, features, budget, layers, Limit(None, None))
+    if not features or not walk.is_for():
+        return None
+    seen = [1, int(problem.goal.violates(walk.sample(head))[0])]
+
+    def use(_first, met):
+        seen[0] += int(met[1].sum())
+        seen[1] += int(met[1][problem.goal.violates(walk.counts(met[0], head))].sum())
+
+    walk.each(list(range(walk.many)), use, threads=1)
+    return seen
+
+
+@pytest.mark.parametrize("fragile", [1, 2, 63, 64, 65, 130])
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_as_by_brute_force(fragile, depth):
+    network, x = wide(fragile, features=9, seed=fragile + depth, depth=depth)
+    label = int(network.predict(np.array([x], object))[0])
+    for radius in (2, 4):
+        near = Hamming(radius).around(network, x)
+        for goal in (NEVER, loses(network.head, label)):
+            found = agrees(Problem(near, goal), radius)
+            assert found.patterns is None
+            many, _, _, bad = expected(Problem(near, goal), radius)
+            assert in_words(Problem(near, goal)) == [many, len(bad)]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_options_and_weights_of_all_kinds(seed):
+    rng = np.random.default_rng(seed)
+    network = any_network(rng, seed)
+    x = random_sample(network, rng)
+    label = int(rng.integers(network.head.outputs))
+    for region in (Hamming(3), L0(2), L1(4)):
+        near = region.around(network, x)
+        for goal in (NEVER, loses(network.head, label)):
+            problem = Problem(near, goal)
+            agrees(problem, near.budget)
+            seen = in_words(problem)
+            if seen is not None:
+                many, _, _, bad = expected(problem, near.budget)
+                assert seen == [many, len(bad)]
+
+
+def broad(features, seed=0, sparse=False):
+    """A network over more moves than a block has, with ternary weights where it is sparse."""
+    rng = np.random.default_rng(seed)
+    values = [-1, 0, 1] if sparse else [-1, 1]
+    layers = [DenseLayer(rng.choice(values, (70, features)), np.full(70, features // (3 if sparse else 2)))]
+    for size in (90, 20):
+        before = layers[-1].outputs
+        layers.append(DenseLayer(rng.choice(values, (size, before)), np.full(size, before // (3 if sparse else 2))))
+    head = Head(rng.choice([-1, 1], (3, 20)))
+    return Network.of_bits(layers, head), rng.integers(0, 2, features).tolist()
+
+
+@pytest.mark.parametrize("features", [255, 256, 257, 600])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_blocks_that_are_full_and_more_than_one(features, sparse):
+    network, x = broad(features, seed=features, sparse=sparse)
+    label = int(network.predict(np.array([x], object))[0])
+    near = Hamming(2).around(network, x)
+    rows = np.array([x] * (1 + features + features * (features - 1) // 2))
+    pairs = [(k,) for k in range(features)] + [(j, k) for j in range(features) for k in range(j)]
+    for row, flips in zip(rows[1:], pairs, strict=True):
+        row[list(flips)] ^= 1
+    wrong = int((network.predict(rows) != label).sum())
+    seen = in_words(Problem(near, loses(network.head, label)))
+    assert seen == [len(rows), wrong]
+    one, two = (flip_level(Problem(near, loses(network.head, label)), 2, Clock(threads=n)) for n in (1, 2))
+    assert one.violation == two.violation
+    assert (one.violation is None) == (wrong == 0)
+    assert flip_level(Problem(near, NEVER), 2, Clock()).sets == len(rows)
+
+
+def test_a_memory_that_forgets_changes_nothing(monkeypatch):
+    network, x = broad(40, seed=3)
+    problem = Problem(Hamming(4).around(network, x), NEVER)
+    whole = flip_level(problem, 4, Clock())
+    monkeypatch.setattr(blocks, "_KNOWN", 4)
+    monkeypatch.setattr(blocks, "_WAITING", 1)
+    monkeypatch.setattr(blocks, "_TRIED", 0)
+    assert flip_level(problem, 4, Clock()) == whole
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_planted_violation_is_found(threads):
+    for chosen in ([0, 1, 2], [3, 11, 29], [37, 38, 39]):
+        network = planted(40, chosen)
+        inner = DenseLayer(np.eye(71, dtype=int), np.ones(71, int))
+        network = Network.of_bits([network.layers[0], inner], network.head)
+        problem = Problem(Hamming(3).around(network, [0] * 40), loses(network.head, 0))
+        assert flip_level(problem, 2, Clock(threads=threads)).violation is None
+        found = flip_level(problem, 3, Clock(threads=threads))
+        assert found.patterns is None
+        assert sorted(move.feature for move in found.violation) == chosen
+
+
+def test_stopping_gives_nothing():
+    network, x = broad(40)
+    problem = Problem(Hamming(3).around(network, x), NEVER)
+    for looks in (0, 1, 2):
+        assert flip_level(problem, 3, ringing(looks)) is None
+
+
+def robust():
+    """A network of bits that no two flips can turn, and a sample."""
+    layers = [DenseLayer(np.ones((4, 12), int), [3, 5, 8, 11]), DenseLayer([[1, 1, 1, 1]] * 3, [1, 1, 1])]
+    return Network.of_bits(layers, Head([[1, 1, 1], [-1, -1, -1]])), [1] * 12
+
+
+def test_certificates_and_forgeries():
+    network, x = robust()
+    answer = sg.verify(network, sg.Robust(x, Hamming(2)), engine="flips")
+    assert answer.certificate["proof"] == {"kind": "sweep", "sets": 79}
+    for plain in (False, True):
+        assert "none of the 79 changes" in sg.check(answer.certificate, network, plain=plain)
+    proof = dict(answer.certificate["proof"], sets=78)
+    with pytest.raises(CertificateError, match="78"):
+        sg.check({**answer.certificate, "proof": proof}, network)
+    question = {**answer.certificate["question"]}
+    forged = Network.of_bits(network.layers, Head([[1, 1, -1], [-1, -1, 1]], [0, 2]))
+    bad = sg.verify(forged, sg.Robust(x, Hamming(2)))
+    if isinstance(bad, sg.Refuted):
+        lie = {**answer.certificate, "network": forged.fingerprint, "question": question}
+        with pytest.raises(CertificateError):
+            sg.check(lie, forged)
