@@ -5,6 +5,7 @@ the plain form of the check.
 from __future__ import annotations
 
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from sugenet.engines.walk.gray import Stepped, has_slices, step_through
 from sugenet.engines.walk.judge import PatternJudge
 from sugenet.errors import CertificateError
 from sugenet.problem.clock import Clock
-from sugenet.problem.goal import Goal, loses, wins
+from sugenet.problem.goal import Goal, Votes, loses, wins
 from sugenet.problem.outcomes import Fails, Holds
 from sugenet.problem.problem import Problem
 from sugenet.problem.regions import Anything, Linf
@@ -78,7 +79,7 @@ def test_all_combinations_as_by_brute_force(seed):
 def test_vectors_of_neurons_that_are_full_and_not(width, zeros):
     rng = np.random.default_rng(width)
     sizes = [9, 300, width, 70]
-    signs = [rng.choice([-1, 1], (m, n)) for n, m in zip(sizes, sizes[1:], strict=False)]
+    signs = [rng.choice([-1, 1], (m, n)) for n, m in pairwise(sizes)]
     if zeros:
         signs = [np.where(rng.random(rows.shape) < zeros, 0, rows) for rows in signs]
     layers = [DenseLayer(rows, (np.abs(rows).sum(axis=1) + 1) // 2) for rows in signs]
@@ -87,12 +88,15 @@ def test_vectors_of_neurons_that_are_full_and_not(width, zeros):
     silent = Problem(near, NEVER)
     assert agrees(silent) == Stepped(512, None)
     # the best of all classes' leads, reached just so and just not
-    rows = np.array([near.moved([m for m, on in zip(near.moves, chosen, strict=True) if on])
-                     for chosen in np.ndindex(*[2] * 9)], object)
+    rows = np.array(
+        [
+            near.moved([m for m, on in zip(near.moves, chosen, strict=True) if on])
+            for chosen in np.ndindex(*[2] * 9)
+        ],
+        object,
+    )
     counts = network.match_counts(rows, engine="definition")
     lead = counts[:, 0] - counts[:, 1]
-    from sugenet.problem.goal import Votes
-
     just = Problem(near, Goal(((Votes((1, -1, 0), int(lead.max())),),)))
     over = Problem(near, Goal(((Votes((1, -1, 0), int(lead.max()) + 1),),)))
     assert agrees(over) == Stepped(512, None)
@@ -169,5 +173,5 @@ def test_a_budget_needs_another_proof():
     answer = sg.verify(network, sg.Robust(x, sg.L0(1)), engine="auto")
     forged = answer.certificate | {"answer": "proved", "proof": {"kind": "combinations", "sets": 64}}
     forged["witness"] = None
-    with pytest.raises(CertificateError, match="without a budget|combinations of changes"):
+    with pytest.raises(CertificateError, match=r"without a budget|combinations of changes"):
         sg.check(forged, network)

@@ -187,11 +187,27 @@ def _turned(weights: Ints, *, twice: bool) -> npt.NDArray[np.uint64]:
 
 
 @nb.njit(nogil=True, cache=True)
-def _steps(  # type: ignore[no-untyped-def]
-    margins, places, chosen, changes, first, read, inside, ends, planes, starts, digits, rows, begins, twice, worth, short, members
+def _steps(
+    margins,
+    places,
+    chosen,
+    changes,
+    first,
+    read,
+    inside,
+    ends,
+    planes,
+    starts,
+    digits,
+    rows,
+    begins,
+    twice,
+    worth,
+    short,
+    members,
 ):
-    """Whether a combination of the options of some features is a violation: all are met, each but the first by
-    one step of one feature up or down.
+    """Whether a combination of the options of some features is a violation: all are met, each but the first
+    by one step of one feature up or down.
     """
     features, layers = len(chosen), len(digits)
     seen = read.copy()  # what the next layer has been told
@@ -207,8 +223,16 @@ def _steps(  # type: ignore[no-untyped-def]
             if many == 0:
                 break
             _count(
-                planes, starts[layer], digits[layer], words, rows, turned, many, twice[layer],
-                read, ends[layer + 1],
+                planes,
+                starts[layer],
+                digits[layer],
+                words,
+                rows,
+                turned,
+                many,
+                twice[layer],
+                read,
+                ends[layer + 1],
             )
         at = ends[layers]
         for w in range(at, ends[layers + 1]):
@@ -245,16 +269,16 @@ for _bit in range(64):
 
 
 @nb.njit(nogil=True, cache=True)
-def _place(word):  # type: ignore[no-untyped-def]
+def _place(word):
     """Number of the lowest bit that is set."""
     lowest = word & (~word + nb.uint64(1))
     return _PLACES[(lowest * nb.uint64(_SPREAD)) >> nb.uint64(58)]
 
 
 @nb.njit(nogil=True, cache=True)
-def _told(read, seen, inside, begin, end, per, place, words, turned):  # type: ignore[no-untyped-def]
-    """Where the rows of the neurons begin that turned since the next layer was told, `per` rows each; how many
-    neurons.
+def _told(read, seen, inside, begin, end, per, place, words, turned):
+    """Where the rows of the neurons begin that turned since the next layer was told, `per` rows each;
+    how many neurons.
     """
     n = 0
     for w in range(begin, end):
@@ -273,7 +297,7 @@ def _told(read, seen, inside, begin, end, per, place, words, turned):  # type: i
 
 
 @nb.njit(nogil=True, cache=True)
-def _add(numbers, changes, way, which, digits):  # type: ignore[no-untyped-def]
+def _add(numbers, changes, way, which, digits):
     """Add a row of numbers to numbers, both in digits."""
     for begin in range(0, len(numbers), digits):
         carry = nb.uint64(0)
@@ -282,9 +306,9 @@ def _add(numbers, changes, way, which, digits):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(nogil=True, cache=True)
-def _count(planes, at, digits, words, rows, turned, many, twice, read, to):  # type: ignore[no-untyped-def]
-    """Add rows of bits to the digits of each word of neurons, from the second digit on where they count twice,
-    and take 1 a neuron off; who is active then, into `read` from `to` on.
+def _count(planes, at, digits, words, rows, turned, many, twice, read, to):
+    """Add rows of bits to the digits of each word of neurons, from the second digit on where they count
+    twice, and take 1 a neuron off; who is active then, into `read` from `to` on.
     """
     begin = 1 if twice else 0
     for w in range(words):
@@ -321,13 +345,13 @@ def _count(planes, at, digits, words, rows, turned, many, twice, read, to):  # t
 
 
 @nb.njit(nogil=True, cache=True, inline="always")
-def _full(x, y, z):  # type: ignore[no-untyped-def]
+def _full(x, y, z):
     """The two digits of the sum of three bits, for 64 of them."""
     return x ^ y ^ z, (x & y) | (z & (x ^ y))
 
 
 @nb.njit(nogil=True, cache=True, inline="always")
-def _seven(rows, here, turned, k):  # type: ignore[no-untyped-def]
+def _seven(rows, here, turned, k):
     """The three digits of the sum of seven rows."""
     one, over = _full(
         rows[here + turned[k]],

@@ -9,6 +9,7 @@ date from what has changed in the layer before, and nothing is kept.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from math import prod
 from threading import Lock
 from typing import Any
@@ -89,7 +90,7 @@ class _Steps:
     def run(self) -> Stepped | None:
         for begin in range(0, self.parts, _ROUND):
             end = min(begin + _ROUND, self.parts)
-            share(lambda a, b, begin=begin: self._go(begin + a, begin + b), end - begin, 1, self.clock.threads)
+            share(partial(self._go, begin), end - begin, 1, self.clock.threads)
             if self.stopped:
                 return None
             if self.found:
@@ -110,10 +111,10 @@ class _Steps:
             chosen.append(option)
         return chosen
 
-    def _go(self, begin: int, end: int) -> None:
+    def _go(self, first: int, begin: int, end: int) -> None:
         from sugenet.engines.walk.gray_kernels import walk_gray
 
-        for part in range(begin, end):
+        for part in range(first + begin, first + end):
             with self.lock:
                 self.stopped = self.stopped or self.clock.up()
                 if self.stopped:
@@ -153,7 +154,9 @@ class _Sliced:
         self.now = np.zeros(ends[-1], np.uint64)
         self.there = np.zeros(ends[-1], np.uint64)  # a bit for every neuron
         self.there[:words] = _FULL
-        active, shapes, slices, planes = np.zeros(len(order), bool), [], [], []
+        active, shapes = np.zeros(len(order), bool), []
+        slices: list[Any] = []
+        planes: list[Any] = []
         for number, (rows, many) in enumerate(zip(hidden, blocks, strict=True)):
             rows = rows[:, order]
             margin = np.where(active, np.maximum(rows, 0), np.maximum(-rows, 0)).sum(axis=1) - taus[number]
@@ -162,7 +165,7 @@ class _Sliced:
             count = max(_PLANES, (int(np.abs(margin).max()) + rows.shape[1]).bit_length() + 1)
             both = bool((rows != 0).all())
             own = _columns(rows.T, both=both)
-            first, place = sum(map(len, slices)), sum(map(len, planes))
+            first, place = (sum(len(part) for part in parts) for parts in (slices, planes))
             read = max(1, -(-rows.shape[1] // 64))
             size = BLOCK * many
             shapes.append((read, many, count, 1 if both else 2, first + size, place, first, ends[number]))
@@ -176,7 +179,10 @@ class _Sliced:
         votes = votes[:, order]
         cases = np.cumsum([0, *map(len, problem.goal.members)]).astype(np.int64)
         members = np.array([one for case in problem.goal.members for one in case], np.int64)
-        self.shapes, self.planes, self.rows = np.array(shapes, np.int64), *map(np.concatenate, (planes, slices))
+        self.shapes, self.planes, self.rows = (
+            np.array(shapes, np.int64),
+            *map(np.concatenate, (planes, slices)),
+        )
         self.votes, self.missing = np.ascontiguousarray(votes.T), least - votes @ active
         self.cases, self.members = cases, members
 
@@ -196,7 +202,8 @@ def _words(truths: Bits) -> Any:
 
 def _columns(weights: Ints, *, both: bool) -> Any:
     """For each input, turned off and then turned on, the rows of bits that it adds, 1 less for all: where all
-    weights are -1 or +1 one row that counts twice, else one of those that win and one of those that do not lose.
+    weights are -1 or +1 one row that counts twice, else one of those that win and one of those that do not
+    lose.
     """
     off, on = -weights, weights
     parts = [off > 0, on > 0] if both else [off > 0, off >= 0, on > 0, on >= 0]

@@ -1,13 +1,13 @@
 """Compiled walk through combinations in Gray-code order: one feature changes at a time, and every layer is
 brought up to date from what changed in the layer before (docs/theory.md 7.4).
 
-Match counts of the later layers are kept *bit-sliced*: plane b holds bit b of ``M - tau`` of every neuron, 512
-neurons to a vector, in two's complement modulo 2^planes. A neuron that turns adds 1 to the neurons of one sign
-and takes 1 from those of the other: rows of bits, summed by full adders, up to 15 rows at a time. The number
-of rows is owed by all neurons alike, and kept as one number beside the planes.
+Match counts of the later layers are kept *bit-sliced*: plane b holds bit b of ``M - tau`` of every neuron,
+512 neurons to a vector, in two's complement modulo 2^planes. A neuron that turns adds 1 to the neurons of one
+sign and takes 1 from those of the other: rows of bits, summed by full adders, up to 15 rows at a time. The
+number of rows is owed by all neurons alike, and kept as one number beside the planes.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,no-any-return"
-# mypy: disable-error-code="import-untyped,call-arg"
+# mypy: disable-error-code="import-untyped,call-arg,var-annotated"
 
 from __future__ import annotations
 
@@ -120,12 +120,16 @@ def _active(_typing, planes, place, count, owed, out, where):  # noqa: ARG001 nu
         full, zero = ir.Constant(_VECTOR, [-1] * BLOCK), ir.Constant(_VECTOR, [0] * BLOCK)
         carry, last = cgutils.alloca_once_value(b, full), cgutils.alloca_once_value(b, zero)
         with cgutils.for_range(b, count) as loop:  # planes + ~owed + 1
-            address = _at(context, b, kinds[0], planes, b.add(place, b.mul(loop.index, ir.Constant(word, BLOCK))))
+            address = _at(
+                context, b, kinds[0], planes, b.add(place, b.mul(loop.index, ir.Constant(word, BLOCK)))
+            )
             bit = b.and_(b.lshr(owed, loop.index), ir.Constant(owed.type, 1))
             own = b.sub(bit, ir.Constant(owed.type, 1))  # all ones where the bit of ~owed is set
             spread = b.insert_element(ir.Constant(_VECTOR, ir.Undefined), own, ir.Constant(ir.IntType(32), 0))
             spread = b.shuffle_vector(
-                spread, ir.Constant(_VECTOR, ir.Undefined), ir.Constant(ir.VectorType(ir.IntType(32), BLOCK), [0] * BLOCK)
+                spread,
+                ir.Constant(_VECTOR, ir.Undefined),
+                ir.Constant(ir.VectorType(ir.IntType(32), BLOCK), [0] * BLOCK),
             )
             total, above = _full(b, _load(b, address), spread, b.load(carry))
             b.store(above, carry)
@@ -220,7 +224,21 @@ def _reached(missing, cases, members):
 
 @njit(nogil=True, cache=True)
 def walk_gray(
-    lanes, choices, options, first, layers, shapes, planes, rows, owed, now, there, votes, missing, cases, members
+    lanes,
+    choices,
+    options,
+    first,
+    layers,
+    shapes,
+    planes,
+    rows,
+    owed,
+    now,
+    there,
+    votes,
+    missing,
+    cases,
+    members,
 ):
     """Walk all combinations of one option a feature, the first of `choices` moving most often; True, with the
     options in `choices`, at the first that reaches the goal.

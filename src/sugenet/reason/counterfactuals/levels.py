@@ -27,8 +27,8 @@ _EXACT_LEVELS = 400
 _WALK = 3e8
 """Sets of moves that are walked through level by level before anything else."""
 _WALK_LATE = 3e10
-"""Sets of moves that are walked through level by level once a longer search has been tried; beyond, the ladder
-of engines is asked.
+"""Sets of moves that are walked through level by level once a longer search has been tried; beyond, the
+ladder of engines is asked.
 """
 _LADDER = 1e11
 """Sets beyond which proofs are rare, and a long search comes first."""
@@ -89,8 +89,8 @@ class ByLevels:
                 break
 
     def _go_on(self, steps: int) -> bool:
-        """Search on for something lighter than the best, from the start once more whenever something is found;
-        False where nothing is left to search, or the time is up.
+        """Search on for something lighter than the best, from the start once more whenever something is
+        found; False where nothing is left to search, or the time is up.
         """
         hunt = self.hunt
         if hunt.best is None or not is_soon_cut(self.near):
@@ -156,8 +156,8 @@ class ByLevels:
             self.hunt.lower = (level + 1) * self.unit
 
     def _steps(self) -> list[int]:
-        """Levels to walk, rising: every total that can occur while these are few, or all moves weigh the same;
-        else growing steps.
+        """Levels to walk, rising: every total that can occur while these are few, or all moves weigh the
+        same; else growing steps.
         """
         totals = {0}
         every = self.near.columns.weights
