@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sugenet.engines.walk import judge
-from sugenet.engines.walk.anneal import search
+from sugenet.engines.walk.anneal import Patience, search
 from sugenet.problem.clock import Clock
 from sugenet.problem.goal import Goal, Votes, loses, wins
 from sugenet.problem.problem import Problem
@@ -81,3 +81,27 @@ def test_goals_of_large_numbers():
     problem = Problem(Anything().around(network, x), big)
     found = search(problem, Clock())
     assert found is None or problem.replays(found)
+
+
+def test_patience_finds_what_is_lighter_and_does_not_depend_on_threads():
+    network, x = wide(30, features=24, seed=3, depth=2)
+    label = int(network.predict(np.array([x], object))[0])
+    goal = loses(network.head, label)
+
+    def within(budget):
+        return Problem(Hamming(budget).around(network, x), goal)
+
+    sets = []
+    for threads in (1, 2):
+        kept = []
+        patience = Patience(within, Clock(threads=threads), kept.append)
+        budget = 24
+        while budget > 0 and patience.go_on(budget, 200_000):
+            assert within(budget).replays(kept[-1])
+            budget = len(kept[-1]) - 1
+        assert kept
+        assert not patience.go_on(budget, 0)
+        sets.append(kept)
+    assert sets[0] == sets[1]
+    silent = Patience(within, Clock(0), sets.append)
+    assert not silent.go_on(24, 10**9)

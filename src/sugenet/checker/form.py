@@ -71,6 +71,7 @@ _ANSWERS: dict[str, dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
 _PROOFS: dict[str, tuple[str, ...]] = {
     "bounds": (),
     "walk": ("sets", "patterns", "digest"),
+    "combinations": ("sets",),
     "sweep": ("sets",),
     "rup": ("variables", "facts", "cuts", "clauses", "encoding"),
     "drup": ("solver", "variables", "clauses", "cnf", "lemmas", "data"),

@@ -19,13 +19,14 @@ import numpy.typing as npt
 from sugenet.bnn.arrays import Ints
 from sugenet.checker.limit import Limit
 from sugenet.checker.thresholds import Implication
-from sugenet.checker.whole import Options
+from sugenet.checker.whole import Options, Whole
 from sugenet.errors import CheckLimitError
 
 __all__ = [
     "PlainPropagation",
     "WalkSeen",
     "need_small",
+    "plain_combinations",
     "plain_counts",
     "plain_followed",
     "plain_walk",
@@ -107,6 +108,14 @@ def plain_walk(
     digest = sum(map(_splitmix64, turned.values())) % 2**64
     claimed = sets <= most and len(turned) <= patterns  # others are refused for their numbers
     return WalkSeen(sets, len(turned), f"{digest:016x}", bad and claimed)
+
+
+def plain_combinations(whole: Whole) -> bool:
+    """Whether some combination of options is a violation, one by one."""
+    return any(
+        bool(whole.violates(plain_counts(sum(gains, whole.base), whole.layers, whole.head)[None])[0])
+        for gains in sets_within(whole.features, None, whole.limit)
+    )
 
 
 def plain_counts(margins: Ints, layers: Iterable[tuple[Ints, Ints]], head: Ints) -> Ints:

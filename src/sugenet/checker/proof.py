@@ -78,6 +78,10 @@ def _check_part(kind: str, proof: dict[str, Any], setting: Setting, limit: Limit
             from sugenet.checker.walk import check_walk  # compiled code is loaded when it is needed
 
             return check_walk(proof, whole, plain=plain)
+        case "combinations":
+            from sugenet.checker.combinations import check_combinations
+
+            return check_combinations(proof, whole, plain=plain)
         case "sweep":
             from sugenet.checker.sweep import check_sweep
 

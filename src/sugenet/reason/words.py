@@ -40,6 +40,8 @@ _ENGINES = {
     "patches": "patterns of patches and an exact linear bound",
 }
 _NAMES = {words: name for name, words in _ENGINES.items()}
+_COUNTED = ("walk", "sweep", "combinations")
+"""Proofs that say how many changes were gone through."""
 
 
 def engine_words(engine: str, proof: Mapping[str, Any] | None = None) -> str:
@@ -47,7 +49,7 @@ def engine_words(engine: str, proof: Mapping[str, Any] | None = None) -> str:
     if proof is not None and proof.get("kind") == "trust":
         return f"trusting {proof['solver']}"
     words = _ENGINES.get(engine, engine)
-    if proof is not None and proof.get("kind") in ("walk", "sweep"):
+    if proof is not None and proof.get("kind") in _COUNTED:
         return f"{words} ({proof['sets']:,} changes)"
     return words
 
@@ -56,7 +58,7 @@ def engine_in(words: str, proof: Mapping[str, Any] | None = None) -> str:
     """The engine that `engine_words` said."""
     if proof is not None and proof.get("kind") == "trust":
         return str(proof["solver"])
-    if proof is not None and proof.get("kind") in ("walk", "sweep"):
+    if proof is not None and proof.get("kind") in _COUNTED:
         words = words.removesuffix(f" ({proof['sets']:,} changes)")
     return _NAMES.get(words, words)
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from sugenet.bits import pack
+from sugenet.bits.threads import share
 from sugenet.engines.protocol import Engine
 from sugenet.engines.walk.judge import PatternJudge
 from sugenet.engines.walk.sweep import lanes_for
@@ -21,13 +22,16 @@ from sugenet.problem.outcomes import Open, Outcome, replayed
 from sugenet.problem.problem import Problem
 from sugenet.problem.sizes import combinations_of, heaviest, see_time, sets_within
 
-__all__ = ["SEARCH", "search"]
+__all__ = ["SEARCH", "Patience", "search"]
 
 _SETTLED = 2.0**24
 """Sets that a walk settles so soon that a long search does not pay."""
 _STEPS = 20_000
 _WORK = 1 << 28
 _HOT, _COLD = 2.0, 0.25  # temperatures, in units of the largest factor of the goal
+_WARM = 1.0  # where a patient search begins
+_LONG, _LONGEST = 50_000, 400_000  # steps of its attempts
+_TURNS, _AT_ONCE = 16, 4  # attempts before they get longer; those that share the threads
 _NEVER = 1 << 60
 
 
@@ -98,6 +102,74 @@ def search(
     return moves
 
 
+class Patience:
+    """A search that goes on: attempts from nothing, longer and longer, for something lighter than the best so
+    far. What it finds depends on the seed and on how many steps it was given, not on threads.
+
+    Parameters
+    ----------
+    within
+        From a budget to the problem of sets within it.
+    clock
+        Asked before every attempt.
+    keep
+        Is told every set as soon as it is found.
+    """
+
+    def __init__(
+        self,
+        within: Callable[[int], Problem],
+        clock: Clock,
+        keep: Callable[[tuple[FeatureMove, ...]], object],
+    ) -> None:
+        self.within, self.clock, self.keep = within, clock, keep
+        self.rng = np.random.default_rng(clock.seed + 1)
+        self.budget = -1
+        self.attempts = 0
+        self.annealer: _Annealer | None = None
+
+    def go_on(self, budget: int, steps: int) -> bool:
+        """Search sets within a budget for so many steps; True as soon as one was found."""
+        if budget != self.budget and not self._begin(budget):
+            return False
+        annealer = self.annealer
+        if annealer is None or annealer.later is None:
+            return False
+        while steps > 0 and not self.clock.up():
+            annealer.steps = min(_LONG << self.attempts // _TURNS, _LONGEST)
+            seeds = self.rng.integers(1, 1 << 63, _AT_ONCE)
+            found: dict[int, list[int]] = {}
+
+            def attempt(begin: int, end: int, seeds: Any = seeds, found: Any = found) -> None:
+                for turn in range(begin, end):
+                    if not self.clock.up():
+                        moves = annealer.attempt(np.random.default_rng(seeds[turn]), budget, [], _WARM)
+                        if moves is not None:
+                            found[turn] = annealer.thinned(moves)
+
+            share(attempt, _AT_ONCE, 1, self.clock.threads)
+            self.attempts += _AT_ONCE
+            steps -= _AT_ONCE * annealer.steps
+            if found:
+                weights = annealer.near.columns.weights
+                best = min(found, key=lambda turn: (int(weights[found[turn]].sum()), turn))
+                self.keep(tuple(annealer.near.moves[k] for k in sorted(found[best])))
+                return True
+        return False
+
+    def _begin(self, budget: int) -> bool:
+        """Get ready for a budget; False where there is nothing to search."""
+        self.budget, self.attempts, self.annealer = budget, 0, None
+        problem = self.within(budget)
+        try:
+            see_time(problem.near, self.clock)
+            if problem.near.moves and len(problem.front.fragile):
+                self.annealer = _Annealer(problem, self.clock)
+        except TooLargeError:
+            return False
+        return self.annealer is not None
+
+
 class _Annealer:
     """The problem as arrays for the compiled annealing."""
 
@@ -136,7 +208,9 @@ class _Annealer:
             max((abs(factor) for vote in problem.goal.votes for factor in vote.factors if factor), default=1)
         )
 
-    def attempt(self, rng: np.random.Generator, budget: int, before: list[int]) -> list[int] | None:
+    def attempt(
+        self, rng: np.random.Generator, budget: int, before: list[int], hot: float = _HOT
+    ) -> list[int] | None:
         """Numbers of moves that reach the goal within the budget, or None; from nothing, or from what is left
         of moves found before.
         """
@@ -162,7 +236,7 @@ class _Annealer:
                 *fixed,
                 budget,
                 self.steps,
-                _HOT * self.unit,
+                hot * self.unit,
                 _COLD * self.unit,
                 seed,
                 self.later,

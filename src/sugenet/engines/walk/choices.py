@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from sugenet.engines.protocol import Engine
+from sugenet.engines.walk.gray import has_slices, step_through
 from sugenet.engines.walk.judge import PatternJudge
 from sugenet.engines.walk.sweep import WALKERS, lanes_for, sweep
 from sugenet.problem.clock import Clock
@@ -27,6 +28,9 @@ __all__ = ["EXHAUST", "MOST_COMBINATIONS", "ends_of", "exhaust", "sums_of"]
 MOST_COMBINATIONS = 2.0**34
 """More are not gone through."""
 _BLOCK = 1 << 9
+_MANY = 2.0**20
+"""From so many combinations on, and with more fragile neurons than a word has bits, patterns are not kept."""
+_LANES = 64
 
 
 def _exhaust(problem: Problem, clock: Clock) -> Outcome:
@@ -35,12 +39,26 @@ def _exhaust(problem: Problem, clock: Clock) -> Outcome:
         return Open("exhaust", "exhaustion is for regions without a budget, and this one has one", {})
     if combinations > MOST_COMBINATIONS:
         return Open("exhaust", f"there are {combinations:.3g} combinations, too many to go through", {})
+    if combinations >= _MANY and len(problem.front.fragile) > _LANES:
+        judge = PatternJudge(problem.front, problem.goal)
+        if has_slices(judge):
+            return _stepped(problem, judge, clock)
     found = exhaust(problem, clock)
     if found is None:
         return Open("exhaust", "the time was up", {})
     if found.violation is not None:
         return replayed(problem, "exhaust", found.violation)
     return Holds("exhaust", walk_record(found))
+
+
+def _stepped(problem: Problem, judge: PatternJudge, clock: Clock) -> Outcome:
+    see_time(problem.near, clock)
+    found = step_through(problem, judge, clock)
+    if found is None:
+        return Open("exhaust", "the time was up", {})
+    if found.violation is not None:
+        return replayed(problem, "exhaust", found.violation)
+    return Holds("exhaust", {"kind": "combinations", "sets": found.sets})
 
 
 EXHAUST = Engine("exhaust", _exhaust)

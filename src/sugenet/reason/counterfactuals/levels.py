@@ -9,6 +9,7 @@ from dataclasses import replace
 from math import floor
 
 from sugenet.engines.ladder import decide
+from sugenet.engines.walk.anneal import Patience
 from sugenet.engines.walk.sets import flip_level
 from sugenet.errors import TooLargeError
 from sugenet.problem.clock import Clock
@@ -16,7 +17,7 @@ from sugenet.problem.moves import FeatureMove
 from sugenet.problem.outcomes import Fails, Holds, walk_record
 from sugenet.problem.problem import Problem
 from sugenet.problem.regions import Linf
-from sugenet.problem.sizes import heaviest, sets_within
+from sugenet.problem.sizes import heaviest, is_soon_cut, sets_within
 from sugenet.reason.counterfactuals.answers import Counterfactual
 from sugenet.reason.counterfactuals.hunt import Hunt
 
@@ -24,7 +25,15 @@ __all__ = ["ByLevels", "is_least_but_for_rounding"]
 
 _EXACT_LEVELS = 400
 _WALK = 3e8
-"""Sets of moves that are walked through level by level; beyond, the ladder of engines is asked."""
+"""Sets of moves that are walked through level by level before anything else."""
+_WALK_LATE = 3e10
+"""Sets of moves that are walked through level by level once a longer search has been tried; beyond, the
+ladder of engines is asked.
+"""
+_LADDER = 1e11
+"""Sets beyond which proofs are rare, and a long search comes first."""
+_SOME, _MANY = 4_000_000, 60_000_000
+"""Steps of the longer search, and of the long one."""
 
 
 class ByLevels:
@@ -35,6 +44,7 @@ class ByLevels:
         total = heaviest(self.near)
         self.top = total if hunt.most is None else min(total, int(hunt.most / self.unit // 1))
         """The largest weight that is asked about."""
+        self.patience = Patience(self._within, hunt.clock, hunt.take)
 
     @property
     def is_complete(self) -> bool:
@@ -48,11 +58,11 @@ class ByLevels:
             self._proved(min(lightest, self.top + 1) - 1, Holds("bounds", {"kind": "bounds"}))
         hunt.first(self._within(self.top))
         if hunt.engine == "auto":
-            for level in self._steps():
-                if clock.up() or self._is_ended or sets_within(self.near, self._below(level)) > _WALK:
-                    break
-                if not self._walk(self._below(level)):
-                    break
+            self._walk_up(_WALK)
+            self._go_on(_SOME)
+            self._walk_up(_WALK_LATE)
+            if sets_within(self.near, self._below(self.top)) > _LADDER:
+                self._go_on(_MANY)
         while not clock.up() and not self._is_ended:
             budget = self._below(self.top)
             found = decide(self._asked(budget), clock, hunt.engine)
@@ -64,6 +74,37 @@ class ByLevels:
                 hunt.improve(found.witness)
             if hunt.best is before:  # open, or no better: a difference that rounding hides
                 break
+        while hunt.engine == "auto" and clock.time_limit is not None and self._go_on(_MANY):
+            pass
+
+    def _walk_up(self, most: float) -> None:
+        """Walk through levels, rising, as long as there are not too many sets."""
+        clock = self.hunt.clock
+        for level in self._steps():
+            if clock.up() or self._is_ended or sets_within(self.near, self._below(level)) > most:
+                break
+            if self.hunt.lower > self._below(level) * self.unit:
+                continue
+            if not self._walk(self._below(level)):
+                break
+
+    def _go_on(self, steps: int) -> bool:
+        """Search on for something lighter than the best, from the start once more whenever something is
+        found; False where nothing is left to search, or the time is up.
+        """
+        hunt = self.hunt
+        if hunt.best is None or not is_soon_cut(self.near):
+            return False
+        patience = self.patience
+        hunt.clock.tell("search on ...")
+        while not hunt.clock.up() and not self._is_ended and hunt.best is not None:
+            best = _weight(hunt.best)
+            if not patience.go_on(min(best - 1, self.top), steps):
+                return not hunt.clock.up() and patience.annealer is not None and not self._is_ended
+            hunt.improve(hunt.whole.moved(hunt.best))
+            if hunt.best is None or _weight(hunt.best) >= best:  # no cheaper, by less than rounding
+                return False
+        return False
 
     def _within(self, budget: int) -> Problem:
         """The moves that a budget in whole units allows."""
@@ -115,9 +156,14 @@ class ByLevels:
             self.hunt.lower = (level + 1) * self.unit
 
     def _steps(self) -> list[int]:
-        """Levels to walk, rising: every total that can occur while these are few, else growing steps."""
+        """Levels to walk, rising: every total that can occur while these are few, or all moves weigh the
+        same; else growing steps.
+        """
         totals = {0}
         every = self.near.columns.weights
+        if len(every) and every.min() == every.max() > 0:
+            each = int(every[0])
+            return list(range(each, self.top + 1, each))[:_EXACT_LEVELS] or [self.top]
         for moves in self.near.places.values():
             weights = set(every[moves].tolist())
             totals |= {total + weight for total in totals for weight in weights if total + weight <= self.top}

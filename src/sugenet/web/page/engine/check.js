@@ -10,7 +10,8 @@ import { checkReason } from "./check_reason.js";
 import { changesOf, liesInside, priceOf, readSample, statesOf, within } from "./check_values.js";
 import { checkWalk } from "./check_walk.js";
 
-const ELSEWHERE = ["sweep", "rup", "drup", "patches", "parts", "dual"]; // proofs that are checked in Python only
+// proofs that are checked in Python only
+const ELSEWHERE = ["sweep", "combinations", "rup", "drup", "patches", "parts", "dual"];
 const FIELDS = ["format", "version", "network", "question", "answer", "witness", "proof"];
 const SECONDS = 60;
 
