@@ -24,6 +24,7 @@ from sugenet.capacity.thresholds import exact_number
 from sugenet.errors import CapacityError, NetworkError
 
 __all__ = [
+    "ROOM",
     "DenseLayer",
     "LevelLayer",
     "Theta",
@@ -35,6 +36,8 @@ __all__ = [
     "match_counts",
 ]
 
+ROOM = 31
+"""Bits that the match counts of hidden neurons stay in."""
 _GLANCE = 8  # weights by which most rows that differ are told apart
 
 Theta: TypeAlias = tuple[tuple[Fraction, Fraction], ...]
@@ -43,13 +46,14 @@ both ends are equal where the threshold is rational.
 """
 
 
-def check_size(weights: Ints, top: int = 1) -> None:
-    """Refuse weights over levels up to `top` whose match counts could leave 31 bits."""
+def check_size(weights: Ints, top: int = 1, room: int = ROOM) -> None:
+    """Refuse weights over levels up to `top` whose match counts could leave so many bits."""
     largest = max(int(weights.max(initial=0)), -int(weights.min(initial=0)))
-    if largest * max(weights.shape[1], 1) * top < 1 << 31:
+    if largest * max(weights.shape[1], 1) * top < 1 << room:
         return
-    if largest >= 1 << 31 or int(np.abs(weights).sum(axis=1).max()) * top >= 1 << 31:
-        raise NetworkError(f"a weight of size {largest} is too large: match counts must stay below 2^31.")
+    # as Python's numbers, so that no sum on the way leaves 64 bits
+    if largest >= 1 << room or int(np.abs(weights).astype(object).sum(axis=1).max()) * top >= 1 << room:
+        raise NetworkError(f"a weight of size {largest} is too large: match counts must stay below 2^{room}.")
 
 
 def check_tau(tau: Ints) -> None:
@@ -63,8 +67,10 @@ def check_tau(tau: Ints) -> None:
         )
 
 
-def checked_tops(tops: Any, weights: Ints) -> Ints:
-    """The largest level of each input, one a column of the weights."""
+def checked_tops(tops: Any, weights: Ints, room: int = ROOM) -> Ints:
+    """The largest level of each input, one a column of the weights; match counts must stay in so many
+    bits.
+    """
     highest = integer_array(tops, 1, "tops")
     if len(highest) != weights.shape[1]:
         raise NetworkError(f"{len(highest)} tops for {weights.shape[1]} features. Every feature has one.")
@@ -72,10 +78,10 @@ def checked_tops(tops: Any, weights: Ints) -> Ints:
         raise NetworkError(f"tops[{int(np.argmax(highest < 0))}] is negative; levels run from 0 to the top.")
     most, largest = sum(highest.tolist()), max(int(weights.max(initial=1)), -int(weights.min(initial=1)))
     # row by row only where both fit, so that no product leaves 64 bits
-    if most * largest >= 1 << 31 and (
-        max(most, largest) >= 1 << 31 or int((np.abs(weights) @ highest).max(initial=0)) >= 1 << 31
+    if most * largest >= 1 << room and (
+        most >= 1 << 31 or int((np.abs(weights).astype(object) @ highest).max(initial=0)) >= 1 << room
     ):
-        raise NetworkError("the levels are too many: match counts must stay below 2^31.")
+        raise NetworkError(f"the levels are too many: match counts must stay below 2^{room}.")
     return highest
 
 

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from sugenet.bnn import Head, Network
 from sugenet.bnn.arrays import Ints
+from sugenet.bnn.layers import ROOM
 from sugenet.errors import TooLargeError
 
 __all__ = ["Goal", "Votes", "at_least", "lawful", "loses", "wins"]
@@ -61,6 +62,8 @@ class Goal:
     """
 
     cases: tuple[tuple[Votes, ...], ...]
+    room: int = ROOM
+    """Bits that every match count stays in (`Head.room`)."""
 
     @cached_property
     def votes(self) -> tuple[Votes, ...]:
@@ -77,11 +80,13 @@ class Goal:
     def factors(self) -> npt.NDArray[Any]:
         """One row an inequality: int64 where sums of match counts fit, else Python integers.
 
-        A match count is below 2^31 (`sugenet.bnn.layers.check_size`), so no sum or difference on the way, in
-        any order, exceeds ``|least| + 2^31 * sum(|factors|)``.
+        A match count is below ``2^room``, so no sum or difference on the way, in any order, exceeds
+        ``|least| + 2^room * sum(|factors|)``.
         """
         rows = [vote.factors for vote in self.votes]
-        large = any(abs(vote.least) + (sum(map(abs, vote.factors)) << 31) >= 1 << 63 for vote in self.votes)
+        large = any(
+            abs(vote.least) + (sum(map(abs, vote.factors)) << self.room) >= 1 << 63 for vote in self.votes
+        )
         return np.array(rows, dtype=object if large else np.int64).reshape(len(rows), -1 if rows else 0)
 
     @cached_property
@@ -140,7 +145,8 @@ def loses(head: Head, label: int, *, ties: str = "lowest") -> Goal:
     always to the other one.
     """
     others = [k for k in range(head.outputs) if k != label]
-    return Goal(tuple((_beats(head, k, label, strictly=ties == "lowest" and k > label),) for k in others))
+    cases = ((_beats(head, k, label, strictly=ties == "lowest" and k > label),) for k in others)
+    return Goal(tuple(cases), head.room)
 
 
 def wins(head: Head, target: int, *, ties: str = "lowest") -> Goal:
@@ -148,7 +154,8 @@ def wins(head: Head, target: int, *, ties: str = "lowest") -> Goal:
     or with ``ties="against"`` always to the target.
     """
     others = [k for k in range(head.outputs) if k != target]
-    return Goal((tuple(_beats(head, target, k, strictly=ties == "lowest" and k < target) for k in others),))
+    case = (_beats(head, target, k, strictly=ties == "lowest" and k < target) for k in others)
+    return Goal((tuple(case),), head.room)
 
 
 def lawful(network: Network, goal: Goal) -> Goal:
@@ -157,7 +164,7 @@ def lawful(network: Network, goal: Goal) -> Goal:
         return goal
     obeys = Votes((*[0] * network.head.outputs, -1), 0)
     rows = [[Votes((*vote.factors, 0), vote.least) for vote in case] for case in goal.cases]
-    return Goal(tuple((*row, obeys) for row in rows))
+    return Goal(tuple((*row, obeys) for row in rows), goal.room)
 
 
 def at_least(head: Head, factors: Sequence[int], bound: int) -> Votes:
