@@ -8,7 +8,7 @@ what stands between.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import prod
@@ -20,6 +20,7 @@ from sugenet.bnn import (
     ConvLayer,
     DenseLayer,
     Encoder,
+    Head,
     Layer,
     LevelLayer,
     Network,
@@ -76,6 +77,7 @@ from sugenet.io.exact.sums import (
     stepped,
     unrolled,
 )
+from sugenet.io.exact.tail import head_of_tail, is_affine
 from sugenet.io.exact.thetas import least_sum, theta_of
 
 __all__ = ["lower"]
@@ -112,6 +114,7 @@ def lower(
         Where the chain cannot be exact; it names the operation, the reason, and the nearest thing that works.
     """
     walk = _Lowering(chain, inputs, zero)
+    levels, behind = walk.signal, 0
     for number, op in enumerate(chain.ops):
         try:
             walk.take(op)
@@ -123,7 +126,11 @@ def lower(
                 f"its numbers are too far apart to compute with."
             ) from None
         except FileError as error:
-            raise FileError(f"{chain.source}: operation {number}: {error}") from error
+            if not isinstance(levels, LevelSignal) or levels.raw or not is_affine(chain.ops[behind:]):
+                raise FileError(f"{chain.source}: operation {number}: {error}") from error
+            return walk.finish(names, classes, levels, chain.ops[behind:])
+        if isinstance(walk.signal, LevelSignal) and walk.signal.pad is None:
+            levels, behind = walk.signal, number + 1
     return walk.finish(names, classes)
 
 
@@ -511,7 +518,24 @@ class _Lowering:
 
     # -- the end ---------------------------------------------------------------------------------------------
 
-    def finish(self, names: Iterable[object] | None, classes: Iterable[object] | None) -> Imported:
+    def finish(
+        self,
+        names: Iterable[object] | None,
+        classes: Iterable[object] | None,
+        levels: LevelSignal | None = None,
+        tail: Sequence[Op] = (),
+    ) -> Imported:
+        """The network, with the head that is left: sums, or levels and a float tail behind them."""
+        outputs: Literal["equal", "ordered", "other"]
+        if levels is None:
+            head, remark = self._head()
+            outputs = "ordered" if remark else "equal"
+        else:
+            head, remark = head_of_tail(levels, tail, self.chain.source)
+            outputs = "other" if remark else "equal"
+        return self._finished(head, remark, outputs, names, classes)
+
+    def _head(self) -> tuple[Head, str | None]:
         """The head, from the sums that are left."""
         sums = self.signal
         if not isinstance(sums, SumSignal):
@@ -526,10 +550,9 @@ class _Lowering:
         sums = unrolled(sums)
         if sums.pool is not None:
             raise FileError(f"{self.chain.source}: max pooling of class scores.")
-        assert self.encoder is not None
         order = sums.order(len(sums.weights))
         lines = pipelines(sums.steps, len(sums.weights))
-        head, remark = head_of(
+        return head_of(
             sums.weights[order],
             [sums.unit[j] for j in order],
             list(sums.offset[order]),
@@ -537,6 +560,16 @@ class _Lowering:
             sums.where,
             sums.top,
         )
+
+    def _finished(
+        self,
+        head: Head,
+        remark: str | None,
+        outputs: Literal["equal", "ordered", "other"],
+        names: Iterable[object] | None,
+        classes: Iterable[object] | None,
+    ) -> Imported:
+        assert self.encoder is not None
         encoder, layers = Encoder(self.encoder.codings, pixel_names(self.chain.shape)), tuple(self.layers)
         if self.chain.channels_last and len(self.chain.shape) == 3:
             encoder, layers, head = pixel_by_pixel(encoder, layers, head, self.chain.shape)
@@ -547,7 +580,11 @@ class _Lowering:
         remarks = [f"left out at the end: {name}" for name in self.chain.left_out] + (
             [remark] if remark else []
         )
-        source = self._source("other" if self.chain.picks else "ordered" if remarks else "equal", remarks)
+        if self.chain.picks:
+            outputs = "other"
+        elif remarks and outputs == "equal":
+            outputs = "ordered"
+        source = self._source(outputs, remarks)
         network = Network(encoder, layers, head, classes, {"source": self.chain.source}, source)
         return Imported(network, tuple(self.reports), tuple(remarks), shape, signs=tuple(self.signs))
 

@@ -35,7 +35,7 @@ from sugenet.io.exact.ops import (
     Stairs,
 )
 
-__all__ = ["DOUBLE", "SINGLE", "Floats", "Rounding", "rounding_of"]
+__all__ = ["DOUBLE", "SINGLE", "Floats", "Rounding", "rounding_of", "shape_behind"]
 
 _MORE = 8
 """Roundings of one operation beyond those of its sum: scale, shift, square root, division, and steps that a
@@ -141,7 +141,7 @@ def rounding_of(
             reach = 0.0 if reaches is None else reaches[number]
             far = reach > 4 * max(now.size, after.size)
             now = _Known(after.size, after.error + _MORE * floats.unit * reach, None) if far else after
-        shape = _shape(op, shape)
+        shape = shape_behind(op, shape)
     return Rounding(signs, now.error)
 
 
@@ -233,7 +233,7 @@ def _regular(op: AveragePool) -> bool:
     return not any(op.pads) or (op.count_pads and not any(op.beyond))
 
 
-def _shape(op: Op, shape: tuple[int, ...]) -> tuple[int, ...]:
+def shape_behind(op: Op, shape: tuple[int, ...]) -> tuple[int, ...]:
     """The shape of one sample behind an operation."""
     match op:
         case LinearOp():
