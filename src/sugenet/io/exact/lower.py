@@ -50,6 +50,7 @@ from sugenet.io.exact.ops import (
     Affine,
     AveragePool,
     BatchNorm,
+    Branches,
     Clip,
     Convolution,
     Flatten,
@@ -60,11 +61,13 @@ from sugenet.io.exact.ops import (
     Pad,
     Sign,
     Stairs,
+    every,
 )
 from sugenet.io.exact.order import pixel_by_pixel, source_shape
 from sugenet.io.exact.pixels import pixel_names
 from sugenet.io.exact.report import Imported, LayerReport, SignPlace
 from sugenet.io.exact.signals import LevelSignal, Padding, RawSignal, SumSignal, flat_order, padded
+from sugenet.io.exact.straight import straightened
 from sugenet.io.exact.steps import Pipeline, pipelines, sign_of
 from sugenet.io.exact.sums import (
     averaged_sums,
@@ -113,6 +116,8 @@ def lower(
     FileError
         Where the chain cannot be exact; it names the operation, the reason, and the nearest thing that works.
     """
+    if any(isinstance(op, Branches) for op in chain.ops):
+        return _without_branches(chain, inputs, zero, names, classes)
     walk = _Lowering(chain, inputs, zero)
     levels, behind = walk.signal, 0
     for number, op in enumerate(chain.ops):
@@ -132,6 +137,36 @@ def lower(
         if isinstance(walk.signal, LevelSignal) and walk.signal.pad is None:
             levels, behind = walk.signal, number + 1
     return walk.finish(names, classes)
+
+
+def _without_branches(
+    chain: OpChain,
+    inputs: Inputs | None,
+    zero: Literal[1, -1] | None,
+    names: Iterable[object] | None,
+    classes: Iterable[object] | None,
+) -> Imported:
+    """Make a chain with branches exact: as one without, whose layers carry values past one another."""
+    try:
+        straight = straightened(chain, zero)
+    except FileError as error:
+        raise FileError(f"{chain.source}: {error}") from error
+    found = lower(straight.chain, inputs, zero=zero, names=names, classes=classes)
+    signs = [op for op in every(chain.ops) if isinstance(op, Sign | Stairs)]
+    places = [SignPlace(number, op.where, None) for number, op in enumerate(signs)]
+    layers = list(found.layers)
+    for made, parts in zip(found.signs, straight.parts, strict=True):
+        for part in parts:
+            own = made.layer is not None and made.places is None or len(parts) == 1 and made.number not in straight.reports
+            if own:
+                span = (part.start, part.stop) if made.number in straight.reports else None
+                places[part.number] = replace(made, number=part.number, where=part.where, part=span)
+        if made.number in straight.reports and made.layer is not None:
+            place = next(k for k, report in enumerate(layers) if report.where == made.where and not report.flipped)
+            seen = straight.reports[made.number]
+            kept = layers[place].neurons
+            layers[place] = replace(seen, kind=layers[place].kind, neurons=kept, constant=layers[place].constant)
+    return replace(found, layers=tuple(layers), signs=tuple(places))
 
 
 @dataclass

@@ -59,6 +59,15 @@ class SignPlace(Brief):
     """
     places: npt.NDArray[np.intp] | None = None
     """For each neuron of the layer its place among the sign's values; None: in order."""
+    part: tuple[int, int] | None = None
+    """First and last neuron of the layer, from 0 and not included, that are this sign's, where others carry
+    values past it; None: all.
+    """
+
+    @property
+    def neurons(self) -> slice:
+        """The neurons of the layer that are this sign's."""
+        return slice(None) if self.part is None else slice(*self.part)
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from sugenet.bnn.layer import gives
 from sugenet.bnn.stairs import StairConv
 from sugenet.errors import FileError, TooLargeError
 from sugenet.io.exact.domains import BitInputs, Inputs, Integers
-from sugenet.io.exact.ops import OpChain, Sign, Stairs
+from sugenet.io.exact.ops import OpChain, Sign, Stairs, every
 from sugenet.io.exact.relaxed import PartlyImported
 from sugenet.io.exact.report import Imported, ImportProof, many
 from sugenet.io.exact.rounding import Rounding, rounding_of
@@ -163,7 +163,7 @@ def _judged(
         others=judge.ops,
         reaches=None if judge.reaches is None else judge.reaches(),
     )
-    places = [number for number, op in enumerate(chain.ops) if isinstance(op, Sign | Stairs)]
+    places = [number for number, op in enumerate(every(chain.ops)) if isinstance(op, Sign | Stairs)]
     tally = Tally(
         network,
         found.signs,
@@ -218,9 +218,10 @@ def _bounds(found: Imported, rounding: Rounding, places: Sequence[int]) -> dict[
     """For each layer the rounding of its sign; a layer without one, as pooling,
     has that of its neighbours.
     """
-    known = {
-        sign.layer: rounding.signs[places[sign.number]] for sign in found.signs if sign.layer is not None
-    }
+    known: dict[int, float] = {}
+    for sign in found.signs:
+        if sign.layer is not None:
+            known[sign.layer] = max(known.get(sign.layer, 0.0), rounding.signs[places[sign.number]])
     bounds = {}
     for layer in range(len(found.network.layers)):
         before, after = ([known[k] for k in known if k <= layer], [known[k] for k in known if k >= layer])
@@ -287,7 +288,8 @@ def _same_sizes(
 ) -> None:
     """A judge with the same signs must have as many values at each."""
     for sign, stage in zip(found.signs, seen.stages, strict=True):
-        mine, theirs = bits[sign.layer].shape[1] if sign.layer is not None else None, stage.high.shape[1]
+        theirs = stage.high.shape[1]
+        mine = None if sign.layer is None else len(range(bits[sign.layer].shape[1])[sign.neurons])
         if mine not in (None, theirs):
             raise FileError(
                 f"{chain.source}: what was read is not what the source computes; the first difference is at "
