@@ -99,6 +99,8 @@ class Open:
 class Neurons:
     """A sign of sums of lanes: whole weights over lanes, and the least sum that is on."""
 
+    where: str
+    """The layer whose values these are."""
     sign: Sign
     shape: tuple[int, ...]
     lanes: tuple[Lane, ...]
@@ -183,7 +185,7 @@ def neurons_of(value: Open, sign: Sign, zero: int) -> Neurons:
         least.append(found.least)
         flipped, ties, near = flipped + found.falls, ties + found.met, min(near, found.gap)
     return Neurons(
-        sign, value.shape, tuple(lanes), np.array(rows, dtype=object), least, window, flipped, ties, float(near)
+        layer.where, sign, value.shape, tuple(lanes), np.array(rows, dtype=object), least, window, flipped, ties, float(near)
     )
 
 
@@ -366,7 +368,7 @@ def wide_layer(
             kernel[c, starts[lane] + c, y, x] = Fraction(turn)
             shifts.append(-turn * (lane.low[c] + lane.high[c]) / 2)
         kernels.append(kernel)
-    where = made[0].sign.where
+    where = made[0].where
     weights, bias = np.concatenate(kernels), np.array(shifts, dtype=object)
     layer: Op = (
         LinearOp(where, weights[:, :, 0, 0], bias)

@@ -157,15 +157,15 @@ def _without_branches(
     layers = list(found.layers)
     for made, parts in zip(found.signs, straight.parts, strict=True):
         for part in parts:
-            own = made.layer is not None and made.places is None or len(parts) == 1 and made.number not in straight.reports
-            if own:
-                span = (part.start, part.stop) if made.number in straight.reports else None
+            if made.number not in straight.reports:
+                places[part.number] = replace(made, number=part.number)
+            elif made.layer is not None and made.places is None:
+                span = (part.start, part.stop)
                 places[part.number] = replace(made, number=part.number, where=part.where, part=span)
         if made.number in straight.reports and made.layer is not None:
-            place = next(k for k, report in enumerate(layers) if report.where == made.where and not report.flipped)
+            own = layers[made.number]  # one report a sign
             seen = straight.reports[made.number]
-            kept = layers[place].neurons
-            layers[place] = replace(seen, kind=layers[place].kind, neurons=kept, constant=layers[place].constant)
+            layers[made.number] = replace(seen, kind=own.kind, neurons=own.neurons, constant=own.constant)
     return replace(found, layers=tuple(layers), signs=tuple(places))
 
 

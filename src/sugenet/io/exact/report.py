@@ -33,6 +33,8 @@ class LayerReport(Said):
     """Channels for which a value of exactly zero can occur."""
     nearest: float = inf
     """How far the nearest possible sum is from where a sign turns, in units of the file's sum."""
+    carried: int = 0
+    """Neurons that are none of the file's: they carry a value past this layer to where a shortcut ends."""
 
     def __str__(self) -> str:
         if self.kind.startswith("Stair"):  # steps: there is no sign
@@ -42,6 +44,7 @@ class LayerReport(Said):
         return (
             f"{self.where}: {self.neurons} neurons, {self.flipped} flipped, "
             f"{self.constant} constant, {tied}{close}"
+            f"{f'; {self.carried} of them carry a value of a shortcut' if self.carried else ''}"
         )
 
 

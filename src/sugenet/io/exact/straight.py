@@ -331,16 +331,17 @@ class _Straightening:
         for branch, part, lane in zip(ready, made, lanes, strict=False):
             sign = branch.ops.pop(0)
             stop = start + part.shape[0] * per
-            parts.append(SignPart(self.numbers[id(sign)], sign.where, start, stop))
+            parts.append(SignPart(self.numbers[id(sign)], part.where, start, stop))
             start, branch.value = stop, Form.of(lane)
         self.reports[len(self.parts)] = LayerReport(
-            " and ".join(branch.where for branch in (part.sign for part in made)),
+            " and ".join(dict.fromkeys(part.where for part in made)),
             "",
             0,
             sum(part.flipped for part in made),
             0,
             sum(part.ties for part in made),
             min(part.nearest for part in made),
+            carried=sum(lane.shape[0] for lane in carried) * per,
         )
         self.parts.append(tuple(parts))
         return True
