@@ -19,7 +19,7 @@ def read_chain(source):
 def chain_of_state_dict(state, architecture=None, shape=None, bits=None):
     """The operations of a checkpoint."""
     source = Path(state).name if isinstance(state, str | Path) else "state dict"
-    return chain_of_parts(source, *declared(state, architecture, bits), shape)
+    return chain_of_parts(source, *declared(state, architecture, bits)[:2], shape)
 
 
 def evaluate(chain, X):

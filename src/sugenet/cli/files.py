@@ -159,7 +159,8 @@ def _convert(parser: Parser) -> Run:
     parser.add_argument(
         "source",
         metavar="SOURCE",
-        help=".onnx, .pt, .pth, .tar, .h5, .npz, .nir, each also as .gz, a folder of CSV files, or MODEL",
+        help=".onnx, .pt, .pth, .tar, .h5, .keras, .json, .npz, .nir, each also as .gz, a folder of CSV "
+        "files, or MODEL",
     )
     give(parser, "output", output=_MODEL_FILE | {"help": "write the model to FILE: .sugenet or .onnx"})
     about = (
@@ -196,6 +197,10 @@ def _convert(parser: Parser) -> Run:
         "one number for both, or WEIGHTS,ACTIVATIONS, or WEIGHTS,ACTIVATIONS,INPUTS"
     )
     group.add_argument("--bits", type=typed(_sizes), metavar="N", help=about)
+    group = parser.add_argument_group("Keras models as .json")
+    group.add_argument(
+        "--weights-file", metavar="FILE", help="the weights, as model.save_weights writes them"
+    )
     group = parser.add_argument_group(".npz files of match counts")
     group.add_argument("--features", type=whole(1, 1 << 30), metavar="N", help="inputs; others are padding")
     group.add_argument("--outputs", type=whole(1, 1 << 30), metavar="N", help="last rows that are classes")
@@ -206,10 +211,10 @@ def _convert(parser: Parser) -> Run:
     return _run_conversion
 
 
-_PLAIN = ("inputs", "zero", "image", "shape", "bits", "features", "outputs", "above")
+_PLAIN = ("inputs", "zero", "image", "shape", "bits", "features", "outputs", "above", "weights_file")
 _READING = (*_PLAIN, "names", "classes", "architecture", "relaxed", "no_proof")
 """Options for reading networks of others; the first are handed on as they are."""
-_NOT_SPIKING = ("inputs", "zero", "shape", "bits", "features", "outputs", "above", "architecture", "relaxed")
+_NOT_SPIKING = tuple(name for name in _READING if name not in ("image", "names", "classes", "no_proof"))
 
 
 def _image(text: str) -> list[int]:

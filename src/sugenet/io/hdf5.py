@@ -9,7 +9,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -44,6 +44,8 @@ class Contents:
 
     model: str
     arrays: dict[str, dict[str, npt.NDArray[Any]]]
+    notes: dict[str, dict[str, str]] = field(default_factory=dict)
+    """What else the file says, by subject."""
 
 
 def read_apart(module: str, place: Path, seconds: float, damaged: str) -> Contents:
@@ -81,7 +83,14 @@ def write_contents(read: Callable[[], Contents]) -> int:
         str(k): np.ascontiguousarray(found.arrays[layer][name]) for k, (layer, name) in enumerate(places)
     }
     sys.stdout.buffer.write(
-        save(tensors, {"model": found.model, "places": json.dumps([places, list(found.arrays)])})
+        save(
+            tensors,
+            {
+                "model": found.model,
+                "places": json.dumps([places, list(found.arrays)]),
+                "notes": json.dumps(found.notes),
+            },
+        )
     )
     return 0
 
@@ -96,7 +105,7 @@ def _unpacked(raw: bytes, damaged: str) -> Contents:
         arrays: dict[str, dict[str, npt.NDArray[Any]]] = {layer: {} for layer in layers}
         for k, (layer, name) in enumerate(places):
             arrays[layer][name] = tensors[str(k)]
-        return Contents(about["model"], arrays)
+        return Contents(about["model"], arrays, json.loads(about["notes"]))
     except Exception as error:
         raise FileError(
             f"the process that reads it answered nonsense ({type(error).__name__}). {damaged}"

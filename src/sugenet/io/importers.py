@@ -26,6 +26,7 @@ from sugenet.io.exact.relaxed import split
 from sugenet.io.exact.report import Imported
 from sugenet.io.larq import reader as larq_reader
 from sugenet.io.larq.judge import judge_of_layers
+from sugenet.io.larq.tensorflow import refuse_tensorflow
 from sugenet.io.onnx import reader as onnx_reader
 from sugenet.io.onnx.graph import Graph, read_graph
 from sugenet.io.onnx.judging import judges_of_graph
@@ -259,17 +260,19 @@ def from_state_dict(
     options = _Options(inputs, zero, strict, names, classes, image, prove)
     if isinstance(source, str | Path):
         with plain_file(source) as file:
-            arrays, parts = state_dict.declared(file, architecture, bits)
+            arrays, parts, told = state_dict.declared(file, architecture, bits)
     else:
-        arrays, parts = state_dict.declared(source, architecture, bits)
+        arrays, parts, told = state_dict.declared(source, architecture, bits)
     name = Path(source).name if isinstance(source, str | Path) else "state dict"
     chain = state_dict.chain_of_parts(name, arrays, parts, shape)
-    return _imported(chain, options, lambda chain: judges_of_state_dict(arrays, parts, chain.shape))
+    found = _imported(chain, options, lambda chain: judges_of_state_dict(arrays, parts, chain.shape))
+    return replace(found, remarks=(*found.remarks, told)) if told else found
 
 
 def read_larq(
     path: str | Path,
     *,
+    weights_file: str | Path | None = None,
     inputs: Inputs | None = None,
     zero: Literal[1, -1] | None = None,
     strict: bool = True,
@@ -278,12 +281,15 @@ def read_larq(
     image: Sequence[int] | None = None,
     prove: bool = True,
 ) -> Imported:
-    """Read a Larq or Keras `.h5` file; needs the package h5py, and no TensorFlow.
+    """Read a model of Keras, Larq, QKeras or hls4ml's examples; needs the package h5py, and no TensorFlow.
 
     Parameters
     ----------
     path
-        The file, packed by gzip or not.
+        The file, `.h5` or `.keras`, packed by gzip or not; or the layers alone as `.json`
+        (``model.to_json()``).
+    weights_file
+        The file of the weights, where the layers stand alone (``model.save_weights(...)``).
     inputs
         What raw samples are: `Integers`, `Reals` or `BitInputs`; a file says what happens to its inputs, not
         what they can be.
@@ -300,8 +306,8 @@ def read_larq(
     prove
         False leaves out the comparison of the network with its source, which is made before this returns.
     """
-    with plain_file(path) as file:
-        chain, layers = larq_reader.read_model(file)
+    with plain_file(path) as file, plain_file(path if weights_file is None else weights_file) as arrays:
+        chain, layers = larq_reader.read_model(file, None if weights_file is None else arrays)
     options = _Options(inputs, zero, strict, names, classes, image, prove)
     return _imported(chain, options, lambda _: [judge_of_layers(layers)])
 
@@ -408,14 +414,15 @@ def import_file(
     features: int | None = None,
     outputs: int | None = None,
     above: float | None = None,
+    weights_file: str | Path | None = None,
 ) -> Imported:
     """Read any kind of file that has an importer, by its ending.
 
     Parameters
     ----------
     path
-        ``.onnx``, ``.pt``, ``.pth``, ``.tar``, ``.h5``, ``.hdf5`` or ``.npz``, each also packed as ``.gz``; a
-        folder is BNNQuanalyst's.
+        ``.onnx``, ``.pt``, ``.pth``, ``.tar``, ``.h5``, ``.hdf5``, ``.keras``, ``.json`` or ``.npz``, each
+        also packed as ``.gz``; a folder is BNNQuanalyst's.
     inputs
         What raw samples are: `Integers`, `Reals` or `BitInputs`; a file says what happens to its inputs, not
         what they can be.
@@ -435,6 +442,8 @@ def import_file(
         For PyTorch checkpoints, see `from_state_dict`; refused for other files.
     features, outputs, above
         For `.npz` files, see `read_npz`; refused for other files.
+    weights_file
+        For models of Keras as `.json`, see `read_larq`; refused for other files.
     """
     file = Path(path)
     common: dict[str, Any] = {
@@ -448,23 +457,26 @@ def import_file(
     }
     checkpoint = {"architecture": architecture, "shape": shape, "bits": bits}
     counts = {"features": features, "outputs": outputs, "above": above}
+    layers = {"weights_file": weights_file}
     reader, own = _reader_of(file)
-    for what, mine in (("a PyTorch checkpoint", checkpoint), ("an .npz file", counts)):
+    kinds = (("a PyTorch checkpoint", checkpoint), ("an .npz file", counts), ("a model of Keras", layers))
+    for what, mine in kinds:
         said = next((name for name, value in mine.items() if value is not None), None)
         if said is not None and said not in own:
             raise FileError(f"{said}= is for {what}, and {file.name} is none. Leave it out.")
-    return reader(file, **common, **{name: (checkpoint | counts)[name] for name in own})
+    return reader(file, **common, **{name: (checkpoint | counts | layers)[name] for name in own})
 
 
 def _reader_of(file: Path) -> tuple[Callable[..., Imported], tuple[str, ...]]:
     """Who reads a file, and the options that it takes alone."""
+    refuse_tensorflow(file)
     if file.is_dir():
         return read_bnnquanalyst, ()
     name = file.name.lower().removesuffix(".gz")
     readers: dict[tuple[str, ...], tuple[Callable[..., Imported], tuple[str, ...]]] = {
         (".onnx",): (read_onnx, ()),
         (".pt", ".pth", ".tar"): (from_state_dict, ("architecture", "shape", "bits")),
-        (".h5", ".hdf5"): (read_larq, ()),
+        (".h5", ".hdf5", ".keras", ".json"): (read_larq, ("weights_file",)),
         (".npz",): (read_npz, ("features", "outputs", "above")),
     }
     for endings, reader in readers.items():
@@ -476,6 +488,6 @@ def _reader_of(file: Path) -> tuple[Callable[..., Imported], tuple[str, ...]]:
             "sugenet.spiking.read_nir(path, convention)."
         )
     raise FileError(
-        f"{file} is of no kind that can be imported: .onnx, .pt, .pth, .tar, .h5, .npz, each also as .gz, "
-        f"or a folder of CSV files."
+        f"{file} is of no kind that can be imported: .onnx, .pt, .pth, .tar, .h5, .keras, .json, .npz, each "
+        f"also as .gz, or a folder of CSV files."
     )

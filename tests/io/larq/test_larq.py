@@ -625,7 +625,7 @@ def add_layer(file):
             lambda file: file["model_weights/quantdense_0"].attrs.update(
                 {"weight_names": [b"quantdense_0/kernel:0"] * 2}
             ),
-            "two arrays are called 'kernel'",
+            "two arrays are called 'quantdense_0/kernel:0'",
         ),
         (
             lambda file: file.attrs.update(
@@ -710,7 +710,7 @@ def test_branches_models_inside_and_unknown_shapes(tmp_path):
     with pytest.raises(FileError, match="Every side must be known"):
         read_larq(write(tmp_path / "a.h5", [dense], (None,)))
     inner = {"class_name": "Sequential", "config": {"name": "inner", "layers": []}}
-    with pytest.raises(FileError, match="inner: a model within the model"):
+    with pytest.raises(FileError, match="its model_config lists no layers"):
         read_larq(
             write(
                 tmp_path / "b.h5",
@@ -753,16 +753,21 @@ def test_a_network_without_a_sign(tmp_path):
 
 def test_other_files(tmp_path):
     (tmp_path / "x.h5").write_bytes(b"PK\x03\x04nothing at all")
-    with pytest.raises(FileError, match=r"x.h5: it is no HDF5 file. Keras 3 \(.keras\) is not read"):
+    with pytest.raises(FileError, match=r"x.h5: its archive is damaged"):
         read_larq(tmp_path / "x.h5")
+    (tmp_path / "y.h5").write_bytes(b"nothing at all")
+    with pytest.raises(FileError, match=r"y.h5: it is no HDF5 file."):
+        read_larq(tmp_path / "y.h5")
     with pytest.raises(FileError, match="cannot be opened"):
         read_larq(tmp_path / "missing.h5")
     with h5py.File(tmp_path / "w.h5", "w") as file:
         file.attrs["layer_names"] = [b"dense"]
-    with pytest.raises(
-        FileError, match=r"it holds weights without a model \(no model_config\). Save the whole model"
-    ):
+    with pytest.raises(FileError, match=r"it holds weights without a model. Save the model's layers too"):
         read_larq(tmp_path / "w.h5")
+    with h5py.File(tmp_path / "v.h5", "w") as file:
+        file.create_group("something")
+    with pytest.raises(FileError, match=r"it holds neither a model nor weights of Keras"):
+        read_larq(tmp_path / "v.h5")
 
 
 def test_arrays_that_claim_more_than_the_file_and_links_out_of_it(tmp_path):

@@ -243,8 +243,12 @@ def test_known_layouts():
     last = chain_of_state_dict(state, bits=1).ops[-1]
     assert (last.eps, last.gamma.tolist()) == (1e-4, [1.0])
     assert known_layout(STATE) is None
-    with pytest.raises(FileError, match=r"follow no known layout. Say what they are for: architecture="):
+    with pytest.raises(
+        FileError, match=r"follow no known layout. Say what they are for. By names and shapes"
+    ):
         chain_of_state_dict(STATE)
+    with pytest.raises(FileError, match=r"follow no known layout. Say what they are for: architecture="):
+        chain_of_state_dict(STATE | {"a.scale": np.ones(2)})
 
 
 # -- what a file does not say --------------------------------------------------------------------------------

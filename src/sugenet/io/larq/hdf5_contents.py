@@ -1,4 +1,5 @@
-"""The model text and the arrays in a Keras 2 `.h5` file, read with h5py, in a process of its own.
+"""The model text and the arrays in a Keras `.h5` file, or its weights alone, read with h5py, in a process
+of its own.
 
 The HDF5 library trusts its files: on some damaged ones it crashes or never ends. A process of its own turns
 both into an error. Nothing in a file is run, no link out of it is followed, and no array is read before its
@@ -18,12 +19,16 @@ import numpy.typing as npt
 from sugenet.errors import FileError
 from sugenet.io.hdf5 import Contents, check_file, child_array, child_group, opened, read_apart, write_contents
 
-__all__ = ["DAMAGED", "main", "read_contents"]
+__all__ = ["CONTAINERS", "DAMAGED", "main", "read_contents"]
 
 _MAX_CONFIG = 1 << 24
 _MAX_LAYERS = 10_000
 _SECONDS = 10.0
-DAMAGED = "The file is damaged, or no model that Keras 2 saved: write model.save('net.h5')."
+CONTAINERS = ("layers", "_layer_checkpoint_dependencies")
+"""Where files by path keep the layers of a model: Keras 3, and early `.keras` files."""
+_TRAINED = ("optimizer", "_optimizer", "metrics", "_metrics", "loss", "_loss_tracker", "_compile_metrics")
+"""What is kept for training to go on, and no part of the network."""
+DAMAGED = "The file is damaged, or no model that Keras saved: write model.save('net.h5')."
 
 
 def read_contents(path: str | Path, *, apart: bool = True) -> Contents:
@@ -35,7 +40,7 @@ def read_contents(path: str | Path, *, apart: bool = True) -> Contents:
         For files that are damaged, or are not of Keras.
     """
     place = Path(path)
-    check_file(place, DAMAGED, " Keras 3 (.keras) is not read: save as .h5.")
+    check_file(place, DAMAGED)
     if not apart or not sys.executable:
         return _read(place)
     return read_apart("sugenet.io.larq.hdf5_contents", place, _SECONDS, DAMAGED)
@@ -51,28 +56,61 @@ def _read(place: Path) -> Contents:
 
 
 def _contents(h5py: Any, file: Any) -> Contents:
-    if "model_config" not in file.attrs:
-        raise FileError(
-            "it holds weights without a model (no model_config). Save the whole model: model.save('net.h5'), "
-            "not save_weights."
-        )
-    raw = _attribute(file, "model_config")
-    text = raw.decode() if isinstance(raw, bytes) else str(raw)
-    if len(text) > _MAX_CONFIG:
-        raise FileError(f"its model_config has {len(text)} characters. {DAMAGED}")
-    weights = child_group(h5py, file, "model_weights", DAMAGED)
+    if "model_config" in file.attrs:
+        raw = _attribute(file, "model_config")
+        text = raw.decode() if isinstance(raw, bytes) else str(raw)
+        if len(text) > _MAX_CONFIG:
+            raise FileError(f"its model_config has {len(text)} characters. {DAMAGED}")
+        for name in file:
+            if name not in ("model_weights", "optimizer_weights"):
+                raise FileError(
+                    f"its group {name[:80]!r} would be left over: a model of Keras has none of that "
+                    f"name. {DAMAGED}"
+                )
+        return Contents(text, _by_layer(h5py, child_group(h5py, file, "model_weights", DAMAGED)))
+    if "layer_names" in file.attrs or "layer_names0" in file.attrs:
+        return Contents("", _by_layer(h5py, file))
+    if any(name in file for name in CONTAINERS):
+        return _by_path(h5py, file)
+    raise FileError(f"it holds neither a model nor weights of Keras. {DAMAGED}")
+
+
+def _by_layer(h5py: Any, weights: Any) -> dict[str, dict[str, npt.NDArray[Any]]]:
+    """As Keras 2 keeps weights: a group for each layer, with a list of its arrays."""
     if len(weights) > _MAX_LAYERS:
         raise FileError(f"it has {len(weights)} layers. {DAMAGED}")
-    for name in file:
-        if name not in ("model_weights", "optimizer_weights"):
-            raise FileError(
-                f"its group {name[:80]!r} would be left over: a model of Keras has none of that "
-                f"name. {DAMAGED}"
-            )
-    return Contents(text, {layer: _arrays(h5py, weights, layer) for layer in weights})
+    return {layer: _arrays(h5py, weights, layer) for layer in weights}
+
+
+def _by_path(h5py: Any, file: Any) -> Contents:
+    """As Keras 3 keeps weights, and Keras 2 in `.keras` files: arrays ``vars/0``, ``vars/1``, ... below a
+    path of containers and classes.
+    """
+    found: dict[str, dict[str, npt.NDArray[Any]]] = {}
+    names: dict[str, str] = {}
+    places: list[str] = []
+    file.visititems(lambda path, _: places.append(path) if len(places) <= 8 * _MAX_LAYERS else True)
+    if len(places) > 8 * _MAX_LAYERS:
+        raise FileError(f"it has more than {8 * _MAX_LAYERS} groups. {DAMAGED}")
+    for path in places:
+        if path.split("/")[0] in _TRAINED:
+            continue
+        item, (owner, _, last) = file[path], path.rpartition("/")
+        if isinstance(item, h5py.Group):
+            if last == "vars" and "name" in item.attrs:
+                value = _attribute(item, "name")
+                names[owner] = value.decode() if isinstance(value, bytes) else str(value)
+            continue
+        above, _, where = owner.rpartition("/")
+        if where != "vars":
+            raise FileError(f"its array {path[:80]!r} would be left over. {DAMAGED}")
+        group = child_group(h5py, file, owner, DAMAGED)
+        found.setdefault(above, {})[last] = child_array(h5py, group, last, repr(path[:80]), DAMAGED)
+    return Contents("", found, {"names": names})
 
 
 def _arrays(h5py: Any, weights: Any, layer: str) -> dict[str, npt.NDArray[Any]]:
+    """The arrays of a layer, or of all layers of a model within, by their full names."""
     group = child_group(h5py, weights, layer, DAMAGED)
     arrays: dict[str, npt.NDArray[Any]] = {}
     names = _names(group)
@@ -83,10 +121,9 @@ def _arrays(h5py: Any, weights: Any, layer: str) -> dict[str, npt.NDArray[Any]]:
         inner = group
         for folder in folders:
             inner = child_group(h5py, inner, folder, DAMAGED)
-        word = last.split(":")[0]
-        if word in arrays:
-            raise FileError(f"{layer}: two arrays are called {word[:80]!r}. {DAMAGED}")
-        arrays[word] = child_array(h5py, inner, last, f"{layer}: {name[:80]!r}", DAMAGED)
+        if name in arrays:
+            raise FileError(f"{layer}: two arrays are called {name[:80]!r}. {DAMAGED}")
+        arrays[name] = child_array(h5py, inner, last, f"{layer}: {name[:80]!r}", DAMAGED)
     _nothing_left(h5py, group, layer, set(names))
     return arrays
 
@@ -116,7 +153,7 @@ def _names(group: Any) -> list[str]:
         if not isinstance(value, Sequence | np.ndarray) or isinstance(value, str | bytes):
             raise FileError(f"its list of weights is none. {DAMAGED}")
         rows += list(value)
-    if len(rows) > 64:
+    if len(rows) > 4 * _MAX_LAYERS:
         raise FileError(f"a layer with {len(rows)} arrays. {DAMAGED}")
     return [row.decode() if isinstance(row, bytes) else str(row) for row in rows]
 

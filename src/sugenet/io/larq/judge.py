@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.errors import FileError
+from sugenet.io.larq.judge_quantizers import Levels, bias_of, kernel_of, levels_of
 from sugenet.io.larq.keras_file import KerasLayer
 from sugenet.io.proof.judges import Seen, SourceJudge, Stage
 
@@ -48,6 +49,8 @@ class _Pass:
 
     layers: Sequence[KerasLayer]
     stages: list[Stage] = field(default_factory=list)
+    compared: tuple[str, float] = ("", 0.0)
+    """The comparison that a choice goes by."""
 
     def run(self, x: _Array) -> Seen:
         about = self.layers[0].config
@@ -64,9 +67,18 @@ class _Pass:
         if kind.startswith("Quant"):
             kind = kind.removeprefix("Quant")
             x = self.quantized(layer, config.get("input_quantizer"), x)
+        kind = (
+            kind
+            if kind == "QActivation"
+            else kind.removeprefix("Q").removeprefix("Binary").removeprefix("Ternary")
+        )
         if kind in _QUANTIZERS:
             return self.quantized(layer, kind, x)
-        if kind in _NOTHING or kind in ("Activation", "ActivityRegularization", "NoOp"):
+        if kind in ("GreaterEqual", "Greater", "Where"):
+            return self.chosen(layer, x)
+        if kind == "Sign":
+            return self.signed(layer, x)
+        if kind in _NOTHING or kind in ("Activation", "QActivation", "ActivityRegularization", "NoOp"):
             return x
         for names, rule in _RULES.items():
             if kind in names:
@@ -84,58 +96,51 @@ class _Pass:
         return np.clip(x, -1, 1) if value == "hard_tanh" else self.quantized(layer, value, x)
 
     def quantized(self, layer: KerasLayer, quantizer: Any, x: _Array) -> _Array:
-        """Values behind a quantizer with two values."""
-        name = _name(quantizer)
-        if name in ("", "noop", "noopquantizer", "linear"):
-            return x
-        on = x > 0 if name == "steheaviside" else x >= 0
+        """Values behind a quantizer."""
+        levels = levels_of(quantizer)
+        return x if levels is None else self.stepped(layer, levels, x)
+
+    def stepped(self, layer: KerasLayer, levels: Levels, x: _Array) -> _Array:
+        """Values behind one or several steps."""
+        counts = np.zeros(x.shape, np.int64)
+        near = np.full(x.shape, np.inf)
+        for cut, above in zip(levels.cuts, levels.above, strict=True):
+            counts += x > cut if above else x >= cut
+            near = np.where(np.abs(x - cut) < np.abs(near), x - cut, near)
         flat, before = (  # in the order in which the exact network has its neurons: channels first
-            np.moveaxis(values, -1, 1).reshape(len(x), -1) for values in (on, x)
+            np.moveaxis(values, -1, 1).reshape(len(x), -1) for values in (counts, near)
         )
-        self.stages.append(Stage(layer.where, before, flat, ~flat))
-        return np.where(on, 1.0, 0.0 if name == "steheaviside" else -1.0)
+        self.stages.append(
+            Stage(layer.where, before, flat > 0, flat == 0)
+            if len(levels.cuts) == 1
+            else Stage.of_levels(layer.where, before, flat)
+        )
+        return np.array(levels.values)[counts]
 
+    def chosen(self, layer: KerasLayer, x: _Array) -> _Array:
+        """``where(x >= limit, high, low)``, in its two steps."""
+        given = layer.config["called_with"]
+        if layer.kind != "Where":
+            self.compared = (layer.kind, float(given[1]))
+            return x
+        kind, limit = self.compared
+        return self.stepped(
+            layer, Levels((limit,), (kind == "Greater",), (float(given[2]), float(given[1]))), x
+        )
 
-def _name(quantizer: Any) -> str:
-    if isinstance(quantizer, dict):
-        settings = quantizer.get("config")
-        quantizer = settings if isinstance(settings, str) else quantizer.get("class_name")
-    return "" if quantizer is None else str(quantizer).rpartition(">")[2].lower().replace("_", "")
+    def signed(self, layer: KerasLayer, x: _Array) -> _Array:
+        """``keras.ops.sign``, which is 0 at 0."""
+        flat = np.moveaxis(x, -1, 1).reshape(len(x), -1)
+        self.stages.append(Stage(layer.where, flat, flat > 0, flat < 0))
+        return np.sign(x)
 
 
 def _kernel(layer: KerasLayer, which: str = "kernel") -> _Array:
-    """The trained floats behind their quantizer."""
-    trained = layer.arrays[which]
-    trained = trained if trained.dtype.kind == "f" else trained.astype(np.float32)
-    quantizer = (
-        layer.config.get(which.replace("_kernel", "") + "_quantizer")
-        if layer.kind.startswith("Quant")
-        else None
-    )
-    settings: Any = quantizer.get("config") if isinstance(quantizer, dict) else {}
-    w = trained.astype(np.float64)
-    match _name(quantizer):
-        case "" | "noop" | "noopquantizer" | "linear":
-            return w
-        case "steheaviside":
-            return np.asarray(np.heaviside(w, 0))
-        case "magnitudeawaresign":
-            # in the floats of the file, as the program does
-            sizes = np.abs(trained).mean(axis=tuple(range(trained.ndim - 1)))
-            return np.asarray(np.copysign(sizes.astype(np.float64), np.where(w == 0, 1.0, w)))
-        case "stetern":
-            one = trained.dtype.type
-            settings = settings if isinstance(settings, dict) else {}
-            bar = one(settings.get("threshold_value", 0.05))
-            if settings.get("ternary_weight_networks"):
-                bar = one(0.7) * np.abs(trained).sum() / trained.size
-            up, down = trained - one(bar), trained + one(bar)
-            return np.asarray((up > 0).astype(np.float64) - (down < 0))
-    return np.where(w < 0, -1.0, 1.0)
+    return kernel_of(layer, which)
 
 
 def _biased(layer: KerasLayer, x: _Array) -> _Array:
-    return x + layer.arrays["bias"].astype(np.float64) if layer.config.get("use_bias", True) else x
+    return x + bias_of(layer) if layer.config.get("use_bias", True) else x
 
 
 def _dense(layer: KerasLayer, x: _Array) -> _Array:

@@ -1,22 +1,34 @@
-"""The layers of a Keras 2 model in their order, from the configuration and the arrays in its `.h5` file;
-without TensorFlow.
+"""The layers of a Keras model in their order, with their arrays; without TensorFlow.
+
+A model is one file (`.h5`, or `.keras`, which is a zip archive), or its layers as text (`.json`) and its
+weights (`.h5`).
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+import zipfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy.typing as npt
 
 from sugenet.errors import FileError
+from sugenet.io.hdf5 import Contents
 from sugenet.io.larq.hdf5_contents import DAMAGED, read_contents
+from sugenet.io.larq.keras_model import planned_layers
+from sugenet.io.larq.keras_weights import arrays_of_layers
 from sugenet.io.plain.ledger import Ledger
 
 __all__ = ["KerasLayer", "read_layers"]
+
+_MAX_TEXT = 1 << 24
+_MAX_ARCHIVE = 1 << 30
+_FREELY, _RATIO = 1 << 26, 100
+"""Bytes that any archive may unpack to, and times its own size that a large one may."""
+_CONFIG, _ABOUT, _WEIGHTS = "config.json", "metadata.json", "model.weights.h5"
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +41,8 @@ class KerasLayer:
     name: str
     config: Ledger[Any]
     arrays: Ledger[npt.NDArray[Any]]
+    package: str = ""
+    """Who wrote its class, where that is neither Keras, Larq nor QKeras."""
 
     @property
     def where(self) -> str:
@@ -36,13 +50,17 @@ class KerasLayer:
         return f"{self.name} ({self.kind})"
 
 
-def read_layers(path: str | Path, *, apart: bool = True) -> list[KerasLayer]:
+def read_layers(
+    path: str | Path, weights: str | Path | None = None, *, apart: bool = True
+) -> list[KerasLayer]:
     """The layers of a model that is one chain, input first.
 
     Parameters
     ----------
     path
-        A file that Keras 2 or Larq saved.
+        A file that Keras, Larq or QKeras saved: `.h5`, `.keras`, or `.json`.
+    weights
+        The weights, where the file holds the layers alone (`.json`).
     apart
         Whether the HDF5 library runs in a process of its own, so that a file on which it breaks
         down ends in an error.
@@ -50,154 +68,102 @@ def read_layers(path: str | Path, *, apart: bool = True) -> list[KerasLayer]:
     Raises
     ------
     FileError
-        For files that are damaged, are not of Keras, or hold a model with branches or a model within.
+        For files that are damaged, are not of Keras, or hold a model with branches.
     """
-    contents = read_contents(path, apart=apart)
-    try:
-        found = _in_order(json.loads(contents.model, object_pairs_hook=_once))
-    except RecursionError:
-        raise FileError(f"its configuration is nested too deeply. {DAMAGED}") from None
-    except (json.JSONDecodeError, AttributeError, TypeError, KeyError, IndexError) as error:
-        raise FileError(f"its configuration cannot be read: {str(error)[:160]}. {DAMAGED}") from None
-    names = {name for _, name, _ in found}
-    for name, arrays in contents.arrays.items():
-        if arrays and name not in names:
-            raise FileError(
-                f"the arrays of {name[:80]!r} would be left over: "
-                f"the model has no layer of that name. {DAMAGED}"
-            )
+    text, contents = _model_and_weights(Path(path), None if weights is None else Path(weights), apart)
+    found = planned_layers(text)
     return [
-        KerasLayer(kind, name, Ledger(config), Ledger(contents.arrays.get(name, {})))
-        for kind, name, config in found
+        KerasLayer(layer.kind, "/".join(layer.path), Ledger(layer.config), Ledger(arrays), layer.package)
+        for layer, arrays in zip(found, arrays_of_layers(found, contents), strict=True)
     ]
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The entries of a mapping, each said once."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        twice = next(name for place, (name, _) in enumerate(pairs) if name in dict(pairs[:place]))
-        raise FileError(f"its configuration says {twice[:40]!r} twice. {DAMAGED}")
-    return found
-
-
-def _in_order(model: Any) -> list[tuple[str, str, Mapping[str, Any]]]:
-    """Class, name and configuration of the layers, in the order in which they are applied."""
-    kind, config = (
-        _mapping(model, "model_config").get("class_name"),
-        _mapping(model, "model_config").get("config"),
-    )
-    entries = config if isinstance(config, list) else _mapping(config, "config").get("layers")
-    if not isinstance(entries, list) or not 0 < len(entries) <= 10_000:
-        raise FileError(f"its model_config lists no layers. {DAMAGED}")
-    layers = {}
-    for entry in entries:
-        about = _mapping(_mapping(entry, "a layer").get("config"), "a layer's config")
-        name = str(about.get("name", entry.get("name")))[:200]
-        if "layers" in about:
-            raise FileError(
-                f"{name}: a model within the model. Build the model from plain layers, without models inside."
-            )
-        if name in layers:
-            raise FileError(f"two layers are called {name!r}. {DAMAGED}")
-        layers[name] = (str(entry.get("class_name")).split(">")[-1], about, entry)
-    if kind == "Sequential":
-        return [(kind, name, about) for name, (kind, about, _) in layers.items()]
-    if kind not in ("Functional", "Model"):
-        raise FileError(f"a model of class {str(kind)[:80]!r}. Sequential and functional models can be read.")
-    following: dict[str, str] = {}
-    first = []
-    for name, (_, _, entry) in layers.items():
-        sources = _sources(entry.get("inbound_nodes"))
-        if len(sources) > 1:
-            raise FileError(
-                f"{name}: joins {', '.join(sources[:3])}. Shortcuts and branches cannot be read, only one "
-                f"chain of layers."
-            )
-        if not sources:
-            first.append(name)
-        elif sources[0] in following:
-            raise FileError(
-                f"{sources[0]}: goes to both {following[sources[0]]} and {name}. "
-                f"Only one chain of layers can be read."
-            )
-        else:
-            following[sources[0]] = name
-    order = first[:1]
-    while order and order[-1] in following and len(order) <= len(layers):
-        order.append(following[order[-1]])
-    if len(first) != 1 or len(order) != len(layers) or any(name not in layers for name in order):
-        raise FileError(f"its layers do not make one chain from one input. {DAMAGED}")
-    for what, end in (("input_layers", order[0]), ("output_layers", order[-1])):
-        ends = _ends(_mapping(config, "config").get(what))
-        if ends not in ([], [end]):
-            raise FileError(
-                f"its {what} are {', '.join(ends)[:80]}, but its layers make one chain from "
-                f"{order[0]} to {order[-1]}."
-            )
-    return [(layers[name][0], name, layers[name][1]) for name in order]
-
-
-def _sources(nodes: Any) -> list[str]:
-    """Names of the layers that a layer reads: as Keras 2 writes them, in nested lists,
-    or as later releases do.
-    """
-    if not isinstance(nodes, list) or not nodes:
-        return []
-    if len(nodes) > 1:
-        raise FileError("a layer is used twice. Only one chain of layers can be read.")
-    node = nodes[0]
-    if isinstance(node, dict):
-        _check_call(node.get("kwargs"))
-        return _histories(node)
-    edges = [edge for edge in node if isinstance(edge, list) and edge]
-    for edge in edges:
-        _check_edge(edge[1:3])
-        _check_call(edge[3] if len(edge) > 3 else None)
-    return [str(edge[0]) for edge in edges]
-
-
-def _check_edge(numbers: Any) -> None:
-    if any(number != 0 for number in numbers):
+def _model_and_weights(place: Path, weights: Path | None, apart: bool) -> tuple[str, Contents]:
+    try:
+        with place.open("rb") as stream:
+            start = stream.read(64)
+    except OSError as error:
+        raise FileError(f"it cannot be opened: {error.strerror or error}.") from None
+    if start.lstrip()[:1] == b"{":
+        return _pair(place, weights, apart)
+    if weights is not None:
         raise FileError(
-            "a layer reads the second output or the second use of another. "
-            "Only one chain of layers can be read."
+            f"{weights.name} would be left over: weights_file= goes with a model as text (model.to_json()), "
+            f"and {place.name} is none."
         )
+    if start[:2] == b"PK":
+        return _unpacked(place, apart)
+    contents = read_contents(place, apart=apart)
+    if not contents.model:
+        raise FileError(
+            "it holds weights without a model. Save the model's layers too, as text (model.to_json() in a "
+            f"file model.json), and give both: model.json with weights_file={place.name}. Or save all in "
+            "one: model.save('net.h5')."
+        )
+    return contents.model, contents
 
 
-def _check_call(arguments: Any) -> None:
-    """Refuse what was said when a layer was called; that it is used, not trained, and without a mask, is how
-    networks are read.
-    """
-    for name, value in (arguments or {}).items():
-        if value is not None and (name, value) != ("training", False) and not _histories(value):
-            raise FileError(
-                f"a layer is called with {str(name)[:40]}={str(value)[:40]}. "
-                f"Build the model without such arguments."
-            )
+def _pair(place: Path, weights: Path | None, apart: bool) -> tuple[str, Contents]:
+    """Layers as text, and their weights."""
+    if weights is None:
+        raise FileError(
+            "it holds the layers of a model without their weights. Give those too: "
+            "weights_file=net.weights.h5, as model.save_weights('net.weights.h5') writes them."
+        )
+    if place.stat().st_size > _MAX_TEXT:
+        raise FileError(f"it has {place.stat().st_size} bytes, too many for a model as text. {DAMAGED}")
+    try:
+        text = place.read_text("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise FileError(f"it cannot be read as text: {error}. {DAMAGED}") from None
+    try:
+        contents = read_contents(weights, apart=apart)
+    except FileError as error:
+        raise FileError(f"{weights.name}: {error}") from None
+    if contents.model:
+        raise FileError(f"{weights.name} holds a whole model: read it alone, without {place.name}.")
+    return text, contents
 
 
-def _ends(value: Any) -> list[str]:
-    """Names of the inputs or outputs of a model: one triple, or a list of them."""
-    if not isinstance(value, list) or not value:
-        return []
-    triples = [value] if isinstance(value[0], str) else value
-    for triple in triples:
-        _check_edge(triple[1:3])
-    return [str(triple[0]) for triple in triples]
+def _unpacked(place: Path, apart: bool) -> tuple[str, Contents]:
+    """A `.keras` file."""
+    size = place.stat().st_size
+    try:
+        with zipfile.ZipFile(place) as archive, TemporaryDirectory() as folder:
+            entries = {entry.filename: entry for entry in archive.infolist() if not entry.is_dir()}
+            for name in entries:
+                if name not in (_CONFIG, _ABOUT, _WEIGHTS):
+                    raise FileError(f"its part {name[:80]!r} would be left over. {_hint(name)}")
+            for name in (_CONFIG, _WEIGHTS):
+                if name not in entries:
+                    raise FileError(f"its part {name!r} is missing. {DAMAGED}")
+            if len(archive.infolist()) > 100 or sum(entry.file_size for entry in entries.values()) > min(
+                _MAX_ARCHIVE, max(_FREELY, _RATIO * size)
+            ):
+                raise FileError(f"its archive unpacks to far more than its {size} bytes. {DAMAGED}")
+            if entries[_CONFIG].file_size > _MAX_TEXT:
+                raise FileError(f"its {_CONFIG} has {entries[_CONFIG].file_size} bytes. {DAMAGED}")
+            text = archive.read(_CONFIG).decode()
+            weights = Path(folder) / _WEIGHTS
+            with archive.open(_WEIGHTS) as stream:
+                weights.write_bytes(stream.read(entries[_WEIGHTS].file_size + 1))
+            contents = read_contents(weights, apart=apart)
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        OSError,
+        ValueError,
+        NotImplementedError,
+        EOFError,
+        RuntimeError,
+    ) as error:
+        raise FileError(f"its archive is damaged: {str(error)[:160]}. {DAMAGED}") from None
+    if contents.model:
+        raise FileError(f"its {_WEIGHTS} holds a model of its own. {DAMAGED}")
+    return text, contents
 
 
-def _histories(value: Any) -> list[str]:
-    if isinstance(value, dict):
-        history = value.get("keras_history")
-        if isinstance(history, list) and history:
-            _check_edge(history[1:3])
-            return [str(history[0])]
-        return [name for part in value.values() for name in _histories(part)]
-    return [name for part in value for name in _histories(part)] if isinstance(value, list) else []
-
-
-def _mapping(value: Any, what: str) -> Mapping[str, Any]:
-    if not isinstance(value, dict):
-        raise FileError(f"{what} is not what Keras writes. {DAMAGED}")
-    return value
+def _hint(name: str) -> str:
+    if name.startswith("model.weights") or name.endswith((".npz", ".json")):
+        return "Save the weights in one piece: model.save('net.keras') without max_shard_size."
+    return "A model of plain layers has no such part: build it without vocabularies and other assets."

@@ -12,7 +12,7 @@ from sugenet.errors import FileError
 from sugenet.io.exact.ops import Op, Sign
 from sugenet.io.plain.ledger import Ledger
 
-__all__ = ["SIGNS", "check_precision", "quantized", "setting", "signed"]
+__all__ = ["SIGNS", "check_precision", "precision", "quantized", "setting", "signed"]
 
 SIGNS = ("stesign", "approxsign", "swishsign", "steheaviside")
 """Quantizers with two values, without case and underscores."""
@@ -88,11 +88,17 @@ def setting(where: str, settings: Any, key: str, otherwise: float) -> float:
     return float(value)
 
 
-def check_precision(where: str, dtype: Any) -> None:
-    """Refuse layers that compute in numbers so coarse that their rounding is part of the network."""
-    if isinstance(dtype, dict):  # a policy
+def precision(dtype: Any) -> Any:
+    """The name of the numbers that a layer computes in, also from a policy."""
+    if isinstance(dtype, dict):
         dtype = dtype.get("config")
         dtype = dtype.get("name") if isinstance(dtype, dict) else dtype
+    return dtype
+
+
+def check_precision(where: str, dtype: Any) -> None:
+    """Refuse layers that compute in numbers so coarse that their rounding is part of the network."""
+    dtype = precision(dtype)
     if dtype not in (None, "float32", "float64"):
         raise FileError(
             f"{where}: computes in {str(dtype)[:40]}, whose rounding would be part of the network. "

@@ -1,4 +1,4 @@
-"""Larq and Keras `.h5` files as chains.
+"""Models of Keras, Larq, QKeras and hls4ml's examples as chains.
 
 Kernels stand in the file as the floats that were trained; their quantizer says how they are used.
 
@@ -9,14 +9,12 @@ and flattens remember Keras' order.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from math import inf, prod
 from pathlib import Path
-from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from sugenet.errors import FileError
 from sugenet.io.exact.ops import (
@@ -24,9 +22,7 @@ from sugenet.io.exact.ops import (
     AveragePool,
     BatchNorm,
     Clip,
-    Convolution,
     Flatten,
-    LinearOp,
     MaxPool,
     Op,
     OpChain,
@@ -35,14 +31,16 @@ from sugenet.io.exact.ops import (
     numbers,
 )
 from sugenet.io.exact.sizes import check_maps
+from sugenet.io.larq import binarynet
+from sugenet.io.larq.activations import steps_of
 from sugenet.io.larq.keras_file import KerasLayer, read_layers
-from sugenet.io.larq.quantizers import check_precision, quantized, setting, signed
+from sugenet.io.larq.linear_layers import LINEAR
+from sugenet.io.larq.quantizers import check_precision, setting, signed
+from sugenet.io.larq.walk import MAX_SIDE, LayerWalk, maps_of, pads_of, parameter, two
 from sugenet.io.plain.ledger import Ledger
 
 __all__ = ["chain_of_layers", "read_model"]
 
-_Pads: TypeAlias = tuple[int, int, int, int]
-_MAX_SIDE = 1 << 16
 _IGNORED = (
     "Dropout",
     "SpatialDropout1D",
@@ -53,6 +51,7 @@ _IGNORED = (
     "NoOp",
 )
 """Layers that do nothing when a network is used."""
+_COMPARED = ("GreaterEqual", "Greater")
 _TAILS = ("softmax", "log_softmax", "sigmoid", "tanh")
 _TRAINING = frozenset(
     {
@@ -76,14 +75,17 @@ _TRAINING = frozenset(
 """Settings that say how a layer is called, built or trained, and nothing about what it computes."""
 
 
-def read_model(path: str | Path, *, apart: bool = True) -> tuple[OpChain, list[KerasLayer]]:
-    """The operations of a Larq or Keras 2 model in a `.h5` file, and its layers as they stand in it;
-    TensorFlow is not needed.
+def read_model(
+    path: str | Path, weights: str | Path | None = None, *, apart: bool = True
+) -> tuple[OpChain, list[KerasLayer]]:
+    """The operations of a Keras model, and its layers as they stand in its file; TensorFlow is not needed.
 
     Parameters
     ----------
     path
-        The file.
+        The file: `.h5`, `.keras`, or `.json`.
+    weights
+        The file of its weights, where the first is `.json`.
     apart
         Whether the HDF5 library runs in a process of its own: it crashes on some damaged files. False is
         faster by half a second.
@@ -96,38 +98,25 @@ def read_model(path: str | Path, *, apart: bool = True) -> tuple[OpChain, list[K
     """
     name = Path(path).name
     try:
-        layers = read_layers(path, apart=apart)
+        layers = read_layers(path, weights, apart=apart)
         return replace(chain_of_layers(layers), source=name), layers
     except FileError as error:
         raise FileError(f"{name}: {error}") from None
-
-
-@dataclass(frozen=True, eq=False)
-class _LayerWalk:
-    """The shape of the maps so far, channels first, and the operations."""
-
-    shape: tuple[int, ...]
-    rank: int
-    """Axes that Keras counts besides the batch: 1 for features, 2 for rows of channels, 3 for maps."""
-    ops: tuple[Op, ...] = ()
-    left_out: tuple[str, ...] = ()
-
-    def then(self, *ops: Op, shape: tuple[int, ...] | None = None) -> _LayerWalk:
-        shape = self.shape if shape is None else shape
-        return replace(self, ops=(*self.ops, *ops), shape=shape, rank=1 if len(shape) == 1 else self.rank)
 
 
 def chain_of_layers(layers: list[KerasLayer]) -> OpChain:
     """The operations of Keras layers in their order."""
     shape, rank = _input_shape(layers[0])
     check_maps("a sample", shape)
-    walk = _LayerWalk(shape, rank)
-    for given in layers:
+    walk = LayerWalk(shape, rank)
+    for given in _joined(layers):
         layer = replace(given, config=Ledger(given.config), arrays=Ledger(given.arrays))
         if layer.kind == "InputLayer":
             layer.config.pass_over("dtype")
         else:
-            if walk.left_out and not (layer.kind in ("Activation", "Softmax") or layer.kind in _IGNORED):
+            if walk.left_out and not (
+                layer.kind in ("Activation", "QActivation", "Softmax") or layer.kind in _IGNORED
+            ):
                 raise FileError(
                     f"{layer.where}: stands behind {walk.left_out[-1]}, "
                     f"which can only be the end of a network."
@@ -135,6 +124,7 @@ def chain_of_layers(layers: list[KerasLayer]) -> OpChain:
             rule = _RULES.get(layer.kind)
             if rule is None:
                 raise FileError(f"{layer.where}: this layer cannot be read. {_HINTS.get(layer.kind, _WORKS)}")
+            _check_author(layer)
             check_precision(layer.where, layer.config.get("dtype"))
             walk = _activated(rule(walk, layer), layer)
             check_maps(layer.where, walk.shape)
@@ -144,6 +134,28 @@ def chain_of_layers(layers: list[KerasLayer]) -> OpChain:
             "no sign was found on the way from the input to the output, so this is no binarized network."
         )
     return OpChain("model", shape, walk.ops, len(shape) == 3, walk.left_out)
+
+
+def _joined(layers: list[KerasLayer]) -> list[KerasLayer]:
+    """A comparison and the choice behind it as one: ``where(x >= 0, 1, -1)``."""
+    found: list[KerasLayer] = []
+    for layer in layers:
+        before = found[-1] if found else layer
+        if layer.kind == "Where" and before.kind in _COMPARED and layer is not before:
+            settings = {**layer.config, "compared": before.kind, "limits": before.config.get("called_with")}
+            found[-1] = replace(layer, config=Ledger(settings))
+        else:
+            found.append(layer)
+    return found
+
+
+def _check_author(layer: KerasLayer) -> None:
+    """Refuse a class that has the name of a known one, and another author."""
+    if layer.package and layer.kind not in binarynet.LAYERS:
+        raise FileError(
+            f"{layer.where}: a class of its own ({layer.package}), so its name does not say what it does. "
+            "Use the layers of Keras, Larq or QKeras, or export the model to ONNX: python -m tf2onnx.convert."
+        )
 
 
 def _nothing_left(layer: KerasLayer) -> None:
@@ -164,8 +176,8 @@ def _nothing_left(layer: KerasLayer) -> None:
 
 
 _WORKS = (
-    "QuantDense, QuantConv1D/2D, QuantDepthwiseConv2D, BatchNormalization, pooling, "
-    "padding and Flatten can be."
+    "QuantDense, QuantConv1D/2D, QuantDepthwiseConv2D (also QDense, ... of QKeras and BinaryDense, ... of "
+    "hls4ml's examples), BatchNormalization, pooling, padding and Flatten can be."
 )
 _HINTS = {
     "Lambda": "It holds Python code, which is never run: use layers instead.",
@@ -175,6 +187,10 @@ _HINTS = {
         "Its two steps have no sign between: use QuantDepthwiseConv2D and QuantConv2D with an "
         "input quantizer each."
     ),
+    "QConv2DBatchnorm": "Its batch norm is folded while it runs: use QConv2D and BatchNormalization.",
+    "QBatchNormalization": "Use BatchNormalization, whose numbers are not quantized.",
+    "GreaterEqual": "Behind a comparison stands where(x >= 0, 1, -1).",
+    "Greater": "Behind a comparison stands where(x > 0, 1, -1).",
     "PReLU": "In front of a sign use nothing, ReLU or hard_tanh.",
     "LeakyReLU": "In front of a sign use nothing, ReLU or hard_tanh.",
     "LayerNormalization": "Use BatchNormalization, whose statistics are fixed.",
@@ -190,7 +206,7 @@ def _input_shape(first: KerasLayer) -> tuple[tuple[int, ...], int]:
             f"{first.where}: the shape of a sample is not known. "
             f"Give the first layer an input_shape and save again."
         )
-    if not all(isinstance(size, int) and 0 < size <= _MAX_SIDE for size in sizes):
+    if not all(isinstance(size, int) and 0 < size <= MAX_SIDE for size in sizes):
         raise FileError(
             f"{first.where}: samples of shape {tuple(sizes)}. Every side must be known: give a full "
             f"input_shape and save again."
@@ -200,151 +216,7 @@ def _input_shape(first: KerasLayer) -> tuple[tuple[int, ...], int]:
     return ((sizes[1], 1, sizes[0]), 2) if len(sizes) == 2 else ((sizes[2], sizes[0], sizes[1]), 3)
 
 
-# -- linear layers and convolutions --------------------------------------------------------------------------
-
-
-def _parameter(layer: KerasLayer, name: str, shape: tuple[int, ...]) -> npt.NDArray[Any]:
-    found = layer.arrays.get(name)
-    if found is None:
-        raise FileError(
-            f"{layer.where}: its array {name!r} is missing from the file. "
-            f"It has {', '.join(layer.arrays) or 'none'}."
-        )
-    if found.shape != shape:
-        raise FileError(f"{layer.where}: its array {name!r} has shape {found.shape}, but {shape} is needed.")
-    return found if found.dtype.kind == "f" else found.astype(np.float32)
-
-
-def _bias(layer: KerasLayer, outputs: int) -> npt.NDArray[Any] | None:
-    return _parameter(layer, "bias", (outputs,)) if layer.config.get("use_bias", True) else None
-
-
-def _whole(layer: KerasLayer, key: str, otherwise: Any = None) -> int:
-    value = layer.config.get(key, otherwise)
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= 1 << 20:
-        raise FileError(f"{layer.where}: {key} is {str(value)[:40]!r}, but a whole number from 1 is needed.")
-    return value
-
-
-def _two(layer: KerasLayer, key: str, otherwise: Any = 1) -> tuple[int, int]:
-    """Height and width; of one dimension the width."""
-    value = layer.config.get(key, otherwise)
-    row = value if isinstance(value, list) else [value] * (1 if layer.kind.endswith("1D") else 2)
-    if len(row) not in (1, 2) or not all(
-        isinstance(v, int) and not isinstance(v, bool) and 0 < v <= _MAX_SIDE for v in row
-    ):
-        raise FileError(f"{layer.where}: {key} is {str(value)[:40]!r}, but whole numbers from 1 are needed.")
-    return (1, row[0]) if len(row) == 1 else (row[0], row[1])
-
-
-def _quantized(layer: KerasLayer, which: str, kernel: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    key = f"{which}_quantizer"
-    return (
-        quantized(layer.where, key, layer.config.get(key), kernel)
-        if layer.kind.startswith("Quant")
-        else kernel
-    )
-
-
-def _signed(layer: KerasLayer) -> tuple[Op, ...]:
-    return (
-        signed(layer.where, "input_quantizer", layer.config.get("input_quantizer"))
-        if layer.kind.startswith("Quant")
-        else ()
-    )
-
-
-def _dense(walk: _LayerWalk, layer: KerasLayer) -> _LayerWalk:
-    units, features = _whole(layer, "units"), walk.shape[0]
-    kernel = _quantized(layer, "kernel", _parameter(layer, "kernel", (features, units)))
-    signs, bias = _signed(layer), _bias(layer, units)
-    if len(walk.shape) == 3:  # Keras applies a dense layer to the channels of every pixel
-        return walk.then(
-            *signs, Convolution(layer.where, kernel.T[:, :, None, None], bias), shape=(units, *walk.shape[1:])
-        )
-    return walk.then(*signs, LinearOp(layer.where, kernel.T, bias), shape=(units,))
-
-
-def _maps(walk: _LayerWalk, layer: KerasLayer) -> tuple[int, int, int]:
-    if walk.rank != (2 if "1D" in layer.kind else 3):
-        raise FileError(f"{layer.where}: reads maps, but values of shape {walk.shape} come in.")
-    if layer.config.get("data_format", "channels_last") not in ("channels_last", None):
-        raise FileError(f"{layer.where}: data_format is channels_first. Only channels_last is read.")
-    return walk.shape[0], walk.shape[1], walk.shape[2]
-
-
-def _pads(
-    layer: KerasLayer, sizes: tuple[int, int], spans: tuple[int, int], stride: tuple[int, int]
-) -> tuple[_Pads, tuple[int, int]]:
-    """Pads as TensorFlow lays them, the odd one behind; and the size of the result."""
-    kind = layer.config.get("padding", "valid")
-    if kind not in ("valid", "same") and (
-        kind != "causal" or not layer.kind.endswith(("Conv1D", "Convolution1D"))
-    ):
-        raise FileError(
-            f"{layer.where}: padding {str(kind)[:40]!r}. valid, same, "
-            f"and in one dimension causal can be read."
-        )
-    before, after, out = [0, 0], [0, 0], []
-    for axis, (size, span, step) in enumerate(zip(sizes, spans, stride, strict=True)):
-        if kind == "same":
-            total = max((-(-size // step) - 1) * step + span - size, 0)
-            before[axis], after[axis] = total // 2, total - total // 2
-        elif kind == "causal" and axis == 1:
-            before[axis] = span - 1
-        out.append((size + before[axis] + after[axis] - span) // step + 1)
-        if out[-1] < 1:
-            raise FileError(f"{layer.where}: a window of {spans} does not fit maps of {sizes}.")
-    check_maps(layer.where, (1, *out), spans)
-    return (before[0], before[1], after[0], after[1]), (out[0], out[1])
-
-
-def _convolution(walk: _LayerWalk, layer: KerasLayer) -> _LayerWalk:
-    channels, *sizes = _maps(walk, layer)
-    filters, groups, size = _whole(layer, "filters"), _whole(layer, "groups", 1), _two(layer, "kernel_size")
-    if channels % groups or filters % groups:
-        raise FileError(
-            f"{layer.where}: {groups} groups do not divide {channels} input and {filters} output channels."
-        )
-    flat = layer.kind.endswith("1D")
-    shape = (*size[1 if flat else 0 :], channels // groups, filters)
-    kernel = _quantized(layer, "kernel", _parameter(layer, "kernel", shape))
-    weights = (kernel[None] if flat else kernel).transpose(3, 2, 0, 1)
-    return _convolved(walk, layer, (sizes[0], sizes[1]), weights, groups)
-
-
-def _depthwise(walk: _LayerWalk, layer: KerasLayer) -> _LayerWalk:
-    channels, *sizes = _maps(walk, layer)
-    times, size = _whole(layer, "depth_multiplier", 1), _two(layer, "kernel_size")
-    if _whole(layer, "groups", 1) != 1:
-        raise FileError(f"{layer.where}: groups in a depthwise convolution.")
-    kernel = _quantized(layer, "depthwise", _parameter(layer, "depthwise_kernel", (*size, channels, times)))
-    weights = kernel.transpose(2, 3, 0, 1).reshape(channels * times, 1, *size)
-    return _convolved(walk, layer, (sizes[0], sizes[1]), weights, channels)
-
-
-def _convolved(
-    walk: _LayerWalk, layer: KerasLayer, sizes: tuple[int, int], weights: npt.NDArray[Any], groups: int
-) -> _LayerWalk:
-    stride, dilation = _two(layer, "strides"), _two(layer, "dilation_rate")
-    spans = tuple(d * (k - 1) + 1 for k, d in zip(weights.shape[2:], dilation, strict=True))
-    pads, out = _pads(layer, sizes, (spans[0], spans[1]), stride)
-    value = layer.config.get("pad_values", 0.0) if layer.kind.startswith("Quant") else 0.0
-    if not isinstance(value, int | float) or value not in (-1, 0, 1):
-        raise FileError(f"{layer.where}: pad_values is {str(value)[:40]!r}; 0, 1 and -1 can be read.")
-    if value and layer.config.get("padding") == "causal":
-        raise FileError(f"{layer.where}: causal padding with pad_values, which Larq does not have.")
-    padding: tuple[Op, ...] = ()
-    if value and any(pads):
-        padding, pads = (Pad(layer.where, pads, float(value)),), (0, 0, 0, 0)
-    op = Convolution(layer.where, weights, _bias(layer, len(weights)), stride, dilation, pads, groups)
-    return walk.then(*_signed(layer), *padding, op, shape=(len(weights), *out))
-
-
-# -- everything else -----------------------------------------------------------------------------------------
-
-
-def _batch_norm(walk: _LayerWalk, layer: KerasLayer) -> _LayerWalk:
+def _batch_norm(walk: LayerWalk, layer: KerasLayer) -> LayerWalk:
     channels = walk.shape[0]
     axis = layer.config.get("axis", -1)
     axis = axis[0] if isinstance(axis, list) and len(axis) == 1 else axis
@@ -355,9 +227,9 @@ def _batch_norm(walk: _LayerWalk, layer: KerasLayer) -> _LayerWalk:
             raise FileError(
                 f"{layer.where}: {key} makes another layer of it. Use the plain BatchNormalization."
             )
-    mean, var = (_parameter(layer, name, (channels,)) for name in ("moving_mean", "moving_variance"))
-    gamma = _parameter(layer, "gamma", (channels,)) if layer.config.get("scale", True) else np.ones_like(mean)
-    beta = _parameter(layer, "beta", (channels,)) if layer.config.get("center", True) else np.zeros_like(mean)
+    mean, var = (parameter(layer, name, (channels,)) for name in ("moving_mean", "moving_variance"))
+    gamma = parameter(layer, "gamma", (channels,)) if layer.config.get("scale", True) else np.ones_like(mean)
+    beta = parameter(layer, "beta", (channels,)) if layer.config.get("center", True) else np.zeros_like(mean)
     if (var < 0).any():
         raise FileError(f"{layer.where}: moving_variance is negative at {int(np.argmax(var < 0))}.")
     return walk.then(
@@ -365,17 +237,17 @@ def _batch_norm(walk: _LayerWalk, layer: KerasLayer) -> _LayerWalk:
     )
 
 
-def _pool(walk: _LayerWalk, layer: KerasLayer) -> _LayerWalk:
-    channels, *sizes = _maps(walk, layer)
-    kernel = _two(layer, "pool_size", 2)
-    stride = _two(layer, "strides") if layer.config.get("strides") is not None else kernel
-    pads, out = _pads(layer, (sizes[0], sizes[1]), kernel, stride)
+def _pool(walk: LayerWalk, layer: KerasLayer) -> LayerWalk:
+    channels, *sizes = maps_of(walk, layer)
+    kernel = two(layer, "pool_size", 2)
+    stride = two(layer, "strides") if layer.config.get("strides") is not None else kernel
+    pads, out = pads_of(layer, (sizes[0], sizes[1]), kernel, stride)
     pool = MaxPool if layer.kind.startswith("Max") else AveragePool
     return walk.then(pool(layer.where, kernel, stride, pads), shape=(channels, *out))
 
 
-def _global_pool(walk: _LayerWalk, layer: KerasLayer) -> _LayerWalk:
-    channels, *sizes = _maps(walk, layer)
+def _global_pool(walk: LayerWalk, layer: KerasLayer) -> LayerWalk:
+    channels, *sizes = maps_of(walk, layer)
     whole = sizes[0], sizes[1]
     pooled: Op = MaxPool(layer.where, whole, (1, 1)) if "Max" in layer.kind else AveragePool(layer.where)
     if layer.config.get("keepdims"):
@@ -383,7 +255,7 @@ def _global_pool(walk: _LayerWalk, layer: KerasLayer) -> _LayerWalk:
     return walk.then(pooled, Flatten(layer.where), shape=(channels,))
 
 
-def _flatten(walk: _LayerWalk, layer: KerasLayer) -> _LayerWalk:
+def _flatten(walk: LayerWalk, layer: KerasLayer) -> LayerWalk:
     if layer.config.get("data_format", "channels_last") not in ("channels_last", None):
         raise FileError(f"{layer.where}: data_format is channels_first. Only channels_last is read.")
     if len(walk.shape) == 1:
@@ -391,7 +263,7 @@ def _flatten(walk: _LayerWalk, layer: KerasLayer) -> _LayerWalk:
     return walk.then(Flatten(layer.where, "HWC"), shape=(prod(walk.shape),))
 
 
-def _reshape(walk: _LayerWalk, layer: KerasLayer) -> _LayerWalk:
+def _reshape(walk: LayerWalk, layer: KerasLayer) -> LayerWalk:
     target = layer.config.get("target_shape")
     if target in ([-1], [prod(walk.shape)]):
         return _flatten(walk, layer)
@@ -400,14 +272,14 @@ def _reshape(walk: _LayerWalk, layer: KerasLayer) -> _LayerWalk:
     )
 
 
-def _pad(walk: _LayerWalk, layer: KerasLayer) -> _LayerWalk:
-    channels, *sizes = _maps(walk, layer)
+def _pad(walk: LayerWalk, layer: KerasLayer) -> LayerWalk:
+    channels, *sizes = maps_of(walk, layer)
     given = layer.config.get("padding", 1)
     rows = given if isinstance(given, list) else [given, given]
     if layer.kind.endswith("1D"):
         rows = [[0, 0], rows]
     flat = [side for row in rows for side in (row if isinstance(row, list) else [row, row])]
-    if len(flat) != 4 or not all(isinstance(side, int) and 0 <= side <= _MAX_SIDE for side in flat):
+    if len(flat) != 4 or not all(isinstance(side, int) and 0 <= side <= MAX_SIDE for side in flat):
         raise FileError(f"{layer.where}: padding is {str(given)[:40]}, but whole numbers are needed.")
     top, bottom, left, right = flat
     return walk.then(
@@ -416,7 +288,7 @@ def _pad(walk: _LayerWalk, layer: KerasLayer) -> _LayerWalk:
     )
 
 
-def _rescale(walk: _LayerWalk, layer: KerasLayer) -> _LayerWalk:
+def _rescale(walk: LayerWalk, layer: KerasLayer) -> LayerWalk:
     scale, offset = (layer.config.get(key, default) for key, default in (("scale", 1.0), ("offset", 0.0)))
     if not all(isinstance(value, int | float) and abs(value) < inf for value in (scale, offset)):
         raise FileError(f"{layer.where}: scale and offset must be one number each.")
@@ -429,7 +301,7 @@ def _rescale(walk: _LayerWalk, layer: KerasLayer) -> _LayerWalk:
     )
 
 
-def _relu(walk: _LayerWalk, layer: KerasLayer) -> _LayerWalk:
+def _relu(walk: LayerWalk, layer: KerasLayer) -> LayerWalk:
     if layer.config.get("negative_slope") or layer.config.get("threshold"):
         raise FileError(f"{layer.where}: a ReLU with a slope or threshold of its own. Use the plain one.")
     top = layer.config.get("max_value")
@@ -438,7 +310,7 @@ def _relu(walk: _LayerWalk, layer: KerasLayer) -> _LayerWalk:
     )
 
 
-def _activated(walk: _LayerWalk, layer: KerasLayer) -> _LayerWalk:
+def _activated(walk: LayerWalk, layer: KerasLayer) -> LayerWalk:
     """The activation at the end of a layer."""
     value = "softmax" if layer.kind == "Softmax" else layer.config.get("activation")
     if value is None or value == "linear":
@@ -457,30 +329,47 @@ def _activated(walk: _LayerWalk, layer: KerasLayer) -> _LayerWalk:
         return walk.then(Clip(layer.where, 0.0, 6.0 if name == "relu6" else inf))
     if name == "hard_tanh":
         return walk.then(Clip(layer.where, -1.0, 1.0))
-    return walk.then(*signed(layer.where, "activation", value))
+    return walk.then(*steps_of(layer.where, "activation", value))
 
 
-def _quantizer(walk: _LayerWalk, layer: KerasLayer) -> _LayerWalk:
+def _quantizer(walk: LayerWalk, layer: KerasLayer) -> LayerWalk:
     """A quantizer that stands as a layer of its own."""
     settings = {key: value for key, value in layer.config.items() if key not in _TRAINING}
     return walk.then(*signed(layer.where, "quantizer", {"class_name": layer.kind, "config": settings}))
 
 
-def _ignored(walk: _LayerWalk, layer: KerasLayer) -> _LayerWalk:
+def _sign(walk: LayerWalk, layer: KerasLayer) -> LayerWalk:
+    """``keras.ops.sign``, which is 0 at 0."""
+    return walk.then(Sign(layer.where, zero=0))
+
+
+def _where(walk: LayerWalk, layer: KerasLayer) -> LayerWalk:
+    """``keras.ops.where(x >= 0, 1, -1)``."""
+    kind, limits, chosen = (layer.config.get(key) for key in ("compared", "limits", "called_with"))
+    plain = all(isinstance(value, int | float) for value in (limits or [None])[1:])
+    if kind is None or not isinstance(limits, list) or limits[:1] != [None] or len(limits) != 2 or not plain:
+        raise FileError(f"{layer.where}: chooses by something else than a comparison with a number.")
+    values = chosen if isinstance(chosen, list) else []
+    if len(values) != 3 or values[0] is not None or not all(isinstance(v, int | float) for v in values[1:]):
+        raise FileError(f"{layer.where}: chooses between something else than two numbers.")
+    high, low, limit = float(values[1]), float(values[2]), Fraction(limits[1])
+    if not all(abs(number) < inf for number in (high, low, float(limit))):
+        raise FileError(f"{layer.where}: compares with or chooses a number that is none.")
+    shift = () if limit == 0 else (Affine(layer.where, np.ones(1), numbers([-limit])),)
+    return walk.then(*shift, Sign(layer.where, zero=1 if kind == "GreaterEqual" else -1, low=low, high=high))
+
+
+def _ignored(walk: LayerWalk, layer: KerasLayer) -> LayerWalk:
     layer.config.pass_over(*layer.config)
     return walk
 
 
-def _same(walk: _LayerWalk, _layer: KerasLayer) -> _LayerWalk:
+def _same(walk: LayerWalk, _layer: KerasLayer) -> LayerWalk:
     return walk
 
 
-_RULES: dict[str, Callable[[_LayerWalk, KerasLayer], _LayerWalk]] = {
-    **dict.fromkeys(("Dense", "QuantDense"), _dense),
-    **dict.fromkeys(
-        ("Conv1D", "Conv2D", "QuantConv1D", "QuantConv2D", "Convolution1D", "Convolution2D"), _convolution
-    ),
-    **dict.fromkeys(("DepthwiseConv2D", "QuantDepthwiseConv2D"), _depthwise),
+_RULES: dict[str, Callable[[LayerWalk, KerasLayer], LayerWalk]] = {
+    **LINEAR,
     **dict.fromkeys(("BatchNormalization", "BatchNormalizationV1", "BatchNormalizationV2"), _batch_norm),
     **dict.fromkeys(("MaxPooling1D", "MaxPooling2D", "AveragePooling1D", "AveragePooling2D"), _pool),
     **dict.fromkeys(
@@ -488,9 +377,11 @@ _RULES: dict[str, Callable[[_LayerWalk, KerasLayer], _LayerWalk]] = {
         _global_pool,
     ),
     **dict.fromkeys(("ZeroPadding1D", "ZeroPadding2D"), _pad),
-    **dict.fromkeys(("Activation", "Softmax"), _same),
+    **dict.fromkeys(("Activation", "QActivation", "Softmax"), _same),
     **dict.fromkeys(_IGNORED, _ignored),
     **dict.fromkeys(("SteSign", "ApproxSign", "SwishSign", "SteHeaviside"), _quantizer),
+    "Sign": _sign,
+    "Where": _where,
     "Flatten": _flatten,
     "Reshape": _reshape,
     "Rescaling": _rescale,

@@ -84,10 +84,12 @@ def _msakai(names: list[str], _state: Mapping[str, Any]) -> str | None:
 
 
 def _npaq(names: list[str], _state: Mapping[str, Any]) -> str | None:
-    """Networks of fixed sizes: fc1, bn1, fc2, bn2, ... and fc5."""
+    """Networks of fixed sizes: fc1, bn1, fc2, bn2, ..., and fc5, however many blocks there are; fcN and bnN
+    alone are names that many programs use, each in its own way.
+    """
     linear = _numbered(r"fc(\d+)\.weight", names)
     norms = _numbered(r"bn(\d+)\.running_mean", names)
-    if not norms or len(linear) != len(norms) + 1:
+    if not 1 <= len(norms) <= 4 or norms != list(range(1, len(norms) + 1)) or linear != [*norms, 5]:
         return None
     return _npaq_text([f"fc{k}" for k in linear], [f"bn{k}" for k in norms])
 

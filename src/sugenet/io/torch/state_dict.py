@@ -38,7 +38,8 @@ from sugenet.io.exact.sizes import check_maps
 from sugenet.io.plain.ledger import Ledger
 from sugenet.io.torch.architecture import Architecture, Part
 from sugenet.io.torch.checkpoint import Arrays, arrays_of_state, read_checkpoint
-from sugenet.io.torch.layouts import known_layout
+from sugenet.io.torch.layouts import Layout, known_layout
+from sugenet.io.torch.recognition import recognized_chain
 
 __all__ = ["chain_of_parts", "declared"]
 
@@ -74,9 +75,9 @@ def declared(
     state: str | Path | Mapping[str, Any],
     architecture: str | Architecture | None = None,
     bits: int | Sequence[int] | None = None,
-) -> tuple[Arrays, Architecture]:
+) -> tuple[Arrays, Architecture, str]:
     """The parameters as they stand in the file, and the architecture that was said or
-    that their names tell.
+    that their names tell; with whose layout that is, where it was not said.
     """
     source = Path(state).name if isinstance(state, str | Path) else "state dict"
     arrays = read_checkpoint(state) if isinstance(state, str | Path) else arrays_of_state(state)
@@ -87,43 +88,57 @@ def declared(
                 f"{source}: bits={bits} beside an architecture, which says it itself: weights=sign, "
                 f"sign, quantize(bits=2). Leave bits= out."
             )
-        return arrays, Architecture.parse(architecture) if isinstance(architecture, str) else architecture
+        given = Architecture.parse(architecture) if isinstance(architecture, str) else architecture
+        return arrays, given, ""
     layout = known_layout(arrays)
-    if layout is None and any(
-        name.endswith(".beta") and f"{name[:-5]}.threshold" in arrays for name in arrays
-    ):
-        raise FileError(
-            f"{source}: it holds neurons of snnTorch, and does not say how they run. Give a convention: "
+    if layout is None:
+        raise FileError(f"{source}: {_unsaid(arrays)}")
+    try:
+        parts = _of_layout(layout, arrays, bits, widths)
+    except FileError as error:
+        raise FileError(f"{source}: {error}") from None
+    return arrays, parts, f"recognized by its names as {layout.program}'s; as an architecture: {parts}"
+
+
+def _unsaid(arrays: Arrays) -> str:
+    """What to say of a file whose names do not tell what its parameters are for."""
+    if any(name.endswith(".beta") and f"{name[:-5]}.threshold" in arrays for name in arrays):
+        return (
+            "it holds neurons of snnTorch, and does not say how they run. Give a convention: "
             "sugenet.spiking.from_snntorch, or sugenet convert with --steps and what it asks for then."
         )
-    if layout is None:
-        raise FileError(
-            f"{source}: its parameters {', '.join(list(arrays)[:6])}... follow no known layout. Say what "
-            "they are for: "
-            "architecture='linear:fc1(weights=sign) batchnorm:bn1 sign linear:fc2(weights=sign)'."
+    start = f"its parameters {', '.join(list(arrays)[:6])}... follow no known layout. Say what they are for"
+    chain = recognized_chain(arrays)
+    if chain is None:
+        return (
+            f"{start}: architecture='linear:fc1(weights=sign) batchnorm:bn1 sign linear:fc2(weights=sign)'."
         )
+    return f"{start}. {chain.told}"
+
+
+def _of_layout(
+    layout: Layout, arrays: Arrays, bits: Any, widths: tuple[int, int, int] | None
+) -> Architecture:
+    """The architecture of a known layout, with the bits that were said."""
     if not layout.tells_bits:
         scale = next((name for name in arrays if _ACTIVATION_SCALE.search(name)), None)
         if scale is not None:
             raise FileError(
-                f"{source}: {scale!r} is a learned scale of activations, which 1-bit activations do not "
+                f"{scale!r} is a learned scale of activations, which 1-bit activations do not "
                 "have: they have more bits, and the file does not say how many, nor whether the scale or "
                 "its logarithm is kept. Say it in an architecture: "
                 f"quantize:{scale}(bits=2, learned=log2)."
             )
         if widths is None:
             raise FileError(
-                f"{source}: {layout.program} wrote it, whose files do not say how many bits weights and "
+                f"{layout.program} wrote it, whose files do not say how many bits weights and "
                 "activations have. If all of them have one, say bits=1; "
                 "for 1-bit weights and 2-bit activations bits=(1, 2)."
             )
-        try:
-            return arrays, layout.of_bits(*widths)
-        except FileError as error:
-            raise FileError(f"{source}: {error}") from None
+        return layout.of_bits(*widths)
     if widths not in (None, (1, 1, 1)):
-        raise FileError(f"{source}: bits={bits}, but {layout.program} writes networks of one bit only.")
-    return arrays, layout.architecture
+        raise FileError(f"bits={bits}, but {layout.program} writes networks of one bit only.")
+    return layout.architecture
 
 
 def _widths(bits: int | Sequence[int], source: str) -> tuple[int, int, int]:

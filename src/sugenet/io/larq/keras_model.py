@@ -1,0 +1,240 @@
+"""What a Keras model consists of, from its configuration: layers in the order in which they are applied,
+those of models within among them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sugenet.errors import FileError
+from sugenet.io.larq.hdf5_contents import DAMAGED
+
+__all__ = ["PlannedLayer", "planned_layers"]
+
+MODELS = ("Sequential", "Functional", "Model")
+_OWN = ("keras", "tf_keras", "tensorflow", "larq", "qkeras", "builtins")
+"""Who is known to have written a class, by the first word of a module or of a registered name."""
+_DEEP = 16
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedLayer:
+    """One layer as the configuration has it, without its arrays."""
+
+    kind: str
+    path: tuple[str, ...]
+    """Its name, behind those of the models that it stands in."""
+    classes: tuple[str, ...]
+    """The same with classes."""
+    place: tuple[int, ...]
+    """Where it stands in the lists of layers, which need not be the order in which they are applied."""
+    config: Mapping[str, Any]
+    package: str
+    """Who wrote its class, where that is none of those that are known."""
+
+
+def planned_layers(text: str) -> list[PlannedLayer]:
+    """The layers of a model that is one chain, input first; the inputs of models within are left out.
+
+    Raises
+    ------
+    FileError
+        For texts that are no configuration of Keras, and models with branches.
+    """
+    try:
+        found = list(_model(json.loads(text, object_pairs_hook=_once), (), (), ()))
+    except RecursionError:
+        raise FileError(f"its configuration is nested too deeply. {DAMAGED}") from None
+    except (json.JSONDecodeError, AttributeError, TypeError, KeyError, IndexError) as error:
+        raise FileError(f"its configuration cannot be read: {str(error)[:160]}. {DAMAGED}") from None
+    return [layer for place, layer in enumerate(found) if place == 0 or layer.kind != "InputLayer"]
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The entries of a mapping, each said once."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(name for place, (name, _) in enumerate(pairs) if name in dict(pairs[:place]))
+        raise FileError(f"its configuration says {twice[:40]!r} twice. {DAMAGED}")
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Entry:
+    """One entry of a list of layers."""
+
+    kind: str
+    name: str
+    config: Mapping[str, Any]
+    raw: Mapping[str, Any]
+    place: int
+
+    @property
+    def is_model(self) -> bool:
+        return "layers" in self.config
+
+
+def _model(
+    model: Any, path: tuple[str, ...], classes: tuple[str, ...], place: tuple[int, ...]
+) -> Iterator[PlannedLayer]:
+    if len(path) > _DEEP:
+        raise FileError(f"its models are nested too deeply. {DAMAGED}")
+    for entry in _in_order(model):
+        names, kinds, places = (*path, entry.name), (*classes, entry.kind), (*place, entry.place)
+        if not entry.is_model:
+            yield PlannedLayer(entry.kind, names, kinds, places, entry.config, _package(entry.raw))
+            continue
+        inner = list(_model(entry.raw, names, kinds, places))
+        if not inner:
+            raise FileError(f"{entry.name}: a model within the model, without layers. {DAMAGED}")
+        yield from inner
+
+
+def _in_order(model: Any) -> list[_Entry]:
+    """The entries of a model in the order in which they are applied."""
+    kind, config = (
+        _mapping(model, "model_config").get("class_name"),
+        _mapping(model, "model_config").get("config"),
+    )
+    listed = config if isinstance(config, list) else _mapping(config, "config").get("layers")
+    if not isinstance(listed, list) or not 0 < len(listed) <= 10_000:
+        raise FileError(f"its model_config lists no layers. {DAMAGED}")
+    layers: dict[str, _Entry] = {}
+    for place, raw in enumerate(listed):
+        about = _mapping(_mapping(raw, "a layer").get("config"), "a layer's config")
+        name = str(about.get("name", raw.get("name")))[:200]
+        if name in layers:
+            raise FileError(f"two layers are called {name!r}. {DAMAGED}")
+        layers[name] = _Entry(str(raw.get("class_name")).split(">")[-1], name, about, raw, place)
+    kind = str(kind).split(">")[-1]
+    if kind == "Sequential":
+        return list(layers.values())
+    if kind not in MODELS:
+        raise FileError(
+            f"a model of class {kind[:80]!r}. Sequential and functional models can be read: build it from "
+            "layers, without a class of its own, or export it to ONNX."
+        )
+    return _chain(config, layers)
+
+
+def _chain(config: Any, layers: Mapping[str, _Entry]) -> list[_Entry]:
+    """The layers of a functional model, from its input to its output."""
+    following: dict[str, str] = {}
+    first = []
+    called: dict[str, _Entry] = {}
+    for name, entry in layers.items():
+        sources, constants = _call(entry.raw.get("inbound_nodes"), layers)
+        if len(sources) > 1:
+            raise FileError(
+                f"{name}: joins {', '.join(sources[:3])}. Shortcuts and branches cannot be read, only one "
+                f"chain of layers."
+            )
+        if any(value is not None for value in constants):
+            about = {**entry.config, "called_with": constants}
+            called[name] = _Entry(entry.kind, name, about, entry.raw, entry.place)
+        if not sources:
+            first.append(name)
+        elif sources[0] in following:
+            raise FileError(
+                f"{sources[0]}: goes to both {following[sources[0]]} and {name}. "
+                f"Only one chain of layers can be read."
+            )
+        else:
+            following[sources[0]] = name
+    order = first[:1]
+    while order and order[-1] in following and len(order) <= len(layers):
+        order.append(following[order[-1]])
+    if len(first) != 1 or len(order) != len(layers) or any(name not in layers for name in order):
+        raise FileError(f"its layers do not make one chain from one input. {DAMAGED}")
+    for what, end in (("input_layers", order[0]), ("output_layers", order[-1])):
+        ends = _ends(_mapping(config, "config").get(what), layers)
+        if ends not in ([], [end]):
+            raise FileError(
+                f"its {what} are {', '.join(ends)[:80]}, but its layers make one chain from "
+                f"{order[0]} to {order[-1]}."
+            )
+    return [called.get(name, layers[name]) for name in order]
+
+
+def _call(nodes: Any, layers: Mapping[str, _Entry]) -> tuple[list[str], list[Any]]:
+    """Names of the layers that a layer reads, and the other arguments of its call, with None at the place of
+    a layer: as Keras 2 writes them, in nested lists, or as later releases do.
+    """
+    if not isinstance(nodes, list) or not nodes:
+        return [], []
+    if len(nodes) > 1:
+        raise FileError("a layer is used twice. Only one chain of layers can be read.")
+    node = nodes[0]
+    if isinstance(node, dict):
+        _check_call(node.get("kwargs"), layers)
+        given = node.get("args")
+        given = given if isinstance(given, list) else [given]
+        return _histories(node, layers), [None if _histories(value, layers) else value for value in given]
+    edges = [edge for edge in node if isinstance(edge, list) and edge]
+    for edge in edges:
+        _check_edge(str(edge[0]), edge[1:3], layers)
+        _check_call(edge[3] if len(edge) > 3 else None, layers)
+    return [str(edge[0]) for edge in edges], []
+
+
+def _check_edge(source: str, numbers: Sequence[Any], layers: Mapping[str, _Entry]) -> None:
+    """Refuse other outputs and other uses; the first use of a model within has the number 1, since its own
+    making is number 0.
+    """
+    usual = (0, 1) if source in layers and layers[source].is_model else (0,)
+    if any(number not in allowed for number, allowed in zip(numbers, (usual, (0,)), strict=False)):
+        raise FileError(
+            "a layer reads the second output or the second use of another. "
+            "Only one chain of layers can be read."
+        )
+
+
+def _check_call(arguments: Any, layers: Mapping[str, _Entry]) -> None:
+    """Refuse what was said when a layer was called; that it is used, not trained, and without a mask, is how
+    networks are read.
+    """
+    for name, value in (arguments or {}).items():
+        if value is not None and (name, value) != ("training", False) and not _histories(value, layers):
+            raise FileError(
+                f"a layer is called with {str(name)[:40]}={str(value)[:40]}. "
+                f"Build the model without such arguments."
+            )
+
+
+def _ends(value: Any, layers: Mapping[str, _Entry]) -> list[str]:
+    """Names of the inputs or outputs of a model: one triple, or a list of them."""
+    if not isinstance(value, list) or not value:
+        return []
+    triples = [value] if isinstance(value[0], str) else value
+    for triple in triples:
+        _check_edge(str(triple[0]), triple[1:3], layers)
+    return [str(triple[0]) for triple in triples]
+
+
+def _histories(value: Any, layers: Mapping[str, _Entry]) -> list[str]:
+    if isinstance(value, dict):
+        history = value.get("keras_history")
+        if isinstance(history, list) and history:
+            _check_edge(str(history[0]), history[1:3], layers)
+            return [str(history[0])]
+        return [name for part in value.values() for name in _histories(part, layers)]
+    return [name for part in value for name in _histories(part, layers)] if isinstance(value, list) else []
+
+
+def _package(raw: Mapping[str, Any]) -> str:
+    """Who wrote the class of a layer, where that is none of those that are known."""
+    for word in (raw.get("registered_name"), raw.get("class_name")):
+        package, mark, _ = str(word or "").rpartition(">")
+        if mark:
+            return "" if package.lower() in _OWN else package[:80]
+    module = str(raw.get("module") or "")
+    return "" if not module or module.split(".", maxsplit=1)[0] in _OWN else module[:80]
+
+
+def _mapping(value: Any, what: str) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise FileError(f"{what} is not what Keras writes. {DAMAGED}")
+    return value
