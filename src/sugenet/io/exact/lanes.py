@@ -75,6 +75,24 @@ class Form:
         terms = tuple((lane, own * scale) for lane, own in self.terms)
         return replace(self, terms=terms, shift=self.shift * scale + shift)
 
+    def signed(self, op: Sign, zero: int | None) -> Form | None:
+        """The sign of one lane, which is two-valued again; None of a sum, and where it is neither at 0."""
+        if len(self.terms) != 1:
+            return None
+        ((lane, scale),) = self.terms
+        at = op.zero or zero or 0
+        ends = [own * scale + self.shift for own in (lane.low, lane.high)]
+        if not at and any(not value for end in ends for value in end):
+            return None
+        low, high = (
+            np.array([Fraction(op.high if (value or at) > 0 else op.low) for value in end], dtype=object) for end in ends
+        )
+        apart = lane.high - lane.low
+        if not apart.all():
+            return None
+        slope = (high - low) / apart
+        return replace(self, terms=((lane, slope),), shift=low - slope * lane.low)
+
 
 @dataclass(frozen=True, eq=False)
 class Open:

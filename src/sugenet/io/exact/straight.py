@@ -179,6 +179,8 @@ class _Straightening:
         """An operation on a sum of lanes; None once there is one value again."""
         if isinstance(op, Affine):
             return form.moved(op)
+        if isinstance(op, Sign) and (signed := form.signed(op, self.zero)) is not None:
+            return signed
         if isinstance(op, Flatten) and later and isinstance(later[0], LinearOp):
             layer = later.pop(0)
             assert isinstance(layer, LinearOp)
@@ -271,6 +273,8 @@ class _Straightening:
                 branch.value = value.then(op)
             elif isinstance(op, Affine):
                 branch.value = value.moved(op)
+            elif isinstance(op, Sign) and (signed := value.signed(op, self.zero)) is not None:
+                branch.value = signed
             else:
                 branch.value = self._opened(value, op, branch)
 
