@@ -564,11 +564,11 @@ class _Lowering:
         outputs: Literal["equal", "ordered", "other"]
         if levels is None:
             head, remark = self._head()
-            outputs = "ordered" if remark else "equal"
+            outputs, error = "ordered" if remark else "equal", 0.0
         else:
-            head, remark = head_of_tail(levels, tail, self.chain.source)
+            head, remark, error = head_of_tail(levels, tail, self.chain.source)
             outputs = "other" if remark else "equal"
-        return self._finished(head, remark, outputs, names, classes)
+        return replace(self._finished(head, remark, outputs, names, classes), error=error)
 
     def _head(self) -> tuple[Head, str | None]:
         """The head, from the sums that are left."""

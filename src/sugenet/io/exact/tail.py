@@ -33,8 +33,8 @@ __all__ = ["head_of_tail", "is_affine"]
 _AFFINE = Affine | AveragePool | BatchNorm | Convolution | Flatten | LinearOp | Pad
 _DIGITS = 256
 """Bits behind the point that a square root has before coefficients are rounded."""
-_GRID = 52
-"""Bits of rounded coefficients: as much as floats hold."""
+_GRID = 56
+"""Bits of rounded coefficients: finer than floats, with room for differences of many classes."""
 _MOST = 1 << 22
 """Coefficients of one operation, each an exact number."""
 
@@ -44,8 +44,9 @@ def is_affine(ops: Sequence[Op]) -> bool:
     return any(isinstance(op, LinearOp | Convolution) for op in ops) and all(isinstance(op, _AFFINE) for op in ops)
 
 
-def head_of_tail(levels: LevelSignal, ops: Sequence[Op], source: str) -> tuple[Head, str | None]:
-    """The head that computes the operations from levels to class scores, and a remark where it is rounded.
+def head_of_tail(levels: LevelSignal, ops: Sequence[Op], source: str) -> tuple[Head, str | None, float]:
+    """The head that computes the operations from levels to class scores; a remark where it is rounded, and how
+    far scores can be off.
 
     Raises
     ------
@@ -59,10 +60,10 @@ def head_of_tail(levels: LevelSignal, ops: Sequence[Op], source: str) -> tuple[H
     if roots:
         made, grid = _rounded(levels, made)
         if 4 * made.error < max(abs(value) for row in made.rows.tolist() for value in row):
-            return _fitted(levels, made, grid), _remark(made, roots)
+            return _fitted(levels, made, grid), _remark(made, roots), float(made.error)
     bottom = lcm(*{value.denominator for value in (made.rows * levels.step).reshape(-1).tolist()}, 1)
     if not roots and _sum_of(levels, made, bottom) >> WIDE == 0:
-        return _fitted(levels, made, bottom), None
+        return _fitted(levels, made, bottom), None, 0.0
     raise FileError(
         f"{source}: as whole numbers the weights of its last layer leave {WIDE} bits "
         f"({ops[-1].where}). Round them to a common grid before they are exported, such as multiples of 2^-20."
