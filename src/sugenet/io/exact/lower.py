@@ -83,7 +83,7 @@ from sugenet.io.exact.sums import (
 from sugenet.io.exact.tail import head_of_tail, is_affine
 from sugenet.io.exact.thetas import least_sum, theta_of
 
-__all__ = ["lower"]
+__all__ = ["WAY", "lower"]
 
 _STEPS = 1 << 20
 """Steps of one layer, each of which is worked out exactly."""
@@ -132,11 +132,24 @@ def lower(
             ) from None
         except FileError as error:
             if not isinstance(levels, LevelSignal) or levels.raw or not is_affine(chain.ops[behind:]):
-                raise FileError(f"{chain.source}: operation {number}: {error}") from error
+                way = WAY if _at_an_end(chain, number) else ""
+                raise FileError(f"{chain.source}: operation {number}: {error}{way}") from error
             return walk.finish(names, classes, levels, chain.ops[behind:])
         if isinstance(walk.signal, LevelSignal) and walk.signal.pad is None:
             levels, behind = walk.signal, number + 1
     return walk.finish(names, classes)
+
+
+WAY = " Or read the rest exactly and leave this layer in floats: strict=False."
+
+
+def _at_an_end(chain: OpChain, number: int) -> bool:
+    """Whether an operation stands in front of the first sign or behind the last one, with layers between."""
+    signs = [place for place, op in enumerate(chain.ops) if isinstance(op, Sign | Stairs)]
+    if not signs or signs[0] < number < signs[-1]:
+        return False
+    middle = chain.ops[signs[0] :] if number < signs[0] else chain.ops[: signs[-1]]
+    return any(isinstance(op, LinearOp | Convolution | Branches) for op in middle)
 
 
 def _without_branches(
