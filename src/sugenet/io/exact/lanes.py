@@ -18,7 +18,7 @@ from sugenet.errors import FileError
 from sugenet.io.exact.integers import common_window
 from sugenet.io.exact.joining import joined
 from sugenet.io.exact.ops import Affine, BatchNorm, Clip, Convolution, LinearOp, Op, Sign
-from sugenet.io.exact.steps import Pipeline, pipelines
+from sugenet.io.exact.steps import Pipeline, Root, pipelines
 from sugenet.io.exact.thetas import least_sum
 from sugenet.io.exact.units import bias_of, exact_weights
 
@@ -37,8 +37,8 @@ __all__ = [
 
 Row = npt.NDArray[Any]
 """Exact numbers, one a channel."""
-_LARGEST = 1 << 30
-"""Weights of one neuron in all."""
+_LARGEST = 1 << 16
+"""A weight of one neuron, in units, as `units` has it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,28 +273,29 @@ def _added(own: _Channel, bits: Sequence[_Bit], shift: Fraction, where: str) -> 
     worth = _common(full.reshape(-1).tolist())
     sizes = [own.most * own.unit, *(abs(v) for bit in bits for v in (bit.low, bit.high))]
     constant, most = line[0] * own.constant + line[1] + shift, int(max(size / unit for size in sizes))
-    made = _Channel(full / worth, worth * unit, constant, unit, Pipeline(()), own.later, most)
-    return made if made.reach < _LARGEST else None
+    small = max(abs(weight) for weight in full.reshape(-1).tolist()) <= _LARGEST * worth
+    return _Channel(full / worth, worth * unit, constant, unit, Pipeline(()), own.later, most) if small else None
 
 
 def _joined(own: _Channel, bits: Sequence[_Bit], shift: Fraction, sign: Sign, zero: int, where: str) -> _Found:
-    """The same where the steps have a square root: how many of the terms are high decides how large the sum
-    must be, and one weighted sum of both says all of that.
+    """The same where the steps have a square root, or weights would be large: how many of the terms are high
+    decides how large the sum must be, and one weighted sum of both says all of that.
     """
-    rest = own.later.line()
-    if rest is None or len({bit.scale * (bit.high - bit.low) for bit in bits}) > 1:
-        raise FileError(f"{where}: a batch norm is added to a shortcut, and the sum is normed or clipped again, "
-                        f"or has terms of several sizes. {NEEDED}")  # fmt: skip
-    scale, offset = rest
+    roots = sum(isinstance(part, Root) for part in (*own.steps.parts, *own.later.parts))
+    if roots > 1 or len({bit.scale * (bit.high - bit.low) for bit in bits}) > 1:
+        raise FileError(
+            f"{where}: a batch norm is added to a shortcut, and the sum is normed again or has terms of several "
+            f"sizes. {NEEDED}"
+        )
     count, step = len(bits), bits[0].scale * (bits[0].high - bits[0].low)
     start = sum((bit.scale * bit.low for bit in bits), shift)
     reach = own.reach
-    falls = own.steps.direction() * own.worth * scale < 0
+    falls = own.steps.direction() * own.later.direction() * own.worth < 0
     table = np.zeros((2 * reach + 1, count + 1), np.int64)
     met, sums = False, np.arange(-reach, reach + 1)
-    up = step * scale > 0
+    up = step * own.later.direction() > 0
     for high in range(count + 1):
-        line = Pipeline((*own.steps.parts, (scale, scale * (start + step * high) + offset)))
+        line = Pipeline((*own.steps.parts, (Fraction(1), start + step * high), *own.later.parts))
         found = least_sum(line, Fraction(0), zero != 1, own.worth, own.constant)
         column = high if up else count - high
         table[:, column] = found if isinstance(found, bool) else sums >= found.least

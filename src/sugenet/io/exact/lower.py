@@ -131,7 +131,7 @@ def lower(
                 f"its numbers are too far apart to compute with."
             ) from None
         except FileError as error:
-            if not isinstance(levels, LevelSignal) or levels.raw or not is_affine(chain.ops[behind:]):
+            if not walk.signs or not isinstance(levels, LevelSignal) or not is_affine(chain.ops[behind:]):
                 way = WAY if _at_an_end(chain, number) else ""
                 raise FileError(f"{chain.source}: operation {number}: {error}{way}") from error
             return walk.finish(names, classes, levels, chain.ops[behind:])

@@ -154,6 +154,8 @@ class _Straightening:
         last = max((k for k, made in enumerate(self.ops) if isinstance(made, Sign | Stairs)), default=None)
         behind = self.ops[last + 1 :] if last is not None else []
         wrong = next((made for made in behind if not isinstance(made, Affine | Flatten | MaxPool)), None)
+        if last is None and self.ops:
+            wrong = self.ops[-1]
         if last is None or wrong is not None:
             what = f"what {wrong.where} gives" if wrong is not None else "the raw inputs"
             raise FileError(f"{op.where}: a shortcut that begins at {what}, which is not -1 and +1. {NEEDED}")
