@@ -74,21 +74,30 @@ def direct(ops, x):
                 wide = np.pad(x, ((0, 0), (top, bottom), (left, right)))
                 outs, each, h, w = op.weights.shape
                 (s, t), (d, e) = op.stride, op.dilation
-                rows, columns = ((n - g * (k - 1) - 1) // r + 1
-                                 for n, k, r, g in zip(wide.shape[1:], (h, w), (s, t), (d, e), strict=True))
+                rows, columns = (
+                    (n - g * (k - 1) - 1) // r + 1
+                    for n, k, r, g in zip(wide.shape[1:], (h, w), (s, t), (d, e), strict=True)
+                )
                 made = np.zeros((outs, rows, columns))
                 for o, i, j in product(range(outs), range(rows), range(columns)):
                     group = o * op.groups // outs
-                    seen = wide[group * each : (group + 1) * each, i * s : i * s + d * (h - 1) + 1 : d,
-                                j * t : j * t + e * (w - 1) + 1 : e]
+                    seen = wide[
+                        group * each : (group + 1) * each,
+                        i * s : i * s + d * (h - 1) + 1 : d,
+                        j * t : j * t + e * (w - 1) + 1 : e,
+                    ]
                     made[o, i, j] = (seen * op.weights[o].astype(float)).sum()
                 x = made
             case BatchNorm():
-                gamma, beta, mean, var = (v.astype(float).reshape(-1, *[1] * (x.ndim - 1))
-                                          for v in (op.gamma, op.beta, op.mean, op.var))
+                gamma, beta, mean, var = (
+                    v.astype(float).reshape(-1, *[1] * (x.ndim - 1))
+                    for v in (op.gamma, op.beta, op.mean, op.var)
+                )
                 x = gamma * (x - mean) / np.sqrt(var + op.eps) + beta
             case Affine():
-                scale, shift = (np.asarray(v, float).reshape(-1, *[1] * (x.ndim - 1)) for v in (op.scale, op.shift))
+                scale, shift = (
+                    np.asarray(v, float).reshape(-1, *[1] * (x.ndim - 1)) for v in (op.scale, op.shift)
+                )
                 x = scale * x + shift
             case Clip():
                 x = np.minimum(np.maximum(x, op.low), op.high)
@@ -98,16 +107,35 @@ def direct(ops, x):
                 x = (x if op.order == "CHW" else x.transpose(1, 2, 0)).reshape(-1)
             case MaxPool():
                 (h, w), (s, t) = op.kernel, op.stride
-                x = np.array([[[c[i : i + h, j : j + w].max() for j in range(0, c.shape[1] - w + 1, t)]
-                               for i in range(0, c.shape[0] - h + 1, s)] for c in x])
+                x = np.array(
+                    [
+                        [
+                            [c[i : i + h, j : j + w].max() for j in range(0, c.shape[1] - w + 1, t)]
+                            for i in range(0, c.shape[0] - h + 1, s)
+                        ]
+                        for c in x
+                    ]
+                )
             case AveragePool():
-                x = x.mean(axis=(1, 2), keepdims=True) if op.kernel is None else np.array(
-                    [[[c[i : i + op.kernel[0], j : j + op.kernel[1]].mean()
-                       for j in range(0, c.shape[1] - op.kernel[1] + 1, op.stride[1])]
-                      for i in range(0, c.shape[0] - op.kernel[0] + 1, op.stride[0])] for c in x])
+                x = (
+                    x.mean(axis=(1, 2), keepdims=True)
+                    if op.kernel is None
+                    else np.array(
+                        [
+                            [
+                                [
+                                    c[i : i + op.kernel[0], j : j + op.kernel[1]].mean()
+                                    for j in range(0, c.shape[1] - op.kernel[1] + 1, op.stride[1])
+                                ]
+                                for i in range(0, c.shape[0] - op.kernel[0] + 1, op.stride[0])
+                            ]
+                            for c in x
+                        ]
+                    )
+                )
             case _:
                 raise AssertionError(op)
-    return x  # fmt: skip
+    return x
 
 
 def compared(ops, shape, count=40, zero=None):
@@ -115,56 +143,137 @@ def compared(ops, shape, count=40, zero=None):
     chain = OpChain("net", shape, tuple(ops))
     found = lower(sharpened(chain), BitInputs(), zero=zero)
     size = int(np.prod(shape))
-    X = (np.array(list(product((0, 1), repeat=size))) if size <= 8
-         else np.random.default_rng(0).integers(0, 2, (count, size)))  # fmt: skip
+    X = (
+        np.array(list(product((0, 1), repeat=size)))
+        if size <= 8
+        else np.random.default_rng(0).integers(0, 2, (count, size))
+    )
     expected = np.array([direct(ops, row.reshape(shape)) for row in X * 2.0 - 1])
     assert np.abs(found.network.logits(X) - expected).max() <= 1e-9
-    proved = prove_import(found, chain, [judge_of_chain(chain)], BitInputs(), declared=zero is not None)
-    return proved
+    return prove_import(found, chain, [judge_of_chain(chain)], BitInputs(), declared=zero is not None)
 
 
 M = Maker(1)
 START = (M.conv(4, 1, where="first"), M.norm(4), Sign("s0"))
 MAPS = {
-    "one block": (*START, Branches("add", ((M.conv(4, 4), M.norm(4), Sign("s1")), ())), M.conv(3, 4), M.norm(3)),
-    "three in a row": (*START, Branches("a", ((), (M.conv(4, 4), M.norm(4), Sign("s1")))),
-                       Branches("b", ((M.conv(4, 4), M.norm(4), Sign("s2")), ())),
-                       Branches("c", ((M.conv(4, 4), M.norm(4), Sign("s3")), ())), M.norm(4)),
-    "nested": (*START, Branches("out", ((M.conv(4, 4), M.norm(4), Sign("s1"),
-                                         Branches("in", ((M.conv(4, 4), M.norm(4), Sign("s2")), ()))), ())),
-               M.conv(3, 4), M.norm(3)),
-    "a sign within a branch": (*START, Branches("a", ((M.conv(4, 4), M.norm(4), Sign("s1")), ())),
-                               Branches("b", ((M.norm(4), Sign("s2"), M.conv(4, 4), M.norm(4), Sign("s3")), ())),
-                               M.conv(3, 4), M.norm(3)),
-    "two strides": (*START, Branches("a", ((M.conv(6, 4, stride=2), M.norm(6), Sign("s1"), M.conv(6, 6), M.norm(6),
-                                            Sign("s2")), (M.conv(6, 4, 1, 0, 2), M.norm(6), Sign("s3")))),
-                    M.conv(3, 6), M.norm(3)),
-    "groups": (*START, Branches("a", ((M.conv(4, 4, groups=4), M.norm(4), Sign("s1")), ())),
-               M.conv(4, 4, groups=2), M.norm(4)),
-    "bits of 0 and 1": (*START[:2], Sign("s0", 1, 0.0, 1.0), Branches("a", ((M.conv(4, 4), M.norm(4),
-                        Sign("s1", -1, 0.0, 1.0)), ())), M.conv(3, 4), M.norm(3)),
-    "taken away": (*START, Branches("a", ((M.conv(4, 4), M.norm(4), Sign("s1"), Affine("n", -np.ones(1), np.zeros(1))),
-                                          ())), M.conv(3, 4), M.norm(3)),
-    "scaled branch": (*START, Branches("a", ((M.conv(4, 4), M.norm(4), Sign("s1"), Affine("n", np.full(1, 2.0),
-                                              np.zeros(1))), ())), M.conv(3, 4), M.norm(3)),
-    "averages in a branch": (*START, Branches("a", ((AveragePool("p", (2, 2), (2, 2)), M.norm(4), Sign("s1")),
-                                                    (M.conv(4, 4, 2, 0, 2), M.norm(4), Sign("s2")))),
-                             M.conv(3, 4), M.norm(3)),
-    "pooled before": (*START, MaxPool("m", (2, 2), (1, 1)), Branches("a", ((M.conv(4, 4), M.norm(4), Sign("s1")), ())),
-                      M.conv(3, 4), M.norm(3)),
-    "pooled behind": (*START, Branches("a", ((M.conv(4, 4), M.norm(4), Sign("s1")), ())), MaxPool("m", (2, 2), (1, 1)),
-                      M.norm(4)),
+    "one block": (
+        *START,
+        Branches("add", ((M.conv(4, 4), M.norm(4), Sign("s1")), ())),
+        M.conv(3, 4),
+        M.norm(3),
+    ),
+    "three in a row": (
+        *START,
+        Branches("a", ((), (M.conv(4, 4), M.norm(4), Sign("s1")))),
+        Branches("b", ((M.conv(4, 4), M.norm(4), Sign("s2")), ())),
+        Branches("c", ((M.conv(4, 4), M.norm(4), Sign("s3")), ())),
+        M.norm(4),
+    ),
+    "nested": (
+        *START,
+        Branches(
+            "out",
+            (
+                (
+                    M.conv(4, 4),
+                    M.norm(4),
+                    Sign("s1"),
+                    Branches("in", ((M.conv(4, 4), M.norm(4), Sign("s2")), ())),
+                ),
+                (),
+            ),
+        ),
+        M.conv(3, 4),
+        M.norm(3),
+    ),
+    "a sign within a branch": (
+        *START,
+        Branches("a", ((M.conv(4, 4), M.norm(4), Sign("s1")), ())),
+        Branches("b", ((M.norm(4), Sign("s2"), M.conv(4, 4), M.norm(4), Sign("s3")), ())),
+        M.conv(3, 4),
+        M.norm(3),
+    ),
+    "two strides": (
+        *START,
+        Branches(
+            "a",
+            (
+                (M.conv(6, 4, stride=2), M.norm(6), Sign("s1"), M.conv(6, 6), M.norm(6), Sign("s2")),
+                (M.conv(6, 4, 1, 0, 2), M.norm(6), Sign("s3")),
+            ),
+        ),
+        M.conv(3, 6),
+        M.norm(3),
+    ),
+    "groups": (
+        *START,
+        Branches("a", ((M.conv(4, 4, groups=4), M.norm(4), Sign("s1")), ())),
+        M.conv(4, 4, groups=2),
+        M.norm(4),
+    ),
+    "bits of 0 and 1": (
+        *START[:2],
+        Sign("s0", 1, 0.0, 1.0),
+        Branches("a", ((M.conv(4, 4), M.norm(4), Sign("s1", -1, 0.0, 1.0)), ())),
+        M.conv(3, 4),
+        M.norm(3),
+    ),
+    "taken away": (
+        *START,
+        Branches("a", ((M.conv(4, 4), M.norm(4), Sign("s1"), Affine("n", -np.ones(1), np.zeros(1))), ())),
+        M.conv(3, 4),
+        M.norm(3),
+    ),
+    "scaled branch": (
+        *START,
+        Branches("a", ((M.conv(4, 4), M.norm(4), Sign("s1"), Affine("n", np.full(1, 2.0), np.zeros(1))), ())),
+        M.conv(3, 4),
+        M.norm(3),
+    ),
+    "averages in a branch": (
+        *START,
+        Branches(
+            "a",
+            (
+                (AveragePool("p", (2, 2), (2, 2)), M.norm(4), Sign("s1")),
+                (M.conv(4, 4, 2, 0, 2), M.norm(4), Sign("s2")),
+            ),
+        ),
+        M.conv(3, 4),
+        M.norm(3),
+    ),
+    "pooled before": (
+        *START,
+        MaxPool("m", (2, 2), (1, 1)),
+        Branches("a", ((M.conv(4, 4), M.norm(4), Sign("s1")), ())),
+        M.conv(3, 4),
+        M.norm(3),
+    ),
+    "pooled behind": (
+        *START,
+        Branches("a", ((M.conv(4, 4), M.norm(4), Sign("s1")), ())),
+        MaxPool("m", (2, 2), (1, 1)),
+        M.norm(4),
+    ),
     "a real branch": (*START, Branches("a", ((M.conv(4, 4), M.norm(4)), ()))),
-    "a real branch and two terms": (*START, Branches("a", ((M.conv(4, 4), M.norm(4), Sign("s1")), ())),
-                                    Branches("b", ((M.conv(4, 4), M.norm(4)), ()))),
-    "a real branch without a norm": (*START, Branches("a", ((M.conv(4, 4), Affine("n", M.floats(4), M.floats(4))), ())),
-                                     M.norm(4)),
+    "a real branch and two terms": (
+        *START,
+        Branches("a", ((M.conv(4, 4), M.norm(4), Sign("s1")), ())),
+        Branches("b", ((M.conv(4, 4), M.norm(4)), ())),
+    ),
+    "a real branch without a norm": (
+        *START,
+        Branches("a", ((M.conv(4, 4), Affine("n", M.floats(4), M.floats(4))), ())),
+        M.norm(4),
+    ),
     "itself": (*START, Branches("a", ((), ())), M.conv(3, 4), M.norm(3)),
-}  # fmt: skip
+}
 
 
 ENDS = ("signs", "float", "gap")
-FIRST = [(name, "signs" if "real" in name or "pooled b" in name else ENDS[k % 3]) for k, name in enumerate(MAPS)]
+FIRST = [
+    (name, "signs" if "real" in name or "pooled b" in name else ENDS[k % 3]) for k, name in enumerate(MAPS)
+]
 
 
 @pytest.mark.parametrize(
@@ -177,18 +286,23 @@ def test_maps_with_shortcuts(name, end):
         ops = (*ops, Sign("last"))
     shape = direct(ops, np.ones((1, 4, 4))).shape
     tail = {"gap": (AveragePool("gap"), Flatten("f"), LinearOp("out", maker.floats(3, shape[0])))}.get(
-        end, (Flatten("f", "HWC"), LinearOp("out", maker.floats(3, int(np.prod(shape))))))  # fmt: skip
+        end, (Flatten("f", "HWC"), LinearOp("out", maker.floats(3, int(np.prod(shape)))))
+    )
     found = compared((*ops, *tail), (1, 4, 4), count=30)
     assert found.proof.bits > 0
 
 
 def test_layers_are_binary_and_carry_what_is_needed_alone():
-    found = compared((*MAPS["three in a row"], Sign("s4"), Flatten("f"), LinearOp("out", M.signs(3, 64))), (1, 4, 4))
+    found = compared(
+        (*MAPS["three in a row"], Sign("s4"), Flatten("f"), LinearOp("out", M.signs(3, 64))), (1, 4, 4)
+    )
     assert [layer.outputs // 16 for layer in found.network.layers] == [4, 8, 12, 16, 4]
     assert [report.carried // 16 for report in found.layers] == [0, 4, 8, 12, 0]
     assert all(isinstance(layer, ConvLayer) for layer in found.network.layers)
     assert "128 of them carry a value of a shortcut" in str(found)
-    strided = compared((*MAPS["two strides"], Sign("s4"), Flatten("f"), LinearOp("out", M.signs(3, 12))), (1, 4, 4))
+    strided = compared(
+        (*MAPS["two strides"], Sign("s4"), Flatten("f"), LinearOp("out", M.signs(3, 12))), (1, 4, 4)
+    )
     assert [report.carried for report in strided.layers] == [0, 0, 24, 0]
 
 
@@ -220,31 +334,48 @@ def test_ties_are_ties_of_the_file():
     """Whole thresholds that sums meet: what sign(0) is decides, and the report says so."""
     first, inner = LinearOp("a", np.ones((2, 3))), LinearOp("b", np.array([[1.0, 1.0], [1.0, -1.0]]))
     for zero in (1, -1):
-        ops = (first, Sign("s0"), Branches("add", ((inner, Sign("s1", zero)), ())), LinearOp("out", np.eye(2)))
+        ops = (
+            first,
+            Sign("s0"),
+            Branches("add", ((inner, Sign("s1", zero)), ())),
+            LinearOp("out", np.eye(2)),
+        )
         found = compared(ops, (3,))
         assert found.layers[1].ties == 2
     neither = (first, Sign("s0"), Branches("add", ((inner, Sign("s1", 0)), ())), LinearOp("out", np.eye(2)))
-    with pytest.raises(FileError, match="a sum of exactly zero can occur.*Declare zero=1 or zero=-1"):
+    with pytest.raises(FileError, match=r"a sum of exactly zero can occur.*Declare zero=1 or zero=-1"):
         lower(OpChain("net", (3,), neither), BitInputs())
     assert lower(OpChain("net", (3,), neither), BitInputs(), zero=-1).layers[1].ties == 2
 
 
 def test_relu_in_a_branch_is_a_step_like_any_other():
-    ops = (M.linear(4, 6), M.norm(4), Sign("s0"),
-           Branches("a", ((M.linear(4, 4), Clip("relu", 0.0, np.inf), M.norm(4), Sign("s1")), ())))  # fmt: skip
+    ops = (
+        M.linear(4, 6),
+        M.norm(4),
+        Sign("s0"),
+        Branches("a", ((M.linear(4, 4), Clip("relu", 0.0, np.inf), M.norm(4), Sign("s1")), ())),
+    )
     compared((*ops, LinearOp("out", M.floats(3, 4))), (6,))
 
 
 def test_questions_about_networks_with_shortcuts():
     maker = Maker(11)
-    ops = (maker.linear(6, 7), maker.norm(6), Sign("s0"), Branches("a", ((maker.linear(6, 6), maker.norm(6), Sign("s1")), ())),
-           maker.linear(5, 6), maker.norm(5), Sign("s2"), LinearOp("out", maker.floats(3, 5)))  # fmt: skip
+    ops = (
+        maker.linear(6, 7),
+        maker.norm(6),
+        Sign("s0"),
+        Branches("a", ((maker.linear(6, 6), maker.norm(6), Sign("s1")), ())),
+        maker.linear(5, 6),
+        maker.norm(5),
+        Sign("s2"),
+        LinearOp("out", maker.floats(3, 5)),
+    )
     network = compared(ops, (7,)).network
     assert all(isinstance(layer, DenseLayer) for layer in network.layers)
     X = np.array(list(product((0, 1), repeat=7)))
     labels = np.array([direct(ops, row).argmax() for row in X * 2.0 - 1])
     for place in (0, 55, 101):
-        apart = (X != X[place]).sum(axis=1)
+        apart = (X[place] != X).sum(axis=1)
         answer = sg.verify(network, sg.Robust(X[place], sg.L0(2)))
         assert isinstance(answer, sg.Proved) == (labels[apart <= 2] == labels[place]).all()
         sg.check(answer.certificate, network)
@@ -254,20 +385,50 @@ def test_questions_about_networks_with_shortcuts():
 
 
 REFUSED = [
-    ((Branches("add", ((M.conv(1, 1), Sign("s")), ())),), "begins at the raw inputs, which is not -1 and \\+1"),
+    (
+        (Branches("add", ((M.conv(1, 1), Sign("s")), ())),),
+        "begins at the raw inputs, which is not -1 and \\+1",
+    ),
     ((*START[:2], Branches("add", ((Sign("s"), M.conv(4, 4)), ()))), "begins at what bn gives"),
-    ((*START, Branches("add", ((M.conv(4, 4), M.norm(4)), (M.conv(4, 4), M.norm(4)))), Sign("s")),
-     "it adds real values \\(conv and conv\\) that no sign stands behind.*put a sign in front of the addition"),
-    ((*START, Branches("a", ((M.conv(4, 4), M.norm(4)), ())), Branches("b", ((Sign("s"), M.conv(4, 4)), ()))),
-     "b: a shortcut that begins at a real value"),
-    ((*START, Branches("add", ((M.conv(6, 4, stride=2), M.norm(6), Sign("s"), M.conv(6, 6), M.norm(6), Sign("t")),
-                               (AveragePool("p", (2, 2), (1, 1), (0, 0, 1, 1)),)))), "windows count more values"),
-    ((*START, Branches("add", ((M.conv(4, 4, stride=2), M.norm(4), Sign("s")), ()))), "carried past a layer that"),
-    ((M.conv(4, 1), rounded("q", 0, 3), Branches("add", ((M.conv(4, 4), Sign("s")), ()))), "on several levels"),
-    ((*START, Branches("add", ((Pad("pad", (1, 1, 1, 1), 1.0), M.conv(4, 4, pad=0), Sign("s")), ()))),
-     "pad: Pad inside a branch cannot be carried along"),
+    (
+        (*START, Branches("add", ((M.conv(4, 4), M.norm(4)), (M.conv(4, 4), M.norm(4)))), Sign("s")),
+        "it adds real values \\(conv and conv\\) that no sign stands behind.*put a sign in front of the",
+    ),
+    (
+        (
+            *START,
+            Branches("a", ((M.conv(4, 4), M.norm(4)), ())),
+            Branches("b", ((Sign("s"), M.conv(4, 4)), ())),
+        ),
+        "b: a shortcut that begins at a real value",
+    ),
+    (
+        (
+            *START,
+            Branches(
+                "add",
+                (
+                    (M.conv(6, 4, stride=2), M.norm(6), Sign("s"), M.conv(6, 6), M.norm(6), Sign("t")),
+                    (AveragePool("p", (2, 2), (1, 1), (0, 0, 1, 1)),),
+                ),
+            ),
+        ),
+        "windows count more values",
+    ),
+    (
+        (*START, Branches("add", ((M.conv(4, 4, stride=2), M.norm(4), Sign("s")), ()))),
+        "carried past a layer that",
+    ),
+    (
+        (M.conv(4, 1), rounded("q", 0, 3), Branches("add", ((M.conv(4, 4), Sign("s")), ()))),
+        "on several levels",
+    ),
+    (
+        (*START, Branches("add", ((Pad("pad", (1, 1, 1, 1), 1.0), M.conv(4, 4, pad=0), Sign("s")), ()))),
+        "pad: Pad inside a branch cannot be carried along",
+    ),
     ((*START, Branches("add", ((M.conv(4, 4), M.norm(4), Sign("s")), ()))), "ends with a sum of branches"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("ops", "why"), REFUSED)
@@ -287,8 +448,13 @@ def test_a_wrong_reading_of_a_shortcut_is_noticed(monkeypatch):
     with pytest.raises(FileError, match="first difference is at conv"):
         prove_import(found, chain, [judge], BitInputs())
     real = lanes.least_sum
-    monkeypatch.setattr(lanes, "least_sum", lambda *given: (
-        found if isinstance(found := real(*given), bool) else found._replace(least=found.least + 1)))  # fmt: skip
+    monkeypatch.setattr(
+        lanes,
+        "least_sum",
+        lambda *given: (
+            found if isinstance(found := real(*given), bool) else found._replace(least=found.least + 1)
+        ),
+    )
     wrong = lower(chain, BitInputs())
     with pytest.raises(FileError, match="first difference is at conv"):
         prove_import(wrong, chain, [judge_of_chain(chain)], BitInputs())

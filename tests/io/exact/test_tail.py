@@ -50,13 +50,26 @@ ENDS = {
     "pixel by pixel": (Flatten("f", "HWC"), LinearOp("out", floats(3, 36), floats(3))),
     "two layers": (Flatten("f"), LinearOp("a", floats(5, 36)), LinearOp("out", floats(3, 5), floats(3))),
     "average": (AveragePool("p", (2, 2), (1, 1)), Flatten("f"), LinearOp("out", floats(3, 16))),
-    "padded": (AveragePool("p", (2, 2), (2, 2), (1, 1, 0, 0), True), Flatten("f"), LinearOp("out", floats(3, 16))),
+    "padded": (
+        AveragePool("p", (2, 2), (2, 2), (1, 1, 0, 0), True),
+        Flatten("f"),
+        LinearOp("out", floats(3, 16)),
+    ),
     "global": (AveragePool("p"), Flatten("f"), LinearOp("out", floats(3, 4), floats(3))),
-    "scaled": (Affine("a", floats(4), floats(4)), AveragePool("p"), Flatten("f"), LinearOp("out", floats(3, 4))),
-    "kernel": (Pad("pad", (1, 0, 1, 0)), Convolution("c", floats(6, 2, 2, 2), floats(6), (2, 1), groups=2),
-               Flatten("f"), LinearOp("out", floats(3, 24))),
+    "scaled": (
+        Affine("a", floats(4), floats(4)),
+        AveragePool("p"),
+        Flatten("f"),
+        LinearOp("out", floats(3, 4)),
+    ),
+    "kernel": (
+        Pad("pad", (1, 0, 1, 0)),
+        Convolution("c", floats(6, 2, 2, 2), floats(6), (2, 1), groups=2),
+        Flatten("f"),
+        LinearOp("out", floats(3, 24)),
+    ),
     "square roots": (norm(4, **SQUARE), AveragePool("p"), Flatten("f"), LinearOp("out", floats(3, 4))),
-}  # fmt: skip
+}
 
 
 def by_fractions(ops, x):
@@ -80,20 +93,44 @@ def by_fractions(ops, x):
                 top, left, bottom, right = op.pads
                 wide = np.pad(x, ((0, 0), (top, bottom), (left, right)), constant_values=Fraction(0))
                 (h, w), (i, j) = op.kernel, op.stride
-                x = np.array([[[sum(c[y : y + h, z : z + w].reshape(-1)) / Fraction(h * w)
-                                for z in range(0, c.shape[1] - w + 1, j)] for y in range(0, c.shape[0] - h + 1, i)]
-                              for c in wide], dtype=object)  # fmt: skip
+                x = np.array(
+                    [
+                        [
+                            [
+                                sum(c[y : y + h, z : z + w].reshape(-1)) / Fraction(h * w)
+                                for z in range(0, c.shape[1] - w + 1, j)
+                            ]
+                            for y in range(0, c.shape[0] - h + 1, i)
+                        ]
+                        for c in wide
+                    ],
+                    dtype=object,
+                )
             case Pad():
                 top, left, bottom, right = op.pads
                 x = np.pad(x, ((0, 0), (top, bottom), (left, right)), constant_values=Fraction(0))
             case Convolution():
                 out, each, h, w = op.weights.shape
                 per = out // op.groups
-                x = np.array([[[sum((exact(op.weights[o]) * x[o // per * each : (o // per + 1) * each, y : y + h,
-                                                              z : z + w]).reshape(-1)) + Fraction(op.bias[o].item())
-                                for z in range(0, x.shape[2] - w + 1, op.stride[1])]
-                               for y in range(0, x.shape[1] - h + 1, op.stride[0])]
-                              for o in range(out)], dtype=object)  # fmt: skip
+                x = np.array(
+                    [
+                        [
+                            [
+                                sum(
+                                    (
+                                        exact(op.weights[o])
+                                        * x[o // per * each : (o // per + 1) * each, y : y + h, z : z + w]
+                                    ).reshape(-1)
+                                )
+                                + Fraction(op.bias[o].item())
+                                for z in range(0, x.shape[2] - w + 1, op.stride[1])
+                            ]
+                            for y in range(0, x.shape[1] - h + 1, op.stride[0])
+                        ]
+                        for o in range(out)
+                    ],
+                    dtype=object,
+                )
     return x.tolist()
 
 
@@ -112,8 +149,13 @@ def test_scores_are_the_rationals_that_the_file_says(name):
     assert np.allclose(evaluate(chain, X * 2.0 - 1), scores.astype(float))
 
 
-@pytest.mark.parametrize("last", [(AveragePool("p"), Flatten("f"), LinearOp("out", floats(3, 4))),
-                                  (Flatten("f"), LinearOp("out", floats(3, 36)))])  # fmt: skip
+@pytest.mark.parametrize(
+    "last",
+    [
+        (AveragePool("p"), Flatten("f"), LinearOp("out", floats(3, 4))),
+        (Flatten("f"), LinearOp("out", floats(3, 36))),
+    ],
+)
 def test_square_roots_are_rounded_as_far_as_it_is_said(last):
     chain = OpChain("net", (1, 4, 4), (*FRONT, norm(4), *last))
     found = lower(chain, BitInputs())
@@ -141,7 +183,10 @@ def test_the_bound_on_rounding_holds_in_200_digits():
         for k in range(3):
             total = sum(
                 Fraction(weights[k, i].item())
-                * (factor[i // 9] * ((1 if row[i] else -1) - Fraction(bn.mean[i // 9].item())) + Fraction(bn.beta[i // 9].item()))
+                * (
+                    factor[i // 9] * ((1 if row[i] else -1) - Fraction(bn.mean[i // 9].item()))
+                    + Fraction(bn.beta[i // 9].item())
+                )
                 for i in range(36)
             )
             off.append(abs(total - mine[k]))
@@ -158,14 +203,20 @@ def int_root(value):
 
 def test_levels_have_float_tails_too():
     stairs = rounded("q", 0, 3)
-    ops = (LinearOp("fc", signs(6, 5)), stairs, Affine("a", np.full(1, 0.25), np.full(1, -1.0)),
-           LinearOp("out", weights := floats(3, 6)))  # fmt: skip
+    ops = (
+        LinearOp("fc", signs(6, 5)),
+        stairs,
+        Affine("a", np.full(1, 0.25), np.full(1, -1.0)),
+        LinearOp("out", weights := floats(3, 6)),
+    )
     found = lower(OpChain("net", (5,), ops), BitInputs())
     X = np.array(list(product((0, 1), repeat=5)))
     levels = found.network.hidden(X)[-1]
     for row, mine in zip(levels, found.network.head.scores(found.network.match_counts(X)), strict=True):
         values = [Fraction(int(level), 4) - 1 for level in row]
-        assert mine.tolist() == [sum(Fraction(w) * v for w, v in zip(r, values, strict=True)) for r in weights.tolist()]
+        assert mine.tolist() == [
+            sum(Fraction(w) * v for w, v in zip(r, values, strict=True)) for r in weights.tolist()
+        ]
 
 
 def test_what_leaves_the_bits_is_refused_with_a_way():
@@ -184,8 +235,10 @@ def test_what_leaves_the_bits_is_refused_with_a_way():
 
 def wide(bits, scale=(Fraction(1, 3), Fraction(1, 3), Fraction(1, 3)), seed=0):
     rng = np.random.default_rng(seed)
-    layers = [DenseLayer(rng.choice([-1, 1], (9, 7)), rng.integers(2, 6, 9)),
-              DenseLayer(rng.choice([-1, 0, 1], (7, 9)), rng.integers(1, 5, 7))]  # fmt: skip
+    layers = [
+        DenseLayer(rng.choice([-1, 1], (9, 7)), rng.integers(2, 6, 9)),
+        DenseLayer(rng.choice([-1, 0, 1], (7, 9)), rng.integers(1, 5, 7)),
+    ]
     weights = rng.integers(-(1 << bits), 1 << bits, (3, 7))
     weights[2] = weights[1] + rng.integers(-1, 2, 7)  # classes that differ in the last digit
     bias = [Fraction(int(v), 7) for v in rng.integers(-9, 9, 3)]
@@ -196,12 +249,23 @@ def defined(network, X):
     """Scores and classes by the definition, in Python's numbers."""
     values = X.astype(bool)
     for layer in network.layers:
-        values = np.array([[sum(abs(w) for w, v in zip(row, x, strict=True) if v == (w > 0)) >= t
-                            for row, t in zip(layer.weights.tolist(), layer.tau.tolist(), strict=True)]
-                           for x in values.tolist()])  # fmt: skip
+        values = np.array(
+            [
+                [
+                    sum(abs(w) for w, v in zip(row, x, strict=True) if v == (w > 0)) >= t
+                    for row, t in zip(layer.weights.tolist(), layer.tau.tolist(), strict=True)
+                ]
+                for x in values.tolist()
+            ]
+        )
     head = network.head
-    scores = [[head.scale[k] * sum(w if v else -w for w, v in zip(row, x, strict=True)) + head.bias[k]
-               for k, row in enumerate(head.weights.tolist())] for x in values.tolist()]  # fmt: skip
+    scores = [
+        [
+            head.scale[k] * sum(w if v else -w for w, v in zip(row, x, strict=True)) + head.bias[k]
+            for k, row in enumerate(head.weights.tolist())
+        ]
+        for x in values.tolist()
+    ]
     return scores, np.array([max(range(len(row)), key=lambda k: (row[k], -k)) for row in scores])
 
 
@@ -211,14 +275,16 @@ ENGINES = ("auto", "bounds", "dual", "search", "flips", "exhaust", "cdcl", "pysa
 @pytest.mark.parametrize("bits", [30, 33, 52, 56])
 def test_questions_of_wide_heads_are_answered_as_the_definition_says(bits):
     X = np.array(list(product((0, 1), repeat=7)))
-    network = next(net for seed in range(bits, bits + 99) if len(set((net := wide(bits, seed=seed)).predict(X))) == 3)
+    network = next(
+        net for seed in range(bits, bits + 99) if len(set((net := wide(bits, seed=seed)).predict(X))) == 3
+    )
     scores, labels = defined(network, X)
     counts = network.match_counts(X)
     assert network.head.scores(counts).tolist() == scores
     assert (network.predict(X) == labels).all()
     assert (network.match_counts(X, engine="numpy") == counts).all()
     x = X[77]
-    apart = (X != x).sum(axis=1)
+    apart = (x != X).sum(axis=1)
     for radius in (1, 2):
         stays = bool((labels[apart <= radius] == labels[77]).all())
         for engine in ENGINES:
@@ -245,18 +311,15 @@ def test_scores_that_are_too_fine_to_rank_are_counted_one_by_one():
     assert (network.predict(X) == labels).all()
     found = sg.count(network, X[5], sg.L0(7))
     assert found.counts == tuple(int((labels == k).sum()) for k in range(3))
-    try:
-        answer = sg.verify(network, sg.Robust(X[5], sg.L0(2)))
-    except TooLargeError as error:
-        assert "leave 62 bits" in str(error)
-    else:
-        assert isinstance(answer, sg.Proved) == bool((labels[(X != X[5]).sum(axis=1) <= 2] == labels[5]).all())
+    stays = bool((labels[(X[5] != X).sum(axis=1) <= 2] == labels[5]).all())
+    answer = sg.verify(network, sg.Robust(X[5], sg.L0(2)))
+    assert isinstance(answer, sg.Proved) == stays
 
 
 def test_a_head_has_its_limit():
     rows = np.array([[(1 << WIDE) - 3, 1, 1]])
     assert Head(rows).sizes.tolist() == [(1 << WIDE) - 1]
-    for wrong in (rows + [[1, 0, 0]], np.array([[-(1 << 63), 0, 0]])):
+    for wrong in (rows + np.array([[1, 0, 0]]), np.array([[-(1 << 63), 0, 0]])):
         with pytest.raises(NetworkError, match=f"match counts must stay below 2\\^{WIDE}"):
             Head(wrong)
 

@@ -1,5 +1,5 @@
-"""Values that are carried side by side while a network with shortcuts is written as one chain: each lane holds
-two-valued maps, and a sum of branches is a sum of lanes that is never written down.
+"""Values that are carried side by side while a network with shortcuts is written as one chain: each lane
+holds two-valued maps, and a sum of branches is a sum of lanes that is never written down.
 """
 
 from __future__ import annotations
@@ -85,7 +85,8 @@ class Form:
         if not at and any(not value for end in ends for value in end):
             return None
         low, high = (
-            np.array([Fraction(op.high if (value or at) > 0 else op.low) for value in end], dtype=object) for end in ends
+            np.array([Fraction(op.high if (value or at) > 0 else op.low) for value in end], dtype=object)
+            for end in ends
         )
         apart = lane.high - lane.low
         if not apart.all():
@@ -157,7 +158,9 @@ def summed(where: str, forms: Sequence[Form]) -> Form:
     for form in forms:
         for lane, scale in form.terms:
             scales[lane] = scales[lane] + scale if lane in scales else scale
-    return Form(forms[0].shape, tuple(scales.items()), sum((f.shift for f in forms), constants(0, forms[0].shape[0])))
+    return Form(
+        forms[0].shape, tuple(scales.items()), sum((f.shift for f in forms), constants(0, forms[0].shape[0]))
+    )
 
 
 # -- a sign of sums ------------------------------------------------------------------------------------------
@@ -167,13 +170,20 @@ def neurons_of(value: Open, sign: Sign, zero: int) -> Neurons:
     """The sign of a real value, as whole weights over lanes with one threshold each."""
     form, layer = value.reads, value.layer
     if form.shift.any() and any(layer.pads):
-        raise FileError(f"{layer.where}: padding with zeros beside values that are shifted. Shift them behind it.")
+        raise FileError(
+            f"{layer.where}: padding with zeros beside values that are shifted. Shift them behind it."
+        )
     kernel = ungrouped(layer)
     lines, later = (pipelines(steps, value.shape[0]) for steps in (value.steps, value.later))
-    lanes = [*form.lanes, *(lane for lane in (value.added.lanes if value.added else ()) if lane not in form.lanes)]
+    lanes = [
+        *form.lanes,
+        *(lane for lane in (value.added.lanes if value.added else ()) if lane not in form.lanes),
+    ]
     window = Window(_maps(form.shape), kernel.shape[2:], layer.stride, layer.dilation, layer.pads)
     middle = [p // d for p, d in zip(layer.pads[:2], layer.dilation, strict=True)]
-    if value.added is not None and (window.positions != _maps(value.added.shape)[1:] or layer.stride != (1, 1)):
+    if value.added is not None and (
+        window.positions != _maps(value.added.shape)[1:] or layer.stride != (1, 1)
+    ):
         raise FileError(f"{layer.where}: a shortcut around a layer that changes the size of its maps.")
     starts = dict(zip(lanes, np.cumsum([0, *(lane.shape[0] for lane in lanes)]).tolist(), strict=False))
     unit = _common([v for lane in form.lanes for v in (*lane.low.tolist(), *lane.high.tolist())])
@@ -183,7 +193,9 @@ def neurons_of(value: Open, sign: Sign, zero: int) -> Neurons:
         full = np.full((sum(lane.shape[0] for lane in lanes), *kernel.shape[2:]), Fraction(0), dtype=object)
         for lane, scale in form.terms:
             full[starts[lane] : starts[lane] + lane.shape[0]] += kernel[c] * scale[:, None, None]
-        constant = bias + sum((form.shift[i] * kernel[c, i].sum() for i in range(len(form.shift))), Fraction(0))
+        constant = bias + sum(
+            (form.shift[i] * kernel[c, i].sum() for i in range(len(form.shift))), Fraction(0)
+        )
         worth = _common(full.reshape(-1).tolist())
         own = _Channel(full / worth, worth * unit, constant, unit, lines[c], later[c], most)
         if value.added is None:
@@ -193,7 +205,7 @@ def neurons_of(value: Open, sign: Sign, zero: int) -> Neurons:
                 _Bit((starts[lane] + c, *middle), scale[c], lane.low[c], lane.high[c])
                 for lane, scale in value.added.terms
             ]
-            one = _added(own, bits, value.added.shift[c], layer.where)
+            one = _added(own, bits, value.added.shift[c])
             found = (
                 one.solved(sign, zero)
                 if one is not None
@@ -203,7 +215,16 @@ def neurons_of(value: Open, sign: Sign, zero: int) -> Neurons:
         least.append(found.least)
         flipped, ties, near = flipped + found.falls, ties + found.met, min(near, found.gap)
     return Neurons(
-        layer.where, sign, value.shape, tuple(lanes), np.array(rows, dtype=object), least, window, flipped, ties, float(near)
+        layer.where,
+        sign,
+        value.shape,
+        tuple(lanes),
+        np.array(rows, dtype=object),
+        least,
+        window,
+        flipped,
+        ties,
+        float(near),
     )
 
 
@@ -228,7 +249,7 @@ class _Bit:
 
 @dataclass(frozen=True, eq=False)
 class _Channel:
-    """One neuron: ``later(steps(worth * s + constant))`` for the whole sum s of `weights` over values in units."""
+    """One neuron: ``later(steps(worth * s + constant))`` for the whole sum s of weighted values in units."""
 
     weights: Row
     worth: Fraction
@@ -259,7 +280,7 @@ class _Channel:
         return _Found(-weights if falls else weights, found.least - Fraction(1, 2), falls, met, found.gap)
 
 
-def _added(own: _Channel, bits: Sequence[_Bit], shift: Fraction, where: str) -> _Channel | None:
+def _added(own: _Channel, bits: Sequence[_Bit], shift: Fraction) -> _Channel | None:
     """A neuron with two-valued terms added behind its steps, as one sum, where these steps are rational and
     the weights stay small.
     """
@@ -274,18 +295,22 @@ def _added(own: _Channel, bits: Sequence[_Bit], shift: Fraction, where: str) -> 
     sizes = [own.most * own.unit, *(abs(v) for bit in bits for v in (bit.low, bit.high))]
     constant, most = line[0] * own.constant + line[1] + shift, int(max(size / unit for size in sizes))
     small = max(abs(weight) for weight in full.reshape(-1).tolist()) <= _LARGEST * worth
-    return _Channel(full / worth, worth * unit, constant, unit, Pipeline(()), own.later, most) if small else None
+    return (
+        _Channel(full / worth, worth * unit, constant, unit, Pipeline(()), own.later, most) if small else None
+    )
 
 
-def _joined(own: _Channel, bits: Sequence[_Bit], shift: Fraction, sign: Sign, zero: int, where: str) -> _Found:
+def _joined(
+    own: _Channel, bits: Sequence[_Bit], shift: Fraction, sign: Sign, zero: int, where: str
+) -> _Found:
     """The same where the steps have a square root, or weights would be large: how many of the terms are high
     decides how large the sum must be, and one weighted sum of both says all of that.
     """
     roots = sum(isinstance(part, Root) for part in (*own.steps.parts, *own.later.parts))
     if roots > 1 or len({bit.scale * (bit.high - bit.low) for bit in bits}) > 1:
         raise FileError(
-            f"{where}: a batch norm is added to a shortcut, and the sum is normed again or has terms of several "
-            f"sizes. {NEEDED}"
+            f"{where}: a batch norm is added to a shortcut, and the sum is normed again or has terms of "
+            f"several sizes. {NEEDED}"
         )
     count, step = len(bits), bits[0].scale * (bits[0].high - bits[0].low)
     start = sum((bit.scale * bit.low for bit in bits), shift)
@@ -304,7 +329,9 @@ def _joined(own: _Channel, bits: Sequence[_Bit], shift: Fraction, sign: Sign, ze
         raise _tied(sign)
     p, q, steps, wrong = joined(table, 1)
     if wrong:
-        raise FileError(f"{where}: {wrong} pairs of a sum and a shortcut agree with no weighted sum. {NEEDED}")
+        raise FileError(
+            f"{where}: {wrong} pairs of a sum and a shortcut agree with no weighted sum. {NEEDED}"
+        )
     weights = (-p if falls else p) * own.weights / own.unit
     # p (s + reach) + q m, where m counts the terms that are high, or those that are low
     least = Fraction(int(steps[0, 0])) - p * reach - Fraction(1, 2)
@@ -316,8 +343,8 @@ def _joined(own: _Channel, bits: Sequence[_Bit], shift: Fraction, sign: Sign, ze
 
 
 NEEDED = (
-    "A sign of several real values at once has no small whole weights: put a sign in front of the addition, so "
-    "that what is added are -1 and +1."
+    "A sign of several real values at once has no small whole weights: put a sign in front of the addition, "
+    "so that what is added are -1 and +1."
 )
 
 

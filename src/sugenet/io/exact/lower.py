@@ -67,8 +67,8 @@ from sugenet.io.exact.order import pixel_by_pixel, source_shape
 from sugenet.io.exact.pixels import pixel_names
 from sugenet.io.exact.report import Imported, LayerReport, SignPlace
 from sugenet.io.exact.signals import LevelSignal, Padding, RawSignal, SumSignal, flat_order, padded
-from sugenet.io.exact.straight import straightened
 from sugenet.io.exact.steps import Pipeline, pipelines, sign_of
+from sugenet.io.exact.straight import straightened
 from sugenet.io.exact.sums import (
     averaged_sums,
     cases_of,

@@ -86,7 +86,8 @@ def _added(ends: Sequence[_Ends]) -> _Ends:
     if any(len(row) not in (1, count) for end in ends for row in end):
         return _endless()
     low, high = (
-        np.array([sum(end[k][c % len(end[k])] for end in ends) for c in range(count)], dtype=object) for k in (0, 1)
+        np.array([sum(end[k][c % len(end[k])] for end in ends) for c in range(count)], dtype=object)
+        for k in (0, 1)
     )
     return low, high
 

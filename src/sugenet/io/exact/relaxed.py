@@ -46,7 +46,9 @@ class PartlyImported(Imported):
 
     def __str__(self) -> str:
         network = self.network
-        sizes = "-".join(str(size) for size in (network.encoder.width, *(layer.outputs for layer in network.layers)))
+        sizes = "-".join(
+            str(size) for size in (network.encoder.width, *(layer.outputs for layer in network.layers))
+        )
         first = f"partly exact: a network {sizes}-{network.head.outputs} between float layers"
         return "\n".join([first, *super().__str__().splitlines()[1:]])
 
@@ -161,7 +163,7 @@ def _middle(
         classes=classes,
     )
     source = Source() if stem else found.network.source
-    floats = ", ".join(dict.fromkeys(op.where for op in (*stem, *tail)))
+    floats = _places((*stem, *tail))
     source = replace(source, outputs="other", remark=f"a part of it is computed in floats: {floats}")
     remarks = _said(chain, stem, kept, tail, prod(shape), found.network.head.outputs)
     return PartlyImported(
@@ -177,10 +179,14 @@ def _middle(
     )
 
 
-def _numbered(op: Sign | Stairs, count: int) -> list[str]:
+def _numbered(op: Sign | Stairs, count: int) -> tuple[object, ...]:
     """Names of values that have none in the file."""
     word = "sign" if isinstance(op, Sign) else "level"
-    return [f"{word} {k}" for k in range(1, count + 1)]
+    return tuple(f"{word} {k}" for k in range(1, count + 1))
+
+
+def _places(ops: Iterable[Op]) -> str:
+    return ", ".join(dict.fromkeys(op.where for op in every(ops)))
 
 
 def _said(
@@ -192,14 +198,14 @@ def _said(
     cannot = []
     if stem:
         said.append(
-            f"in floats, in front: {', '.join(dict.fromkeys(op.where for op in stem))}. They turn {prod(chain.shape):,} raw numbers "
-            f"into the {read:,} values that the network reads; bits(X) gives these"
+            f"in floats, in front: {_places(stem)}. They turn {prod(chain.shape):,} raw numbers into the "
+            f"{read:,} values that the network reads; bits(X) gives these"
         )
         cannot.append("how far a raw input may move, since the first layers round")
     if tail:
         said.append(
-            f"in floats, behind: {', '.join(dict.fromkeys(op.where for op in tail))}. They turn the {given:,} values that the "
-            "network gives into the scores of the file; scores(X) and predict(X) give these"
+            f"in floats, behind: {_places(tail)}. They turn the {given:,} values that the network gives into "
+            "the scores of the file; scores(X) and predict(X) give these"
         )
         cannot.append("which class the file picks, since the last layers round")
     what = f"each of its {given:,} outputs" if tail else "the class"

@@ -131,7 +131,7 @@ class Imported(Said):
     proof: ImportProof | None = None
     """What was compared with the source before the import returned; None: nothing was."""
     error: float = 0.0
-    """How far scores can be from those of the source, where square roots behind the last sign were rounded."""
+    """How far scores can be from those of the source, where roots behind the last sign were rounded."""
 
     def arrange(self, X: Any) -> npt.NDArray[Any]:
         """Samples as flat rows.

@@ -153,7 +153,9 @@ class _Straightening:
         """The values that branches begin at, which must be two-valued."""
         last = max((k for k, made in enumerate(self.ops) if isinstance(made, Sign | Stairs)), default=None)
         behind = self.ops[last + 1 :] if last is not None else []
-        wrong = next((made for made in behind if not isinstance(made, Affine | Flatten | MaxPool)), None)
+        wrong: Op | None = next(
+            (made for made in behind if not isinstance(made, Affine | Flatten | MaxPool)), None
+        )
         if last is None and self.ops:
             wrong = self.ops[-1]
         if last is None or wrong is not None:
@@ -162,8 +164,8 @@ class _Straightening:
         sign, shape = self.ops[last], self.ends[last]
         if not isinstance(sign, Sign):
             raise FileError(
-                f"{op.where}: a shortcut of values on several levels ({sign.where}). Additions of quantized values "
-                "are read from integer ONNX files (QDQ, QOperator); here -1 and +1 can be added."
+                f"{op.where}: a shortcut of values on several levels ({sign.where}). Additions of quantized "
+                "values are read from integer ONNX files (QDQ, QOperator); here -1 and +1 can be added."
             )
         low, high = (constants(value, shape[0]) for value in (sign.low, sign.high))
         for made, after in zip(behind, self.ends[last + 1 :], strict=True):
@@ -203,16 +205,21 @@ class _Straightening:
         """A layer over a sum, as one over the lanes."""
         if isinstance(op, Convolution):
             if form.shift.any() and any(op.pads):
-                raise FileError(f"{op.where}: zeros are padded beside values that are shifted. Shift them behind it.")
+                raise FileError(
+                    f"{op.where}: zeros are padded beside values that are shifted. Shift them behind it."
+                )
             kernel = ungrouped(op)
         else:
             kernel = exact_weights(op.weights, op.where)
         if kernel.shape[1] != form.shape[0]:
             raise FileError(
-                f"{op.where}: {kernel.shape[1]} weights a neuron for values of shape {form.shape}. Is a flatten missing?"
+                f"{op.where}: {kernel.shape[1]} weights a neuron for values of shape {form.shape}. "
+                "Is a flatten missing?"
             )
         scales, tail = dict(form.terms), (1,) * (kernel.ndim - 2)
-        blocks = [kernel * scales.get(lane, constants(0, lane.shape[0])).reshape(-1, *tail) for lane in self.lanes]
+        blocks = [
+            kernel * scales.get(lane, constants(0, lane.shape[0])).reshape(-1, *tail) for lane in self.lanes
+        ]
         each = kernel.reshape(*kernel.shape[:2], -1).sum(axis=2)
         bias = np.array(bias_of(op), dtype=object) + each @ form.shift
         wide = _narrow(np.concatenate(blocks, axis=1))
@@ -226,11 +233,16 @@ class _Straightening:
         per = prod(form.shape[1:])
         weights = np.empty_like(np.asarray(layer.weights))
         weights[:, order] = layer.weights
-        lanes = [Lane((prod(lane.shape),), np.repeat(lane.low, per), np.repeat(lane.high, per)) for lane in self.lanes]
+        lanes = [
+            Lane((prod(lane.shape),), np.repeat(lane.low, per), np.repeat(lane.high, per))
+            for lane in self.lanes
+        ]
         flat = dict(zip(self.lanes, lanes, strict=True))
         terms = tuple((flat[lane], np.repeat(scale, per)) for lane, scale in form.terms)
         self.lanes = tuple(lanes)
-        made = self._over(Form((prod(form.shape),), terms, np.repeat(form.shift, per)), replace(layer, weights=weights))
+        made = self._over(
+            Form((prod(form.shape),), terms, np.repeat(form.shift, per)), replace(layer, weights=weights)
+        )
         assert isinstance(made, LinearOp)
         return (made,)
 
@@ -243,7 +255,8 @@ class _Straightening:
             self._layer([branch], frozenset())
             return branch.value
         raise FileError(
-            f"{op.where}: {type(op).__name__} of a real value that a shortcut was added to ({value.layer.where}). {NEEDED}"
+            f"{op.where}: {_word(op)} of a real value that a shortcut was added to ({value.layer.where}). "
+            f"{NEEDED}"
         )
 
     # -- branches --------------------------------------------------------------------------------------------
@@ -258,7 +271,9 @@ class _Straightening:
             ready = [branch for branch in branches if branch.ops]
             if not ready:
                 return _total(op.where, [branch.value for branch in branches])
-            if not self._layer(ready, outer | _lanes(b for b in branches if b not in ready), tried=len(ready) > 1):
+            if not self._layer(
+                ready, outer | _lanes(b for b in branches if b not in ready), tried=len(ready) > 1
+            ):
                 self._layer(ready[:1], outer | _lanes(b for b in branches if b is not ready[0]))
 
     def _advance(self, branch: _Branch, needed: frozenset[Lane]) -> None:
@@ -270,7 +285,8 @@ class _Straightening:
             elif isinstance(value, Open):
                 if not isinstance(op, Affine | BatchNorm | Clip):
                     raise FileError(
-                        f"{op.where}: {_word(op)} behind {value.layer.where} without a sign between, in a branch. {NEEDED}"
+                        f"{op.where}: {_word(op)} behind {value.layer.where} without a sign between, in a "
+                        f"branch. {NEEDED}"
                     )
                 branch.value = value.then(op)
             elif isinstance(op, Affine):
@@ -298,8 +314,8 @@ class _Straightening:
                 layer = _depthwise(form.shape, op.where)
             case _:
                 raise FileError(
-                    f"{op.where}: {_word(op)} inside a branch cannot be carried along. Linear layers, convolutions, "
-                    "averages, batch norms and signs can be."
+                    f"{op.where}: {_word(op)} inside a branch cannot be carried along. Linear layers, "
+                    "convolutions, averages, batch norms and signs can be."
                 )
         outs = (len(layer.weights),)
         shape = outs if len(form.shape) == 1 else shape_behind(layer, form.shape)
@@ -319,14 +335,16 @@ class _Straightening:
         carried = [lane for lane in self.lanes if lane in needed]
         total = sum(lane.shape[0] for lane in self.lanes)
         if (sum(part.shape[0] for part in made) + len(carried)) * total * prod(made[0].window.kernel) > _MOST:
-            raise FileError(f"{made[0].sign.where}: shortcuts past so many channels are too large to write down.")
+            raise FileError(
+                f"{made[0].sign.where}: shortcuts past so many channels are too large to write down."
+            )
         found = wide_layer(self.lanes, made, carried)
         if found is None:
             if tried:
                 return False
             raise FileError(
-                f"{made[0].sign.where}: a value that is needed later would have to be carried past a layer that "
-                "changes the size of its maps. Let both branches change it at once, each with its own layer."
+                f"{made[0].sign.where}: a value that is needed later would have to be carried past a layer "
+                "that changes the size of its maps. Let both branches change it at once, each with its own layer."
             )
         ops, lanes = found
         for op in ops:
@@ -355,7 +373,12 @@ class _Straightening:
 
 def _is_plain(form: Form, lanes: Sequence[Lane]) -> bool:
     """Whether a form is all that is there, as it is."""
-    return form.lanes == tuple(lanes) and len(lanes) == 1 and (form.terms[0][1] == 1).all() and not form.shift.any()
+    return (
+        form.lanes == tuple(lanes)
+        and len(lanes) == 1
+        and (form.terms[0][1] == 1).all()
+        and not form.shift.any()
+    )
 
 
 def _lanes(branches: Iterable[_Branch]) -> frozenset[Lane]:
@@ -398,7 +421,9 @@ def _depthwise(shape: tuple[int, ...], where: str) -> Convolution:
 def _average(op: AveragePool, shape: tuple[int, ...]) -> Convolution:
     window, counts = averaged_window(shape, op)
     if len(set(counts)) > 1:
-        raise FileError(f"{op.where}: averages inside a branch whose windows count more values here than there.")
+        raise FileError(
+            f"{op.where}: averages inside a branch whose windows count more values here than there."
+        )
     weights = np.full((shape[0], 1, *window.kernel), Fraction(1, counts[0]), dtype=object)
     return Convolution(op.where, weights, None, window.stride, (1, 1), window.pads, shape[0])
 
@@ -406,7 +431,9 @@ def _average(op: AveragePool, shape: tuple[int, ...]) -> Convolution:
 def _narrow(weights: Any) -> Any:
     """Exact numbers as floats, where all of them are."""
     floats = weights.astype(np.float64)
-    return floats if all(Fraction(f) == v for f, v in zip(floats.flat, weights.flat, strict=True)) else weights
+    return (
+        floats if all(Fraction(f) == v for f, v in zip(floats.flat, weights.flat, strict=True)) else weights
+    )
 
 
 def _word(op: Op) -> str:

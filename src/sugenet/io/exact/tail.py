@@ -1,10 +1,10 @@
-"""What stands behind the last sign, where all of it is affine: pooling by averages, batch norms, rescaling and
-float layers, put together into one row of whole numbers a class.
+"""What stands behind the last sign, where all of it is affine: averages, batch norms, rescaling and float
+layers, put together into one row of whole numbers a class.
 
 The operations are taken back to front. A class score is a sum of coefficients over the values in front of an
 operation and a constant; each operation turns these coefficients into those of the values in front of it. All
-numbers are exact, but for the square roots of batch norms: coefficients with such a root are rounded as finely
-as whole numbers of `WIDE` bits allow, and how far scores can be from the exact ones is worked out and said.
+numbers are exact, but for the square roots of batch norms: coefficients with such a root are rounded to some
+`_GRID` bits, and how far scores can be from the exact ones is worked out and said.
 """
 
 from __future__ import annotations
@@ -40,13 +40,15 @@ _MOST = 1 << 22
 
 
 def is_affine(ops: Sequence[Op]) -> bool:
-    """Whether operations are such as `head_of_tail` takes: at least one layer, and nothing but affine maps."""
-    return any(isinstance(op, LinearOp | Convolution) for op in ops) and all(isinstance(op, _AFFINE) for op in ops)
+    """Whether operations are such as `head_of_tail` takes: a layer at least, and nothing but affine maps."""
+    return any(isinstance(op, LinearOp | Convolution) for op in ops) and all(
+        isinstance(op, _AFFINE) for op in ops
+    )
 
 
 def head_of_tail(levels: LevelSignal, ops: Sequence[Op], source: str) -> tuple[Head, str | None, float]:
-    """The head that computes the operations from levels to class scores; a remark where it is rounded, and how
-    far scores can be off.
+    """The head that computes the operations from levels to class scores; a remark where it is rounded, and
+    how far scores can be off.
 
     Raises
     ------
@@ -56,17 +58,16 @@ def head_of_tail(levels: LevelSignal, ops: Sequence[Op], source: str) -> tuple[H
     assert is_affine(ops)
     assert levels.pad is None
     roots = [op for op in ops if isinstance(op, BatchNorm) and not _is_rational(op)]
-    made = _Backwards(levels, tuple(ops)).run()
+    made = _over_levels(levels, _Backwards(levels, tuple(ops)).run())
     if roots:
-        made, grid = _rounded(levels, made)
-        if 4 * made.error < max(abs(value) for row in made.rows.tolist() for value in row):
-            return _fitted(levels, made, grid), _remark(made, roots), float(made.error)
-    bottom = lcm(*{value.denominator for value in (made.rows * levels.step).reshape(-1).tolist()}, 1)
-    if not roots and _sum_of(levels, made, bottom) >> WIDE == 0:
-        return _fitted(levels, made, bottom), None, 0.0
+        made, grid = _rounded(made, levels.top)
+    else:
+        grid = lcm(*{value.denominator for value in made.rows.reshape(-1).tolist()}, 1)
+    if (head := _fitted(levels, made, grid)) is not None and (not roots or made.error < Fraction(1, 1 << 20)):
+        return head, _remark(made, roots), float(made.error)
     raise FileError(
         f"{source}: as whole numbers the weights of its last layer leave {WIDE} bits "
-        f"({ops[-1].where}). Round them to a common grid before they are exported, such as multiples of 2^-20."
+        f"({ops[-1].where}). Round them to a common grid before they are exported, as multiples of 2^-20."
     )
 
 
@@ -74,9 +75,9 @@ def _remark(made: _Affine, roots: Sequence[BatchNorm]) -> str | None:
     if not roots:
         return None
     return (
-        f"the batch norm {roots[0].where} has square roots in front of the last layer: scores are exact rationals "
-        f"within {float(made.error):.1g} of what the file says, and only classes that are nearer to each other "
-        "than twice that could change places"
+        f"the batch norm {roots[0].where} has square roots in front of the last layer: scores are rationals "
+        f"within {float(made.error):.1g} of what the file says, and only classes nearer to each other than "
+        "twice that could change places"
     )
 
 
@@ -161,17 +162,24 @@ class _Backwards:
             means.append(root.mean)  # type: ignore[union-attr]
             betas.append(root.beta)  # type: ignore[union-attr]
         if any(off):
-            reach = [max(abs(low - m), abs(high - m)) for (low, high), m in zip(self._ends(place), means, strict=True)]
+            reach = [
+                max(abs(low - m), abs(high - m))
+                for (low, high), m in zip(self._ends(place), means, strict=True)
+            ]
             slack = np.repeat(np.array([e * r for e, r in zip(off, reach, strict=True)], dtype=object), per)
             self.error += max((np.abs(rows) @ slack).tolist())
-        self._shift(rows, [b - f * m for f, m, b in zip(factors, means, betas, strict=True) for _ in range(per)])
+        self._shift(
+            rows, [b - f * m for f, m, b in zip(factors, means, betas, strict=True) for _ in range(per)]
+        )
         return np.asarray(rows * np.repeat(np.array(factors, dtype=object), per))
 
     def _ends(self, place: int) -> list[tuple[Fraction, Fraction]]:
         """Least and largest value of each channel in front of an operation."""
         channels = self.shapes[0][0] if len(self.shapes[0]) == 3 else len(self.levels.order)
         first, last = (row.reshape(channels, -1) for row in (self.levels.start, self.levels.end))
-        ends = list(zip(np.minimum(first, last).min(axis=1), np.maximum(first, last).max(axis=1), strict=True))
+        ends = list(
+            zip(np.minimum(first, last).min(axis=1), np.maximum(first, last).max(axis=1), strict=True)
+        )
         for number, op in enumerate(self.ops[:place]):
             ends = _past(op, ends, self.shapes[number])
         return ends
@@ -182,22 +190,15 @@ class _Backwards:
         self._shift(rows, [b for b in bias_of(op) for _ in range(prod(after[1:]))])
         weights = exact_weights(op.weights, op.where)
         top, left, bottom, right = op.pads
-        wide = np.full((len(rows), shape[0], shape[1] + top + bottom, shape[2] + left + right), Fraction(0), object)
-        maps = rows.reshape(len(rows), op.groups, after[0] // op.groups, *after[1:])
-        kernel = weights.reshape(op.groups, after[0] // op.groups, *weights.shape[1:])
-        for i in range(weights.shape[2]):
-            for j in range(weights.shape[3]):
-                part = np.concatenate(
-                    [
-                        np.tensordot(maps[:, g], kernel[g, :, :, i, j], axes=((1,), (0,))).transpose(0, 3, 1, 2)
-                        for g in range(op.groups)
-                    ],
-                    axis=1,
-                )
-                y, x = i * op.dilation[0], j * op.dilation[1]
-                ys = slice(y, y + (after[1] - 1) * op.stride[0] + 1, op.stride[0])
-                xs = slice(x, x + (after[2] - 1) * op.stride[1] + 1, op.stride[1])
-                wide[:, :, ys, xs] += part
+        wide = np.full(
+            (len(rows), shape[0], shape[1] + top + bottom, shape[2] + left + right), Fraction(0), object
+        )
+        maps, per = rows.reshape(len(rows), *after), after[0] // op.groups
+        for o, c, i, j in np.argwhere(weights != 0).tolist():  # most are 0 where lanes are added
+            y, x = i * op.dilation[0], j * op.dilation[1]
+            ys = slice(y, y + (after[1] - 1) * op.stride[0] + 1, op.stride[0])
+            xs = slice(x, x + (after[2] - 1) * op.stride[1] + 1, op.stride[1])
+            wide[:, o // per * weights.shape[1] + c, ys, xs] += maps[:, o] * weights[o, c, i, j]
         inside = wide[:, :, top : top + shape[1], left : left + shape[2]]
         return np.asarray(inside.reshape(len(rows), -1))
 
@@ -214,7 +215,9 @@ def _averaged(rows: npt.NDArray[Any], op: AveragePool, shape: tuple[int, ...]) -
     return np.asarray(wide.reshape(len(rows), -1))
 
 
-def _past(op: Op, ends: list[tuple[Fraction, Fraction]], shape: tuple[int, ...]) -> list[tuple[Fraction, Fraction]]:
+def _past(
+    op: Op, ends: list[tuple[Fraction, Fraction]], shape: tuple[int, ...]
+) -> list[tuple[Fraction, Fraction]]:
     """What the values of each channel can be behind an operation."""
     match op:
         case Affine() | BatchNorm():
@@ -268,57 +271,55 @@ def _is_rational(op: BatchNorm) -> bool:
     return all(not _divided(root.gamma, root.v, 1)[1] for line in lines for root in line.parts)  # type: ignore[union-attr]
 
 
-def _sum_of(levels: LevelSignal, made: _Affine, grid: int) -> int:
-    """The largest sum of coefficients, in units of one part of so many."""
-    return int(max((np.abs(made.rows * levels.step) * levels.top).sum(axis=1).tolist()) * grid)
+def _over_levels(levels: LevelSignal, made: _Affine) -> _Affine:
+    """Coefficients of levels, from those of what they stand for."""
+    offset = [o + s for o, s in zip(made.offset, (made.rows @ levels.start).tolist(), strict=True)]
+    return _Affine(np.asarray(made.rows * levels.step), offset, made.error)
 
 
-def _rounded(levels: LevelSignal, made: _Affine) -> tuple[_Affine, int]:
-    """Coefficients rounded to the finest power of two that they fit in, and this grid."""
-    size = max(_sum_of(levels, made, 1), 1)
+def _rounded(made: _Affine, top: int) -> tuple[_Affine, int]:
+    """Coefficients and constants rounded to the finest power of two that they fit in, and this grid."""
+    size = int(max((np.abs(made.rows) * top).sum(axis=1).tolist())) + 1
     grid = 1 << max(0, _GRID - size.bit_length())
-    offset = [o + s for o, s in zip(made.offset, (made.rows @ levels.start).tolist(), strict=True)]
     rows = np.array(
-        [[Fraction(round(value * grid), grid) for value in row] for row in (made.rows * levels.step).tolist()],
-        dtype=object,
+        [[Fraction(round(value * grid), grid) for value in row] for row in made.rows.tolist()], dtype=object
     )
-    kept = np.where(levels.step == 0, Fraction(0), rows / np.where(levels.step == 0, Fraction(1), levels.step))
-    error = made.error + Fraction(levels.top * rows.shape[1], 2 * grid)
-    # the constant stays what it was, so that only levels above 0 are off
-    moved = [o - s for o, s in zip(offset, (kept @ levels.start).tolist(), strict=True)]
-    return _Affine(kept, moved, error), grid
+    error = made.error + Fraction(top * rows.shape[1] + 1, 2 * grid)
+    return _Affine(rows, [Fraction(round(value * grid), grid) for value in made.offset], error), grid
 
 
-def _fitted(levels: LevelSignal, made: _Affine, grid: int) -> Head:
-    """The head with these coefficients over the values of levels, all of them multiples of one part of
-    `grid`.
+def _fitted(levels: LevelSignal, made: _Affine, grid: int) -> Head | None:
+    """The head with these coefficients, all of them multiples of one part of `grid`; None where they leave its
+    bits.
     """
-    rows = made.rows * levels.step
-    offset = [o + s for o, s in zip(made.offset, (made.rows @ levels.start).tolist(), strict=True)]
-    whole = np.array([[int(value * grid) for value in row] for row in rows.tolist()], dtype=object)
+    whole = np.array([[int(value * grid) for value in row] for row in made.rows.tolist()], dtype=object)
     common = gcd(*whole.reshape(-1).tolist()) or 1
     whole = whole // common
+    if int(np.abs(whole).sum(axis=1).max(initial=0)) * levels.top >> WIDE:
+        return None
     weights = np.zeros(whole.shape, np.int64)
     weights[:, levels.order] = whole.astype(np.int64)
     unit = Fraction(common, grid)
-    bias = [o + unit * levels.top * int(t) / 2 for o, t in zip(offset, whole.sum(axis=1).tolist(), strict=True)]
+    totals = whole.sum(axis=1).tolist()
+    bias = [o + unit * levels.top * int(t) / 2 for o, t in zip(made.offset, totals, strict=True)]
     tops = None if levels.top == 1 else np.full(weights.shape[1], levels.top)
     return Head(weights, bias, unit / 2, tops)
 
 
 def _each(values: Any, shape: tuple[int, ...]) -> list[Fraction]:
     """Numbers for all values, for each channel or for each feature, as one a value."""
-    row = [Fraction(value) for value in np.asarray(values).reshape(-1).tolist()]
-    count = prod(shape)
+    row, count = [Fraction(value) for value in np.asarray(values).reshape(-1).tolist()], prod(shape)
     if len(row) not in (1, shape[0]):
         raise FileError(f"{len(row)} numbers for {shape[0]} channels or features.")
     return [value for value in row for _ in range(count // len(row))]
 
 
 def _is_one(rows: npt.NDArray[Any]) -> bool:
-    return rows.shape[0] == rows.shape[1] and bool((rows == np.eye(len(rows), dtype=int)).all())
+    return len(rows) == len(rows.T) and bool((rows == np.eye(len(rows), dtype=int)).all())
 
 
 def _small(size: int, op: Op) -> None:
     if size > _MOST:
-        raise FileError(f"{op.where}: {size:,} exact coefficients are more than the {_MOST:,} that are worked out.")
+        raise FileError(
+            f"{op.where}: {size:,} exact coefficients are more than the {_MOST:,} that are worked out."
+        )

@@ -38,8 +38,8 @@ _QUANTIZERS = ("SteSign", "ApproxSign", "SwishSign", "SteHeaviside")
 
 
 def judge_of_layers(layers: Sequence[KerasLayer], signs: Sequence[str] = ()) -> SourceJudge:
-    """Who says what a Keras model computes; `signs` are the layers of its signs in the order of the chain that
-    was read, where branches stand one after the other.
+    """Who says what a Keras model computes; `signs` are the layers of its signs in the order of the chain
+    that was read, where branches stand one after the other.
     """
 
     def run(x: _Array) -> Seen:

@@ -44,8 +44,8 @@ class PlannedLayer:
 
 
 def planned_layers(text: str) -> list[PlannedLayer]:
-    """The layers of a model, each behind those that it reads, input first; the inputs of models within are left
-    out.
+    """The layers of a model, each behind those that it reads, input first; the inputs of models within are
+    left out.
 
     Raises
     ------
@@ -62,7 +62,7 @@ def planned_layers(text: str) -> list[PlannedLayer]:
     inner = {layer.name: layer.reads for layer in found[1:] if layer.kind == "InputLayer"}
 
     def source(name: str) -> str:
-        while name in inner and inner[name]:
+        while inner.get(name):
             (name,) = inner[name]
         return name
 
@@ -121,7 +121,9 @@ def _model(
             if len(found) == before:
                 raise FileError(f"{entry.name}: a model within the model, without layers. {DAMAGED}")
         else:
-            found.append(PlannedLayer(entry.kind, names, kinds, places, entry.config, _package(entry.raw), reads))
+            found.append(
+                PlannedLayer(entry.kind, names, kinds, places, entry.config, _package(entry.raw), reads)
+            )
             last = (found[-1].name,)
         ends[entry.name] = last
     return last
@@ -175,7 +177,9 @@ def _chain(config: Any, layers: Mapping[str, _Entry]) -> list[tuple[_Entry, list
     read = {source for sources in reads.values() for source in sources}
     unread = [name for name in order[:-1] if name not in read]
     if unread:
-        raise FileError(f"{unread[0]}: nothing reads it, and it is not the output. Only one output can be read.")
+        raise FileError(
+            f"{unread[0]}: nothing reads it, and it is not the output. Only one output can be read."
+        )
     for what, end in (("input_layers", order[0]), ("output_layers", order[-1])):
         ends = _ends(_mapping(config, "config").get(what), layers)
         if ends not in ([], [end]):

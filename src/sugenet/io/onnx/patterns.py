@@ -44,8 +44,8 @@ _CURVES = {"Asinh", "Atan", "Erf", "Sinh", "Softsign", "Tanh"}
 _WIDEST = 1 << 16
 _CUT = "Cut the model before it, or move it to the end."
 _RESIDUAL = (
-    "it combines two values that both depend on the input (a gate or an attention). Only sums of two such values "
-    "are supported, as shortcuts have them."
+    "it combines two values that both depend on the input (a gate or an attention). Only sums of two such "
+    "values are supported, as shortcuts have them."
 )
 
 

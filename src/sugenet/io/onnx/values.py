@@ -141,15 +141,20 @@ def joined(where: str, parts: Sequence[tuple[Flow, int]]) -> Flow:
     """The sum of two flows, each times +1 or -1: a shortcut."""
     (left, _), (right, _) = parts
     if any(flow.kind == "raw" for flow, _ in parts):
-        raise FileError("it adds the raw input to something else. Only -1 and +1 can be added: take its sign first.")
+        raise FileError(
+            "it adds the raw input to something else. Only -1 and +1 can be added: take its sign first."
+        )
     places = [
-        [next((k for k, part in enumerate(flow.parts) if axis == part), None) if axis else -1 for axis in flow.axes[1:]]
+        [
+            next((k for k, part in enumerate(flow.parts) if axis == part), None) if axis else -1
+            for axis in flow.axes[1:]
+        ]
         for flow, _ in parts
     ]
     if left.sizes != right.sizes or left.kind != right.kind or places[0] != places[1] or None in places[0]:
         raise FileError(
-            f"it adds data of shapes {shape_of(left.sizes)} and {shape_of(right.sizes)}, or with their axes in "
-            "different orders. Only additions of the same shape and order can be read."
+            f"it adds data of shapes {shape_of(left.sizes)} and {shape_of(right.sizes)}, or with their axes "
+            "in different orders. Only additions of the same shape and order can be read."
         )
     trails = [flow.link.trail() for flow, _ in parts]
     shared = 0
@@ -164,7 +169,9 @@ def joined(where: str, parts: Sequence[tuple[Flow, int]]) -> Flow:
         notes += [note for link in trail[shared:] for note in link.notes]
     size = sum(1 for branch in branches for _ in every(branch))
     if size > _MOST_OPS:
-        raise FileError(f"its branches have {size:,} operations in all, more than the {_MOST_OPS:,} that are read.")
+        raise FileError(
+            f"its branches have {size:,} operations in all, more than the {_MOST_OPS:,} that are read."
+        )
     start = trails[0][shared - 1] if shared else _first(left.link)
     link = start.then(Branches(where, tuple(branches)), tuple(dict.fromkeys(notes)))
     return replace(left, link=link, whole=left.whole and right.whole)

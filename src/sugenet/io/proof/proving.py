@@ -253,7 +253,9 @@ def _scored(
         float_ends = 2.0 if isinstance(ours.found, PartlyImported) else 1.0
         bound = float_ends * rounding.scores + 2.0**-48 * float(np.abs(mine).max(initial=0))
         known = 0.0 if seen.error is None else seen.error.reshape(mine.shape)
-        tally.add_scores(mine, theirs.reshape(mine.shape), start, doubt, bound + known + 1.01 * ours.found.error)
+        tally.add_scores(
+            mine, theirs.reshape(mine.shape), start, doubt, bound + known + 1.01 * ours.found.error
+        )
     if chain.left_out and not isinstance(ours.found, PartlyImported):
         outputs = seen.outputs.reshape(len(mine), -1)[:, :1] if chain.picks == "class" else seen.outputs
         if chain.picks != "scores" and outputs.size in (len(mine), mine.size):

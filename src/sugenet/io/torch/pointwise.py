@@ -43,9 +43,7 @@ def _operand(call: Call, name: str, like: Any, signal: Signal) -> Piecewise | _A
     if other is not None:
         open_ended(call, other)
         if not signal.same_place(other):
-            raise call.refused(
-                "It combines two different layers: only their sum or difference can be read."
-            )
+            raise call.refused("It combines two different layers: only their sum or difference can be read.")
         return other.function
     array = call.numpy(value)
     if array.ndim == 0 and array.dtype == np.float64:  # a tensor without axes is a number like any other
@@ -95,8 +93,10 @@ def _joined(call: Call) -> Signal:
     left, right = (open_ended(call, call.signal(name)) for name in ("self", "other"))
     if rounded_scalar(call, call.args.get("alpha", 1), call.args["self"]) != 1 or left.shape != right.shape:
         raise call.refused("It adds two branches of other shapes, or one of them times a number.")
-    sides = [signal.settled(call.actual(name), call.where) for signal, name in ((left, "self"), (right, "other"))]
-    return joined(call.where, *sides, 1 if call.name == "add" else -1, call.result)
+    first, second = (
+        signal.settled(call.actual(name), call.where) for signal, name in ((left, "self"), (right, "other"))
+    )
+    return joined(call.where, first, second, 1 if call.name == "add" else -1, call.result)
 
 
 def _combined(call: Call, f: Piecewise, g: Piecewise, *, swapped: bool, alpha: Fraction) -> Piecewise:

@@ -237,20 +237,24 @@ def joined(where: str, left: Signal, right: Signal, sign: int, actual: _Array) -
     """The sum of two signals, or their difference: a shortcut."""
     if left.node.shape != right.node.shape or not np.array_equal(left.order, right.order):
         raise FileError(
-            f"{where}: it adds values of shapes {left.node.shape} and {right.node.shape}, or in different orders. "
-            "Only additions of the same shape and order can be read."
+            f"{where}: it adds values of shapes {left.node.shape} and {right.node.shape}, or in different "
+            "orders. Only additions of the same shape and order can be read."
         )
     trails = [list(signal.node.path()) for signal in (left, right)]
     shared = 0
     while all(shared < len(trail) for trail in trails) and trails[0][shared] is trails[1][shared]:
         shared += 1
     if not shared:
-        raise FileError(f"{where}: it adds values that begin at the raw input. Take the sign of the input first.")
+        raise FileError(
+            f"{where}: it adds values that begin at the raw input. Take the sign of the input first."
+        )
     start = trails[0][shared - 1]
     ends = [left.node, right.node]
     if sign < 0:
         ends[1] = right.node.then(Affine(where, -np.ones(1), np.zeros(1)))
-    branches = tuple(tuple(node.op for node in _path_since(end, start) if node.op is not None) for end in ends)
+    branches = tuple(
+        tuple(node.op for node in _path_since(end, start) if node.op is not None) for end in ends
+    )
     made = start.then(Branches(where, branches))
     values = made.values.reshape(len(actual), -1).copy()
     _agree(values[:, left.order.reshape(-1)], actual.reshape(len(actual), -1), where)
