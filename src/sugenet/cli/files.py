@@ -322,7 +322,7 @@ def _run_conversion(options: Namespace, screen: Screen) -> int:
             raise SugenetError(
                 f"{options.source}: only a part of it can be exact, and a model file holds no floats. "
                 f"{'. '.join(said for said in found.remarks if said.startswith(('exact', 'in floats')))}. In "
-                "Python, found = sugenet.io.import_file(...) keeps the floats beside found.network, the exact part."
+                "Python, sugenet.io.import_file keeps the floats beside `network`, the exact part."
             )
         network = _seeing(found.network, options.seen).within(options.law or None)
         data, text = found.data(), str(found)

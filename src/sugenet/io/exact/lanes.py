@@ -26,8 +26,8 @@ __all__ = [
     "NEEDED",
     "Form",
     "Lane",
-    "Neurons",
-    "Open",
+    "LaneNeurons",
+    "RealValue",
     "constants",
     "neurons_of",
     "summed",
@@ -96,7 +96,7 @@ class Form:
 
 
 @dataclass(frozen=True, eq=False)
-class Open:
+class RealValue:
     """A real value: a layer over a form, with the steps behind it, and a form that was added to that."""
 
     layer: Convolution
@@ -107,7 +107,7 @@ class Open:
     later: tuple[Affine | BatchNorm | Clip, ...] = ()
     """Steps behind the addition."""
 
-    def then(self, step: Affine | BatchNorm | Clip) -> Open:
+    def then(self, step: Affine | BatchNorm | Clip) -> RealValue:
         """One step more."""
         if self.added is None:
             return replace(self, steps=(*self.steps, step))
@@ -115,7 +115,7 @@ class Open:
 
 
 @dataclass(frozen=True, eq=False)
-class Neurons:
+class LaneNeurons:
     """A sign of sums of lanes: whole weights over lanes, and the least sum that is on."""
 
     where: str
@@ -166,7 +166,7 @@ def summed(where: str, forms: Sequence[Form]) -> Form:
 # -- a sign of sums ------------------------------------------------------------------------------------------
 
 
-def neurons_of(value: Open, sign: Sign, zero: int) -> Neurons:
+def neurons_of(value: RealValue, sign: Sign, zero: int) -> LaneNeurons:
     """The sign of a real value, as whole weights over lanes with one threshold each."""
     form, layer = value.reads, value.layer
     if form.shift.any() and any(layer.pads):
@@ -214,7 +214,7 @@ def neurons_of(value: Open, sign: Sign, zero: int) -> Neurons:
         rows.append(found.weights)
         least.append(found.least)
         flipped, ties, near = flipped + found.falls, ties + found.met, min(near, found.gap)
-    return Neurons(
+    return LaneNeurons(
         layer.where,
         sign,
         value.shape,
@@ -385,7 +385,7 @@ def ungrouped(layer: Convolution) -> Row:
 
 
 def wide_layer(
-    before: Sequence[Lane], made: Sequence[Neurons], carried: Sequence[Lane]
+    before: Sequence[Lane], made: Sequence[LaneNeurons], carried: Sequence[Lane]
 ) -> tuple[tuple[Op, ...], tuple[Lane, ...]] | None:
     """One layer that makes some neurons from the lanes there are and carries others past them, as operations,
     and the lanes behind it; None where the windows do not move alike.

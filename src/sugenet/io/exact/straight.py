@@ -20,8 +20,8 @@ from sugenet.io.exact.lanes import (
     NEEDED,
     Form,
     Lane,
-    Neurons,
-    Open,
+    LaneNeurons,
+    RealValue,
     constants,
     neurons_of,
     summed,
@@ -93,7 +93,7 @@ def straightened(chain: OpChain, zero: Literal[1, -1] | None = None) -> Straight
     return Straight(replace(chain, ops=tuple(walk.ops)), tuple(walk.parts), walk.reports)
 
 
-_Value: TypeAlias = Form | Open
+_Value: TypeAlias = Form | RealValue
 
 
 @dataclass
@@ -128,12 +128,12 @@ class _Straightening:
         while waiting:
             op = waiting.pop(0)
             if isinstance(op, Branches):
-                if isinstance(value, Open):
+                if isinstance(value, RealValue):
                     raise FileError(f"{op.where}: a shortcut that begins at a real value. {NEEDED}")
                 value = self._meet(self._fork(op) if value is None else value, op, frozenset())
             elif value is None:
                 self._plain(op)
-            elif isinstance(value, Open):
+            elif isinstance(value, RealValue):
                 value = self._behind_real(value, op)
             else:
                 value = self._behind_sum(value, op, waiting)
@@ -246,7 +246,7 @@ class _Straightening:
         assert isinstance(made, LinearOp)
         return (made,)
 
-    def _behind_real(self, value: Open, op: Op) -> _Value:
+    def _behind_real(self, value: RealValue, op: Op) -> _Value:
         """An operation on a real value that a shortcut was added to."""
         if isinstance(op, Affine | BatchNorm | Clip):
             return value.then(op)
@@ -278,11 +278,11 @@ class _Straightening:
 
     def _advance(self, branch: _Branch, needed: frozenset[Lane]) -> None:
         """A branch up to its next sign, or its end."""
-        while branch.ops and not (isinstance(branch.value, Open) and isinstance(branch.ops[0], Sign)):
+        while branch.ops and not (isinstance(branch.value, RealValue) and isinstance(branch.ops[0], Sign)):
             op, value = branch.ops.pop(0), branch.value
             if isinstance(op, Branches) and isinstance(value, Form):
                 branch.value = self._meet(value, op, needed)
-            elif isinstance(value, Open):
+            elif isinstance(value, RealValue):
                 if not isinstance(op, Affine | BatchNorm | Clip):
                     raise FileError(
                         f"{op.where}: {_word(op)} behind {value.layer.where} without a sign between, in a "
@@ -296,7 +296,7 @@ class _Straightening:
             else:
                 branch.value = self._opened(value, op, branch)
 
-    def _opened(self, form: Form, op: Op, branch: _Branch) -> Open:
+    def _opened(self, form: Form, op: Op, branch: _Branch) -> RealValue:
         """What a layer makes of a sum of lanes."""
         match op:
             case LinearOp() if len(form.shape) == 1:
@@ -319,17 +319,17 @@ class _Straightening:
                 )
         outs = (len(layer.weights),)
         shape = outs if len(form.shape) == 1 else shape_behind(layer, form.shape)
-        return Open(layer, form, shape)
+        return RealValue(layer, form, shape)
 
     def _layer(self, ready: Sequence[_Branch], needed: frozenset[Lane], *, tried: bool = False) -> bool:
         """One layer for the next sign of some branches, beside which `needed` is carried; with `tried`, False
         where that cannot be one layer.
         """
-        made: list[Neurons] = []
+        made: list[LaneNeurons] = []
         for branch in ready:
             sign, value = branch.ops[0], branch.value
             assert isinstance(sign, Sign)
-            assert isinstance(value, Open)
+            assert isinstance(value, RealValue)
             zero = self.zero if sign.zero == 0 and self.zero is not None else sign.zero
             made.append(neurons_of(value, sign, zero))
         carried = [lane for lane in self.lanes if lane in needed]
@@ -344,7 +344,7 @@ class _Straightening:
                 return False
             raise FileError(
                 f"{made[0].sign.where}: a value that is needed later would have to be carried past a layer "
-                "that changes the size of its maps. Let both branches change it at once, each with its own layer."
+                "that changes the size of its maps. Let both branches change it at once, by their own layers."
             )
         ops, lanes = found
         for op in ops:
@@ -393,13 +393,13 @@ def _lanes(branches: Iterable[_Branch]) -> frozenset[Lane]:
 
 def _total(where: str, values: Sequence[_Value]) -> _Value:
     """The sum of what branches end with."""
-    reals, forms = ([v for v in values if isinstance(v, kind)] for kind in (Open, Form))
+    reals, forms = ([v for v in values if isinstance(v, kind)] for kind in (RealValue, Form))
     if not reals:
         return summed(where, [form for form in forms if isinstance(form, Form)])
     real = reals[0]
-    assert isinstance(real, Open)
+    assert isinstance(real, RealValue)
     if len(reals) > 1 or real.later:
-        names = " and ".join(v.layer.where for v in reals if isinstance(v, Open))
+        names = " and ".join(v.layer.where for v in reals if isinstance(v, RealValue))
         raise FileError(f"{where}: it adds real values ({names}) that no sign stands behind. {NEEDED}")
     more = [form for form in (*forms, real.added) if isinstance(form, Form)]
     added = summed(where, more)

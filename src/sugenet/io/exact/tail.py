@@ -289,8 +289,8 @@ def _rounded(made: _Affine, top: int) -> tuple[_Affine, int]:
 
 
 def _fitted(levels: LevelSignal, made: _Affine, grid: int) -> Head | None:
-    """The head with these coefficients, all of them multiples of one part of `grid`; None where they leave its
-    bits.
+    """The head with these coefficients, all of them multiples of one part of `grid`; None where they leave
+    its bits.
     """
     whole = np.array([[int(value * grid) for value in row] for row in made.rows.tolist()], dtype=object)
     common = gcd(*whole.reshape(-1).tolist()) or 1
@@ -302,7 +302,7 @@ def _fitted(levels: LevelSignal, made: _Affine, grid: int) -> Head | None:
     unit = Fraction(common, grid)
     totals = whole.sum(axis=1).tolist()
     bias = [o + unit * levels.top * int(t) / 2 for o, t in zip(made.offset, totals, strict=True)]
-    tops = None if levels.top == 1 else np.full(weights.shape[1], levels.top)
+    tops = None if levels.top == 1 else np.full(len(levels.order), levels.top)
     return Head(weights, bias, unit / 2, tops)
 
 
