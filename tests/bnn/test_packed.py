@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import sugenet as sg
 from sugenet.bnn import ConvLayer, DenseLayer, Encoder, Head, LevelLayer, Network, PoolLayer, Window, packed
+from sugenet.bnn.head import WIDE
 from sugenet.bnn.packed import Levels, Maps, Packed, Plain, Rows
 from sugenet.errors import NetworkError
 
@@ -268,8 +269,10 @@ def test_sums_too_large_for_a_walk_are_decided_all_the_same():
 
 
 def test_levels_are_bounded_row_by_row():
-    rows = np.array([[(1 << 31) - 7, 1, 1], [1, 1, 1]])
-    assert Head(rows, tops=[1, 3, 3]).sizes.tolist() == [(1 << 31) - 1, 7]
-    for tops in ([1, 3, 4], [2, 0, 0], [0, 1 << 31, 0], [1 << 40, 1 << 40, 1 << 40]):
-        with pytest.raises(NetworkError, match="match counts must stay below"):
-            Head(rows, tops=tops)
+    for room, made in ((31, lambda rows, tops: LevelLayer(rows, [1, 1], tops)),
+                       (WIDE, lambda rows, tops: Head(rows, tops=tops))):  # fmt: skip
+        rows = np.array([[(1 << room) - 7, 1, 1], [1, 1, 1]])
+        assert made(rows, [1, 3, 3]).sizes.tolist() == [(1 << room) - 1, 7]
+        for tops in ([1, 3, 4], [2, 0, 0], [0, 1 << room, 0], [1 << room + 2, 1 << 40, 1 << 40]):
+            with pytest.raises(NetworkError, match="match counts must stay below"):
+                made(rows, tops)

@@ -17,14 +17,19 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn.arrays import Ints, integer_array
-from sugenet.bnn.layers import check_size, checked_levels, checked_tops, match_counts
+from sugenet.bnn.layers import ROOM, check_size, checked_levels, checked_tops, match_counts
 from sugenet.bnn.literals import lam_of
 from sugenet.brief import Brief
 from sugenet.capacity import CardinalityThreshold, Criteria, Nested, SetFunction, WeightedThreshold
 from sugenet.capacity.thresholds import exact_number
 from sugenet.errors import NetworkError
 
-__all__ = ["Head"]
+__all__ = ["WIDE", "Head"]
+
+WIDE = 60
+"""Bits that the match counts of classes stay in: float weights of a last layer, as whole numbers, need more
+than the `ROOM` of hidden neurons.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +66,8 @@ class Head(Brief):
         rows = integer_array(weights, 2, "head weights")
         if not len(rows):
             raise NetworkError("the head has no class. Give one row of weights for each class.")
-        check_size(rows)
-        object.__setattr__(self, "tops", None if tops is None else checked_tops(tops, rows))
+        check_size(rows, limit=1 << WIDE)
+        object.__setattr__(self, "tops", None if tops is None else checked_tops(tops, rows, 1 << WIDE))
         object.__setattr__(self, "weights", rows)
         object.__setattr__(self, "bias", _per_class(bias, len(rows), "bias"))
         object.__setattr__(self, "scale", _per_class(scale, len(rows), "scale"))
@@ -88,6 +93,11 @@ class Head(Brief):
         """n_k: the largest match count of each class."""
         rows = np.abs(self.weights)
         return np.asarray(rows.sum(axis=1) if self.tops is None else rows @ self.tops)
+
+    @cached_property
+    def room(self) -> int:
+        """Bits that hold every match count: those of a hidden neuron, or `WIDE`."""
+        return ROOM if int(self.sizes.max(initial=0)) < 1 << ROOM else WIDE
 
     def capacity(self, k: int) -> SetFunction:
         """nu of class k: |A & Lam| / n over the 2n literals, literals with their multiplicity

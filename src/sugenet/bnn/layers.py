@@ -26,6 +26,7 @@ from sugenet.capacity.thresholds import exact_number
 from sugenet.errors import CapacityError, NetworkError
 
 __all__ = [
+    "ROOM",
     "WIDEST",
     "DenseLayer",
     "LevelLayer",
@@ -39,8 +40,10 @@ __all__ = [
     "match_counts",
 ]
 
+ROOM = 31
+"""Bits that the match counts of hidden neurons stay in."""
 _GLANCE = 8  # weights by which most rows that differ are told apart
-_BITS = 1 << 31
+_BITS = 1 << ROOM
 """Match counts over bits stay below."""
 WIDEST = 1 << 56
 """Match counts over levels stay below: weights that raw inputs are rescaled by are wide. Several of them add

@@ -37,13 +37,25 @@ from sugenet.bnn.arrays import Bits, Ints
 from sugenet.bnn.conv import ConvLayer, PoolLayer
 from sugenet.bnn.head import Head
 from sugenet.bnn.layer import Layer, gives, tops_of
-from sugenet.bnn.layers import DenseLayer, LevelLayer
+from sugenet.bnn.layers import ROOM, DenseLayer, LevelLayer
 from sugenet.bnn.reals import RealLayer
 from sugenet.bnn.stairs import StairConv, StairLayer
 from sugenet.bnn.wide import Wide, is_wide_sum
 from sugenet.errors import TooLargeError
 
-__all__ = ["Levels", "Maps", "Packed", "Plain", "Rows", "Unpacked", "compiled", "is_wide", "unmerged"]
+__all__ = [
+    "Levels",
+    "Maps",
+    "Packed",
+    "Plain",
+    "Rows",
+    "Stage",
+    "Unpacked",
+    "WideVotes",
+    "compiled",
+    "is_wide",
+    "unmerged",
+]
 
 _CHUNK_BYTES = 1 << 26  # of the maps in front of a dense layer, to bound memory
 _FEW_CHANNELS = 32  # so many bits of a pixel are read faster as bytes than they are packed
@@ -248,6 +260,21 @@ class Levels:
         return np.asarray(self.maps.sums(values, threads) - self.lowest)
 
 
+Stage: TypeAlias = Plain | Wide | Maps | Rows | Levels
+"""Layers that run together."""
+
+
+@dataclass(frozen=True)
+class WideVotes:
+    """A head whose match counts leave the bits of the kernels: as the definition says."""
+
+    head: Head
+
+    def match_counts(self, values: _Values, threads: int | None = None) -> Ints:  # noqa: ARG002
+        """Match counts of the head."""
+        return self.head.match_counts(values)
+
+
 def _as_given(levels: _Values, *, binary: bool) -> _Values:
     return levels.view(bool) if binary else levels
 
@@ -289,22 +316,23 @@ def _steps(layer: DenseLayer | LevelLayer, tops: Ints) -> Ints:
 class Packed:
     """A network compiled for one engine of `sugenet.bits`."""
 
-    stages: tuple[Plain | Wide | Maps | Rows | Levels, ...]
+    stages: tuple[Stage, ...]
     """What runs in front of the last layers: each gives flat bits or levels,
     but the words of maps in front of rows go on as they are.
     """
-    tail: Rows | Levels
+    tail: Rows | Levels | WideVotes
     """The last layers, of one kind, and the head."""
 
     @classmethod
     def of(cls, layers: Sequence[Layer], head: Head, engine: Any = "auto") -> Packed:
         """Pack the weights of a network."""
-        stages: list[Plain | Wide | Maps | Rows | Levels] = []
+        stages: list[Stage] = []
         parts = _parts(layers)
-        if head.tops is None and is_wide(head.weights):
+        wide = head.room > ROOM
+        if not wide and head.tops is None and is_wide(head.weights):
             head = Head(head.weights, head.bias, head.scale, np.ones(head.inputs, np.int64))
         last = Rows if head.tops is None else Levels
-        ending = parts.pop()[1] if parts and parts[-1][0] is last else []
+        ending = parts.pop()[1] if parts and parts[-1][0] is last and not wide else []
         for kind, part in parts:
             if kind is Plain:
                 stages += [Plain(layer) for layer in part]
@@ -319,6 +347,8 @@ class Packed:
                 stages.append(
                     Rows.of([layer.weights for layer in rows], [layer.tau for layer in rows], None, engine)
                 )
+        if wide:
+            return cls(tuple(stages), WideVotes(head))
         if head.tops is not None:
             return cls(tuple(stages), Levels.of(ending, head, engine))
         rows = [layer for layer in ending if isinstance(layer, DenseLayer)]
@@ -341,6 +371,8 @@ class Packed:
         for stage in self.stages:
             found += _all_of(stage, found[-1] if found else inputs)
         values = found[-1] if found else inputs
+        if isinstance(self.tail, WideVotes):
+            return found
         if isinstance(self.tail, Levels):
             return found + self.tail.hidden(values)
         if self.stages and isinstance(self.stages[-1], Maps):
@@ -354,7 +386,7 @@ class Packed:
             if isinstance(stage, Maps) and isinstance(tail, Rows) and stage is self.stages[-1]:
                 return tail.match_counts(stage.words(values, threads), threads)
             values = stage.bits(values, threads)
-        return tail.match_counts(values if isinstance(tail, Levels) else tail.words(values), threads)
+        return tail.match_counts(tail.words(values) if isinstance(tail, Rows) else values, threads)
 
     @cached_property
     def _widest(self) -> int:
@@ -366,7 +398,7 @@ class Packed:
             yield inputs[start : start + step]
 
 
-def _width(stage: Plain | Wide | Maps | Rows | Levels) -> int:
+def _width(stage: Stage) -> int:
     """Bytes of the maps that a stage gives for one sample."""
     if isinstance(stage, Plain | Wide | Rows):
         return 0
@@ -407,7 +439,7 @@ def compiled(layers: Sequence[Layer], head: Head, engine: Any = "auto") -> Packe
         return Unpacked(tuple(layers), head)
 
 
-def _all_of(stage: Plain | Wide | Maps | Rows | Levels, values: _Values) -> list[_Values]:
+def _all_of(stage: Stage, values: _Values) -> list[_Values]:
     return (
         [*stage.hidden(stage.words(values)), stage.bits(values)]
         if isinstance(stage, Rows)

@@ -194,13 +194,14 @@ class States(list[Bits]):
 
     counts: list[Ints]
     layers: tuple[Layer, ...]
-    head: DenseLayer
+    head: Ints
+    """Weights of the head."""
 
     def changed(self, bits: Bits) -> Ints:
         """Match counts of the classes for other activities of the first layer, one row each."""
         for number, layer in enumerate(self.layers):
             bits = _again(layer, bits, self[number], self[number + 1])
-        return dense_counts(self.head.weights, bits)
+        return dense_counts(self.head, bits)
 
 
 def states_of(network: Network, active: Bits) -> States:
@@ -210,8 +211,8 @@ def states_of(network: Network, active: Bits) -> States:
     for layer in found.layers:
         found.counts.append(layer.match_counts(found[-1][None])[0])
         found.append(found.counts[-1] >= layer.tau)
-    found.head = DenseLayer(network.head.weights, np.zeros(network.head.outputs, np.int64))
-    found.counts.append(found.head.match_counts(found[-1][None])[0])
+    found.head = network.head.weights
+    found.counts.append(match_counts(found.head, found[-1][None])[0])
     return found
 
 
@@ -257,5 +258,6 @@ def dense_counts(weights: Ints, bits: Bits) -> Ints:
 
 def _product(bits: Bits, weights: Ints) -> Ints:
     """Sums of the weights of active inputs: no partial sum is beyond what the floats hold exactly."""
-    exact = np.float32 if int(np.abs(weights).sum(axis=1).max(initial=0)) < 1 << 24 else np.float64
+    largest = int(np.abs(weights).sum(axis=1).max(initial=0))
+    exact: Any = np.float32 if largest < 1 << 24 else np.float64 if largest < 1 << 53 else np.int64
     return np.asarray(bits.astype(exact) @ weights.T.astype(exact)).astype(np.int64)

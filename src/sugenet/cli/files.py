@@ -339,8 +339,9 @@ def _run_conversion(options: Namespace, screen: Screen) -> int:
         )
         if isinstance(found, PartlyImported):
             raise SugenetError(
-                f"{options.source}: only a part of it can be exact ({'; '.join(found.remarks)}), and a "
-                f"model file holds no floats. In Python, import_file keeps the rest beside it."
+                f"{options.source}: only a part of it can be exact, and a model file holds no floats. "
+                f"{'. '.join(said for said in found.remarks if said.startswith(('exact', 'in floats')))}. In "
+                "Python, sugenet.io.import_file keeps the floats beside `network`, the exact part."
             )
         network = _seeing(found.network, options.seen).within(options.law or None)
         data, text = found.data(), str(found)

@@ -20,7 +20,7 @@ from sugenet.io.arrays import reader as arrays_reader
 from sugenet.io.arrays.judge import judge_of_arrays, judge_of_folder
 from sugenet.io.exact.domains import Inputs, Integers
 from sugenet.io.exact.lower import lower
-from sugenet.io.exact.ops import LinearOp, OpChain
+from sugenet.io.exact.ops import LinearOp, OpChain, Sign, Stairs, every
 from sugenet.io.exact.pixels import with_image, with_shape
 from sugenet.io.exact.ranges import sharpened
 from sugenet.io.exact.relaxed import split
@@ -320,7 +320,12 @@ def read_larq(
     with plain_file(path) as file, plain_file(path if weights_file is None else weights_file) as arrays:
         chain, layers = larq_reader.read_model(file, None if weights_file is None else arrays)
     options = _Options(inputs, zero, strict, names, classes, image, prove)
-    return _imported(chain, options, lambda _: [judge_of_layers(layers)])
+    return _imported(chain, options, lambda chain: [judge_of_layers(layers, _signs(chain))])
+
+
+def _signs(chain: OpChain) -> list[str]:
+    """Where the signs and quantizers of a chain stand."""
+    return [op.where for op in every(chain.ops) if isinstance(op, Sign | Stairs)]
 
 
 def read_npz(

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from sugenet.bnn import Head, Network
 from sugenet.bnn.arrays import Ints
+from sugenet.bnn.layers import ROOM
 from sugenet.errors import TooLargeError
 
 __all__ = ["Goal", "Votes", "at_least", "lawful", "loses", "wins"]
@@ -61,6 +62,8 @@ class Goal:
     """
 
     cases: tuple[tuple[Votes, ...], ...]
+    room: int = ROOM
+    """Bits that every match count stays in (`Head.room`)."""
 
     @cached_property
     def votes(self) -> tuple[Votes, ...]:
@@ -77,11 +80,13 @@ class Goal:
     def factors(self) -> npt.NDArray[Any]:
         """One row an inequality: int64 where sums of match counts fit, else Python integers.
 
-        A match count is below 2^31 (`sugenet.bnn.layers.check_size`), so no sum or difference on the way, in
-        any order, exceeds ``|least| + 2^31 * sum(|factors|)``.
+        A match count is below ``2^room``, so no sum or difference on the way, in any order, exceeds
+        ``|least| + 2^room * sum(|factors|)``.
         """
         rows = [vote.factors for vote in self.votes]
-        large = any(abs(vote.least) + (sum(map(abs, vote.factors)) << 31) >= 1 << 63 for vote in self.votes)
+        large = any(
+            abs(vote.least) + (sum(map(abs, vote.factors)) << self.room) >= 1 << 63 for vote in self.votes
+        )
         return np.array(rows, dtype=object if large else np.int64).reshape(len(rows), -1 if rows else 0)
 
     @cached_property
@@ -147,7 +152,7 @@ def _kept(head: Head, name: tuple[str, int, str], cases: Callable[[], tuple[tupl
     """A goal, made once for each head: the samples of a data set have few."""
     known: dict[Any, Goal] = head.__dict__.setdefault("_goals", {})
     if name not in known:
-        known[name] = Goal(cases())
+        known[name] = Goal(cases(), head.room)
     return known[name]
 
 
@@ -181,7 +186,7 @@ def lawful(network: Network, goal: Goal) -> Goal:
         return goal
     obeys = Votes((*[0] * network.head.outputs, -1), 0)
     rows = [[Votes((*vote.factors, 0), vote.least) for vote in case] for case in goal.cases]
-    return Goal(tuple((*row, obeys) for row in rows))
+    return Goal(tuple((*row, obeys) for row in rows), goal.room)
 
 
 def at_least(head: Head, factors: Sequence[int], bound: int) -> Votes:

@@ -48,7 +48,7 @@ def merged(near: Neighbourhood, goal: Goal) -> Problem:
     shifts = before - np.minimum(weights, 0).sum(axis=1) + shifts  # what is missing from the match counts now
     cases = tuple(tuple(_moved(vote, shifts) for vote in case) for case in goal.cases)
     smaller = Network(network.encoder, layers, Head(weights), network.classes, domain=network.domain)
-    return Problem(replace(near, network=smaller), Goal(cases))
+    return Problem(replace(near, network=smaller), Goal(cases, goal.room))
 
 
 def _moved(vote: Votes, shifts: Ints) -> Votes:

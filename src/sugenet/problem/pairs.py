@@ -64,7 +64,8 @@ class Joint:
             [Votes((*[0] * k, *vote.factors), vote.least) for vote in wins(self.right.head, q).cases[0]]
             for q in range(m)
         ]
-        return Goal(tuple((*lefts[p], *rights[q]) for p, q in pairs))
+        room = max(self.left.head.room, self.right.head.room)
+        return Goal(tuple((*lefts[p], *rights[q]) for p, q in pairs), room)
 
 
 @dataclass(frozen=True)

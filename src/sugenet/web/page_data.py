@@ -29,7 +29,8 @@ from sugenet.bnn.codings import Coding, Span
 from sugenet.bnn.geometry import Window
 from sugenet.bnn.head import Head
 from sugenet.bnn.layer import Layer
-from sugenet.errors import EncodingError, NetworkError
+from sugenet.bnn.layers import ROOM
+from sugenet.errors import EncodingError, NetworkError, TooLargeError
 from sugenet.reason.questions.reading import described_within
 from sugenet.show import grid_of
 from sugenet.web.page_domain import certified, clauses, limit
@@ -374,6 +375,11 @@ def _rows(weights: Ints) -> dict[str, Any]:
 
 def _head(head: Head) -> dict[str, Any]:
     slopes, offsets, unit = head.integers
+    if head.room > ROOM:
+        raise TooLargeError(
+            f"the scores of this network are whole numbers of up to {head.room} bits, as a float last layer "
+            f"makes them, and the page counts in {ROOM}. Ask on the command line or in Python."
+        )
     rows = _rows(head.weights)
     if head.tops is not None:
         size = {"inputs": head.inputs, "outputs": head.outputs}

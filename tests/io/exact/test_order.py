@@ -243,7 +243,7 @@ def test_a_part_of_a_file_answers_no_query_about_it():
     )
     found = split(OpChain("net", (4,), ops))  # what raw samples are is not said, so that nothing reads them
     assert found.stem is not None
-    with pytest.raises(QuestionError, match="computed in floats in front: stem, s1"):
+    with pytest.raises(QuestionError, match="a part of it is computed in floats: stem, s1"):
         sg.verify(found.network, Query.around([1] * found.network.encoder.features, 0, 0, 2))
 
 

@@ -55,10 +55,8 @@ def test_an_exact_chain_is_lowered_whole():
     chain = OpChain("net", (4,), (LinearOp("fc", signs(3, 4)), Sign("s"), LinearOp("out", signs(2, 3))))
     found = split(chain, BitInputs())
     assert type(found) is Imported
-    partly = split(
-        OpChain("net", (4,), (*chain.ops[:2], *FLOAT_HEAD[:1][:0], LinearOp("out", floats(2, 3)))),
-        BitInputs(),
-    )
+    tail = (LinearOp("out", floats(2, 3)), Clip("relu", 0.0, float("inf")))
+    partly = split(OpChain("net", (4,), (*chain.ops[:2], *tail)), BitInputs())
     assert isinstance(partly, PartlyImported)
     X = RNG.choice([-1, 1], (10, 4))
     assert partly.stem is None
@@ -78,7 +76,8 @@ def test_names_are_kept_where_the_exact_part_has_them_and_refused_elsewhere():
     found = split(exact, BitInputs(), names="abcd", classes=["no", "yes"])
     assert found.network.encoder.names == ("a", "b", "c", "d")
     assert found.network.classes == ("no", "yes")
-    tailed = OpChain("net", (4,), (*exact.ops[:2], LinearOp("out", floats(2, 3))))
+    relu = Clip("relu", 0.0, float("inf"))
+    tailed = OpChain("net", (4,), (*exact.ops[:2], LinearOp("out", floats(2, 3)), relu))
     assert split(tailed, BitInputs(), names="abcd").network.encoder.names == ("a", "b", "c", "d")
     with pytest.raises(FileError, match="classes= has no use: a part in floats gives the scores"):
         split(tailed, BitInputs(), classes=["no", "yes"])

@@ -335,7 +335,9 @@ def test_a_softmax_at_the_end_is_compared_in_front_of_it_and_by_classes():
 
 
 def test_a_network_with_float_ends_is_compared_as_a_whole():
-    module = binary(nn.Linear(6, 5), Cut(), nn.Linear(5, 4), Cut(), nn.Linear(4, 3))
+    module = binary(
+        nn.Linear(6, 5), Cut(), nn.Linear(5, 4), Cut(), nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 3)
+    )
     with torch.no_grad():
         module[0].weight.normal_()
         module[4].weight.normal_()

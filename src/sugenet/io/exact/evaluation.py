@@ -12,6 +12,7 @@ from sugenet.io.exact.ops import (
     Affine,
     AveragePool,
     BatchNorm,
+    Branches,
     Clip,
     Convolution,
     Flatten,
@@ -56,6 +57,8 @@ def apply(op: Op, x: _Array) -> _Array:
         case BatchNorm():
             gamma, beta, mean, var = (_along(column, x) for column in (op.gamma, op.beta, op.mean, op.var))
             return np.asarray(gamma * (x - mean) / np.sqrt(var + op.eps) + beta)
+        case Branches():
+            return np.asarray(sum(passed(branch, x) for branch in op.branches))
         case Clip():
             return np.clip(x, op.low, op.high)
         case Sign():

@@ -18,7 +18,16 @@ from sugenet.bnn import NEVER, Layer, PoolLayer, StairConv, StairLayer, Window
 from sugenet.bnn.arrays import Ints
 from sugenet.errors import FileError, NetworkError
 
-__all__ = ["LevelWire", "Operation", "Place", "Pooling", "Staircase", "chained", "remapped"]
+__all__ = [
+    "LevelWire",
+    "Operation",
+    "Place",
+    "Pooling",
+    "Staircase",
+    "chained",
+    "common_window",
+    "remapped",
+]
 
 _MOST = 1 << 26
 """Weights of a layer that has to be written out densely."""
@@ -264,7 +273,7 @@ class _LevelChain:
         size = self.state[0].shape[1:]
         if size == (1, 1) or any(wire.shape[1:] != size for wire in self.state):
             return None
-        common = _common([op.window for op in pieces] + [Window(wire.shape, 1) for wire in carried])
+        common = common_window([op.window for op in pieces] + [Window(wire.shape, 1) for wire in carried])
         pads = {op.pad for op in pieces if any(op.window.pads)}
         if common is None or len(pads) > 1 or any(op.flat for op in pieces):
             return None
@@ -351,10 +360,10 @@ def _beside(operations: Sequence[Operation]) -> bool:
         return False
     pads = {op.pad for op in pieces if any(op.window.pads)}
     same = len({(op.window.shape[1:], op.flat) for op in pieces}) == 1
-    return same and len(pads) < 2 and _common([op.window for op in pieces]) is not None
+    return same and len(pads) < 2 and common_window([op.window for op in pieces]) is not None
 
 
-def _common(windows: Sequence[Window]) -> Window | None:
+def common_window(windows: Sequence[Window]) -> Window | None:
     """One window that covers several at every position; None where they do not move alike."""
     spread = {window.dilation for window in windows if window.kernel != (1, 1)} or {(1, 1)}
     strides, positions = {window.stride for window in windows}, {window.positions for window in windows}

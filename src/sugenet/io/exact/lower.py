@@ -8,7 +8,7 @@ what stands between.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import prod
@@ -20,6 +20,7 @@ from sugenet.bnn import (
     ConvLayer,
     DenseLayer,
     Encoder,
+    Head,
     Layer,
     LevelLayer,
     Network,
@@ -51,6 +52,7 @@ from sugenet.io.exact.ops import (
     Affine,
     AveragePool,
     BatchNorm,
+    Branches,
     Clip,
     Convolution,
     Flatten,
@@ -61,12 +63,14 @@ from sugenet.io.exact.ops import (
     Pad,
     Sign,
     Stairs,
+    every,
 )
 from sugenet.io.exact.order import pixel_by_pixel, source_shape
 from sugenet.io.exact.pixels import pixel_names
 from sugenet.io.exact.report import Imported, LayerReport, SignPlace
 from sugenet.io.exact.signals import LevelSignal, Padding, RawSignal, SumSignal, flat_order, padded
 from sugenet.io.exact.steps import Pipeline, pipelines, sign_of
+from sugenet.io.exact.straight import straightened
 from sugenet.io.exact.sums import (
     averaged_sums,
     cases_of,
@@ -78,9 +82,10 @@ from sugenet.io.exact.sums import (
     stepped,
     unrolled,
 )
+from sugenet.io.exact.tail import head_of_tail, is_affine
 from sugenet.io.exact.thetas import least_sum, real_theta_of, theta_of
 
-__all__ = ["lower"]
+__all__ = ["WAY", "lower"]
 
 _STEPS = 1 << 20
 """Steps of one layer, each of which is worked out exactly."""
@@ -113,7 +118,10 @@ def lower(
     FileError
         Where the chain cannot be exact; it names the operation, the reason, and the nearest thing that works.
     """
+    if any(isinstance(op, Branches) for op in chain.ops):
+        return _without_branches(chain, inputs, zero, names, classes)
     walk = _Lowering(chain, inputs, zero)
+    levels, behind = walk.signal, 0
     for number, op in enumerate(chain.ops):
         try:
             walk.take(op)
@@ -125,8 +133,55 @@ def lower(
                 f"its numbers are too far apart to compute with."
             ) from None
         except FileError as error:
-            raise FileError(f"{chain.source}: operation {number}: {error}") from error
+            if not walk.signs or not isinstance(levels, LevelSignal) or not is_affine(chain.ops[behind:]):
+                way = WAY if _at_an_end(chain, number) else ""
+                raise FileError(f"{chain.source}: operation {number}: {error}{way}") from error
+            return walk.finish(names, classes, levels, chain.ops[behind:])
+        if isinstance(walk.signal, LevelSignal) and walk.signal.pad is None:
+            levels, behind = walk.signal, number + 1
     return walk.finish(names, classes)
+
+
+WAY = " Or read the rest exactly and leave this layer in floats: strict=False."
+
+
+def _at_an_end(chain: OpChain, number: int) -> bool:
+    """Whether an operation stands in front of the first sign or behind the last one, with layers between."""
+    signs = [place for place, op in enumerate(chain.ops) if isinstance(op, Sign | Stairs)]
+    if not signs or signs[0] < number < signs[-1]:
+        return False
+    middle = chain.ops[signs[0] :] if number < signs[0] else chain.ops[: signs[-1]]
+    return any(isinstance(op, LinearOp | Convolution | Branches) for op in middle)
+
+
+def _without_branches(
+    chain: OpChain,
+    inputs: Inputs | None,
+    zero: Literal[1, -1] | None,
+    names: Iterable[object] | None,
+    classes: Iterable[object] | None,
+) -> Imported:
+    """Make a chain with branches exact: as one without, whose layers carry values past one another."""
+    try:
+        straight = straightened(chain, zero)
+    except FileError as error:
+        raise FileError(f"{chain.source}: {error}") from error
+    found = lower(straight.chain, inputs, zero=zero, names=names, classes=classes)
+    signs = [op for op in every(chain.ops) if isinstance(op, Sign | Stairs)]
+    places = [SignPlace(number, op.where, None) for number, op in enumerate(signs)]
+    layers = list(found.layers)
+    for made, parts in zip(found.signs, straight.parts, strict=True):
+        for part in parts:
+            if made.number not in straight.reports:
+                places[part.number] = replace(made, number=part.number)
+            elif made.layer is not None and made.places is None:
+                span = (part.start, part.stop)
+                places[part.number] = replace(made, number=part.number, where=part.where, part=span)
+        if made.number in straight.reports and made.layer is not None:
+            own = layers[made.number]  # one report a sign
+            seen = straight.reports[made.number]
+            layers[made.number] = replace(seen, kind=own.kind, neurons=own.neurons, constant=own.constant)
+    return replace(found, layers=tuple(layers), signs=tuple(places))
 
 
 @dataclass
@@ -634,7 +689,24 @@ class _Lowering:
 
     # -- the end ---------------------------------------------------------------------------------------------
 
-    def finish(self, names: Iterable[object] | None, classes: Iterable[object] | None) -> Imported:
+    def finish(
+        self,
+        names: Iterable[object] | None,
+        classes: Iterable[object] | None,
+        levels: LevelSignal | None = None,
+        tail: Sequence[Op] = (),
+    ) -> Imported:
+        """The network, with the head that is left: sums, or levels and a float tail behind them."""
+        outputs: Literal["equal", "ordered", "other"]
+        if levels is None:
+            head, remark = self._head()
+            outputs, error = "ordered" if remark else "equal", 0.0
+        else:
+            head, remark, error = head_of_tail(levels, tail, self.chain.source)
+            outputs = "other" if remark else "equal"
+        return replace(self._finished(head, remark, outputs, names, classes), error=error)
+
+    def _head(self) -> tuple[Head, str | None]:
         """The head, from the sums that are left."""
         sums = self.signal
         if not isinstance(sums, SumSignal):
@@ -649,10 +721,9 @@ class _Lowering:
         sums = unrolled(sums)
         if sums.pool is not None:
             raise FileError(f"{self.chain.source}: max pooling of class scores.")
-        assert self.encoder is not None
         order = sums.order(len(sums.weights))
         lines = pipelines(sums.steps, len(sums.weights))
-        head, remark = head_of(
+        return head_of(
             sums.weights[order],
             [sums.unit[j] for j in order],
             list(sums.offset[order]),
@@ -660,6 +731,16 @@ class _Lowering:
             sums.where,
             sums.top,
         )
+
+    def _finished(
+        self,
+        head: Head,
+        remark: str | None,
+        outputs: Literal["equal", "ordered", "other"],
+        names: Iterable[object] | None,
+        classes: Iterable[object] | None,
+    ) -> Imported:
+        assert self.encoder is not None
         encoder, layers = Encoder(self.encoder.codings, pixel_names(self.chain.shape)), tuple(self.layers)
         if self.chain.channels_last and len(self.chain.shape) == 3:
             encoder, layers, head = pixel_by_pixel(encoder, layers, head, self.chain.shape)
@@ -670,9 +751,12 @@ class _Lowering:
         remarks = [f"left out at the end: {name}" for name in self.chain.left_out] + (
             [remark] if remark else []
         )
-        other = self.chain.picks or self.blurred
-        source = self._source("other" if other else "ordered" if remarks else "equal", remarks + self.remarks)
+        if self.chain.picks or self.blurred:
+            outputs = "other"
+        elif remarks and outputs == "equal":
+            outputs = "ordered"
         remarks += self.remarks
+        source = self._source(outputs, remarks)
         network = Network(encoder, layers, head, classes, {"source": self.chain.source}, source)
         return Imported(network, tuple(self.reports), tuple(remarks), shape, signs=tuple(self.signs))
 

@@ -7,6 +7,7 @@ to channel-first by their reader; only `Flatten` remembers in which order the pi
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal, TypeAlias
@@ -18,6 +19,7 @@ __all__ = [
     "Affine",
     "AveragePool",
     "BatchNorm",
+    "Branches",
     "Clip",
     "Convolution",
     "Flatten",
@@ -31,6 +33,7 @@ __all__ = [
     "Rounding",
     "Sign",
     "Stairs",
+    "every",
     "numbers",
     "rounded",
 ]
@@ -202,10 +205,46 @@ class Flatten:
     order: Literal["CHW", "HWC"] = "CHW"
 
 
+@dataclass(frozen=True, eq=False)
+class Branches:
+    """The sum of branches that begin at the same values; one without operations is these values."""
+
+    where: str
+    branches: tuple[tuple[Op, ...], ...]
+
+
 Picks: TypeAlias = Literal["", "class", "scores", "marks"]
 Op: TypeAlias = (
-    LinearOp | Convolution | Affine | BatchNorm | Clip | Sign | Stairs | MaxPool | AveragePool | Pad | Flatten
+    LinearOp
+    | Convolution
+    | Affine
+    | BatchNorm
+    | Branches
+    | Clip
+    | Sign
+    | Stairs
+    | MaxPool
+    | AveragePool
+    | Pad
+    | Flatten
 )
+
+
+def every(ops: Iterable[Op]) -> Iterator[Op]:
+    """All operations, those of branches too, branch by branch.
+
+    Examples
+    --------
+    >>> chain = (Sign("a"), Branches("b", ((Sign("c"),), ())), Sign("d"))
+    >>> [op.where for op in every(chain)]
+    ['a', 'c', 'd']
+    """
+    for op in ops:
+        if isinstance(op, Branches):
+            for branch in op.branches:
+                yield from every(branch)
+        else:
+            yield op
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,6 +7,7 @@ could declare would say that.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from math import inf
@@ -20,6 +21,7 @@ from sugenet.io.exact.ops import (
     Affine,
     AveragePool,
     BatchNorm,
+    Branches,
     Clip,
     Flatten,
     MaxPool,
@@ -51,10 +53,18 @@ def sharpened(chain: OpChain) -> OpChain:
     >>> sharpened(OpChain("example", (2,), ops)).ops[1]
     Sign(where='sign', zero=-1, low=0.0, high=1.0)
     """
-    ends = _endless()
+    return replace(chain, ops=_sharpened(chain.ops, _endless())[0])
+
+
+def _sharpened(chain: tuple[Op, ...], ends: _Ends) -> tuple[tuple[Op, ...], _Ends]:
     ops: list[Op] = []
-    for op in chain.ops:
+    for op in chain:
         now = op
+        if isinstance(op, Branches):
+            found = [_sharpened(branch, ends) for branch in op.branches]
+            ops.append(replace(op, branches=tuple(branch for branch, _ in found)))
+            ends = _added([end for _, end in found])
+            continue
         if isinstance(op, Sign):
             now = _two_valued(op, ends) if op.zero == 0 else op
             # a sign may turn its input around
@@ -67,7 +77,19 @@ def sharpened(chain: OpChain) -> OpChain:
         else:
             ends = _past(op, ends)
         ops.append(now)
-    return replace(chain, ops=tuple(ops))
+    return tuple(ops), ends
+
+
+def _added(ends: Sequence[_Ends]) -> _Ends:
+    """Of a sum, where all parts have as many channels or say one thing of all."""
+    count = max(len(row) for end in ends for row in end)
+    if any(len(row) not in (1, count) for end in ends for row in end):
+        return _endless()
+    low, high = (
+        np.array([sum(end[k][c % len(end[k])] for end in ends) for c in range(count)], dtype=object)
+        for k in (0, 1)
+    )
+    return low, high
 
 
 def _endless() -> _Ends:

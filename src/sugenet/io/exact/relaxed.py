@@ -8,8 +8,9 @@ nothing about the exact part.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -19,20 +20,37 @@ from sugenet.bnn import Source
 from sugenet.errors import FileError
 from sugenet.io.exact.domains import BitInputs, Inputs, Integers
 from sugenet.io.exact.evaluation import laid_out, passed
-from sugenet.io.exact.lower import lower
-from sugenet.io.exact.ops import LinearOp, Op, OpChain, Sign, Stairs
+from sugenet.io.exact.lower import WAY, lower
+from sugenet.io.exact.ops import Convolution, Flatten, LinearOp, Op, OpChain, Sign, Stairs, every
 from sugenet.io.exact.order import source_shape
 from sugenet.io.exact.report import Imported, SignPlace
 
 __all__ = ["PartlyImported", "split"]
 
+_MOST = 1 << 12
+"""Values that the exact part may end with, where a float part reads them."""
+
 
 @dataclass(frozen=True, eq=False)
 class PartlyImported(Imported):
-    """An exact network with float operations in front of it, behind it, or both."""
+    """An exact network with float operations in front of it, behind it, or both.
+
+    `network` is the exact part by itself: with a float stem its features are the signs that the stem gives,
+    with a float tail its outputs are the values that the tail reads, not classes.
+    """
 
     stem: OpChain | None = None
     tail: tuple[Op, ...] = ()
+    inside: tuple[int, ...] = ()
+    """The shape of the values that the tail reads."""
+
+    def __str__(self) -> str:
+        network = self.network
+        sizes = "-".join(
+            str(size) for size in (network.encoder.width, *(layer.outputs for layer in network.layers))
+        )
+        first = f"partly exact: a network {sizes}-{network.head.outputs} between float layers"
+        return "\n".join([first, *super().__str__().splitlines()[1:]])
 
     def bits(self, X: Any) -> npt.NDArray[Any]:
         """What the exact part reads: the float stem's signs or levels,
@@ -47,7 +65,8 @@ class PartlyImported(Imported):
 
     def scores(self, X: Any) -> npt.NDArray[np.float64]:
         """Class scores: float stem, exact part, float tail."""
-        return passed(self.tail, self.network.logits(X if self.stem is None else self.bits(X)))
+        found = self.network.logits(X if self.stem is None else self.bits(X))
+        return passed(self.tail, found.reshape(len(found), *self.inside) if self.tail else found)
 
     def predict(self, X: Any) -> npt.NDArray[np.intp]:
         """Class of each sample."""
@@ -95,7 +114,7 @@ def split(
                     f"{chain.source}: classes= has no use: a part in floats gives the scores. Leave it out."
                 )
             return found
-    raise whole
+    raise FileError(f"{str(whole).removesuffix(WAY)} No part of it between two signs can be exact either.")
 
 
 class _Names(NamedTuple):
@@ -116,32 +135,37 @@ def _middle(
         chain.ops[stem_end + 1 : tail_start],
         chain.ops[tail_start:],
     )
-    shape = chain.shape
-    remarks = []
+    shape, inside = chain.shape, tuple[int, ...]()
+    names, classes = about.features, about.classes
     if stem:
         shape = passed(stem, np.zeros((1, *chain.shape))).shape[1:]
         last = stem[-1]
         assert isinstance(last, Sign | Stairs)
         inputs = BitInputs(last.low, last.high) if isinstance(last, Sign) else Integers(0, last.top)
-        remarks.append(f"computed in floats in front: {', '.join(op.where for op in stem)}")
+        names = _numbered(last, prod(shape))
+    kept = exact
     if tail:
-        if not any(isinstance(op, Sign | Stairs) for op in exact):
+        if not any(isinstance(op, LinearOp | Convolution) for op in every(exact)):
             raise FileError("nothing exact is left.")
-        _, *sizes = passed(exact, np.zeros((1, *shape))).shape
-        if len(sizes) != 1:
-            raise FileError("the exact part ends in maps, not in flat bits.")
-        exact = (*exact, LinearOp("the bits themselves", np.eye(sizes[0])))
-        remarks.append(f"computed in floats behind: {', '.join(op.where for op in tail)}")
+        inside = passed(exact, np.zeros((1, *shape))).shape[1:]
+        if prod(inside) > _MOST:
+            raise FileError("the exact part ends in too many values.")
+        flat = (Flatten("the values themselves"),) if len(inside) == 3 else ()
+        exact = (*exact, *flat, LinearOp("the values themselves", np.eye(prod(inside))))
+        ending = next(op for op in reversed(list(every(kept))) if isinstance(op, Sign | Stairs))
+        classes = _numbered(ending, prod(inside))
     part = replace(chain, shape=shape, ops=exact, channels_last=chain.channels_last and not stem)
     found = lower(
         part,
         inputs,
         zero=zero,
-        names=None if stem else about.features,
-        classes=None if tail else about.classes,
+        names=names,
+        classes=classes,
     )
     source = Source() if stem else found.network.source
-    source = replace(source, outputs="other", remark="; ".join(remarks))
+    floats = _places((*stem, *tail))
+    source = replace(source, outputs="other", remark=f"a part of it is computed in floats: {floats}")
+    remarks = _said(chain, stem, kept, tail, prod(shape), found.network.head.outputs)
     return PartlyImported(
         replace(found.network, source=source),
         found.layers,
@@ -150,16 +174,54 @@ def _middle(
         signs=_placed(found.signs, chain, stem),
         stem=replace(chain, ops=stem) if stem else None,
         tail=tail,
+        inside=inside,
+        error=found.error,
     )
+
+
+def _numbered(op: Sign | Stairs, count: int) -> tuple[object, ...]:
+    """Names of values that have none in the file."""
+    word = "sign" if isinstance(op, Sign) else "level"
+    return tuple(f"{word} {k}" for k in range(1, count + 1))
+
+
+def _places(ops: Iterable[Op]) -> str:
+    return ", ".join(dict.fromkeys(op.where for op in every(ops)))
+
+
+def _said(
+    chain: OpChain, stem: Sequence[Op], exact: Sequence[Op], tail: Sequence[Op], read: int, given: int
+) -> list[str]:
+    """What is exact, what is in floats, and what can and cannot be asked."""
+    layers = [op.where for op in every(exact) if isinstance(op, LinearOp | Convolution)]
+    said = [f"exact: {', '.join(layers)}"]
+    cannot = []
+    if stem:
+        said.append(
+            f"in floats, in front: {_places(stem)}. They turn {prod(chain.shape):,} raw numbers into the "
+            f"{read:,} values that the network reads; bits(X) gives these"
+        )
+        cannot.append("how far a raw input may move, since the first layers round")
+    if tail:
+        said.append(
+            f"in floats, behind: {_places(tail)}. They turn the {given:,} values that the network gives into "
+            "the scores of the file; scores(X) and predict(X) give these"
+        )
+        cannot.append("which class the file picks, since the last layers round")
+    what = f"each of its {given:,} outputs" if tail else "the class"
+    of = f"the {read:,} values that it reads" if stem else "the raw inputs"
+    said.append(f"can be asked of the network, and is proved: what {of} do to {what}")
+    said.append(f"cannot be proved: {'; '.join(cannot)}")
+    return said
 
 
 def _placed(signs: tuple[SignPlace, ...], chain: OpChain, stem: tuple[Op, ...]) -> tuple[SignPlace, ...]:
     """The signs of the exact part among those of the whole chain."""
-    every = [
+    places = [
         SignPlace(k, op.where, None)
-        for k, op in enumerate(op for op in chain.ops if isinstance(op, Sign | Stairs))
+        for k, op in enumerate(op for op in every(chain.ops) if isinstance(op, Sign | Stairs))
     ]
-    first = sum(isinstance(op, Sign | Stairs) for op in stem)
+    first = sum(isinstance(op, Sign | Stairs) for op in every(stem))
     for sign in signs:
-        every[first + sign.number] = replace(sign, number=first + sign.number)
-    return tuple(every)
+        places[first + sign.number] = replace(sign, number=first + sign.number)
+    return tuple(places)

@@ -33,6 +33,8 @@ class LayerReport(Said):
     """Channels for which a value of exactly zero can occur."""
     nearest: float = inf
     """How far the nearest possible sum is from where a sign turns, in units of the file's sum."""
+    carried: int = 0
+    """Neurons that are none of the file's: they carry a value past this layer to where a shortcut ends."""
 
     def __str__(self) -> str:
         if self.kind.startswith("Stair"):  # steps: there is no sign
@@ -42,6 +44,7 @@ class LayerReport(Said):
         return (
             f"{self.where}: {self.neurons} neurons, {self.flipped} flipped, "
             f"{self.constant} constant, {tied}{close}"
+            f"{f'; {self.carried} of them carry a value of a shortcut' if self.carried else ''}"
         )
 
 
@@ -59,6 +62,15 @@ class SignPlace(Brief):
     """
     places: npt.NDArray[np.intp] | None = None
     """For each neuron of the layer its place among the sign's values; None: in order."""
+    part: tuple[int, int] | None = None
+    """First and last neuron of the layer, from 0 and not included, that are this sign's, where others carry
+    values past it; None: all.
+    """
+
+    @property
+    def neurons(self) -> slice:
+        """The neurons of the layer that are this sign's."""
+        return slice(None) if self.part is None else slice(*self.part)
 
 
 @dataclass(frozen=True)
@@ -118,6 +130,8 @@ class Imported(Said):
     signs: tuple[SignPlace, ...] = ()
     proof: ImportProof | None = None
     """What was compared with the source before the import returned; None: nothing was."""
+    error: float = 0.0
+    """How far scores can be from those of the source, where roots behind the last sign were rounded."""
 
     def arrange(self, X: Any) -> npt.NDArray[Any]:
         """Samples as flat rows.

@@ -9,7 +9,7 @@ there the bound is 0 and even a tie counts.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from math import isfinite, log2, prod
 from typing import Any
@@ -23,6 +23,7 @@ from sugenet.io.exact.ops import (
     Affine,
     AveragePool,
     BatchNorm,
+    Branches,
     Clip,
     Convolution,
     Flatten,
@@ -35,7 +36,7 @@ from sugenet.io.exact.ops import (
     Stairs,
 )
 
-__all__ = ["DOUBLE", "SINGLE", "Floats", "Rounding", "rounding_of"]
+__all__ = ["DOUBLE", "SINGLE", "Floats", "Rounding", "rounding_of", "shape_behind"]
 
 _MORE = 8
 """Roundings of one operation beyond those of its sum: scale, shift, square root, division, and steps that a
@@ -69,7 +70,7 @@ class Rounding:
     """
 
     signs: Mapping[int, float]
-    """Before each sign or quantizer, by its number among the chain's operations."""
+    """Before each sign or quantizer, by its number among all of the chain's operations."""
     scores: float
 
 
@@ -123,26 +124,51 @@ def rounding_of(
     >>> rounding_of(OpChain("example", (2,), ops), Integers(0, 3, step=Fraction(1, 3))).signs[1] < 1e-13
     True
     """
-    now = _start(inputs, floats, largest)
-    shape = chain.shape
-    signs: dict[int, float] = {}
-    for number, op in enumerate(chain.ops):
+    walk = _RoundingWalk(floats, clean, others, reaches)
+    end = walk.run(chain.ops, _start(inputs, floats, largest), chain.shape)
+    return Rounding(walk.signs, end.error)
+
+
+@dataclass
+class _RoundingWalk:
+    """What is known of a judge, and how many operations it has passed."""
+
+    floats: Floats
+    clean: bool
+    others: Sequence[Op] | None
+    reaches: Sequence[float] | None
+    signs: dict[int, float] = field(default_factory=dict)
+    number: int = 0
+
+    def run(self, ops: Sequence[Op], now: _Known, shape: tuple[int, ...]) -> _Known:
+        for op in ops:
+            if isinstance(op, Branches):
+                ends = [self.run(branch, now, shape) for branch in op.branches]
+                grids = [end.grid for end in ends if end.grid is not None]
+                size, error = sum(end.size for end in ends), sum(end.error for end in ends)
+                grid = min(grids) if len(grids) == len(ends) else None
+                now = _settled(size, len(ends), error, grid, self.floats)
+            else:
+                now = self._one(op, now, shape)
+                self.number += 1
+            shape = shape_behind(op, shape)
+        return now
+
+    def _one(self, op: Op, now: _Known, shape: tuple[int, ...]) -> _Known:
+        number, floats = self.number, self.floats
+        mine = op if self.others is None else self.others[number]
         if isinstance(op, Sign):
-            signs[number] = now.error
-            now = _signed(op, now, floats, clean)
-        elif isinstance(op, Stairs):
-            mine = op if others is None else others[number]
+            self.signs[number] = now.error
+            return _signed(op, now, floats, self.clean)
+        if isinstance(op, Stairs):
             assert isinstance(mine, Stairs)
-            signs[number] = now.error + _most(_minus(op.thresholds, mine.thresholds))
-            error = 0.0 if clean else 4 * floats.unit * (now.size + op.top)
-            now = _Known(float(op.top), error, 0 if clean else None)
-        else:
-            after = _past(op, op if others is None else others[number], now, floats, shape)
-            reach = 0.0 if reaches is None else reaches[number]
-            far = reach > 4 * max(now.size, after.size)
-            now = _Known(after.size, after.error + _MORE * floats.unit * reach, None) if far else after
-        shape = _shape(op, shape)
-    return Rounding(signs, now.error)
+            self.signs[number] = now.error + _most(_minus(op.thresholds, mine.thresholds))
+            error = 0.0 if self.clean else 4 * floats.unit * (now.size + op.top)
+            return _Known(float(op.top), error, 0 if self.clean else None)
+        after = _past(op, mine, now, floats, shape)
+        reach = 0.0 if self.reaches is None else self.reaches[number]
+        far = reach > 4 * max(now.size, after.size)
+        return _Known(after.size, after.error + _MORE * floats.unit * reach, None) if far else after
 
 
 def _start(inputs: Inputs | None, floats: Floats, largest: float) -> _Known:
@@ -233,9 +259,13 @@ def _regular(op: AveragePool) -> bool:
     return not any(op.pads) or (op.count_pads and not any(op.beyond))
 
 
-def _shape(op: Op, shape: tuple[int, ...]) -> tuple[int, ...]:
+def shape_behind(op: Op, shape: tuple[int, ...]) -> tuple[int, ...]:
     """The shape of one sample behind an operation."""
     match op:
+        case Branches():
+            for inner in op.branches[0]:
+                shape = shape_behind(inner, shape)
+            return shape
         case LinearOp():
             return (len(op.weights),)
         case Flatten():

@@ -8,7 +8,7 @@ height, width, channels).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
@@ -32,15 +32,28 @@ _NOTHING = (
     "SpatialDropout2D",
     "GaussianNoise",
     "GaussianDropout",
+    "Add",
 )
 _QUANTIZERS = ("SteSign", "ApproxSign", "SwishSign", "SteHeaviside")
 
 
-def judge_of_layers(layers: Sequence[KerasLayer]) -> SourceJudge:
-    """Who says what a Keras model computes."""
-    return SourceJudge(
-        "Keras' layers computed in float64 by NumPy", lambda x: _Pass(layers).run(x), follows=True
-    )
+def judge_of_layers(layers: Sequence[KerasLayer], signs: Sequence[str] = ()) -> SourceJudge:
+    """Who says what a Keras model computes; `signs` are the layers of its signs in the order of the chain
+    that was read, where branches stand one after the other.
+    """
+
+    def run(x: _Array) -> Seen:
+        seen = _Pass(layers).run(x)
+        left, ordered = list(seen.stages), []
+        for where in signs:
+            found = next((stage for stage in left if stage.name == where), None)
+            if found is None:
+                return seen
+            left.remove(found)
+            ordered.append(found)
+        return seen if left else replace(seen, stages=tuple(ordered))
+
+    return SourceJudge("Keras' layers computed in float64 by NumPy", run, follows=True)
 
 
 @dataclass
@@ -56,8 +69,11 @@ class _Pass:
         about = self.layers[0].config
         sizes = about["batch_input_shape"] if "batch_input_shape" in about else about["batch_shape"]
         x = np.asarray(x, np.float64).reshape(len(x), *sizes[1:])
+        known: dict[str, _Array] = {}
         for layer in self.layers:
-            x = self.activated(layer, self.past(layer, x))
+            if layer.reads:
+                x = sum((known[name] for name in layer.reads[1:]), known[layer.reads[0]])
+            x = known[layer.name] = self.activated(layer, self.past(layer, x))
         scores = x.reshape(len(x), -1)
         return Seen(scores, tuple(self.stages), scores)
 

@@ -43,6 +43,8 @@ class KerasLayer:
     arrays: Ledger[npt.NDArray[Any]]
     package: str = ""
     """Who wrote its class, where that is neither Keras, Larq nor QKeras."""
+    reads: tuple[str, ...] = ()
+    """Names of the layers whose values it reads."""
 
     @property
     def where(self) -> str:
@@ -53,7 +55,7 @@ class KerasLayer:
 def read_layers(
     path: str | Path, weights: str | Path | None = None, *, apart: bool = True
 ) -> list[KerasLayer]:
-    """The layers of a model that is one chain, input first.
+    """The layers of a model, each behind those that it reads, input first.
 
     Parameters
     ----------
@@ -73,7 +75,7 @@ def read_layers(
     text, contents = _model_and_weights(Path(path), None if weights is None else Path(weights), apart)
     found = planned_layers(text)
     return [
-        KerasLayer(layer.kind, "/".join(layer.path), Ledger(layer.config), Ledger(arrays), layer.package)
+        KerasLayer(layer.kind, layer.name, Ledger(layer.config), Ledger(arrays), layer.package, layer.reads)
         for layer, arrays in zip(found, arrays_of_layers(found, contents), strict=True)
     ]
 

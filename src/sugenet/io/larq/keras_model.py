@@ -5,8 +5,8 @@ those of models within among them.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sugenet.errors import FileError
@@ -42,23 +42,43 @@ class PlannedLayer:
     config: Mapping[str, Any]
     package: str
     """Who wrote its class, where that is none of those that are known."""
+    reads: tuple[str, ...] = ()
+    """The layers whose values it reads, by their paths: several where branches are added."""
+
+    @property
+    def name(self) -> str:
+        """Its path as text."""
+        return "/".join(self.path)
 
 
 def planned_layers(text: str) -> list[PlannedLayer]:
-    """The layers of a model that is one chain, input first; the inputs of models within are left out.
+    """The layers of a model, each behind those that it reads, input first; the inputs of models within are
+    left out.
 
     Raises
     ------
     FileError
-        For texts that are no configuration of Keras, and models with branches.
+        For texts that are no configuration of Keras, and models with branches that are not added.
     """
+    found: list[PlannedLayer] = []
     try:
-        found = list(_model(json.loads(text, object_pairs_hook=_once), (), (), ()))
+        _model(found, json.loads(text, object_pairs_hook=_once), (), (), (), ())
     except RecursionError:
         raise FileError(f"its configuration is nested too deeply. {DAMAGED}") from None
     except (json.JSONDecodeError, AttributeError, TypeError, KeyError, IndexError) as error:
         raise FileError(f"its configuration cannot be read: {str(error)[:160]}. {DAMAGED}") from None
-    return [layer for place, layer in enumerate(found) if place == 0 or layer.kind != "InputLayer"]
+    inner = {layer.name: layer.reads for layer in found[1:] if layer.kind == "InputLayer"}
+
+    def source(name: str) -> str:
+        while inner.get(name):
+            (name,) = inner[name]
+        return name
+
+    return [
+        replace(layer, reads=tuple(map(source, layer.reads)))
+        for place, layer in enumerate(found)
+        if place == 0 or layer.kind != "InputLayer"
+    ]
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -86,23 +106,39 @@ class _Entry:
 
 
 def _model(
-    model: Any, path: tuple[str, ...], classes: tuple[str, ...], place: tuple[int, ...]
-) -> Iterator[PlannedLayer]:
+    found: list[PlannedLayer],
+    model: Any,
+    path: tuple[str, ...],
+    classes: tuple[str, ...],
+    place: tuple[int, ...],
+    given: tuple[str, ...],
+) -> tuple[str, ...]:
+    """Add the layers of a model that reads what it is `given`; gives back the layer that it ends with."""
     if len(path) > _DEEP:
         raise FileError(f"its models are nested too deeply. {DAMAGED}")
-    for entry in _in_order(model):
+    ends: dict[str, tuple[str, ...]] = {}
+    last = given
+    for entry, sources in _in_order(model):
         names, kinds, places = (*path, entry.name), (*classes, entry.kind), (*place, entry.place)
-        if not entry.is_model:
-            yield PlannedLayer(entry.kind, names, kinds, places, entry.config, _package(entry.raw))
-            continue
-        inner = list(_model(entry.raw, names, kinds, places))
-        if not inner:
-            raise FileError(f"{entry.name}: a model within the model, without layers. {DAMAGED}")
-        yield from inner
+        reads = tuple(end for source in sources for end in ends[source]) if sources else given
+        if entry.is_model:
+            if len(reads) > 1:
+                raise FileError(f"{entry.name}: a model within that reads several values. One can be read.")
+            before = len(found)
+            last = _model(found, entry.raw, names, kinds, places, reads)
+            if len(found) == before:
+                raise FileError(f"{entry.name}: a model within the model, without layers. {DAMAGED}")
+        else:
+            found.append(
+                PlannedLayer(entry.kind, names, kinds, places, entry.config, _package(entry.raw), reads)
+            )
+            last = (found[-1].name,)
+        ends[entry.name] = last
+    return last
 
 
-def _in_order(model: Any) -> list[_Entry]:
-    """The entries of a model in the order in which they are applied."""
+def _in_order(model: Any) -> list[tuple[_Entry, list[str]]]:
+    """The entries of a model in the order in which they are applied, with the names of those they read."""
     kind, config = (
         _mapping(model, "model_config").get("class_name"),
         _mapping(model, "model_config").get("config"),
@@ -123,7 +159,8 @@ def _in_order(model: Any) -> list[_Entry]:
         layers[name] = _Entry(str(raw.get("class_name")).split(">")[-1], name, about, raw, place)
     kind = str(kind).split(">")[-1]
     if kind == "Sequential":
-        return list(layers.values())
+        names = list(layers)
+        return [(entry, names[k - 1 : k] if k else []) for k, entry in enumerate(layers.values())]
     if kind not in MODELS:
         raise FileError(
             f"a model of class {kind[:80]!r}. Sequential and functional models can be read: build it from "
@@ -132,35 +169,29 @@ def _in_order(model: Any) -> list[_Entry]:
     return _chain(config, layers)
 
 
-def _chain(config: Any, layers: Mapping[str, _Entry]) -> list[_Entry]:
+def _chain(config: Any, layers: Mapping[str, _Entry]) -> list[tuple[_Entry, list[str]]]:
     """The layers of a functional model, from its input to its output."""
-    following: dict[str, str] = {}
-    first = []
+    reads: dict[str, list[str]] = {}
     called: dict[str, _Entry] = {}
     for name, entry in layers.items():
         sources, constants = _call(entry.raw.get("inbound_nodes"), layers)
-        if len(sources) > 1:
+        if len(sources) > 1 and entry.kind != "Add":
             raise FileError(
-                f"{name}: joins {', '.join(sources[:3])}. Shortcuts and branches cannot be read, only one "
-                f"chain of layers."
+                f"{name}: joins {', '.join(sources[:3])}. Only branches that are added (Add) can be read."
             )
+        reads[name] = sources
         if any(value is not None for value in constants):
             about = {**entry.config, "called_with": constants}
             called[name] = _Entry(entry.kind, name, about, entry.raw, entry.place)
-        if not sources:
-            first.append(name)
-        elif sources[0] in following:
-            raise FileError(
-                f"{sources[0]}: goes to both {following[sources[0]]} and {name}. "
-                f"Only one chain of layers can be read."
-            )
-        else:
-            following[sources[0]] = name
-    order = first[:1]
-    while order and order[-1] in following and len(order) <= len(layers):
-        order.append(following[order[-1]])
-    if len(first) != 1 or len(order) != len(layers) or any(name not in layers for name in order):
+    order = _sorted(reads)
+    if [name for name in order if not reads[name]] != order[:1] or len(order) != len(layers):
         raise FileError(f"its layers do not make one chain from one input. {DAMAGED}")
+    read = {source for sources in reads.values() for source in sources}
+    unread = [name for name in order[:-1] if name not in read]
+    if unread:
+        raise FileError(
+            f"{unread[0]}: nothing reads it, and it is not the output. Only one output can be read."
+        )
     for what, end in (("input_layers", order[0]), ("output_layers", order[-1])):
         ends = _ends(_mapping(config, "config").get(what), layers)
         if ends not in ([], [end]):
@@ -168,7 +199,18 @@ def _chain(config: Any, layers: Mapping[str, _Entry]) -> list[_Entry]:
                 f"its {what} are {', '.join(ends)[:80]}, but its layers make one chain from "
                 f"{order[0]} to {order[-1]}."
             )
-    return [called.get(name, layers[name]) for name in order]
+    return [(called.get(name, layers[name]), reads[name]) for name in order]
+
+
+def _sorted(reads: Mapping[str, list[str]]) -> list[str]:
+    """Names behind those that they read, else in their own order; without those that read one another."""
+    order: dict[str, None] = {}
+    waiting = list(reads)
+    while ready := [name for name in waiting if all(source in order for source in reads[name])]:
+        for name in ready:
+            order[name] = None
+        waiting = [name for name in waiting if name not in order]
+    return list(order)
 
 
 def _call(nodes: Any, layers: Mapping[str, _Entry]) -> tuple[list[str], list[Any]]:

@@ -21,6 +21,7 @@ from sugenet.io.exact.ops import (
     Affine,
     AveragePool,
     BatchNorm,
+    Branches,
     Clip,
     Flatten,
     MaxPool,
@@ -29,6 +30,7 @@ from sugenet.io.exact.ops import (
     Pad,
     Sign,
     Stairs,
+    every,
     numbers,
 )
 from sugenet.io.exact.sizes import check_maps
@@ -109,8 +111,10 @@ def chain_of_layers(layers: list[KerasLayer]) -> OpChain:
     """The operations of Keras layers in their order."""
     shape, rank = _input_shape(layers[0])
     check_maps("a sample", shape)
-    walk = LayerWalk(shape, rank)
+    walk, known = LayerWalk(shape, rank), dict[str, LayerWalk]()
     for given in _joined(layers):
+        if given.reads:
+            walk = _before(given, [known[name] for name in given.reads])
         layer = replace(given, config=Ledger(given.config), arrays=Ledger(given.arrays))
         if layer.kind == "InputLayer":
             layer.config.pass_over("dtype")
@@ -130,11 +134,26 @@ def chain_of_layers(layers: list[KerasLayer]) -> OpChain:
             walk = _activated(rule(walk, layer), layer)
             check_maps(layer.where, walk.shape)
         _nothing_left(layer)
-    if not any(isinstance(op, Sign | Stairs) for op in walk.ops):
+        known[layer.name] = walk
+    if not any(isinstance(op, Sign | Stairs) for op in every(walk.ops)):
         raise FileError(
             "no sign was found on the way from the input to the output, so this is no binarized network."
         )
     return OpChain("model", shape, walk.ops, len(shape) == 3, walk.left_out)
+
+
+def _before(layer: KerasLayer, walks: list[LayerWalk]) -> LayerWalk:
+    """What a layer reads: one value, or the sum of branches from where they part."""
+    first, *others = walks
+    for other in others:
+        if other.shape != first.shape or other.rank != first.rank or other.left_out or first.left_out:
+            raise FileError(f"{layer.where}: adds values of shapes {first.shape} and {other.shape}.")
+        shared = 0
+        while shared < min(len(first.ops), len(other.ops)) and first.ops[shared] is other.ops[shared]:
+            shared += 1
+        branches = Branches(layer.where, (first.ops[shared:], other.ops[shared:]))
+        first = replace(first, ops=(*first.ops[:shared], branches))
+    return first
 
 
 def _joined(layers: list[KerasLayer]) -> list[KerasLayer]:
@@ -144,7 +163,7 @@ def _joined(layers: list[KerasLayer]) -> list[KerasLayer]:
         before = found[-1] if found else layer
         if layer.kind == "Where" and before.kind in _COMPARED and layer is not before:
             settings = {**layer.config, "compared": before.kind, "limits": before.config.get("called_with")}
-            found[-1] = replace(layer, config=Ledger(settings))
+            found[-1] = replace(layer, config=Ledger(settings), reads=before.reads)
         else:
             found.append(layer)
     return found
@@ -182,8 +201,7 @@ _WORKS = (
 )
 _HINTS = {
     "Lambda": "It holds Python code, which is never run: use layers instead.",
-    "Add": "Shortcuts cannot be read, only one chain of layers.",
-    "Concatenate": "Branches cannot be read, only one chain of layers.",
+    "Concatenate": "Branches that are added (Add) can be read, others not.",
     "QuantSeparableConv2D": (
         "Its two steps have no sign between: use QuantDepthwiseConv2D and QuantConv2D with an "
         "input quantizer each."
@@ -380,6 +398,7 @@ _RULES: dict[str, Callable[[LayerWalk, KerasLayer], LayerWalk]] = {
     **dict.fromkeys(("ZeroPadding1D", "ZeroPadding2D"), _pad),
     **dict.fromkeys(("Activation", "QActivation", "Softmax"), _same),
     **dict.fromkeys(_IGNORED, _ignored),
+    "Add": _same,
     **dict.fromkeys(("SteSign", "ApproxSign", "SwishSign", "SteHeaviside"), _quantizer),
     "Sign": _sign,
     "Where": _where,

@@ -4,13 +4,14 @@ and ONNX Runtime where it is installed.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from sugenet.io.exact.evaluation import apply, laid_out
-from sugenet.io.exact.ops import Affine, OpChain, Sign, Stairs
+from sugenet.io.exact.ops import Affine, Branches, Op, OpChain, Sign, Stairs, every
 from sugenet.io.exact.rounding import Floats
 from sugenet.io.onnx.graph import Array, Graph
 from sugenet.io.onnx.judge.interpreter import Computed, Interpreter
@@ -79,9 +80,8 @@ class _Interpreted:
             (self.program.run(part), (len(part), kept))
             for part, kept in _batches(rows, self.program.batch, self.per)
         ]
-        signs = [
-            _levels(self.chain, k) for k, op in enumerate(self.chain.ops) if isinstance(op, Sign | Stairs)
-        ]
+        ops = list(every(self.chain.ops))
+        signs = [_levels(ops, k) for k, op in enumerate(ops) if isinstance(op, Sign | Stairs)]
         scores = np.concatenate([_rows(outcome.scores.values, *counts) for outcome, counts in outcomes])
         error = np.concatenate(
             [_rows(np.ascontiguousarray(outcome.scores.errors), *counts) for outcome, counts in outcomes]
@@ -138,8 +138,8 @@ class _Interpreted:
 
     def _base(self, stairs: Stairs) -> int:
         """The least whole number of a quantizer, which the shift behind it says."""
-        place = next(k for k, op in enumerate(self.chain.ops) if op is stairs)
-        behind = self.chain.ops[place + 1]
+        ops = list(every(self.chain.ops))
+        behind = ops[next(k for k, op in enumerate(ops) if op is stairs) + 1]
         assert isinstance(behind, Affine)
         return int(np.asarray(behind.shift).reshape(-1)[0])
 
@@ -185,11 +185,11 @@ def _rows(array: Array, batch: int, kept: int) -> Array:
     return array.reshape(batch, -1)[:kept]
 
 
-def _levels(chain: OpChain, place: int) -> Sign | Stairs:
+def _levels(ops: Sequence[Op], place: int) -> Sign | Stairs:
     """A sign with the values that its node gives; a chain writes those that are not the same on both sides of
     0 as a sign and a shift.
     """
-    sign, behind = chain.ops[place], chain.ops[place + 1 : place + 2]
+    sign, behind = ops[place], ops[place + 1 : place + 2]
     if isinstance(sign, Stairs):
         return sign
     assert isinstance(sign, Sign)
@@ -225,14 +225,22 @@ def _own(chain: OpChain, x: Array) -> list[Array]:
     """Where each sign of the chain is high, in the chain's own shape: it tells the order of values,
     and decides nothing.
     """
-    found, x = [], laid_out(chain, x)
-    for op in chain.ops:
+    found: list[Array] = []
+    _shown(chain.ops, laid_out(chain, x), found)
+    return found
+
+
+def _shown(ops: Sequence[Op], x: Array, found: list[Array]) -> Array:
+    for op in ops:
+        if isinstance(op, Branches):
+            x = np.asarray(sum(_shown(branch, x, found) for branch in op.branches))
+            continue
         x = apply(op, x)
         if isinstance(op, Sign):
             found.append(x == op.high)
         elif isinstance(op, Stairs):
             found.append(x)
-    return found
+    return x
 
 
 def _way(stage: Stage, own: Array, shape: tuple[int, ...]) -> tuple[bool, Array | None]:

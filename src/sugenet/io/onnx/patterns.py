@@ -21,7 +21,7 @@ from sugenet.io.exact.ops import Affine, BatchNorm, Clip, Stairs, rounded
 from sugenet.io.onnx.flow import Flow, shape_of
 from sugenet.io.onnx.fold import ELEMENTWISE, Folder, quantizer_of, thin
 from sugenet.io.onnx.graph import DTYPES, Array, Node
-from sugenet.io.onnx.values import Constant, Curve, Data, Mix, SignTable, Value, settled
+from sugenet.io.onnx.values import Constant, Curve, Data, Mix, SignTable, Value, joined, settled
 
 __all__ = ["POINTWISE", "batch_norm", "elementwise", "multi_threshold"]
 
@@ -44,8 +44,8 @@ _CURVES = {"Asinh", "Atan", "Erf", "Sinh", "Softsign", "Tanh"}
 _WIDEST = 1 << 16
 _CUT = "Cut the model before it, or move it to the end."
 _RESIDUAL = (
-    "it combines two values that both depend on the input (a residual connection, a gate or an attention). "
-    "Only chains of layers are supported; (sign(x) - x) + x is recognized where it adds up to the sign."
+    "it combines two values that both depend on the input (a gate or an attention). Only sums of two such "
+    "values are supported, as shortcuts have them."
 )
 
 
@@ -150,7 +150,8 @@ def _added(node: Node, left: Value, right: Value) -> Data:
                 )
                 values = mixed.table.values if mixed.a * a > 0 else -mixed.table.values
                 return replace(mixed.table, values=values, notes=(*mixed.table.notes, note))
-    raise FileError(_RESIDUAL)
+    flows = [settled(value, _CUT) for value in (left, right)]  # type: ignore[arg-type]
+    return joined(str(node), [(flows[0], 1), (flows[1], sign)])
 
 
 # -- signs ---------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ element, and looks at the three numbers when they are needed.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal, TypeAlias
@@ -15,8 +16,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from sugenet.errors import FileError
-from sugenet.io.exact.ops import Affine, Picks, Sign
-from sugenet.io.onnx.flow import Flow
+from sugenet.io.exact.ops import Affine, Branches, Picks, Sign, every
+from sugenet.io.onnx.flow import Flow, FlowLink, shape_of
 from sugenet.io.onnx.graph import Array
 
 __all__ = [
@@ -29,8 +30,12 @@ __all__ = [
     "SignTable",
     "Value",
     "WindowRows",
+    "joined",
     "settled",
 ]
+
+_MOST_OPS = 1 << 12
+"""Operations of all branches; a branch that two shortcuts read is there twice."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,17 +128,59 @@ def settled(value: Data, doing: str) -> Flow:
                 f"which are exact."
             )
         case Mix():
-            raise FileError(
-                f"it reads {value.where}, which adds a sign to real values (a residual connection). Only "
-                "chains of layers are supported; (sign(x) - x) + x is recognized where it "
-                "adds up to the sign."
-            )
+            return joined(value.where, [(_signed(value.table), value.a), (value.other, value.b)])
         case WindowRows():
             raise FileError("only a matrix product can follow Im2Col.")
         case ScoreTail():
             raise FileError(
                 f"it stands behind {value.left_out[-1]}, which must be the end of the network. {doing}"
             )
+
+
+def joined(where: str, parts: Sequence[tuple[Flow, int]]) -> Flow:
+    """The sum of two flows, each times +1 or -1: a shortcut."""
+    (left, _), (right, _) = parts
+    if any(flow.kind == "raw" for flow, _ in parts):
+        raise FileError(
+            "it adds the raw input to something else. Only -1 and +1 can be added: take its sign first."
+        )
+    places = [
+        [
+            next((k for k, part in enumerate(flow.parts) if axis == part), None) if axis else -1
+            for axis in flow.axes[1:]
+        ]
+        for flow, _ in parts
+    ]
+    if left.sizes != right.sizes or left.kind != right.kind or places[0] != places[1] or None in places[0]:
+        raise FileError(
+            f"it adds data of shapes {shape_of(left.sizes)} and {shape_of(right.sizes)}, or with their axes "
+            "in different orders. Only additions of the same shape and order can be read."
+        )
+    trails = [flow.link.trail() for flow, _ in parts]
+    shared = 0
+    while all(shared < len(trail) for trail in trails) and trails[0][shared] is trails[1][shared]:
+        shared += 1
+    branches, notes = [], []
+    for trail, (flow, sign) in zip(trails, parts, strict=True):
+        ops = [link.op for link in trail[shared:] if link.op is not None]
+        if sign < 0:
+            ops.append(Affine(where, -np.ones((), flow.dtype), np.zeros((), flow.dtype)))
+        branches.append(tuple(ops))
+        notes += [note for link in trail[shared:] for note in link.notes]
+    size = sum(1 for branch in branches for _ in every(branch))
+    if size > _MOST_OPS:
+        raise FileError(
+            f"its branches have {size:,} operations in all, more than the {_MOST_OPS:,} that are read."
+        )
+    start = trails[0][shared - 1] if shared else _first(left.link)
+    link = start.then(Branches(where, tuple(branches)), tuple(dict.fromkeys(notes)))
+    return replace(left, link=link, whole=left.whole and right.whole)
+
+
+def _first(link: FlowLink) -> FlowLink:
+    while link.before is not None:
+        link = link.before
+    return link
 
 
 def _signed(table: SignTable) -> Flow:

@@ -32,6 +32,8 @@ class LayerPair:
     layer: int
     stage: int
     order: npt.NDArray[np.intp] | None = None
+    part: tuple[int, int] | None = None
+    """The neurons of the layer that are the stage's, as `SignPlace` has them."""
 
     def of(self, stages: Sequence[Stage]) -> Stage:
         """The stage in the order of the layer's neurons."""
@@ -66,10 +68,10 @@ def _known(
     for sign in signs:
         if sign.layer is None:
             continue
-        if stages[sign.number].high.shape != bits[sign.layer].shape:
+        if stages[sign.number].high.shape != bits[sign.layer][:, sign.neurons].shape:
             return None
-        pairs.append(LayerPair(sign.layer, sign.number, sign.places))
-    return pairs
+        pairs.append(LayerPair(sign.layer, sign.number, sign.places, sign.part))
+    return sorted(pairs, key=lambda pair: pair.layer)  # branches stand beside one another
 
 
 def _matched(

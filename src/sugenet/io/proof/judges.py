@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.io.exact.evaluation import apply, laid_out, nearest
-from sugenet.io.exact.ops import Op, OpChain, Sign, Stairs
+from sugenet.io.exact.ops import Branches, Op, OpChain, Sign, Stairs
 from sugenet.io.exact.rounding import DOUBLE, Floats
 
 __all__ = ["Run", "Seen", "SourceJudge", "Stage", "judge_of_chain"]
@@ -103,16 +103,25 @@ def judge_of_chain(chain: OpChain) -> SourceJudge:
     """
 
     def run(x: _Array) -> Seen:
-        stages, x = [], laid_out(chain, x)
-        for op in chain.ops:
-            before, x = x, apply(op, x)
-            if isinstance(op, Sign):
-                flat = x.reshape(len(x), -1)
-                stages.append(Stage(op.where, before.reshape(flat.shape), flat == op.high, flat == op.low))
-            elif isinstance(op, Stairs):
-                flat = x.reshape(len(x), -1).astype(np.int64)
-                stages.append(Stage.of_levels(op.where, nearest(op, before).reshape(flat.shape), flat))
+        stages: list[Stage] = []
+        x = _staged(chain.ops, laid_out(chain, x), stages)
         scores = x.reshape(len(x), -1)
         return Seen(scores, tuple(stages), scores)
 
     return SourceJudge("the operations as read, evaluated in float64", run, follows=True)
+
+
+def _staged(ops: Sequence[Op], x: _Array, stages: list[Stage]) -> _Array:
+    """A batch behind some operations, whose signs and quantizers become stages."""
+    for op in ops:
+        if isinstance(op, Branches):
+            x = np.asarray(sum(_staged(branch, x, stages) for branch in op.branches))
+            continue
+        before, x = x, apply(op, x)
+        if isinstance(op, Sign):
+            flat = x.reshape(len(x), -1)
+            stages.append(Stage(op.where, before.reshape(flat.shape), flat == op.high, flat == op.low))
+        elif isinstance(op, Stairs):
+            flat = x.reshape(len(x), -1).astype(np.int64)
+            stages.append(Stage.of_levels(op.where, nearest(op, before).reshape(flat.shape), flat))
+    return x

@@ -23,7 +23,7 @@ from sugenet.bnn.reals import RealLayer
 from sugenet.bnn.stairs import StairConv
 from sugenet.errors import FileError, TooLargeError
 from sugenet.io.exact.domains import BitInputs, Inputs, Integers
-from sugenet.io.exact.ops import OpChain, Sign, Stairs
+from sugenet.io.exact.ops import OpChain, Sign, Stairs, every
 from sugenet.io.exact.relaxed import PartlyImported
 from sugenet.io.exact.report import Imported, ImportProof, many
 from sugenet.io.exact.rounding import Rounding, rounding_of
@@ -172,7 +172,7 @@ def _judged(
         others=judge.ops,
         reaches=None if judge.reaches is None else judge.reaches(),
     )
-    places = [number for number, op in enumerate(chain.ops) if isinstance(op, Sign | Stairs)]
+    places = [number for number, op in enumerate(every(chain.ops)) if isinstance(op, Sign | Stairs)]
     tally = Tally(
         network,
         found.signs,
@@ -227,9 +227,10 @@ def _bounds(found: Imported, rounding: Rounding, places: Sequence[int]) -> dict[
     """For each layer the rounding of its sign; a layer without one, as pooling,
     has that of its neighbours.
     """
-    known = {
-        sign.layer: rounding.signs[places[sign.number]] for sign in found.signs if sign.layer is not None
-    }
+    known: dict[int, float] = {}
+    for sign in found.signs:
+        if sign.layer is not None:
+            known[sign.layer] = max(known.get(sign.layer, 0.0), rounding.signs[places[sign.number]])
     bounds = {}
     for layer in range(len(found.network.layers)):
         before, after = ([known[k] for k in known if k <= layer], [known[k] for k in known if k >= layer])
@@ -261,7 +262,9 @@ def _scored(
         float_ends = 2.0 if isinstance(ours.found, PartlyImported) else 1.0
         bound = float_ends * rounding.scores + 2.0**-48 * float(np.abs(mine).max(initial=0))
         known = 0.0 if seen.error is None else seen.error.reshape(mine.shape)
-        tally.add_scores(mine, theirs.reshape(mine.shape), start, doubt, bound + known)
+        tally.add_scores(
+            mine, theirs.reshape(mine.shape), start, doubt, bound + known + 1.01 * ours.found.error
+        )
     if chain.left_out and not isinstance(ours.found, PartlyImported):
         outputs = seen.outputs.reshape(len(mine), -1)[:, :1] if chain.picks == "class" else seen.outputs
         if chain.picks != "scores" and outputs.size in (len(mine), mine.size):
@@ -296,7 +299,8 @@ def _same_sizes(
 ) -> None:
     """A judge with the same signs must have as many values at each."""
     for sign, stage in zip(found.signs, seen.stages, strict=True):
-        mine, theirs = bits[sign.layer].shape[1] if sign.layer is not None else None, stage.high.shape[1]
+        theirs = stage.high.shape[1]
+        mine = None if sign.layer is None else len(range(bits[sign.layer].shape[1])[sign.neurons])
         if mine not in (None, theirs):
             raise FileError(
                 f"{chain.source}: what was read is not what the source computes; the first difference is at "

@@ -144,19 +144,22 @@ class Tally:
         """
         doubt = np.zeros(len(rows), bool)
         for pair in self.align(bits, seen):
-            if pair.stage >= len(seen.stages) or seen.stages[pair.stage].high.shape != bits[pair.layer].shape:
+            first, last = pair.part or (0, bits[pair.layer].shape[1])
+            here = bits[pair.layer][:, first:last]
+            if pair.stage >= len(seen.stages) or seen.stages[pair.stage].high.shape != here.shape:
                 raise FileError(
                     "the reference performs other operations for other samples. "
                     "Compare it with a fixed program."
                 )
             if since is not None:
                 doubt |= since <= pair.layer
-            doubt |= self._layer(rows, pair.layer, bits[pair.layer], pair.of(seen.stages), start, doubt)
+            doubt |= self._layer(rows, pair, here, pair.of(seen.stages), start, doubt)
         return doubt if since is None else doubt | (since <= len(bits))
 
     def _layer(
-        self, rows: npt.NDArray[Any], layer: int, bits: Bits, stage: Stage, start: int, doubt: Bits
+        self, rows: npt.NDArray[Any], pair: LayerPair, bits: Bits, stage: Stage, start: int, doubt: Bits
     ) -> Bits:
+        layer, first = pair.layer, 0 if pair.part is None else pair.part[0]
         differs = np.where(bits, ~stage.high, ~stage.low) if stage.levels is None else bits != stage.levels
         differs &= ~doubt[:, None]
         size, bound = np.abs(stage.before), self.bounds.get(layer, 0.0)
@@ -175,12 +178,12 @@ class Tally:
             state = "on" if stage.high[sample, neuron] else "off" if stage.low[sample, neuron] else "0"
             if stage.levels is not None:
                 state = f"at level {int(stage.levels[sample, neuron])}"
-            tau = trace.tau[neuron].tolist()
+            tau = trace.tau[first + neuron].tolist()
             self.found = Difference(
                 layer + 1,
-                neuron + 1,
+                first + neuron + 1,
                 start + sample,
-                int(trace.matches[neuron]),
+                int(trace.matches[first + neuron]),
                 tuple(tau) if isinstance(tau, list) else int(tau),
                 float(stage.before[sample, neuron]),
                 state,
@@ -189,7 +192,7 @@ class Tally:
         self.near += int(near.sum())
         for sample, neuron in np.argwhere(near)[:SHOWN].tolist():
             value = float(stage.before[sample, neuron])
-            self.nearest.append((abs(value), NearTie(layer + 1, neuron + 1, start + sample, value)))
+            self.nearest.append((abs(value), NearTie(layer + 1, first + neuron + 1, start + sample, value)))
         return np.asarray(rounded.any(axis=1))
 
     def add_classes(

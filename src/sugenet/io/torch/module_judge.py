@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from sugenet.errors import FileError
 from sugenet.io.exact.evaluation import nearest
-from sugenet.io.exact.ops import Affine, Op, OpChain, Sign, Stairs
+from sugenet.io.exact.ops import Affine, Op, OpChain, Sign, Stairs, every
 from sugenet.io.exact.rounding import DOUBLE, SINGLE
 from sugenet.io.proof.judges import Seen, SourceJudge, Stage
 from sugenet.io.torch.reader import first_of, require_torch, signal_of_module
@@ -34,9 +34,8 @@ def judges_of_module(module: Any, example: Any, chain: OpChain) -> list[SourceJu
     try:
         wide.module = deepcopy(module).double()
         seen = wide(trial)
-        if len(wide.ops) == len(chain.ops) and all(
-            _alike(a, b) for a, b in zip(wide.ops, chain.ops, strict=True)
-        ):
+        ops = list(every(chain.ops))
+        if len(wide.ops) == len(ops) and all(_alike(a, b) for a, b in zip(wide.ops, ops, strict=True)):
             return [
                 SourceJudge(
                     "the module itself in float64",
@@ -106,7 +105,7 @@ class _Module:
         if not signal.tail:
             signal = signal.settled(plain, "output")
         signal = signal.flat("output")
-        path = list(signal.node.path())
+        path = list(signal.node.every())
         self.ops = tuple(node.op for node in path if node.op is not None)
         self.reaches = tuple(node.reach for node in path if node.op is not None)
         stages = [

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from sugenet.io.exact.ops import Affine
 from sugenet.io.torch.calls import Call, open_ended, rounded_scalar
 from sugenet.io.torch.piecewise import Piecewise
-from sugenet.io.torch.signals import Signal, exact
+from sugenet.io.torch.signals import Signal, exact, joined
 
 __all__ = ["POINTWISE"]
 
@@ -43,9 +43,7 @@ def _operand(call: Call, name: str, like: Any, signal: Signal) -> Piecewise | _A
     if other is not None:
         open_ended(call, other)
         if not signal.same_place(other):
-            raise call.refused(
-                "It joins two different layers (a shortcut): only one path from input to output can be read."
-            )
+            raise call.refused("It combines two different layers: only their sum or difference can be read.")
         return other.function
     array = call.numpy(value)
     if array.ndim == 0 and array.dtype == np.float64:  # a tensor without axes is a number like any other
@@ -76,6 +74,9 @@ def _pair(call: Call) -> tuple[Signal, str, str]:
 def _arithmetic(call: Call) -> Signal:
     signal, name, other = _pair(call)
     open_ended(call, signal)
+    second = call.find(call.args[other])
+    if second is not None and not signal.same_place(second) and call.name in ("add", "sub"):
+        return _joined(call)
     operand = _operand(call, other, call.args[name], signal)
     alpha = rounded_scalar(call, call.args.get("alpha", 1), call.args[name])
     if call.args.get("rounding_mode") is not None:
@@ -85,6 +86,17 @@ def _arithmetic(call: Call) -> Signal:
             signal, function=_combined(call, signal.function, operand, swapped=name == "other", alpha=alpha)
         )
     return _vector(call, signal.settled(call.actual(name), call.where), operand, name == "other", alpha)
+
+
+def _joined(call: Call) -> Signal:
+    """Two branches added, or one taken from the other."""
+    left, right = (open_ended(call, call.signal(name)) for name in ("self", "other"))
+    if rounded_scalar(call, call.args.get("alpha", 1), call.args["self"]) != 1 or left.shape != right.shape:
+        raise call.refused("It adds two branches of other shapes, or one of them times a number.")
+    first, second = (
+        signal.settled(call.actual(name), call.where) for signal, name in ((left, "self"), (right, "other"))
+    )
+    return joined(call.where, first, second, 1 if call.name == "add" else -1, call.result)
 
 
 def _combined(call: Call, f: Piecewise, g: Piecewise, *, swapped: bool, alpha: Fraction) -> Piecewise:

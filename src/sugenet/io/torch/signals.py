@@ -8,8 +8,8 @@ and not read wrongly.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import prod
 from typing import Any, Literal
@@ -19,10 +19,10 @@ import numpy.typing as npt
 
 from sugenet.errors import FileError
 from sugenet.io.exact.evaluation import apply
-from sugenet.io.exact.ops import Affine, Clip, Flatten, LinearOp, Op, OpChain, Picks, Sign, Stairs
+from sugenet.io.exact.ops import Affine, Branches, Clip, Flatten, LinearOp, Op, OpChain, Picks, Sign, Stairs
 from sugenet.io.torch.piecewise import Piecewise
 
-__all__ = ["Signal", "SignalNode", "chain_of_signal", "exact", "natural", "start"]
+__all__ = ["Signal", "SignalNode", "chain_of_signal", "exact", "joined", "natural", "start"]
 
 _Array = npt.NDArray[np.float64]
 _Places = npt.NDArray[np.intp]
@@ -44,12 +44,31 @@ class SignalNode:
     """The largest size of a number on the way from the node before,
     where several steps of the program became one operation.
     """
+    branches: tuple[SignalNode, ...] = ()
+    """Where two branches met: the last node of each."""
+    _known: dict[Any, Any] = field(default_factory=dict)
+    """Nodes made of this one before, so that who reads the same values reads the same node."""
+
+    def once(self, key: Any, make: Callable[[], SignalNode]) -> SignalNode:
+        """The node that was made for this key, or a new one."""
+        if key not in self._known:
+            self._known[key] = make()
+        return self._known[key]  # type: ignore[no-any-return]
 
     def path(self) -> Iterator[SignalNode]:
         """All nodes up to this one, first to last."""
         if self.before is not None:
             yield from self.before.path()
         yield self
+
+    def every(self) -> Iterator[SignalNode]:
+        """As `path`, with the nodes of branches instead of where they meet, branch by branch."""
+        for node in self.path():
+            if node.branches:
+                for end in node.branches:
+                    yield from _since(end, node.before)
+            else:
+                yield node
 
     def then(self, op: Op, values: _Array | None = None) -> SignalNode:
         """One operation further, with the program's own values where they are known;
@@ -94,7 +113,13 @@ class Signal:
         """The function written as operations."""
         if self.function.is_identity:
             return self
-        node, where = self.node, self.place or where
+        where = self.place or where
+        key = ("settled", self.function, self.order.tobytes(), self.reach)
+        return Signal(self.node.once(key, lambda: self._written(actual, where)), self.order)
+
+    def _written(self, actual: _Array, where: str) -> SignalNode:
+        """The node behind the function's operations, with the program's own values."""
+        node = self.node
         for op in self.function.ops(where):
             node = replace(node.then(op), reach=self.reach)
         values = node.values.reshape(len(node.values), -1).copy()
@@ -113,7 +138,7 @@ class Signal:
             float(np.abs(seen).max(initial=0)),
         )
         values[:, self.order.reshape(-1)] = flat
-        return Signal(replace(node, values=values.reshape(node.values.shape)), self.order)
+        return replace(node, values=values.reshape(node.values.shape))
 
     def flat(self, where: str) -> Signal:
         """Over flat features; `order` may still pick and permute them."""
@@ -129,10 +154,9 @@ class Signal:
         )
         for name, places in layouts:
             if np.array_equal(self.order.reshape(-1), places):
-                return Signal(
-                    self.node.then(Flatten(where, name)), np.arange(len(places)).reshape(self.shape)
-                )
-        return Signal(self.node.then(Flatten(where)), self.order)
+                made = self.node.once(("flat", name), lambda name=name: self.node.then(Flatten(where, name)))  # type: ignore[misc]
+                return Signal(made, np.arange(len(places)).reshape(self.shape))
+        return Signal(self.node.once("flat", lambda: self.node.then(Flatten(where))), self.order)
 
     def maps(self, where: str) -> Signal:
         """Over maps, as a convolution reads them: natural order, channels first;
@@ -152,7 +176,11 @@ class Signal:
                 natural if not last else natural.reshape(*shape[1:], shape[0]).transpose(2, 0, 1).reshape(-1)
             )
             if np.array_equal(self.order.reshape(-1), laid):
-                return Signal(_reshaped(self.node, shape, last, where), natural.reshape(self.shape))
+                made = self.node.once(
+                    ("maps", shape, last),
+                    lambda last=last: _reshaped(self.node, shape, last, where),  # type: ignore[misc]
+                )
+                return Signal(made, natural.reshape(self.shape))
         raise FileError(
             f"{where}: reads maps of shape {shape} made from values of shape {self.node.shape} in another "
             "order. Flat features can become maps at the input only, "
@@ -205,6 +233,55 @@ class Signal:
         return natural(flat.node.then(LinearOp(where, rows, bias), actual), actual.shape[1:])
 
 
+def joined(where: str, left: Signal, right: Signal, sign: int, actual: _Array) -> Signal:
+    """The sum of two signals, or their difference: a shortcut."""
+    if left.node.shape != right.node.shape or not np.array_equal(left.order, right.order):
+        raise FileError(
+            f"{where}: it adds values of shapes {left.node.shape} and {right.node.shape}, or in different "
+            "orders. Only additions of the same shape and order can be read."
+        )
+    trails = [list(signal.node.path()) for signal in (left, right)]
+    shared = 0
+    while all(shared < len(trail) for trail in trails) and trails[0][shared] is trails[1][shared]:
+        shared += 1
+    if not shared:
+        raise FileError(
+            f"{where}: it adds values that begin at the raw input. Take the sign of the input first."
+        )
+    start = trails[0][shared - 1]
+    ends = [left.node, right.node]
+    if sign < 0:
+        ends[1] = right.node.then(Affine(where, -np.ones(1), np.zeros(1)))
+    branches = tuple(
+        tuple(node.op for node in _path_since(end, start) if node.op is not None) for end in ends
+    )
+    made = start.then(Branches(where, branches))
+    values = made.values.reshape(len(actual), -1).copy()
+    _agree(values[:, left.order.reshape(-1)], actual.reshape(len(actual), -1), where)
+    values[:, left.order.reshape(-1)] = actual.reshape(len(actual), -1)
+    node = replace(made, values=values.reshape(made.values.shape), branches=tuple(ends))
+    return Signal(node, left.order)
+
+
+def _path_since(end: SignalNode, start: SignalNode | None) -> list[SignalNode]:
+    """The nodes behind one, up to another."""
+    found = []
+    node: SignalNode | None = end
+    while node is not None and node is not start:
+        found.append(node)
+        node = node.before
+    return found[::-1]
+
+
+def _since(end: SignalNode, start: SignalNode | None) -> Iterator[SignalNode]:
+    for node in _path_since(end, start):
+        if node.branches:
+            for inner in node.branches:
+                yield from _since(inner, node.before)
+        else:
+            yield node
+
+
 def natural(node: SignalNode, shape: tuple[int, ...]) -> Signal:
     """A node's numbers in their own order, seen in the shape that the program gives them."""
     return Signal(node, np.arange(prod(node.shape)).reshape(shape))
@@ -226,7 +303,7 @@ def chain_of_signal(source: str, signal: Signal, actual: _Array, where: str) -> 
             f"{where}: the output leaves out or reorders scores. Return all of them in their order."
         )
     first, *later = signal.node.path()
-    if not any(isinstance(node.op, Sign | Stairs) for node in later):
+    if not any(isinstance(node.op, Sign | Stairs) for node in signal.node.every()):
         raise FileError(
             f"{source}: no sign and no quantizer was found on the way from the input to the output, so this "
             "is no quantized network. Binarize activations with torch.where(x >= 0, 1, -1), or round them."

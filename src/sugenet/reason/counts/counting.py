@@ -25,7 +25,7 @@ from sugenet.reason.counts.points import MOST_POINTS, count_points, is_for_point
 from sugenet.reason.counts.sample import interval, sample_classes
 from sugenet.reason.counts.space import Space, combinations_within, ways
 from sugenet.reason.counts.sums import count_sums
-from sugenet.reason.counts.walk import Part, Partition, count_walk
+from sugenet.reason.counts.walk import Part, Partition, count_walk, scores_of
 from sugenet.reason.envelope import envelope
 from sugenet.reason.questions import HowMany, described_within
 
@@ -198,7 +198,9 @@ def _space(near: Neighbourhood, method: str, clock: Clock) -> Space | None:
         return None
     try:
         see_time(near, clock)
-        return Space.of(near)
+        found = Space.of(near)
+        scores_of(found.tail)
+        return found
     except TooLargeError:
         if one_by_one:
             return None

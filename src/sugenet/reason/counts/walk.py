@@ -21,7 +21,7 @@ from sugenet.problem.sizes import one_more
 from sugenet.reason.counts.blocks import count_blocks, is_for_blocks
 from sugenet.reason.counts.space import Space, Tail
 
-__all__ = ["Part", "Partition", "count_walk", "tail_arrays"]
+__all__ = ["Part", "Partition", "count_walk", "scores_of", "tail_arrays"]
 
 _PARTS = 64  # about so many of a region without a budget
 _LEAVES = 1 << 9
@@ -31,6 +31,7 @@ _RECENT = 1 << 12  # patterns that repeat at once
 _LEVELS = 64  # largest budget that is looked up in tables
 _DIGITS = 8  # of weights that are bounded
 _HEAVY = 1 << 60
+_RANKS = 1 << 24  # of scores
 
 Part = tuple[Any, tuple[int, ...]]
 """What a part holds, and its counts by class.
@@ -90,8 +91,7 @@ def tail_arrays(tail: Tail) -> tuple[Any, ...]:
 
     for weights, least in tail.layers:
         add_neurons(list(zip(weights, least, strict=True)))
-    held = [int(np.minimum(row, 0).sum()) for row in tail.weights]
-    slope, offset, ranks = _scores(tail, held)
+    slope, offset, ranks = scores_of(tail)
     add(tail.weights, offset, slope)
     add_neurons(_pairs(tail))
     ends, word, shift, flip, mask = [0], [], [], [], []
@@ -121,22 +121,25 @@ def _word(bits: Any) -> int:
     return sum(1 << k for k, bit in enumerate(bits.tolist()) if bit)
 
 
-def _scores(tail: Tail, held: list[int]) -> tuple[list[int], list[int], Ints]:
+def scores_of(tail: Tail) -> tuple[list[int], list[int], Ints]:
     """Slopes and offsets over match counts that compare as the scores do; where they are too large,
     the rank of each score.
     """
+    held = [int(np.minimum(row, 0).sum()) for row in tail.weights]
     slopes, none = list(tail.slopes), np.zeros((0, 0), np.int64)
     offsets = [b + a * h for a, b, h in zip(slopes, tail.offsets, held, strict=True)]
+    sizes = np.abs(tail.weights).sum(axis=1).tolist()
     if len(set(slopes)) == 1 and slopes[0] > 0:
         ends = [Fraction(b, slopes[0]) for b in offsets]
         parts = sorted({end % 1 for end in ends})
         small = [int(end // 1) * len(parts) + parts.index(end % 1) for end in ends]
         low = min(small)
-        if max(small) - low < 1 << 50:
+        if max(small) - low + len(parts) * max(sizes) < 1 << 60:
             return [len(parts)] * len(slopes), [value - low for value in small], none
     if not tail.is_large:
         return slopes, offsets, none
-    sizes = np.abs(tail.weights).sum(axis=1).tolist()
+    if sum(sizes) > _RANKS:
+        raise TooLargeError(f"{sum(sizes):,} match counts of the classes are too many to rank.")
     values = [[a * m + b for m in range(int(n) + 1)] for a, b, n in zip(slopes, offsets, sizes, strict=True)]
     place = {value: rank for rank, value in enumerate(sorted({value for row in values for value in row}))}
     ranks = np.zeros((len(values), max(map(len, values))), np.int64)

@@ -140,6 +140,7 @@ def _query(network: Network, query: Query) -> tuple[Problem, ...]:
     problems = []
     for case in query.cases:
         ends = enumerate(zip(case.box.lower, case.box.upper, strict=True))
-        goal = Goal(tuple(tuple(map(vote, conjunction)) for conjunction in case.condition))
+        cases = tuple(tuple(map(vote, conjunction)) for conjunction in case.condition)
+        goal = Goal(cases, network.head.room)
         problems.append(Problem(Box(dict(ends)).of(network.lawful), lawful(network, goal)))
     return tuple(problems)

@@ -1,0 +1,362 @@
+"""Residual networks in files of their own tools: ONNX written by PyTorch, PyTorch modules, Keras files; all
+scores compared with the tool and, where it is here, with ONNX Runtime.
+"""
+
+import json
+import warnings
+from itertools import product
+
+import numpy as np
+import pytest
+
+import sugenet as sg
+from sugenet.errors import FileError
+from sugenet.io.exact.relaxed import PartlyImported
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+from torch import nn  # noqa: E402
+
+F = np.float32
+
+
+class Cut(nn.Module):
+    def forward(self, x):
+        return torch.where(x >= 0, 1.0, -1.0).to(x.dtype)
+
+
+class Kernel(nn.Conv2d):
+    def forward(self, x):
+        return self._conv_forward(x, torch.where(self.weight >= 0, 1.0, -1.0).to(x.dtype), self.bias)
+
+
+class Rows(nn.Linear):
+    def forward(self, x):
+        return nn.functional.linear(x, torch.where(self.weight >= 0, 1.0, -1.0).to(x.dtype))
+
+
+def kernel(ins, outs, size=3, stride=1):
+    return Kernel(ins, outs, size, stride, size // 2, bias=False)
+
+
+class Block(nn.Module):
+    """Kernel, batch norm, sign, and a shortcut around them, with a layer of its own where sizes change."""
+
+    def __init__(self, ins, outs, stride=1):
+        super().__init__()
+        self.way = nn.Sequential(kernel(ins, outs, 3, stride), nn.BatchNorm2d(outs), Cut())
+        self.down = (
+            nn.Sequential(kernel(ins, outs, 1, stride), nn.BatchNorm2d(outs), Cut()) if stride > 1 else None
+        )
+
+    def forward(self, x):
+        return self.way(x) + (x if self.down is None else self.down(x))
+
+
+class Residual(nn.Module):
+    def __init__(self, pooled=True):
+        super().__init__()
+        self.first = nn.Sequential(kernel(1, 4), nn.BatchNorm2d(4), Cut())
+        self.blocks = nn.Sequential(Block(4, 4), nn.BatchNorm2d(4), Cut(), Block(4, 6, 2), Block(6, 6))
+        self.norm, self.pooled = nn.BatchNorm2d(6), pooled
+        self.out = nn.Linear(6 if pooled else 54, 5)
+
+    def forward(self, x):
+        x = self.norm(self.blocks(self.first(x)))
+        x = nn.functional.adaptive_avg_pool2d(x, 1) if self.pooled else x
+        return self.out(torch.flatten(x, 1))
+
+
+class Dense(nn.Module):
+    """x + sign(...), twice; `real` leaves out the sign of the last branch."""
+
+    def __init__(self, real=False):
+        super().__init__()
+        self.layers = nn.ModuleList([Rows(9, 8, bias=False), Rows(8, 8, bias=False), Rows(8, 8, bias=False)])
+        self.norms = nn.ModuleList([nn.BatchNorm1d(8) for _ in range(3)])
+        self.cut, self.out, self.real = Cut(), nn.Linear(8, 4), real
+
+    def forward(self, x):
+        x = self.cut(self.norms[0](self.layers[0](x)))
+        x = x + self.cut(self.norms[1](self.layers[1](x)))
+        y = self.norms[2](self.layers[2](x))
+        return self.out(self.cut(y + x) if self.real else x - self.cut(y))
+
+
+def trained(module, seed=0):
+    """As if it were trained: statistics and factors of both signs."""
+    torch.manual_seed(seed)
+    for part in module.modules():
+        if isinstance(part, nn.BatchNorm1d | nn.BatchNorm2d):
+            for row, low, high in (
+                (part.running_mean, -1, 1),
+                (part.running_var, 0.3, 4),
+                (part.weight.data, -1, 1.5),
+                (part.bias.data, -1, 1),
+            ):
+                row.uniform_(low, high)
+    return module.eval()
+
+
+def scores(module, X):
+    with torch.no_grad():
+        found = module.double()(torch.from_numpy(X * 2.0 - 1))
+    module.float()
+    return found.numpy()
+
+
+def exported(module, shape, path, dynamo=False):
+    x, more = torch.zeros(1, *shape), {}
+    if dynamo:
+        more = {"dynamic_shapes": ({0: torch.export.Dim("samples")},), "verbose": False}
+    else:
+        more = {"dynamic_axes": {"x": {0: "samples"}}, "input_names": ["x"]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.onnx.export(module, (x,), str(path), dynamo=dynamo, **more)
+    return path
+
+
+NETWORKS = [
+    (Residual, (1, 5, 5)),
+    (Dense, (9,)),
+    (lambda: Dense(real=True), (9,)),
+    pytest.param(lambda: Residual(pooled=False), (1, 5, 5), marks=pytest.mark.slow),
+]
+
+
+def samples(shape, count=300):
+    size = int(np.prod(shape))
+    if size <= 9:
+        return np.array(list(product((0, 1), repeat=size)))
+    return np.random.default_rng(1).integers(0, 2, (count, *shape))
+
+
+@pytest.mark.parametrize(("make", "shape"), NETWORKS)
+def test_modules(make, shape):
+    module, X = trained(make()), samples(shape)
+    found = sg.from_torch(module, torch.zeros(1, *shape), inputs=sg.BitInputs())
+    assert np.abs(found.network.logits(X) - scores(module, X)).max() < 1e-11
+    assert found.proof.judges == ("the module itself in float64",)
+    assert found.proof.unseen == ()
+    assert any(layer.carried for layer in found.layers)
+
+
+@pytest.mark.parametrize(("make", "shape"), NETWORKS)
+@pytest.mark.parametrize("dynamo", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_onnx(make, shape, dynamo, tmp_path):
+    pytest.importorskip("onnxscript" if dynamo else "onnx")
+    module, X = trained(make(), 1), samples(shape)
+    path = exported(module, shape, tmp_path / "net.onnx", dynamo)
+    found = sg.read_onnx(path, inputs=sg.BitInputs())
+    mine = found.network.logits(X)
+    # batch norms that the exporter folds are rounded to float32
+    assert np.abs(mine - scores(module, X)).max() < (1e-5 if dynamo else 1e-11)
+    assert found.proof.unseen == ()
+    onnxruntime = pytest.importorskip("onnxruntime")
+    session = onnxruntime.InferenceSession(str(path))
+    theirs = session.run(None, {session.get_inputs()[0].name: (X * 2 - 1).astype(F)})[0]
+    assert np.abs(mine - theirs).max() < 1e-4
+    clear = np.sort(mine, axis=1)[:, -1] - np.sort(mine, axis=1)[:, -2] > 1e-4
+    assert (found.network.predict(X)[clear] == theirs.argmax(axis=1)[clear]).all()
+
+
+def test_streams_of_real_values_are_refused_by_name(tmp_path):
+    class Stream(nn.Module):  # Bi-Real: batch norms are added, signs are taken of the sum
+        def __init__(self):
+            super().__init__()
+            self.a, self.b, self.c = (Rows(8, 8, bias=False) for _ in range(3))
+            self.norms, self.cut = nn.ModuleList([nn.BatchNorm1d(8) for _ in range(3)]), Cut()
+            self.out = nn.Linear(8, 3)
+
+        def forward(self, x):
+            x = self.norms[0](self.a(x))
+            x = x + self.norms[1](self.b(self.cut(x)))
+            return self.out(self.cut(x + self.norms[2](self.c(self.cut(x)))))
+
+    module = trained(Stream())
+    with pytest.raises(
+        FileError, match=r"begins at .*which is not -1 and \+1.*put a sign in front of the addition"
+    ):
+        sg.from_torch(module, torch.zeros(1, 8), inputs=sg.BitInputs())
+
+
+def test_products_of_two_layers_are_refused():
+    class Gate(Dense):
+        def forward(self, x):
+            x = self.cut(self.norms[0](self.layers[0](x)))
+            return self.out(x * self.cut(self.norms[1](self.layers[1](x))))
+
+    gate = trained(Gate())
+    gate.layers, gate.norms = gate.layers[:2], gate.norms[:2]
+    with pytest.raises(FileError, match="only their sum or difference can be read"):
+        sg.from_torch(gate, torch.zeros(1, 9), inputs=sg.BitInputs())
+
+
+# -- Keras ---------------------------------------------------------------------------------------------------
+
+
+class KerasNet:
+    """A functional model with its arrays, written as Keras 2 writes it, and computed here."""
+
+    def __init__(self, shape, seed=0):
+        self.rng, self.shape, self.layers = np.random.default_rng(seed), shape, []
+
+    def add(self, kind, *sources, config=None, **arrays):
+        name = f"{kind.lower()}_{len(self.layers)}"
+        self.layers.append(
+            (name, kind, config or {}, arrays, sources or (self.layers[-1][0] if self.layers else "in",))
+        )
+        return name
+
+    def block(self, source, ins, outs):
+        sizes = {
+            "filters": outs,
+            "kernel_size": [3, 3],
+            "strides": [1, 1],
+            "padding": "same",
+            "use_bias": False,
+        }
+        config = {
+            **sizes,
+            "kernel_quantizer": "ste_sign",
+            "input_quantizer": None if source == "in" else "ste_sign",
+        }
+        self.add(
+            "QuantConv2D", source, config=config, kernel=self.rng.normal(size=(3, 3, ins, outs)).astype(F)
+        )
+        self.norm(outs)
+        return self.add("Activation", config={"activation": "ste_sign"})
+
+    def norm(self, count, source=None):
+        rows = {"gamma": (-1, 1.5), "beta": (-1, 1), "moving_mean": (-2, 2), "moving_variance": (0.3, 4)}
+        made = {name: self.rng.uniform(*ends, count).astype(F) for name, ends in rows.items()}
+        return self.add(
+            "BatchNormalization", *(source,) if source else (), config={"axis": [3], "epsilon": 1e-3}, **made
+        )
+
+    def write(self, path):
+        h5py = pytest.importorskip("h5py", reason="h5py is not installed")
+        first = {"name": "in", "batch_input_shape": [None, *self.shape], "dtype": "float32"}
+        entries = [{"class_name": "InputLayer", "name": "in", "config": first, "inbound_nodes": []}]
+        for name, kind, config, _, sources in self.layers:
+            about = {"name": name, "trainable": True, "dtype": "float32", **config}
+            nodes = [[[source, 0, 0, {}] for source in sources]]
+            entries.append({"class_name": kind, "name": name, "config": about, "inbound_nodes": nodes})
+        ends = {"input_layers": [["in", 0, 0]], "output_layers": [[self.layers[-1][0], 0, 0]]}
+        model = {"class_name": "Functional", "config": {"name": "model", "layers": entries, **ends}}
+        with h5py.File(path, "w") as file:
+            file.attrs["keras_version"], file.attrs["backend"] = b"2.4.0", b"tensorflow"
+            file.attrs["model_config"] = json.dumps(model).encode()
+            root = file.create_group("model_weights")
+            root.attrs["layer_names"] = [name.encode() for name, *_ in self.layers]
+            for name, _, _, arrays, _ in self.layers:
+                group = root.create_group(name)
+                group.attrs["weight_names"] = [f"{name}/{part}:0".encode() for part in arrays]
+                for part, array in arrays.items():
+                    group.create_dataset(f"{name}/{part}:0", data=array)
+        return path
+
+    def scores(self, X):
+        """By PyTorch's functions, channels first."""
+        known = {"in": torch.from_numpy(X).permute(0, 3, 1, 2)}
+        for name, kind, _, arrays, sources in self.layers:
+            x = sum(known[source] for source in sources)
+            a = {part: torch.from_numpy(array.astype(float)) for part, array in arrays.items()}
+            if kind == "QuantConv2D":
+                x = x if sources == ("in",) else torch.where(x >= 0, 1.0, -1.0).double()
+                weights = torch.where(a["kernel"] >= 0, 1.0, -1.0).double().permute(3, 2, 0, 1)
+                x = nn.functional.conv2d(x, weights, padding=1)
+            elif kind == "BatchNormalization":
+                rows = (a["moving_mean"], a["moving_variance"], a["gamma"], a["beta"])
+                x = nn.functional.batch_norm(x, *rows, eps=1e-3)
+            elif kind == "Activation":
+                x = torch.where(x >= 0, 1.0, -1.0).double()
+            elif kind == "GlobalAveragePooling2D":
+                x = x.mean(dim=(2, 3))
+            elif kind == "Dense":
+                x = x @ a["kernel"] + a["bias"]
+            known[name] = x
+        return x.numpy()
+
+
+def keras_net(seed):
+    net = KerasNet((5, 4, 1), seed)
+    first = net.block("in", 1, 4)
+    one = net.add("Add", first, net.block(first, 4, 4))
+    two = net.block(one, 4, 4)
+    three = net.add("Add", one, two, first)  # three terms, one of them for the second time
+    net.norm(4, three)
+    net.add("GlobalAveragePooling2D")
+    net.add(
+        "Dense",
+        config={"units": 3},
+        kernel=net.rng.normal(size=(4, 3)).astype(F),
+        bias=net.rng.normal(size=3).astype(F),
+    )
+    return net
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_keras(seed, tmp_path):
+    net = keras_net(seed)
+    found = sg.read_larq(net.write(tmp_path / "net.h5"), inputs=sg.BitInputs())
+    X = np.random.default_rng(2).integers(0, 2, (300, 5, 4, 1))
+    assert np.abs(found.network.logits(X) - net.scores(X * 2.0 - 1)).max() < 1e-11
+    assert found.proof.unseen == ()
+    assert found.proof.layers == 4
+
+
+def test_keras_branches_that_are_not_added(tmp_path):
+    net = KerasNet((5, 4, 1))
+    first = net.block("in", 1, 4)
+    net.add("Concatenate", first, net.block(first, 4, 4))
+    net.add("Dense", config={"units": 3}, kernel=np.zeros((8, 3), F), bias=np.zeros(3, F))
+    with pytest.raises(FileError, match="Only branches that are added \\(Add\\) can be read"):
+        sg.read_larq(net.write(tmp_path / "net.h5"), inputs=sg.BitInputs())
+
+
+# -- floats at both ends -------------------------------------------------------------------------------------
+
+
+def test_what_is_exact_and_what_is_not_is_said(tmp_path):
+    pytest.importorskip("onnx")
+    net = nn.Sequential(
+        nn.Conv2d(1, 3, 3),
+        nn.ReLU(),
+        nn.BatchNorm2d(3),
+        Cut(),
+        kernel(3, 4),
+        nn.BatchNorm2d(4),
+        Cut(),
+        nn.Flatten(),
+        nn.Linear(36, 6),
+        nn.ReLU(),
+        nn.Linear(6, 3),
+    )
+    path = exported(trained(net), (1, 5, 5), tmp_path / "net.onnx")
+    with pytest.raises(FileError, match="leave this layer in floats: strict=False"):
+        sg.read_onnx(path)
+    found = sg.read_onnx(path, strict=False)
+    assert isinstance(found, PartlyImported)
+    said = str(found).splitlines()
+    assert said[0] == "partly exact: a network 27-36-36 between float layers"
+    text = " ".join(said)
+    for part in (
+        "exact: node",
+        "in floats, in front: node 0 (Conv",
+        "in floats, behind: node",
+        "turn 25 raw numbers into the 27",
+        "can be asked of the network",
+        "cannot be proved: how far a raw input may move",
+    ):
+        assert part in text, part
+    assert found.network.encoder.names[:2] == ("sign 1", "sign 2")
+    assert found.network.classes[:2] == ("sign 1", "sign 2")
+    X = np.random.default_rng(0).normal(size=(200, 1, 5, 5))
+    with torch.no_grad():
+        expected = net.double()(torch.from_numpy(X)).numpy()
+    assert np.abs(found.scores(X) - expected).max() < 1e-9
+    assert (found.predict(X) == expected.argmax(axis=1)).all()
+    bits = found.bits(X[:1])[0]
+    answer = sg.verify(found.network, sg.Robust(bits, sg.L0(1)))
+    sg.check(answer.certificate, found.network)
