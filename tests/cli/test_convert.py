@@ -17,7 +17,8 @@ def run(capsys, *arguments):
 
 def test_a_model_goes_to_c(capsys, tmp_path):
     code, out, _ = run(capsys, "convert", "digits", "-o", tmp_path / "digits.c")
-    assert code == 0 and "digits as C" in out
+    assert code == 0
+    assert "digits as C" in out
     assert "int digits_predict(const uint8_t x[64]);" in (tmp_path / "digits.c").read_text(encoding="ascii")
 
 

@@ -137,7 +137,8 @@ def _scores(network: Network, x: Sequence[Fraction], witness: Sequence[Any]) -> 
     """The exact scores of an input in the numbers of the file; of one that reads whole numbers, those of the
     whole numbers that it stands for.
     """
-    raw = [(value - network.source.start) / network.source.step for value in x]
+    lines = network.source.lines(len(x))
+    raw = [(value - start) / step for value, (start, step) in zip(x, lines, strict=True)]
     if network.reads_reals:
         try:
             return real_scores(raw, network)
