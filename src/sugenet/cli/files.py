@@ -163,7 +163,7 @@ def _convert(parser: Parser) -> Run:
     )
     give(parser, "output", output=_MODEL_FILE | {"help": "write the model to FILE: .sugenet or .onnx"})
     about = (
-        "what raw samples are: bits, reals (or reals:-3..3), or integers such as 0..255, 0..255/255 (divided by 255) or "
+        "what raw samples are: bits, reals, or integers such as 0..255, 0..255/255 (divided by 255) or "
         "0..255*2/255-1 (times 2/255, less 1)"
     )
     parser.add_argument("--inputs", type=typed(_kind), metavar="KIND", help=about)
