@@ -260,8 +260,8 @@ def _kind(text: str) -> tuple[Any, ...]:
     if between:
         return ("reals", float(number(between[1])), float(number(between[2])))
     raise SugenetError(
-        f"{text} is not bits, reals, reals between two bounds such as reals:-3..3, or integers such as "
-        "0..255, 0..255/255 or 0..255*2/255-1"
+        f"{text} is not bits, reals, or integers such as 0..255, 0..255/255 or 0..255*2/255-1; reals may "
+        "have bounds, as in reals:-3..3"
     )
 
 

@@ -100,9 +100,11 @@ def _inputs(kind: str, about: str) -> str:
     --------
     >>> _inputs("Integers", "0, 255, step=Fraction(2, 255), start=Fraction(-1, 1)")
     '0..255*2/255-1'
-    >>> _inputs("Integers", "..."), _inputs("BitInputs", "")
-    ('LOW..HIGH', 'bits')
+    >>> _inputs("Integers", "..."), _inputs("BitInputs", ""), _inputs("Reals", "low, high")
+    ('LOW..HIGH', 'bits', 'reals:LOW..HIGH')
     """
+    if kind == "Reals" and "low" in about:
+        return "reals:LOW..HIGH"
     if kind != "Integers":
         return {"Reals": "reals", "BitInputs": "bits"}[kind]
     ends = re.match(r"(-?[0-9]+), (-?[0-9]+)", about)
