@@ -720,7 +720,7 @@ FRONT = [("MatMul", ["x", "w"], "a", {}), ("Sign", ["a"], "b", {})]
 REFUSED = {
     "gate": (
         [*FRONT, ("Mul", ["a", "a"], "c", {}), ("MatMul", ["c", "v"], "y", {})],
-        r"node 2 \(Add\): it combines two values that both depend on the input",
+        r"node 2 \(Mul\): it combines two values that both depend on the input",
     ),
     "concat": (
         [*FRONT, ("Concat", ["a", "b"], "y", {"axis": 1})],
