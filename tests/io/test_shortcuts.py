@@ -160,6 +160,28 @@ def test_onnx(make, shape, dynamo, tmp_path):
     assert (found.network.predict(X)[clear] == theirs.argmax(axis=1)[clear]).all()
 
 
+@pytest.mark.parametrize("name", ["flattened at once", "sign at once"])
+def test_onnx_with_a_sum_that_is_read_at_once(name, tmp_path):
+    """What follows the addition directly: a flatten, or a comparison."""
+    pytest.importorskip("onnx")
+
+    class Added(nn.Module):
+        def __init__(self, *way):
+            super().__init__()
+            self.way = nn.Sequential(*way)
+
+        def forward(self, x):
+            return self.way(x) + x
+
+    real = name == "sign at once"
+    way = [kernel(3, 3), nn.BatchNorm2d(3), *([] if real else [Cut()])]
+    end = [*([Cut()] if real else []), nn.Flatten(), nn.Linear(48, 3)]
+    module = trained(nn.Sequential(kernel(1, 3), nn.BatchNorm2d(3), Cut(), Added(*way), *end))
+    found = sg.read_onnx(exported(module, (1, 4, 4), tmp_path / "net.onnx"), inputs=sg.BitInputs())
+    X = samples((1, 4, 4), 100)
+    assert np.abs(found.network.logits(X) - scores(module, X)).max() < 1e-11
+
+
 def test_streams_of_real_values_are_refused_by_name(tmp_path):
     class Stream(nn.Module):  # Bi-Real: batch norms are added, signs are taken of the sum
         def __init__(self):

@@ -19,6 +19,7 @@ from sugenet.io.exact.ops import (  # noqa: E402
     Affine,
     AveragePool,
     BatchNorm,
+    Branches,
     Clip,
     Convolution,
     Flatten,
@@ -247,7 +248,7 @@ def test_refusals_name_the_module_and_the_remedy(function, message):
         chain_of_module(module, torch.ones(1, 8))
 
 
-def test_a_shortcut_is_refused():
+def test_a_shortcut_is_a_sum_of_branches():
     class Residual(nn.Module):
         def __init__(self):
             super().__init__()
@@ -257,10 +258,9 @@ def test_a_shortcut_is_refused():
             y = sign(self.a(x))
             return sign(self.b(y) + y)
 
-    with pytest.raises(
-        FileError, match=r"forward of Residual: add cannot be read. It joins two different layers"
-    ):
-        chain_of_module(settle(Residual()), torch.ones(1, 4))
+    chain = chain_of_module(settle(Residual()), torch.ones(1, 4))
+    (block,) = [op for op in chain.ops if isinstance(op, Branches)]
+    assert [[type(op).__name__ for op in branch] for branch in block.branches] == [["LinearOp"], []]
 
 
 def test_training_mode_is_refused_with_the_remedy():

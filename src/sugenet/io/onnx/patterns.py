@@ -71,7 +71,7 @@ def elementwise(node: Node, values: Sequence[Value | None], fold: Folder) -> Dat
     if len(data) != 1:
         raise FileError(_RESIDUAL)
     value = data[0]
-    if isinstance(value, SignTable) and node.op in _BELOW_AT_ABOVE:
+    if isinstance(value, Mix) or (isinstance(value, SignTable) and node.op in _BELOW_AT_ABOVE):
         value = settled(value, _CUT)
     if isinstance(value, Curve | Flow) and node.op in _CURVES | {"Sign"} | set(_BELOW_AT_ABOVE):
         return _sign_like(node, values, value)

@@ -16,7 +16,7 @@ from sugenet.io.onnx.graph import Array, Node
 from sugenet.io.onnx.layers import convolution, gathered, gemm, linear, padded, patches, pooled, reduced
 from sugenet.io.onnx.patterns import batch_norm, multi_threshold
 from sugenet.io.onnx.plumbing import expand, flatten, reshape, squeeze, transpose, unsqueeze
-from sugenet.io.onnx.values import Constant, Curve, Data, Failure, SignTable, Value, WindowRows, settled
+from sugenet.io.onnx.values import Constant, Curve, Data, Failure, Mix, SignTable, Value, WindowRows, settled
 
 __all__ = ["RULES", "Rule", "arrays_of", "flow_of"]
 
@@ -62,6 +62,8 @@ def _moved(value: Value | None, move: Callable[[Flow], Flow]) -> Data:
             return move(value)
         case SignTable() | Curve():
             return replace(value, flow=move(value.flow))
+        case Mix():
+            return move(settled(value, ""))
     raise FileError(
         "it rearranges a value that waits for another operation, or a parameter that depends on the input."
     )
@@ -82,9 +84,9 @@ def _plumbing(rule: Callable[[Node, Flow, list[Array | None]], Flow]) -> Rule:
 
 def _shape(node: Node, given: list[Value | None]) -> Value:
     value = given[0]
-    if not isinstance(value, Flow | SignTable | Curve):
+    if not isinstance(value, Flow | SignTable | Curve | Mix):
         raise FileError("it asks for the shape of something that has none here.")
-    flow = value if isinstance(value, Flow) else value.flow
+    flow = value if isinstance(value, Flow) else value.other if isinstance(value, Mix) else value.flow
     array = np.array(
         flow.sizes[slice(node.attributes.get("start"), node.attributes.get("end"))]
         if node.op == "Shape"
