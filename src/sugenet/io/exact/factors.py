@@ -22,7 +22,7 @@ from sugenet.io.exact.steps import Pipeline, Root
 __all__ = [
     "Factors",
     "Roots",
-    "Straight",
+    "StraightLine",
     "WideRow",
     "common_unit",
     "in_common_units",
@@ -37,7 +37,7 @@ _FINE = 1 << 26  # the largest factor has at least so many units: more than a fl
 _LONG = 1 << 10  # bits of a common denominator for which sums are not even tried
 
 
-class Straight(NamedTuple):
+class StraightLine(NamedTuple):
     """What becomes of a raw number: ``scale * x + shift``, off by at most ``bend * abs(x) + bias``."""
 
     scale: Fraction
@@ -83,7 +83,7 @@ class Roots:
         self._known.append((v, near))
         return near, near / (1 << _DIGITS - 2)
 
-    def straight(self, line: Pipeline) -> Straight | None:
+    def straight(self, line: Pipeline) -> StraightLine | None:
         """The steps of a channel as one scale and shift; None where something is clipped."""
         scale, shift, bend, bias = Fraction(1), Fraction(0), Fraction(0), Fraction(0)
         for part in line.parts:
@@ -99,7 +99,7 @@ class Roots:
                 bend, bias = abs(part[0]) * bend, abs(part[0]) * bias
             else:
                 return None
-        return Straight(scale, shift, bend, bias)
+        return StraightLine(scale, shift, bend, bias)
 
 
 def rational_root(value: Fraction) -> Fraction | None:

@@ -35,7 +35,7 @@ from sugenet.bnn.arrays import Ints
 from sugenet.bnn.folding import thresholds
 from sugenet.errors import FileError, NetworkError
 from sugenet.io.exact.domains import BitInputs, Inputs, Integers, Reals
-from sugenet.io.exact.factors import Roots, Straight
+from sugenet.io.exact.factors import Roots, StraightLine
 from sugenet.io.exact.head import head_of
 from sugenet.io.exact.inputs import cut_inputs, cut_levels
 from sugenet.io.exact.levels import (
@@ -625,7 +625,7 @@ class _Lowering:
         known = error if error.any() else None
         return LevelSignal(raw.shape, raw.order, start, step, 1, raw.pad, raw=True, real=True, error=known)
 
-    def _straight(self, raw: RawSignal, op: LinearOp | Convolution) -> tuple[int, list[Straight]]:
+    def _straight(self, raw: RawSignal, op: LinearOp | Convolution) -> tuple[int, list[StraightLine]]:
         """How many channels there are, and what becomes of a raw number in each."""
         channels, roots = raw.shape[0] if len(raw.shape) == 3 else len(raw.order), Roots()
         lines = [roots.straight(pipeline) for pipeline in pipelines(raw.steps, channels)]
