@@ -56,7 +56,7 @@ def agrees(problem, threads=None):
 
 
 @pytest.mark.usefixtures("always")
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(20))
 def test_all_combinations_as_by_brute_force(seed):
     rng = np.random.default_rng(seed)
     network = (
@@ -74,7 +74,7 @@ def test_all_combinations_as_by_brute_force(seed):
 
 
 @pytest.mark.usefixtures("always")
-@pytest.mark.parametrize("width", [1, 63, 64, 65, 511, 512, 513, 1100])
+@pytest.mark.parametrize("width", [1, 64, 65, 512, 513])
 @pytest.mark.parametrize("zeros", [0.0, 0.3])
 def test_vectors_of_neurons_that_are_full_and_not(width, zeros):
     rng = np.random.default_rng(width)
@@ -152,7 +152,7 @@ def test_certificates_are_checked_both_ways_and_forgeries_refused():
 
 
 @pytest.mark.usefixtures("always")
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(6))
 def test_the_check_sees_every_violation(seed):
     """The certificate of another sample, or of another question, is refused where there is a violation."""
     rng = np.random.default_rng(seed)
