@@ -55,7 +55,7 @@ class _ClassOf(OfSample):
             self.__dict__["_row"] = row
         return kept
 
-    def problem(self, network: Network, near: Neighbourhood) -> Problem:
+    def asked_in(self, network: Network, near: Neighbourhood) -> Problem:
         """Whether the property fails somewhere in a neighbourhood of the sample."""
         goal = self.keeps(network).goal
         return Problem(near, goal, self.__dict__["_counts"] if near.network is network else None)
