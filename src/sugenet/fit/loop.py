@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import cos, pi
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from sugenet.fit.adversary import Adversary
 from sugenet.fit.checkpoint import Checkpoint, read_checkpoint, unreadable, write_checkpoint
 from sugenet.fit.comparing import tensor_of
 from sugenet.fit.module import LevelModule
@@ -21,21 +22,32 @@ if TYPE_CHECKING:
     from torch import Generator, Tensor
     from torch.optim import Adam
 
-__all__ = ["Course", "Samples", "generator_of", "run"]
+__all__ = ["Course", "Samples", "accuracy_under_attack", "generator_of", "run"]
 
+_CHUNK = 4096
+_GROWTH_ENDS = 0.3  # share of the epochs in which the radius grows to its goal
+_STEPS, _STEPS_JUDGED = 1, 8  # of an attack while learning, and on samples that are held out
 _PRUNING_ENDS = 0.5  # share of the epochs in which sparsity grows to its goal; the rest settles
 
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Encoded samples and their class numbers; `top` is the largest level, 1 for bits."""
+    """Encoded samples and their class numbers; `top` is the largest level, 1 for bits.
+    Robust training wants them as raw `numbers`, too.
+    """
 
     inputs: npt.NDArray[Any]
     y: npt.NDArray[np.int64]
     top: int = 1
+    numbers: npt.NDArray[Any] | None = None
 
     def __len__(self) -> int:
         return len(self.y)
+
+    def raw(self, rows: npt.NDArray[np.int64]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """Some samples, encoded and as raw numbers."""
+        assert self.numbers is not None
+        return self.inputs[rows], self.numbers[rows]
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,8 +76,9 @@ def run(
     mark: str,
     progress: Callable[[Epoch], None] | None = None,
     checkpoint: Path | None = None,
+    adversary: Adversary | None = None,
 ) -> Course:
-    """Train `module` in place, and leave in it the best epoch.
+    """Train `module` in place, and leave in it the best epoch; with an adversary, against it.
 
     Ctrl-C ends the run after the last whole epoch; before the first one there is nothing to keep,
     and it is passed on.
@@ -88,7 +101,7 @@ def run(
     begun = len(history)
     try:
         while len(history) < settings.epochs and not _is_patience_over(history, best_epoch, settings):
-            epoch = _one_epoch(module, optimizer, training, validation, settings, len(history) + 1)
+            epoch = _one_epoch(module, optimizer, training, validation, settings, adversary, len(history) + 1)
             history.append(epoch)
             # of equals the later
             if best_epoch == 0 or _rank(epoch, settings) >= _rank(history[best_epoch - 1], settings):
@@ -114,10 +127,18 @@ def run(
 
 
 def _rank(epoch: Epoch, settings: Settings) -> tuple[bool, float]:
-    """Epochs compare by this: first those that have reached the sparsity asked for,
-    then by validation accuracy.
+    """Epochs compare by this: first those that have reached the sparsity and the radius asked for,
+    then by validation accuracy, under attack where there is one.
     """
-    return _sparsity(epoch.number, settings) == settings.sparsity, epoch.validation or 0.0
+    ready = _sparsity(epoch.number, settings) == settings.sparsity
+    if settings.robust is None or epoch.validation is None:
+        return ready, epoch.validation or 0.0
+    return ready and _growth(epoch.number / settings.epochs) == 1, epoch.attacked or 0.0
+
+
+def _growth(past: float) -> float:
+    """Share of the full radius after a share of the run."""
+    return min(1.0, past / _GROWTH_ENDS)
 
 
 def _sparsity(number: int, settings: Settings) -> float:
@@ -147,6 +168,7 @@ def _one_epoch(
     training: Samples,
     validation: Samples | None,
     settings: Settings,
+    adversary: Adversary | None,
     number: int,
 ) -> Epoch:
     import torch
@@ -165,8 +187,18 @@ def _one_epoch(
         for group in optimizer.param_groups:
             group["lr"] = settings.rate * (1 + cos(pi * past)) / 2
         inputs, y = tensor_of(training.inputs[rows]), torch.from_numpy(training.y[rows])
-        logits = module.learn_from(_disturbed(inputs, settings.noise, training, generator))
-        loss = cross_entropy(logits, y, label_smoothing=settings.smoothing)
+        share, limits = _growth(past), None
+        if adversary is not None:
+            limits = adversary.limits(*training.raw(rows), share)
+            inputs = adversary.attack(module, inputs, y, limits, _STEPS, generator)
+        inputs = _disturbed(inputs, settings.noise, training, generator)
+        if limits is None or not settings.bound_share:
+            logits = module.learn_from(inputs)
+            loss = cross_entropy(logits, y, label_smoothing=settings.smoothing)
+        else:
+            logits, worst = module.learn_between(inputs, limits.low, limits.high, limits.budget, y)
+            parts = (cross_entropy(of, y, label_smoothing=settings.smoothing) for of in (logits, worst))
+            loss = torch.lerp(*parts, settings.bound_share * share)
         if settings.tau_decay:
             loss = loss + settings.tau_decay * module.bound_excess(settings.tau_goal, training.top)
         optimizer.zero_grad()
@@ -177,7 +209,33 @@ def _one_epoch(
         right += int((logits.argmax(dim=1) == y).sum())
         seen += len(rows)
     held_out = None if validation is None else _accuracy(module, validation)
-    return Epoch(number, settings.epochs, total / seen, right / seen, held_out)
+    learned = Epoch(number, settings.epochs, total / seen, right / seen, held_out)
+    if adversary is None:
+        return learned
+    share = _growth(number / settings.epochs)
+    attacked = (
+        learned.training
+        if validation is None
+        else accuracy_under_attack(adversary, module, validation, share, generator)
+    )
+    return replace(learned, attacked=attacked, radius=adversary.reach.grown(share))
+
+
+def accuracy_under_attack(
+    adversary: Adversary, module: LevelModule, samples: Samples, share: float, generator: Generator
+) -> float:
+    """Share of samples that stay right under an attack, which is no proof; at a share of the radius."""
+    import torch
+
+    right = 0
+    for start in range(0, len(samples), _CHUNK):
+        rows = np.arange(start, min(start + _CHUNK, len(samples)))
+        inputs, y = tensor_of(samples.inputs[rows]), torch.from_numpy(samples.y[rows])
+        limits = adversary.limits(*samples.raw(rows), share)
+        moved = adversary.attack(module, inputs, y, limits, _STEPS_JUDGED, generator)
+        kept = [module.evaluate(of).logits.numpy().argmax(axis=1) == samples.y[rows] for of in (inputs, moved)]
+        right += int((kept[0] & kept[1]).sum())
+    return right / len(samples)
 
 
 def _disturbed(inputs: Tensor, noise: float, training: Samples, generator: Generator) -> Tensor:
@@ -189,7 +247,7 @@ def _disturbed(inputs: Tensor, noise: float, training: Samples, generator: Gener
     return torch.where(torch.rand(inputs.shape, generator=generator) < noise, other, inputs)
 
 
-def _accuracy(module: LevelModule, samples: Samples, chunk: int = 4096) -> float:
+def _accuracy(module: LevelModule, samples: Samples, chunk: int = _CHUNK) -> float:
     right = 0
     for start in range(0, len(samples), chunk):
         logits = module.evaluate(tensor_of(samples.inputs[start : start + chunk])).logits.numpy()
