@@ -12,7 +12,6 @@ from functools import cached_property
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn import OneHot
@@ -59,22 +58,23 @@ class Adversary:
 
     Examples
     --------
-    >>> import torch
+    >>> import numpy as np
     >>> from sugenet.bnn import Encoder, thermometer
     >>> from sugenet.problem.regions import Linf
     >>> reach = Reach(Encoder([thermometer([3, 5, 8])]), Linf(2), levels=False)
-    >>> limits = Adversary(reach).limits(np.array([[True, True, False]]), np.array([[6.0]]), 1.0)
+    >>> bits, rows = np.array([[True, True, False]]), np.array([[6.0]])
+    >>> limits = Adversary(reach).limits(bits, reach.distances(bits, rows), 1.0)
     >>> limits.low.tolist(), limits.high.tolist()
     ([[1.0, -1.0, -1.0]], [[1.0, 1.0, 1.0]])
     """
 
     reach: Reach
 
-    def limits(self, inputs: npt.NDArray[Any], numbers: npt.NDArray[Any], share: float) -> Limits:
-        """The limits of samples, at a share of the full radius."""
+    def limits(self, inputs: npt.NDArray[Any], distances: npt.NDArray[Any], share: float) -> Limits:
+        """The limits of samples, with the distances that `Reach` gives, at a share of the full radius."""
         reach = self.reach
         radius = reach.grown(share)
-        low, high = reach.ends(inputs, numbers, radius)
+        low, high = reach.ends(inputs, distances, radius)
         flips = None if reach.flips is None else int(radius)
         return Limits(tensor_of(low), tensor_of(high), flips, 1 if reach.levels else 2)
 
@@ -94,12 +94,11 @@ class Adversary:
         for step in range(steps):
             gradient = module.input_gradient(moved, y)
             if limits.flips is None:
-                best = self._best(gradient, moved, limits)
-                # all at the first step, then some: what is best for one move is not for all at once
-                some = torch.rand(len(moved), self.reach.encoder.features, generator=generator) < (
-                    0.5 if step else 1.0
-                )
-                moved = torch.where(some[:, self._feature_of], best, moved)
+                best = self._best(gradient, limits)
+                if step:  # from the second on some: what is best for one move is not for all at once
+                    chance = torch.rand(len(moved), self.reach.encoder.features, generator=generator)
+                    best = torch.where((chance < 0.5)[:, self._feature_of], best, moved)
+                moved = best
             else:
                 moved = self._flip(gradient, inputs, limits, ceil(limits.flips * (step + 1) / steps))
         return moved
@@ -154,7 +153,7 @@ class Adversary:
             for (_, is_category), features in alike.items()
         ]
 
-    def _best(self, gradient: Tensor, inputs: Tensor, limits: Limits) -> Tensor:
+    def _best(self, gradient: Tensor, limits: Limits) -> Tensor:
         """Every feature where the gradient leads, as far as its limits let it."""
         import torch
 

@@ -26,6 +26,7 @@ __all__ = ["Course", "Samples", "accuracy_under_attack", "generator_of", "run"]
 
 _CHUNK = 4096
 _GROWTH_ENDS = 0.3  # share of the epochs in which the radius grows to its goal
+_ONE_OF = 4  # samples have their bounds in the loss
 _STEPS, _STEPS_JUDGED = 1, 8  # of an attack while learning, and on samples that are held out
 _PRUNING_ENDS = 0.5  # share of the epochs in which sparsity grows to its goal; the rest settles
 
@@ -33,21 +34,21 @@ _PRUNING_ENDS = 0.5  # share of the epochs in which sparsity grows to its goal; 
 @dataclass(frozen=True, eq=False)
 class Samples:
     """Encoded samples and their class numbers; `top` is the largest level, 1 for bits.
-    Robust training wants them as raw `numbers`, too.
+    Robust training needs the `distances` of `Reach`.
     """
 
     inputs: npt.NDArray[Any]
     y: npt.NDArray[np.int64]
     top: int = 1
-    numbers: npt.NDArray[Any] | None = None
+    distances: npt.NDArray[Any] | None = None
 
     def __len__(self) -> int:
         return len(self.y)
 
-    def raw(self, rows: npt.NDArray[np.int64]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """Some samples, encoded and as raw numbers."""
-        assert self.numbers is not None
-        return self.inputs[rows], self.numbers[rows]
+    def surrounded(self, rows: npt.NDArray[np.int64]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """Some samples and their distances."""
+        assert self.distances is not None
+        return self.inputs[rows], self.distances[rows]
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,16 +190,20 @@ def _one_epoch(
         inputs, y = tensor_of(training.inputs[rows]), torch.from_numpy(training.y[rows])
         share, limits = _growth(past), None
         if adversary is not None:
-            limits = adversary.limits(*training.raw(rows), share)
+            limits = adversary.limits(*training.surrounded(rows), share)
             inputs = adversary.attack(module, inputs, y, limits, _STEPS, generator)
         inputs = _disturbed(inputs, settings.noise, training, generator)
         if limits is None or not settings.bound_share:
             logits = module.learn_from(inputs)
             loss = cross_entropy(logits, y, label_smoothing=settings.smoothing)
         else:
-            logits, worst = module.learn_between(inputs, limits.low, limits.high, limits.budget, y)
-            parts = (cross_entropy(of, y, label_smoothing=settings.smoothing) for of in (logits, worst))
-            loss = torch.lerp(*parts, settings.bound_share * share)
+            some = -(-len(y) // _ONE_OF)  # bounds cost as much as all else
+            low, high = limits.low[:some], limits.high[:some]
+            logits, worst = module.learn_between(inputs, low, high, limits.budget, y[:some])
+            moved, bounded = (
+                cross_entropy(of, y[: len(of)], label_smoothing=settings.smoothing) for of in (logits, worst)
+            )
+            loss = torch.lerp(moved, bounded, settings.bound_share * share)
         if settings.tau_decay:
             loss = loss + settings.tau_decay * module.bound_excess(settings.tau_goal, training.top)
         optimizer.zero_grad()
@@ -231,10 +236,10 @@ def accuracy_under_attack(
     for start in range(0, len(samples), _CHUNK):
         rows = np.arange(start, min(start + _CHUNK, len(samples)))
         inputs, y = tensor_of(samples.inputs[rows]), torch.from_numpy(samples.y[rows])
-        limits = adversary.limits(*samples.raw(rows), share)
+        limits = adversary.limits(*samples.surrounded(rows), share)
         moved = adversary.attack(module, inputs, y, limits, _STEPS_JUDGED, generator)
-        kept = [module.evaluate(of).logits.numpy().argmax(axis=1) == samples.y[rows] for of in (inputs, moved)]
-        right += int((kept[0] & kept[1]).sum())
+        before, after = (module.evaluate(of).logits.argmax(dim=1) == y for of in (inputs, moved))
+        right += int((before & after).sum())
     return right / len(samples)
 
 

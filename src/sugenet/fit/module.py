@@ -163,7 +163,8 @@ class LevelModule:
 
     def _learning_weights(self, layer: int) -> Tensor:
         # pruned weights learn too, and may come back
-        return _straight_through(self.weights(layer), self.latent[layer] * self.largest)
+        latent = self.latent[layer]
+        return _straight_through(self.weights(layer), latent if self.largest == 1 else latent * self.largest)
 
     def biases(self) -> Tensor:
         """Biases of the classes in votes, on the grid."""
@@ -211,6 +212,8 @@ class LevelModule:
         """Logits of a training batch as `learn_from` gives them, and with the same batch norm how far each
         class can come above the class `y` at most, by interval bounds through all layers, when every input is
         anything from `low` to `high`, and with a `budget` the changes of all inputs sum up to it at most.
+
+        Bounds are of the first samples of the batch, as many as `low`, `high` and `y` have.
         """
         import torch
 
@@ -250,7 +253,9 @@ class LevelModule:
             if bounds is not None:
                 budget = None if layer or ends is None else ends[2]
                 low, high = (
-                    _sum_bounds(weights, *bounds) if budget is None else _around(weights, sums, budget)
+                    _sum_bounds(weights, *bounds)
+                    if budget is None
+                    else _around(weights, sums[: len(bounds[0])], budget)
                 )
                 mean, slope = sums.mean(dim=0), (sums.var(dim=0, unbiased=False) + _EPS).rsqrt()
                 bounds = tuple(  # type: ignore[assignment]
@@ -263,7 +268,10 @@ class LevelModule:
     def _climb_learning(self, normed: Tensor) -> Tensor:
         """Levels as 2 a - top, through which gradients flow."""
         top, step = self.levels - 1, _RANGE / self.levels
-        levels = self.climb(normed.detach()).to(normed.dtype)
+        if self.levels == 2:
+            levels = (normed.detach() >= 0).to(normed.dtype)
+        else:
+            levels = self.climb(normed.detach()).to(normed.dtype)
         # one step below the first cut to one above the last, with the mean slope of the staircase there
         return _straight_through(2 * levels - top, top * normed.clamp(-step, _RANGE - step))
 

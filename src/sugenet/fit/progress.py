@@ -27,9 +27,7 @@ class Epoch:
     def __str__(self) -> str:
         held_out = "" if self.validation is None else f", validation {self.validation:.2%}"
         attacked = (
-            ""
-            if self.attacked is None
-            else f", under attack {self.attacked:.2%} (radius {self.radius:.4g})"
+            "" if self.attacked is None else f", under attack {self.attacked:.2%} (radius {self.radius:.4g})"
         )
         learned = f"loss {self.loss:.4f}, training {self.training:.2%}"
         return f"epoch {self.number}/{self.total}: {learned}{held_out}{attacked}"

@@ -22,7 +22,7 @@ from sugenet.problem.regions import Hamming, Linf
 
 __all__ = ["Reach", "region_text", "robust_region"]
 
-_CHUNK = 4096
+_NEVER = 255
 _KINDS: dict[str, type[Linf | Hamming]] = {"linf": Linf, "hamming": Hamming}
 
 
@@ -36,9 +36,8 @@ def robust_region(given: Any) -> Linf | Hamming | None:
     >>> robust_region("l2:3")
     Traceback (most recent call last):
     ...
-    sugenet.errors.SugenetError: robust='l2:3' is no region to train against: write linf:R for every feature changed by up to R, or hamming:K for up to K bits flipped.
+    sugenet.errors.SugenetError: robust='l2:3' is no region to train against: write linf:R or hamming:K.
     """
-    wanted = "write linf:R for every feature changed by up to R, or hamming:K for up to K bits flipped"
     if given is None:
         return None
     if isinstance(given, str):
@@ -46,7 +45,7 @@ def robust_region(given: Any) -> Linf | Hamming | None:
         made = _KINDS.get(kind.strip().lower())
         number = _number(radius)
         if made is None or number is None:
-            raise SugenetError(f"robust={given!r} is no region to train against: {wanted}.")
+            raise SugenetError(f"robust={given!r} is no region to train against: write linf:R or hamming:K.")
         return robust_region(made(number))
     if type(given) not in (Linf, Hamming):
         raise SugenetError(f"robust={given!r} is no region to train against: give Linf(R) or Hamming(K).")
@@ -55,9 +54,7 @@ def robust_region(given: Any) -> Linf | Hamming | None:
     except SugenetError as error:
         raise SugenetError(f"robust={given!r}: {error}") from None
     if not size > 0:
-        raise SugenetError(
-            f"robust={given!r} allows no change. Give a radius above 0, or leave robust out."
-        )
+        raise SugenetError(f"robust={given!r} allows no change. Give a radius above 0, or leave robust out.")
     if isinstance(given, Hamming) and size != floor(size):
         raise SugenetError(f"robust={given!r}: bits are flipped in whole numbers. Give one, such as 2.")
     return given  # type: ignore[no-any-return]
@@ -110,9 +107,9 @@ class Reach:
 
     @cached_property
     def _category(self) -> Bits:
-        """Of every bit, whether it is one of a category."""
-        codings = self.encoder.codings
-        return np.array([isinstance(codings[feature], OneHot) for feature in self.encoder.feature_of], bool)
+        """Of every bit, whether it is one of a category that can be another."""
+        found = [isinstance(coding, OneHot) and coding.width > 1 for coding in self.encoder.codings]
+        return np.array([found[feature] for feature in self.encoder.feature_of], bool)
 
     @cached_property
     def _nearest(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
@@ -123,9 +120,11 @@ class Reach:
         for coding in self.encoder.codings:
             for place in range(coding.width):
                 # whichever state lies behind the cut
-                cut = Steps((coding.cuts[place],), coding.low, coding.high, coding.whole) if isinstance(
-                    coding, Steps
-                ) else None
+                cut = (
+                    Steps((coding.cuts[place],), coding.low, coding.high, coding.whole)
+                    if isinstance(coding, Steps)
+                    else None
+                )
                 off, on = (None, None) if cut is None else (cut.interval(0), cut.interval(1))
                 below.append(-inf if off is None else off[1])
                 above.append(inf if on is None else on[0])
@@ -135,67 +134,76 @@ class Reach:
     def _tops(self) -> npt.NDArray[np.int64]:
         return np.array(self.encoder.tops if self.levels else [1] * self.encoder.width)
 
-    def numbers(self, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Raw samples as numbers, 0 for categories, in a small type where nothing is lost."""
-        out = np.zeros(rows.shape, np.float64)
-        for place, coding in enumerate(self.encoder.codings):
-            if isinstance(coding, Steps):
-                out[:, place] = coding.read(rows[:, place], self.encoder.names[place])
-        small = bool(np.all((out >= 0) & (out <= 255) & (out == np.floor(out))))
-        return out.astype(np.uint8) if small else out
-
-    def ends(
-        self, inputs: npt.NDArray[Any], numbers: npt.NDArray[Any], radius: float
-    ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """What bits or levels can be at least and at most within a radius, each by itself: thermometers at
-        both ends, and for a category that can change all bits off and all on.
+    def distances(self, inputs: npt.NDArray[Any], rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """How far every bit of some samples is from flipping, in the region's own terms: the bit flips within
+        a radius r iff its distance is at most r. Infinite where it never flips, bytes where those suffice;
+        nothing for levels, which all move alike.
 
         Parameters
         ----------
-        inputs, numbers
-            Samples as bits or levels, and as `numbers` gives them.
-        radius
-            At most that of the region; of flipped bits it does not matter here.
+        inputs, rows
+            The samples as bits or levels, and as they came.
+        """
+        if self.levels:
+            return np.zeros((len(inputs), 0))
+        below, above = self._nearest
+        if self.flips is not None:
+            ever = np.where(inputs, below > -inf, above < inf)
+            found = np.where(self._category, 2.0, np.where(ever, 1.0, inf))  # one off, one on
+        else:
+            values = np.zeros(rows.shape)
+            for place, coding in enumerate(self.encoder.codings):
+                if isinstance(coding, Steps):
+                    values[:, place] = coding.read(rows[:, place], self.encoder.names[place])
+            values = values[:, self.encoder.feature_of]
+            gaps = np.where(inputs, _gap(values, below), _gap(above, values))
+            found = np.where(self._category, 1.0, gaps)  # a change of category is one unit
+        return np.minimum(found, _NEVER).astype(np.uint8) if self._is_whole else found
+
+    @cached_property
+    def _is_whole(self) -> bool:
+        """Whether distances are whole numbers, of which only those of a byte matter."""
+        whole = all(isinstance(coding, OneHot) or coding.whole for coding in self.encoder.codings)
+        return self.radius < _NEVER and (whole or self.flips is not None)
+
+    def ends(
+        self, inputs: npt.NDArray[Any], distances: npt.NDArray[Any], radius: float
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """What bits or levels can be at least and at most within a radius, each by itself: thermometers at
+        both ends, and for a category that can change all bits off and all on.
         """
         if self.levels:
             far = floor(min(radius, self._tops.max(initial=0)))
             here = inputs.astype(np.int64)
             return np.maximum(here - far, 0), np.minimum(here + far, self._tops)
-        below, above = self._nearest
-        if self.flips is not None:
-            free = self._category & (self.flips >= 2)  # one off, one on
-            return inputs & ~(free | (below > -inf)), inputs | free | (above < inf)
-        values = numbers[:, self.encoder.feature_of].astype(np.float64)
-        free = self._category & (radius >= 1)  # a change of category is one unit
-        falls = inputs & (_within(values, below, radius) | free)
-        rises = ~inputs & (_within(above, values, radius) | free)
-        return inputs & ~falls, inputs | rises
+        free = distances <= radius
+        return inputs & ~free, inputs | free
 
-    def check(self, inputs: npt.NDArray[Any], numbers: npt.NDArray[Any]) -> None:
+    def check(self, inputs: npt.NDArray[Any], distances: npt.NDArray[Any]) -> None:
         """Refuse a region that lets no sample change, or every sample become any other."""
-        some, all_ = False, self.flips is None or self.flips >= self._tops.sum()
-        for start in range(0, len(inputs), _CHUNK):
-            part = slice(start, start + _CHUNK)
-            low, high = self.ends(inputs[part], numbers[part], self.radius)
-            some |= bool((low != high).any())
-            all_ &= bool((low == 0).all() and (high == self._tops).all())
-            if some and not all_:
-                return
-        what, more = ("no bit of any sample changes, so there is nothing to train against", "larger")
-        if some:
+        low, high = self.ends(inputs, distances, self.radius)
+        if not (low != high).any():
+            what, more = "no bit of any sample changes, so there is nothing to train against", "larger"
+        elif (
+            (self.flips is None or self.flips >= self._tops.sum())
+            and (low == 0).all()
+            and (high == self._tops).all()
+        ):
             what, more = "every sample can become any other, so nothing can be learned", "smaller"
+        else:
+            return
         raise SugenetError(
             f"robust={region_text(self.region)!r}: with {self.region}, {what}. Give a {more} radius; "
             f"it is in {'bits' if self.flips is not None else 'units of the features'}."
         )
 
 
-def _within(high: npt.NDArray[Any], low: npt.NDArray[Any], radius: float) -> Bits:
-    """Whether ``high - low <= radius`` in exact numbers: where the rounded difference is the radius itself,
-    what was rounded off decides (two-sum).
+def _gap(high: npt.NDArray[Any], low: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """``high - low``, rounded up: what is rounded off is known exactly (two-sum), so the result is at most a
+    float r iff the exact difference is.
     """
     with np.errstate(invalid="ignore"):
-        gap = high - low
+        gap = np.asarray(high - low)
         back = gap - high
         rest = (high - (gap - back)) - (low + back)
-        return np.asarray((gap < radius) | ((gap == radius) & (rest <= 0)))
+        return np.where(rest > 0, np.nextafter(gap, inf), gap)

@@ -31,6 +31,7 @@ from sugenet.problem.regions import Hamming, Linf
 __all__ = ["SampleCounts", "Trained", "train"]
 
 _CHUNK = 8192
+_CALM = 4  # times less is a vote worth in robust training, so that margins go on growing
 _DEFAULTS = Settings()
 
 
@@ -190,7 +191,7 @@ def train(
     adversary = None if region is None else Adversary(Reach(coder, region, levels))
     training = _encoded(coder, array[inside], labels[inside], levels, adversary)
     if adversary is not None:
-        adversary.reach.check(*training.raw(np.arange(len(training))))
+        adversary.reach.check(*training.surrounded(np.arange(len(training))))
     if validation is not None:
         outer = coder.rows(validation[0])
         outer_labels = _known_labels(validation[1], kinds, classes is not None)
@@ -203,7 +204,7 @@ def train(
             part
             for samples in (training, held_out)
             if samples is not None
-            for part in (samples.inputs, samples.y, samples.numbers)
+            for part in (samples.inputs, samples.y, samples.distances)
             if part is not None
         ),
     )
@@ -215,6 +216,8 @@ def train(
             levels=settings.levels,
             weight_bits=settings.weight_bits,
         )
+        if adversary is not None:
+            module.unit /= _CALM
         outcome = run(module, training, held_out, settings, mark, progress, path, adversary)
         network = network_of(module, coder, kinds, notes)
         comparison = compare(network, module, array)
@@ -343,9 +346,13 @@ def _encoded(
     top = max(encoder.tops or (1,)) if levels else 1
     kind: Any = (np.uint8 if top < 256 else np.int32) if levels else bool
     read = encoder.levels if levels else encoder.encode
-    parts = [read(X[start : start + _CHUNK]).astype(kind) for start in range(0, len(X), _CHUNK)]
-    numbers = None if adversary is None else adversary.reach.numbers(X)
-    return Samples(np.concatenate(parts), labels, top, numbers)
+    parts, distances = [], []
+    for start in range(0, len(X), _CHUNK):
+        rows = X[start : start + _CHUNK]
+        parts.append(read(rows).astype(kind))
+        if adversary is not None:
+            distances.append(adversary.reach.distances(parts[-1], rows))
+    return Samples(np.concatenate(parts), labels, top, np.concatenate(distances) if distances else None)
 
 
 def _accuracy(network: Network, samples: Samples) -> float:
