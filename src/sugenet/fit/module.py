@@ -154,12 +154,9 @@ class LevelModule:
         import torch
 
         latent = self.latent[layer].detach()
-        whole = (
-            torch.where(latent >= 0, 1.0, -1.0)
-            if self.weight_bits == 1
-            else torch.round(latent * self.largest)
-        )
-        return whole * self.kept[layer]
+        if self.weight_bits == 1:
+            return torch.copysign(self.kept[layer], latent + 0.0)  # which has no -0
+        return torch.round(latent * self.largest) * self.kept[layer]
 
     def _learning_weights(self, layer: int) -> Tensor:
         # pruned weights learn too, and may come back
