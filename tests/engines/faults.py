@@ -136,15 +136,22 @@ FAULTS = [
     Fault(
         "a half of every threshold lost before learning",
         "sugenet.engines.learn.solver",
-        "halves += [yes] if goal else [yes, no]",
-        "halves += [yes]",
+        "if not goal:",
+        "if goal is None:",
+        "cdcl",
+    ),
+    Fault(
+        "a threshold settled beforehand that is not",
+        "sugenet.engines.learn.solver",
+        "np.maximum(weights, 0).sum(axis=1) < least",
+        "np.maximum(weights, 0).sum(axis=1) <= least",
         "cdcl",
     ),
     Fault(
         "a cut by too much of the budget",
         "sugenet.engines.learn.solver",
-        "q * half.bound + p * limit",
-        "q * half.bound + p * (limit - 1)",
+        "q * bound + p * limit",
+        "q * bound + p * (limit - 1)",
         "cdcl",
     ),
     Fault(

@@ -11,7 +11,7 @@ from sugenet.bnn import DenseLayer, Encoder, Head, Network, bit, thermometer
 from sugenet.checker.rup import check_rup
 from sugenet.checker.thresholds import ThresholdSystem
 from sugenet.engines.learn import kernels
-from sugenet.engines.learn.solver import CDCL, Core, Found, Solver, facts_of
+from sugenet.engines.learn.solver import BRIEFLY, CDCL, Core, Found, Solver, Stopped, facts_of
 from sugenet.errors import QuestionError, TooLargeError
 from sugenet.problem.cascade import Cascade, FeatureSteps, Thresholds
 from sugenet.problem.clock import Clock
@@ -152,17 +152,21 @@ def test_larger_networks_against_all_inputs_near(seed):
             check_rup(outcome.proof, plain(problem.cascade))
 
 
-def test_many_conflicts_with_forgetting_and_restarts():
+def learned_from():
+    """Two questions that take thousands of conflicts: as much as one class can lead by, and one more."""
     rng = np.random.default_rng(3)
     layers = [DenseLayer(rng.choice([-1, 1], (m, n)), [n // 2] * m) for n, m in ((14, 30), (30, 40))]
     network = Network.of_bits(layers, Head(rng.choice([-1, 1], (2, 40))))
     counts = network.match_counts(np.array(list(product((0, 1), repeat=14))))
     most = int((counts[:, 1] - counts[:, 0]).max())
     near = Anything().around(network, [0] * 14)
-    for bound in (most, most + 1):
-        cascade = Cascade.of(near, Goal(((Votes.of([-1, 1], bound),),)))
+    return [(more, Cascade.of(near, Goal(((Votes.of([-1, 1], most + more),),)))) for more in (0, 1)]
+
+
+def test_many_conflicts_with_forgetting_and_restarts():
+    for more, cascade in learned_from():
         solver = Solver(cascade)
-        assert isinstance(solver.solve(Clock()), Found if bound == most else Core)
+        assert isinstance(solver.solve(Clock()), Core if more else Found)
     assert solver.conflicts > 2500
     proof = solver.proof()
     assert proof["encoding"] == "zlib+base64"
@@ -234,11 +238,66 @@ def test_stop_and_limits_leave_it_open():
     assert stopped.facts["conflicts"] > 0
 
 
+def test_a_search_that_was_stopped_goes_on_when_its_problem_comes_back():
+    problem = hard_problem()
+    first, second = (CDCL(problem, Clock(0)) for _ in range(2))
+    assert second.facts["conflicts"] > first.facts["conflicts"]
+    assert CDCL(problem, Clock(0, seed=1)).facts["conflicts"] < second.facts["conflicts"]  # another search
+    solver = Solver(problem.cascade, facts_of(problem.front, problem.cascade))
+    for _ in range(3):
+        assert isinstance(solver.solve(Clock(), work=10_000, afresh=False), Stopped)
+    assert isinstance(solver.solve(Clock(), list(range(1, 41))), Core | Found)
+
+
+def test_pieces_of_a_search_decide_as_a_whole_one():
+    for bound, cascade in learned_from():
+        solver, pieces, answer = Solver(cascade), 0, Stopped("")
+        while isinstance(answer, Stopped):
+            answer, pieces = solver.solve(Clock(), work=200_000, afresh=pieces == 0), pieces + 1
+        assert isinstance(answer, Found if bound == 0 else Core)
+    assert pieces > 3
+    check_rup(solver.proof(), plain(cascade))
+
+
+def test_a_brief_search_leaves_large_networks_and_hard_questions_open():
+    hard = hard_problem()
+    found = BRIEFLY(hard)
+    assert isinstance(found, Open)
+    assert 0 < found.facts["conflicts"] < CDCL(hard, Clock(0.3)).facts["conflicts"]
+    rng = np.random.default_rng(1)
+    layers = [DenseLayer(rng.choice([-1, 1], (400, n)), [n // 2] * 400) for n in (20, 400)]
+    network = Network.of_bits(layers, Head(rng.choice([-1, 1], (2, 400))))
+    large = Problem(Anything().around(network, [0] * 20), loses(network.head, 0))
+    assert "too large" in BRIEFLY(large).reason
+    assert "cascade" not in vars(large)
+
+
+def test_restarts_come_in_lubys_series():
+    series = [kernels._luby(k) for k in range(31)]
+    assert series == [1, 1, 2, 1, 1, 2, 4, 1, 1, 2, 1, 1, 2, 4, 8, *series[:15], 16]
+
+
+def test_thresholds_settled_beforehand_are_not_searched_over():
+    first = DenseLayer([[1] * 6, [1, -1, 1, -1, 1, -1], [1, 1, 0, 0, 0, 0]], [1, 3, 2])
+    second = DenseLayer([[1, 1, 0], [1, 0, 1], [0, 0, 1]], [1, 2, 1])  # the first is always active here
+    network = Network.of_bits([first, second], Head([[1, 1, 1], [-1, -1, -1]], [0, -2]))
+    problem = Problem(Hamming(2).around(network, [1] * 6), wins(network.head, 1))
+    solver = Solver(problem.cascade, facts_of(problem.front, problem.cascade))
+    starts = problem.cascade.starts
+    assert solver.fixed[starts[1] :][:6].tolist() == [1, -1, -1, 1, -1, -1]
+    assert isinstance(solver.solve(Clock()), Core)
+    check_rup(solver.proof(), plain(problem.cascade))
+
+
 def test_the_same_seed_gives_the_same_answer():
     network = random_network(np.random.default_rng(5), features=4, depth=2)
     x = random_sample(network, np.random.default_rng(5))
     problem = Problem(Anything().around(network, x), wins(network.head, 2))
     assert CDCL(problem, Clock(seed=1)) == CDCL(problem, Clock(seed=1))
+    solvers = [Solver(hard_problem().cascade, seed=3) for _ in range(2)]  # beyond where values are random
+    answers = [solver.solve(Clock(), work=20_000_000) for solver in solvers]
+    assert solvers[0].conflicts == solvers[1].conflicts > 2 * 300
+    assert [type(answer) for answer in answers] == [Stopped, Stopped]
 
 
 def test_each_kernel_is_compiled_for_one_kind_of_numbers():

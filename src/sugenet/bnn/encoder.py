@@ -208,8 +208,12 @@ class Encoder(Brief):
         """One raw sample as a list of values in the order of the features: a row, something with names,
         or an array in `shape`. Numbers that are text are read, as samples of a table are.
         """
+        if type(x) is list and len(x) == self.features and set(map(type, x)) <= {int, float}:
+            return list(x)
         values = values_of(x, self.names, self.shape)
-        if len(values) != self.features or not any(isinstance(value, str) for value in values):
+        if type(x) is np.ndarray and x.dtype.kind in "biuf":
+            return values
+        if len(values) != self.features or not any(issubclass(kind, str) for kind in set(map(type, values))):
             return values
         return [
             _number_of(value) if isinstance(value, str) and isinstance(coding, Steps) else value
@@ -243,6 +247,9 @@ class Encoder(Brief):
         columns = self._read(X)
         if columns is None:
             return np.asarray(X).astype(np.int64)
+        plain = self._plain_cuts
+        if plain is not None:
+            return np.asarray(columns >= plain, dtype=np.int64)
         out = np.zeros((len(columns), self.features), np.int64)
         lows = self._unit_steps
         if lows is not None:
@@ -277,11 +284,29 @@ class Encoder(Brief):
     def bits_of_levels(self, levels: Any) -> Bits:
         """Bits of given states, one row a sample."""
         rows = np.asarray(levels)
+        if self.has_one_bit_each:
+            return np.asarray(rows > 0)
         out = np.zeros((len(rows), self.width), bool)
         for feature, coding in enumerate(self.codings):
             group = self.group(feature)
             out[:, group.start : group.stop] = [coding.bits(int(state)) for state in rows[:, feature]]
         return out
+
+    @property
+    def has_one_bit_each(self) -> bool:
+        """Whether every feature is a number with one cut, so that its state is its bit."""
+        return self._plain_cuts is not None
+
+    @cached_property
+    def has_one_kind(self) -> bool:
+        """Whether all features have the same coding."""
+        return max(self.kinds, default=0) == 0
+
+    @cached_property
+    def kinds(self) -> tuple[int, ...]:
+        """Of each feature a number that features share which have the same coding."""
+        known: dict[int, int] = {}
+        return tuple(known.setdefault(id(coding), len(known)) for coding in self.codings)
 
     @cached_property
     def _plain_cuts(self) -> npt.NDArray[np.float64] | None:

@@ -122,7 +122,7 @@ class Head(Brief):
                 f"the head reads bits of shape (samples, {self.inputs}), "
                 f"not {array.dtype} of shape {array.shape}."
             )
-        return match_counts(self.weights, array)
+        return match_counts(self.weights, array, self.sizes)
 
     @cached_property
     def integers(self) -> tuple[list[int], list[int], int]:

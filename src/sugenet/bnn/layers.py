@@ -93,10 +93,12 @@ def checked_levels(levels: Any, inputs: int, tops: Ints) -> Ints:
     return array
 
 
-def match_counts(weights: Ints, bits: Bits) -> Ints:
-    """M of every sample and neuron: the weight sizes of the literals that hold."""
+def match_counts(weights: Ints, bits: Bits, sizes: Ints | None = None) -> Ints:
+    """M of every sample and neuron: the weight sizes of the literals that hold; `sizes` are those of all
+    literals of each neuron, where they are known.
+    """
     signed = np.where(bits, 1, -1).astype(np.int64) @ weights.T
-    return np.asarray((signed + np.abs(weights).sum(axis=1)) // 2)
+    return np.asarray((signed + (np.abs(weights).sum(axis=1) if sizes is None else sizes)) // 2)
 
 
 def exact_thetas(theta: Any, tau: Ints, sizes: Ints, lowest: Ints) -> Theta:
@@ -207,6 +209,16 @@ class _Thresholds(Brief, ABC):
         firsts = np.append(True, ~repeats)[: self.outputs]
         return (self.weights if firsts.all() else self.weights[firsts]), np.cumsum(firsts) - 1
 
+    @cached_property
+    def columns(self) -> Ints:
+        """The rows of `runs` input by input: one row an input."""
+        return np.ascontiguousarray(self.runs[0].T)
+
+    @cached_property
+    def lowest(self) -> Ints:
+        """The least weighted sum of bits of each row of `runs`: that of its negative weights."""
+        return np.asarray(np.minimum(self.runs[0], 0).sum(axis=1))
+
     @abstractmethod
     def match_counts(self, inputs: Any) -> Ints:
         """M of every sample (rows) and neuron (columns)."""
@@ -250,7 +262,11 @@ class DenseLayer(_Thresholds):
     def match_counts(self, bits: Any) -> Ints:
         """M of every sample (rows) and neuron (columns)."""
         rows, owner = self.runs
-        return match_counts(rows, _bits(bits, self.inputs))[:, owner]
+        return match_counts(rows, _bits(bits, self.inputs), self._run_sizes)[:, owner]
+
+    @cached_property
+    def _run_sizes(self) -> Ints:
+        return np.asarray(np.abs(self.runs[0]).sum(axis=1))
 
     @property
     def sizes(self) -> Ints:

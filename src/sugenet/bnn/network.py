@@ -185,7 +185,7 @@ class Network(Drawn):
         tops = tops_of(self.layers[0]) if self.layers else None
         return tops is not None and self.encoder.tops == tops
 
-    @property
+    @cached_property
     def has_levels(self) -> bool:
         """Whether anything behind the encoder has more than two levels, or is a staircase."""
         first = tops_of(self.layers[0]) if self.layers and not self.reads_levels else None

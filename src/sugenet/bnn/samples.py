@@ -74,6 +74,8 @@ def values_of(x: Any, names: Sequence[str], shape: tuple[int, ...] | None = None
         raise EncodingError(
             f"the sample has {rows.shape[1]} values, but the network reads {len(names)} features."
         )
+    if rows.dtype.kind in "biuf" and rows.dtype.itemsize <= 8:  # plain numbers at once
+        return list(rows[0].tolist())
     return [value.item() if isinstance(value, np.generic) else value for value in rows[0].tolist()]
 
 

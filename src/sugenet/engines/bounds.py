@@ -74,7 +74,7 @@ def bound(problem: Problem) -> Bounded:
         most = int(unknown.sum())
         counts.append(most)
     weights, least = problem.goal.neurons(network.head)
-    high = _sums(weights, active, unknown, most)[1]
+    high = weights @ active + _changes(weights, active, unknown, most)[1]
     possible = high >= least
     cases = tuple(
         number
@@ -91,12 +91,12 @@ def _matches(layer: Layer, active: Bits, unknown: Bits, most: int) -> tuple[Ints
     A convolution stays one: what can be lost and won are convolutions too, of the inputs that are on and
     those that are off. Behind them no turned input counts for more than the largest weight.
     """
-    here = layer.match_counts(active[None, :])[0]
     if isinstance(layer, DenseLayer):
         rows, owner = layer.runs
-        low, high = _sums(rows, active, unknown, most)
-        at = rows @ active
-        return here, here + (low - at)[owner], here + (high - at)[owner]
+        at = layer.columns[active].sum(axis=0) - layer.lowest
+        low, high = _changes(rows, active, unknown, most)
+        return at[owner], (at + low)[owner], (at + high)[owner]
+    here = layer.match_counts(active[None, :])[0]
     if not unknown.any():
         return here, here, here
     on, off = (active & unknown).astype(np.int64)[None, :], (~active & unknown).astype(np.int64)[None, :]
@@ -123,18 +123,17 @@ def _contradict(weights: Ints, least: Ints, case: tuple[int, ...]) -> bool:
     return any(bounds.get((-weights[row]).tobytes(), -int(least[row])) + int(least[row]) > 0 for row in case)
 
 
-def _sums(weights: Ints, active: Bits, unknown: Bits, most: int) -> tuple[Ints, Ints]:
-    """Least and largest weighted sum of active inputs, when at most `most` of the unknown ones differ
-    from what they are.
+def _changes(weights: Ints, active: Bits, unknown: Bits, most: int) -> tuple[Ints, Ints]:
+    """By how much the weighted sums of active inputs can fall and rise, when at most `most` of the unknown
+    ones differ from what they are.
     """
-    here = weights @ active
     change = np.where(active[unknown], -1, 1) * weights[:, unknown]  # what turning an input adds
     if most < change.shape[1]:
         change = np.sort(change, axis=1)
-        return here + np.minimum(change[:, :most], 0).sum(axis=1), here + np.maximum(
+        return np.minimum(change[:, :most], 0).sum(axis=1), np.maximum(
             change[:, change.shape[1] - most :], 0
         ).sum(axis=1)
-    return here + np.minimum(change, 0).sum(axis=1), here + np.maximum(change, 0).sum(axis=1)
+    return np.minimum(change, 0).sum(axis=1), np.maximum(change, 0).sum(axis=1)
 
 
 def turned_at_once(front: Front) -> int:

@@ -11,7 +11,7 @@ from typing import Any
 
 from sugenet.engines.bounds import BOUNDS
 from sugenet.engines.dual.deciding import DUAL
-from sugenet.engines.learn.solver import CDCL
+from sugenet.engines.learn.solver import BRIEFLY, CDCL
 from sugenet.engines.outside import SOLVERS
 from sugenet.engines.protocol import Engine
 from sugenet.engines.walk.anneal import SEARCH
@@ -42,13 +42,15 @@ _LEVELS = 30.0
 """Seconds that dual bounds get for levels before anything else is tried."""
 _FIRST_TRY = 10.0
 """Seconds that our solver gets before longer walks are tried."""
+_RATE = 1e8
+"""Combinations that are gone through in a second, roughly."""
 
 
 def decide(problem: Problem, clock: Clock, engine: str = "auto") -> Outcome:
     """Decide a problem by one engine, or by the ladder."""
     if engine != "auto" and engine not in ENGINES:
         raise QuestionError(f"engine={engine!r} is no engine. Choose auto, {', '.join(ENGINES)}.")
-    if problem.replays(()):
+    if problem.begins_bad:
         return Fails("evaluation", problem.near.sample)
     if engine != "auto":
         return ENGINES[engine](problem, clock)
@@ -83,17 +85,21 @@ def _facts(tried: list[Open]) -> dict[str, Any]:
 
 def _ladder(problem: Problem) -> list[Engine]:
     """Engines in the order in which they are worth a try."""
-    sets, combinations = sets_within(problem.near), combinations_of(problem.near)
+    combinations = combinations_of(problem.near)
+    sets = combinations if problem.near.budget is None else sets_within(problem.near)
     if problem.near.budget is None or combinations < sets:
         count, soon, late, walk = combinations, _EXHAUST, MOST_COMBINATIONS, EXHAUST
     else:
         count, soon, late, walk = sets, _WALK, _WALK_LATE, FLIPS
     levels = problem.near.network.has_levels
+    first = [BOUNDS] if levels or problem.near.budget is not None else [BOUNDS, BRIEFLY]
     if count <= soon and is_soon_cut(problem.near):
-        steps = [BOUNDS, walk] if count <= _FEW else [BOUNDS, SEARCH, walk]
+        steps = [*first, walk] if count <= _FEW else [*first, SEARCH, walk]
         return [*steps, DUAL if levels else CDCL]  # where sums are too large for a walk
     later = [walk] if count <= late else []
     if levels:  # which are many bits to all others
         return [DUAL.within(_LEVELS), SEARCH, CDCL.within(_FIRST_TRY), *later, DUAL]
     last = _CPSAT if _CPSAT.is_there else SOLVERS["pysat"]
-    return [BOUNDS, SEARCH, CDCL.within(_FIRST_TRY), *later, CDCL, last]
+    # no longer than the walk would take that comes next
+    patience = min(_FIRST_TRY, count / _RATE) if later and walk is EXHAUST else _FIRST_TRY
+    return [*first, SEARCH, CDCL.within(patience), *later, CDCL, last]

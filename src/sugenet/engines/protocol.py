@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from importlib.util import find_spec
 
 from sugenet.errors import NetworkError, QuestionError, TooLargeError
@@ -12,6 +13,12 @@ from sugenet.problem.outcomes import Open, Outcome
 from sugenet.problem.problem import Problem
 
 __all__ = ["Engine"]
+
+
+@cache
+def _is_installed(package: str) -> bool:
+    """Looked for once: on disk that takes longer than many a question."""
+    return find_spec(package) is not None
 
 
 @dataclass(frozen=True)
@@ -36,7 +43,7 @@ class Engine:
     @property
     def is_there(self) -> bool:
         """Whether the package that it needs is installed."""
-        return self.package is None or find_spec(self.package) is not None
+        return self.package is None or _is_installed(self.package)
 
     def need(self) -> None:
         """Raise `QuestionError` where the package that it needs is not there."""

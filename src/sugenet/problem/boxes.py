@@ -4,7 +4,7 @@ the others free or as they are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor, inf, nextafter
@@ -21,7 +21,7 @@ from sugenet.errors import QuestionError
 from sugenet.problem.moves import Moves, Way, listed
 from sugenet.problem.neighbourhood import Neighbourhood, build, pairs_of, place_of
 
-__all__ = ["Box", "limit_words", "limits_data", "limits_of", "meets", "plain", "states_within"]
+__all__ = ["Box", "limit_words", "limits_data", "limits_of", "meets", "plain", "plain_row", "states_within"]
 
 _LONG = 12
 """A number of more letters is one that nobody wrote."""
@@ -126,6 +126,13 @@ def plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     return str(value) if isinstance(value, Fraction) else value
+
+
+def plain_row(values: Sequence[Any]) -> list[Any]:
+    """Raw values as JSON has them."""
+    if set(map(type, values)) <= {int, float, str}:
+        return list(values)
+    return [plain(value) for value in values]
 
 
 def limits_data(network: Network, box: Box) -> list[Any]:

@@ -87,27 +87,32 @@ class Cascade:
         )
         first = first_layer(network)
         start = margins_of(near, first)
-        gains = move_gains(near, first)
-        chains, columns, prices, count, base = [], [], [], 0, start.copy()
-        used = 0
-        for feature, moves in near.places.items():
-            options: list[int | None] = [*range(moves.start, moves.stop), None]
-            options.sort(key=lambda n, f=feature: near.states[f] if n is None else near.moves[n].state)  # type: ignore[misc]
-            gain = [np.zeros(first.outputs, np.int64) if n is None else gains[n] for n in options]
-            weight = [0 if n is None else near.moves[n].weight for n in options]
-            base = base + gain[0]
-            used += weight[0]
-            columns += [after - before for before, after in pairwise(gain)]
-            prices += [after - before for before, after in pairwise(weight)]
-            taken = tuple(None if n is None else near.moves[n] for n in options)
+        # all options, feature by feature in rising order of state; the last ones given are to stay
+        many, features = len(near.moves), np.array(list(near.places), np.int64)
+        owners = np.concatenate([near.columns.features, features])
+        states = np.concatenate([near.columns.states, np.array(near.states, np.int64)[features]])
+        order = np.lexsort((states, owners))
+        begins = np.diff(owners[order], prepend=-1) > 0
+        gains = np.concatenate([move_gains(near, first), np.zeros((len(features), first.outputs), np.int64)])
+        weights = np.concatenate([near.columns.weights.astype(object), np.zeros(len(features), object)])
+        inside = np.flatnonzero(~begins)
+        lowest, places = order[begins], order.tolist()
+        chains, count = [], 0
+        starts = [*np.flatnonzero(begins).tolist(), len(places)]
+        for feature, (one, next_one) in zip(near.places, pairwise(starts), strict=True):
+            options = places[one:next_one]
+            taken = tuple(None if n >= many else near.moves[n] for n in options)
             chains.append(FeatureSteps(feature, count, taken))
             count += len(options) - 1
-        weights = np.array(columns, np.int64).reshape(count, first.outputs).T
-        layers = [Thresholds(weights, -base)]
+        rows = gains[order[inside]] - gains[order[inside - 1]]
+        layers = [Thresholds(rows.T, -(start + gains[lowest].sum(axis=0)))]
         for layer in network.layers[1:]:
             dense = dense_of(layer)
-            layers.append(Thresholds(dense.weights, dense.tau + np.minimum(dense.weights, 0).sum(axis=1)))
-        budget = None if near.budget is None else (np.array(prices, object), near.budget - used)
+            layers.append(Thresholds(dense.weights, dense.tau + dense.lowest[dense.runs[1]]))
+        budget = None
+        if near.budget is not None:
+            prices = weights[order[inside]] - weights[order[inside - 1]]
+            budget = (prices, near.budget - int(weights[lowest].sum()))
         return cls(tuple(chains), budget, (*layers, Thresholds(*goal.neurons(network.head))), goal.members)
 
     @cached_property
@@ -116,7 +121,7 @@ class Cascade:
         sizes = [self.steps, *(len(layer.least) for layer in self.layers)]
         return tuple(np.concatenate([[0], np.cumsum(sizes)]).tolist())
 
-    @property
+    @cached_property
     def steps(self) -> int:
         """Number of input steps."""
         return sum(len(chain.options) - 1 for chain in self.chains)

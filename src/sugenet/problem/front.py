@@ -75,6 +75,10 @@ class Front:
     """What the moves add, kept where it is little; else it is worked out again whenever
     it is gone through.
     """
+    table: Ints | None = None
+    """The same as one array, one row a move and one column a kind of neuron, where it is little and a move
+    adds the weight of its feature; then `gains` is None.
+    """
 
     @classmethod
     def of(cls, neighbourhood: Neighbourhood) -> Front:
@@ -82,12 +86,18 @@ class Front:
         first = _first(neighbourhood.network)
         margins = margins_of(neighbourhood, first)
         few = len(neighbourhood.moves) * first.outputs <= _KEPT
-        gains = tuple(gains_by_feature(neighbourhood)) if few else None
+        table = _table(neighbourhood, first) if few else None
+        gains = tuple(gains_by_feature(neighbourhood)) if few and table is None else None
         kinds = kinds_of(first)
-        up, down = (ends[kinds] for ends in _reaches(neighbourhood, int(kinds.max(initial=-1)) + 1, gains))
+        ends = (
+            _reaches(neighbourhood, int(kinds.max(initial=-1)) + 1, gains)
+            if table is None
+            else (reach(neighbourhood, table), reach(neighbourhood, -table))
+        )
+        up, down = (end[kinds] for end in ends)
         active = margins >= 0
         fragile = np.flatnonzero(np.where(active, margins - down < 0, margins + up >= 0))
-        return cls(neighbourhood, active, fragile, margins[fragile], kinds, gains)
+        return cls(neighbourhood, active, fragile, margins[fragile], kinds, gains, table)
 
     @cached_property
     def deltas(self) -> Ints:
@@ -95,6 +105,8 @@ class Front:
         rows, columns = len(self.neighbourhood.moves), len(self.fragile)
         # walks and searches copy it
         make_sure(24 * rows * columns, f"what {rows:,} changes do to {columns:,} neurons", _SMALLER)
+        if self.table is not None:
+            return self.table[:, self.kinds[self.fragile]]
         out = np.zeros((rows, columns), np.int64)
         for part in self.parts():
             out[part.moves, part.neurons] = part.gains
@@ -105,6 +117,11 @@ class Front:
         among the fragile ones.
         """
         kinds = self.kinds[self.fragile]
+        if self.table is not None:
+            every, gains = np.arange(len(kinds)), self.deltas
+            for moves in self.neighbourhood.places.values():
+                yield FeatureGains(moves, every, gains[moves])
+            return
         places = np.argsort(kinds, kind="stable")  # those of a kind stand together
         ends = np.searchsorted(kinds[places], np.arange(int(self.kinds.max(initial=-1)) + 2))
         for part in gains_by_feature(self.neighbourhood) if self.gains is None else self.gains:
@@ -188,6 +205,9 @@ def margins_of(neighbourhood: Neighbourhood, first: Layer) -> Ints:
     network = neighbourhood.network
     cut = network.cut
     inputs = neighbourhood.inputs if cut is network else cut.inputs(row_of(neighbourhood.sample))
+    if isinstance(first, DenseLayer):  # most bits are off, as a rule: the weights of those that are on
+        held = first.columns[np.flatnonzero(inputs[0])].sum(axis=0) - first.lowest
+        return np.asarray(held[first.runs[1]] - first.tau)
     return np.asarray(first.match_counts(inputs)[0] - first.tau)
 
 
@@ -231,6 +251,20 @@ def gains_by_feature(neighbourhood: Neighbourhood) -> Iterator[FeatureGains]:
         for row, (reading, weights) in zip(rows, columns, strict=True):
             row[np.searchsorted(neurons, reading)] = weights
         yield FeatureGains(moves, neurons, change @ rows)
+
+
+def _table(neighbourhood: Neighbourhood, first: Layer) -> Ints | None:
+    """What each move adds to each kind of neuron, where that is the weight of its feature for each state that
+    it rises: dense layers over levels, or over features of one bit. None elsewhere.
+    """
+    network = neighbourhood.network
+    if not isinstance(first, LevelLayer) and not (
+        isinstance(first, DenseLayer) and network.encoder.has_one_bit_each
+    ):
+        return None
+    features, states, _ = neighbourhood.columns
+    rise = states - np.array(neighbourhood.states, np.int64)[features]
+    return np.asarray(rise[:, None] * first.columns[features])
 
 
 def _reaches(
@@ -293,6 +327,9 @@ def move_gains(neighbourhood: Neighbourhood, first: DenseLayer | LevelLayer) -> 
     """What each move adds to the match count of each neuron."""
     many = len(neighbourhood.moves)
     make_sure(24 * many * first.outputs, f"what {many:,} changes do to {first.outputs:,} neurons", _SMALLER)
+    table = _table(neighbourhood, first)
+    if table is not None:
+        return table[:, kinds_of(first)]
     rows = np.zeros((many, first.outputs), np.int64)
     encoder, weights = neighbourhood.network.encoder, first.weights
     for number, move in enumerate(neighbourhood.moves):
@@ -314,7 +351,11 @@ def reach(neighbourhood: Neighbourhood, gains: Ints) -> Ints:
     """
     if not neighbourhood.moves:
         return np.zeros(gains.shape[1], np.int64)
-    starts = [moves.start for moves in neighbourhood.places.values()]
-    best = np.maximum(np.maximum.reduceat(gains, starts, axis=0), 0)
+    places = neighbourhood.places
+    if len(places) < len(gains):
+        gains = np.maximum.reduceat(gains, [moves.start for moves in places.values()], axis=0)
+    best = np.maximum(gains, 0)
+    if neighbourhood.budget is None:
+        return np.asarray(best.sum(axis=0))
     ordered = -np.sort(-best, axis=0)
     return np.asarray(ordered[: features_that_fit(neighbourhood)].sum(axis=0))

@@ -8,7 +8,7 @@ a threshold over the last hidden neurons.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import gcd
@@ -104,6 +104,8 @@ class Goal:
         if not all(self.cases):
             return np.zeros(len(counts), np.int64)
         missing = self.missing(counts)
+        if len(self.votes) == len(self.cases) and max(map(len, self.cases)) == 1:  # each case has one
+            return np.asarray(missing.min(axis=1))
         worst = np.array([missing[:, list(case)].max(axis=1) for case in self.members])
         return np.asarray(worst.min(axis=0))
 
@@ -113,6 +115,12 @@ class Goal:
         Inequality q holds iff the sum of ``weights[q, i]`` over the active neurons i, or times their levels,
         is at least ``least[q]``.
         """
+        known = self.__dict__.get("_neurons")
+        if known is None or known[0] is not head:
+            known = self.__dict__["_neurons"] = (head, self._neurons_of(head))
+        return known[1]
+
+    def _neurons_of(self, head: Head) -> tuple[Ints, Ints]:
         if not self.votes:
             return np.zeros((0, head.inputs), np.int64), np.zeros(0, np.int64)
         weights = self.factors.astype(object) @ head.weights.astype(object)
@@ -135,12 +143,24 @@ def _beats(head: Head, a: int, b: int, *, strictly: bool) -> Votes:
     return Votes.of(factors, offsets[b] - offsets[a] + strictly)
 
 
+def _kept(head: Head, name: tuple[str, int, str], cases: Callable[[], tuple[tuple[Votes, ...], ...]]) -> Goal:
+    """A goal, made once for each head: the samples of a data set have few."""
+    known: dict[Any, Goal] = head.__dict__.setdefault("_goals", {})
+    if name not in known:
+        known[name] = Goal(cases())
+    return known[name]
+
+
 def loses(head: Head, label: int, *, ties: str = "lowest") -> Goal:
     """Some other class wins against `label`; a tie goes to the lowest class, or with ``ties="against"``
     always to the other one.
     """
     others = [k for k in range(head.outputs) if k != label]
-    return Goal(tuple((_beats(head, k, label, strictly=ties == "lowest" and k > label),) for k in others))
+    return _kept(
+        head,
+        ("loses", label, ties),
+        lambda: tuple((_beats(head, k, label, strictly=ties == "lowest" and k > label),) for k in others),
+    )
 
 
 def wins(head: Head, target: int, *, ties: str = "lowest") -> Goal:
@@ -148,7 +168,11 @@ def wins(head: Head, target: int, *, ties: str = "lowest") -> Goal:
     or with ``ties="against"`` always to the target.
     """
     others = [k for k in range(head.outputs) if k != target]
-    return Goal((tuple(_beats(head, target, k, strictly=ties == "lowest" and k < target) for k in others),))
+    return _kept(
+        head,
+        ("wins", target, ties),
+        lambda: (tuple(_beats(head, target, k, strictly=ties == "lowest" and k < target) for k in others),),
+    )
 
 
 def lawful(network: Network, goal: Goal) -> Goal:

@@ -16,7 +16,8 @@ from fractions import Fraction
 from functools import cache, cached_property
 from itertools import pairwise
 from math import floor, lcm
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -38,6 +39,8 @@ __all__ = [
 ]
 
 _BITS = 60
+_EXACT = 1 << 53
+_NUMBERS = ({int}, {float})
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +146,12 @@ class Neighbourhood(Brief):
     @cached_property
     def inputs(self) -> Any:
         """What the first layer reads at the sample itself: one row of levels or bits."""
-        return self.network.inputs(row_of(self.sample))
+        network = self.network
+        if network.reads_levels:
+            return np.array([self.states])
+        if network.encoder.has_one_bit_each:
+            return network.encoder.bits_of_levels([self.states])
+        return network.inputs(row_of(self.sample))
 
     def moved(self, moves: Iterable[FeatureMove]) -> tuple[Any, ...]:
         """The raw sample after some moves."""
@@ -159,8 +167,10 @@ def row_of(values: Iterable[Any]) -> Any:
     """
     row = tuple(values)
     kinds = set(map(type, row))
-    if len(kinds) == 1 and kinds <= {int, float} and all(-(1 << 53) < value < 1 << 53 for value in row):
-        return np.array([row])
+    if kinds in _NUMBERS:
+        array = np.array([row])
+        if array.dtype.kind in "if" and array.min() > -_EXACT and array.max() < _EXACT:  # no NaN is
+            return array
     array = np.empty((1, len(row)), dtype=object)
     array[0] = row
     return array
@@ -219,32 +229,34 @@ def build(
     """
     encoder = network.encoder
     values = encoder.values(x)
-    states = [int(state) for state in encoder.levels(row_of(values))[0]]
-    allowed = set(range(encoder.features)) if movable is None else set(movable)
-    groups: dict[Any, list[tuple[_Reached, Fraction]]] = {}  # features alike share their ways
-    owners: dict[int, Any] = {}
+    states = encoder.levels(row_of(values))[0].tolist()
+    groups: dict[Any, list[tuple[_Reached, Fraction]]] = {}
     known: dict[int, Fraction | None] = {}
-    for feature, coding in enumerate(encoder.codings):
-        if feature not in allowed:
+    keys, asked = _alike(network, values, by_feature=by_feature), _Asked(far)
+    features = range(encoder.features) if movable is None else sorted(set(movable))
+    one_of = dict(zip(keys if movable is None else map(keys.__getitem__, features), features, strict=True))
+    nowhere = asked.nowhere(encoder.codings[0], type(values[0])) if keys is values and one_of else ()
+    for key, feature in one_of.items():
+        if key in nowhere:
             continue
-        owners[feature] = key = (
-            id(coding),
-            type(values[feature]),
-            values[feature],
-            feature if by_feature else -1,
-            span := network.domain.span(feature),
-        )
-        if key not in groups:
-            reached = _reached(coding, values[feature], states[feature], far, span)
-            if not by_feature and isinstance(coding, Steps) and coding.every_step:
-                # the same price at the same distance, which is the number of bits
-                for way in reached:
-                    if way.flips not in known:
-                        known[way.flips] = weigh(feature, way.distance, way.flips)
-                priced = [(way, known[way.flips]) for way in reached]
-            else:
-                priced = [(way, weigh(feature, way.distance, way.flips)) for way in reached]
-            groups[key] = [(way, price) for way, price in priced if price is not None]
+        coding = encoder.codings[feature]
+        reached = asked(coding, values[feature], states[feature], network.domain.span(feature))
+        if not reached:
+            continue
+        if not by_feature and isinstance(coding, Steps) and coding.every_step:
+            # the same price at the same distance, which is the number of bits
+            for way in reached:
+                if way.flips not in known:
+                    known[way.flips] = weigh(feature, way.distance, way.flips)
+            priced = [(way, known[way.flips]) for way in reached]
+        else:
+            priced = [(way, weigh(feature, way.distance, way.flips)) for way in reached]
+        group = [(way, price) for way, price in priced if price is not None]
+        if group:
+            groups[key] = group
+    owners = {feature: key for feature, key in enumerate(keys) if key in groups}
+    if movable is not None:
+        owners = {feature: owners[feature] for feature in features if feature in owners}
     scale = _scale(
         [([price for _, price in groups[key]], many) for key, many in Counter(owners.values()).items()]
     )
@@ -264,6 +276,23 @@ def build(
     return Neighbourhood(network, tuple(values), tuple(states), moves, limit, Fraction(1, scale), budget)
 
 
+def _alike(network: Network, values: Sequence[Any], *, by_feature: bool) -> Sequence[Any]:
+    """For each feature a key that those share which have the same ways to go: of one coding, one value and
+    one span of what can occur.
+    """
+    encoder, limits = network.encoder, network.domain.limits
+    parts: list[Iterable[Any]] = [values]
+    if len(set(map(type, values))) > 1:  # 1 and 1.0 are equal, and go to other values
+        parts.append(map(type, values))
+    if not encoder.has_one_kind:
+        parts.append(encoder.kinds)
+    if limits:
+        parts.append(map(limits.get, range(encoder.features)))
+    if by_feature:
+        parts.append(range(encoder.features))
+    return values if len(parts) == 1 else list(zip(*parts, strict=True))
+
+
 class _Reached(NamedTuple):
     """Another state of a feature: its nearest raw value, how far that is, and how many bits flip."""
 
@@ -271,6 +300,50 @@ class _Reached(NamedTuple):
     value: Any
     distance: Fraction
     flips: int
+
+
+_Answers: TypeAlias = tuple[dict[Any, list[_Reached]], set[Any]]
+"""Where values lead to, and those that lead nowhere."""
+
+
+class _Asked:
+    """Where codings lead to from a value, each asked once:
+    the samples of a data set have the same values again and again.
+    """
+
+    _kept: ClassVar[WeakKeyDictionary[Steps, dict[Any, _Answers]]] = WeakKeyDictionary()
+    _most, _short = 1 << 12, 16
+    """How many answers are kept of a coding, and how long each may be."""
+
+    def __init__(self, far: Fraction | None) -> None:
+        self.far = far
+        self.own: dict[tuple[int, type], _Answers] = {}
+
+    def __call__(self, coding: Coding, here: Any, state: int, span: Span | None) -> list[_Reached]:
+        if span is not None or not isinstance(coding, Steps):  # equal ones may have values of other types
+            return _reached(coding, here, state, self.far, span)
+        known, nowhere = self._of(coding, type(here))
+        found = known.get(here)
+        if found is None:
+            found = _reached(coding, here, state, self.far, None)
+            if not found:
+                nowhere.add(here)
+            if len(found) <= self._short:
+                known[here] = found
+        return found
+
+    def nowhere(self, coding: Coding, kind: type) -> Collection[Any]:
+        """Values of a type from which a coding is known to lead nowhere."""
+        return self._of(coding, kind)[1] if isinstance(coding, Steps) else ()
+
+    def _of(self, coding: Steps, kind: type) -> _Answers:
+        key = (id(coding), kind)
+        if key not in self.own:
+            parts = self._kept.setdefault(coding, {})
+            if sum(len(known) for known, _ in parts.values()) >= self._most:
+                parts.clear()
+            self.own[key] = parts.setdefault((kind, self.far), ({}, set()))
+        return self.own[key]
 
 
 def _reached(coding: Coding, here: Any, own: int, far: Fraction | None, span: Span | None) -> list[_Reached]:

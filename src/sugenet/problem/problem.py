@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from sugenet.bnn import PoolLayer
+from sugenet.bnn.arrays import Ints
 from sugenet.brief import Brief
 from sugenet.problem.cascade import Cascade
 from sugenet.problem.front import Front
@@ -25,6 +26,8 @@ class Problem(Brief):
 
     near: Neighbourhood
     goal: Goal
+    counts: Ints | None = None
+    """Match counts of the classes at the sample, one row, where they are known."""
 
     @cached_property
     def front(self) -> Front:
@@ -41,6 +44,13 @@ class Problem(Brief):
         searches: to those near their threshold, or to all where there are too many steps to look at each.
         """
         return self.front.importance() if is_soon_cut(self.near) else _brought(self.near)
+
+    @cached_property
+    def begins_bad(self) -> bool:
+        """Whether the sample itself is a violation, by the definition where the packed form says so."""
+        near = self.near
+        counts = near.network.packed().match_counts(near.inputs) if self.counts is None else self.counts
+        return bool(self.goal.violates(counts)[0]) and self.replays(())
 
     def replays(self, moves: Iterable[FeatureMove]) -> bool:
         """Whether moves are allowed and reach the goal, by the definition."""

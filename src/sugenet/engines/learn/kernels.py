@@ -3,9 +3,12 @@
 A literal is ``2 * variable``, plus 1 where it says false. A half is ``literal -> load <= cap``: the load
 adds, for each true input with a positive weight, that weight, and for each false input with a negative
 weight, its size; ``slack = cap - load``. A reified threshold is two halves, a budget one half without a
-literal. The variables of a layer are the inputs of one block of halves, so an assignment updates the slacks
-of its block by one column. Every literal that is set remembers why: a clause, a half or its chain; a half is
-explained only when asked, by loads that were there before and as few others as its slack allows.
+literal. Weights of 0 are written nowhere: a literal knows the halves that it loads, and a half the literals
+that load it. Every literal that is set remembers why: a clause, a half or its chain; a half is explained only
+when asked, by loads that are in the clause already and as few others as its slack allows.
+
+The search begins with inputs, each tried as it was last; where that has led nowhere for a few hundred
+conflicts, it goes on by activity alone, with random values and restarts in Luby's series.
 
 All of it is in this one file: Numba keeps compiled code on disk by the file that it stands in, and a function
 that calls one of another file is not renewed when that file changes.
@@ -26,16 +29,17 @@ from numba.extending import intrinsic
 __all__ = [
     "ARENA_FULL",
     "ARENA_USED",
-    "BLOCKS",
     "CHAIN",
     "CONFLICTS",
     "FAILED",
+    "HALVES",
     "HEADER",
     "LOG_FULL",
     "LOG_USED",
     "NEXT",
     "NUMBERS",
     "PAUSED",
+    "RANDOM",
     "REDUCE",
     "SATISFIED",
     "SIZE",
@@ -45,6 +49,7 @@ __all__ = [
     "Machine",
     "back_to_start",
     "begin",
+    "literals_of",
     "run",
     "starts_of",
     "trim",
@@ -53,7 +58,7 @@ __all__ = [
 PAUSED, SATISFIED, UNSATISFIABLE, FAILED, ARENA_FULL, LOG_FULL = range(6)
 """What `run` returns."""
 
-NUMBERS = 19
+NUMBERS = 22
 (
     QUEUE,
     TRAIL,
@@ -73,7 +78,10 @@ NUMBERS = 19
     RESTARTS,
     SIZE,
     VARIABLES,
-    BLOCKS,
+    HALVES,
+    RANDOM,
+    SINCE_CALL,
+    WILD,
 ) = range(NUMBERS)
 """Places in `Machine.numbers`."""
 
@@ -93,27 +101,27 @@ CHAIN, or ``-2 - half``.
 """
 
 _NEVER = -(1 << 62)
+_TAME = 300
+"""Conflicts of one call before the search goes wild."""
+_LUBY = 100
+"""Conflicts of the shortest run between two restarts, then."""
 
 
 class Machine(NamedTuple):
     """All that the search works on; arrays only."""
 
     # the problem
-    columns: Any
-    """Weights, input by input."""
-    rows: Any
-    """The same weights, half by half."""
-    offset: Any
-    """Where the weights of a block begin."""
-    inputs: Any
-    """First variable of each block's inputs, and one past the last."""
-    halves: Any
-    """First half of each block, and one past the last."""
-    block: Any
-    """The block that reads a variable, or the number of blocks."""
+    row_from: Any
+    row_literal: Any
+    row_load: Any
+    """The literals that load each half, and by how much: the heaviest first."""
+    column_from: Any
+    column_half: Any
+    column_load: Any
+    """The halves that each literal loads."""
     cap: Any
     top: Any
-    """Largest weight of a half."""
+    """Largest load of a half."""
     out: Any
     """Literal that a half speaks for, or -1."""
     owned_from: Any
@@ -135,9 +143,6 @@ class Machine(NamedTuple):
     trail: Any
     levels: Any
     """Length of the trail at which each level begins."""
-    seen_by: Any
-    """Inputs of each block in the order in which they were set."""
-    seen_count: Any
     slack: Any
     base: Any
     """A half is looked at when its slack is below this."""
@@ -148,7 +153,9 @@ class Machine(NamedTuple):
     watch: Any
     # choosing
     rank: Any
-    """Variables of a lower rank are chosen first."""
+    """Variables of a lower rank are chosen first, until the search goes wild."""
+    ranked: Any
+    """The ranks to begin with."""
     activity: Any
     heap: Any
     heap_at: Any
@@ -287,7 +294,6 @@ def _back(m, level):
     if numbers[LEVEL] <= level:
         return
     keep = m.levels[level]
-    blocks = m.numbers[BLOCKS]
     slack, base, limit = m.slack, m.base, m.limit
     for t in range(numbers[TRAIL] - 1, keep - 1, -1):
         literal = m.trail[t]
@@ -299,17 +305,11 @@ def _back(m, level):
             for k in range(m.owned_from[literal ^ 1], m.owned_from[(literal ^ 1) + 1]):
                 base[m.owned[k]] = 0
                 limit[m.owned[k]] = 0
-            b = m.block[v]
-            if b < blocks:
-                m.seen_count[b] -= 1
-                start, count = m.halves[b], m.halves[b + 1] - m.halves[b]
-                at = m.offset[b] + (v - m.inputs[b]) * count
-                for h in range(count):
-                    weight = m.columns[at + h]
-                    load = max(-weight, 0) if literal & 1 else max(weight, 0)
-                    slack[start + h] += load
-                    limit[start + h] = base[start + h] if load > 0 else limit[start + h]
-                numbers[WORK] += count
+            for k in range(m.column_from[literal], m.column_from[literal + 1]):
+                h = m.column_half[k]
+                slack[h] += m.column_load[k]
+                limit[h] = base[h]
+            numbers[WORK] += m.column_from[literal + 1] - m.column_from[literal]
         m.value[literal] = 0
         m.value[literal ^ 1] = 0
         m.free[v] = 1
@@ -332,26 +332,15 @@ def _touch(m, h):
 
 
 @njit(nogil=True, cache=True)
-def _load(m, literal, blocks):
-    """Account for a literal in the halves that read it and in the halves that speak for it."""
-    v = literal >> 1
+def _load(m, literal):
+    """Account for a literal in the halves that it loads and in the halves that speak for it."""
     slack, base, limit = m.slack, m.base, m.limit
-    b = m.block[v]
-    if b < blocks:
-        m.seen_by[m.inputs[b] + m.seen_count[b]] = literal
-        m.seen_count[b] += 1
-        start, count = m.halves[b], m.halves[b + 1] - m.halves[b]
-        at = m.offset[b] + (v - m.inputs[b]) * count
-        hits = 0
-        for h in range(count):
-            weight = m.columns[at + h]
-            slack[start + h] -= max(-weight, 0) if literal & 1 else max(weight, 0)
-            hits += slack[start + h] < limit[start + h]
-        m.numbers[WORK] += count
-        if hits > 0:
-            for h in range(start, start + count):
-                if slack[h] < limit[h]:
-                    _touch(m, np.int64(h))
+    for k in range(m.column_from[literal], m.column_from[literal + 1]):
+        h = m.column_half[k]
+        slack[h] -= m.column_load[k]
+        if slack[h] < limit[h]:
+            _touch(m, np.int64(h))
+    m.numbers[WORK] += m.column_from[literal + 1] - m.column_from[literal]
     for k in range(m.owned_from[literal], m.owned_from[literal + 1]):
         h = m.owned[k]
         base[h] = m.top[h]
@@ -413,18 +402,12 @@ def _look(m, h):
             _set(m, np.int64(literal ^ 1), np.int64(-2 - h))
         return NOTHING
     if slack < m.top[h] and (literal < 0 or m.value[literal] == 1):
-        b = _half_of(m, np.int64(h))
-        first, count = m.inputs[b], m.inputs[b + 1] - m.inputs[b]
-        at = m.offset[b] + (h - m.halves[b]) * count
-        row, free = m.rows, m.free
-        found = 0
-        for i in range(count):
-            found += free[first + i] * (abs(row[at + i]) > slack)
-        m.numbers[WORK] += count
-        if found > 0:
-            for i in range(count):
-                if free[first + i] == 1 and abs(row[at + i]) > slack:
-                    _set(m, np.int64(2 * (first + i) + (row[at + i] > 0)), np.int64(-2 - h))
+        k, last = m.row_from[h], m.row_from[h + 1]
+        m.numbers[WORK] += last - k
+        while k < last and m.row_load[k] > slack:
+            if m.value[m.row_literal[k]] == 0:
+                _set(m, np.int64(m.row_literal[k] ^ 1), np.int64(-2 - h))
+            k += 1
         m.limit[h] = slack
     return NOTHING
 
@@ -433,13 +416,12 @@ def _look(m, h):
 def _propagate(m):
     """Draw all conclusions; why there is a conflict, or NOTHING."""
     numbers, value = m.numbers, m.value
-    blocks = m.numbers[BLOCKS]
     conflict = NOTHING
     while conflict == NOTHING:
         if numbers[QUEUE] < numbers[TRAIL]:
             literal = m.trail[numbers[QUEUE]]
             numbers[QUEUE] += 1
-            _load(m, literal, blocks)
+            _load(m, literal)
             v = literal >> 1
             neighbour = m.after[v] if literal & 1 else m.before[v]
             if neighbour >= 0:
@@ -468,19 +450,11 @@ def _propagate(m):
 
 
 @njit(nogil=True, cache=True)
-def _half_of(m, h):
-    b = 0
-    while m.halves[b + 1] <= h:
-        b += 1
-    return b
-
-
-@njit(nogil=True, cache=True)
-def _explain(m, code, implied):
+def _explain(m, code, implied, known):
     """Write to `why` true literals that force `implied` (-1: that are in conflict); how many.
 
-    Of a half: the loads that are in the clause already or set for good, then the earliest others,
-    as many as it takes.
+    Of a half: the loads that are in the clause already or set for good, then others as many as it takes,
+    those of the last level last. Where `known` is 1 and others are needed, -1.
     """
     why, arena = m.why, m.arena
     n = 0
@@ -498,47 +472,53 @@ def _explain(m, code, implied):
         why[n] = 2 * ((implied >> 1) + 1) if implied & 1 == 0 else 2 * ((implied >> 1) - 1) + 1
         return n + 1
     h = -2 - code
-    b = _half_of(m, np.int64(h))
-    first, count = m.inputs[b], m.inputs[b + 1] - m.inputs[b]
-    at = m.offset[b] + (h - m.halves[b]) * count - first
-    row, mark, level, place = m.rows, m.mark, m.level, m.place
+    first, last = m.row_from[h], m.row_from[h + 1]
+    literals, loads = m.row_literal, m.row_load
+    mark, level, place, value = m.mark, m.level, m.place, m.value
     need, bound, literal = m.cap[h], m.numbers[TRAIL], m.out[h]
+    own = -1  # the load of what is implied, which is not there
     if implied >= 0:
         bound = place[implied >> 1]
     if implied < 0 or implied != (literal ^ 1):
-        if implied >= 0:
-            need -= abs(row[at + (implied >> 1)])
+        own = implied ^ 1 if implied >= 0 else -1
         if literal >= 0:
             why[0] = literal
             n = 1
     total = need * 0
-    for k in range(first, first + m.seen_count[b]):
-        x = m.seen_by[k]
+    for k in range(first, last):
+        x = literals[k]
         v = x >> 1
-        if place[v] >= bound or total > need:
-            break
-        if mark[v] == 1 or level[v] == 0:
-            load = row[at + v] * (1 - 2 * (x & 1))
-            if load > 0:
-                total += load
-                why[n] = x
-                n += 1
-    m.numbers[WORK] += m.seen_count[b]
+        if x == own:
+            need -= loads[k]
+        elif value[x] == 1 and place[v] < bound and (mark[v] == 1 or level[v] == 0):
+            total += loads[k]
+            why[n] = x
+            n += 1
+    m.numbers[WORK] += last - first
     if total > need:
         return n
-    start = n
-    for k in range(first, first + m.seen_count[b]):
-        x = m.seen_by[k]
-        v = x >> 1
-        if mark[v] == 0 and level[v] > 0:
-            load = row[at + v] * (1 - 2 * (x & 1))
-            if load > 0:
-                total += load
-                m.why_load[n] = load
+    if known == 1:
+        return -1
+    start, current = n, m.numbers[LEVEL]
+    for latest in range(2):
+        for k in range(first, last):
+            x = literals[k]
+            v = x >> 1
+            if (
+                value[x] == 1
+                and mark[v] == 0
+                and level[v] > 0
+                and (level[v] == current) == (latest == 1)
+                and place[v] < bound
+            ):
+                total += loads[k]
+                m.why_load[n] = loads[k]
                 why[n] = x
                 n += 1
                 if total > need:
                     break
+        if total > need:
+            break
     spare = total - need - 1
     k = n - 1
     while k >= start and spare > 0:
@@ -574,7 +554,7 @@ def _redundant(m, literal):
         speaker = m.out[-2 - code] >> 1
         if speaker != literal >> 1 and mark[speaker] == 0 and level[speaker] > 0:
             return -1
-    n = _explain(m, np.int64(code), np.int64(literal))
+    n = _explain(m, np.int64(code), np.int64(literal), np.int64(1))
     for k in range(n):
         if mark[why[k] >> 1] == 0 and level[why[k] >> 1] > 0:
             return -1
@@ -611,7 +591,7 @@ def _learn(m, code):
     open_ones, size, implied = 0, 1, -1
     t = numbers[TRAIL] - 1
     while True:
-        n = _explain(m, np.int64(code), np.int64(implied))
+        n = _explain(m, np.int64(code), np.int64(implied), np.int64(0))
         _used(m, np.int64(code), np.int64(n), np.int64(stamp))
         for k in range(n):
             v = why[k] >> 1
@@ -705,7 +685,7 @@ def _failed(m, literal):
             m.clause[size] = x ^ 1
             size += 1
             continue
-        n = _explain(m, np.int64(code), np.int64(x))
+        n = _explain(m, np.int64(code), np.int64(x), np.int64(0))
         _used(m, np.int64(code), np.int64(n), np.int64(stamp))
         for k in range(n):
             if m.level[why[k] >> 1] > 0:
@@ -778,12 +758,10 @@ def _reduce(m, given):
 
 @njit(nogil=True, cache=True)
 def begin(arrays, units, clauses, sizes):
-    """Put every variable into the heap, add the given clauses, set what is given, and look at every half
-    once.
+    """Add the given clauses, set what is given, put every other variable into the heap, and look at every
+    half once.
     """
     m = _raw(arrays)
-    for v in range(m.numbers[VARIABLES]):
-        _insert(m, v)
     start = 0
     for size in sizes:
         for k in range(size):
@@ -801,7 +779,10 @@ def begin(arrays, units, clauses, sizes):
     for x in units:
         if m.value[x] == 0:
             _set(m, np.int64(x), np.int64(NONE))
-    for h in range(m.halves[m.numbers[BLOCKS]]):
+    for v in range(m.numbers[VARIABLES]):
+        if m.free[v] == 1:
+            _insert(m, v)
+    for h in range(m.numbers[HALVES]):
         _touch(m, np.int64(h))
 
 
@@ -818,6 +799,45 @@ def _spread(m, size):
         if k > 1 and level > m.level[m.clause[second] >> 1]:
             second = k
     return spread, second
+
+
+@njit(nogil=True, cache=True)
+def _draw(m):
+    """A random bit: xorshift, so that the same seed gives the same search."""
+    x = m.numbers[RANDOM]
+    x ^= x << 13
+    x ^= (x >> 7) & ((1 << 57) - 1)
+    x ^= x << 17
+    m.numbers[RANDOM] = x
+    return (x >> 20) & 1
+
+
+@njit(nogil=True, cache=True)
+def _luby(k):
+    """The k-th number of Luby's series, from 0: 1, 1, 2, 1, 1, 2, 4, ..."""
+    size, power = 1, 0
+    while size < k + 1:
+        size = 2 * size + 1
+        power += 1
+    while size - 1 != k:
+        size = (size - 1) >> 1
+        power -= 1
+        k = k % size
+    return 1 << power
+
+
+@njit(nogil=True, cache=True)
+def _rank_by(m, wild):
+    """Choose by activity alone, or by rank first, and order the heap anew."""
+    numbers = m.numbers
+    numbers[WILD], numbers[SINCE_RESTART], numbers[RESTARTS] = wild, 0, 0
+    for v in range(numbers[VARIABLES]):
+        m.rank[v] = 0 if wild == 1 else m.ranked[v]
+        m.heap_at[v] = -1
+    numbers[HEAP] = 0
+    for v in range(numbers[VARIABLES]):
+        if m.free[v] == 1:
+            _insert(m, v)
 
 
 @njit(nogil=True, cache=True)
@@ -838,10 +858,11 @@ def run(arrays, assumptions, given, work):
             numbers[CONFLICTS] += 1
             numbers[SINCE_RESTART] += 1
             numbers[SINCE_REDUCE] += 1
+            numbers[SINCE_CALL] += 1
             start = numbers[LOG_USED]
             numbers[LOG_USED] += 2
             if numbers[LEVEL] == 0:
-                n = _explain(m, np.int64(conflict), np.int64(-1))
+                n = _explain(m, np.int64(conflict), np.int64(-1), np.int64(0))
                 _used(m, np.int64(conflict), np.int64(n), np.int64(numbers[NEXT]))
                 _write(m, np.int64(start), np.int64(0))
                 numbers[SIZE] = 0
@@ -864,10 +885,17 @@ def run(arrays, assumptions, given, work):
             continue
         if numbers[WORK] > work:
             return PAUSED
-        if numbers[SINCE_RESTART] > 50 and reals[FAST] > 1.15 * reals[SLOW]:
+        if numbers[WILD] == 1:
+            restart = numbers[SINCE_RESTART] >= _LUBY * _luby(numbers[RESTARTS])
+        else:
+            restart = numbers[SINCE_RESTART] > 50 and reals[FAST] > 1.15 * reals[SLOW]
+        if restart:
             _back(m, np.int64(0))
             numbers[SINCE_RESTART] = 0
             numbers[RESTARTS] += 1
+        if numbers[WILD] == 0 and numbers[SINCE_CALL] > _TAME:
+            _back(m, np.int64(0))
+            _rank_by(m, np.int64(1))
         if numbers[SINCE_REDUCE] > numbers[REDUCE]:
             _back(m, np.int64(0))
             _reduce(m, given)
@@ -892,7 +920,7 @@ def run(arrays, assumptions, given, work):
         while choice < 0 and numbers[HEAP] > 0:
             v = _pop(m)
             if m.free[v] == 1:
-                choice = 2 * v + m.phase[v]
+                choice = 2 * v + (_draw(m) if numbers[WILD] == 1 else m.phase[v])
         if choice < 0:
             return SATISFIED
         numbers[DECISIONS] += 1
@@ -903,8 +931,12 @@ def run(arrays, assumptions, given, work):
 
 @njit(nogil=True, cache=True)
 def back_to_start(arrays):
-    """Take back everything that is not set for good."""
-    _back(_raw(arrays), np.int64(0))
+    """Take back everything that is not set for good, and begin as tame as at first."""
+    m = _raw(arrays)
+    _back(m, np.int64(0))
+    m.numbers[SINCE_CALL] = 0
+    if m.numbers[WILD] == 1:
+        _rank_by(m, np.int64(0))
 
 
 @njit(nogil=True, cache=True)
@@ -951,7 +983,7 @@ def trim(arrays, log, starts, last):
                         m.why[n] = log[k]
                         n += 1
             elif code != NONE:
-                n = _explain(m, np.int64(code), np.int64(2 * v + (m.value[2 * v] < 0)))
+                n = _explain(m, np.int64(code), np.int64(2 * v + (m.value[2 * v] < 0)), np.int64(0))
             for k in range(n):
                 u = m.why[k] >> 1
                 if asked[u] == 0:
@@ -959,3 +991,29 @@ def trim(arrays, log, starts, last):
                     stack[size] = u
                     size += 1
     return needed, asked
+
+
+@njit(nogil=True, cache=True)
+def literals_of(log, starts, needed, given):
+    """The needed clauses but for the given ones, as signed variable numbers from 1, in the order of the
+    variables; a 0 after each.
+    """
+    size = 0
+    for number in range(given, starts.shape[0]):
+        if needed[number] == 1:
+            size += log[starts[number]] + 1
+    out = np.zeros(size, np.int64)
+    at = 0
+    for number in range(given, starts.shape[0]):
+        if needed[number] == 1:
+            first = starts[number] + 2 + log[starts[number] + 1]
+            count = log[starts[number]]
+            for k in range(count):
+                x = log[first + k]
+                place = at + k
+                while place > at and abs(out[place - 1]) > (x >> 1) + 1:
+                    out[place] = out[place - 1]
+                    place -= 1
+                out[place] = -(x >> 1) - 1 if x & 1 else (x >> 1) + 1
+            at += count + 1
+    return out

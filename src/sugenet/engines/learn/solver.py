@@ -10,16 +10,18 @@ which sees that a neuron far from turning needs more moves than are left.
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import gcd
+from itertools import pairwise
 from typing import Any, TypeAlias
+from weakref import WeakKeyDictionary
 from zlib import compress
 
 import numpy as np
 import numpy.typing as npt
 
+from sugenet.bnn.arrays import Ints
 from sugenet.engines.protocol import Engine
 from sugenet.errors import QuestionError, TooLargeError
 from sugenet.problem.cascade import Cascade
@@ -29,7 +31,7 @@ from sugenet.problem.outcomes import Holds, Open, Outcome, replayed
 from sugenet.problem.problem import Problem
 from sugenet.problem.sizes import is_soon_cut, see_time
 
-__all__ = ["CDCL", "Core", "Found", "Solver", "Stopped", "facts_of", "solver_of"]
+__all__ = ["BRIEFLY", "CDCL", "Core", "Found", "Solver", "Stopped", "facts_of", "solver_of"]
 
 _SLICE = 8_000_000
 _LOG = 1 << 20
@@ -37,6 +39,16 @@ _LARGEST_LOG = 1 << 28
 _FITS = 3 << 59
 """Sizes of rows that the proof's checker still takes."""
 _PLAIN = 2000
+"""Words of a proof that is written as it is."""
+_EFFORT = 6
+"""Of the compression of a longer one."""
+_ENDLESS = 1 << 62
+_BRIEF, _SPARSE = 2_000_000, 4096
+"""Work of a brief search, some ten milliseconds; and loads beyond which it gets a quarter of it: where
+neurons read much, local search finds sooner.
+"""
+_LIGHT_LAYERS = 1 << 17
+"""Weights up to which one is worth its while."""
 _HEAVY_LAYERS = 4_000_000
 """Products of the hidden layers beyond which the solver is not built."""
 
@@ -66,16 +78,26 @@ Answer: TypeAlias = Found | Core | Stopped
 
 
 @dataclass(frozen=True, eq=False)
-class _HalfRow:
-    """``literal -> weights @ inputs <= bound``; literal -1: always."""
+class _Halves:
+    """``literals[k] -> weights[k] @ inputs <= bounds[k]`` over the variables `inputs`; literal -1: always."""
 
-    literal: int
+    literals: Ints
     weights: npt.NDArray[Any]
-    bound: int
+    bounds: npt.NDArray[Any]
+    inputs: Ints
 
     @property
-    def size(self) -> int:
-        return int(np.abs(self.weights).sum()) + abs(self.bound)
+    def sizes(self) -> npt.NDArray[Any]:
+        return np.asarray(np.abs(self.weights).sum(axis=1) + np.abs(self.bounds))
+
+    def reduced(self) -> _Halves:
+        """Divide each by its common factor, which changes nothing for whole numbers."""
+        if not self.weights.size:
+            return self
+        common = np.maximum(np.gcd.reduce(self.weights, axis=1), 1)
+        if (common == 1).all():
+            return self
+        return replace(self, weights=self.weights // common[:, None], bounds=self.bounds // common)
 
 
 def facts_of(front: Front, cascade: Cascade) -> list[int]:
@@ -83,7 +105,9 @@ def facts_of(front: Front, cascade: Cascade) -> list[int]:
     fixed = np.ones(len(front.active), bool)
     fixed[front.fragile] = False
     first = cascade.starts[1] + 1
-    return [int(first + j) if front.active[j] else -int(first + j) for j in np.flatnonzero(fixed)]
+    places = np.flatnonzero(fixed)
+    facts: list[int] = np.where(front.active[places], first + places, -first - places).tolist()
+    return facts
 
 
 def solver_of(problem: Problem, seed: int) -> Solver | None:
@@ -97,12 +121,6 @@ def solver_of(problem: Problem, seed: int) -> Solver | None:
         return Solver(problem.cascade, facts_of(problem.front, problem.cascade), seed=seed)
     except TooLargeError:
         return None
-
-
-def _reduced(half: _HalfRow) -> _HalfRow:
-    """Divide by the common factor, which changes nothing for whole numbers."""
-    common = gcd(*(int(w) for w in np.unique(np.abs(half.weights)))) if len(half.weights) else 0
-    return half if common <= 1 else _HalfRow(half.literal, half.weights // common, half.bound // common)
 
 
 def _multiplier(weights: npt.NDArray[Any], prices: npt.NDArray[Any]) -> Fraction:
@@ -134,6 +152,8 @@ class Solver:
         self.own = cascade.starts[-1]
         self.variables = self.own + len(cascade.cases)
         self.cuts: list[tuple[int, int, int, int]] = []
+        self.fixed = np.full(self.own, -1, np.int8)
+        """Of each variable of the cascade its value, where that follows without any choice; else -1."""
         self.log: list[npt.NDArray[np.int32]] = []
         self.over = not cascade.cases
         self.last = -1
@@ -142,97 +162,102 @@ class Solver:
 
     # -- writing the cascade as halves -----------------------------------------------------------------------
 
-    def _halves(self) -> list[list[_HalfRow]]:
-        cascade, blocks = self.cascade, []
-        fixed = {abs(fact) - 1 for fact in self.facts}
+    def _halves(self) -> list[_Halves]:
+        """The thresholds of variables that are not fixed, over those that are not: two halves each, of the
+        goal's inequalities the first alone. Fixes variables on the way.
+        """
+        cascade, fixed, found = self.cascade, self.fixed, []
+        for fact in self.facts:
+            fixed[abs(fact) - 1] = fact > 0
         for number, layer in enumerate(cascade.layers):
-            halves = []
-            first = cascade.starts[number + 1]
+            first, behind = cascade.starts[number], cascade.starts[number + 1]
+            below, own = fixed[first:behind], fixed[behind : cascade.starts[number + 2]]
+            free, rows = np.flatnonzero(below < 0), np.flatnonzero(own < 0)
+            weights, least = layer.weights[rows], layer.least[rows]
+            if len(free) < len(below):
+                least = least - weights[:, below == 1].sum(axis=1)
+                weights = weights[:, free]
+            low = np.minimum(weights, 0).sum(axis=1)
+            always, never = low >= least, np.maximum(weights, 0).sum(axis=1) < least
+            own[rows[always]], own[rows[never]] = 1, 0
+            rows = np.flatnonzero(own < 0)
+            if always.any() or never.any():
+                open_ones = ~(always | never)
+                weights, least = weights[open_ones], least[open_ones]
+            halves = _Halves(2 * (behind + rows), -weights, -least, first + free)
             goal = number == len(cascade.layers) - 1
-            for row, least in enumerate(layer.least.tolist()):
-                if first + row in fixed:
-                    continue
-                yes = _HalfRow(2 * (first + row), -layer.weights[row], -least)
-                no = _HalfRow(2 * (first + row) + 1, layer.weights[row], least - 1)
-                halves += [yes] if goal else [yes, no]
-            if any(half.size >= _FITS for half in halves):
+            if not goal:
+                halves = _paired(halves, _Halves(halves.literals + 1, weights, least - 1, halves.inputs))
+            if (halves.sizes >= _FITS).any():
                 raise TooLargeError(
                     "the scores of the classes are too finely divided: as whole numbers they leave 60 bits."
                 )
             if number == 0 and cascade.budget is not None:
-                budget = _HalfRow(-1, cascade.budget[0], cascade.budget[1])
-                if budget.size >= _FITS:
-                    raise TooLargeError(
-                        "the costs are too finely divided: as whole numbers they leave 60 bits."
-                    )
-                halves = [
-                    _reduced(budget),
-                    *(_reduced(half) for half in halves),
-                    *self._cuts(halves, cascade.budget),
-                ]
-            else:
-                halves = [_reduced(half) for half in halves]
-            blocks.append(halves)
-        return blocks
+                found += self._with_budget(halves, cascade.budget)
+            found.append(halves.reduced())
+        return found
 
-    def _cuts(self, halves: list[_HalfRow], budget: tuple[npt.NDArray[Any], int]) -> Iterable[_HalfRow]:
+    def _with_budget(self, halves: _Halves, budget: tuple[npt.NDArray[Any], int]) -> list[_Halves]:
+        """The budget, and the cut of each half."""
         prices, limit = budget
-        for half in halves:
-            share = _multiplier(half.weights, prices)
+        none = np.array([-1])
+        spent = _Halves(none, prices[None, :], np.array([limit], object), halves.inputs)
+        if spent.sizes[0] >= _FITS:
+            raise TooLargeError("the costs are too finely divided: as whole numbers they leave 60 bits.")
+        literals, rows, bounds = [], [], []
+        for literal, weights, bound in zip(
+            halves.literals.tolist(), halves.weights, halves.bounds.tolist(), strict=True
+        ):
+            share = _multiplier(weights, prices)
             if share > 0:
                 q, p = share.denominator, share.numerator
-                cut = _HalfRow(
-                    half.literal, q * half.weights.astype(object) + p * prices, q * half.bound + p * limit
-                )
-                if cut.size < _FITS:
-                    self.cuts.append((half.literal >> 1, half.literal & 1, q, p))
-                    yield _reduced(cut)
+                row, most = q * weights.astype(object) + p * prices, q * bound + p * limit
+                if int(np.abs(row).sum()) + abs(most) < _FITS:
+                    self.cuts.append((literal >> 1, literal & 1, q, p))
+                    literals.append(literal)
+                    rows.append(row)
+                    bounds.append(most)
+        cuts = _Halves(
+            np.array(literals, np.int64),
+            np.array(rows, object).reshape(len(rows), len(prices)),
+            np.array(bounds, object),
+            halves.inputs,
+        )
+        return [spent.reduced(), cuts.reduced()]
 
     def _build(self, seed: int) -> None:
         from sugenet.engines.learn import kernels
 
         cascade, n = self.cascade, self.variables
         blocks = self._halves()
-        halves = [half for block in blocks for half in block]
-        inputs = np.array(cascade.starts[: len(blocks) + 1], np.int64)
-        columns, rows, offset = [], [], [0]
-        for first, last, block in zip(inputs, inputs[1:], blocks, strict=False):
-            weights = np.array([half.weights for half in block], dtype=np.int64).reshape(
-                len(block), last - first
-            )
-            rows.append(weights.ravel())
-            columns.append(np.ascontiguousarray(weights.T).ravel())
-            offset.append(offset[-1] + weights.size)
-        cap = np.array([half.bound - int(np.minimum(half.weights, 0).sum()) for half in halves], np.int64)
-        top = np.array([int(np.abs(half.weights).max(initial=0)) for half in halves], np.int64)
-        out = np.array([half.literal for half in halves], np.int32)
+        sparse = _Sparse.of(blocks, n)
+        out = np.concatenate([block.literals for block in blocks]).astype(np.int32)
         order = np.argsort(out, kind="stable")
         order = order[out[order] >= 0]
         owned_from = np.searchsorted(out[order], np.arange(2 * n + 1)).astype(np.int64)
         before, after = np.full(n, -1, np.int32), np.full(n, -1, np.int32)
-        for chain in cascade.chains:
-            for a, b in zip(chain.steps, chain.steps[1:], strict=False):
-                after[a], before[b] = b, a
-        block_of = np.full(n, len(blocks), np.int64)
-        for b in range(len(blocks)):
-            block_of[inputs[b] : inputs[b + 1]] = b
-        base = np.where(out >= 0, 0, top).astype(np.int64)
-        rng = np.random.default_rng(seed)
+        if cascade.steps > len(cascade.chains):
+            for chain in cascade.chains:
+                for a, b in pairwise(chain.steps):
+                    after[a], before[b] = b, a
+        base = np.where(out >= 0, 0, sparse.top).astype(np.int64)
+        rng, rank = np.random.default_rng(seed), self._rank()
 
         def ints(size: int, fill: int = 0) -> npt.NDArray[np.int32]:
-            return np.full(size, fill, np.int32)
+            return np.full(size, fill, np.int32) if fill else np.zeros(size, np.int32)
 
         numbers = np.zeros(kernels.NUMBERS, np.int64)
-        numbers[[kernels.REDUCE, kernels.VARIABLES, kernels.BLOCKS]] = 2000, n, len(blocks)
+        numbers[[kernels.REDUCE, kernels.VARIABLES, kernels.HALVES]] = 2000, n, len(out)
+        numbers[kernels.RANDOM] = rng.integers(1, 1 << 62)
         self.machine = kernels.Machine(
-            columns=np.concatenate(columns),
-            rows=np.concatenate(rows),
-            offset=np.array(offset, np.int64),
-            inputs=inputs,
-            halves=np.cumsum([0, *map(len, blocks)]).astype(np.int64),
-            block=block_of,
-            cap=cap,
-            top=top,
+            row_from=sparse.row_from,
+            row_literal=sparse.row_literal,
+            row_load=sparse.row_load,
+            column_from=sparse.column_from,
+            column_half=sparse.column_half,
+            column_load=sparse.column_load,
+            cap=sparse.cap,
+            top=sparse.top,
             out=out,
             owned_from=owned_from,
             owned=order.astype(np.int32),
@@ -246,15 +271,14 @@ class Solver:
             origin=ints(n, -1),
             trail=ints(n),
             levels=ints(n + 1),
-            seen_by=ints(n),
-            seen_count=np.zeros(len(blocks) + 1, np.int64),
-            slack=cap.copy(),
+            slack=sparse.cap.copy(),
             base=base,
             limit=base.copy(),
             arena=ints(max(1 << 16, 8 * n)),
             watch=ints(2 * n, -1),
-            rank=self._rank(),
-            activity=rng.random(n) * 1e-6,
+            rank=rank,
+            ranked=rank.copy(),
+            activity=(rng.random(n) + (rank == 0)) * 1e-6,
             heap=ints(n),
             heap_at=ints(n, -1),
             phase=self._phase(),
@@ -262,8 +286,8 @@ class Solver:
             clause=ints(n + 1),
             why=ints(n + 2),
             why_load=np.zeros(n + 2, np.int64),
-            dirty=ints(len(halves)),
-            is_dirty=np.zeros(len(halves), np.int8),
+            dirty=ints(len(out)),
+            is_dirty=np.zeros(len(out), np.int8),
             stamp=ints(n + 2, -1),
             log=ints(max(_LOG, 16 * n)),
             numbers=numbers,
@@ -274,7 +298,8 @@ class Solver:
             clauses += [[2 * (self.own + c) + 1, 2 * (cascade.starts[-2] + row)] for row in case]
         self.given = len(clauses)
         flat = np.array([x for clause in clauses for x in clause], np.int32)
-        units = np.array([self._code(fact) for fact in self.facts], np.int32)
+        known = np.flatnonzero(self.fixed >= 0)
+        units = (2 * known + (self.fixed[known] == 0)).astype(np.int32)
         kernels.begin(self.machine, units, flat, np.array([len(clause) for clause in clauses], np.int64))
 
     def _rank(self) -> npt.NDArray[np.int8]:
@@ -296,7 +321,8 @@ class Solver:
         phase = np.zeros(self.variables, np.int8)
         values = np.zeros(cascade.steps, np.int64)
         for chain in cascade.chains:
-            values[chain.first : chain.first + chain.options.index(None)] = 1
+            if chain.options[0] is not None:
+                values[chain.first : chain.first + chain.options.index(None)] = 1
         for start, layer in zip(cascade.starts, cascade.layers, strict=False):
             phase[start : start + len(values)] = values
             values = (layer.weights @ values >= layer.least).astype(np.int64)
@@ -313,14 +339,23 @@ class Solver:
     # -- searching -------------------------------------------------------------------------------------------
 
     @property
+    def loads(self) -> int:
+        """Weights that are not 0, of thresholds and literals that nothing settles beforehand."""
+        return 0 if self.over else len(self.machine.row_load)
+
+    @property
     def conflicts(self) -> int:
         """Conflicts so far."""
         from sugenet.engines.learn import kernels
 
         return 0 if not self.cascade.cases else int(self.machine.numbers[kernels.CONFLICTS])
 
-    def solve(self, clock: Clock, assumptions: Iterable[int] = ()) -> Answer:
-        """Look for an assignment in which the assumptions, signed variable numbers from 1, are true."""
+    def solve(
+        self, clock: Clock, assumptions: Iterable[int] = (), *, work: int = _ENDLESS, afresh: bool = True
+    ) -> Answer:
+        """Look for an assignment in which the assumptions, signed variable numbers from 1, are true; for
+        about so much work. Unless `afresh`, a search that was stopped goes on.
+        """
         from sugenet.engines.learn import kernels
 
         assumed = list(dict.fromkeys(int(literal) for literal in assumptions))
@@ -332,10 +367,12 @@ class Solver:
             return Core(())
         machine = self.machine
         self.last = -1
-        kernels.back_to_start(machine)
+        if afresh:
+            kernels.back_to_start(machine)
         codes = np.array([self._code(literal) for literal in assumed], np.int32)
         while True:
-            code = kernels.run(machine, codes, self.given, _SLICE)
+            code = kernels.run(machine, codes, self.given, min(_SLICE, work))
+            work -= int(machine.numbers[kernels.WORK])
             self._drain()
             if code == kernels.SATISFIED:
                 return Found(machine.value[0 : 2 * self.own : 2] > 0)
@@ -349,7 +386,7 @@ class Solver:
                 self.machine = machine = machine._replace(
                     arena=np.concatenate([machine.arena, np.zeros_like(machine.arena)])
                 )
-            if clock.up():
+            if clock.up() or work <= 0:
                 return Stopped("stopped")
             if sum(map(len, self.log)) >= _LARGEST_LOG:
                 return Stopped("the proof outgrew the memory set aside for it")
@@ -370,15 +407,17 @@ class Solver:
 
         Under assumptions the empty clause follows from these together with the assumptions.
         """
-        facts, clauses = self._needed() if self.cascade.cases else (list(self.facts), [[]])
+        flat = self._needed() if self.cascade.cases else [0]
         cuts = [[-row - 1 if negative else row + 1, q, p] for row, negative, q, p in self.cuts]
-        found = {"kind": "rup", "variables": self.variables, "facts": facts, "cuts": cuts}
-        if sum(map(len, clauses)) <= _PLAIN:
-            return {**found, "clauses": clauses}
-        text = "\n".join(" ".join(map(str, [*clause, 0])) for clause in clauses)
-        return {**found, "encoding": "zlib+base64", "clauses": b64encode(compress(text.encode(), 9)).decode()}
+        found = {"kind": "rup", "variables": self.variables, "facts": list(self.facts), "cuts": cuts}
+        if len(flat) <= _PLAIN:
+            return {**found, "clauses": _split(flat)}
+        text = " ".join(map(str, flat)).replace(" 0 ", " 0\n")
+        packed = b64encode(compress(text.encode(), _EFFORT)).decode()
+        return {**found, "encoding": "zlib+base64", "clauses": packed}
 
-    def _needed(self) -> tuple[list[int], list[list[int]]]:
+    def _needed(self) -> list[int]:
+        """The clauses that the last one rests on, itself empty at the end, a 0 after each."""
         from sugenet.engines.learn import kernels
 
         if self.last < 0:
@@ -387,31 +426,113 @@ class Solver:
         log = np.concatenate(self.log)
         self.log = [log]
         starts = kernels.starts_of(log, self.last + 1)
-        needed, asked = kernels.trim(self.machine, log, starts, self.last)
-        clauses = []
-        for number in np.flatnonzero(needed).tolist():
-            if number >= self.given:
-                start = int(starts[number]) + 2 + int(log[starts[number] + 1])
-                codes = log[start : start + int(log[starts[number]])].tolist()
-                clauses.append(sorted((self._sign(x) for x in codes), key=abs))
-        if not clauses or clauses[-1]:
+        needed, _ = kernels.trim(self.machine, log, starts, self.last)
+        flat: list[int] = kernels.literals_of(log, starts, needed, self.given).tolist()
+        return flat if flat and (len(flat) == 1 or flat[-2] == 0) else [*flat, 0]
+
+
+def _paired(yes: _Halves, no: _Halves) -> _Halves:
+    """Halves of the same thresholds, each beside its other."""
+    return _Halves(
+        np.stack([yes.literals, no.literals], axis=1).reshape(-1),
+        np.stack([yes.weights, no.weights], axis=1).reshape(2 * len(yes.bounds), len(yes.inputs)),
+        np.stack([yes.bounds, no.bounds], axis=1).reshape(-1),
+        yes.inputs,
+    )
+
+
+def _split(flat: list[int]) -> list[list[int]]:
+    clauses: list[list[int]] = [[]]
+    for literal in flat[:-1]:
+        if literal:
+            clauses[-1].append(literal)
+        else:
             clauses.append([])
-        return [fact for fact in self.facts if asked[abs(fact) - 1]], clauses
+    return clauses
+
+
+@dataclass(frozen=True, eq=False)
+class _Sparse:
+    """Halves as the kernels read them: what loads each, and what each literal loads."""
+
+    cap: Ints
+    top: Ints
+    row_from: Ints
+    row_literal: npt.NDArray[np.int32]
+    row_load: Ints
+    column_from: Ints
+    column_half: npt.NDArray[np.int32]
+    column_load: Ints
+
+    @classmethod
+    def of(cls, blocks: Sequence[_Halves], variables: int) -> _Sparse:
+        caps, halves, literals, loads, start = [], [], [], [], 0
+        for block in blocks:
+            rows, columns = np.nonzero(block.weights)
+            weights = block.weights[rows, columns].astype(np.int64)
+            caps.append((block.bounds - np.minimum(block.weights, 0).sum(axis=1)).astype(np.int64))
+            halves.append(start + rows)
+            literals.append(2 * block.inputs[columns] + (weights < 0))
+            loads.append(np.abs(weights))
+            start += len(block.literals)
+        half, literal, load = (np.concatenate(parts) for parts in (halves, literals, loads))
+        if len(load) and load.max() > load.min():  # the heaviest first
+            order = np.lexsort((-load, half))
+            half, literal, load = half[order], literal[order], load[order]
+        row_from = np.searchsorted(half, np.arange(start + 1)).astype(np.int64)
+        by_literal = np.argsort(literal, kind="stable")
+        top = np.zeros(start, np.int64)
+        some = np.flatnonzero(np.diff(row_from))
+        top[some] = load[row_from[some]]
+        return cls(
+            np.concatenate(caps),
+            top,
+            row_from,
+            literal.astype(np.int32),
+            load,
+            np.searchsorted(literal[by_literal], np.arange(2 * variables + 1)).astype(np.int64),
+            half[by_literal].astype(np.int32),
+            load[by_literal],
+        )
+
+
+_PAUSED: WeakKeyDictionary[Problem, tuple[int, Solver]] = WeakKeyDictionary()
+"""Solvers that were stopped, with their seed: they go on where they were when their problem comes back."""
 
 
 def _cdcl(problem: Problem, clock: Clock) -> Outcome:
     clock.tell("search with learning")
     see_time(problem.near, clock)
+    return _searched(problem, clock, lambda _: _ENDLESS)
+
+
+def _searched(problem: Problem, clock: Clock, work: Callable[[int], int]) -> Outcome:
+    """Search for as much work as is said of the number of loads."""
     cascade = problem.cascade
-    solver = Solver(cascade, facts_of(problem.front, cascade), seed=clock.seed)
-    match solver.solve(clock):
+    seed, solver = _PAUSED.pop(problem, (clock.seed, None))
+    afresh = solver is None or seed != clock.seed
+    if solver is None or afresh:
+        solver = Solver(cascade, facts_of(problem.front, cascade), seed=clock.seed)
+    match solver.solve(clock, work=work(solver.loads), afresh=afresh):
         case Found(values=values):
             return replayed(problem, "cdcl", cascade.moves(values))
         case Core():
             return Holds("cdcl", solver.proof())
         case Stopped(reason=reason):
+            _PAUSED[problem] = clock.seed, solver
             return Open("cdcl", reason, {"conflicts": solver.conflicts})
+
+
+def _briefly(problem: Problem, clock: Clock) -> Outcome:
+    """Search for a few conflicts, where the thresholds are written down at once."""
+    layers = problem.near.network.cut.layers[1:]
+    size = len(problem.near.moves) * len(problem.front.fragile)
+    if size + sum(layer.inputs * layer.outputs for layer in layers) > _LIGHT_LAYERS:
+        return Open("cdcl", "the network is too large to be learned from at once", {})
+    return _searched(problem, clock, lambda loads: _BRIEF if loads <= _SPARSE else _BRIEF // 4)
 
 
 CDCL = Engine("cdcl", _cdcl)
 """Our own solver; its proof is for `check_rup`."""
+BRIEFLY = Engine("cdcl", _briefly)
+"""The same for a few milliseconds, if it is worth them."""

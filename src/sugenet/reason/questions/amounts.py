@@ -17,7 +17,7 @@ from sugenet.problem.regions import (
     region_data,
     region_of,
 )
-from sugenet.reason.questions.everyone import OfSample, each, sample_data, sample_in, see_that_it_obeys
+from sugenet.reason.questions.everyone import OfSample, each, sample_in, see_that_it_obeys
 from sugenet.reason.questions.inputs import Limited
 from sugenet.reason.questions.names import box_of, class_of, number_in
 
@@ -83,7 +83,7 @@ class HowMany(OfSample, Limited):
             data = region_data(network, region)
         return {
             "kind": "count",
-            "sample": None if sample is None else sample_data(network, sample),
+            "sample": None if sample is None else self.sample_data(network),
             "region": data,
             "where": limits_data(network, self.box),
         }

@@ -11,10 +11,10 @@ from typing import Any, ClassVar, Final, Self, final
 from sugenet.bnn import Network
 from sugenet.brief import Brief
 from sugenet.errors import QuestionError
-from sugenet.problem.boxes import plain
+from sugenet.problem.boxes import plain_row
 from sugenet.reason.questions.names import raw_of
 
-__all__ = ["OfSample", "Predict", "each", "sample_data", "sample_in", "see_that_it_obeys"]
+__all__ = ["OfSample", "Predict", "each", "sample_in", "see_that_it_obeys"]
 
 
 @final
@@ -32,11 +32,6 @@ class _Each:
 
 each: Final = _Each()
 """Stands where the sample of a question stands, when it is asked of every sample of a data set."""
-
-
-def sample_data(network: Network, sample: Any) -> Any:
-    """A sample as JSON: its values, or the word each."""
-    return "each" if sample is each else [plain(value) for value in network.encoder.values(sample)]
 
 
 def sample_in(network: Network, data: Any) -> Any:
@@ -76,7 +71,14 @@ class OfSample(Brief):
                 "each stands for every sample of a data set, and here one is asked about. "
                 "Give a sample, or ask all of them: sweep(network, X, question)."
             )
-        return network.encoder.values(self.sample)
+        kept = self.__dict__.get("_values")
+        if kept is None or kept[0] is not network.encoder:
+            kept = self.__dict__["_values"] = (network.encoder, tuple(network.encoder.values(self.sample)))
+        return list(kept[1])
+
+    def sample_data(self, network: Network) -> Any:
+        """The sample as JSON: its values, or the word each."""
+        return "each" if self.sample is each else plain_row(self.values(network))
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +91,7 @@ class Predict(OfSample):
 
     def data(self, network: Network) -> dict[str, Any]:
         """The question as JSON."""
-        return {"kind": self.kind, "sample": sample_data(network, self.sample)}
+        return {"kind": self.kind, "sample": self.sample_data(network)}
 
     @classmethod
     def of(cls, network: Network, data: Any) -> Self:

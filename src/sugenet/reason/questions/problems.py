@@ -29,7 +29,7 @@ def problems_of(network: Network, question: Question) -> tuple[tuple[Problem, ..
     """The problems of a question, and the joint network that they are about where there are two sides."""
     match question:
         case Robust():
-            return (Problem(question.near(network), question.keeps(network).goal),), None
+            return (question.problem(network, question.near(network)),), None
         case Always() | Never():
             near = _inside(network, question.box)
             goal = (loses if isinstance(question, Always) else wins)(

@@ -15,6 +15,7 @@ from sugenet.errors import QuestionError
 from sugenet.problem.boxes import Box
 from sugenet.problem.keeps import Keeps, Ties
 from sugenet.problem.neighbourhood import Neighbourhood, place_of, row_of
+from sugenet.problem.problem import Problem
 from sugenet.problem.regions import (
     BALLS,
     L0,
@@ -28,7 +29,7 @@ from sugenet.problem.regions import (
     region_data,
     region_of,
 )
-from sugenet.reason.questions.everyone import OfSample, each, sample_data, sample_in, see_that_it_obeys
+from sugenet.reason.questions.everyone import OfSample, each, sample_in, see_that_it_obeys
 from sugenet.reason.questions.names import class_or_none
 
 __all__ = ["Robust", "Suffices", "WhatIf", "Why"]
@@ -45,11 +46,17 @@ class _ClassOf(OfSample):
         kept = self.__dict__.get("_keeps")
         if kept is None or kept.network is not network:
             values = self.values(network)
-            label = int(network.predict(row_of(values))[0])
+            counts = network.match_counts(row_of(values))
             see_that_it_obeys(network, values)
+            label = int(network.head.classes(counts)[0])
             kept = Keeps(network, label, class_or_none(network, self.target), self.ties)
-            self.__dict__["_keeps"] = kept
+            self.__dict__["_keeps"], self.__dict__["_counts"] = kept, counts
         return kept
+
+    def problem(self, network: Network, near: Neighbourhood) -> Problem:
+        """Whether the property fails somewhere in a neighbourhood of the sample."""
+        goal = self.keeps(network).goal
+        return Problem(near, goal, self.__dict__["_counts"] if near.network is network else None)
 
     def label(self, network: Network) -> int | None:
         """The class of the sample; None where it is asked about each, which has its own."""
@@ -96,7 +103,7 @@ class _Kept(_ClassOf):
         """The question as JSON."""
         return {
             "kind": self.kind,
-            "sample": sample_data(network, self.sample),
+            "sample": self.sample_data(network),
             "label": self.label(network),
             "region": region_data(network, self._region()),
             "target": class_or_none(network, self.target),
@@ -228,7 +235,7 @@ class WhatIf(_ClassOf):
             cost |= {"prices": prices, "per_unit": bool(self.cost.per_unit)}
         return {
             "kind": "whatif",
-            "sample": sample_data(network, self.sample),
+            "sample": self.sample_data(network),
             "label": self.label(network),
             "target": class_or_none(network, self.target),
             "ties": self.ties,

@@ -10,7 +10,7 @@ from sugenet.bnn.cutting import is_cut
 from sugenet.checker.query import Query
 from sugenet.engines.ladder import decide
 from sugenet.errors import QuestionError, SoundnessError, TooLargeError
-from sugenet.problem.boxes import plain
+from sugenet.problem.boxes import plain_row
 from sugenet.problem.clock import Clock
 from sugenet.problem.neighbourhood import row_of
 from sugenet.problem.outcomes import Fails, Holds, Open, Outcome
@@ -145,10 +145,10 @@ def _refuted(
             f"the two inputs of a violation have the same class {labels[0]}. Please report this input."
         )
     if joint is None or joint.left is not joint.right:  # two networks read the same input
-        witness: Any = [plain(value) for value in rows[0]]
+        witness: Any = plain_row(rows[0])
         rows = rows[:1]
     else:
-        witness = [[plain(value) for value in row] for row in rows]
+        witness = [plain_row(row) for row in rows]
     certificate = envelope(network, question, witness=witness, proof=None, answer="refuted")
     row = rows[0] if len(rows) == 1 else tuple(rows)
     return Refuted(network, question, claim, row, labels, found.engine, clock.seconds, certificate)
