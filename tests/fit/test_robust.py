@@ -12,7 +12,7 @@ import sugenet as sg
 from sugenet.bnn import Encoder, Head, Network, OneHot, Steps, bit, integer, thermometer, threshold
 from sugenet.errors import EncodingError, SugenetError
 from sugenet.fit import Epoch, Settings, compare, learn_encoder, train
-from sugenet.fit.reach import Reach, region_text, robust_region
+from sugenet.fit.leeway import Leeway, region_text, robust_region
 from sugenet.fit.table import read_arrays
 
 torch = pytest.importorskip("torch")
@@ -91,17 +91,17 @@ def test_the_adversary_stays_inside_and_ends_are_those_of_the_region(case, seed)
     if not encoder.width:
         return
     rows = np.array([sample], object)
-    reach = Reach(encoder, region, levels=False)
+    leeway = Leeway(encoder, region, levels=False)
     bits = encoder.encode(rows)
-    distances = reach.distances(bits, rows)
+    distances = leeway.distances(bits, rows)
     allowed = reachable(encoder, sample, region)
-    low, high = reach.ends(bits, distances, reach.radius)
+    low, high = leeway.ends(bits, distances, leeway.radius)
     if isinstance(region, sg.Linf):
         assert low[0].tolist() == np.all(list(allowed), axis=0).tolist()
         assert high[0].tolist() == np.any(list(allowed), axis=0).tolist()
     generator = torch.Generator().manual_seed(seed)
     module = LevelModule.start((encoder.width, 5, 2), generator)
-    adversary = Adversary(reach)
+    adversary = Adversary(leeway)
     inputs = torch.where(torch.from_numpy(bits), 1.0, -1.0)
     limits = adversary.limits(bits, distances, 1.0)
     for steps in (1, 3):
@@ -117,12 +117,12 @@ def test_one_step_on_a_linear_network_is_the_worst_there_is():
     rng = np.random.default_rng(3)
     for region in (sg.Linf(1.5), sg.Linf(0.5), sg.Hamming(1)):
         module = LevelModule.start((encoder.width, 2), generator)
-        adversary = Adversary(Reach(encoder, region, levels=False))
+        adversary = Adversary(Leeway(encoder, region, levels=False))
         for _ in range(10):
             sample = [*rng.integers(-1, 5, 2) / 2, str(rng.choice(list("abc"))), float(rng.integers(-2, 7))]
             rows = np.array([sample], object)
             bits = encoder.encode(rows)
-            limits = adversary.limits(bits, adversary.reach.distances(bits, rows), 1.0)
+            limits = adversary.limits(bits, adversary.leeway.distances(bits, rows), 1.0)
 
             def loss(patterns, module=module):
                 logits = module.evaluate(torch.where(torch.tensor(patterns), 1.0, -1.0)).logits
@@ -289,9 +289,9 @@ def test_a_region_that_makes_no_sense_for_the_data_is_refused(region, message):
 
 
 def test_levels_reach_as_far_as_the_radius():
-    reach = Reach(Encoder([integer(0, 9)] * 3), sg.Linf(2.5), levels=True)
+    leeway = Leeway(Encoder([integer(0, 9)] * 3), sg.Linf(2.5), levels=True)
     levels = np.array([[0, 5, 9]], np.uint8)
-    low, high = reach.ends(levels, reach.distances(levels, levels), reach.radius)
+    low, high = leeway.ends(levels, leeway.distances(levels, levels), leeway.radius)
     assert (low.tolist(), high.tolist()) == ([[0, 3, 7]], [[2, 7, 9]])
 
 

@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from sugenet.bnn import OneHot
 from sugenet.fit.comparing import tensor_of
+from sugenet.fit.leeway import Leeway
 from sugenet.fit.module import LevelModule
-from sugenet.fit.reach import Reach
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor
@@ -43,7 +43,7 @@ class Limits:
 
 
 @dataclass(frozen=True, eq=False)
-class _Group:
+class _Alike:
     """Features of one width: their bits, a row a feature, and which states can occur."""
 
     features: Tensor
@@ -61,22 +61,22 @@ class Adversary:
     >>> import numpy as np
     >>> from sugenet.bnn import Encoder, thermometer
     >>> from sugenet.problem.regions import Linf
-    >>> reach = Reach(Encoder([thermometer([3, 5, 8])]), Linf(2), levels=False)
+    >>> leeway = Leeway(Encoder([thermometer([3, 5, 8])]), Linf(2), levels=False)
     >>> bits, rows = np.array([[True, True, False]]), np.array([[6.0]])
-    >>> limits = Adversary(reach).limits(bits, reach.distances(bits, rows), 1.0)
+    >>> limits = Adversary(leeway).limits(bits, leeway.distances(bits, rows), 1.0)
     >>> limits.low.tolist(), limits.high.tolist()
     ([[1.0, -1.0, -1.0]], [[1.0, 1.0, 1.0]])
     """
 
-    reach: Reach
+    leeway: Leeway
 
     def limits(self, inputs: npt.NDArray[Any], distances: npt.NDArray[Any], share: float) -> Limits:
-        """The limits of samples, with the distances that `Reach` gives, at a share of the full radius."""
-        reach = self.reach
-        radius = reach.grown(share)
-        low, high = reach.ends(inputs, distances, radius)
-        flips = None if reach.flips is None else int(radius)
-        return Limits(tensor_of(low), tensor_of(high), flips, 1 if reach.levels else 2)
+        """The limits of samples, with the distances that `Leeway` gives, at a share of the full radius."""
+        leeway = self.leeway
+        radius = leeway.grown(share)
+        low, high = leeway.ends(inputs, distances, radius)
+        flips = None if leeway.flips is None else int(radius)
+        return Limits(tensor_of(low), tensor_of(high), flips, 1 if leeway.levels else 2)
 
     def attack(
         self,
@@ -96,7 +96,7 @@ class Adversary:
             if limits.flips is None:
                 best = self._best(gradient, limits)
                 if step:  # from the second on some: what is best for one move is not for all at once
-                    chance = torch.rand(len(moved), self.reach.encoder.features, generator=generator)
+                    chance = torch.rand(len(moved), self.leeway.encoder.features, generator=generator)
                     best = torch.where((chance < 0.5)[:, self._feature_of], best, moved)
                 moved = best
             else:
@@ -107,16 +107,16 @@ class Adversary:
     def _feature_of(self) -> Tensor:
         import torch
 
-        encoder = self.reach.encoder
-        return torch.tensor(range(encoder.features) if self.reach.levels else encoder.feature_of)
+        encoder = self.leeway.encoder
+        return torch.tensor(range(encoder.features) if self.leeway.levels else encoder.feature_of)
 
     @cached_property
     def _singles(self) -> tuple[Tensor, Tensor]:
         """Features of one input, and where that is: levels, and numbers with one cut."""
         import torch
 
-        encoder = self.reach.encoder
-        if self.reach.levels:
+        encoder = self.leeway.encoder
+        if self.leeway.levels:
             return torch.arange(encoder.features), torch.arange(encoder.features)
         single = [
             feature
@@ -127,19 +127,19 @@ class Adversary:
         return torch.tensor(single, dtype=torch.int64), torch.tensor(places, dtype=torch.int64)
 
     @cached_property
-    def _groups(self) -> list[_Group]:
+    def _groups(self) -> list[_Alike]:
         """Features of more than one bit, those alike together; of single bits both ends are all there is."""
         import torch
 
-        encoder = self.reach.encoder
-        if self.reach.levels:
+        encoder = self.leeway.encoder
+        if self.leeway.levels:
             return []
         alike: dict[tuple[int, bool], list[int]] = {}
         for feature, coding in enumerate(encoder.codings):
             if coding.width > 1 or isinstance(coding, OneHot):
                 alike.setdefault((coding.width, isinstance(coding, OneHot)), []).append(feature)
         return [
-            _Group(
+            _Alike(
                 torch.tensor(features),
                 torch.tensor([list(encoder.group(feature)) for feature in features]),
                 torch.tensor(
@@ -164,7 +164,7 @@ class Adversary:
             best[:, group.places.reshape(-1)] = self._bits(group, chosen)
         return best
 
-    def _states(self, group: _Group, gradient: Tensor, limits: Limits) -> tuple[Tensor, Tensor]:
+    def _states(self, group: _Alike, gradient: Tensor, limits: Limits) -> tuple[Tensor, Tensor]:
         """What each state of each feature of a group gains, up to a constant, and whether it is allowed."""
         import torch
 
@@ -177,7 +177,7 @@ class Adversary:
         return gains, (states >= least) & (states <= most) & group.can_be
 
     @staticmethod
-    def _bits(group: _Group, states: Tensor) -> Tensor:
+    def _bits(group: _Alike, states: Tensor) -> Tensor:
         import torch
 
         width = group.places.shape[1]
@@ -189,7 +189,7 @@ class Adversary:
         """From where the samples began, the moves that gain most for each bit they flip, within a budget."""
         import torch
 
-        shape = len(start), self.reach.encoder.features
+        shape = len(start), self.leeway.encoder.features
         gains, costs = torch.zeros(shape), torch.ones(shape)
         target = start.clone()
         features, places = self._singles
@@ -209,7 +209,7 @@ class Adversary:
         return torch.where((fits & (gains > 0))[:, self._feature_of], target, start)
 
     def _flipped(
-        self, group: _Group, gradient: Tensor, start: Tensor, limits: Limits, budget: int
+        self, group: _Alike, gradient: Tensor, start: Tensor, limits: Limits, budget: int
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Of the features of a group the bits after the best move, what it gains, and how many bits flip."""
         import torch

@@ -34,7 +34,7 @@ _PRUNING_ENDS = 0.5  # share of the epochs in which sparsity grows to its goal; 
 @dataclass(frozen=True, eq=False)
 class Samples:
     """Encoded samples and their class numbers; `top` is the largest level, 1 for bits.
-    Robust training needs the `distances` of `Reach`.
+    Robust training needs the `distances` of `Leeway`.
     """
 
     inputs: npt.NDArray[Any]
@@ -224,7 +224,7 @@ def _one_epoch(
         if validation is None
         else accuracy_under_attack(adversary, module, validation, share, generator)
     )
-    return replace(learned, attacked=attacked, radius=adversary.reach.grown(share))
+    return replace(learned, attacked=attacked, radius=adversary.leeway.grown(share))
 
 
 def accuracy_under_attack(

@@ -21,10 +21,10 @@ from sugenet.fit.checkpoint import run_mark
 from sugenet.fit.comparing import Comparison, compare
 from sugenet.fit.encoding import learn_encoder, reads_levels
 from sugenet.fit.folding import network_of
+from sugenet.fit.leeway import Leeway, robust_region
 from sugenet.fit.loop import Samples, accuracy_under_attack, generator_of, run
 from sugenet.fit.module import LevelModule
 from sugenet.fit.progress import Epoch
-from sugenet.fit.reach import Reach, robust_region
 from sugenet.fit.settings import Settings, require_torch
 from sugenet.problem.regions import Hamming, Linf
 
@@ -188,10 +188,10 @@ def train(
     inside, outside = _parts(labels, others, settings) if validation is None else (others, np.arange(0))
     levels = bool(sizes) and reads_levels(coder)
     region = robust_region(settings.robust)
-    adversary = None if region is None else Adversary(Reach(coder, region, levels))
+    adversary = None if region is None else Adversary(Leeway(coder, region, levels))
     training = _encoded(coder, array[inside], labels[inside], levels, adversary)
     if adversary is not None:
-        adversary.reach.check(*training.surrounded(np.arange(len(training))))
+        adversary.leeway.check(*training.surrounded(np.arange(len(training))))
     if validation is not None:
         outer = coder.rows(validation[0])
         outer_labels = _known_labels(validation[1], kinds, classes is not None)
@@ -351,7 +351,7 @@ def _encoded(
         rows = X[start : start + _CHUNK]
         parts.append(read(rows).astype(kind))
         if adversary is not None:
-            distances.append(adversary.reach.distances(parts[-1], rows))
+            distances.append(adversary.leeway.distances(parts[-1], rows))
     return Samples(np.concatenate(parts), labels, top, np.concatenate(distances) if distances else None)
 
 

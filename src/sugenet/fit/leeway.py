@@ -20,7 +20,7 @@ from sugenet.capacity.arguments import exact_number, number_words
 from sugenet.errors import SugenetError
 from sugenet.problem.regions import Hamming, Linf
 
-__all__ = ["Reach", "region_text", "robust_region"]
+__all__ = ["Leeway", "region_text", "robust_region"]
 
 _NEVER = 255
 _KINDS: dict[str, type[Linf | Hamming]] = {"linf": Linf, "hamming": Hamming}
@@ -82,7 +82,7 @@ def region_text(region: Linf | Hamming | None) -> str | None:
 
 
 @dataclass(frozen=True, eq=False)
-class Reach:
+class Leeway:
     """A region around samples of one encoder; `levels` where the first layer reads levels, not bits."""
 
     encoder: Encoder
