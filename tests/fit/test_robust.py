@@ -236,6 +236,20 @@ def test_more_samples_are_proved_after_robust_training():
     assert robust >= plain + 6  # 43 against 25 of 100 when this was written
 
 
+def test_among_equals_lots_are_drawn_and_what_is_kept_stays():
+    module = LevelModule.start((40, 30, 2), torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        module.latent[0].copy_(module.latent[0].sign())  # as an adversary leaves them
+    module.prune(0.5, torch.Generator().manual_seed(1))
+    half = module.kept[0].clone()
+    module.prune(0.75, torch.Generator().manual_seed(1))
+    quarter = module.kept[0]
+    assert (half.sum(dim=1) == 20).all()
+    assert (quarter.sum(dim=1) == 10).all()
+    assert (quarter <= half).all()
+    assert (quarter.sum(dim=0) > 0).all()  # every input is read by some neuron
+
+
 # -- words ---------------------------------------------------------------------------------------------------
 
 

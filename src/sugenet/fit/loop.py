@@ -178,7 +178,9 @@ def _one_epoch(
 
     generator = generator_of(settings.seed, number)
     if settings.sparsity:
-        module.prune(_sparsity(number, settings))
+        # the same lots in every epoch, so that what is kept stays
+        lots = None if adversary is None else generator_of(settings.seed, 0)
+        module.prune(_sparsity(number, settings), lots)
     order = torch.randperm(len(training), generator=generator).numpy()
     batches = [order[start : start + settings.batch] for start in range(0, len(order), settings.batch)]
     if len(batches[-1]) < 2 and len(batches) > 1:  # batch norm needs two samples

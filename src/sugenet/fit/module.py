@@ -33,6 +33,7 @@ BIAS_GRID = 8
 """Biases of the classes are multiples of 1/8 of a vote: fine enough to break ties, and exact in float64."""
 _EPS = 1e-5
 _MOMENTUM = 0.1
+_DRAWN = 0.1  # latent values that differ by less are nearly equal
 _RANGE = 2.0  # of batch norms that are told apart
 _LARGEST_SUM = (1 << 31) - 1  # match counts of a network stay below 2^31
 
@@ -320,11 +321,20 @@ class LevelModule:
             for rows in self.latent:
                 rows.clamp_(-1, 1)
 
-    def prune(self, sparsity: float) -> None:
-        """Keep the same number of weights in every hidden neuron, those with the largest latent values."""
+    def prune(self, sparsity: float, lots: Generator | None = None) -> None:
+        """Keep the same number of weights in every hidden neuron, those with the largest latent values.
+
+        An adversary drives many latent values to the ends, -1 and 1. With `lots` the choice among nearly
+        equal ones is drawn; without, the first inputs win.
+        """
+        import torch
+
         for rows, kept in zip(self.latent[:-1], self.kept[:-1], strict=True):
             count = max(1, round((1 - sparsity) * rows.shape[1]))
-            kept.zero_().scatter_(1, rows.detach().abs().topk(count, dim=1).indices, 1.0)
+            sizes = rows.detach().abs()
+            if lots is not None:
+                sizes = sizes + _DRAWN * torch.rand(sizes.shape, generator=lots)
+            kept.zero_().scatter_(1, sizes.topk(count, dim=1).indices, 1.0)
 
     def state(self) -> dict[str, Any]:
         """A copy of all tensors, as plain lists by name."""
