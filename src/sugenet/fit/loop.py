@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from math import cos, pi
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,13 +44,6 @@ class Samples:
 
     def __len__(self) -> int:
         return len(self.y)
-
-    @cached_property
-    def spread(self) -> Tensor:
-        """How much each input varies: its standard deviation."""
-        import torch
-
-        return torch.from_numpy(self.inputs.std(axis=0, dtype=np.float32))
 
     def surrounded(self, rows: npt.NDArray[np.int64]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         """Some samples and their distances."""
@@ -186,10 +178,9 @@ def _one_epoch(
 
     generator = generator_of(settings.seed, number)
     if settings.sparsity:
-        if adversary is None:
-            module.prune(_sparsity(number, settings))
-        else:  # the same lots in every epoch, so that what is kept stays
-            module.prune(_sparsity(number, settings), generator_of(settings.seed, 0), training.spread)
+        # the same lots in every epoch, so that what is kept stays
+        lots = None if adversary is None else generator_of(settings.seed, 0)
+        module.prune(_sparsity(number, settings), lots)
     order = torch.randperm(len(training), generator=generator).numpy()
     batches = [order[start : start + settings.batch] for start in range(0, len(order), settings.batch)]
     if len(batches[-1]) < 2 and len(batches) > 1:  # batch norm needs two samples

@@ -321,22 +321,19 @@ class LevelModule:
             for rows in self.latent:
                 rows.clamp_(-1, 1)
 
-    def prune(self, sparsity: float, lots: Generator | None = None, spread: Tensor | None = None) -> None:
+    def prune(self, sparsity: float, lots: Generator | None = None) -> None:
         """Keep the same number of weights in every hidden neuron, those with the largest latent values.
 
         An adversary drives many latent values to the ends, -1 and 1. With `lots` the choice among nearly
-        equal ones is drawn; without, the first inputs win. With the `spread` of each input, latent values
-        count as much as their inputs vary: what hardly ever changes is not worth a weight.
+        equal ones is drawn; without, the first inputs win.
         """
         import torch
 
-        for layer, (rows, kept) in enumerate(zip(self.latent[:-1], self.kept[:-1], strict=True)):
+        for rows, kept in zip(self.latent[:-1], self.kept[:-1], strict=True):
             count = max(1, round((1 - sparsity) * rows.shape[1]))
             sizes = rows.detach().abs()
             if lots is not None:
                 sizes = sizes + _DRAWN * torch.rand(sizes.shape, generator=lots)
-            if spread is not None and layer == 0:
-                sizes = sizes * spread
             kept.zero_().scatter_(1, sizes.topk(count, dim=1).indices, 1.0)
 
     def state(self) -> dict[str, Any]:
