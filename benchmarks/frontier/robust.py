@@ -27,7 +27,7 @@ __all__ = ["run"]
 
 RADII = (25, 76)
 TRAINED = (
-    "--robust linf:76 --cut-at 128 --hidden 500 --sparsity 0.7 --batch 128 --rate 0.005 --epochs 8 "
+    "--robust linf:76 --cut-at 128 --hidden 300 --sparsity 0.8 --batch 128 --rate 0.005 --epochs 8 "
     "--validation-share 0.02 --test-share 0"
 )
 IMAGES = 30_000
