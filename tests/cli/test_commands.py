@@ -181,6 +181,25 @@ def test_train_writes_a_model_that_predicts(capsys, tmp_path, more):
     assert float(re.search(r"([\d.]+) %", out)[1]) > 80
 
 
+def test_a_network_trained_against_a_region_is_swept(capsys, tmp_path):
+    pytest.importorskip("torch")
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 256, (150, 3, 3), dtype=np.uint8)
+    np.savez(tmp_path / "d.npz", X=X, y=np.where(X[:, 0].astype(int).sum(axis=1) > 384, "dark", "light"))
+    line = ("train", tmp_path / "d.npz", "-o", tmp_path / "m.sugenet", "--hidden", 8, "--epochs", 8)
+    more = ("--cut-at", "64,128,192", "--robust", "linf:10", "--json")
+    code, out, err = run(capsys, *line, *more)
+    assert code == 0
+    assert "under attack" in err
+    assert 0 < json.loads(out)["under_attack"] <= json.loads(out)["test_accuracy"]
+    network = sg.load(tmp_path / "m.sugenet")
+    assert network.encoder.codings[0].cuts == (64, 128, 192)
+    line = ("sweep", tmp_path / "m.sugenet", tmp_path / "d.npz", "--ask", "verify", "--linf", 10)
+    code, out, _ = run(capsys, *line, "--first", 20, "-o", tmp_path / "r.db", "--jobs", 1, "--quiet")
+    assert code == 0
+    assert "certified accuracy: " in out
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

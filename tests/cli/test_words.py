@@ -221,6 +221,18 @@ def test_what_was_seen_can_be_given(capsys, tmp_path):
         ("verify digits --always 3 --delimiter ';'", "--delimiter means nothing to it"),
         ("train {csv} --target y -o {out} --tau-goal 3", "--tau-goal goes with --tau-decay"),
         ("train {csv} --target y -o {out} --coding bits --cuts 3", "--cuts is for numbers that are cut"),
+        ("train {csv} --target y -o {out} --coding bits --cut-at 3", "--cut-at is for numbers that are cut"),
+        ("train {csv} --target y -o {out} --cuts 2 --cut-at 3", "--cuts and --cut-at both say how to cut"),
+        ("train {csv} --target y -o {out} --bound-share 0.5", "--bound-share goes with --robust"),
+        ("train {csv} --target y -o {out} --robust l2:3", "'l2:3' is no region to train against"),
+        ("train {csv} --target y -o {out} --robust linf:0", "allows no change"),
+        ("train {csv} --target y -o {out} --robust linf:9", "every sample can become any other"),
+        ("train {csv} --target y -o {out} --cut-at 3,2", "3,2 must rise"),
+        ("train {csv} -o {out}", "--target is missing: name the CSV column with the class"),
+        (
+            "train {csv}.npz -o {out} --target y",
+            "--target is for a CSV file; the classes of a .npz file are y",
+        ),
         ("convert digits -o {onnx} --image 8x8", "--image is for reading networks of others"),
         ("convert digits -o {onnx} --relaxed", "--relaxed is for reading networks of others"),
         ("convert digits -o {onnx} --no-proof", "--no-proof is for reading networks of others"),
@@ -229,6 +241,7 @@ def test_what_was_seen_can_be_given(capsys, tmp_path):
 )
 def test_options_that_mean_nothing_are_refused(capsys, tmp_path, line, words):
     (tmp_path / "d.csv").write_text("a,y\n1,u\n2,v\n")
+    (tmp_path / "d.csv.npz").write_bytes(b"")
     paths = {"csv": tmp_path / "d.csv", "out": tmp_path / "m.sugenet", "onnx": tmp_path / "m.onnx"}
     code, out, err = run(capsys, line.format(**paths))
     assert (code, out) == (2, "")

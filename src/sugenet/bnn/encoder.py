@@ -200,8 +200,9 @@ class Encoder(Brief):
             raise EncodingError("there are no samples to be seen.")
         spans = []
         for feature, coding in enumerate(self.codings):
-            column = [value.item() if isinstance(value, np.generic) else value for value in rows[:, feature]]
-            different = set(column)
+            column = rows[:, feature]
+            plain = np.unique(column).tolist() if column.dtype.kind in "biu" else column.tolist()
+            different = {value.item() if isinstance(value, np.generic) else value for value in plain}
             if isinstance(coding, OneHot):
                 spans.append(Span(values=tuple(c for c in coding.categories if c in different)))
             elif coding.bipolar:  # off is -1 and 0 alike

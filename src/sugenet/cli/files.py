@@ -5,17 +5,20 @@ from __future__ import annotations
 import os
 from argparse import Namespace
 from collections.abc import Callable
+from itertools import pairwise
+from math import isfinite
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from sugenet.cli.options import give, is_shipped, network_of, number, refuse_idle, sign_of, typed, whole
 from sugenet.cli.output import Screen
-from sugenet.cli.parser import Commands, Parser, Run
+from sugenet.cli.parser import Commands, Parser, Run, UsageError
 from sugenet.cli.spiking import SPIKING, is_spiking, on_spiking, read_spiking
 from sugenet.errors import FileError, SugenetError
 
 if TYPE_CHECKING:
     from sugenet.bnn import Network
+    from sugenet.fit.table import Table
 
 __all__ = ["COMMANDS"]
 
@@ -31,6 +34,23 @@ def _sizes(text: str) -> list[int]:
         raise SugenetError(f"{text} must be whole numbers with commas between them, such as 64,32") from None
 
 
+def _cuts(text: str) -> list[float]:
+    cuts = [_number(cut) for cut in text.split(",")]
+    if not all(a < b for a, b in pairwise(cuts)) or not all(map(isfinite, cuts)):
+        raise SugenetError(f"{text[:80]} must rise, such as 0.5,1.5")
+    return cuts
+
+
+def _region(text: str) -> str:
+    from sugenet.fit.leeway import robust_region
+
+    try:
+        robust_region(text)
+    except SugenetError as error:
+        raise SugenetError(str(error).removeprefix("robust=").rstrip(".")) from None
+    return text
+
+
 def _number(text: str) -> float:
     try:
         return float(text)
@@ -39,13 +59,14 @@ def _number(text: str) -> float:
 
 
 def _train(parser: Parser) -> Run:
-    parser.add_argument("data", metavar="DATA", help="CSV file with a header; also packed, as .csv.gz")
+    about = "CSV file with a header, also packed, as .csv.gz; or .npz file with arrays X and y"
+    parser.add_argument("data", metavar="DATA", help=about)
     give(
         parser,
         "target",
         "delimiter",
         "output",
-        target={"required": True, "help": "CSV column with the class"},
+        target={"help": "CSV column with the class"},
         output=_MODEL_FILE,
     )
     parser.add_argument(
@@ -77,6 +98,8 @@ def _on_coding(parser: Parser) -> None:
     group.add_argument("--coding", choices=codings, default="auto", metavar="HOW", help=about)
     about = "cuts of each number, at quantiles"
     group.add_argument("--cuts", type=whole(), default=4, metavar="N", help=about)
+    about = "the cuts themselves, with commas between them, the same for each number"
+    group.add_argument("--cut-at", type=typed(_cuts), metavar="NUMBERS", help=about)
 
 
 _SETTINGS: dict[str, tuple[Callable[[str], Any], Any, str, str]] = {
@@ -92,6 +115,8 @@ _SETTINGS: dict[str, tuple[Callable[[str], Any], Any, str, str]] = {
     "tau_goal": (whole(), 4, "N", "the threshold that is low enough for --tau-decay"),
     "levels": (whole(2, 256), 2, "N", "levels that a hidden neuron can give"),
     "weight_bits": (whole(1, 8), 1, "N", "bits of a weight: 1 for -1 and 1, more for whole numbers"),
+    "robust": (typed(_region), None, "REGION", "train against linf:R or hamming:K around each sample"),
+    "bound_share": (typed(_number), 0.1, "SHARE", "with --robust, share of the loss that is about bounds"),
 }
 """Options that are fields of `fit.Settings`: type, default, what to write, help. They stand here, too, so
 that help needs no import; a test compares them.
@@ -106,19 +131,37 @@ def _on_settings(parser: Parser) -> None:
         )
 
 
+def _table(options: Namespace) -> Table:
+    from sugenet.fit.table import read_arrays, read_table
+
+    if options.data.lower().endswith(".npz"):
+        refuse_idle(
+            options, ["target", "ignore", "delimiter"], "is for a CSV file; the classes of a .npz file are y."
+        )
+        return read_arrays(options.data)
+    if options.target is None:
+        raise UsageError("--target is missing: name the CSV column with the class.")
+    return read_table(
+        options.data, options.target, ignore=options.ignore, delimiter=sign_of(options.delimiter)
+    )
+
+
 def _run_training(options: Namespace, screen: Screen) -> int:
-    from sugenet.fit import Settings, learn_encoder, print_progress, read_table, train
+    from sugenet.fit import Settings, learn_encoder, print_progress, train
     from sugenet.io import save
 
     _is_file(options.output)
-    refuse_idle(options, ["cuts"] * (options.coding in ("bits", "integers")), "is for numbers that are cut.")
+    refuse_idle(
+        options, ["cuts", "cut_at"] * (options.coding in ("bits", "integers")), "is for numbers that are cut."
+    )
+    both = ["cuts"] * (options.cut_at is not None)
+    refuse_idle(options, both, "and --cut-at both say how to cut: leave one out.")
     refuse_idle(options, ["tau_goal"] * (not options.tau_decay), "goes with --tau-decay: give that too.")
+    refuse_idle(options, ["bound_share"] * (options.robust is None), "goes with --robust: give that too.")
     settings = Settings(
         **{name: getattr(options, name) for name in _SETTINGS}, seed=options.seed, threads=options.threads
     )
-    table = read_table(
-        options.data, options.target, ignore=options.ignore, delimiter=sign_of(options.delimiter)
-    )
+    table = _table(options)
     screen.tell(str(table))
     for name, kind, column in zip(table.names, table.kinds, table.X.T, strict=True):
         texts = len(set(column)) if kind == "category" else 0
@@ -132,7 +175,9 @@ def _run_training(options: Namespace, screen: Screen) -> int:
         table.y,
         options.hidden,
         settings=settings,
-        encoder=learn_encoder(table.X, coding=options.coding, cuts=options.cuts, names=table.names),
+        encoder=learn_encoder(
+            table.X, coding=options.coding, cuts=options.cut_at or options.cuts, names=table.names
+        ),
         classes=table.classes,
         test_share=options.test_share,
         progress=None if options.quiet else print_progress,
@@ -145,6 +190,7 @@ def _run_training(options: Namespace, screen: Screen) -> int:
         "network": str(trained.network),
         "test_accuracy": trained.test_accuracy,
         "accuracy": trained.accuracy,
+        "under_attack": trained.attacked,
         "samples": trained.counts._asdict(),
         "best_epoch": trained.best_epoch,
         "epochs": len(trained.history),

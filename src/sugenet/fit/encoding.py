@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import inf, isnan
 from typing import Any, Literal, get_args
 
@@ -23,7 +23,7 @@ def learn_encoder(
     X: Any,
     *,
     coding: CodingChoice = "auto",
-    cuts: int = 4,
+    cuts: int | Sequence[float] = 4,
     names: Iterable[object] | None = None,
     low: float = -inf,
     high: float = inf,
@@ -41,8 +41,9 @@ def learn_encoder(
         unless given). ``"auto"`` decides by column: booleans and -1/+1 are bits, other numbers get cuts,
         texts one bit for each category.
     cuts
-        Quantile cuts for each numeric feature. A column with few different values gets fewer,
-        a constant one none.
+        Quantile cuts for each numeric feature, or the cuts themselves, rising, the same for all of them. A
+        column with few different values gets fewer, a constant one none; of given cuts it gets those that
+        part its values.
     names
         Names of the features; those of the columns of X, where it has such.
     low, high
@@ -68,8 +69,8 @@ def learn_encoder(
         raise EncodingError(
             f"coding={coding!r} is not known; it is one of {', '.join(get_args(CodingChoice))}."
         )
-    if isinstance(cuts, bool) or not isinstance(cuts, int) or cuts < 1:
-        raise EncodingError(f"cuts={cuts!r} must be a whole number of at least 1.")
+    if isinstance(cuts, bool) or not isinstance(cuts, int | Sequence) or (isinstance(cuts, int) and cuts < 1):
+        raise EncodingError(f"cuts={cuts!r} must be a whole number of at least 1, or the cuts themselves.")
     if X.dtype == np.uint8:
         low, high = max(low, 0.0), min(high, 255.0)
     codings = [
@@ -101,7 +102,12 @@ def _columns(array: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
 
 
 def _code(
-    column: npt.NDArray[Any], name: str, coding: CodingChoice, cuts: int, low: float, high: float
+    column: npt.NDArray[Any],
+    name: str,
+    coding: CodingChoice,
+    cuts: int | Sequence[float],
+    low: float,
+    high: float,
 ) -> Coding:
     _refuse_missing(column, name)
     if coding == "bits":
@@ -136,7 +142,11 @@ def _code(
         return bit()
     if whole and set(seen.tolist()) == {0.0, 1.0} and (low, high) == (-inf, inf):
         return threshold(1, 0, 1, whole=True)
-    places = _quantile_cuts(numbers, seen, cuts, whole)
+    places = (
+        _quantile_cuts(numbers, seen, cuts, whole)
+        if isinstance(cuts, int)
+        else [float(cut) for cut in cuts if seen[0] < cut <= seen[-1]]
+    )
     return thermometer(places, low, high, whole) if places else unused(low, high, whole)
 
 

@@ -51,6 +51,8 @@ class BNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
     levels, weight_bits
         As in `Settings`: 2 levels and weights of one bit are a binarized network, more of them a quantized
         one, as exact.
+    robust, bound_share
+        As in `Settings`: a region to train against, such as ``"linf:25"``, in units of the features.
     random_state
         A whole number gives the same network every time; None another one each time.
 
@@ -108,6 +110,8 @@ class BNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         tau_goal: int = 4,
         levels: int = 2,
         weight_bits: int = 1,
+        robust: Any = None,
+        bound_share: float = 0.1,
         threads: int = 1,
         random_state: Any = None,
     ) -> None:
@@ -127,6 +131,8 @@ class BNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         self.tau_goal = tau_goal
         self.levels = levels
         self.weight_bits = weight_bits
+        self.robust = robust
+        self.bound_share = bound_share
         self.threads = threads
         self.random_state = random_state
 
@@ -249,6 +255,8 @@ class BNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
             "tau_goal",
             "levels",
             "weight_bits",
+            "robust",
+            "bound_share",
             "threads",
         )
         values = {name: getattr(self, name) for name in names}

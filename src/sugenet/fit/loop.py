@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import cos, pi
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from sugenet.fit.adversary import Adversary
 from sugenet.fit.checkpoint import Checkpoint, read_checkpoint, unreadable, write_checkpoint
 from sugenet.fit.comparing import tensor_of
 from sugenet.fit.module import LevelModule
@@ -21,21 +22,33 @@ if TYPE_CHECKING:
     from torch import Generator, Tensor
     from torch.optim import Adam
 
-__all__ = ["Course", "Samples", "generator_of", "run"]
+__all__ = ["Course", "Samples", "accuracy_under_attack", "generator_of", "run"]
 
+_CHUNK = 4096
+_GROWTH_ENDS = 0.3  # share of the epochs in which the radius grows to its goal
+_ONE_OF = 4  # samples have their bounds in the loss
+_STEPS, _STEPS_JUDGED = 1, 8  # of an attack while learning, and on samples that are held out
 _PRUNING_ENDS = 0.5  # share of the epochs in which sparsity grows to its goal; the rest settles
 
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Encoded samples and their class numbers; `top` is the largest level, 1 for bits."""
+    """Encoded samples and their class numbers; `top` is the largest level, 1 for bits.
+    Robust training needs the `distances` of `Leeway`.
+    """
 
     inputs: npt.NDArray[Any]
     y: npt.NDArray[np.int64]
     top: int = 1
+    distances: npt.NDArray[Any] | None = None
 
     def __len__(self) -> int:
         return len(self.y)
+
+    def surrounded(self, rows: npt.NDArray[np.int64]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """Some samples and their distances."""
+        assert self.distances is not None
+        return self.inputs[rows], self.distances[rows]
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,15 +77,17 @@ def run(
     mark: str,
     progress: Callable[[Epoch], None] | None = None,
     checkpoint: Path | None = None,
+    adversary: Adversary | None = None,
 ) -> Course:
-    """Train `module` in place, and leave in it the best epoch.
+    """Train `module` in place, and leave in it the best epoch; with an adversary, against it.
 
     Ctrl-C ends the run after the last whole epoch; before the first one there is nothing to keep,
     and it is passed on.
     """
     from torch.optim import Adam
 
-    optimizer = Adam(module.parameters(), lr=settings.rate)
+    # fused is faster, and rounds otherwise: what was trained without an adversary stays what it is
+    optimizer = Adam(module.parameters(), lr=settings.rate, fused=adversary is not None)
     history: list[Epoch] = []
     best, best_epoch, interrupted = module.state(), 0, False
     if checkpoint is not None:
@@ -88,7 +103,7 @@ def run(
     begun = len(history)
     try:
         while len(history) < settings.epochs and not _is_patience_over(history, best_epoch, settings):
-            epoch = _one_epoch(module, optimizer, training, validation, settings, len(history) + 1)
+            epoch = _one_epoch(module, optimizer, training, validation, settings, adversary, len(history) + 1)
             history.append(epoch)
             # of equals the later
             if best_epoch == 0 or _rank(epoch, settings) >= _rank(history[best_epoch - 1], settings):
@@ -114,10 +129,18 @@ def run(
 
 
 def _rank(epoch: Epoch, settings: Settings) -> tuple[bool, float]:
-    """Epochs compare by this: first those that have reached the sparsity asked for,
-    then by validation accuracy.
+    """Epochs compare by this: first those that have reached the sparsity and the radius asked for,
+    then by validation accuracy, under attack where there is one.
     """
-    return _sparsity(epoch.number, settings) == settings.sparsity, epoch.validation or 0.0
+    ready = _sparsity(epoch.number, settings) == settings.sparsity
+    if settings.robust is None or epoch.validation is None:
+        return ready, epoch.validation or 0.0
+    return ready and _growth(epoch.number / settings.epochs) == 1, epoch.attacked or 0.0
+
+
+def _growth(past: float) -> float:
+    """Share of the full radius after a share of the run."""
+    return min(1.0, past / _GROWTH_ENDS)
 
 
 def _sparsity(number: int, settings: Settings) -> float:
@@ -147,6 +170,7 @@ def _one_epoch(
     training: Samples,
     validation: Samples | None,
     settings: Settings,
+    adversary: Adversary | None,
     number: int,
 ) -> Epoch:
     import torch
@@ -154,7 +178,9 @@ def _one_epoch(
 
     generator = generator_of(settings.seed, number)
     if settings.sparsity:
-        module.prune(_sparsity(number, settings))
+        # the same lots in every epoch, so that what is kept stays
+        lots = None if adversary is None else generator_of(settings.seed, 0)
+        module.prune(_sparsity(number, settings), lots)
     order = torch.randperm(len(training), generator=generator).numpy()
     batches = [order[start : start + settings.batch] for start in range(0, len(order), settings.batch)]
     if len(batches[-1]) < 2 and len(batches) > 1:  # batch norm needs two samples
@@ -165,8 +191,22 @@ def _one_epoch(
         for group in optimizer.param_groups:
             group["lr"] = settings.rate * (1 + cos(pi * past)) / 2
         inputs, y = tensor_of(training.inputs[rows]), torch.from_numpy(training.y[rows])
-        logits = module.learn_from(_disturbed(inputs, settings.noise, training, generator))
-        loss = cross_entropy(logits, y, label_smoothing=settings.smoothing)
+        share, limits = _growth(past), None
+        if adversary is not None:
+            limits = adversary.limits(*training.surrounded(rows), share)
+            inputs = adversary.attack(module, inputs, y, limits, _STEPS, generator)
+        inputs = _disturbed(inputs, settings.noise, training, generator)
+        if limits is None or not settings.bound_share:
+            logits = module.learn_from(inputs)
+            loss = cross_entropy(logits, y, label_smoothing=settings.smoothing)
+        else:
+            some = -(-len(y) // _ONE_OF)  # bounds cost as much as all else
+            low, high = limits.low[:some], limits.high[:some]
+            logits, worst = module.learn_between(inputs, low, high, limits.budget, y[:some])
+            moved, bounded = (
+                cross_entropy(of, y[: len(of)], label_smoothing=settings.smoothing) for of in (logits, worst)
+            )
+            loss = torch.lerp(moved, bounded, settings.bound_share * share)
         if settings.tau_decay:
             loss = loss + settings.tau_decay * module.bound_excess(settings.tau_goal, training.top)
         optimizer.zero_grad()
@@ -177,7 +217,33 @@ def _one_epoch(
         right += int((logits.argmax(dim=1) == y).sum())
         seen += len(rows)
     held_out = None if validation is None else _accuracy(module, validation)
-    return Epoch(number, settings.epochs, total / seen, right / seen, held_out)
+    learned = Epoch(number, settings.epochs, total / seen, right / seen, held_out)
+    if adversary is None:
+        return learned
+    share = _growth(number / settings.epochs)
+    attacked = (
+        learned.training
+        if validation is None
+        else accuracy_under_attack(adversary, module, validation, share, generator)
+    )
+    return replace(learned, attacked=attacked, radius=adversary.leeway.grown(share))
+
+
+def accuracy_under_attack(
+    adversary: Adversary, module: LevelModule, samples: Samples, share: float, generator: Generator
+) -> float:
+    """Share of samples that stay right under an attack, which is no proof; at a share of the radius."""
+    import torch
+
+    right = 0
+    for start in range(0, len(samples), _CHUNK):
+        rows = np.arange(start, min(start + _CHUNK, len(samples)))
+        inputs, y = tensor_of(samples.inputs[rows]), torch.from_numpy(samples.y[rows])
+        limits = adversary.limits(*samples.surrounded(rows), share)
+        moved = adversary.attack(module, inputs, y, limits, _STEPS_JUDGED, generator)
+        before, after = (module.evaluate(of).logits.argmax(dim=1) == y for of in (inputs, moved))
+        right += int((before & after).sum())
+    return right / len(samples)
 
 
 def _disturbed(inputs: Tensor, noise: float, training: Samples, generator: Generator) -> Tensor:
@@ -189,7 +255,7 @@ def _disturbed(inputs: Tensor, noise: float, training: Samples, generator: Gener
     return torch.where(torch.rand(inputs.shape, generator=generator) < noise, other, inputs)
 
 
-def _accuracy(module: LevelModule, samples: Samples, chunk: int = 4096) -> float:
+def _accuracy(module: LevelModule, samples: Samples, chunk: int = _CHUNK) -> float:
     right = 0
     for start in range(0, len(samples), chunk):
         logits = module.evaluate(tensor_of(samples.inputs[start : start + chunk])).logits.numpy()

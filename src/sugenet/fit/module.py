@@ -33,6 +33,7 @@ BIAS_GRID = 8
 """Biases of the classes are multiples of 1/8 of a vote: fine enough to break ties, and exact in float64."""
 _EPS = 1e-5
 _MOMENTUM = 0.1
+_DRAWN = 0.1  # latent values that differ by less are nearly equal
 _RANGE = 2.0  # of batch norms that are told apart
 _LARGEST_SUM = (1 << 31) - 1  # match counts of a network stay below 2^31
 
@@ -154,16 +155,14 @@ class LevelModule:
         import torch
 
         latent = self.latent[layer].detach()
-        whole = (
-            torch.where(latent >= 0, 1.0, -1.0)
-            if self.weight_bits == 1
-            else torch.round(latent * self.largest)
-        )
-        return whole * self.kept[layer]
+        if self.weight_bits == 1:
+            return torch.copysign(self.kept[layer], latent + 0.0)  # which has no -0
+        return torch.round(latent * self.largest) * self.kept[layer]
 
     def _learning_weights(self, layer: int) -> Tensor:
         # pruned weights learn too, and may come back
-        return _straight_through(self.weights(layer), self.latent[layer] * self.largest)
+        latent = self.latent[layer]
+        return _straight_through(self.weights(layer), latent if self.largest == 1 else latent * self.largest)
 
     def biases(self) -> Tensor:
         """Biases of the classes in votes, on the grid."""
@@ -203,12 +202,44 @@ class LevelModule:
         """Logits of a training batch, through which gradients flow;
         batch norm sees the batch and updates its averages.
         """
+        return self._learn(inputs, None)[0]
+
+    def learn_between(
+        self, inputs: Tensor, low: Tensor, high: Tensor, budget: int | None, y: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Logits of a training batch as `learn_from` gives them, and with the same batch norm how far each
+        class can come above the class `y` at most, by interval bounds through all layers, when every input is
+        anything from `low` to `high`, and with a `budget` the changes of all inputs sum up to it at most.
+
+        Bounds are of the first samples of the batch, as many as `low`, `high` and `y` have.
+        """
+        import torch
+
+        logits, ends = self._learn(inputs, (low, high, budget))
+        assert ends is not None
+        middle, reach = (ends[1] + ends[0]) / 2, (ends[1] - ends[0]) / 2
+        weights = self._learning_weights(self.depth)
+        bias = _straight_through(self.biases(), self.bias)
+        own = weights[y]
+        sums = middle @ weights.T - (middle * own).sum(dim=1, keepdim=True)
+        if self.weight_bits == 1:  # |w - v| is 1 - w v for signs
+            spread = reach.sum(dim=1, keepdim=True) - (reach * own) @ weights.T
+        else:
+            spread = torch.einsum("bkn,bn->bk", (weights - own[:, None]).abs(), reach)
+        return logits, self.unit * (sums + spread + bias - bias[y][:, None])
+
+    def _learn(
+        self, inputs: Tensor, ends: tuple[Tensor, Tensor, int | None] | None
+    ) -> tuple[Tensor, tuple[Tensor, Tensor] | None]:
+        """Logits, and between which ends the last hidden layer lies."""
         from torch.nn.functional import batch_norm
 
-        top, step = self.levels - 1, _RANGE / self.levels
+        bounds = None if ends is None else ends[:2]
         for layer in range(self.depth):
+            weights = self._learning_weights(layer)
+            sums = inputs @ weights.T
             normed = batch_norm(
-                inputs @ self._learning_weights(layer).T,
+                sums,
                 self.mean[layer],
                 self.var[layer],
                 None,
@@ -217,11 +248,46 @@ class LevelModule:
                 momentum=_MOMENTUM,
                 eps=_EPS,
             )
-            levels = self.climb(normed.detach()).to(normed.dtype)
-            # one step below the first cut to one above the last, with the mean slope of the staircase there
-            inputs = _straight_through(2 * levels - top, top * normed.clamp(-step, _RANGE - step))
+            if bounds is not None:
+                budget = None if layer or ends is None else ends[2]
+                low, high = (
+                    _sum_bounds(weights, *bounds)
+                    if budget is None
+                    else _around(weights, sums[: len(bounds[0])], budget)
+                )
+                mean, slope = sums.mean(dim=0), (sums.var(dim=0, unbiased=False) + _EPS).rsqrt()
+                bounds = tuple(  # type: ignore[assignment]
+                    self._climb_learning((end - mean) * slope + self.beta[layer]) for end in (low, high)
+                )
+            inputs = self._climb_learning(normed)
         weights = self._learning_weights(self.depth)
-        return self.unit * (inputs @ weights.T + _straight_through(self.biases(), self.bias))
+        return self.unit * (inputs @ weights.T + _straight_through(self.biases(), self.bias)), bounds
+
+    def _climb_learning(self, normed: Tensor) -> Tensor:
+        """Levels as 2 a - top, through which gradients flow."""
+        top, step = self.levels - 1, _RANGE / self.levels
+        if self.levels == 2:
+            levels = (normed.detach() >= 0).to(normed.dtype)
+        else:
+            levels = self.climb(normed.detach()).to(normed.dtype)
+        # one step below the first cut to one above the last, with the mean slope of the staircase there
+        return _straight_through(2 * levels - top, top * normed.clamp(-step, _RANGE - step))
+
+    def input_gradient(self, inputs: Tensor, y: Tensor) -> Tensor:
+        """Where the loss of each sample rises with its inputs, with the stored batch norm; 0 without layers
+        that let it through.
+        """
+        import torch
+        from torch.nn.functional import cross_entropy
+
+        given = inputs.detach().requires_grad_()
+        values = given
+        for layer in range(self.depth):
+            mean, slope = self.mean[layer], (self.var[layer] + _EPS).rsqrt()
+            normed = (values @ self.weights(layer).T - mean) * slope + self.beta[layer].detach()
+            values = self._climb_learning(normed)
+        logits = self.unit * (values @ self.weights(self.depth).T + self.biases())
+        return torch.autograd.grad(cross_entropy(logits, y, reduction="sum"), given)[0]
 
     def bound_excess(self, goal: int, top: int = 1) -> Tensor:
         """By how much the cardinality bounds min(tau, n + 1 - tau) exceed the goal, as a share of n, on
@@ -255,11 +321,20 @@ class LevelModule:
             for rows in self.latent:
                 rows.clamp_(-1, 1)
 
-    def prune(self, sparsity: float) -> None:
-        """Keep the same number of weights in every hidden neuron, those with the largest latent values."""
+    def prune(self, sparsity: float, lots: Generator | None = None) -> None:
+        """Keep the same number of weights in every hidden neuron, those with the largest latent values.
+
+        An adversary drives many latent values to the ends, -1 and 1. With `lots` the choice among nearly
+        equal ones is drawn; without, the first inputs win.
+        """
+        import torch
+
         for rows, kept in zip(self.latent[:-1], self.kept[:-1], strict=True):
             count = max(1, round((1 - sparsity) * rows.shape[1]))
-            kept.zero_().scatter_(1, rows.detach().abs().topk(count, dim=1).indices, 1.0)
+            sizes = rows.detach().abs()
+            if lots is not None:
+                sizes = sizes + _DRAWN * torch.rand(sizes.shape, generator=lots)
+            kept.zero_().scatter_(1, sizes.topk(count, dim=1).indices, 1.0)
 
     def state(self) -> dict[str, Any]:
         """A copy of all tensors, as plain lists by name."""
@@ -289,6 +364,18 @@ class LevelModule:
             for name, tensors in own.items():
                 for tensor, value in zip(tensors, state[name], strict=True):
                     tensor.copy_(value)
+
+
+def _sum_bounds(weights: Tensor, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
+    """The least and largest sums of inputs that are anything between two ends."""
+    middle, reach = (high + low) / 2 @ weights.T, (high - low) / 2 @ weights.abs().T
+    return middle - reach, middle + reach
+
+
+def _around(weights: Tensor, sums: Tensor, budget: int) -> tuple[Tensor, Tensor]:
+    """The same when the changes of all inputs sum up to a budget."""
+    reach = budget * weights.abs().amax(dim=1)
+    return sums - reach, sums + reach
 
 
 def _largest(weight_bits: int) -> int:

@@ -11,7 +11,9 @@ __all__ = ["Epoch", "end_progress", "print_progress"]
 @dataclass(frozen=True, slots=True)
 class Epoch:
     """One epoch: number from 1 of `total`, mean loss, and accuracies of the module; `validation` is None
-    without held-out samples.
+    without held-out samples. In robust training the samples learned from are those of the attack, and
+    `attacked` is the accuracy under attack, at `radius`, of the samples held out, or without such of those
+    learned from. What an attack finds is no proof.
     """
 
     number: int
@@ -19,12 +21,16 @@ class Epoch:
     loss: float
     training: float
     validation: float | None
+    attacked: float | None = None
+    radius: float | None = None
 
     def __str__(self) -> str:
         held_out = "" if self.validation is None else f", validation {self.validation:.2%}"
-        return (
-            f"epoch {self.number}/{self.total}: loss {self.loss:.4f}, training {self.training:.2%}{held_out}"
+        attacked = (
+            "" if self.attacked is None else f", under attack {self.attacked:.2%} (radius {self.radius:.4g})"
         )
+        learned = f"loss {self.loss:.4f}, training {self.training:.2%}"
+        return f"epoch {self.number}/{self.total}: {learned}{held_out}{attacked}"
 
 
 def print_progress(epoch: Epoch) -> None:

@@ -7,10 +7,13 @@ from math import isfinite
 from typing import Any
 
 from sugenet.errors import SugenetError, how_to_install
+from sugenet.fit.leeway import region_text, robust_region
+from sugenet.problem.regions import Hamming, Linf
 
 __all__ = ["Settings", "require_torch"]
 
 _LEAST = {"epochs": 1, "batch": 2, "seed": 0, "tau_goal": 1, "levels": 2, "weight_bits": 1, "threads": 1}
+_SHARES = ("validation_share", "smoothing", "noise", "sparsity", "bound_share")
 _MOST = {"levels": 256, "weight_bits": 8, "threads": 1024}
 
 
@@ -48,6 +51,13 @@ class Settings:
         Levels that a hidden neuron can give: 2 for bits, 4 for 2-bit activations, 16 for 4-bit ones.
     weight_bits
         1 for weights -1 and +1 (and 0, by `sparsity`); b from 2 to 8 for whole numbers up to 2^(b-1) - 1.
+    robust
+        A region to train against, `Linf` or `Hamming`, or a text such as ``"linf:25"`` or ``"hamming:2"``: in
+        every step the samples are moved within it to where the loss rises most. The radius grows from 0 over
+        the first third of the run, and the epoch is chosen by accuracy under such an attack.
+    bound_share
+        With `robust`, how much of the loss is about interval bounds on the region and not about the attack:
+        what bounds prove, solvers need not search.
     threads
         Threads of PyTorch. Small layers gain little from more than one, and the order of additions in
         gradients depends on it.
@@ -75,9 +85,12 @@ class Settings:
     tau_goal: int = 4
     levels: int = 2
     weight_bits: int = 1
+    robust: Linf | Hamming | str | None = None
+    bound_share: float = 0.1
     threads: int = 1
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "robust", robust_region(self.robust))
         for name, least in _LEAST.items():
             _check_whole(name, getattr(self, name), least)
         if self.patience is not None:
@@ -85,9 +98,9 @@ class Settings:
         for name, most in _MOST.items():
             if getattr(self, name) > most:
                 raise SugenetError(f"{name}={getattr(self, name)} must be at most {most}.")
-        for name in ("rate", "tau_decay", "validation_share", "smoothing", "noise", "sparsity"):
+        for name in ("rate", "tau_decay", *_SHARES):
             _check_finite(name, getattr(self, name))
-        for name in ("validation_share", "smoothing", "noise", "sparsity"):
+        for name in _SHARES:
             if not 0 <= getattr(self, name) < 1:
                 raise SugenetError(f"{name}={getattr(self, name)} must be at least 0 and below 1.")
         if not self.rate > 0:
@@ -103,7 +116,8 @@ class Settings:
 
     def decisive(self) -> dict[str, Any]:
         """The settings that decide which network comes out; a checkpoint must agree with them."""
-        return {field.name: getattr(self, field.name) for field in fields(self) if field.name != "threads"}
+        values = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "threads"}
+        return values | {"robust": region_text(robust_region(self.robust))}
 
 
 def _check_whole(name: str, value: Any, least: int) -> None:

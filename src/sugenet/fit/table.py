@@ -16,12 +16,14 @@ import numpy.typing as npt
 
 from sugenet.errors import EncodingError, FileError
 from sugenet.io.plain.gzipped import unzipped
+from sugenet.io.plain.packed import open_archive
 from sugenet.io.plain.rows import csv_rows, otherwise_separated
 
 __all__ = [
     "CellRows",
     "Table",
     "called",
+    "read_arrays",
     "read_cells",
     "read_table",
     "refuse_missing",
@@ -43,7 +45,7 @@ class Table:
     """The samples of a file: `X` for `train`, with class numbers `y` and the words for both."""
 
     X: npt.NDArray[Any]
-    """Object array, a column a feature: int, float or str."""
+    """A column a feature: of objects, int, float or str; of a ``.npz`` file the numbers as they are."""
     y: npt.NDArray[np.int64]
     names: tuple[str, ...]
     kinds: tuple[str, ...]
@@ -103,6 +105,43 @@ def read_table(path: str | Path, target: str, *, ignore: Iterable[str] = (), del
         kinds.append(kind)
     y, classes = _classes(file, target, [cells[header.index(target)] for _, cells in rows])
     return Table(X, y, tuple(header[place] for place in used), tuple(kinds), classes)
+
+
+def read_arrays(path: str | Path) -> Table:
+    """Read samples ``X`` and their classes ``y`` from a ``.npz`` file; samples of several axes, such as
+    images, are laid flat.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "images.npz"
+    ...     np.savez(file, X=np.zeros((3, 8, 8), np.uint8), y=["cat", "dog", "cat"])
+    ...     print(read_arrays(file))
+    3 samples of 64 features (64 whole), classes cat, dog
+    """
+    file = Path(path)
+    try:
+        with open_archive(file, _UNPACKED) as archive:
+            missing = next((name for name in "Xy" if name not in archive.names), None)
+            if missing is not None:
+                raise FileError(
+                    f"it has no array {missing}, only {', '.join(archive.names)[:200] or 'none'}. Call the "
+                    "samples X and their classes y."
+                )
+            X, y = archive.read("X"), archive.read("y", "biuU", "classes are whole numbers or names")
+    except (OSError, FileError) as error:
+        raise EncodingError(f"{called(file)} cannot be read: {error}") from None
+    if X.ndim < 2 or y.shape != X.shape[:1] or not X.size:
+        raise EncodingError(
+            f"{called(file)}: X has shape {X.shape} and y {y.shape}, but one sample and one class in "
+            "each row are needed."
+        )
+    X = X.reshape(len(X), -1)
+    labels, classes = _classes(file, "y", [str(kind) for kind in y.tolist()])
+    kind = "number" if X.dtype.kind == "f" else "whole"
+    names = tuple(f"x{place}" for place in range(1, X.shape[1] + 1))
+    return Table(X, labels, names, (kind,) * len(names), classes)
 
 
 CellRows = list[tuple[int, list[str]]]

@@ -16,18 +16,22 @@ from sugenet.bnn.samples import named_rows
 from sugenet.brief import Said
 from sugenet.errors import EncodingError, FileError, SugenetError
 from sugenet.files import check_writable
+from sugenet.fit.adversary import Adversary
 from sugenet.fit.checkpoint import run_mark
 from sugenet.fit.comparing import Comparison, compare
 from sugenet.fit.encoding import learn_encoder, reads_levels
 from sugenet.fit.folding import network_of
-from sugenet.fit.loop import Samples, generator_of, run
+from sugenet.fit.leeway import Leeway, robust_region
+from sugenet.fit.loop import Samples, accuracy_under_attack, generator_of, run
 from sugenet.fit.module import LevelModule
 from sugenet.fit.progress import Epoch
 from sugenet.fit.settings import Settings, require_torch
+from sugenet.problem.regions import Hamming, Linf
 
 __all__ = ["SampleCounts", "Trained", "train"]
 
 _CHUNK = 8192
+_CALM = 4  # times less is a vote worth in robust training, so that margins go on growing
 _DEFAULTS = Settings()
 
 
@@ -61,6 +65,13 @@ class Trained(Said):
     """Of the exact network on the test samples, which took no part in training; None where there are none."""
     counts: SampleCounts = field(default_factory=lambda: SampleCounts(0, 0, 0))
     """How many samples there were of each kind."""
+    attacked: float | None = None
+    """With ``Settings(robust=...)``, the share of the samples of the first accuracy given here (test, else
+    validation, else training samples) that stay right under the attack of the training, at the full radius:
+    what an attack leaves, and no proof.
+    """
+    region: Linf | Hamming | None = None
+    """What the network was trained against."""
 
     def __str__(self) -> str:
         ended = " (interrupted)" if self.interrupted else ""
@@ -75,7 +86,13 @@ class Trained(Said):
             if self.test_accuracy is None
             else f"{self.test_accuracy:.2%} on {counts.test} test samples that took no part in training, "
         )
-        return f"{self.network}; accuracy {test}{chose}; exact: {self.comparison}"
+        attack = (
+            ""
+            if self.attacked is None
+            else f"; under attack, with {self.region}, {self.attacked:.2%} of the "
+            f"{counts.test or counts.validation or counts.training} stay right (no proof: `sweep` proves)"
+        )
+        return f"{self.network}; accuracy {test}{chose}{attack}; exact: {self.comparison}"
 
 
 def train(
@@ -170,20 +187,25 @@ def train(
     coder = coder.seeing(array[others]) if coder.seen is None else coder
     inside, outside = _parts(labels, others, settings) if validation is None else (others, np.arange(0))
     levels = bool(sizes) and reads_levels(coder)
-    training = _encoded(coder, array[inside], labels[inside], levels)
+    region = robust_region(settings.robust)
+    adversary = None if region is None else Adversary(Leeway(coder, region, levels))
+    training = _encoded(coder, array[inside], labels[inside], levels, adversary)
+    if adversary is not None:
+        adversary.leeway.check(*training.surrounded(np.arange(len(training))))
     if validation is not None:
         outer = coder.rows(validation[0])
         outer_labels = _known_labels(validation[1], kinds, classes is not None)
     else:
         outer, outer_labels = array[outside], labels[outside]
-    held_out = _encoded(coder, outer, outer_labels, levels) if len(outer) else None
+    held_out = _encoded(coder, outer, outer_labels, levels, adversary) if len(outer) else None
     mark = run_mark(
         {"settings": settings.decisive(), "hidden": sizes, "classes": len(kinds), "top": training.top},
         *(
             part
             for samples in (training, held_out)
             if samples is not None
-            for part in (samples.inputs, samples.y)
+            for part in (samples.inputs, samples.y, samples.distances)
+            if part is not None
         ),
     )
     with _threads(settings.threads):
@@ -194,14 +216,23 @@ def train(
             levels=settings.levels,
             weight_bits=settings.weight_bits,
         )
-        outcome = run(module, training, held_out, settings, mark, progress, path)
+        if adversary is not None:
+            module.unit /= _CALM
+        outcome = run(module, training, held_out, settings, mark, progress, path, adversary)
         network = network_of(module, coder, kinds, notes)
         comparison = compare(network, module, array)
         comparison.check()
         if validation is not None:
             compare(network, module, outer).check()
     accuracy = _accuracy(network, training if held_out is None else held_out)
-    last = _encoded(coder, array[test], labels[test], levels) if len(test) else None
+    last = _encoded(coder, array[test], labels[test], levels, adversary) if len(test) else None
+    attacked = (
+        None
+        if adversary is None
+        else accuracy_under_attack(
+            adversary, module, last or held_out or training, 1.0, generator_of(settings.seed, 0)
+        )
+    )
     return Trained(
         network,
         outcome.history,
@@ -212,6 +243,8 @@ def train(
         module,
         None if last is None else _accuracy(network, last),
         SampleCounts(len(training), 0 if held_out is None else len(held_out), len(test)),
+        attacked,
+        region,
     )
 
 
@@ -298,7 +331,13 @@ def _drawn(
     return np.flatnonzero(held), among[~held[among]]
 
 
-def _encoded(encoder: Encoder, X: npt.NDArray[Any], labels: npt.NDArray[np.int64], levels: bool) -> Samples:
+def _encoded(
+    encoder: Encoder,
+    X: npt.NDArray[Any],
+    labels: npt.NDArray[np.int64],
+    levels: bool,
+    adversary: Adversary | None,
+) -> Samples:
     """Bits, or levels in the smallest type that holds them."""
     if len(X) != len(labels):
         raise EncodingError(
@@ -307,8 +346,13 @@ def _encoded(encoder: Encoder, X: npt.NDArray[Any], labels: npt.NDArray[np.int64
     top = max(encoder.tops or (1,)) if levels else 1
     kind: Any = (np.uint8 if top < 256 else np.int32) if levels else bool
     read = encoder.levels if levels else encoder.encode
-    parts = [read(X[start : start + _CHUNK]).astype(kind) for start in range(0, len(X), _CHUNK)]
-    return Samples(np.concatenate(parts), labels, top)
+    parts, distances = [], []
+    for start in range(0, len(X), _CHUNK):
+        rows = X[start : start + _CHUNK]
+        parts.append(read(rows).astype(kind))
+        if adversary is not None:
+            distances.append(adversary.leeway.distances(parts[-1], rows))
+    return Samples(np.concatenate(parts), labels, top, np.concatenate(distances) if distances else None)
 
 
 def _accuracy(network: Network, samples: Samples) -> float:

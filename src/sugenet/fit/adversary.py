@@ -1,0 +1,226 @@
+"""The adversary of robust training: where a region allows it, features are moved to where the loss rises.
+
+Each step asks the gradient what every legal move would gain, to first order, and takes the best ones:
+thermometers stay thermometers, one category is on, and with flipped bits the count is kept. What it finds is
+an attack and no proof: a sample that withstands it may still fall.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import ceil
+from typing import TYPE_CHECKING, Any
+
+import numpy.typing as npt
+
+from sugenet.bnn import OneHot
+from sugenet.fit.comparing import tensor_of
+from sugenet.fit.leeway import Leeway
+from sugenet.fit.module import LevelModule
+
+if TYPE_CHECKING:
+    from torch import Generator, Tensor
+
+__all__ = ["Adversary", "Limits"]
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """What a batch can be: each input from `low` to `high`, and with `flips` so many bits flipped in all,
+    each of which changes an input by `unit`.
+    """
+
+    low: Tensor
+    high: Tensor
+    flips: int | None
+    unit: int
+
+    @property
+    def budget(self) -> int | None:
+        """What the changes of all inputs can sum up to; None where each moves by itself."""
+        return None if self.flips is None else self.flips * self.unit
+
+
+@dataclass(frozen=True, eq=False)
+class _Alike:
+    """Features of one width: their bits, a row a feature, and which states can occur."""
+
+    features: Tensor
+    places: Tensor
+    can_be: Tensor
+    is_category: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Adversary:
+    """Moves samples within a region.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sugenet.bnn import Encoder, thermometer
+    >>> from sugenet.problem.regions import Linf
+    >>> leeway = Leeway(Encoder([thermometer([3, 5, 8])]), Linf(2), levels=False)
+    >>> bits, rows = np.array([[True, True, False]]), np.array([[6.0]])
+    >>> limits = Adversary(leeway).limits(bits, leeway.distances(bits, rows), 1.0)
+    >>> limits.low.tolist(), limits.high.tolist()
+    ([[1.0, -1.0, -1.0]], [[1.0, 1.0, 1.0]])
+    """
+
+    leeway: Leeway
+
+    def limits(self, inputs: npt.NDArray[Any], distances: npt.NDArray[Any], share: float) -> Limits:
+        """The limits of samples, with the distances that `Leeway` gives, at a share of the full radius."""
+        leeway = self.leeway
+        radius = leeway.grown(share)
+        low, high = leeway.ends(inputs, distances, radius)
+        flips = None if leeway.flips is None else int(radius)
+        return Limits(tensor_of(low), tensor_of(high), flips, 1 if leeway.levels else 2)
+
+    def attack(
+        self,
+        module: LevelModule,
+        inputs: Tensor,
+        y: Tensor,
+        limits: Limits,
+        steps: int,
+        generator: Generator,
+    ) -> Tensor:
+        """The inputs after some steps against the class `y`."""
+        import torch
+
+        moved = inputs
+        for step in range(steps):
+            gradient = module.input_gradient(moved, y)
+            if limits.flips is None:
+                best = self._best(gradient, limits)
+                if step:  # from the second on some: what is best for one move is not for all at once
+                    chance = torch.rand(len(moved), self.leeway.encoder.features, generator=generator)
+                    best = torch.where((chance < 0.5)[:, self._feature_of], best, moved)
+                moved = best
+            else:
+                moved = self._flip(gradient, inputs, limits, ceil(limits.flips * (step + 1) / steps))
+        return moved
+
+    @cached_property
+    def _feature_of(self) -> Tensor:
+        import torch
+
+        encoder = self.leeway.encoder
+        return torch.tensor(range(encoder.features) if self.leeway.levels else encoder.feature_of)
+
+    @cached_property
+    def _singles(self) -> tuple[Tensor, Tensor]:
+        """Features of one input, and where that is: levels, and numbers with one cut."""
+        import torch
+
+        encoder = self.leeway.encoder
+        if self.leeway.levels:
+            return torch.arange(encoder.features), torch.arange(encoder.features)
+        single = [
+            feature
+            for feature, coding in enumerate(encoder.codings)
+            if coding.width == 1 and not isinstance(coding, OneHot)
+        ]
+        places = [encoder.group(feature).start for feature in single]
+        return torch.tensor(single, dtype=torch.int64), torch.tensor(places, dtype=torch.int64)
+
+    @cached_property
+    def _groups(self) -> list[_Alike]:
+        """Features of more than one bit, those alike together; of single bits both ends are all there is."""
+        import torch
+
+        encoder = self.leeway.encoder
+        if self.leeway.levels:
+            return []
+        alike: dict[tuple[int, bool], list[int]] = {}
+        for feature, coding in enumerate(encoder.codings):
+            if coding.width > 1 or isinstance(coding, OneHot):
+                alike.setdefault((coding.width, isinstance(coding, OneHot)), []).append(feature)
+        return [
+            _Alike(
+                torch.tensor(features),
+                torch.tensor([list(encoder.group(feature)) for feature in features]),
+                torch.tensor(
+                    [
+                        [coding.reachable(state) for state in range(coding.states)]
+                        for coding in (encoder.codings[feature] for feature in features)
+                    ]
+                ),
+                is_category,
+            )
+            for (_, is_category), features in alike.items()
+        ]
+
+    def _best(self, gradient: Tensor, limits: Limits) -> Tensor:
+        """Every feature where the gradient leads, as far as its limits let it."""
+        import torch
+
+        best = torch.where(gradient > 0, limits.high, limits.low)
+        for group in self._groups:
+            gains, allowed = self._states(group, gradient, limits)
+            chosen = gains.masked_fill(~allowed, -torch.inf).argmax(dim=2)
+            best[:, group.places.reshape(-1)] = self._bits(group, chosen)
+        return best
+
+    def _states(self, group: _Alike, gradient: Tensor, limits: Limits) -> tuple[Tensor, Tensor]:
+        """What each state of each feature of a group gains, up to a constant, and whether it is allowed."""
+        import torch
+
+        own, low, high = (of[:, group.places] for of in (gradient, limits.low, limits.high))
+        if group.is_category:
+            return own, (high > 0) & group.can_be
+        gains = torch.cat([torch.zeros_like(own[:, :, :1]), own.cumsum(dim=2)], dim=2)
+        least, most = ((of > 0).sum(dim=2, keepdim=True) for of in (low, high))
+        states = torch.arange(gains.shape[2])
+        return gains, (states >= least) & (states <= most) & group.can_be
+
+    @staticmethod
+    def _bits(group: _Alike, states: Tensor) -> Tensor:
+        import torch
+
+        width = group.places.shape[1]
+        places = torch.arange(width)
+        on = places == states[:, :, None] if group.is_category else places < states[:, :, None]
+        return torch.where(on, 1.0, -1.0).reshape(len(states), -1)
+
+    def _flip(self, gradient: Tensor, start: Tensor, limits: Limits, budget: int) -> Tensor:
+        """From where the samples began, the moves that gain most for each bit they flip, within a budget."""
+        import torch
+
+        shape = len(start), self.leeway.encoder.features
+        gains, costs = torch.zeros(shape), torch.ones(shape)
+        target = start.clone()
+        features, places = self._singles
+        own, low, high = (of[:, places] for of in (gradient, limits.low, limits.high))
+        wanted = start[:, places] + budget * limits.unit * own.sign()
+        target[:, places] = torch.minimum(torch.maximum(wanted, low), high)
+        moves = target[:, places] - start[:, places]
+        gains[:, features] = own * moves
+        costs[:, features] = moves.abs() / limits.unit
+        for group in self._groups:
+            target[:, group.places.reshape(-1)], gains[:, group.features], costs[:, group.features] = (
+                self._flipped(group, gradient, start, limits, budget)
+            )
+        order = (gains / costs.clamp(min=1)).argsort(dim=1, descending=True)
+        spent = costs.gather(1, order).cumsum(dim=1)
+        fits = torch.zeros(shape, dtype=torch.bool).scatter(1, order, spent <= budget)
+        return torch.where((fits & (gains > 0))[:, self._feature_of], target, start)
+
+    def _flipped(
+        self, group: _Alike, gradient: Tensor, start: Tensor, limits: Limits, budget: int
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Of the features of a group the bits after the best move, what it gains, and how many bits flip."""
+        import torch
+
+        gains, allowed = self._states(group, gradient, limits)
+        on = start[:, group.places] > 0
+        here = on.float().argmax(dim=2, keepdim=True) if group.is_category else on.sum(dim=2, keepdim=True)
+        states = torch.arange(gains.shape[2])
+        cost = 2 * (states != here) if group.is_category else (states - here).abs()
+        gain = 2 * (gains - gains.gather(2, here))
+        worth = (gain / cost.clamp(min=1)).masked_fill(~(allowed & (cost <= budget)), -torch.inf)
+        chosen = worth.argmax(dim=2, keepdim=True)
+        found = gain.gather(2, chosen)[:, :, 0], cost.gather(2, chosen)[:, :, 0].to(gain.dtype)
+        return self._bits(group, chosen[:, :, 0]), *found
