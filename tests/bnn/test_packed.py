@@ -269,7 +269,7 @@ def test_sums_too_large_for_a_walk_are_decided_all_the_same():
 
 
 def test_levels_are_bounded_row_by_row():
-    for room, made in ((31, lambda rows, tops: LevelLayer(rows, [1, 1], tops)),
+    for room, made in ((56, lambda rows, tops: LevelLayer(rows, [1, 1], tops)),
                        (WIDE, lambda rows, tops: Head(rows, tops=tops))):  # fmt: skip
         rows = np.array([[(1 << room) - 7, 1, 1], [1, 1, 1]])
         assert made(rows, [1, 3, 3]).sizes.tolist() == [(1 << room) - 1, 7]

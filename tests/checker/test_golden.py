@@ -47,15 +47,32 @@ def test_the_same_questions_give_the_same_certificates(share):
     for number, (name, _, _, again, ask) in enumerate(make_golden.entries(golden()["networks"])):
         if again:
             certificate = known.pop(name, None)  # None where the question had no certificate then
-            assert number % share or same(make_golden.asked(ask), certificate), name
+            assert number % share or same(
+                make_golden.asked(ask), certificate, "cdcl" in name or ": why" in name
+            ), name
     assert not known
 
 
-def same(one, other):
-    """Whether two certificates are equal, but for which input of the same least cost they show."""
-    if one is None or other is None or one["question"]["kind"] != "whatif":
+def same(one, other, learned):
+    """Whether two certificates are equal, but for which input of the same least cost they show, and for the
+    clauses that a solver learned on its way to a proof, or to some violation that it shows.
+    """
+    one, other = unlearned(one), unlearned(other)
+    if one is None or other is None or not (learned or one["question"]["kind"] == "whatif"):
         return one == other
+    assert (one["witness"] is None) == (other["witness"] is None)
     return {**one, "witness": None} == {**other, "witness": None}
+
+
+def unlearned(data):
+    """JSON data without the contents of proofs by learned clauses."""
+    if isinstance(data, list):
+        return [unlearned(part) for part in data]
+    if not isinstance(data, dict):
+        return data
+    if data.get("kind") == "rup":
+        return {"kind": "rup"}
+    return {name: unlearned(part) for name, part in data.items()}
 
 
 @pytest.mark.parametrize("number", range(9))
@@ -67,6 +84,6 @@ def test_rulebooks_are_read_and_written_as_before(number):
 
 def test_the_same_rulebooks_are_written():
     found = list(make_golden.books(golden()["networks"]))
-    assert [(name, network, data | {"seconds": 0}) for name, network, data in found] == [
-        (row["name"], row["network"], row["data"]) for row in golden()["rulebooks"]
+    assert [(name, network, unlearned(data | {"seconds": 0})) for name, network, data in found] == [
+        (row["name"], row["network"], unlearned(row["data"])) for row in golden()["rulebooks"]
     ]

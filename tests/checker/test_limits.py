@@ -245,7 +245,7 @@ def test_sizes_beyond_the_bounds_are_refused_when_a_layer_is_made():
     with pytest.raises(NetworkError, match="too large"):
         ConvLayer([[[[1 << 40] * 2] * 2]], [1], window)
     with pytest.raises(NetworkError, match="too large"):
-        ConvLayer([[[[1 << 20] * 2] * 2]], [1], window, top=1 << 10)
+        ConvLayer([[[[1 << 44] * 2] * 2]], [1], window, top=1 << 10)
     with pytest.raises(NetworkError, match="levels are too many"):
         LevelLayer([[1, 1, 1, 1]], [1], [1 << 62] * 4)
     for tau in (1 << 63) - 1, -(1 << 63), (1 << 62) + 1:

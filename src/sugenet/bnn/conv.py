@@ -177,7 +177,7 @@ class ConvLayer(Brief):
     @property
     def lowest(self) -> Ints:
         """The least sum of levels of each neuron, where its match count is 0."""
-        return self._constant_sums(np.minimum(self.weights, 0)) * (self.top or 1)
+        return self._constant_sums(np.minimum(self.weights, 0)) * (1 if self.top is None else self.top)
 
     def _constant_sums(self, kernel: Ints) -> Ints:
         """Sum of a kernel over the taps inside the input, for every neuron."""

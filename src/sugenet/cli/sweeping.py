@@ -28,6 +28,7 @@ _ELSEWHERE = {
     "--export": "it writes the question about one sample: sugenet verify",
     "--limit": "sugenet results lists the answers",
     "--witness": "it writes the input of one answer: sugenet whatif, sugenet verify",
+    "--counterexample": "it writes the input of one answer: sugenet verify",
     **{f"--{name}": _CLAIM for name in ("always", "never", "monotone", "falling", "fair", "agree", "query")},
 }
 """Options of the commands that ask about one sample, and where they belong."""

@@ -382,7 +382,7 @@ def test_relu_rescaling_padding_and_dense_on_maps(tmp_path, random):
     ("kind", "config", "arrays", "message"),
     [
         ("Lambda", {"function": ["print(1)", None, None]}, {}, "It holds Python code, which is never run"),
-        ("Add", {}, {}, "Shortcuts cannot be read"),
+        ("Multiply", {}, {}, "this layer cannot be read"),
         ("LSTM", {"units": 3}, {}, r"lstm_1 \(LSTM\): this layer cannot be read. QuantDense"),
         (
             "QuantDense",
@@ -732,7 +732,7 @@ def test_branches_models_inside_and_unknown_shapes(tmp_path):
     joined = [entry("i"), entry("a", "i"), entry("b", "a", "i")]
     for entries, message in (
         (forked, "a: nothing reads it, and it is not the output"),
-        (joined, "b: joins a, i. Shortcuts"),
+        (joined, "b: joins a, i. Only branches that are added"),
     ):
         with pytest.raises(FileError, match=message):
             read_larq(

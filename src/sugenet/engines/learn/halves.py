@@ -87,6 +87,11 @@ def halves_of(cascade: Cascade, facts: Sequence[int]) -> Written:
         below, own = fixed[first:behind], fixed[behind : cascade.starts[number + 2]]
         free, rows = np.flatnonzero(below < 0), np.flatnonzero(own < 0)
         weights, least = layer.weights[rows], layer.least[rows]
+        # before anything is folded away: whoever checks a proof has all of it
+        if not Halves(rows, weights, least, first + np.arange(len(below))).fit:
+            raise TooLargeError(
+                "the scores of the classes are too finely divided: as whole numbers they leave 60 bits."
+            )
         if len(free) < len(below):
             least = least - weights[:, below == 1].sum(axis=1)
             weights = weights[:, free]
@@ -101,10 +106,6 @@ def halves_of(cascade: Cascade, facts: Sequence[int]) -> Written:
         goal = number == len(cascade.layers) - 1
         if not goal:
             halves = _paired(halves, Halves(halves.literals + 1, weights, least - 1, halves.inputs))
-        if not halves.fit:
-            raise TooLargeError(
-                "the scores of the classes are too finely divided: as whole numbers they leave 60 bits."
-            )
         if number == 0 and cascade.budget is not None:
             budget, cuts = _with_budget(halves, cascade.budget)
             found += budget
