@@ -192,10 +192,11 @@ def test_a_query_with_real_inputs_is_drawn():
     from sugenet.reason.verdicts.answers import Refuted
     from sugenet.show.drawings import drawing as draw
 
-    network = sg.Network(sg.Encoder.of_integers(2, 0, 9), [], sg.Head([[1] * 18, [-1] * 18]))
+    layer = sg.LevelLayer([[1, 1]], [4], [9, 9], theta=[3.5])
+    network = sg.Network(sg.Encoder.of_integers(2, 0, 9), [layer], sg.Head([[1], [-1]]))
     question = Query(2, 2, [])
     certificate = envelope(network, question, answer="refuted", witness=[0.5, 3], proof=None)
-    found = Refuted(network, question, "no violation", (0.5, 3), ("other",), "patches", 0.0, certificate)
+    found = Refuted(network, question, "no violation", (0.5, 3), ("0",), "patches", 0.0, certificate)
     assert [row.value for row in draw(found).figures[0].rows] == ["0.5", "3"]
 
 

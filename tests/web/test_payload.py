@@ -84,8 +84,10 @@ def test_what_cannot_be_shown_is_said(make, message):
 
 
 def test_no_layer_counts_beyond_the_31_bits_of_the_page():
-    with pytest.raises(NetworkError, match=r"below 2\^31"):
-        ConvLayer([[[[2**15]]]], [1], Window((1, 1, 1), kernel=1), top=2**17)
+    layer = ConvLayer([[[[2**15]]]], [1], Window((1, 1, 1), kernel=1), top=2**17)
+    network = Network(Encoder.of_integers(1, 0, 2**17), [layer], Head([[1], [-1]]))
+    with pytest.raises(NetworkError, match=r"reach beyond 2\^31"):
+        payload(network, title="wide")
 
 
 def test_scores_beyond_the_floats_can_be_shown():

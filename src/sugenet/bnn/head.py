@@ -203,6 +203,10 @@ class Head(Brief):
         pi = self.possibility(counts, temperature)
         return np.asarray(pi / pi.sum(axis=1, keepdims=True))
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What goes to other processes: not the goals that questions keep with it."""
+        return {name: value for name, value in self.__dict__.items() if name != "_goals"}
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Head):
             return NotImplemented

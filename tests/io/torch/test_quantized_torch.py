@@ -253,12 +253,12 @@ def test_fake_quantizers_are_quantizers():
 def test_a_float_stem_may_end_in_a_quantizer():
     torch.manual_seed(6)
     net = nn.Sequential(nn.Linear(3, 4), Rounded(3), QuantLinear(4, 4, 2), Rounded(2), nn.Linear(4, 2)).eval()
-    found = from_torch(net, torch.rand(1, 3), inputs=Integers(0, 7, step=Fraction(1, 7)), strict=False)
+    found = from_torch(net, torch.rand(1, 3), strict=False)
     X = np.array(list(product(range(8), repeat=3))) / 7
     with torch.no_grad():
         expected = net.double()(torch.from_numpy(X)).numpy()
     assert found.stem is not None
-    assert found.tail
+    assert not found.tail  # whose floats are exact numbers
     assert np.abs(found.scores(X) - expected).max() < 1e-6
 
 

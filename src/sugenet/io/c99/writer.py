@@ -62,9 +62,9 @@ def write_c(network: Network, path: str | os.PathLike[str]) -> None:
     >>> net = Network.of_bits([DenseLayer([[+1, -1, +1]], tau=[2])], Head([[+1], [-1]]))
     >>> with TemporaryDirectory() as folder:
     ...     write_c(net, f"{folder}/small.c")
-    ...     print(*[line for line in open(f"{folder}/small.c") if "predict(" in line][:1])
-    int small_predict(const int8_t x[3]);
-    <BLANKLINE>
+    ...     text = Path(folder, "small.c").read_text()
+    >>> next(line for line in text.splitlines() if "predict(" in line)
+    'int small_predict(const int8_t x[3]);'
     """
     try:
         text = c_text(network, _prefix(Path(path).stem))
