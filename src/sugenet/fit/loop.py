@@ -28,7 +28,7 @@ _CHUNK = 4096
 _GROWTH_ENDS = 0.3  # share of the epochs in which the radius grows to its goal
 _ONE_OF = 4  # samples have their bounds in the loss
 _STEPS, _STEPS_JUDGED = 1, 8  # of an attack while learning, and on samples that are held out
-_PRUNING_ENDS = 0.5  # share of the epochs in which sparsity grows to its goal; the rest settles
+_PRUNING_ENDS = 0.5  # share of the epochs in which sparsity grows to its goal, without an adversary
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,10 +144,11 @@ def _growth(past: float) -> float:
 
 
 def _sparsity(number: int, settings: Settings) -> float:
-    """Share of zero weights in an epoch: it grows to its goal, fast at first,
-    over the first half of the run.
+    """Share of zero weights in an epoch: it grows to its goal, fast at first, over the first half of the
+    run, and with an adversary as long as the radius grows; the rest settles.
     """
-    done = (number - 1) / max(1.0, _PRUNING_ENDS * settings.epochs)
+    ends = _PRUNING_ENDS if settings.robust is None else _GROWTH_ENDS
+    done = (number - 1) / max(1.0, ends * settings.epochs)
     return (
         settings.sparsity
         if done >= 1 or number == settings.epochs
@@ -177,10 +178,13 @@ def _one_epoch(
     from torch.nn.functional import cross_entropy
 
     generator = generator_of(settings.seed, number)
-    if settings.sparsity:
-        # the same lots in every epoch, so that what is kept stays
-        lots = None if adversary is None else generator_of(settings.seed, 0)
-        module.prune(_sparsity(number, settings), lots)
+    zeros = _sparsity(number, settings)
+    if adversary is None:
+        if zeros:
+            module.prune(zeros)
+    elif zeros > (_sparsity(number - 1, settings) if number > 1 else 0):
+        # the same lots in every epoch, so that what is kept stays; at the goal a weight may cross 0
+        module.prune(zeros, generator_of(settings.seed, 0))
     order = torch.randperm(len(training), generator=generator).numpy()
     batches = [order[start : start + settings.batch] for start in range(0, len(order), settings.batch)]
     if len(batches[-1]) < 2 and len(batches) > 1:  # batch norm needs two samples
@@ -211,6 +215,8 @@ def _one_epoch(
             loss = loss + settings.tau_decay * module.bound_excess(settings.tau_goal, training.top)
         optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
+        if adversary is not None and settings.sparsity:
+            module.rest_pruned()
         optimizer.step()
         module.clip()
         total += float(loss.detach()) * len(rows)
