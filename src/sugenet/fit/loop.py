@@ -28,7 +28,7 @@ _CHUNK = 4096
 _GROWTH_ENDS = 0.3  # share of the epochs in which the radius grows to its goal
 _ONE_OF = 4  # samples have their bounds in the loss
 _STEPS, _STEPS_JUDGED = 1, 8  # of an attack while learning, and on samples that are held out
-_PRUNING_ENDS = 0.5  # share of the epochs in which sparsity grows to its goal, without an adversary
+_PRUNING_ENDS = 0.5  # share of the epochs in which sparsity grows to its goal; the rest settles
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,11 +144,10 @@ def _growth(past: float) -> float:
 
 
 def _sparsity(number: int, settings: Settings) -> float:
-    """Share of zero weights in an epoch: it grows to its goal, fast at first, over the first half of the
-    run, and with an adversary as long as the radius grows; the rest settles.
+    """Share of zero weights in an epoch: it grows to its goal, fast at first,
+    over the first half of the run.
     """
-    ends = _PRUNING_ENDS if settings.robust is None else _GROWTH_ENDS
-    done = (number - 1) / max(1.0, ends * settings.epochs)
+    done = (number - 1) / max(1.0, _PRUNING_ENDS * settings.epochs)
     return (
         settings.sparsity
         if done >= 1 or number == settings.epochs
