@@ -250,6 +250,19 @@ def test_among_equals_lots_are_drawn_and_what_is_kept_stays():
     assert (quarter.sum(dim=0) > 0).all()  # every input is read by some neuron
 
 
+def test_pruned_weights_rest():
+    lots = torch.Generator().manual_seed(0)
+    module = LevelModule.start((40, 30, 2), lots)
+    module.prune(0.75)
+    inputs = torch.where(torch.rand(8, 40, generator=lots) < 0.5, 1.0, -1.0)
+    module.learn_from(inputs).square().sum().backward()
+    whole = [rows.grad.clone() for rows in module.latent]
+    assert (whole[0][module.kept[0] == 0] != 0).any()  # what they would learn
+    module.rest_pruned()
+    for rows, kept, before in zip(module.latent, module.kept, whole, strict=True):
+        assert torch.equal(rows.grad, torch.where(kept == 1, before, 0.0))
+
+
 # -- words ---------------------------------------------------------------------------------------------------
 
 

@@ -177,10 +177,13 @@ def _one_epoch(
     from torch.nn.functional import cross_entropy
 
     generator = generator_of(settings.seed, number)
-    if settings.sparsity:
-        # the same lots in every epoch, so that what is kept stays
-        lots = None if adversary is None else generator_of(settings.seed, 0)
-        module.prune(_sparsity(number, settings), lots)
+    zeros = _sparsity(number, settings)
+    if adversary is None:
+        if zeros:
+            module.prune(zeros)
+    elif zeros > (_sparsity(number - 1, settings) if number > 1 else 0):
+        # the same lots in every epoch, so that what is kept stays; at the goal a weight may cross 0
+        module.prune(zeros, generator_of(settings.seed, 0))
     order = torch.randperm(len(training), generator=generator).numpy()
     batches = [order[start : start + settings.batch] for start in range(0, len(order), settings.batch)]
     if len(batches[-1]) < 2 and len(batches) > 1:  # batch norm needs two samples
@@ -211,6 +214,8 @@ def _one_epoch(
             loss = loss + settings.tau_decay * module.bound_excess(settings.tau_goal, training.top)
         optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
+        if adversary is not None and settings.sparsity:
+            module.rest_pruned()
         optimizer.step()
         module.clip()
         total += float(loss.detach()) * len(rows)

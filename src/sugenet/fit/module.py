@@ -160,7 +160,7 @@ class LevelModule:
         return torch.round(latent * self.largest) * self.kept[layer]
 
     def _learning_weights(self, layer: int) -> Tensor:
-        # pruned weights learn too, and may come back
+        # pruned weights learn too, and may come back, unless `rest_pruned` follows
         latent = self.latent[layer]
         return _straight_through(self.weights(layer), latent if self.largest == 1 else latent * self.largest)
 
@@ -335,6 +335,14 @@ class LevelModule:
             if lots is not None:
                 sizes = sizes + _DRAWN * torch.rand(sizes.shape, generator=lots)
             kept.zero_().scatter_(1, sizes.topk(count, dim=1).indices, 1.0)
+
+    def rest_pruned(self) -> None:
+        """Take from the gradients of latent weights what belongs to pruned ones, which then stay where they
+        are: nothing answers to what they would learn, and an adversary drives them all to the ends.
+        """
+        for rows, kept in zip(self.latent, self.kept, strict=True):
+            if rows.grad is not None:
+                rows.grad.mul_(kept)
 
     def state(self) -> dict[str, Any]:
         """A copy of all tensors, as plain lists by name."""

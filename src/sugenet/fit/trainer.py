@@ -31,7 +31,7 @@ from sugenet.problem.regions import Hamming, Linf
 __all__ = ["SampleCounts", "Trained", "train"]
 
 _CHUNK = 8192
-_CALM = 4  # times less is a vote worth in robust training, so that margins go on growing
+_CALM = 2  # times less is a vote worth in robust training, so that margins go on growing
 _DEFAULTS = Settings()
 
 
