@@ -140,6 +140,7 @@ def test_forged_walks_over_large_networks_are_refused(written):
 # -- one pixel, and networks of the size of CNV --------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_free_pixel_of_one_convolution_is_settled_as_predict_says():
     network, x = one_convolution(), image()
     rows = np.repeat(np.array([x]), 256, axis=0)
