@@ -107,6 +107,7 @@ def test_kernels_are_compiled_once_and_a_damaged_cache_does_no_harm(tmp_path: Pa
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_a_changed_kernel_file_and_an_install_that_cannot_be_written(tmp_path: Path) -> None:
     package = tmp_path / "sugenet"
     package.mkdir()

@@ -56,6 +56,7 @@ def test_a_recipe_can_be_tried_on_another_split():
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_the_script_trains_models_as_good(name, tmp_path):
     pytest.importorskip("torch")

@@ -380,6 +380,7 @@ def test_breast_cancer():
     assert len(only) == 3
 
 
+@pytest.mark.slow
 def test_digits():
     network = sg.models.digits()
     X, _ = sg.models.samples("digits")

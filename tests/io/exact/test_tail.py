@@ -272,7 +272,7 @@ def defined(network, X):
 ENGINES = ("auto", "bounds", "dual", "search", "flips", "exhaust", "cdcl", "pysat")
 
 
-@pytest.mark.parametrize("bits", [30, 33, 52, 56])
+@pytest.mark.parametrize("bits", [30, 56, *(pytest.param(bits, marks=pytest.mark.slow) for bits in (33, 52))])
 def test_questions_of_wide_heads_are_answered_as_the_definition_says(bits):
     X = np.array(list(product((0, 1), repeat=7)))
     network = next(
