@@ -208,8 +208,9 @@ def test_names(tmp_path, stem, prefix):
     compiled(tmp_path, path, f"-D{prefix}_SELF_TEST")
 
 
-def test_real_numbers_are_refused(tmp_path):
-    network = Network(Encoder.of_reals(1), [RealLayer([[2]], [Fraction(1, 3)])], Head([[1], [-1]]))
+@pytest.mark.parametrize("weight", [1, 2])
+def test_real_numbers_are_refused(tmp_path, weight):
+    network = Network(Encoder.of_reals(1), [RealLayer([[weight]], [Fraction(1, 3)])], Head([[1], [-1]]))
     with pytest.raises(FileError, match="layer 1 reads real numbers as they are"):
         write_c(network, tmp_path / "net.c")
 

@@ -22,7 +22,6 @@ from sugenet.bnn import (
     StairConv,
     StairLayer,
 )
-from sugenet.errors import FileError
 from sugenet.io.c99.signals import SET, Signal, Words, pack
 from sugenet.io.c99.text import Text
 
@@ -98,11 +97,6 @@ def write_layer(text: Text, number: int, layer: Layer, reads: Signal, gives: Sig
             body = _pooled_words(text, name, layer, reads, gives)
         case PoolLayer():
             body = _pooled(text, name, layer, gives)
-        case _:
-            raise FileError(
-                f"layer {number} reads real numbers as they are, whose exact sums have no type in C. "
-                f"Import the network with inputs=Integers(...)."
-            )
     text.add(f"static void @_{name}(const {reads.ctype} *in, {gives.ctype} *out)\n{{\n{gives.clear}{body}}}")
 
 

@@ -75,6 +75,11 @@ def write_c(network: Network, path: str | os.PathLike[str]) -> None:
 
 def c_text(network: Network, prefix: str) -> str:
     """The text of the file that `write_c` writes, all names beginning with `prefix`."""
+    if network.keeps_reals:
+        raise FileError(
+            "layer 1 reads real numbers as they are, whose exact sums have no type in C. Import the network "
+            "with inputs=Integers(...)."
+        )
     text = Text(prefix)
     encoder, head, ctype = network.encoder, network.head, raw_type(network.encoder)
     tops = [_input_top(network), *(top_given(layer) or 1 for layer in network.layers)]
