@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from sugenet.bnn import DenseLayer
 from sugenet.engines.bounds import BOUNDS
 from sugenet.engines.dual.deciding import DUAL
@@ -18,7 +16,7 @@ from sugenet.engines.learn.solver import BRIEFLY, CDCL
 from sugenet.engines.outside import SOLVERS
 from sugenet.engines.protocol import Engine
 from sugenet.engines.walk.anneal import SEARCH
-from sugenet.engines.walk.blocks import LAYERS
+from sugenet.engines.walk.blocks import in_planes
 from sugenet.engines.walk.choices import EXHAUST, MOST_COMBINATIONS
 from sugenet.engines.walk.sets import FLIPS
 from sugenet.errors import QuestionError
@@ -38,7 +36,7 @@ _FEW = 3e5
 """Sets that are walked through before anything is searched for."""
 _WALK = 3e8
 """Sets of moves that are walked through before a solver is asked."""
-_BLOCKS = 2e12
+_BLOCKS = 3e12
 """The same times the neurons behind the first layer, where walks go by blocks (`late`)."""
 _WALK_LATE = 1e11
 """Sets of moves that are walked through when the solvers have given up."""
@@ -121,9 +119,7 @@ def _soon(problem: Problem, sets: float) -> float:
     layers = problem.near.network.layers
     if sets <= _WALK or problem.near.network.has_levels or len(layers) < 2:
         return _WALK
-    inside = [layer for layer in layers[1 : 1 + LAYERS] if isinstance(layer, DenseLayer)]
-    if not all(isinstance(layer, DenseLayer) for layer in layers):
+    later = [(layer.weights, layer.tau) for layer in layers[1:] if isinstance(layer, DenseLayer)]
+    if len(later) < len(layers) - 1 or not isinstance(layers[0], DenseLayer) or not in_planes(later):
         return _WALK
-    if any(np.abs(layer.weights).max(initial=0) > 1 for layer in inside):
-        return _WALK
-    return max(_WALK, _BLOCKS / sum(layer.outputs for layer in inside))
+    return max(_WALK, _BLOCKS / sum(len(tau) for _, tau in later[: in_planes(later)]))

@@ -1,13 +1,14 @@
-"""Walks by blocks: all sets of moves within a budget, judged behind the second or third layer
+"""Walks by blocks: all sets of moves within a budget, judged behind the last layer that planes can go through
 (docs/theory.md 7.12).
 
-Nothing that is met is kept: patterns of a late layer are few, and a small memory of them may forget. So such
-a walk knows how many sets there are and which labels they have, not how many patterns.
+Nothing that is met is kept. Most sets are seen to have the sample's label in planes; patterns of the others
+are few in a late layer, and a small memory of them may forget. So such a walk knows how many sets there are
+and which labels they have, not how many patterns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice
 from math import comb
@@ -21,10 +22,9 @@ from sugenet.bits.threads import cores, share
 from sugenet.bnn.arrays import Ints
 from sugenet.bnn.memory import make_sure
 
-__all__ = ["LAYERS", "BlockWalk", "Labels", "Met", "fits"]
+__all__ = ["BlockWalk", "Guards", "Labels", "Met", "fits", "in_planes", "thresholds"]
 
-LAYERS = 2
-"""Layers behind the first that are taken in planes."""
+_BALL = 1  # number of the layer in which patterns around the sample's own are tried
 _PLANES = 1 << 24  # bytes of all planes of the first layer
 _KNOWN = 1 << 13  # patterns that a thread remembers
 _WAITING = 1 << 12  # patterns that are judged together, besides those of one prefix
@@ -34,6 +34,11 @@ _QUOTA = 1 << 14  # blocks between two looks at the clock
 
 Labels = Callable[[Any], Ints]
 """From patterns of the last layer in planes, one row of words each, to their labels."""
+
+Guards = Callable[[Any, int], "tuple[Ints, Ints] | None"]
+"""From the sample's truth values of the last layer in planes, and its label: thresholds over that layer that,
+all together, make sure of the label, as weights and tau; None where there are none with such weights.
+"""
 
 
 @dataclass(frozen=True)
@@ -63,6 +68,8 @@ class BlockWalk:
         Weights and tau of the layers over the lanes; weights are -1, 0 or 1.
     labels, many
         Of the patterns of the last of these layers; how many labels there are.
+    guards
+        What makes sure of the sample's label behind the last of these layers.
     """
 
     def __init__(
@@ -76,6 +83,7 @@ class BlockWalk:
         layers: list[tuple[Ints, Ints]],
         labels: Labels,
         many: int,
+        guards: Guards = lambda _bits, _label: None,
     ) -> None:
         self.labels, self.many, self.budget, self.together = labels, many, budget, together
         low, high = rows.min(axis=0), rows.max(axis=0)
@@ -89,36 +97,41 @@ class BlockWalk:
         planes = _planes(rows, least, int(high.max()))
         self.moves = (rows, start, weight, before, lightest, ends, least, *planes.shape[1::2], alike)
         self.planes = planes.reshape(-1)
+        patterns = _through(layers, start[None] >= 0)
+        label = int(labels(pack(patterns[-1]))[0])
+        self.last = len(layers) - 1
+        guard = guards(patterns[-1][0], label)
+        if guard is not None and len(guard[1]) and _matches(guard[0], patterns[-1], guard[1]).all():
+            layers = [*layers, guard]
         self.tail = _tail(layers, rows.shape[1])
-        self.ball = self._ball(start, layers)
+        self.ball = self._ball(layers, patterns, label)
         self.lock = Lock()
 
-    def _ball(self, start: Any, layers: list[tuple[Ints, Ints]]) -> tuple[Any, int, int]:
-        """The pattern of the last layer at the sample, and how many of its neurons may turn without changing
-        the label: all sets of so many are tried.
+    def _ball(self, layers: list[tuple[Ints, Ints]], patterns: Any, label: int) -> tuple[Any, ...]:
+        """The sample's pattern of a layer, how many of its neurons may turn without changing the label (all
+        sets of so many are tried), the label, the number of the layer, and how many guards there are.
         """
-        bits = start >= 0
-        for weights, tau in layers:
-            bits = np.where(bits, np.maximum(weights, 0), np.maximum(-weights, 0)).sum(axis=1) >= tau
-        home = pack(bits[None])
-        label, radius = int(self.labels(home)[0]), 0
+        middle = min(_BALL, self.last)
+        bits, behind = patterns[middle][0], layers[middle + 1 : self.last + 1]
         self.tail[2][-self.tail[6] :][: len(bits)] = bits  # as kinds: what differs from it
+        radius = 0
         while (
             radius < len(bits)
             and comb(len(bits), radius + 1) <= _TRIED
-            and self._is_label(label, bits, radius + 1)
+            and self._is_label(label, bits, behind, radius + 1)
         ):
             radius += 1
-        return home[0], radius, label
+        guards = len(layers[-1][1]) if len(layers) - 1 > self.last else 0
+        return pack(bits[None])[0], radius, label, middle, guards
 
-    def _is_label(self, label: int, bits: Any, many: int) -> bool:
-        """Whether the label stays whenever exactly so many bits turn."""
+    def _is_label(self, label: int, bits: Any, behind: list[tuple[Ints, Ints]], many: int) -> bool:
+        """Whether the label stays whenever exactly so many bits turn, with these layers behind them."""
         chosen = combinations(range(len(bits)), many)
         while rows := list(islice(chosen, _AT_ONCE)):
             around = np.repeat(bits[None], len(rows), axis=0)
             places = np.array(rows)
             np.put_along_axis(around, places, ~np.take_along_axis(around, places, axis=1), axis=1)
-            if (self.labels(pack(around)) != label).any():
+            if (self.labels(pack([around, *_through(behind, around)][-1])) != label).any():
                 return False
         return True
 
@@ -222,7 +235,7 @@ class BlockWalk:
         from sugenet.engines.walk.adders import BLOCK
 
         widths, sizes = self.tail[5], self.tail[4]
-        words = words_for(int(sizes[-1]))
+        words = words_for(int(sizes[self.last]))
         widest = int(max(widths.max(), sizes.max())) + 72
         all_words = words_for(widest)
         room = _WAITING + len(self.moves[2])
@@ -269,6 +282,44 @@ def fits(rows: Any, layers: list[tuple[Ints, Ints]]) -> bool:
     return spread > 0 and 24 * spread * rows.shape[1] * (len(rows) // 64 + 4) <= _PLANES and widest <= WIDEST
 
 
+def in_planes(layers: Sequence[tuple[Ints, Ints]]) -> int:
+    """How many layers, from the first on, have neurons and weights of -1, 0 and 1 alone."""
+    small = [len(tau) > 0 and np.abs(weights).max(initial=0) <= 1 for weights, tau in layers]
+    return [*small, False].index(False)
+
+
+def thresholds(weights: Any, least: Any) -> tuple[Ints, Ints] | None:
+    """Sums of whole weights over active neurons that are `least` or more, as weights of -1, 0 and 1 and tau;
+    None where some row has weights of different sizes.
+    """
+    rows, taus = [], []
+    for row, bound in zip(weights.tolist(), least.tolist(), strict=True):
+        sizes = {abs(value) for value in row} - {0}
+        if len(sizes) > 1:
+            return None
+        size = max(sizes, default=1)
+        rows.append([value // size for value in row])
+        taus.append(-(-bound // size) + sum(value < 0 for value in row))
+    far = weights.shape[1] + 1
+    tau = np.array([min(max(value, -far), far) for value in taus], np.int64)
+    return np.array(rows, np.int64).reshape(weights.shape), tau
+
+
+def _matches(weights: Ints, bits: Any, tau: Ints) -> Any:
+    """Which neurons are active, one row for each row of truth values."""
+    signs = np.where(bits, 1, -1).astype(np.float32) @ weights.T.astype(np.float32)  # sums below 2^24: exact
+    return signs + np.abs(weights).sum(axis=1) >= 2 * tau
+
+
+def _through(layers: Sequence[tuple[Ints, Ints]], bits: Any) -> list[Any]:
+    """What each layer makes of rows of truth values."""
+    found = []
+    for weights, tau in layers:
+        bits = _matches(weights, bits, tau)
+        found.append(bits)
+    return found
+
+
 def _kind(start: Any, low: Any, high: Any, together: int) -> Any:
     """The smallest whole numbers that hold all sums."""
     far = np.abs(start.astype(np.int64)) + together * np.maximum(
@@ -297,7 +348,7 @@ def _tail(layers: list[tuple[Ints, Ints]], lanes: int) -> tuple[Any, ...]:
     words, size, width = (
         words_for(int(widths.max())),
         64 * words_for(int(sizes.max())),
-        int(max(widths.max(), sizes[-1])) + 1,
+        int(max(widths.max(), sizes.max())) + 1,
     )
     positive, negative = np.zeros((2, len(layers), words, size), np.uint64)
     kinds = np.full((len(layers) * size + 1, width), 2, np.uint8)

@@ -12,7 +12,7 @@ import numpy as np
 from sugenet.bits import unpack
 from sugenet.bnn.arrays import Ints
 from sugenet.bnn.packed import Rows
-from sugenet.engines.walk.blocks import LAYERS, fits
+from sugenet.engines.walk.blocks import fits, in_planes, thresholds
 from sugenet.engines.walk.judge import PatternJudge
 from sugenet.errors import TooLargeError
 from sugenet.problem.clock import Clock
@@ -31,12 +31,12 @@ class LateJudge:
 
     @classmethod
     def of(cls, judge: PatternJudge) -> LateJudge | None:
-        """None where the network has no second layer, or weights other than -1, 0 and 1 in these layers."""
-        if judge.later is None or len(judge.later[0]) < 2:
+        """None where the network has no second layer, or weights other than -1, 0 and 1 in it."""
+        if judge.later is None:
             return None
         weights, taus, _ = judge.later
-        many = min(LAYERS, len(weights) - 1)
-        if any(np.abs(rows).max(initial=0) > 1 or not len(rows) for rows in weights[:many]):
+        many = in_planes(list(zip(weights, taus, strict=True))[:-1])
+        if not many:
             return None
         try:
             rows = Rows.of(weights[many:], taus[many:], None, "auto")
@@ -50,6 +50,16 @@ class LateJudge:
     def reads(self, rows: Any) -> bool:
         """Whether the planes of moves that add `rows` to the lanes are small enough."""
         return fits(rows, self.layers)
+
+    def guards(self, bits: Any, _label: int) -> tuple[Ints, Ints] | None:
+        """Of each case an inequality that fails at the sample, whose failing excludes the case."""
+        assert self.judge.later is not None
+        if len(self.layers) < len(self.judge.later[0]) - 1 or not all(self.judge.goal.cases):
+            return None
+        weights, least = self.judge.goal.neurons(self.judge.front.neighbourhood.network.cut.head)
+        missing = least - weights @ bits
+        failing = [max(case, key=missing.__getitem__) for case in self.judge.goal.members]
+        return thresholds(-weights[failing], 1 - least[failing]) if failing else None
 
     def labels(self, patterns: Any) -> Ints:
         """Whether patterns are violations."""

@@ -158,7 +158,7 @@ def _remember(keys, row, many, known, tally, sizes, waiting, waiting_many):
 @njit(nogil=True, cache=True, _nrt=False)
 def _deal(
     on,
-    here,
+    number,
     out,
     slots,
     many,
@@ -175,15 +175,15 @@ def _deal(
     depth,
     begin,
 ):
-    """Part the sets of a block by their patterns, and remember each."""
-    words, last = keys.shape[1], slots.shape[0] - 1
+    """Part the sets of a block by their patterns of a layer, and remember each."""
+    words = keys.shape[1]
     for w in range(BLOCK):
         masks[0, w] = valid[w]
     for w in range(words):
-        keys[0, w] = on[here, w]
+        keys[0, w] = on[number + 2, w]
     parts = 1
     for v in range(many):
-        q, at = slots[last, v], out.shape[0] // slots.shape[0] * last + v * 3 * BLOCK
+        q, at = slots[number, v], out.shape[0] // slots.shape[0] * number + v * 3 * BLOCK
         bit = nb.uint64(1) << nb.uint64(q & 63)
         for p in range(parts):
             inside = outside = nb.uint64(0)
@@ -217,28 +217,27 @@ def _deal(
 
 
 @njit(nogil=True, cache=True, _nrt=False)
-def _far(on, here, out, slots, many, kinds, width, home, radius, places, inputs, valid, size):
-    """How many sets of a block turn more than `radius` neurons of the last layer against the pattern `home`,
-    which is on as a row of `kinds` behind all others; `valid` keeps those alone.
+def _far(on, number, out, slots, many, kinds, width, home, radius, places, inputs, valid, size):
+    """How many sets of a block turn more than `radius` neurons of a layer against its pattern `home`, which
+    is on as a row of `kinds` behind all others; `valid` keeps those alone.
     """
-    last = slots.shape[0] - 1
-    room = out.shape[0] // slots.shape[0] * last
+    room = out.shape[0] // slots.shape[0] * number
     turned_ = 0
     for w in range(home.shape[0]):
-        turned_ += ones(on[here, w] ^ home[w])
+        turned_ += ones(on[number + 2, w] ^ home[w])
     for v in range(many):  # of these it depends on the set
-        q = slots[last, v]
+        q = slots[number, v]
         turned_ -= nb.int64(home[q >> 6] >> nb.uint64(q & 63) & nb.uint64(1))
-        places[last, v], inputs[last, v] = room + v * 3 * BLOCK, q
+        places[number, v], inputs[number, v] = room + v * 3 * BLOCK, q
     if turned_ + many <= radius:
         return 0
     if turned_ > radius:
         return size
     padded = many
     while padded & 3:
-        places[last, padded], inputs[last, padded] = places[last, 0], width - 1
+        places[number, padded], inputs[number, padded] = places[number, 0], width - 1
         padded += 1
-    row, first, where = kinds.shape[0] - width, last * places.shape[1], room + many * 3 * BLOCK
+    row, first, where = kinds.shape[0] - width, number * places.shape[1], room + many * 3 * BLOCK
     least = radius + 1 - turned_
     if least <= 16:
         add_up_4(out, 0, places, inputs, first, kinds, row, BLOCK, padded, least, valid, out, where)
@@ -249,6 +248,26 @@ def _far(on, here, out, slots, many, kinds, width, home, radius, places, inputs,
     left = 0
     for w in range(BLOCK):
         valid[w] &= out[where + w]
+        left += ones(valid[w])
+    return left
+
+
+@njit(nogil=True, cache=True, _nrt=False)
+def _unguarded(on, number, out, slots, many, guards, valid, size):
+    """How many sets of a block lack one of the `guards`, which are the neurons of a layer; `valid` keeps
+    those alone.
+    """
+    held = many
+    for w in range((guards + 63) >> 6):
+        held += ones(on[number + 2, w])
+    if held < guards:
+        return size
+    room, left = out.shape[0] // slots.shape[0] * number, 0
+    for w in range(BLOCK):
+        lacks = nb.uint64(0)
+        for v in range(many):
+            lacks |= ~out[room + v * 3 * BLOCK + w]
+        valid[w] &= lacks
         left += ones(valid[w])
     return left
 
@@ -282,18 +301,20 @@ def walk_blocks(state, quota, last, moves, budget, planes, tail, ball, memory, s
     largest that any adds to each lane, the least of all, and how many planes a lane has. Those say of all
     moves whether they add more than that least, and one more, and so on; behind each is its complement, and
     zeros. `tail` has of each layer the literals of weight 1 and -1 as words, the kind of every weight (0: 1,
-    1: -1, 2: none), tau, and how many neurons and inputs it has. Patterns of the last layer within a
-    ball, which has a pattern, a radius and a label, have that label; others go to the memory, or wait with a
-    set that has them. Stops after about `quota` blocks, or when many wait; True at the
-    end.
+    1: -1, 2: none), tau, and how many neurons and inputs it has. Patterns of one layer within a ball, which
+    has a pattern, a radius and the number of the layer, have the sample's label. So has what all guards
+    hold of, which are the neurons of one layer more, if there are any. Other patterns of the last layer go to
+    the memory, or wait with a set that has them. Stops after about `quota` blocks, or when many wait; True at
+    the end.
     """
     rows, start, weight, before, lightest, ends, low, many_planes, step, alike = moves
     positive, negative, kinds, tau, neurons, widths, width = tail
-    home, radius, label = ball
+    home, radius, label, middle, guards = ball
     known, tally, sizes = memory
     waiting, waiting_many, met = store
     on, open_, left, chosen, places, inputs, out, slots, masks, keys, valid, acc, spent = work
     lanes, most, layers = rows.shape[1], state.shape[0] - HEAD, neurons.shape[0]
+    last_layer = layers - 1 - (guards > 0)
     spent[0] = 0
     for lane in range(lanes):
         acc[0, lane] = start[lane]
@@ -368,7 +389,16 @@ def walk_blocks(state, quota, last, moves, budget, planes, tail, ball, memory, s
                 out,
                 slots,
             )
-            for number in range(1, layers):
+            varies, far = n, size
+            for number in range(1, layers + 1):
+                if number - 1 == middle:
+                    far = _far(
+                        on, middle, out, slots, n, kinds, width, home, radius, places, inputs, valid, far
+                    )
+                if number - 1 == last_layer:
+                    varies = n
+                if far == 0 or number == layers:
+                    break
                 for w in range(open_.shape[1]):
                     open_[number, w] = nb.uint64(0)
                 for v in range(n):
@@ -398,16 +428,17 @@ def walk_blocks(state, quota, last, moves, budget, planes, tail, ball, memory, s
                     out,
                     slots,
                 )
-            far = _far(on, 1 + layers, out, slots, n, kinds, width, home, radius, places, inputs, valid, size)
+            if far > 0 and guards > 0:
+                far = _unguarded(on, layers - 1, out, slots, n, guards, valid, far)
             tally[label] += size - far
             if far == 0:
                 continue
             _deal(
                 on,
-                1 + layers,
+                last_layer,
                 out,
                 slots,
-                n,
+                varies,
                 valid,
                 masks,
                 keys,

@@ -148,7 +148,9 @@ def _by_blocks(
     if bad.any():
         return Enumerated(1 + len(light), None, "", (near.moves[order[light[np.argmax(bad)]]],))
     before = np.searchsorted(runs, runs)
-    blocks = BlockWalk(start, rows[order], weight, before, budget, together, late.layers, late.labels, 2)
+    blocks = BlockWalk(
+        start, rows[order], weight, before, budget, together, late.layers, late.labels, 2, late.guards
+    )
     told = Told(clock, sets_within(near, budget))
     lasts = np.flatnonzero(before > 0).tolist()
     found = blocks.run(lasts, np.array([False, True]), clock.up, clock.threads, told)

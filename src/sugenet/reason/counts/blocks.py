@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sugenet.bnn.arrays import Ints
-from sugenet.engines.walk.blocks import LAYERS, BlockWalk, fits
+from sugenet.engines.walk.blocks import BlockWalk, fits, in_planes, thresholds
 from sugenet.reason.counts.space import Space
 
 __all__ = ["MANY", "count_blocks", "is_for_blocks"]
@@ -19,14 +19,8 @@ MANY = 1 << 26
 
 def is_for_blocks(space: Space, rows: Any) -> bool:
     """Whether a space with a budget is one for blocks; `rows` is what the options add to the lanes."""
-    inside = space.tail.layers[:LAYERS]
-    return (
-        space.budget is not None
-        and space.total >= MANY
-        and len(inside) > 0
-        and all(len(least) > 0 and np.abs(weights).max(initial=0) <= 1 for weights, least in inside)
-        and fits(rows, list(inside))
-    )
+    inside = space.tail.layers[: in_planes(space.tail.layers)]
+    return space.budget is not None and space.total >= MANY and len(inside) > 0 and fits(rows, list(inside))
 
 
 def count_blocks(
@@ -58,7 +52,16 @@ def count_blocks(
     before = np.searchsorted(-turned, -turned)
     layers = [(_wide(w, rows.shape[1]) if k == 0 else w, t) for k, (w, t) in enumerate(labels.layers)]
     walk = BlockWalk(
-        start, rows[back], weight[back], before, space.budget, together, layers, labels, out.shape[1]
+        start,
+        rows[back],
+        weight[back],
+        before,
+        space.budget,
+        together,
+        layers,
+        labels,
+        out.shape[1],
+        labels.guards,
     )
     lasts = np.flatnonzero(before > 0)[::-1].tolist()
     done = [0]
@@ -84,7 +87,7 @@ class _Labels:
     """Classes of patterns behind the layers in planes, by their places among those that can win."""
 
     def __init__(self, space: Space, tail: tuple[Any, ...]) -> None:
-        self.tail, self.depth = tail, min(LAYERS, len(space.tail.layers))
+        self.space, self.tail, self.depth = space, tail, in_planes(space.tail.layers)
         self.layers = [
             (w, least - np.minimum(w, 0).sum(axis=1)) for w, least in space.tail.layers[: self.depth]
         ]
@@ -94,6 +97,19 @@ class _Labels:
         from sugenet.engines.walk.twins import words_of
 
         return self._classes(words_of(bits), 0)
+
+    def guards(self, _bits: Any, label: int) -> tuple[Ints, Ints] | None:
+        """The class at this place scores more than those before it, and no less than those behind it."""
+        ends = self.space.tail
+        if self.depth < len(ends.layers):
+            return None
+        slopes, offsets = (np.array(row, object) for row in (ends.slopes, ends.offsets))
+        others = [k for k in range(len(slopes)) if k != label]
+        scores = ends.weights.astype(object) * slopes[:, None]
+        more = np.array([int(k < label) for k in others], object)
+        if not others:
+            return None
+        return thresholds(scores[label] - scores[others], more - offsets[label] + offsets[others])
 
     def __call__(self, patterns: Any) -> Ints:
         return self._classes(patterns, self.depth)
