@@ -26,8 +26,9 @@ __all__ = ["BlockWalk", "Guards", "Labels", "Met", "fits", "in_planes", "thresho
 
 _BALL = 1  # number of the layer in which patterns around the sample's own are tried
 _PLANES = 1 << 24  # bytes of all planes of the first layer
+_PAIRS = 1 << 26  # the same of all pairs of moves
 _KNOWN = 1 << 13  # patterns that a thread remembers
-_WAITING = 1 << 12  # patterns that are judged together, besides those of one prefix
+_WAITING = 1 << 12  # patterns that are judged together
 _TRIED = 1 << 18  # patterns around the sample's own that are judged beforehand, by how many neurons turn
 _AT_ONCE = 1 << 13
 _QUOTA = 1 << 14  # blocks between two looks at the clock
@@ -86,16 +87,35 @@ class BlockWalk:
         guards: Guards = lambda _bits, _label: None,
     ) -> None:
         self.labels, self.many, self.budget, self.together = labels, many, budget, together
-        low, high = rows.min(axis=0), rows.max(axis=0)
-        least = int(low.min())
-        kind = _kind(start, low, high, together)
+        alike = bool((weight == weight[0]).all())
+        least, most = int(rows.min()), int(rows.max())
+        pairs = alike and together > 2 and _are_few(before, rows.shape[1], 2 * (most - least))
+        self.upto = np.append(0, np.cumsum(1 + before if pairs else np.ones_like(before)))
+        self.longest = max(1, together - 2 if pairs else together - 1)
+        low, high = (bound * (2 if pairs else 1) for bound in (rows.min(axis=0), rows.max(axis=0)))
+        kind = _kind(start, rows.min(axis=0), rows.max(axis=0), together)
         start, rows = start.astype(kind), np.ascontiguousarray(rows, kind)
         start[(low == 0) & (high == 0)] = np.where(start[(low == 0) & (high == 0)] >= 0, 1, -1)
         lightest = np.append(2 * budget + 1, np.minimum.accumulate(weight))
-        alike = bool((weight == weight[0]).all())
         ends = np.stack([low, high]).astype(kind)
-        planes = _planes(rows, least, int(high.max()))
-        self.moves = (rows, start, weight, before, lightest, ends, least, *planes.shape[1::2], alike)
+        pieces = _pieces(rows, before, self.upto) if pairs else rows
+        least = int(pieces.min())
+        planes = _planes(pieces, least, int(pieces.max()))
+        single = np.zeros(64 * planes.shape[3], bool)
+        single[self.upto[:-1]] = True
+        self.moves = (
+            rows,
+            start,
+            weight,
+            before,
+            lightest,
+            ends,
+            least,
+            *planes.shape[1::2],
+            alike,
+            self.upto,
+            pack(single[None])[0],
+        )
         self.planes = planes.reshape(-1)
         patterns = _through(layers, start[None] >= 0)
         label = int(labels(pack(patterns[-1]))[0])
@@ -188,7 +208,7 @@ class BlockWalk:
         known, store, work = memory
         table, tally, sizes = known
         tally[:] = 0
-        state = np.zeros(HEAD + max(1, self.together - 1), np.int64)
+        state = np.zeros(HEAD + self.longest, np.int64)
         state[NEXT] = last
         whole = False
         while not whole:
@@ -228,7 +248,9 @@ class BlockWalk:
         if not len(stopping):
             return None
         depth, *chosen = met[stopping[0]].tolist()
-        return tuple(chosen[: depth + 1])
+        top = int(np.searchsorted(self.upto, chosen[depth], side="right")) - 1
+        second = chosen[depth] - int(self.upto[top]) - 1
+        return (*chosen[:depth], top) if second < 0 else (*chosen[:depth], top, second)
 
     def _memory(self) -> Any:
         """Room for one thread."""
@@ -238,7 +260,7 @@ class BlockWalk:
         words = words_for(int(sizes[self.last]))
         widest = int(max(widths.max(), sizes.max())) + 72
         all_words = words_for(widest)
-        room = _WAITING + len(self.moves[2])
+        room = _WAITING + 64 * BLOCK
         make_sure(
             8 * (_KNOWN * (words + 1) + room * (words + 2 + self.together)) + 8 * 12 * BLOCK * widest,
             "the patterns of a walk",
@@ -269,6 +291,7 @@ class BlockWalk:
             np.zeros(BLOCK, np.uint64),
             np.zeros((self.together + 1, self.moves[0].shape[1]), self.moves[0].dtype),
             np.zeros(self.together + 1, np.int64),
+            *np.zeros((2, widest), np.int64),
         )
         return known, store, work
 
@@ -327,6 +350,20 @@ def _kind(start: Any, low: Any, high: Any, together: int) -> Any:
     )
     largest = int(far.max(initial=0)) + 1
     return np.int8 if largest <= np.iinfo(np.int8).max else np.int32  # two, so that little is compiled
+
+
+def _are_few(before: Ints, lanes: int, spread: int) -> bool:
+    """Whether the planes of all pairs of moves are worth their room."""
+    return 3 * spread * lanes * int(before.sum() + len(before)) // 8 <= _PAIRS
+
+
+def _pieces(rows: Any, before: Ints, upto: Ints) -> Any:
+    """What each move adds, and behind it what it adds with each one before it of another feature."""
+    out = np.empty((int(upto[-1]), rows.shape[1]), rows.dtype)
+    for k, first in enumerate(upto[:-1].tolist()):
+        out[first] = rows[k]
+        np.add(rows[k], rows[: before[k]], out=out[first + 1 : first + 1 + before[k]])
+    return out
 
 
 def _planes(rows: Any, low: int, high: int) -> Any:

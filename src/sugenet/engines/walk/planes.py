@@ -1,7 +1,8 @@
 """Compiled walks that take whole blocks of sets through the layers: a bit for each set, a word for 64 of them
 (docs/theory.md 7.12).
 
-A *plane* is one truth value for every set of a block: sets that are the same moves and one more. Most neurons
+A *plane* is one truth value for every set of a block: sets that are the same moves and one piece more, which
+is a move or two. Most neurons
 are the same throughout a block; the planes of the others come from those before them by adding up, digit by
 digit. Few patterns are left behind the second or third layer, so a small memory that may forget suffices to
 judge each of them about once. What other walks need too is in `lanes`; all else is in this file, since the
@@ -21,8 +22,10 @@ from sugenet.engines.walk.lanes import GOLDEN, LANES, turned
 __all__ = ["DEPTH", "HEAD", "NEXT", "SETS", "WIDEST", "settle_waiting", "walk_blocks"]
 
 WIDEST = 2000  # neurons of a layer that may be open together, at most
-SETS, DEPTH, NEXT, HEAD = range(4)
-"""A walk's state: sets walked, moves chosen, the next one to choose; then the moves."""
+SETS, DEPTH, NEXT, PIECE, HEAD = range(5)
+"""A walk's state: sets walked, moves chosen, the next one to choose, the next piece behind them plus 1 or 0;
+then the moves.
+"""
 _WAITS = nb.uint64(1 << 32)
 _PROBES = 4
 
@@ -273,18 +276,20 @@ def _unguarded(on, number, out, slots, many, guards, valid, size):
 
 
 @njit(nogil=True, cache=True, _nrt=False)
-def _fit(weight, begin, leaves, alike, left, valid):
-    """Which moves of a block may be the last one; how many."""
+def _fit(weight, begin, pieces, alike, left, single, alone, valid):
+    """Which pieces of a block may be the last one; how many. With `alone` those are single moves."""
     size = 0
     for w in range(BLOCK):
         here, mask = begin + 64 * w, nb.uint64(0)
         if alike:
-            if here + 64 <= leaves:
+            if here + 64 <= pieces:
                 mask = ~nb.uint64(0)
-            elif here < leaves:
-                mask = (nb.uint64(1) << nb.uint64(leaves - here)) - nb.uint64(1)
+            elif here < pieces:
+                mask = (nb.uint64(1) << nb.uint64(pieces - here)) - nb.uint64(1)
+            if alone and mask != nb.uint64(0):
+                mask &= single[here >> 6]
         else:
-            for k in range(here, min(here + 64, leaves)):
+            for k in range(here, min(here + 64, pieces)):
                 mask |= nb.uint64(weight[k] <= left) << nb.uint64(k - here)
         valid[w] = mask
         size += ones(mask)
@@ -292,127 +297,136 @@ def _fit(weight, begin, leaves, alike, left, valid):
 
 
 @njit(nogil=True, cache=True, _nrt=False)
+def _open(planes, base, nearby, lanes, many, valid, on, open_, places, inputs):
+    """Which of some lanes differ within a block: how many. Those that are on throughout join row 1 of `on`,
+    which begins as row 0.
+    """
+    for w in range(on.shape[1]):
+        on[1, w] = on[0, w]
+        open_[0, w] = nb.uint64(0)
+    n = 0
+    for t in range(many):
+        at, lane = base + nearby[t], lanes[t]
+        some = other = nb.uint64(0)
+        for w in range(BLOCK):
+            some |= planes[at + w] & valid[w]
+            other |= ~planes[at + w] & valid[w]
+        bit = nb.uint64(1) << nb.uint64(lane & 63)
+        if other == nb.uint64(0):
+            on[1, lane >> 6] |= bit
+        elif some != nb.uint64(0):
+            open_[0, lane >> 6] |= bit
+            places[0, n], inputs[0, n] = nearby[t], lane
+            n += 1
+    return n
+
+
+@njit(nogil=True, cache=True, _nrt=False)
 def walk_blocks(state, quota, last, moves, budget, planes, tail, ball, memory, store, work):
     """Walk sets of two or more moves of different features whose weights sum to at most `budget` and whose
     largest is `last`, from `state` on.
 
-    A set is a block's moves and a smaller one. Of `moves` there is what they add to the lanes, the lanes at
-    the sample, their weights, the first move of the same feature, the least weight before each, the least and
-    largest that any adds to each lane, the least of all, and how many planes a lane has. Those say of all
-    moves whether they add more than that least, and one more, and so on; behind each is its complement, and
-    zeros. `tail` has of each layer the literals of weight 1 and -1 as words, the kind of every weight (0: 1,
-    1: -1, 2: none), tau, and how many neurons and inputs it has. Patterns of one layer within a ball, which
-    has a pattern, a radius and the number of the layer, have the sample's label. So has what all guards
-    hold of, which are the neurons of one layer more, if there are any. Other patterns of the last layer go to
-    the memory, or wait with a set that has them. Stops after about `quota` blocks, or when many wait; True at
-    the end.
+    A set is a block's moves and a piece: a smaller move, or two of them where the block has as many as there
+    can be. Of `moves` there is what they add to the lanes, the lanes at the sample, their weights, the first
+    move of the same feature, the least weight before each, the least and largest that any piece adds to each
+    lane, the least of all, how many planes a lane has, and how many pieces there are of the moves before
+    each. Planes say of all pieces whether they add more than that least, and one more, and so on; behind each
+    is its complement, and zeros. `tail` has of each layer the literals of weight 1 and -1 as words, the kind
+    of every weight (0: 1, 1: -1, 2: none), tau, and how many neurons and inputs it has. Patterns of one layer
+    within a ball, which has a pattern, a radius and the number of the layer, have the sample's label. So has
+    what all guards hold of, which are the neurons of one layer more, if there are any. Other patterns of the
+    last layer go to the memory, or wait with a set that has them. Stops after about `quota` blocks, or when
+    many wait; True at the end.
     """
-    rows, start, weight, before, lightest, ends, low, many_planes, step, alike = moves
+    rows, start, weight, before, lightest, ends, low, many_planes, step, alike, upto, single = moves
     positive, negative, kinds, tau, neurons, widths, width = tail
     home, radius, label, middle, guards = ball
     known, tally, sizes = memory
     waiting, waiting_many, met = store
-    on, open_, left, chosen, places, inputs, out, slots, masks, keys, valid, acc, spent = work
+    on, open_, left, chosen, places, inputs, out, slots, masks, keys, valid, acc, spent, nearby, near = work
     lanes, most, layers = rows.shape[1], state.shape[0] - HEAD, neurons.shape[0]
     last_layer = layers - 1 - (guards > 0)
     spent[0] = 0
     for lane in range(lanes):
         acc[0, lane] = start[lane]
-    depth = state[DEPTH]
+    depth, piece, done = state[DEPTH], state[PIECE] - 1, 0
     for d in range(depth):
         for lane in range(lanes):
             acc[d + 1, lane] = acc[d, lane] + rows[state[HEAD + d], lane]
         spent[d + 1] = spent[d] + weight[state[HEAD + d]]
-    done = 0
     while True:
-        k, beyond = state[NEXT], last + 1
-        if depth > 0:
-            beyond = before[state[HEAD + depth - 1]]
-        if depth == most:
-            k = beyond
-        while k < beyond and spent[depth] + weight[k] + lightest[before[k]] > budget:
-            k += 1
-        if k >= beyond:
-            if depth == 0:
-                state[DEPTH], state[NEXT] = 0, beyond
-                return True
-            depth -= 1
-            state[NEXT] = state[HEAD + depth] + 1
-            continue
-        if done >= quota or sizes[0] + before[k] > waiting.shape[0]:
-            state[DEPTH], state[NEXT] = depth, k
-            return False
-        for lane in range(lanes):
-            acc[depth + 1, lane] = acc[depth, lane] + rows[k, lane]
-        spent[depth + 1] = spent[depth] + weight[k]
-        state[HEAD + depth] = k
-        state[NEXT] = 0
-        depth += 1
+        if piece < 0:
+            k, beyond = state[NEXT], last + 1
+            if depth > 0:
+                beyond = before[state[HEAD + depth - 1]]
+            if depth == most:
+                k = beyond
+            while k < beyond and spent[depth] + weight[k] + lightest[before[k]] > budget:
+                k += 1
+            if k >= beyond:
+                if depth == 0:
+                    state[DEPTH], state[NEXT], state[PIECE] = 0, beyond, 0
+                    return True
+                depth -= 1
+                state[NEXT] = state[HEAD + depth] + 1
+                continue
+            for lane in range(lanes):
+                acc[depth + 1, lane] = acc[depth, lane] + rows[k, lane]
+            spent[depth + 1] = spent[depth] + weight[k]
+            state[HEAD + depth] = k
+            state[NEXT] = 0
+            depth += 1
+            piece = 0
         many = 0
         for w in range(lanes // LANES):
             here = depth * lanes + w * LANES
             held = turned(acc, here, ends, w * LANES)
             rest = turned(acc, here, ends, lanes + w * LANES) & ~held
-            on[0, w], open_[0, w] = held, rest
+            on[0, w] = held
             while rest != nb.uint64(0):
                 lane = w * LANES + lowest(rest)
-                inputs[0, many] = lane
-                places[0, many] = (lane * many_planes - nb.int64(acc[depth, lane]) - low - 1) * 3 * step
+                near[many] = lane
+                nearby[many] = (lane * many_planes - nb.int64(acc[depth, lane]) - low - 1) * 3 * step
                 many += 1
                 rest &= rest - nb.uint64(1)
-        some = _bound(positive, negative, tau, neurons[0], lanes // LANES, 0, on, 0, open_, left, chosen)
-        leaves, rest_budget = before[k], budget - spent[depth]
-        for begin in range(0, leaves, 64 * BLOCK):
-            size = _fit(weight, begin, leaves, alike, rest_budget, valid)
+        pieces, rest_budget = upto[before[state[HEAD + depth - 1]]], budget - spent[depth]
+        for begin in range(piece, pieces, 64 * BLOCK):
+            if done >= quota or sizes[0] + 64 * BLOCK > waiting.shape[0]:
+                state[DEPTH], state[PIECE] = depth, begin + 1
+                return False
+            size = _fit(weight, begin, pieces, alike, rest_budget, single, depth < most, valid)
             if size == 0:
                 continue
             done += 1
             state[SETS] += size
-            for w in range(on.shape[1]):
-                on[2, w] = on[1, w]
-            n = _raise(
-                planes,
-                begin >> 6,
-                step,
-                places,
-                inputs,
-                many,
-                kinds,
-                width,
-                0,
-                left,
-                chosen,
-                some,
-                valid,
-                on,
-                2,
-                out,
-                slots,
-            )
+            n = _open(planes, begin >> 6, nearby, near, many, valid, on, open_, places, inputs)
             varies, far = n, size
-            for number in range(1, layers + 1):
-                if number - 1 == middle:
-                    far = _far(
-                        on, middle, out, slots, n, kinds, width, home, radius, places, inputs, valid, far
-                    )
-                if number - 1 == last_layer:
-                    varies = n
-                if far == 0 or number == layers:
-                    break
-                for w in range(open_.shape[1]):
-                    open_[number, w] = nb.uint64(0)
-                for v in range(n):
-                    q = slots[number - 1, v]
-                    open_[number, q >> 6] |= nb.uint64(1) << nb.uint64(q & 63)
-                    places[number, v], inputs[number, v] = v * 3 * BLOCK, q
-                here, words = 1 + number, (widths[number] + 63) >> 6
+            for number in range(layers):
+                words = (widths[number] + 63) >> 6
+                if number > 0:
+                    for w in range(words):
+                        open_[number, w] = nb.uint64(0)
+                    for v in range(n):
+                        q = slots[number - 1, v]
+                        open_[number, q >> 6] |= nb.uint64(1) << nb.uint64(q & 63)
+                        places[number, v], inputs[number, v] = v * 3 * BLOCK, q
                 others = _bound(
-                    positive, negative, tau, neurons[number], words, number, on, here, open_, left, chosen
+                    positive,
+                    negative,
+                    tau,
+                    neurons[number],
+                    words,
+                    number,
+                    on,
+                    number + 1,
+                    open_,
+                    left,
+                    chosen,
                 )
                 n = _raise(
-                    out,
-                    out.shape[0] // layers * (number - 1),
-                    BLOCK,
+                    out if number > 0 else planes,
+                    out.shape[0] // layers * (number - 1) if number > 0 else begin >> 6,
+                    BLOCK if number > 0 else step,
                     places,
                     inputs,
                     n,
@@ -424,10 +438,18 @@ def walk_blocks(state, quota, last, moves, budget, planes, tail, ball, memory, s
                     others,
                     valid,
                     on,
-                    here + 1,
+                    number + 2,
                     out,
                     slots,
                 )
+                if number == middle:
+                    far = _far(
+                        on, middle, out, slots, n, kinds, width, home, radius, places, inputs, valid, far
+                    )
+                    if far == 0:
+                        break
+                if number == last_layer:
+                    varies = n
             if far > 0 and guards > 0:
                 far = _unguarded(on, layers - 1, out, slots, n, guards, valid, far)
             tally[label] += size - far
@@ -452,6 +474,7 @@ def walk_blocks(state, quota, last, moves, budget, planes, tail, ball, memory, s
                 depth,
                 begin,
             )
+        piece = -1
 
 
 @njit(nogil=True, cache=True, _nrt=False)
