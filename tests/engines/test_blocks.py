@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import sugenet as sg
 from sugenet.bnn import DenseLayer, Head, Network
@@ -13,7 +17,7 @@ from sugenet.engines.walk import blocks, sets
 from sugenet.engines.walk.sets import flip_level
 from sugenet.errors import CertificateError
 from sugenet.problem.clock import Clock
-from sugenet.problem.goal import Goal, loses
+from sugenet.problem.goal import Goal, loses, wins
 from sugenet.problem.problem import Problem
 from sugenet.problem.regions import L0, L1, Hamming
 from tests.engines.contract import judged
@@ -128,6 +132,60 @@ def test_blocks_that_are_full_and_more_than_one(features, sparse):
     assert one.violation == two.violation
     assert (one.violation is None) == (wrong == 0)
     assert flip_level(Problem(near, NEVER), 2, Clock()).sets == len(rows)
+
+
+def small(seed):
+    """A network with weights of 0, or with an input that says nothing, and a sample."""
+    rng = np.random.default_rng(seed)
+    values = [-1, 1] if seed % 2 else [-1, 0, 1]
+    layers, width = [DenseLayer(rng.choice([-1, 1], (20, 13)), rng.integers(4, 9, 20))], 20
+    for size in (30, 25)[: 1 + seed // 2]:
+        weights = rng.choice(values, (size, width))
+        weights[:, 3] *= seed % 3 > 0
+        layers.append(DenseLayer(weights, rng.integers(5, width // 2, size)))
+        width = size
+    network = Network.of_bits(layers, Head(rng.choice([-1, 1], (4, width))))
+    return network, rng.integers(0, 2, 13).tolist()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_however_pieces_and_guards_are(seed, monkeypatch):
+    network, x = small(seed)
+    label = int(network.predict(np.array([x]))[0])
+    rivals = [k for k in range(4) if k != label]
+    both = Goal(
+        tuple(
+            (wins(network.head, rivals[0]).cases[0][0], vote[0]) for vote in loses(network.head, label).cases
+        )
+    )
+    for goal in (NEVER, loses(network.head, label), wins(network.head, rivals[0]), both):
+        problem = Problem(Hamming(5).around(network, x), goal)
+        found = agrees(problem, 5)
+        for module, name, value in ((blocks, "_PAIRS", 0), (blocks, "_TRIED", 0), (blocks, "_BALL", 0)):
+            with monkeypatch.context() as patch:
+                patch.setattr(module, name, value)
+                other = agrees(problem, 5)
+                assert (other.violation is None) == (found.violation is None)
+
+
+@given(
+    st.integers(1, 6).flatmap(
+        lambda n: st.lists(st.lists(st.integers(-1, 1), min_size=n, max_size=n), min_size=1, max_size=4)
+    ),
+    st.integers(1, 4),
+    st.lists(st.integers(-30, 30), min_size=4, max_size=4),
+)
+def test_inequalities_are_thresholds(rows, size, bounds):
+    weights, least = size * np.array(rows), np.array(bounds[: len(rows)])
+    signs, tau = blocks.thresholds(weights, least)
+    for bits in product((0, 1), repeat=weights.shape[1]):
+        row = np.array(bits)
+        matches = np.where(row, signs > 0, signs < 0).sum(axis=1)
+        assert ((matches >= tau) == (weights @ row >= least)).all()
+
+
+def test_inequalities_of_several_sizes_are_no_guards():
+    assert blocks.thresholds(np.array([[1, 2]]), np.array([1])) is None
 
 
 def test_a_memory_that_forgets_changes_nothing(monkeypatch):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -11,7 +13,7 @@ from sugenet.errors import CertificateError
 from sugenet.problem.regions import L0, L1, Hamming
 from sugenet.reason import count
 from sugenet.reason.counts import blocks
-from tests.engines.test_blocks import broad
+from tests.engines.test_blocks import broad, small
 from tests.engines.test_sets import wide
 from tests.problem.levels import any_network
 from tests.problem.small import random_sample
@@ -53,6 +55,16 @@ def test_counts_of_more_than_a_block(monkeypatch):
     for row, chosen in zip(rows[1:], flips, strict=True):
         row[chosen] ^= 1
     assert list(fast.counts) == np.bincount(network.predict(rows), minlength=3).tolist()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_counts_with_weights_of_no_weight(seed, monkeypatch):
+    network, x = small(seed)
+    slow, fast = both(monkeypatch, network, x, Hamming(5))
+    rows = np.array(list(product((0, 1), repeat=13)))
+    inside = rows[np.count_nonzero(rows != x, axis=1) <= 5]
+    assert list(fast.counts) == np.bincount(network.predict(inside), minlength=4).tolist()
+    assert fast.counts == slow.counts
 
 
 def test_a_forged_count_is_refused(monkeypatch):

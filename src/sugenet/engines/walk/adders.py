@@ -14,7 +14,21 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-__all__ = ["BLOCK", "NEURONS", "add_up_4", "add_up_6", "add_up_11", "lowest", "ones", "sure_of"]
+__all__ = [
+    "BLOCK",
+    "NEURONS",
+    "add_fours_4",
+    "add_fours_6",
+    "add_fours_11",
+    "add_up_4",
+    "add_up_6",
+    "add_up_11",
+    "fours",
+    "lowest",
+    "ones",
+    "signs",
+    "sure_of",
+]
 
 BLOCK = 4  # words of a plane that are worked on together
 NEURONS = 64  # of a layer that are looked at together
@@ -71,6 +85,26 @@ class _Vectors:
         return new
 
 
+def _reached(v, many, step, least, digits, turn, to):
+    """Count up to `least` or more by `turn`, and say where that was reached."""
+    b, (at_valid, at_out, where) = v.b, to
+    # counting begins at 2^digits - least, so that the digits overflow when the sum is reached
+    start = b.sub(_number(1 << digits), least)
+    bits = [v.spread(b.neg(b.and_(b.lshr(start, _number(k)), _number(1)))) for k in range(digits)]
+    reached = v.loop(many, step, [*bits, v.zero], turn)[digits]
+    missed, inside = b.not_(reached), v.load(at_valid, _number(0))
+    v.store(reached, at_out, where)
+    v.store(missed, at_out, b.add(where, _number(BLOCK)))
+    join = cgutils.get_or_insert_function(
+        b.module, ir.FunctionType(_WORD, [v.kind]), f"llvm.vector.reduce.or.v{BLOCK}i64"
+    )
+    some, other = (
+        b.icmp_unsigned("!=", b.call(join, [b.and_(value, inside)]), _number(0))
+        for value in (reached, missed)
+    )
+    return b.add(b.zext(some, _WORD), b.zext(b.and_(some, other), _WORD))
+
+
 def _adder(digits):
     """An intrinsic that adds planes up in so many binary digits: enough for sums of up to 2^digits."""
 
@@ -113,21 +147,7 @@ def _adder(digits):
                 new[digits] = b.or_(digit[digits], carry)
                 return new
 
-            # counting begins at 2^digits - least, so that the digits overflow when the sum is reached
-            start = b.sub(_number(1 << digits), least)
-            bits = [v.spread(b.neg(b.and_(b.lshr(start, _number(k)), _number(1)))) for k in range(digits)]
-            reached = v.loop(many, 4, [*bits, v.zero], four_more)[digits]
-            missed, inside = b.not_(reached), v.load(at_valid, _number(0))
-            v.store(reached, at_out, where)
-            v.store(missed, at_out, b.add(where, _number(BLOCK)))
-            join = cgutils.get_or_insert_function(
-                b.module, ir.FunctionType(_WORD, [v.kind]), f"llvm.vector.reduce.or.v{BLOCK}i64"
-            )
-            some, other = (
-                b.icmp_unsigned("!=", b.call(join, [b.and_(value, inside)]), _number(0))
-                for value in (reached, missed)
-            )
-            return b.add(b.zext(some, _WORD), b.zext(b.and_(some, other), _WORD))
+            return _reached(v, many, 4, least, digits, four_more, (at_valid, at_out, where))
 
         return signature, emit
 
@@ -135,6 +155,116 @@ def _adder(digits):
 
 
 add_up_4, add_up_6, add_up_11 = _adder(4), _adder(6), _adder(11)
+
+
+@intrinsic
+def signs(_typing, columns, base, inputs, first, stride, into, at):
+    """Of 64 neurons the signs of 8 inputs as one byte each: words at ``columns[base + stride * input]``, the
+    bytes go to ``into[at:]``.
+    """
+    del base, first, stride, at
+    whole = types.int64
+    signature = types.void(columns, whole, inputs, whole, whole, into, whole)
+
+    def emit(context, b, signature, arguments):
+        v = _Vectors(context, b, signature.args, arguments, 8)
+        at_columns, at_inputs, at_into = map(v.data, (0, 2, 5))
+        base, first, stride, at = (arguments[k] for k in (1, 3, 4, 6))
+        rows = ir.Constant(v.kind, ir.Undefined)
+        for k in range(8):
+            place = b.mul(stride, b.load(b.gep(at_inputs, [b.add(first, _number(k))])))
+            word = b.load(b.gep(at_columns, [b.add(base, place)]))
+            rows = b.insert_element(rows, word, ir.Constant(_INDEX, k))
+        many = ir.VectorType(ir.IntType(8), 64)
+        order = ir.Constant(ir.VectorType(_INDEX, 64), [8 * (k % 8) + k // 8 for k in range(64)])
+        rows = b.bitcast(rows, many)
+        x = b.bitcast(b.shuffle_vector(rows, rows, order), v.kind)  # 8 squares of 8 x 8 bits, each turned
+        for shift, mask in ((7, 0x00AA00AA00AA00AA), (14, 0x0000CCCC0000CCCC), (28, 0x00000000F0F0F0F0)):
+            by, only = v.spread(_number(shift)), v.spread(_number(mask))
+            swap = b.and_(b.xor(x, b.lshr(x, by)), only)
+            x = b.xor(b.xor(x, swap), b.shl(swap, by))
+        b.store(b.bitcast(x, many), b.bitcast(b.gep(at_into, [at]), many.as_pointer())).align = 1
+        return context.get_dummy_value()
+
+    return signature, emit
+
+
+@intrinsic
+def fours(_typing, planes, base, places, first, table, at):
+    """Sums of four planes for all 16 choices of their signs, a bit that is set for a weight of 1: three
+    binary digits each, to ``table[at:]``. Planes are at ``base + places[first:]``.
+    """
+    del base, first, at
+    whole = types.int64
+    signature = types.void(planes, whole, places, whole, table, whole)
+
+    def emit(context, b, signature, arguments):
+        v = _Vectors(context, b, signature.args, arguments, BLOCK)
+        at_planes, at_places, at_table = map(v.data, (0, 2, 4))
+        base, first, at = (arguments[k] for k in (1, 3, 5))
+        x = []
+        for k in range(4):
+            place = b.load(b.gep(at_places, [b.add(first, _number(k))]))
+            plane = v.load(at_planes, b.add(base, place))
+            x.append((b.not_(plane), plane))
+        pairs = [
+            [(b.xor(x[t][s & 1], x[t + 1][s >> 1]), b.and_(x[t][s & 1], x[t + 1][s >> 1])) for s in range(4)]
+            for t in (0, 2)
+        ]
+        for s in range(16):
+            (one, two), (other, more) = pairs[0][s & 3], pairs[1][s >> 2]
+            digits = b.xor(one, other), b.xor(b.xor(two, more), b.and_(one, other)), b.and_(two, more)
+            for d, digit in enumerate(digits):
+                v.store(digit, at_table, b.add(at, _number((3 * s + d) * BLOCK)))
+        return context.get_dummy_value()
+
+    return signature, emit
+
+
+def _four_adder(digits):
+    """An intrinsic that adds the sums of `fours` up in so many binary digits."""
+
+    @intrinsic
+    def add_fours(_typing, table, bytes_, place, stride, many, least, valid, out, where):
+        """As `_adder` says, of `many` groups of four inputs; the signs of two groups are a byte, at
+        ``bytes_[place]`` and every `stride` behind it.
+        """
+        del place, stride, many, least, where
+        whole = types.int64
+        signature = whole(table, bytes_, *[whole] * 4, valid, out, whole)
+
+        def emit(context, b, signature, arguments):
+            v = _Vectors(context, b, signature.args, arguments, BLOCK)
+            at_table, at_bytes, at_valid, at_out = map(v.data, (0, 1, 6, 7))
+            place, stride, many, least, where = (arguments[k] for k in (2, 3, 4, 5, 8))
+
+            def one_more(t, digit):
+                half = b.shl(b.and_(t, _number(1)), _number(2))
+                byte = b.load(b.gep(at_bytes, [b.add(place, b.mul(stride, b.lshr(t, _number(1))))]))
+                choice = b.and_(b.lshr(b.zext(byte, _WORD), half), _number(15))
+                row = b.mul(b.add(b.shl(t, _number(4)), choice), _number(3 * BLOCK))
+                x = [v.load(at_table, b.add(row, _number(d * BLOCK))) for d in range(3)]
+                new = list(digit)
+                new[0], carry = b.xor(digit[0], x[0]), b.and_(digit[0], x[0])
+                for k in (1, 2):
+                    differ = b.xor(digit[k], x[k])
+                    new[k], carry = (
+                        b.xor(differ, carry),
+                        b.or_(b.and_(digit[k], x[k]), b.and_(carry, differ)),
+                    )
+                for k in range(3, digits):
+                    new[k], carry = b.xor(digit[k], carry), b.and_(digit[k], carry)
+                new[digits] = b.or_(digit[digits], carry)
+                return new
+
+            return _reached(v, many, 1, least, digits, one_more, (at_valid, at_out, where))
+
+        return signature, emit
+
+    return add_fours
+
+
+add_fours_4, add_fours_6, add_fours_11 = _four_adder(4), _four_adder(6), _four_adder(11)
 
 
 @intrinsic

@@ -123,7 +123,7 @@ class BlockWalk:
         guard = guards(patterns[-1][0], label)
         if guard is not None and len(guard[1]) and _matches(guard[0], patterns[-1], guard[1]).all():
             layers = [*layers, guard]
-        self.tail = _tail(layers, rows.shape[1])
+        self.tail = _tail(layers, (low != 0) | (high != 0))
         self.ball = self._ball(layers, patterns, label)
         self.lock = Lock()
 
@@ -291,7 +291,11 @@ class BlockWalk:
             np.zeros(BLOCK, np.uint64),
             np.zeros((self.together + 1, self.moves[0].shape[1]), self.moves[0].dtype),
             np.zeros(self.together + 1, np.int64),
-            *np.zeros((2, widest), np.int64),
+            (
+                *np.zeros((2, widest), np.int64),
+                np.zeros(48 * BLOCK * (widest // 4 + 3), np.uint64),
+                np.zeros((widest + 16) * all_words * 8, np.uint8),
+            ),
         )
         return known, store, work
 
@@ -368,8 +372,10 @@ def _pieces(rows: Any, before: Ints, upto: Ints) -> Any:
 
 def _planes(rows: Any, low: int, high: int) -> Any:
     """Of each lane and number from `low` on, whether the moves add more than that, and whether not."""
+    from sugenet.engines.walk.adders import BLOCK
+
     moves, lanes = rows.shape
-    padded = -(-moves // 256) * 4
+    padded = -(-moves // (64 * BLOCK)) * BLOCK
     out = np.zeros((lanes, max(1, high - low), 3, padded), np.uint64)
     for t in range(high - low):
         more = pack(np.ascontiguousarray((rows > low + t).T))
@@ -378,10 +384,12 @@ def _planes(rows: Any, low: int, high: int) -> Any:
     return out
 
 
-def _tail(layers: list[tuple[Ints, Ints]], lanes: int) -> tuple[Any, ...]:
-    """The layers for the kernel, padded to whole words by neurons that are never active."""
+def _tail(layers: list[tuple[Ints, Ints]], movable: Any) -> tuple[Any, ...]:
+    """The layers for the kernel, padded to whole words by neurons that are never active; of the lanes under
+    them, some are movable.
+    """
     sizes = np.array([len(tau) for _, tau in layers], np.int64)
-    widths = np.array([lanes, *sizes[:-1]], np.int64)
+    widths = np.array([len(movable), *sizes[:-1]], np.int64)
     words, size, width = (
         words_for(int(widths.max())),
         64 * words_for(int(sizes.max())),
@@ -396,4 +404,10 @@ def _tail(layers: list[tuple[Ints, Ints]], lanes: int) -> tuple[Any, ...]:
             out[number, : bits.shape[1], : len(tau)] = bits.T
             kinds[number * size :][: len(tau), : weights.shape[1]][weights == sign] = kind
         least[number, : len(tau)] = tau
-    return positive, negative, kinds.reshape(-1), least, sizes, widths, width
+    columns = np.full((len(layers), width, size // 64), ~np.uint64(0))
+    both = np.zeros(len(layers), bool)
+    for number, (weights, _) in enumerate(layers):
+        bits = pack(np.ascontiguousarray(weights.T > 0))
+        columns[number, : len(bits), : bits.shape[1]] = bits
+        both[number] = bool(weights[:, movable].all() if number == 0 else weights.all())
+    return positive, negative, kinds.reshape(-1), least, sizes, widths, width, columns.reshape(-1), both

@@ -16,7 +16,20 @@ from __future__ import annotations
 import numba as nb
 from numba import njit
 
-from sugenet.engines.walk.adders import BLOCK, add_up_4, add_up_6, add_up_11, lowest, ones, sure_of
+from sugenet.engines.walk.adders import (
+    BLOCK,
+    add_fours_4,
+    add_fours_6,
+    add_fours_11,
+    add_up_4,
+    add_up_6,
+    add_up_11,
+    fours,
+    lowest,
+    ones,
+    signs,
+    sure_of,
+)
 from sugenet.engines.walk.lanes import GOLDEN, LANES, turned
 
 __all__ = ["DEPTH", "HEAD", "NEXT", "SETS", "WIDEST", "settle_waiting", "walk_blocks"]
@@ -28,6 +41,7 @@ then the moves.
 """
 _WAITS = nb.uint64(1 << 32)
 _PROBES = 4
+_SHARED = 6  # neurons from which on sums of four inputs are shared
 
 
 @njit(nogil=True, cache=True, _nrt=False)
@@ -60,6 +74,60 @@ def _bound(positive, negative, tau, size, words, number, on, here, open_, left, 
 
 
 @njit(nogil=True, cache=True, _nrt=False)
+def _raise_shared(
+    planes,
+    base,
+    step,
+    places,
+    inputs,
+    many,
+    width,
+    number,
+    left,
+    chosen,
+    some,
+    valid,
+    on,
+    to,
+    out,
+    slots,
+    columns,
+    table,
+    bytes_,
+):
+    """The same as `_raise`, where all weights are 1 or -1: sums of four inputs each are made once for all
+    neurons, with every choice of signs.
+    """
+    stride, first = left.shape[0] // slots.shape[0] * number, places.shape[1] * number
+    room, words = out.shape[0] // slots.shape[0] * number, columns.shape[0] // (slots.shape[0] * width)
+    groups = (many + 3) >> 2
+    for t in range(many, many + 8):  # a plane of zeros, and a weight of 1
+        places[number, t], inputs[number, t] = 2 * step, width - 1
+    for t in range(0, many, 8):
+        for w in range(words):
+            signs(
+                columns, number * width * words + w, inputs, first + t, words, bytes_, 8 * t * words + 64 * w
+            )
+    for t in range(groups):
+        fours(planes, base, places, first + 4 * t, table, 48 * BLOCK * t)
+    n = 0
+    for i in range(some):
+        q = chosen[number, i]
+        least, where = left[stride + q], room + n * 3 * BLOCK
+        if least <= 16:
+            found = add_fours_4(table, bytes_, q, 64 * words, groups, least, valid, out, where)
+        elif least <= 64:
+            found = add_fours_6(table, bytes_, q, 64 * words, groups, least, valid, out, where)
+        else:
+            found = add_fours_11(table, bytes_, q, 64 * words, groups, least, valid, out, where)
+        if found == 1:
+            on[to, q >> 6] |= nb.uint64(1) << nb.uint64(q & 63)
+        slots[number, n] = q
+        n += found == 2
+    return n
+
+
+@njit(nogil=True, cache=True, _nrt=False)
 def _raise(
     planes,
     base,
@@ -78,10 +146,34 @@ def _raise(
     to,
     out,
     slots,
+    shared,
 ):
     """The planes of the neurons of a layer that differ within the block, of some that may: how many. Those
     that are active throughout go to row `to` of `on`.
     """
+    columns, both, table, bytes_ = shared
+    if both[number] and some >= _SHARED:
+        return _raise_shared(
+            planes,
+            base,
+            step,
+            places,
+            inputs,
+            many,
+            width,
+            number,
+            left,
+            chosen,
+            some,
+            valid,
+            on,
+            to,
+            out,
+            slots,
+            columns,
+            table,
+            bytes_,
+        )
     stride, first = left.shape[0] // slots.shape[0] * number, places.shape[1] * number
     room = out.shape[0] // slots.shape[0] * number
     while many & 3 or many == 0:  # summands without a weight
@@ -339,11 +431,13 @@ def walk_blocks(state, quota, last, moves, budget, planes, tail, ball, memory, s
     many wait; True at the end.
     """
     rows, start, weight, before, lightest, ends, low, many_planes, step, alike, upto, single = moves
-    positive, negative, kinds, tau, neurons, widths, width = tail
+    positive, negative, kinds, tau, neurons, widths, width, columns, both = tail
     home, radius, label, middle, guards = ball
     known, tally, sizes = memory
     waiting, waiting_many, met = store
-    on, open_, left, chosen, places, inputs, out, slots, masks, keys, valid, acc, spent, nearby, near = work
+    on, open_, left, chosen, places, inputs, out, slots, masks, keys, valid, acc, spent, more = work
+    nearby, near, table, bytes_ = more
+    shared = columns, both, table, bytes_
     lanes, most, layers = rows.shape[1], state.shape[0] - HEAD, neurons.shape[0]
     last_layer = layers - 1 - (guards > 0)
     spent[0] = 0
@@ -441,6 +535,7 @@ def walk_blocks(state, quota, last, moves, budget, planes, tail, ball, memory, s
                     number + 2,
                     out,
                     slots,
+                    shared,
                 )
                 if number == middle:
                     far = _far(
