@@ -59,7 +59,8 @@ class ByLevels:
         hunt.first(self._within(self.top))
         if hunt.engine == "auto":
             self._walk_up(_WALK)
-            self._go_on(_SOME)
+            if sets_within(self.near, self._below(self.top)) > _WALK_LATE:  # else all that is left is walked
+                self._go_on(_SOME)
             self._walk_up(_WALK_LATE)
             if sets_within(self.near, self._below(self.top)) > _LADDER:
                 self._go_on(_MANY)
