@@ -28,6 +28,7 @@ __all__ = [
     "ones",
     "signs",
     "sure_of",
+    "within",
 ]
 
 BLOCK = 4  # words of a plane that are worked on together
@@ -305,6 +306,19 @@ def sure_of(_typing, positive, negative, place, stride, words, on, here, open_, 
         decided = b.and_(b.not_(sure), b.icmp_signed("<=", missing, more))
         pair = [b.bitcast(bits, _WORD) for bits in (sure, decided)]
         return context.make_tuple(b, signature.return_type, pair)
+
+    return signature, emit
+
+
+@intrinsic
+def within(_typing, weights, place, most):
+    """Which of 64 numbers, from a place on, are `most` or less."""
+    del place, most
+    signature = types.uint64(weights, types.int64, types.int64)
+
+    def emit(context, b, signature, arguments):
+        v = _Vectors(context, b, signature.args, arguments, NEURONS)
+        return b.bitcast(b.icmp_signed("<=", v.load(v.data(0), arguments[1]), v.spread(arguments[2])), _WORD)
 
     return signature, emit
 

@@ -89,7 +89,7 @@ class BlockWalk:
         self.labels, self.many, self.budget, self.together = labels, many, budget, together
         alike = bool((weight == weight[0]).all())
         least, most = int(rows.min()), int(rows.max())
-        pairs = alike and together > 2 and _are_few(before, rows.shape[1], 2 * (most - least))
+        pairs = together > 2 and _are_few(before, rows.shape[1], 2 * (most - least))
         self.upto = np.append(0, np.cumsum(1 + before if pairs else np.ones_like(before)))
         self.longest = max(1, together - 2 if pairs else together - 1)
         low, high = (bound * (2 if pairs else 1) for bound in (rows.min(axis=0), rows.max(axis=0)))
@@ -103,6 +103,8 @@ class BlockWalk:
         planes = _planes(pieces, least, int(pieces.max()))
         single = np.zeros(64 * planes.shape[3], bool)
         single[self.upto[:-1]] = True
+        weights = np.zeros(len(single), np.int64)
+        weights[: len(pieces)] = _pieces(weight[:, None], before, self.upto)[:, 0] if pairs else weight
         self.moves = (
             rows,
             start,
@@ -113,8 +115,7 @@ class BlockWalk:
             least,
             *planes.shape[1::2],
             alike,
-            self.upto,
-            pack(single[None])[0],
+            (self.upto, pack(single[None])[0], weights, pairs),
         )
         self.planes = planes.reshape(-1)
         patterns = _through(layers, start[None] >= 0)

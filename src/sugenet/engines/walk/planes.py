@@ -29,6 +29,7 @@ from sugenet.engines.walk.adders import (
     ones,
     signs,
     sure_of,
+    within,
 )
 from sugenet.engines.walk.lanes import GOLDEN, LANES, turned
 
@@ -368,21 +369,19 @@ def _unguarded(on, number, out, slots, many, guards, valid, size):
 
 
 @njit(nogil=True, cache=True, _nrt=False)
-def _fit(weight, begin, pieces, alike, left, single, alone, valid):
-    """Which pieces of a block may be the last one; how many. With `alone` those are single moves."""
+def _fit(weights, begin, pieces, alike, left, single, pairs, valid):
+    """Which pieces of a block may be the last one; how many. With `pairs` those are not single."""
     size = 0
     for w in range(BLOCK):
         here, mask = begin + 64 * w, nb.uint64(0)
-        if alike:
-            if here + 64 <= pieces:
-                mask = ~nb.uint64(0)
-            elif here < pieces:
-                mask = (nb.uint64(1) << nb.uint64(pieces - here)) - nb.uint64(1)
-            if alone and mask != nb.uint64(0):
-                mask &= single[here >> 6]
-        else:
-            for k in range(here, min(here + 64, pieces)):
-                mask |= nb.uint64(weight[k] <= left) << nb.uint64(k - here)
+        if here + 64 <= pieces:
+            mask = ~nb.uint64(0)
+        elif here < pieces:
+            mask = (nb.uint64(1) << nb.uint64(pieces - here)) - nb.uint64(1)
+        if not alike and mask != nb.uint64(0):
+            mask &= within(weights, here, left)
+        if pairs and mask != nb.uint64(0):
+            mask &= ~single[here >> 6]
         valid[w] = mask
         size += ones(mask)
     return size
@@ -418,25 +417,27 @@ def walk_blocks(state, quota, last, moves, budget, planes, tail, ball, memory, s
     """Walk sets of two or more moves of different features whose weights sum to at most `budget` and whose
     largest is `last`, from `state` on.
 
-    A set is a block's moves and a piece: a smaller move, or two of them where the block has as many as there
-    can be. Of `moves` there is what they add to the lanes, the lanes at the sample, their weights, the first
-    move of the same feature, the least weight before each, the least and largest that any piece adds to each
-    lane, the least of all, how many planes a lane has, and how many pieces there are of the moves before
-    each. Planes say of all pieces whether they add more than that least, and one more, and so on; behind each
-    is its complement, and zeros. `tail` has of each layer the literals of weight 1 and -1 as words, the kind
-    of every weight (0: 1, 1: -1, 2: none), tau, and how many neurons and inputs it has. Patterns of one layer
-    within a ball, which has a pattern, a radius and the number of the layer, have the sample's label. So has
-    what all guards hold of, which are the neurons of one layer more, if there are any. Other patterns of the
-    last layer go to the memory, or wait with a set that has them. Stops after about `quota` blocks, or when
-    many wait; True at the end.
+    A set is a block's moves and a piece: a smaller move or two, two behind several moves; without pieces of
+    two, one in any case. Of `moves` there is what they add to the lanes, the lanes at the sample, their
+    weights, the first move of the same feature, the least weight before each, the least and largest that any
+    piece adds to each lane, the least of all, how many planes a lane has, whether all weights are the same,
+    how many pieces there are of the moves before each, which pieces are single, their weights, and whether
+    there are others. Planes say of all pieces whether they add more than that least, and one more, and so on;
+    behind each is its complement, and zeros. `tail` has of each layer the literals of weight 1 and -1 as
+    words, the kind of every weight (0: 1, 1: -1, 2: none), tau, and how many neurons and inputs it has.
+    Patterns of one layer within a ball, which has a pattern, a radius and the number of the layer, have the
+    sample's label. So has what all guards hold of, which are the neurons of one layer more, if there are any.
+    Other patterns of the last layer go to the memory, or wait with a set that has them. Stops after about
+    `quota` blocks, or when many wait; True at the end.
     """
-    rows, start, weight, before, lightest, ends, low, many_planes, step, alike, upto, single = moves
+    rows, start, weight, before, lightest, ends, low, many_planes, step, alike, split = moves
+    upto, single, of_pieces, paired = split
     positive, negative, kinds, tau, neurons, widths, width, columns, both = tail
     home, radius, label, middle, guards = ball
     known, tally, sizes = memory
     waiting, waiting_many, met = store
-    on, open_, left, chosen, places, inputs, out, slots, masks, keys, valid, acc, spent, more = work
-    nearby, near, table, bytes_ = more
+    on, open_, left, chosen, places, inputs, out, slots, masks, keys, valid, acc, spent, rooms = work
+    nearby, near, table, bytes_ = rooms
     shared = columns, both, table, bytes_
     lanes, most, layers = rows.shape[1], state.shape[0] - HEAD, neurons.shape[0]
     last_layer = layers - 1 - (guards > 0)
@@ -455,7 +456,8 @@ def walk_blocks(state, quota, last, moves, budget, planes, tail, ball, memory, s
                 beyond = before[state[HEAD + depth - 1]]
             if depth == most:
                 k = beyond
-            while k < beyond and spent[depth] + weight[k] + lightest[before[k]] > budget:
+            more = 2 if paired and depth > 0 else 1
+            while k < beyond and spent[depth] + weight[k] + more * lightest[before[k]] > budget:
                 k += 1
             if k >= beyond:
                 if depth == 0:
@@ -488,7 +490,8 @@ def walk_blocks(state, quota, last, moves, budget, planes, tail, ball, memory, s
             if done >= quota or sizes[0] + 64 * BLOCK > waiting.shape[0]:
                 state[DEPTH], state[PIECE] = depth, begin + 1
                 return False
-            size = _fit(weight, begin, pieces, alike, rest_budget, single, depth < most, valid)
+            pairs = paired and depth > 1
+            size = _fit(of_pieces, begin, pieces, alike, rest_budget, single, pairs, valid)
             if size == 0:
                 continue
             done += 1
