@@ -80,14 +80,25 @@ class ByLevels:
 
     def _walk_up(self, most: float) -> None:
         """Walk through levels, rising, as long as there are not too many sets."""
-        clock = self.hunt.clock
+        clock, proved = self.hunt.clock, 0
         for level in self._steps():
-            if clock.up() or self._is_ended or sets_within(self.near, self._below(level)) > most:
+            if clock.up() or self._is_ended:
                 break
-            if self.hunt.lower > self._below(level) * self.unit:
-                continue
-            if not self._walk(self._below(level)):
+            walked = self._last(proved, self._below(level), most)
+            if self.hunt.lower <= walked * self.unit and not self._walk(walked):
                 break
+            if walked < self._below(level):
+                break
+            proved = walked
+
+    def _last(self, low: int, high: int, most: float) -> int:
+        """The largest weight up to `high` with so many sets at most, if those up to `low` are few enough."""
+        if sets_within(self.near, high) <= most:
+            return high
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if sets_within(self.near, middle) <= most else (low, middle)
+        return low
 
     def _go_on(self, steps: int) -> bool:
         """Search on for something lighter than the best, from the start once more whenever something is
