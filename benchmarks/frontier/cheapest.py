@@ -27,7 +27,12 @@ def run(quick: bool) -> Row:
     for number in which:
         for name, cost in _COSTS.items():
             sample = X[number].astype(int).tolist()
+            begun = time.perf_counter()
             answer = sg.whatif(network, sample, cost, ties="against", time_limit=limit)
+            print(
+                f"  image {number}, {name.upper()}, {time.perf_counter() - begun:.1f} s: {_said(answer)}",
+                flush=True,
+            )
             if isinstance(answer, sg.Counterfactual):
                 found[name] += 1
                 proved[name] += answer.is_minimum
@@ -43,3 +48,12 @@ def run(quick: bool) -> Row:
     now += f"; {(time.perf_counter() - start) / many / len(_COSTS):.1f} s each"
     figures = {f"{name}_proved": f"{proved[name]} of {many}" for name in _COSTS}
     return Row(work, before, now, figures | {"linf_witness": f"{found['linf']} of {many}"})
+
+
+def _said(answer: object) -> str:
+    """What an answer comes to, in a few words."""
+    if not isinstance(answer, sg.Counterfactual):
+        return "nothing found"
+    return f"{float(answer.value):g}, " + (
+        "the least" if answer.is_minimum else f"at least {float(answer.lower):g}"
+    )
