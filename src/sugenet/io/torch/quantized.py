@@ -1,33 +1,37 @@
 """PyTorch's quantized modules (torch.ao): whole numbers all the way, read by following a batch through them.
 
 Every operation gives bytes; a layer is a sum of whole numbers and a requantizer in float32, whose steps are
-found by bisection on it. What the module itself gives, byte by byte at every operation, is the judge.
+asked of PyTorch's own kernel, both sides of each. What the module itself gives, byte by byte at every
+operation, is the judge.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from math import prod
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import Encoder, Head, Layer, Network, PoolLayer, Source, StairLayer, Steps, Window
+from sugenet.bnn import NEVER, Encoder, Head, Layer, Network, PoolLayer, Source, StairLayer, Steps, Window
 from sugenet.bnn.arrays import Ints
 from sugenet.errors import FileError, NetworkError
 from sugenet.io.exact.domains import Inputs, Integers
 from sugenet.io.exact.pixels import pixel_names, with_image
-from sugenet.io.exact.report import Imported, ImportProof, LayerReport
-from sugenet.io.exact.requantize import stair_conv, stair_layer
+from sugenet.io.exact.report import Imported, ImportProof, LayerReport, many
+from sugenet.io.exact.requantize import stair_conv, stair_layer, steps_of
 from sugenet.io.proof.near import RawRanges, turning
+from sugenet.io.torch.backend import AskedSteps, Operation, ask_steps
 from sugenet.io.torch.reader import checked_example, first_of, forward_failed, require_torch
 
 __all__ = ["is_quantized", "read_quantized"]
 
 _SAMPLES, _NEAR = 256, 8
+_RAW = 1 << 12
 _HINTS = {
     "add": "residual additions of quantized modules are not read: export the model to ONNX (QDQ)",
     "add_relu": "residual additions of quantized modules are not read: export the model to ONNX (QDQ)",
@@ -57,6 +61,8 @@ class _Step:
 
     name: str
     where: str
+    call: Callable[[Any], Any]
+    """The operation with its other arguments."""
     args: tuple[Any, ...]
     shape: tuple[int, ...]
     levels: Ints
@@ -89,15 +95,15 @@ def read_quantized(
     runner = _Runner(torch, module, shape, inputs, source)
     steps, _ = runner.run(np.full((1, prod(shape)), inputs.low))
     try:
-        made = _Made(source, shape, runner.encoder(steps[0]), steps)
+        made = _Made(torch, source, shape, runner.levels(steps), steps)
     except NetworkError as error:
         raise FileError(f"{source}: {error}") from error
     _all_used(source, module, steps)
     called = pixel_names(shape) if names is None else names
-    encoder = Encoder(made.encoder.codings, called, shape if len(shape) > 1 else None)
+    encoder = Encoder([runner.coding(made.raw)] * prod(shape), called, shape if len(shape) > 1 else None)
     about = Source(inputs.start, inputs.step, "equal")
     network = Network(encoder, made.layers, made.head, classes, {"source": source}, about)
-    found = Imported(network, tuple(made.reports), (), shape)
+    found = Imported(network, tuple(made.reports), made.remarks(), shape)
     found = found if image is None else with_image(found, image, names)
     if not prove:
         return found
@@ -133,26 +139,43 @@ class _Runner:
             )
         return recorder.steps, output.detach().numpy().astype(np.float64).reshape(len(rows), -1)
 
-    def encoder(self, first: _Step) -> Encoder:
-        """Cuts where the quantizer of the inputs, asked for every raw number, gives more."""
-        scale, zero, dtype = first.args
-        quantized = self.torch.quantize_per_tensor(self.torch.from_numpy(self.values), scale, zero, dtype)
-        levels = _bytes(quantized)
-        turns = np.diff(levels)
-        if (turns < 0).any():
+    def levels(self, steps: Sequence[_Step]) -> Ints:
+        """The level of every raw number, asked of the quantizer of the inputs: all at once, and each alone at
+        every place of a sample.
+        """
+        if not steps or steps[0].name != "quantize_per_tensor" or steps[-1].name != "dequantize":
+            raise FileError(f"{self.source}: it must begin with a QuantStub and end with a DeQuantStub.")
+        first = steps[0]
+        levels = _bytes(first.call(self.torch.from_numpy(self.values)))
+        for value, level in zip(self.values[:_RAW], levels, strict=False):
+            alone = _bytes(first.call(self.torch.full((1, *self.shape), float(value))))
+            if (alone != level).any():
+                raise FileError(
+                    f"{first.where}: the quantizer gives {float(value):.9g} different levels at different "
+                    "places. This backend is not known; nothing was imported. Export the model to ONNX."
+                )
+        if (np.diff(levels) < 0).any():
             raise FileError(f"{first.where}: the inputs fall where raw numbers rise. Use a positive step.")
+        return levels
+
+    def coding(self, levels: Ints) -> Steps:
+        """Cuts where the level of raw numbers is more."""
         cuts: list[float] = [self.inputs.low - 1 + (k + 1) / (levels[0] + 1) for k in range(levels[0])]
-        for x, turn in enumerate(turns.tolist(), self.inputs.low + 1):
+        for x, turn in enumerate(np.diff(levels).tolist(), self.inputs.low + 1):
             cuts += [x - (turn - 1 - k) / turn for k in range(turn)]
         cuts += [self.inputs.high + 1.0 + k for k in range(255 - len(cuts))]
-        coding = Steps(tuple(cuts), float(self.inputs.low), float(self.inputs.high), whole=True)
-        return Encoder([coding] * prod(self.shape))
+        return Steps(tuple(cuts), float(self.inputs.low), float(self.inputs.high), whole=True)
 
 
 def _bytes(tensor: Any) -> Ints:
     """Levels 0..255 of a quantized tensor: signed bytes are counted from the least."""
     whole = tensor.int_repr().numpy().astype(np.int64)
     return np.asarray(whole + 128 if str(tensor.dtype) == "torch.qint8" else whole)
+
+
+def _again(operation: Any, args: tuple[Any, ...], options: dict[str, Any], tensor: Any) -> Any:
+    """An operation that ran, on another tensor."""
+    return operation(tensor, *args, **options)
 
 
 def _recorder(torch: Any) -> Any:
@@ -195,7 +218,8 @@ def _recorder(torch: Any) -> Any:
                 levels = _bytes(out if out.is_quantized else args[0]).reshape(len(out), -1)
                 more = tuple(args[1:]) + tuple((kwargs or {}).values())
                 points = (args[0], out) if name != "quantize_per_tensor" else ()
-                self.steps.append(_Step(name, where, (*more, *points), tuple(out.shape[1:]), levels))
+                call = partial(_again, func, args[1:], kwargs or {})
+                self.steps.append(_Step(name, where, call, (*more, *points), tuple(out.shape[1:]), levels))
             elif out.shape[:1] != self.start.shape[:1]:
                 raise FileError(f"{type(self.module).__name__}: {where} moves the axis of the samples.")
             return out
@@ -211,16 +235,19 @@ _OPERATIONS = _LINEAR | _CONV | {"quantize_per_tensor", "quantized_max_pool2d", 
 class _Made:
     """The layers of the operations that ran."""
 
-    def __init__(self, source: str, shape: tuple[int, ...], encoder: Encoder, steps: Sequence[_Step]) -> None:
-        self.encoder = encoder
+    def __init__(
+        self, torch: Any, source: str, shape: tuple[int, ...], raw: Ints, steps: Sequence[_Step]
+    ) -> None:
+        self.torch, self.raw = torch, raw
         self.layers: list[Layer] = []
         self.reports: list[LayerReport] = []
+        self.asked: list[AskedSteps] = []
         self.shown: list[int] = []
         """The operation whose bytes each layer gives."""
-        if not steps or steps[0].name != "quantize_per_tensor" or steps[-1].name != "dequantize":
-            raise FileError(f"{source}: it must begin with a QuantStub and end with a DeQuantStub.")
         if any(step.name in ("quantize_per_tensor", "dequantize") for step in steps[1:-1]):
             raise FileError(f"{source}: it leaves whole numbers on the way. Quantize once, at the start.")
+        self.ends = np.full(shape, raw[0]), np.full(shape, raw[-1])
+        """The least and the largest level of each value."""
         now = shape
         for number, step in enumerate(steps[1:-1], 1):
             layer = self._layer(step, now)
@@ -240,6 +267,7 @@ class _Made:
         before, after = step.args[-2:]
         zero = _point(before)
         if step.name == "relu":
+            self.ends = np.maximum(self.ends[0], zero), np.maximum(self.ends[1], zero)
             steps = [[m if m > zero else 0 for m in range(1, 256)]] * prod(shape)
             return StairLayer(np.eye(prod(shape), dtype=np.int64), steps, [255] * prod(shape))
         if step.name == "quantized_max_pool2d":
@@ -247,7 +275,11 @@ class _Made:
             if longer:
                 raise FileError(f"{step.where}: max pooling with ceil_mode is not read.")
             stride = stride or kernel
-            return PoolLayer(_window(shape, kernel, stride, pad, dilation), top=255)
+            window = _window(shape, kernel, stride, pad, dilation)
+            low, high = self.ends
+            ends = low.min(axis=(1, 2), keepdims=True), high.max(axis=(1, 2), keepdims=True)
+            self.ends = np.broadcast_to(ends[0], step.shape), np.broadcast_to(ends[1], step.shape)
+            return PoolLayer(window, top=255)
         packed = step.args[0]
         weight, bias = packed.unpack()
         if str(weight.qscheme()) == "torch.per_tensor_affine":
@@ -260,16 +292,90 @@ class _Made:
         whole = weight.int_repr().numpy().astype(np.int64)
         whole = whole - points.astype(np.int64).reshape(-1, *[1] * (whole.ndim - 1))
         shift = np.zeros(len(whole), np.float32) if bias is None else bias.detach().numpy().astype(np.float32)
-        level = _Requantizer(before, after, scales.astype(np.float32), shift, step.name.endswith("_relu"))
+        guess = _Requantizer(before, after, scales.astype(np.float32), shift, step.name.endswith("_relu"))
         if step.name in _LINEAR:
             if whole.shape[1:] != (prod(shape),):
                 raise FileError(
                     f"{step.where}: {whole.shape[1]} weights a neuron for values of shape {shape}."
                 )
+            level = self._steps(step, whole, guess, zero)
             return stair_layer(whole, level, height=255, top=255, zero=zero, reach=_REACH)
         window = _window(shape, whole.shape[2:], packed.stride(), packed.padding(), packed.dilation())
         groups = int(packed.groups())
+        level = self._steps(step, whole, guess, zero, window, groups)
         return stair_conv(whole, level, window, groups, height=255, top=255, zero=zero, reach=_REACH)
+
+    def _steps(
+        self,
+        step: _Step,
+        whole: Ints,
+        guess: _Requantizer,
+        zero: int,
+        window: Window | None = None,
+        groups: int = 1,
+    ) -> _Stairs:
+        """The requantizer as the kernel has it."""
+        before = step.args[-2]
+        rows = whole.reshape(len(whole), -1)
+        low, high = (ends.reshape(before.shape[1:]) for ends in self.ends)
+        if window is not None and max(window.pads):
+            low, high = np.minimum(low, zero), np.maximum(high, zero)
+        operation = Operation(
+            step.where, step.call, partial(_tensor, self.torch, before), rows, zero, low, high, window, groups
+        )
+        far = 255 * np.abs(rows).sum(axis=1)
+        first = steps_of(guess, -far, far, 255)
+        with self.torch.no_grad():
+            steps, asked = ask_steps(operation, first, guess.doubt(first))
+        self.asked.append(asked)
+        found = _Stairs(steps)
+        across = (-1, 1, 1) if window is not None else step.shape
+        least, largest = (found(sums[:, None]).reshape(across) for sums in operation.reach())
+        self.ends = np.broadcast_to(least, step.shape), np.broadcast_to(largest, step.shape)
+        return found
+
+    def remarks(self) -> tuple[str, ...]:
+        """What was asked of the kernels, and what was not."""
+        if not self.asked:
+            return ()
+        steps, asked, moved = (
+            sum(getattr(row, name) for row in self.asked) for name in ("steps", "asked", "moved")
+        )
+        engine = self.torch.backends.quantized.engine
+        first = (
+            f"{asked:,} of {many(steps, 'step')} of {many(len(self.asked), 'operation')} were asked of "
+            f"PyTorch's kernels ({engine}, this processor) on both sides, with two choices of bytes each; "
+            f"{moved:,} of them are not where the arithmetic of FBGEMM has them"
+        )
+        rest = "the others are where it has them, those nearest to a tie were asked first"
+        quiet = (
+            "on this processor PyTorch's kernels overflow where two products of neighbours exceed 16 bits; the "
+            "network has the sums without overflow, and was asked with small bytes"
+        )
+        found = [first if asked == steps else f"{first}; {rest}"]
+        return (*found, *([quiet] if any(row.quiet for row in self.asked) else []))
+
+
+class _Stairs:
+    """A requantizer by its steps."""
+
+    def __init__(self, steps: Ints) -> None:
+        self.steps = steps
+
+    def __call__(self, sums: Ints) -> Ints:
+        return np.array(
+            [np.searchsorted(row, own, side="right") for row, own in zip(self.steps, sums, strict=True)]
+        ).reshape(sums.shape)
+
+
+def _tensor(torch: Any, like: Any, levels: Ints) -> Any:
+    """Levels as a quantized tensor with the scale, the zero point and the layout of another."""
+    signed = str(like.dtype) == "torch.qint8"
+    whole = torch.from_numpy((levels - 128).astype(np.int8) if signed else levels.astype(np.uint8))
+    found = torch._make_per_tensor_quantized_tensor(whole, like.q_scale(), like.q_zero_point())
+    if like.dim() == 4 and not like.is_contiguous():
+        found = found.contiguous(memory_format=torch.channels_last)
+    return found
 
 
 _POOL: tuple[Any, ...] = (None, [], [0, 0], [1, 1], False)
@@ -305,6 +411,12 @@ class _Requantizer:
         self.factor = (unit / np.float32(after.q_scale())).astype(np.float32)[:, None]
         self.zero = _point(after)
         self.least = self.zero if relu else 0
+
+    def doubt(self, steps: Ints) -> npt.NDArray[np.float64]:
+        """How far from a tie the sums at and below each step are, in levels; infinite where there is none."""
+        ties = np.arange(1, 256) - self.zero - 0.5
+        near = [np.abs((steps - k + self.bias.astype(float)) * self.factor.astype(float) - ties) for k in (0, 1)]
+        return np.where(steps == NEVER, np.inf, np.minimum(*near))
 
     def __call__(self, sums: Ints) -> Ints:
         moved = sums.astype(np.float32) + self.bias
