@@ -1,5 +1,5 @@
-"""The steps of a quantized operation, asked of PyTorch's own kernels: what rounds, and in which order, is known
-to the processor's backend alone.
+"""The steps of a quantized operation, asked of PyTorch's own kernels: what rounds, and in which order, is
+known to the processor's backend alone.
 
 A requantizer rises with the whole sum, so its levels are known at all sums once they are known on both sides
 of each of its 255 steps. There the operation itself is called, with bytes made for the purpose; the
@@ -10,20 +10,28 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from sugenet.bnn import NEVER, Window
-from sugenet.bnn.arrays import Ints
+from sugenet.bnn.arrays import Bits, Ints
 from sugenet.errors import FileError
-from sugenet.io.torch.byte_sums import ByteSums
+from sugenet.io.torch.byte_sums import ByteSums, Levels
 
 __all__ = ["AskedSteps", "Operation", "ask_steps"]
 
-_WORK = 1 << 35
-"""Products that one operation may compute for questions; beyond, the most doubtful steps come first."""
+Floats: TypeAlias = npt.NDArray[np.float64]
+_WORK = 1 << 40
+"""Products that may be computed for questions; beyond, the most doubtful steps come first."""
+_CELL = 1 << 10
+"""What it costs to make one byte, in products."""
+_CALL = 1 << 20
+"""What it costs to call an operation, in products."""
 _CELLS = 1 << 24
+_OTHER, _NEAREST = 64, 16
+"""Another number of samples in a batch, and how many steps of a channel are asked again in such batches."""
 _QUIET = (1 << 14) - 1
 """Two products of this size fit into 16 bits."""
 _LOW = -(1 << 40)
@@ -35,7 +43,7 @@ class Operation:
 
     where: str
     call: Callable[[Any], Any]
-    tensor: Callable[[Ints], Any]
+    tensor: Callable[[Levels], Any]
     """Levels of shape (samples, ...) as a quantized tensor like the one of the run."""
     weights: Ints
     """Whole numbers, one row an output channel: its inputs, then its taps."""
@@ -43,10 +51,12 @@ class Operation:
     low: Ints
     high: Ints
     """Levels that each input can have, in the shape of a sample."""
+    batch: int
+    """Samples of a batch: kernels are chosen by it."""
     window: Window | None = None
     groups: int = 1
 
-    def boxes(self) -> list[tuple[Ints, Ints]]:
+    def boxes(self) -> list[tuple[Bits, Ints]]:
         """Where to ask: taps that lie inside, and positions whose windows share nothing.
 
         One kind of taps, all of them, unless windows are larger than their map.
@@ -93,33 +103,35 @@ class Operation:
     def work(self, apart: int) -> int:
         """Products for one question."""
         places = 1 if self.window is None else int(np.prod(self.window.positions))
-        return self.weights.size * places // apart + 64 * self.weights.shape[1] + 1
+        return int(
+            (self.weights.size * places + _CALL // self.batch) // apart + _CELL * self.weights.shape[1]
+        )
 
-    def answers(self, channel: int, levels: Ints, positions: Ints, batch: int | None = None) -> Ints:
-        """The levels that the kernel gives one output channel for rows of levels, tap by tap."""
-        step = batch or max(1, _CELLS // max(1, self.low.size))
+    def answers(self, channel: int, levels: Levels, positions: Ints, batch: int) -> Ints:
+        """The levels that the kernel gives one output channel for rows of levels, tap by tap, in batches of a
+        number of samples.
+        """
+        block = max(1, _CELLS // self.low.size) * len(positions)
+        parts = [
+            self._answers(channel, levels[k : k + block], positions, batch)
+            for k in range(0, len(levels), block)
+        ]
+        return np.concatenate(parts)
+
+    def _answers(self, channel: int, rows: Levels, positions: Ints, batch: int) -> Ints:
         if self.window is None:
-            parts = [
-                self._run(levels[k : k + step].reshape(-1, *self.low.shape))[:, channel]
-                for k in range(0, len(levels), step)
-            ]
-            return np.concatenate(parts)
-        positions = positions[:1] if batch else positions
-        found, step = np.zeros(len(levels), np.int64), step * len(positions)
-        for k in range(0, len(levels), step):
-            rows = levels[k : k + step]
-            maps = self._maps(channel, rows, positions)
-            out = self._run(maps).reshape(len(maps), len(self.weights), -1)
-            sample, slot = np.divmod(np.arange(len(rows)), len(positions))
-            found[k : k + step] = out[sample, channel, positions[slot]]
-        return found
+            return self._run(rows.reshape(-1, *self.low.shape), batch).reshape(len(rows), -1)[:, channel]
+        maps = self._maps(channel, rows, positions)
+        sample, slot = np.divmod(np.arange(len(rows)), len(positions))
+        out = self._run(maps, batch).reshape(len(maps), len(self.weights), -1)
+        return np.asarray(out[sample, channel, positions[slot]])
 
-    def _maps(self, channel: int, rows: Ints, positions: Ints) -> Ints:
+    def _maps(self, channel: int, rows: Levels, positions: Ints) -> Levels:
         assert self.window is not None
         taps = self.window.taps[positions]
         sample, slot = np.divmod(np.arange(len(rows)), len(positions))
         samples = -(-len(rows) // len(positions))
-        flat = np.repeat(self.low.reshape(1, len(self.low), -1), samples, axis=0)
+        flat = np.repeat(self.low.reshape(1, len(self.low), -1).astype(np.int16), samples, axis=0)
         inside = taps >= 0
         wide = self.weights.shape[1] // taps.shape[1]
         first = self._inputs(channel).start
@@ -130,10 +142,16 @@ class Operation:
             flat[sample[ask], first + k, pixel] = values[ask, k, tap]
         return flat.reshape(samples, *self.low.shape)
 
-    def _run(self, levels: Ints) -> Ints:
-        out = self.call(self.tensor(levels))
-        whole = out.int_repr().numpy().astype(np.int64) + (128 if str(out.dtype) == "torch.qint8" else 0)
-        return np.asarray(whole.reshape(len(levels), *out.shape[1:]))
+    def _run(self, levels: Levels, batch: int) -> Ints:
+        """All samples, in batches of the same size: the last is filled up."""
+        missing = -len(levels) % batch
+        given = self.tensor(np.concatenate([levels, np.repeat(levels[-1:], missing, axis=0)]))
+        found = []
+        for k in range(0, len(given), batch):
+            out = self.call(given[k : k + batch])
+            found.append(out.int_repr().numpy())
+        whole = np.concatenate(found)[: len(levels)].astype(np.int64)
+        return whole + 128 if str(out.dtype) == "torch.qint8" else whole
 
 
 @dataclass(frozen=True)
@@ -146,6 +164,12 @@ class AskedSteps:
     """Of these, asked on both sides."""
     moved: int
     """Of these, not where FBGEMM's arithmetic has them."""
+    apart: float
+    """How far from a tie the nearest of the others is, in levels; infinite where there are none."""
+    again: int
+    """How many were asked again in batches of another size."""
+    elsewhere: int
+    """Of these, how many the kernel has at another place there."""
     quiet: bool = False
     """Whether the kernel overflows in 16 bits, so that only small bytes could be asked with."""
 
@@ -154,15 +178,15 @@ class _UnsteadyError(Exception):
     """The kernel's answers are no rising function of the sum."""
 
 
-def ask_steps(operation: Operation, steps: Ints, doubt: Ints) -> tuple[Ints, AskedSteps]:
+def ask_steps(operation: Operation, steps: Ints, doubt: Floats, share: int = 1) -> tuple[Ints, AskedSteps]:
     """The steps as the kernel has them, where `steps` are a first guess and `doubt` says how far each is from
-    a tie: what is least comes first where not all can be asked.
+    a tie: what is least comes first where not all can be asked. `share` operations share the work.
     """
     try:
-        return _asked(operation, steps, doubt, quiet=False)
+        return _asked(operation, steps, doubt, share, quiet=False)
     except _UnsteadyError as error:
         try:
-            return _asked(operation, steps, doubt, quiet=True)
+            return _asked(operation, steps, doubt, share, quiet=True)
         except _UnsteadyError:
             raise FileError(
                 f"{operation.where}: {error}: this backend of PyTorch computes no function of the sum. "
@@ -170,16 +194,18 @@ def ask_steps(operation: Operation, steps: Ints, doubt: Ints) -> tuple[Ints, Ask
             ) from error
 
 
-def _asked(operation: Operation, steps: Ints, doubt: Ints, *, quiet: bool) -> tuple[Ints, AskedSteps]:
+def _asked(
+    operation: Operation, steps: Ints, doubt: Floats, share: int, *, quiet: bool
+) -> tuple[Ints, AskedSteps]:
     below, above = np.full(steps.shape, _LOW), np.full(steps.shape, NEVER)
     boxes = operation.boxes()
     work = sum(operation.work(len(positions)) for _, positions in boxes)
-    most = max(1, _WORK // (4 * work))
+    most = max(1, _WORK // (4 * work * share))
     chosen = np.ones(steps.shape, bool)
     if most < steps.size:
         chosen = doubt <= np.partition(doubt.ravel(), most - 1)[most - 1]
+    other = np.zeros(2, np.int64)
     open_, reached = np.zeros(steps.shape, bool), np.zeros(steps.shape, bool)
-    random = np.random.default_rng(0)
     for inside, positions in boxes:
         for channel, row in enumerate(steps):
             weights = np.where(inside, operation.weights[channel], 0)
@@ -191,10 +217,10 @@ def _asked(operation: Operation, steps: Ints, doubt: Ints, *, quiet: bool) -> tu
             if quiet:
                 high = np.maximum(low, np.minimum(high, _QUIET // np.maximum(1, np.abs(weights))))
                 sums = ByteSums(weights, low, high, operation.zero)
-            talk = _Talk(operation, channel, sums, positions, random)
+            talk = _Talk(operation, channel, sums, positions)
             talk.open_with(row[chosen[channel]])
             talk.close(chosen[channel])
-            talk.alone(doubt[channel])
+            other += talk.elsewhere(doubt[channel])
             under, over = talk.brackets()
             below[channel] = np.maximum(below[channel], under)
             above[channel] = np.minimum(above[channel], over)
@@ -204,37 +230,30 @@ def _asked(operation: Operation, steps: Ints, doubt: Ints, *, quiet: bool) -> tu
     within = (below > _LOW) & (above < NEVER)
     found = np.clip(steps, below + 1, above)
     asked = within & chosen & ~open_
-    count = int((within | reached).sum())
-    return found, AskedSteps(count, int(asked.sum()), int((found != steps).sum()), quiet)
+    there = within | reached
+    apart = float(doubt[there & ~asked].min(initial=np.inf))
+    return found, AskedSteps(
+        int(there.sum()), int(asked.sum()), int((found != steps).sum()), apart, *other.tolist(), quiet
+    )
 
 
 class _Talk:
     """What was asked about one output channel: sums and their levels."""
 
-    def __init__(
-        self,
-        operation: Operation,
-        channel: int,
-        sums: ByteSums,
-        positions: Ints,
-        random: np.random.Generator,
-    ) -> None:
+    def __init__(self, operation: Operation, channel: int, sums: ByteSums, positions: Ints) -> None:
         self.operation, self.channel, self.sums, self.positions = operation, channel, sums, positions
-        self.random = random
         self.known = np.zeros(0, np.int64)
         self.levels = np.zeros(0, np.int64)
 
     def ask(self, wanted: Ints) -> None:
-        """Ask for sums that can be made, each with two choices of bytes."""
+        """Ask for sums that can be made, each with the smallest and with the largest bytes that give it."""
         wanted = np.setdiff1d(wanted, self.known)
         if not len(wanted):
             return
-        orders = [None, self.random.permutation(len(self.sums.live))]
-        rows = np.concatenate([self.sums.levels(wanted, order) for order in orders])
-        turned = np.roll(self.positions, 1)
-        first, second = np.split(rows, 2)
-        given = self.operation.answers(self.channel, first, self.positions)
-        again = self.operation.answers(self.channel, second, turned)
+        batch = self.operation.batch
+        levels = [self.sums.levels(wanted, loud=loud) for loud in (False, True)]
+        given = self.operation.answers(self.channel, levels[0], self.positions, batch)
+        again = self.operation.answers(self.channel, levels[1], np.roll(self.positions, 1), batch)
         if (given != again).any():
             k = int(np.flatnonzero(given != again)[0])
             raise _UnsteadyError(
@@ -262,7 +281,7 @@ class _Talk:
         known = np.concatenate([[_LOW], self.known, [NEVER]])
         return known[first], known[first + 1]
 
-    def close(self, chosen: Ints) -> None:
+    def close(self, chosen: Bits) -> None:
         """Ask between until nothing is between."""
         while True:
             below, above = self.brackets()
@@ -276,23 +295,24 @@ class _Talk:
                 return
             self.ask(np.unique(middle[between]))
 
-    def is_open(self, below: Ints, above: Ints) -> Ints:
+    def is_open(self, below: Ints, above: Ints) -> Bits:
         """Whether a sum that could not be made may lie between."""
         far = (below > _LOW) & (above < NEVER) & (above - below > self.sums.unit)
         if self.sums.certain:
             far[far] = self.sums.below(above[far] - 1) > below[far]
         return np.asarray(far)
 
-    def alone(self, doubt: Ints) -> None:
-        """Ask again, one sample at a time, where a step is nearest to a tie."""
-        near = np.argsort(doubt, kind="stable")[:2]
-        wanted = np.unique(np.concatenate([ends[near] for ends in self.brackets()]))
-        wanted = np.intersect1d(wanted, self.known)
-        levels = self.levels[np.searchsorted(self.known, wanted)]
-        given = self.operation.answers(self.channel, self.sums.levels(wanted), self.positions, batch=1)
-        if (given != levels).any():
-            k = int(np.flatnonzero(given != levels)[0])
-            raise _UnsteadyError(
-                f"channel {self.channel} gives {levels[k]} for the sum {wanted[k]} in a batch and {given[k]} "
-                "for one sample"
-            )
+    def elsewhere(self, doubt: Floats) -> tuple[int, int]:
+        """Ask about the steps nearest to a tie in batches of another size: how many, and how many are not at
+        the same place.
+        """
+        near = np.argsort(doubt, kind="stable")[:_NEAREST]
+        ends = np.stack(self.brackets())[:, near]
+        ends = ends[:, (ends[0] > _LOW) & (ends[1] < NEVER)]
+        if not ends.size:
+            return 0, 0
+        wanted, back = np.unique(ends, return_inverse=True)
+        batch = _OTHER if self.operation.batch == 1 else 1
+        given = self.operation.answers(self.channel, self.sums.levels(wanted), self.positions, batch)
+        same = given == self.levels[np.searchsorted(self.known, wanted)]
+        return ends.shape[1], int((~same[back.reshape(ends.shape)].all(axis=0)).sum())

@@ -11,14 +11,16 @@ sums is made, weight by weight, where it is small enough.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from sugenet.bnn.arrays import Bits, Ints
 
 __all__ = ["ByteSums"]
 
+Levels: TypeAlias = npt.NDArray[np.int16]
 _FAR = 1 << 40
 _CELLS = 1 << 26
 
@@ -58,7 +60,8 @@ class ByteSums:
         modulus = int(self.sizes[big])
         order = np.argsort(-self.caps, kind="stable")
         _, first = np.unique(self.sizes[order], return_index=True)
-        places = order[first][self.sizes[order[first]] < modulus]
+        places = order[first][::-1]  # large ones first: few of them make a sum
+        places = places[self.sizes[places] < modulus]
         sizes, rest = self.sizes[places], np.arange(modulus)
         before = (rest[:, None] - sizes[None, :]) % modulus
         least = np.where(rest == 0, 0, _FAR)
@@ -142,41 +145,47 @@ class ByteSums:
             return np.asarray(least[small % self.sizes[big]] <= small)
         return self._fits(self._used(totals, np.arange(len(self.live))))
 
-    def _fits(self, used: Ints) -> Bits:
-        return np.asarray(((used >= 0) & (used <= self.caps)).all(axis=1))
+    def _fits(self, used: Levels) -> Bits:
+        return np.asarray(((used >= 0) & (used <= self.caps.astype(np.int16))).all(axis=1))
 
-    def levels(self, sums: Ints, order: Ints | None = None) -> Ints:
-        """Levels, one row each, with sums that can be made; `order` says which weights are filled first."""
-        found = np.repeat(self.start[None, :], len(sums), axis=0)
+    def levels(self, sums: Ints, *, loud: bool = False) -> Levels:
+        """Levels, one row each, with sums that can be made, as small as can be or as large."""
+        found = np.repeat(self.start[None, :].astype(np.int16), len(sums), axis=0)
         if len(self.live):
-            used = self._split((np.asarray(sums) - self.least) // self.unit, order)
+            used = self._split((np.asarray(sums) - self.least) // self.unit, loud)
             assert self._fits(used).all()
-            found[:, self.live] += self.signs[self.live] * used
+            found[:, self.live] += self.signs[self.live].astype(np.int16) * used
         return found
 
-    def _split(self, totals: Ints, order: Ints | None) -> Ints:
-        plain = np.arange(len(self.live))
+    def _split(self, totals: Ints, loud: bool) -> Levels:
+        """How far each live weight is from its start."""
         if self._table is not None:
-            return self._looked_up(totals, 1 if order is None else -1)
-        used = self._used(totals, plain if order is None else order)
+            return self._looked_up(totals, loud)
+        rises = self.signs[self.live] > 0
+        order = np.lexsort((-self.sizes, rises != loud))
+        used = np.zeros((len(totals), len(order)), np.int16)
+        for upper, turned in ((False, order), (True, order[::-1])):
+            rows = np.flatnonzero((2 * totals > self.top) == upper)
+            used[rows] = self._used(totals[rows], turned)
         if not (fits := self._fits(used)).all():
-            used[~fits] = self._used(totals[~fits], plain)
+            used[~fits] = self._used(totals[~fits], np.arange(len(order)))
         return used
 
-    def _looked_up(self, totals: Ints, way: int) -> Ints:
-        """From the last weight to the first, as few or as many of each as leave a total of the rest."""
+    def _looked_up(self, totals: Ints, loud: bool) -> Levels:
+        """From the last weight to the first, as many or as few of each as leave a total of the rest."""
         assert self._table is not None
-        used, rest = np.zeros((len(totals), len(self.live)), np.int64), totals.copy()
+        used, rest = np.zeros((len(totals), len(self.live)), np.int16), totals.copy()
         for k in reversed(range(len(self.live))):
-            counts = np.arange(self.caps[k] + 1)[::way]
+            most = (self.signs[self.live[k]] > 0) == loud
+            counts = np.arange(self.caps[k] + 1)[:: -1 if most else 1]
             left = rest[:, None] - counts * self.sizes[k]
             fits = (left >= 0) & self._table[k][np.maximum(left, 0)]
-            used[:, k] = counts[fits.argmax(axis=1)]
-            rest -= used[:, k] * self.sizes[k]
+            used[:, k] = taken = counts[fits.argmax(axis=1)]
+            rest -= taken * self.sizes[k]
         return used
 
-    def _used(self, totals: Ints, order: Ints) -> Ints:
-        """How far each live weight is from its start."""
+    def _used(self, totals: Ints, order: Ints) -> Levels:
+        """The same by n(r), filled in an order; the upper half is turned around."""
         big, least, counts, places, left = self._parts
         modulus = int(self.sizes[big])
         upper = 2 * totals > self.top
@@ -184,12 +193,16 @@ class ByteSums:
         room = np.concatenate([[0], np.cumsum((left * self.sizes)[order])])
         amount = np.clip(small - least.max(), 0, room[-1])
         full = np.searchsorted(room, amount, side="right") - 1
-        used = np.zeros((len(totals), len(order)), np.int64)
-        used[:, order] = np.where(np.arange(len(order)) < full[:, None], left[order], 0)
+        rank = np.empty_like(order)
+        rank[order] = np.arange(len(order))
+        used = (rank < full[:, None]) * left.astype(np.int16)
         rows = np.flatnonzero(full < len(order))
         place = order[full[rows]]
-        used[rows, place] += (amount[rows] - room[full[rows]]) // self.sizes[place]
-        rest = small - used @ self.sizes
-        used[:, places] += counts[rest % modulus]
-        used[:, big] += (rest - least[rest % modulus]) // modulus
-        return np.where(upper[:, None], self.caps - used, used)
+        part = (amount[rows] - room[full[rows]]) // self.sizes[place]
+        used[rows, place] += part.astype(np.int16)
+        rest = small - room[full]
+        rest[rows] -= part * self.sizes[place]
+        used[:, places] += counts[rest % modulus].astype(np.int16)
+        multiples = (rest - least[rest % modulus]) // modulus
+        used[:, big] = np.clip(multiples, -1, 256)  # beyond its bytes either way: it does not fit
+        return np.asarray(np.where(upper[:, None], self.caps.astype(np.int16) - used, used), np.int16)

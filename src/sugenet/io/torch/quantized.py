@@ -8,7 +8,7 @@ operation, is the judge.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from math import prod
@@ -81,7 +81,8 @@ def read_quantized(
     """The exact network of a quantized module, compared with it byte by byte."""
     torch = require_torch()
     source = type(module).__name__
-    shape = tuple(int(size) for size in checked_example(torch, example, source).shape[1:])
+    batch, *sizes = (int(size) for size in checked_example(torch, example, source).shape)
+    shape = tuple(sizes)
     if not isinstance(inputs, Integers):
         raise FileError(
             f"{source}: say what raw samples are: inputs=Integers(0, 255, step=Fraction(1, 255)) for pixels "
@@ -92,8 +93,8 @@ def read_quantized(
             f"{source}: a quantized module rounds its inputs with one scale: use one step and start for all "
             "channels."
         )
-    runner = _Runner(torch, module, shape, inputs, source)
-    steps, _ = runner.run(np.full((1, prod(shape)), inputs.low))
+    runner = _Runner(torch, module, batch, shape, inputs, source)
+    steps, _ = runner.run(np.full((batch, prod(shape)), inputs.low))
     try:
         made = _Made(torch, source, shape, runner.levels(steps), steps)
     except NetworkError as error:
@@ -114,14 +115,24 @@ class _Runner:
     """The module on raw whole numbers, showing every operation."""
 
     def __init__(
-        self, torch: Any, module: Any, shape: tuple[int, ...], inputs: Integers, source: str
+        self, torch: Any, module: Any, batch: int, shape: tuple[int, ...], inputs: Integers, source: str
     ) -> None:
-        self.torch, self.module, self.shape, self.inputs, self.source = torch, module, shape, inputs, source
+        self.torch, self.module, self.inputs, self.source = torch, module, inputs, source
+        self.batch, self.shape = batch, shape
         values = [float(inputs.value(x)) for x in range(inputs.low, inputs.high + 1)]
         self.values = np.array(values, np.float32)
 
     def run(self, rows: npt.NDArray[Any]) -> tuple[list[_Step], npt.NDArray[np.float64]]:
-        """All operations of a batch, and what came out."""
+        """All operations of samples, in batches as large as the example, and what came out."""
+        full = np.concatenate([rows, np.repeat(rows[-1:], -len(rows) % self.batch, axis=0)])
+        parts = [self._run(full[k : k + self.batch]) for k in range(0, len(full), self.batch)]
+        steps = [
+            replace(same[0], levels=np.concatenate([step.levels for step in same])[: len(rows)])
+            for same in zip(*(part[0] for part in parts), strict=True)
+        ]
+        return steps, np.concatenate([part[1] for part in parts])[: len(rows)]
+
+    def _run(self, rows: npt.NDArray[Any]) -> tuple[list[_Step], npt.NDArray[np.float64]]:
         given = self.values[rows.astype(np.int64) - self.inputs.low]
         batch = self.torch.from_numpy(given.reshape(len(rows), *self.shape))
         recorder = _recorder(self.torch)(batch, self.module)
@@ -238,7 +249,7 @@ class _Made:
     def __init__(
         self, torch: Any, source: str, shape: tuple[int, ...], raw: Ints, steps: Sequence[_Step]
     ) -> None:
-        self.torch, self.raw = torch, raw
+        self.torch, self.raw, self.batch = torch, raw, len(steps[0].levels)
         self.layers: list[Layer] = []
         self.reports: list[LayerReport] = []
         self.asked: list[AskedSteps] = []
@@ -246,6 +257,7 @@ class _Made:
         """The operation whose bytes each layer gives."""
         if any(step.name in ("quantize_per_tensor", "dequantize") for step in steps[1:-1]):
             raise FileError(f"{source}: it leaves whole numbers on the way. Quantize once, at the start.")
+        self.share = sum(step.name in _LINEAR | _CONV for step in steps)
         self.ends = np.full(shape, raw[0]), np.full(shape, raw[-1])
         """The least and the largest level of each value."""
         now = shape
@@ -321,12 +333,21 @@ class _Made:
         if window is not None and max(window.pads):
             low, high = np.minimum(low, zero), np.maximum(high, zero)
         operation = Operation(
-            step.where, step.call, partial(_tensor, self.torch, before), rows, zero, low, high, window, groups
+            step.where,
+            step.call,
+            partial(_tensor, self.torch, before),
+            rows,
+            zero,
+            low,
+            high,
+            len(before),
+            window,
+            groups,
         )
         far = 255 * np.abs(rows).sum(axis=1)
         first = steps_of(guess, -far, far, 255)
         with self.torch.no_grad():
-            steps, asked = ask_steps(operation, first, guess.doubt(first))
+            steps, asked = ask_steps(operation, first, guess.doubt(first), self.share)
         self.asked.append(asked)
         found = _Stairs(steps)
         across = (-1, 1, 1) if window is not None else step.shape
@@ -338,22 +359,34 @@ class _Made:
         """What was asked of the kernels, and what was not."""
         if not self.asked:
             return ()
-        steps, asked, moved = (
-            sum(getattr(row, name) for row in self.asked) for name in ("steps", "asked", "moved")
+        steps, asked, moved, again, elsewhere = (
+            sum(getattr(row, name) for row in self.asked)
+            for name in ("steps", "asked", "moved", "again", "elsewhere")
         )
         engine = self.torch.backends.quantized.engine
-        first = (
+        found = [
             f"{asked:,} of {many(steps, 'step')} of {many(len(self.asked), 'operation')} were asked of "
-            f"PyTorch's kernels ({engine}, this processor) on both sides, with two choices of bytes each; "
-            f"{moved:,} of them are not where the arithmetic of FBGEMM has them"
-        )
-        rest = "the others are where it has them, those nearest to a tie were asked first"
-        quiet = (
-            "on this processor PyTorch's kernels overflow where two products of neighbours exceed 16 bits; the "
-            "network has the sums without overflow, and was asked with small bytes"
-        )
-        found = [first if asked == steps else f"{first}; {rest}"]
-        return (*found, *([quiet] if any(row.quiet for row in self.asked) else []))
+            f"PyTorch's own kernels (backend {engine}, this processor, batches of {self.batch}) on both sides, "
+            f"with the smallest and the largest bytes; {moved:,} of them are not where the arithmetic of FBGEMM has them"
+        ]
+        if asked < steps:
+            apart = min(row.apart for row in self.asked)
+            found.append(
+                f"{many(steps - asked, 'step')} could not be asked and are where the arithmetic of FBGEMM "
+                f"has them; the nearest of them is {apart:.2g} levels from a tie"
+            )
+        if elsewhere:
+            found.append(
+                f"the module itself depends on the size of batches: {elsewhere:,} of the {again:,} steps nearest "
+                f"to a tie are elsewhere in batches of {64 if self.batch == 1 else 1}; the network has them as in "
+                f"batches of {self.batch}, the size of the example"
+            )
+        if any(row.quiet for row in self.asked):
+            found.append(
+                "PyTorch's kernels on this processor overflow where two neighbouring products exceed 16 "
+                "bits: the network has the sums without overflow, and its steps were asked with small bytes"
+            )
+        return tuple(found)
 
 
 class _Stairs:
@@ -415,7 +448,9 @@ class _Requantizer:
     def doubt(self, steps: Ints) -> npt.NDArray[np.float64]:
         """How far from a tie the sums at and below each step are, in levels; infinite where there is none."""
         ties = np.arange(1, 256) - self.zero - 0.5
-        near = [np.abs((steps - k + self.bias.astype(float)) * self.factor.astype(float) - ties) for k in (0, 1)]
+        near = [
+            np.abs((steps - k + self.bias.astype(float)) * self.factor.astype(float) - ties) for k in (0, 1)
+        ]
         return np.where(steps == NEVER, np.inf, np.minimum(*near))
 
     def __call__(self, sums: Ints) -> Ints:
@@ -462,8 +497,8 @@ def _proved(found: Imported, runner: _Runner, made: _Made) -> Imported:
             sample, place = (int(k) for k in np.argwhere(differs)[0])
             raise FileError(
                 f"{runner.source}: {step.where}: value {place} of sample {sample} is "
-                f"{int(step.levels[sample, place])} in PyTorch, where the arithmetic of FBGEMM gives "
-                f"{int(layer[sample, place])}. This backend rounds in a way that is not known; nothing was "
+                f"{int(step.levels[sample, place])} in PyTorch, where its kernel, asked alone, gives "
+                f"{int(layer[sample, place])}. This backend computes in a way that is not known; nothing was "
                 "imported. Export the model to ONNX instead."
             )
     mine = network.logits(rows)
