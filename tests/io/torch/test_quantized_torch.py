@@ -2,6 +2,7 @@
 quantized modules, against formulas written out here and against PyTorch itself.
 """
 
+import re
 import warnings
 from fractions import Fraction
 from itertools import product
@@ -325,28 +326,97 @@ def converted(net, shape, seed=0):
 PIXELS = Integers(0, 255, step=Fraction(1, 255))
 
 
-@pytest.mark.parametrize(
-    ("net", "shape"),
-    [
-        ((nn.Linear(6, 5), nn.ReLU(), nn.Linear(5, 3)), (6,)),
-        (
-            (nn.Conv2d(2, 3, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(12, 3)),
-            (2, 4, 4),
-        ),
-        ((nn.Conv2d(2, 4, 2, stride=2, groups=2), nn.Flatten(), nn.Linear(16, 2, bias=False)), (2, 4, 4)),
-    ],
-    ids=["dense", "conv", "grouped"],
-)
-def test_a_quantized_module_is_read_byte_by_byte(net, shape):
-    module = converted(net, shape)
+NETS = {
+    "dense": ((6,), lambda: (nn.Linear(6, 5), nn.ReLU(), nn.Linear(5, 3))),
+    "conv": (
+        (2, 4, 4),
+        lambda: (nn.Conv2d(2, 3, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(12, 3)),
+    ),
+    "grouped": (
+        (2, 4, 4),
+        lambda: (nn.Conv2d(2, 4, 2, stride=2, groups=2), nn.Flatten(), nn.Linear(16, 2, bias=False)),
+    ),
+    "wider than its map": (
+        (2, 2, 2),
+        lambda: (nn.Conv2d(2, 3, 3, padding=1), nn.ReLU(), nn.Flatten(), nn.Linear(12, 3)),
+    ),
+}
+
+
+def seeded(make, shape, seed):
+    torch.manual_seed(1000 + seed)  # biases are drawn where layers are made
+    return converted(make(), shape)
+
+
+def scores_of(module, X, shape, batch):
+    """What the module gives in batches of one size, which its kernels are chosen by."""
+    given = (torch.from_numpy(X).double() / 255).float().reshape(-1, *shape)
+    with torch.no_grad():
+        return np.concatenate([module(given[k : k + batch]).numpy() for k in range(0, len(given), batch)])
+
+
+@pytest.mark.parametrize("name", NETS)
+def test_a_quantized_module_is_read_byte_by_byte(name):
+    shape, make = NETS[name]
+    module = seeded(make, shape, 0)
     found = from_torch(module, torch.rand(1, *shape), inputs=PIXELS)
     assert "the module itself, byte by byte" in str(found.proof)
     assert " hidden levels of " in str(found.proof)
     X = np.random.default_rng(1).integers(0, 256, (300, int(np.prod(shape))))
-    with torch.no_grad():
-        expected = module((torch.from_numpy(X).double() / 255).float().reshape(-1, *shape)).numpy()
+    expected = scores_of(module, X, shape, 1)
     assert np.array_equal(found.network.logits(X).astype(np.float32), expected)
     assert np.array_equal(found.network.predict(X), expected.argmax(axis=1))
+
+
+SEEDS = [2, 4, 36, *(pytest.param(k, marks=pytest.mark.slow) for k in range(60) if k not in (2, 4, 36))]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("name", NETS)
+def test_steps_are_where_the_kernels_have_them(name, seed):
+    """One sum of thousands may be rounded in another order than one thinks: module 36 had such sums."""
+    shape, make = NETS[name]
+    module = seeded(make, shape, seed)
+    X = np.random.default_rng(1).integers(0, 256, (3000, int(np.prod(shape))))
+    for batch in (1, 500):
+        found = from_torch(module, torch.rand(batch, *shape), inputs=PIXELS, prove=batch > 1)
+        asked, steps = re.match(
+            r"([\d,]+) of ([\d,]+) steps of 2 operations were asked", found.remarks[0]
+        ).groups()
+        assert asked == steps or "could not be asked" in found.remarks[1]
+        mine = found.network.logits(X).astype(np.float32)
+        assert np.array_equal(mine, scores_of(module, X, shape, batch))
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: (nn.Flatten(), nn.Linear(2, 24)),
+        lambda: (nn.Conv2d(2, 24, 1), nn.Flatten()),
+        lambda: (nn.Conv2d(2, 24, 1, groups=2), nn.ReLU(), nn.Flatten()),
+    ],
+    ids=["dense", "conv", "grouped"],
+)
+def test_every_input_of_two_bytes_has_its_levels(make, seed):
+    """The definition itself: all that can be given is given."""
+    module = seeded(make, (2, 1, 1), seed)
+    found = from_torch(module, torch.rand(256, 2, 1, 1), inputs=PIXELS, prove=False)
+    X = np.array(list(product(range(256), repeat=2)))
+    mine = found.network.logits(X).astype(np.float32)
+    assert np.array_equal(mine, scores_of(module, X, (2, 1, 1), 256))
+
+
+def test_the_most_doubtful_steps_come_first_where_not_all_can_be_asked(monkeypatch):
+    from sugenet.io.torch import backend
+
+    module = seeded(NETS["dense"][1], (6,), 0)
+    monkeypatch.setattr(backend, "_WORK", backend._WORK >> 8)
+    remarks = from_torch(module, torch.rand(1, 6), inputs=PIXELS).remarks
+    monkeypatch.setattr(backend, "_WORK", 1 << 31)
+    fewer = from_torch(module, torch.rand(1, 6), inputs=PIXELS).remarks
+    assert len(remarks) == 1
+    assert re.search(r"steps could not be asked .* the nearest of them is 0\.\d+ levels from a tie", fewer[1])
 
 
 def test_what_is_not_read_of_quantized_modules_is_named():

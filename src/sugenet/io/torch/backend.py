@@ -9,6 +9,7 @@ arithmetic of FBGEMM only says where to begin.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -20,7 +21,7 @@ from sugenet.bnn.arrays import Bits, Ints
 from sugenet.errors import FileError
 from sugenet.io.torch.byte_sums import ByteSums, Levels
 
-__all__ = ["AskedSteps", "Operation", "ask_steps"]
+__all__ = ["AskedSteps", "Operation", "ask_steps", "other_batch"]
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 _WORK = 1 << 40
@@ -93,6 +94,11 @@ class Operation:
         """The least and the largest sum of each output channel."""
         sums = [ByteSums(row, *self.ends(c), self.zero) for c, row in enumerate(self.weights)]
         return np.array([row.least for row in sums]), np.array([row.largest for row in sums])
+
+    def may_overflow(self) -> bool:
+        """Whether two products together can exceed 16 bits, which some kernels add them in."""
+        products = [np.abs(row) * self.ends(c)[1] for c, row in enumerate(self.weights)]
+        return any(np.sort(row)[-2:].sum() >= 1 << 15 for row in products)
 
     def _inputs(self, channel: int) -> slice:
         assert self.window is not None
@@ -174,6 +180,11 @@ class AskedSteps:
     """Whether the kernel overflows in 16 bits, so that only small bytes could be asked with."""
 
 
+def other_batch(size: int) -> int:
+    """The size of batches in which doubtful steps are asked again: one sample, or many."""
+    return _OTHER if size == 1 else 1
+
+
 class _UnsteadyError(Exception):
     """The kernel's answers are no rising function of the sum."""
 
@@ -185,13 +196,13 @@ def ask_steps(operation: Operation, steps: Ints, doubt: Floats, share: int = 1) 
     try:
         return _asked(operation, steps, doubt, share, quiet=False)
     except _UnsteadyError as error:
-        try:
-            return _asked(operation, steps, doubt, share, quiet=True)
-        except _UnsteadyError:
-            raise FileError(
-                f"{operation.where}: {error}: this backend of PyTorch computes no function of the sum. "
-                "Nothing was imported. Export the model to ONNX instead."
-            ) from error
+        if operation.may_overflow():
+            with suppress(_UnsteadyError):
+                return _asked(operation, steps, doubt, share, quiet=True)
+        raise FileError(
+            f"{operation.where}: {error}: this backend of PyTorch computes no rising function of the sum. "
+            "Nothing was imported. Export the model to ONNX instead."
+        ) from error
 
 
 def _asked(
@@ -232,9 +243,8 @@ def _asked(
     asked = within & chosen & ~open_
     there = within | reached
     apart = float(doubt[there & ~asked].min(initial=np.inf))
-    return found, AskedSteps(
-        int(there.sum()), int(asked.sum()), int((found != steps).sum()), apart, *other.tolist(), quiet
-    )
+    moved, (again, elsewhere) = int((found != steps).sum()), other.tolist()
+    return found, AskedSteps(int(there.sum()), int(asked.sum()), moved, apart, again, elsewhere, quiet)
 
 
 class _Talk:
@@ -312,7 +322,7 @@ class _Talk:
         if not ends.size:
             return 0, 0
         wanted, back = np.unique(ends, return_inverse=True)
-        batch = _OTHER if self.operation.batch == 1 else 1
+        batch = other_batch(self.operation.batch)
         given = self.operation.answers(self.channel, self.sums.levels(wanted), self.positions, batch)
         same = given == self.levels[np.searchsorted(self.known, wanted)]
         return ends.shape[1], int((~same[back.reshape(ends.shape)].all(axis=0)).sum())

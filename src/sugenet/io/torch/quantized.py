@@ -25,7 +25,7 @@ from sugenet.io.exact.pixels import pixel_names, with_image
 from sugenet.io.exact.report import Imported, ImportProof, LayerReport, many
 from sugenet.io.exact.requantize import stair_conv, stair_layer, steps_of
 from sugenet.io.proof.near import RawRanges, turning
-from sugenet.io.torch.backend import AskedSteps, Operation, ask_steps
+from sugenet.io.torch.backend import AskedSteps, Operation, ask_steps, other_batch
 from sugenet.io.torch.reader import checked_example, first_of, forward_failed, require_torch
 
 __all__ = ["is_quantized", "read_quantized"]
@@ -366,8 +366,8 @@ class _Made:
         engine = self.torch.backends.quantized.engine
         found = [
             f"{asked:,} of {many(steps, 'step')} of {many(len(self.asked), 'operation')} were asked of "
-            f"PyTorch's own kernels (backend {engine}, this processor, batches of {self.batch}) on both sides, "
-            f"with the smallest and the largest bytes; {moved:,} of them are not where the arithmetic of FBGEMM has them"
+            f"PyTorch's kernels on both sides (backend {engine}, this processor, batches of {self.batch}), "
+            f"with small and with large bytes; {moved:,} are not where the arithmetic of FBGEMM has them"
         ]
         if asked < steps:
             apart = min(row.apart for row in self.asked)
@@ -377,9 +377,9 @@ class _Made:
             )
         if elsewhere:
             found.append(
-                f"the module itself depends on the size of batches: {elsewhere:,} of the {again:,} steps nearest "
-                f"to a tie are elsewhere in batches of {64 if self.batch == 1 else 1}; the network has them as in "
-                f"batches of {self.batch}, the size of the example"
+                f"the module itself depends on the size of batches: {elsewhere:,} of the {again:,} steps "
+                f"nearest to a tie are elsewhere in batches of {other_batch(self.batch)}; the network has "
+                f"them as in batches of {self.batch}, the size of the example"
             )
         if any(row.quiet for row in self.asked):
             found.append(
