@@ -2,11 +2,15 @@
 quantized modules, against formulas written out here and against PyTorch itself.
 """
 
+import os
 import re
+import subprocess
+import sys
 import warnings
 from fractions import Fraction
 from itertools import product
 from math import floor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -343,6 +347,15 @@ NETS = {
 }
 
 
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Many small calls: threads would wait for each other."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
 def seeded(make, shape, seed):
     torch.manual_seed(1000 + seed)  # biases are drawn where layers are made
     return converted(make(), shape)
@@ -411,12 +424,93 @@ def test_the_most_doubtful_steps_come_first_where_not_all_can_be_asked(monkeypat
     from sugenet.io.torch import backend
 
     module = seeded(NETS["dense"][1], (6,), 0)
-    monkeypatch.setattr(backend, "_WORK", backend._WORK >> 8)
-    remarks = from_torch(module, torch.rand(1, 6), inputs=PIXELS).remarks
-    monkeypatch.setattr(backend, "_WORK", 1 << 31)
-    fewer = from_torch(module, torch.rand(1, 6), inputs=PIXELS).remarks
-    assert len(remarks) == 1
-    assert re.search(r"steps could not be asked .* the nearest of them is 0\.\d+ levels from a tie", fewer[1])
+    whole = from_torch(module, torch.rand(1, 6), inputs=PIXELS, prove=False)
+    monkeypatch.setattr(backend, "_WORK", 1 << 32)
+    found = from_torch(module, torch.rand(1, 6), inputs=PIXELS)
+    assert len(whole.remarks) == 1
+    said = r"steps could not be asked .* the nearest of them is 0\.\d+ levels from a tie"
+    assert re.search(said, found.remarks[1])
+    assert found.network == whole.network  # FBGEMM's arithmetic, or steps that were asked all the same
+
+
+def kernel(tamper=lambda levels: levels, weights=((3, -2),), high=255):
+    """A real kernel of one neuron, and what it is asked with; `tamper` breaks it on purpose."""
+    from sugenet.io.torch.backend import Operation
+
+    engines = [name for name in ("x86", "fbgemm") if name in torch.backends.quantized.supported_engines]
+    if not engines:
+        pytest.skip("PyTorch has no quantized kernels for this processor")
+    torch.backends.quantized.engine = engines[0]
+    rows = np.array(weights)
+    whole = torch._make_per_tensor_quantized_tensor(torch.tensor(weights, dtype=torch.int8), 0.5, 0)
+    packed = torch.ops.quantized.linear_prepack(whole, torch.zeros(len(rows)))
+
+    def call(tensor):
+        out = torch.ops.quantized.linear(tensor, packed, 1.0, 100)
+        return torch._make_per_tensor_quantized_tensor(tamper(out.int_repr()), 1.0, 100)
+
+    def tensor(levels):
+        return torch._make_per_tensor_quantized_tensor(torch.from_numpy(levels.astype(np.uint8)), 0.5, 10)
+
+    size = rows.shape[1]
+    return Operation("here", call, tensor, rows, 10, np.zeros(size, int), np.full(size, high), 64)
+
+
+def test_a_wrong_guess_of_steps_is_put_right_by_the_kernel():
+    from sugenet.io.torch.backend import ask_steps
+
+    operation = kernel()
+    exact = [min(s for s in range(-700, 900) if half_even(Fraction(s, 4)) + 100 >= m) for m in range(1, 256)]
+    tops = np.array([exact])
+    for guess in (tops, tops + 5, tops - 40, np.sort(np.random.default_rng(0).integers(-900, 900, (1, 255)))):
+        steps, asked = ask_steps(operation, guess, np.ones((1, 255)))
+        assert asked.asked == asked.steps > 200
+        reached = (tops > -530) & (tops <= 735)  # 3 * (0..255 - 10) - 2 * (0..255 - 10)
+        sums = (3 * np.arange(256)[:, None] - 2 * np.arange(256)).ravel() - 10
+        for step, own in zip(steps[reached], tops[reached], strict=True):
+            assert np.array_equal(sums >= step, sums >= own)
+
+
+def test_a_kernel_that_falls_or_looks_at_more_than_the_sum_is_refused():
+    from sugenet.io.torch.backend import ask_steps
+
+    guess = np.sort(np.random.default_rng(0).integers(-500, 700, (1, 255)))
+    turned = kernel(lambda levels: 255 - levels)
+    with pytest.raises(FileError, match=r"here: channel 0 gives \d+ for the sum .* no rising function"):
+        ask_steps(turned, guess, np.ones((1, 255)))
+    state = np.random.default_rng(0)
+    unsteady = kernel(
+        lambda levels: levels ^ torch.from_numpy(state.integers(0, 2, levels.shape).astype(np.uint8))
+    )
+    with pytest.raises(FileError, match=r"here: channel 0 gives \d+ (and|for) .* no rising function"):
+        ask_steps(unsteady, guess, np.ones((1, 255)))
+
+
+OVERFLOW = """
+import numpy as np, torch
+from tests.io.torch.test_quantized_torch import kernel
+from sugenet.io.torch.backend import ask_steps
+operation = kernel(weights=((127, 127, 127, 127, -127, -127, -127, -126),))
+guess = np.sort(np.random.default_rng(0).integers(-900, 900, (1, 255)))
+print(ask_steps(operation, guess, np.ones((1, 255)))[1].quiet)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("narrow", [True, False])
+def test_kernels_that_overflow_in_16_bits_are_told_of(narrow):
+    """PyTorch's kernels for older processors, which newer ones run, too, when they are told to."""
+    told = {"FBGEMM_ENABLE_INSTRUCTIONS": "AVX2", "ONEDNN_MAX_CPU_ISA": "AVX2"} if narrow else {}
+    if not narrow and "avx512_vnni" not in Path("/proc/cpuinfo").read_text():
+        pytest.skip("this processor has no products of bytes in 32 bits")
+    done = subprocess.run(
+        [sys.executable, "-c", OVERFLOW],
+        env={**os.environ, **told},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == [str(narrow)]
 
 
 def test_what_is_not_read_of_quantized_modules_is_named():

@@ -31,7 +31,7 @@ _CELL = 1 << 10
 _CALL = 1 << 20
 """What it costs to call an operation, in products."""
 _CELLS = 1 << 24
-_OTHER, _NEAREST = 64, 16
+_OTHER, _NEAREST = 64, 8
 """Another number of samples in a batch, and how many steps of a channel are asked again in such batches."""
 _QUIET = (1 << 14) - 1
 """Two products of this size fit into 16 bits."""
