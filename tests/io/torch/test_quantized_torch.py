@@ -420,6 +420,21 @@ def test_every_input_of_two_bytes_has_its_levels(make, seed):
     assert np.array_equal(mine, scores_of(module, X, (2, 1, 1), 256))
 
 
+@pytest.mark.parametrize("batch", [1, 256])
+def test_the_size_of_the_example_says_in_which_batches(batch):
+    """A module whose own bytes depend on it, at one step, where oneDNN has products in 32 bits."""
+    shape = (2, 1, 2)
+    module = seeded(lambda: (nn.Conv2d(2, 4, (1, 2), groups=2), nn.Flatten()), shape, 5)
+    found = from_torch(module, torch.rand(batch, *shape), inputs=PIXELS, prove=False)
+    with torch.no_grad():
+        levels = module[0](torch.arange(256) / 255).int_repr().numpy()
+    raw = np.unique(levels, return_index=True)[1]  # one number for each level
+    X = np.array([pair * 2 for pair in product(raw.tolist(), repeat=2)])
+    mine = found.network.logits(X).astype(np.float32)
+    assert np.array_equal(mine, scores_of(module, X, shape, batch))
+    assert f"batches of {batch})" in found.remarks[0]
+
+
 def test_the_most_doubtful_steps_come_first_where_not_all_can_be_asked(monkeypatch):
     from sugenet.io.torch import backend
 

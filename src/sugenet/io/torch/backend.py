@@ -2,7 +2,7 @@
 known to the processor's backend alone.
 
 A requantizer rises with the whole sum, so its levels are known at all sums once they are known on both sides
-of each of its 255 steps. There the operation itself is called, with bytes made for the purpose; the
+of each of its 255 steps (docs/theory.md 9.7). There the operation itself is called, with bytes made for the purpose; the
 arithmetic of FBGEMM only says where to begin.
 """
 

@@ -4,7 +4,7 @@ requantizer's steps are places among sums.
 With sizes ``|w|`` in units of their greatest common divisor, M the largest of them and n(r) the least sum of
 the others that leaves r modulo M, a sum t is made of n(t mod M) and a number of M, after other weights were
 filled up as far as is needed; the upper half is the lower one turned around. Where no weight has to be used
-more often than its bytes allow, these are all sums that there are (docs/theory.md); else a table of all
+more often than its bytes allow, these are all sums that there are (docs/theory.md 9.7); else a table of all
 sums is made, weight by weight, where it is small enough.
 """
 
