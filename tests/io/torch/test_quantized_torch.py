@@ -450,7 +450,7 @@ def test_the_most_doubtful_steps_come_first_where_not_all_can_be_asked(monkeypat
 
 def kernel(tamper=lambda levels: levels, weights=((3, -2),), high=255):
     """A real kernel of one neuron, and what it is asked with; `tamper` breaks it on purpose."""
-    from sugenet.io.torch.backend import Operation
+    from sugenet.io.torch.backend import PackedOperation
 
     engines = [name for name in ("x86", "fbgemm") if name in torch.backends.quantized.supported_engines]
     if not engines:
@@ -468,7 +468,7 @@ def kernel(tamper=lambda levels: levels, weights=((3, -2),), high=255):
         return torch._make_per_tensor_quantized_tensor(torch.from_numpy(levels.astype(np.uint8)), 0.5, 10)
 
     size = rows.shape[1]
-    return Operation("here", call, tensor, rows, 10, np.zeros(size, int), np.full(size, high), 64)
+    return PackedOperation("here", call, tensor, rows, 10, np.zeros(size, int), np.full(size, high), 64)
 
 
 def test_a_wrong_guess_of_steps_is_put_right_by_the_kernel():

@@ -2,8 +2,8 @@
 known to the processor's backend alone.
 
 A requantizer rises with the whole sum, so its levels are known at all sums once they are known on both sides
-of each of its 255 steps (docs/theory.md 9.7). There the operation itself is called, with bytes made for the purpose; the
-arithmetic of FBGEMM only says where to begin.
+of each of its 255 steps (docs/theory.md 9.7). There the operation itself is called, with bytes made for the
+purpose; the arithmetic of FBGEMM only says where to begin.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sugenet.bnn.arrays import Bits, Ints
 from sugenet.errors import FileError
 from sugenet.io.torch.byte_sums import ByteSums, Levels
 
-__all__ = ["AskedSteps", "Operation", "ask_steps", "other_batch"]
+__all__ = ["AskedSteps", "PackedOperation", "ask_steps", "other_batch"]
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 _WORK = 1 << 40
@@ -39,7 +39,7 @@ _LOW = -(1 << 40)
 
 
 @dataclass(frozen=True, eq=False)
-class Operation:
+class PackedOperation:
     """A packed operation that ran, and what stood in front of it."""
 
     where: str
@@ -189,7 +189,9 @@ class _UnsteadyError(Exception):
     """The kernel's answers are no rising function of the sum."""
 
 
-def ask_steps(operation: Operation, steps: Ints, doubt: Floats, share: int = 1) -> tuple[Ints, AskedSteps]:
+def ask_steps(
+    operation: PackedOperation, steps: Ints, doubt: Floats, share: int = 1
+) -> tuple[Ints, AskedSteps]:
     """The steps as the kernel has them, where `steps` are a first guess and `doubt` says how far each is from
     a tie: what is least comes first where not all can be asked. `share` operations share the work.
     """
@@ -206,7 +208,7 @@ def ask_steps(operation: Operation, steps: Ints, doubt: Floats, share: int = 1) 
 
 
 def _asked(
-    operation: Operation, steps: Ints, doubt: Floats, share: int, *, quiet: bool
+    operation: PackedOperation, steps: Ints, doubt: Floats, share: int, *, quiet: bool
 ) -> tuple[Ints, AskedSteps]:
     below, above = np.full(steps.shape, _LOW), np.full(steps.shape, NEVER)
     boxes = operation.boxes()
@@ -250,7 +252,7 @@ def _asked(
 class _Talk:
     """What was asked about one output channel: sums and their levels."""
 
-    def __init__(self, operation: Operation, channel: int, sums: ByteSums, positions: Ints) -> None:
+    def __init__(self, operation: PackedOperation, channel: int, sums: ByteSums, positions: Ints) -> None:
         self.operation, self.channel, self.sums, self.positions = operation, channel, sums, positions
         self.known = np.zeros(0, np.int64)
         self.levels = np.zeros(0, np.int64)

@@ -18,7 +18,7 @@ from sugenet.bnn.arrays import Ints
 from sugenet.errors import FileError
 from sugenet.io.exact.report import LayerReport, many
 from sugenet.io.exact.requantize import stair_conv, stair_layer, steps_of
-from sugenet.io.torch.backend import AskedSteps, Operation, ask_steps, other_batch
+from sugenet.io.torch.backend import AskedSteps, PackedOperation, ask_steps, other_batch
 from sugenet.io.torch.quantized_run import CONV, LINEAR, QuantizedStep
 
 __all__ = ["QuantizedLayers"]
@@ -106,14 +106,14 @@ class QuantizedLayers:
         zero: int,
         window: Window | None = None,
         groups: int = 1,
-    ) -> _Stairs:
+    ) -> _KnownSteps:
         """The requantizer as the kernel has it."""
         before = step.args[-2]
         rows = whole.reshape(len(whole), -1)
         low, high = (ends.reshape(before.shape[1:]) for ends in self.ends)
         if window is not None and max(window.pads):
             low, high = np.minimum(low, zero), np.maximum(high, zero)
-        operation = Operation(
+        operation = PackedOperation(
             step.where,
             step.call,
             partial(_tensor, self.torch, before),
@@ -130,7 +130,7 @@ class QuantizedLayers:
         with self.torch.no_grad():
             steps, asked = ask_steps(operation, first, guess.doubt(first), self.share)
         self.asked.append(asked)
-        found = _Stairs(steps)
+        found = _KnownSteps(steps)
         across = (-1, 1, 1) if window is not None else step.shape
         least, largest = (found(sums[:, None]).reshape(across) for sums in operation.reach())
         self.ends = np.broadcast_to(least, step.shape), np.broadcast_to(largest, step.shape)
@@ -171,7 +171,7 @@ class QuantizedLayers:
         return tuple(found)
 
 
-class _Stairs:
+class _KnownSteps:
     """A requantizer by its steps."""
 
     def __init__(self, steps: Ints) -> None:

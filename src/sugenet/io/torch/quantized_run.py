@@ -96,9 +96,9 @@ class QuantizedRun:
         if not steps or steps[0].name != "quantize_per_tensor" or steps[-1].name != "dequantize":
             raise FileError(f"{self.source}: it must begin with a QuantStub and end with a DeQuantStub.")
         first = steps[0]
-        levels = bytes_of(first.call(self.torch.from_numpy(self.values)))
+        levels = _bytes(first.call(self.torch.from_numpy(self.values)))
         for value, level in zip(self.values[:_RAW], levels, strict=False):
-            alone = bytes_of(first.call(self.torch.full((1, *self.shape), float(value))))
+            alone = _bytes(first.call(self.torch.full((1, *self.shape), float(value))))
             if (alone != level).any():
                 raise FileError(
                     f"{first.where}: the quantizer gives {float(value):.9g} different levels at different "
@@ -117,7 +117,7 @@ class QuantizedRun:
         return Steps(tuple(cuts), float(self.inputs.low), float(self.inputs.high), whole=True)
 
 
-def bytes_of(tensor: Any) -> Ints:
+def _bytes(tensor: Any) -> Ints:
     """Levels 0..255 of a quantized tensor: signed bytes are counted from the least."""
     whole = tensor.int_repr().numpy().astype(np.int64)
     return np.asarray(whole + 128 if str(tensor.dtype) == "torch.qint8" else whole)
@@ -165,7 +165,7 @@ def _recorder(torch: Any) -> Any:
             self.alive.append(out)
             self.last = self.key(out)
             if name not in _SAME:
-                levels = bytes_of(out if out.is_quantized else args[0]).reshape(len(out), -1)
+                levels = _bytes(out if out.is_quantized else args[0]).reshape(len(out), -1)
                 more = tuple(args[1:]) + tuple((kwargs or {}).values())
                 points = (args[0], out) if name != "quantize_per_tensor" else ()
                 call = partial(_again, func, args[1:], kwargs or {})
