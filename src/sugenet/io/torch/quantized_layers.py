@@ -155,7 +155,7 @@ class QuantizedLayers:
             apart = min(row.apart for row in self.asked)
             found.append(
                 f"{many(steps - asked, 'step')} could not be asked and are where the arithmetic of FBGEMM "
-                f"has them; the nearest of them is {apart:.2g} levels from a tie"
+                f"has them, which may be some sums off; the nearest of them is {apart:.2g} levels from a tie"
             )
         if elsewhere:
             found.append(
