@@ -381,7 +381,7 @@ def test_a_quantized_module_is_read_byte_by_byte(name):
     assert np.array_equal(found.network.predict(X), expected.argmax(axis=1))
 
 
-SEEDS = [2, 4, 36, *(pytest.param(k, marks=pytest.mark.slow) for k in range(60) if k not in (2, 4, 36))]
+SEEDS = [36, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(60) if seed != 36)]
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -401,7 +401,7 @@ def test_steps_are_where_the_kernels_have_them(name, seed):
         assert np.array_equal(mine, scores_of(module, X, shape, batch))
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize(
     "make",
     [
