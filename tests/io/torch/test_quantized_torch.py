@@ -2,10 +2,15 @@
 quantized modules, against formulas written out here and against PyTorch itself.
 """
 
+import os
+import re
+import subprocess
+import sys
 import warnings
 from fractions import Fraction
 from itertools import product
 from math import floor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -325,28 +330,205 @@ def converted(net, shape, seed=0):
 PIXELS = Integers(0, 255, step=Fraction(1, 255))
 
 
-@pytest.mark.parametrize(
-    ("net", "shape"),
-    [
-        ((nn.Linear(6, 5), nn.ReLU(), nn.Linear(5, 3)), (6,)),
-        (
-            (nn.Conv2d(2, 3, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(12, 3)),
-            (2, 4, 4),
-        ),
-        ((nn.Conv2d(2, 4, 2, stride=2, groups=2), nn.Flatten(), nn.Linear(16, 2, bias=False)), (2, 4, 4)),
-    ],
-    ids=["dense", "conv", "grouped"],
-)
-def test_a_quantized_module_is_read_byte_by_byte(net, shape):
-    module = converted(net, shape)
+NETS = {
+    "dense": ((6,), lambda: (nn.Linear(6, 5), nn.ReLU(), nn.Linear(5, 3))),
+    "conv": (
+        (2, 4, 4),
+        lambda: (nn.Conv2d(2, 3, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(12, 3)),
+    ),
+    "grouped": (
+        (2, 4, 4),
+        lambda: (nn.Conv2d(2, 4, 2, stride=2, groups=2), nn.Flatten(), nn.Linear(16, 2, bias=False)),
+    ),
+    "wider than its map": (
+        (2, 2, 2),
+        lambda: (nn.Conv2d(2, 3, 3, padding=1), nn.ReLU(), nn.Flatten(), nn.Linear(12, 3)),
+    ),
+}
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Many small calls: threads would wait for each other."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def seeded(make, shape, seed):
+    torch.manual_seed(1000 + seed)  # biases are drawn where layers are made
+    return converted(make(), shape)
+
+
+def scores_of(module, X, shape, batch):
+    """What the module gives in batches of one size, which its kernels are chosen by."""
+    given = (torch.from_numpy(X).double() / 255).float().reshape(-1, *shape)
+    with torch.no_grad():
+        return np.concatenate([module(given[k : k + batch]).numpy() for k in range(0, len(given), batch)])
+
+
+@pytest.mark.parametrize("name", NETS)
+def test_a_quantized_module_is_read_byte_by_byte(name):
+    shape, make = NETS[name]
+    module = seeded(make, shape, 0)
     found = from_torch(module, torch.rand(1, *shape), inputs=PIXELS)
     assert "the module itself, byte by byte" in str(found.proof)
     assert " hidden levels of " in str(found.proof)
     X = np.random.default_rng(1).integers(0, 256, (300, int(np.prod(shape))))
-    with torch.no_grad():
-        expected = module((torch.from_numpy(X).double() / 255).float().reshape(-1, *shape)).numpy()
+    expected = scores_of(module, X, shape, 1)
     assert np.array_equal(found.network.logits(X).astype(np.float32), expected)
     assert np.array_equal(found.network.predict(X), expected.argmax(axis=1))
+
+
+SEEDS = [36, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(60) if seed != 36)]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("name", NETS)
+def test_steps_are_where_the_kernels_have_them(name, seed):
+    """One sum of thousands may be rounded in another order than one thinks: module 36 had such sums."""
+    shape, make = NETS[name]
+    module = seeded(make, shape, seed)
+    X = np.random.default_rng(1).integers(0, 256, (3000, int(np.prod(shape))))
+    for batch in (1, 500):
+        found = from_torch(module, torch.rand(batch, *shape), inputs=PIXELS, prove=batch > 1)
+        asked, steps = re.match(
+            r"([\d,]+) of ([\d,]+) steps of 2 operations were asked", found.remarks[0]
+        ).groups()
+        assert asked == steps or "could not be asked" in found.remarks[1]
+        mine = found.network.logits(X).astype(np.float32)
+        assert np.array_equal(mine, scores_of(module, X, shape, batch))
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: (nn.Flatten(), nn.Linear(2, 24)),
+        lambda: (nn.Conv2d(2, 24, 1), nn.Flatten()),
+        lambda: (nn.Conv2d(2, 24, 1, groups=2), nn.ReLU(), nn.Flatten()),
+    ],
+    ids=["dense", "conv", "grouped"],
+)
+def test_every_input_of_two_bytes_has_its_levels(make, seed):
+    """The definition itself: all that can be given is given."""
+    module = seeded(make, (2, 1, 1), seed)
+    found = from_torch(module, torch.rand(256, 2, 1, 1), inputs=PIXELS, prove=False)
+    X = np.array(list(product(range(256), repeat=2)))
+    mine = found.network.logits(X).astype(np.float32)
+    assert np.array_equal(mine, scores_of(module, X, (2, 1, 1), 256))
+
+
+@pytest.mark.parametrize("batch", [1, 256])
+def test_the_size_of_the_example_says_in_which_batches(batch):
+    """A module whose own bytes depend on it, at one step, where oneDNN has products in 32 bits."""
+    shape = (2, 1, 2)
+    module = seeded(lambda: (nn.Conv2d(2, 4, (1, 2), groups=2), nn.Flatten()), shape, 5)
+    found = from_torch(module, torch.rand(batch, *shape), inputs=PIXELS, prove=False)
+    with torch.no_grad():
+        levels = module[0](torch.arange(256) / 255).int_repr().numpy()
+    raw = np.unique(levels, return_index=True)[1]  # one number for each level
+    X = np.array([pair * 2 for pair in product(raw.tolist(), repeat=2)])
+    mine = found.network.logits(X).astype(np.float32)
+    assert np.array_equal(mine, scores_of(module, X, shape, batch))
+    assert f"batches of {batch})" in found.remarks[0]
+
+
+def test_the_most_doubtful_steps_come_first_where_not_all_can_be_asked(monkeypatch):
+    from sugenet.io.torch import backend
+
+    module = seeded(NETS["dense"][1], (6,), 0)
+    whole = from_torch(module, torch.rand(1, 6), inputs=PIXELS, prove=False)
+    monkeypatch.setattr(backend, "_WORK", 1 << 32)
+    found = from_torch(module, torch.rand(1, 6), inputs=PIXELS)
+    assert len(whole.remarks) == 1
+    said = r"steps could not be asked .* the nearest of them is 0\.\d+ levels from a tie"
+    assert re.search(said, found.remarks[1])
+    assert found.network == whole.network  # FBGEMM's arithmetic, or steps that were asked all the same
+
+
+def kernel(tamper=lambda levels: levels, weights=((3, -2),), high=255):
+    """A real kernel of one neuron, and what it is asked with; `tamper` breaks it on purpose."""
+    from sugenet.io.torch.backend import PackedOperation
+
+    engines = [name for name in ("x86", "fbgemm") if name in torch.backends.quantized.supported_engines]
+    if not engines:
+        pytest.skip("PyTorch has no quantized kernels for this processor")
+    torch.backends.quantized.engine = engines[0]
+    rows = np.array(weights)
+    whole = torch._make_per_tensor_quantized_tensor(torch.tensor(weights, dtype=torch.int8), 0.5, 0)
+    packed = torch.ops.quantized.linear_prepack(whole, torch.zeros(len(rows)))
+
+    def call(tensor):
+        out = torch.ops.quantized.linear(tensor, packed, 1.0, 100)
+        return torch._make_per_tensor_quantized_tensor(tamper(out.int_repr()), 1.0, 100)
+
+    def tensor(levels):
+        return torch._make_per_tensor_quantized_tensor(torch.from_numpy(levels.astype(np.uint8)), 0.5, 10)
+
+    size = rows.shape[1]
+    return PackedOperation("here", call, tensor, rows, 10, np.zeros(size, int), np.full(size, high), 64)
+
+
+def test_a_wrong_guess_of_steps_is_put_right_by_the_kernel():
+    from sugenet.io.torch.backend import ask_steps
+
+    operation = kernel()
+    exact = [min(s for s in range(-700, 900) if half_even(Fraction(s, 4)) + 100 >= m) for m in range(1, 256)]
+    tops = np.array([exact])
+    for guess in (tops, tops + 5, tops - 40, np.sort(np.random.default_rng(0).integers(-900, 900, (1, 255)))):
+        steps, asked = ask_steps(operation, guess, np.ones((1, 255)))
+        assert asked.asked == asked.steps > 200
+        reached = (tops > -530) & (tops <= 735)  # 3 * (0..255 - 10) - 2 * (0..255 - 10)
+        sums = (3 * np.arange(256)[:, None] - 2 * np.arange(256)).ravel() - 10
+        for step, own in zip(steps[reached], tops[reached], strict=True):
+            assert np.array_equal(sums >= step, sums >= own)
+
+
+def test_a_kernel_that_falls_or_looks_at_more_than_the_sum_is_refused():
+    from sugenet.io.torch.backend import ask_steps
+
+    guess = np.sort(np.random.default_rng(0).integers(-500, 700, (1, 255)))
+    turned = kernel(lambda levels: 255 - levels)
+    with pytest.raises(FileError, match=r"here: channel 0 gives \d+ for the sum .* no rising function"):
+        ask_steps(turned, guess, np.ones((1, 255)))
+    state = np.random.default_rng(0)
+    unsteady = kernel(
+        lambda levels: levels ^ torch.from_numpy(state.integers(0, 2, levels.shape).astype(np.uint8))
+    )
+    with pytest.raises(FileError, match=r"here: channel 0 gives \d+ (and|for) .* no rising function"):
+        ask_steps(unsteady, guess, np.ones((1, 255)))
+
+
+OVERFLOW = """
+import numpy as np, torch
+from tests.io.torch.test_quantized_torch import kernel
+from sugenet.io.torch.backend import ask_steps
+operation = kernel(weights=((127, 127, 127, 127, -127, -127, -127, -126),))
+guess = np.sort(np.random.default_rng(0).integers(-900, 900, (1, 255)))
+print(ask_steps(operation, guess, np.ones((1, 255)))[1].quiet)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("narrow", [True, False])
+def test_kernels_that_overflow_in_16_bits_are_told_of(narrow):
+    """PyTorch's kernels for older processors, which newer ones run, too, when they are told to."""
+    kernel()
+    if sys.platform != "linux":
+        pytest.skip("what the processor has is read from /proc/cpuinfo")
+    told = {"FBGEMM_ENABLE_INSTRUCTIONS": "AVX2", "ONEDNN_MAX_CPU_ISA": "AVX2"} if narrow else {}
+    if not narrow and "avx512_vnni" not in Path("/proc/cpuinfo").read_text():
+        pytest.skip("this processor has no products of bytes in 32 bits")
+    done = subprocess.run(
+        [sys.executable, "-c", OVERFLOW],
+        env={**os.environ, **told},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == [str(narrow)]
 
 
 def test_what_is_not_read_of_quantized_modules_is_named():

@@ -1,46 +1,33 @@
 """PyTorch's quantized modules (torch.ao): whole numbers all the way, read by following a batch through them.
 
 Every operation gives bytes; a layer is a sum of whole numbers and a requantizer in float32, whose steps are
-found by bisection on it. What the module itself gives, byte by byte at every operation, is the judge.
+asked of PyTorch's own kernel, both sides of each. What the module itself gives, byte by byte at every
+operation, is the judge.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from fractions import Fraction
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from math import prod
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import Encoder, Head, Layer, Network, PoolLayer, Source, StairLayer, Steps, Window
-from sugenet.bnn.arrays import Ints
+from sugenet.bnn import Encoder, Network, Source
 from sugenet.errors import FileError, NetworkError
 from sugenet.io.exact.domains import Inputs, Integers
 from sugenet.io.exact.pixels import pixel_names, with_image
-from sugenet.io.exact.report import Imported, ImportProof, LayerReport
-from sugenet.io.exact.requantize import stair_conv, stair_layer
+from sugenet.io.exact.report import Imported, ImportProof
 from sugenet.io.proof.near import RawRanges, turning
-from sugenet.io.torch.reader import checked_example, first_of, forward_failed, require_torch
+from sugenet.io.torch.quantized_layers import QuantizedLayers
+from sugenet.io.torch.quantized_run import CONV, LINEAR, QuantizedRun, QuantizedStep
+from sugenet.io.torch.reader import checked_example, require_torch
 
 __all__ = ["is_quantized", "read_quantized"]
 
 _SAMPLES, _NEAR = 256, 8
-_HINTS = {
-    "add": "residual additions of quantized modules are not read: export the model to ONNX (QDQ)",
-    "add_relu": "residual additions of quantized modules are not read: export the model to ONNX (QDQ)",
-    "cat": "two branches are joined: only one path from input to output can be read",
-    "avg_pool2d": "average pooling rounds inside PyTorch: use max pooling, or a convolution",
-    "adaptive_avg_pool2d": "average pooling rounds inside PyTorch: use max pooling, or a convolution",
-    "mean": "means round inside PyTorch: use max pooling, or a convolution",
-}
-_KNOWN = "quantize, convolution, linear, relu, max pooling, flatten and dequantize are"
-_SAME = frozenset(
-    ("view", "_unsafe_view", "reshape", "flatten", "clone", "contiguous", "alias", "detach", "squeeze")
-)
-_ASKS = frozenset(("_local_scalar_dense", "q_scale", "q_zero_point", "is_pinned", "qscheme"))
 
 
 def is_quantized(module: Any) -> bool:
@@ -49,17 +36,6 @@ def is_quantized(module: Any) -> bool:
         type(part).__module__.startswith(("torch.ao.nn.quantized", "torch.ao.nn.intrinsic.quantized"))
         for part in module.modules()
     )
-
-
-@dataclass(frozen=True, eq=False)
-class _Step:
-    """One operation that ran: what it is, and the bytes that it gave, one row a sample."""
-
-    name: str
-    where: str
-    args: tuple[Any, ...]
-    shape: tuple[int, ...]
-    levels: Ints
 
 
 def read_quantized(
@@ -75,7 +51,8 @@ def read_quantized(
     """The exact network of a quantized module, compared with it byte by byte."""
     torch = require_torch()
     source = type(module).__name__
-    shape = tuple(int(size) for size in checked_example(torch, example, source).shape[1:])
+    batch, *sizes = (int(size) for size in checked_example(torch, example, source).shape)
+    shape = tuple(sizes)
     if not isinstance(inputs, Integers):
         raise FileError(
             f"{source}: say what raw samples are: inputs=Integers(0, 255, step=Fraction(1, 255)) for pixels "
@@ -86,235 +63,39 @@ def read_quantized(
             f"{source}: a quantized module rounds its inputs with one scale: use one step and start for all "
             "channels."
         )
-    runner = _Runner(torch, module, shape, inputs, source)
-    steps, _ = runner.run(np.full((1, prod(shape)), inputs.low))
-    try:
-        made = _Made(source, shape, runner.encoder(steps[0]), steps)
-    except NetworkError as error:
-        raise FileError(f"{source}: {error}") from error
-    _all_used(source, module, steps)
-    called = pixel_names(shape) if names is None else names
-    encoder = Encoder(made.encoder.codings, called, shape if len(shape) > 1 else None)
-    about = Source(inputs.start, inputs.step, "equal")
-    network = Network(encoder, made.layers, made.head, classes, {"source": source}, about)
-    found = Imported(network, tuple(made.reports), (), shape)
-    found = found if image is None else with_image(found, image, names)
-    if not prove:
-        return found
-    return _proved(found, runner, made)
-
-
-class _Runner:
-    """The module on raw whole numbers, showing every operation."""
-
-    def __init__(
-        self, torch: Any, module: Any, shape: tuple[int, ...], inputs: Integers, source: str
-    ) -> None:
-        self.torch, self.module, self.shape, self.inputs, self.source = torch, module, shape, inputs, source
-        values = [float(inputs.value(x)) for x in range(inputs.low, inputs.high + 1)]
-        self.values = np.array(values, np.float32)
-
-    def run(self, rows: npt.NDArray[Any]) -> tuple[list[_Step], npt.NDArray[np.float64]]:
-        """All operations of a batch, and what came out."""
-        given = self.values[rows.astype(np.int64) - self.inputs.low]
-        batch = self.torch.from_numpy(given.reshape(len(rows), *self.shape))
-        recorder = _recorder(self.torch)(batch, self.module)
+    with _one_thread(torch):
+        runner = QuantizedRun(torch, module, batch, shape, inputs, source)
+        steps, _ = runner.run(np.full((batch, prod(shape)), inputs.low))
+        _all_used(source, module, steps)
         try:
-            with self.torch.no_grad(), recorder:
-                output = first_of(self.module(batch))
-        except FileError:
-            raise
-        except Exception as error:  # whatever the module's own code raises
-            raise forward_failed(self.module, batch, error) from error
-        if recorder.key(output) != recorder.last or output.is_quantized:
-            raise FileError(
-                f"{self.source}: its output is not the result of its last quantized layer, dequantized. End "
-                "it with a DeQuantStub."
-            )
-        return recorder.steps, output.detach().numpy().astype(np.float64).reshape(len(rows), -1)
-
-    def encoder(self, first: _Step) -> Encoder:
-        """Cuts where the quantizer of the inputs, asked for every raw number, gives more."""
-        scale, zero, dtype = first.args
-        quantized = self.torch.quantize_per_tensor(self.torch.from_numpy(self.values), scale, zero, dtype)
-        levels = _bytes(quantized)
-        turns = np.diff(levels)
-        if (turns < 0).any():
-            raise FileError(f"{first.where}: the inputs fall where raw numbers rise. Use a positive step.")
-        cuts: list[float] = [self.inputs.low - 1 + (k + 1) / (levels[0] + 1) for k in range(levels[0])]
-        for x, turn in enumerate(turns.tolist(), self.inputs.low + 1):
-            cuts += [x - (turn - 1 - k) / turn for k in range(turn)]
-        cuts += [self.inputs.high + 1.0 + k for k in range(255 - len(cuts))]
-        coding = Steps(tuple(cuts), float(self.inputs.low), float(self.inputs.high), whole=True)
-        return Encoder([coding] * prod(self.shape))
+            made = QuantizedLayers(torch, source, shape, runner.levels(steps), steps)
+        except NetworkError as error:
+            raise FileError(f"{source}: {error}") from error
+        called = pixel_names(shape) if names is None else names
+        encoder = Encoder([runner.coding(made.raw)] * prod(shape), called, shape if len(shape) > 1 else None)
+        about = Source(inputs.start, inputs.step, "equal")
+        network = Network(encoder, made.layers, made.head, classes, {"source": source}, about)
+        found = Imported(network, tuple(made.reports), made.remarks(), shape)
+        found = found if image is None else with_image(found, image, names)
+        if not prove:
+            return found
+        return _proved(found, runner, made)
 
 
-def _bytes(tensor: Any) -> Ints:
-    """Levels 0..255 of a quantized tensor: signed bytes are counted from the least."""
-    whole = tensor.int_repr().numpy().astype(np.int64)
-    return np.asarray(whole + 128 if str(tensor.dtype) == "torch.qint8" else whole)
+@contextmanager
+def _one_thread(torch: Any) -> Iterator[None]:
+    """Questions are many small calls, for which threads only wait for each other."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
-def _recorder(torch: Any) -> Any:
-    """The class that sees every operation; made here, since it needs PyTorch's own base class."""
-    from torch.utils._python_dispatch import TorchDispatchMode
-
-    @dataclass
-    class WholeRecorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
-        start: Any
-        module: Any
-        steps: list[_Step] = field(default_factory=list)
-        alive: list[Any] = field(default_factory=list)
-
-        def __post_init__(self) -> None:
-            super().__init__()  # type: ignore[no-untyped-call]
-            self.last: Any = self.key(self.start)
-
-        def key(self, tensor: Any) -> Any:
-            return tensor.untyped_storage().data_ptr(), tuple(tensor.shape)
-
-        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            out = func(*args, **(kwargs or {}))
-            name = func._schema.name.split("::")[1].rstrip("_")
-            reads = [
-                k
-                for k, v in enumerate(args)
-                if isinstance(v, torch.Tensor) and (self.key(v) == self.last or v.is_quantized)
-            ]
-            if not reads or name in _ASKS:
-                return out
-            where = f"operation {len(self.steps)} ({name})"
-            if reads != [0] or self.key(args[0]) != self.last or name not in _OPERATIONS | _SAME:
-                raise FileError(
-                    f"{type(self.module).__name__}: {where} is not read in quantized modules: "
-                    f"{_HINTS.get(name, _KNOWN)}."
-                )
-            self.alive.append(out)
-            self.last = self.key(out)
-            if name not in _SAME:
-                levels = _bytes(out if out.is_quantized else args[0]).reshape(len(out), -1)
-                more = tuple(args[1:]) + tuple((kwargs or {}).values())
-                points = (args[0], out) if name != "quantize_per_tensor" else ()
-                self.steps.append(_Step(name, where, (*more, *points), tuple(out.shape[1:]), levels))
-            elif out.shape[:1] != self.start.shape[:1]:
-                raise FileError(f"{type(self.module).__name__}: {where} moves the axis of the samples.")
-            return out
-
-    return WholeRecorder
-
-
-_LINEAR = frozenset(("linear", "linear_relu"))
-_CONV = frozenset(("conv2d", "conv2d_relu"))
-_OPERATIONS = _LINEAR | _CONV | {"quantize_per_tensor", "quantized_max_pool2d", "relu", "dequantize"}
-
-
-class _Made:
-    """The layers of the operations that ran."""
-
-    def __init__(self, source: str, shape: tuple[int, ...], encoder: Encoder, steps: Sequence[_Step]) -> None:
-        self.encoder = encoder
-        self.layers: list[Layer] = []
-        self.reports: list[LayerReport] = []
-        self.shown: list[int] = []
-        """The operation whose bytes each layer gives."""
-        if not steps or steps[0].name != "quantize_per_tensor" or steps[-1].name != "dequantize":
-            raise FileError(f"{source}: it must begin with a QuantStub and end with a DeQuantStub.")
-        if any(step.name in ("quantize_per_tensor", "dequantize") for step in steps[1:-1]):
-            raise FileError(f"{source}: it leaves whole numbers on the way. Quantize once, at the start.")
-        now = shape
-        for number, step in enumerate(steps[1:-1], 1):
-            layer = self._layer(step, now)
-            self.layers.append(layer)
-            self.shown.append(number)
-            kind = type(layer).__name__.removesuffix("Layer").lower()
-            constant = 0 if isinstance(layer, PoolLayer) else int(layer.constant.sum())
-            self.reports.append(LayerReport(step.where, kind, layer.outputs, 0, constant, 0))
-            now = step.shape
-        last = steps[-1].args[0]
-        size, point = Fraction(float(np.float32(last.q_scale()))), _point(last)
-        count = prod(now)
-        middle = size * (Fraction(255, 2) - point)
-        self.head = Head(np.eye(count, dtype=np.int64), [middle] * count, [size / 2] * count, [255] * count)
-
-    def _layer(self, step: _Step, shape: tuple[int, ...]) -> Layer:
-        before, after = step.args[-2:]
-        zero = _point(before)
-        if step.name == "relu":
-            steps = [[m if m > zero else 0 for m in range(1, 256)]] * prod(shape)
-            return StairLayer(np.eye(prod(shape), dtype=np.int64), steps, [255] * prod(shape))
-        if step.name == "quantized_max_pool2d":
-            kernel, stride, pad, dilation, longer = (*step.args[:-2], *_POOL[len(step.args) - 2 :])
-            if longer:
-                raise FileError(f"{step.where}: max pooling with ceil_mode is not read.")
-            stride = stride or kernel
-            return PoolLayer(_window(shape, kernel, stride, pad, dilation), top=255)
-        packed = step.args[0]
-        weight, bias = packed.unpack()
-        if str(weight.qscheme()) == "torch.per_tensor_affine":
-            scales = np.full(len(weight), weight.q_scale())
-            points = np.full(len(weight), weight.q_zero_point())
-        else:
-            scales, points = (
-                row.numpy() for row in (weight.q_per_channel_scales(), weight.q_per_channel_zero_points())
-            )
-        whole = weight.int_repr().numpy().astype(np.int64)
-        whole = whole - points.astype(np.int64).reshape(-1, *[1] * (whole.ndim - 1))
-        shift = np.zeros(len(whole), np.float32) if bias is None else bias.detach().numpy().astype(np.float32)
-        level = _Requantizer(before, after, scales.astype(np.float32), shift, step.name.endswith("_relu"))
-        if step.name in _LINEAR:
-            if whole.shape[1:] != (prod(shape),):
-                raise FileError(
-                    f"{step.where}: {whole.shape[1]} weights a neuron for values of shape {shape}."
-                )
-            return stair_layer(whole, level, height=255, top=255, zero=zero, reach=_REACH)
-        window = _window(shape, whole.shape[2:], packed.stride(), packed.padding(), packed.dilation())
-        groups = int(packed.groups())
-        return stair_conv(whole, level, window, groups, height=255, top=255, zero=zero, reach=_REACH)
-
-
-_POOL: tuple[Any, ...] = (None, [], [0, 0], [1, 1], False)
-_REACH = 1 << 24
-"""Whole numbers up to here are float32 numbers."""
-
-
-def _window(shape: tuple[int, ...], kernel: Any, stride: Any, pad: Any, dilation: Any) -> Window:
-    (ky, kx), (sy, sx), (py, px), (dy, dx) = (_pair(v) for v in (kernel, stride, pad, dilation))
-    if len(shape) != 3:
-        raise FileError(f"a window over values of shape {shape}, but maps are needed.")
-    return Window((shape[0], shape[1], shape[2]), (ky, kx), (sy, sx), (dy, dx), (py, px, py, px))
-
-
-def _pair(values: Any) -> tuple[int, int]:
-    row = [int(v) for v in values]
-    return (row[0], row[-1])
-
-
-def _point(tensor: Any) -> int:
-    """The level that stands for 0."""
-    return int(tensor.q_zero_point()) + (128 if str(tensor.dtype) == "torch.qint8" else 0)
-
-
-class _Requantizer:
-    """Bytes of whole sums as FBGEMM computes them, in float32: bias added in units of the sum, one factor,
-    rounding half to even.
-    """
-
-    def __init__(self, before: Any, after: Any, scales: Any, bias: Any, relu: bool) -> None:
-        unit = (np.float32(before.q_scale()) * scales).astype(np.float32)
-        self.bias = (bias / unit).astype(np.float32)[:, None]
-        self.factor = (unit / np.float32(after.q_scale())).astype(np.float32)[:, None]
-        self.zero = _point(after)
-        self.least = self.zero if relu else 0
-
-    def __call__(self, sums: Ints) -> Ints:
-        moved = sums.astype(np.float32) + self.bias
-        rounded = np.rint((moved * self.factor).astype(np.float32)).astype(np.int64)
-        return np.asarray(np.clip(rounded + self.zero, self.least, 255))
-
-
-def _all_used(source: str, module: Any, steps: Sequence[_Step]) -> None:
+def _all_used(source: str, module: Any, steps: Sequence[QuantizedStep]) -> None:
     """Refuse a module with a layer that did not run, or with parameters that are no part of one."""
-    used = sum(step.name in _LINEAR | _CONV for step in steps)
+    used = sum(step.name in LINEAR | CONV for step in steps)
     there = [path for path, part in module.named_modules() if hasattr(part, "_packed_params")]
     own = [path for path in there if not path.endswith("._packed_params")]
     if used != len(own):
@@ -330,7 +111,7 @@ def _all_used(source: str, module: Any, steps: Sequence[_Step]) -> None:
         )
 
 
-def _proved(found: Imported, runner: _Runner, made: _Made) -> Imported:
+def _proved(found: Imported, runner: QuantizedRun, made: QuantizedLayers) -> Imported:
     """The import, after every byte of the module was compared with it."""
     network, random = found.network, np.random.default_rng(0)
     domain = RawRanges.of_encoder(network.encoder)
@@ -350,8 +131,8 @@ def _proved(found: Imported, runner: _Runner, made: _Made) -> Imported:
             sample, place = (int(k) for k in np.argwhere(differs)[0])
             raise FileError(
                 f"{runner.source}: {step.where}: value {place} of sample {sample} is "
-                f"{int(step.levels[sample, place])} in PyTorch, where the arithmetic of FBGEMM gives "
-                f"{int(layer[sample, place])}. This backend rounds in a way that is not known; nothing was "
+                f"{int(step.levels[sample, place])} in PyTorch, where its kernel, asked alone, gives "
+                f"{int(layer[sample, place])}. This backend computes in a way that is not known; nothing was "
                 "imported. Export the model to ONNX instead."
             )
     mine = network.logits(rows)
