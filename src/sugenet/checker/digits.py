@@ -1,8 +1,10 @@
 """The compiled part of `words`: blocks of sets go through the layers, their sums added up digit by digit.
 
-To be ensured: a set of a block has the bits that the definition gives its neurons. A neuron is settled where
-counting its literals tells it for all sets, whatever those inputs are that differ; else `reached` adds up its
-inputs in binary numbers, one bit of every vector for each set.
+To be ensured: a set of a block has the bits that the definition gives its neurons. All is said against the
+sample: a neuron has *turned*, for all sets of a block, for none, or for some, and then a bit of its words
+tells which. M - tau of a neuron is that at the sample and what the turned neurons before it add; where that
+is not told by those alone that turned for all sets, `reached` adds up the others in binary numbers, one
+bit of every vector for each set.
 """
 # mypy: disable-error-code="no-untyped-call,no-untyped-def,untyped-decorator,import-untyped,call-overload"
 
@@ -13,133 +15,337 @@ from llvmlite import ir
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-__all__ = ["WORDS", "visit"]
+__all__ = ["SLOT", "WORDS", "visit"]
 
 WORDS = 4
 """Of a block."""
+SLOT = 3 * WORDS
+"""Words of a neuron that has turned for some sets: for which it has not; none; for which it has. What it adds
+to another neuron, -1, 0 or 1, says which of them count.
+"""
+
+_I64, _U64 = nb.types.int64, nb.types.uint64
+_WORD, _SHORT = ir.IntType(64), ir.IntType(16)
+_BLOCK = ir.VectorType(_WORD, WORDS)
 
 
-@nb.njit(nogil=True, cache=True, _nrt=False)
-def _ones(x):
-    x = x - ((x >> nb.uint64(1)) & nb.uint64(0x5555555555555555))
-    x = (x & nb.uint64(0x3333333333333333)) + ((x >> nb.uint64(2)) & nb.uint64(0x3333333333333333))
-    x = (x + (x >> nb.uint64(4))) & nb.uint64(0x0F0F0F0F0F0F0F0F)
-    return nb.int64((x * nb.uint64(0x0101010101010101)) >> nb.uint64(56))
+def _number(value):
+    return ir.Constant(_WORD, value)
 
 
-@nb.njit(nogil=True, cache=True, _nrt=False)
-def _settle(plus, minus, tau, number, sizes, on, count, free, depends, left):
-    """Which neurons of a layer depend on its open inputs, and what these still must bring: how many; those
-    that are active without them go to the next row of `on`.
+def _loaded(context, b, kind, array, place, vector):
+    """What stands in an array from a place on, as a vector."""
+    spot = b.gep(context.make_array(kind)(context, b, array).data, [place])
+    value = b.load(b.bitcast(spot, vector.as_pointer()))
+    value.align = vector.element.width // 8
+    return value
+
+
+def _stored(context, b, kind, array, place, value):
+    spot = b.gep(context.make_array(kind)(context, b, array).data, [place])
+    b.store(value, b.bitcast(spot, value.type.as_pointer())).align = value.type.element.width // 8
+
+
+def _everywhere(b, value, vector):
+    """A vector of equal numbers."""
+    none = ir.Constant(vector, ir.Undefined)
+    lone = b.insert_element(none, value, ir.Constant(ir.IntType(32), 0))
+    places = ir.VectorType(ir.IntType(32), vector.count)
+    return b.shuffle_vector(lone, none, ir.Constant(places, [0] * vector.count))
+
+
+def _full(b, x, y, z):
+    """The two digits of the sum of three bits."""
+    return b.xor(b.xor(x, y), z), b.or_(b.and_(x, y), b.and_(z, b.xor(x, y)))
+
+
+def _signs(b, numbers):
+    """A bit for each of 64 numbers: it is not negative."""
+    zero = ir.Constant(numbers.type, [0] * 64)
+    return b.bitcast(b.icmp_signed(">=", numbers, zero), _WORD)
+
+
+@intrinsic
+def _lowest(_typing, word):  # noqa: ARG001 numba reads the names
+    """Number of the lowest bit that is set."""
+
+    def emit(_context, b, _signature, arguments):
+        return b.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
+
+    return _I64(_U64), emit
+
+
+@intrinsic
+def _ones(_typing, word):  # noqa: ARG001
+    """How many bits are set."""
+
+    def emit(_context, b, _signature, arguments):
+        return b.ctpop(arguments[0])
+
+    return _I64(_U64), emit
+
+
+@intrinsic
+def _sides(_typing, sums, at, least, most, of):  # noqa: ARG001
+    """Of 64 sums which are 0 or more with the least that an option adds, and which with the most."""
+    signature = nb.types.UniTuple(_U64, 2)(sums, _I64, least, most, _I64)
+
+    def emit(context, b, signature, arguments):
+        sums, at, least, most, of = arguments
+        kinds, vector = signature.args, ir.VectorType(ir.IntType(32), 64)
+        here = _loaded(context, b, kinds[0], sums, at, vector)
+        ends = [
+            _signs(b, b.add(here, _loaded(context, b, kinds[k], array, of, vector)))
+            for k, array in ((2, least), (3, most))
+        ]
+        return context.make_tuple(b, signature.return_type, ends)
+
+    return signature, emit
+
+
+@intrinsic
+def _bounds(_typing, base, place, rows, at, step, turned, first, many, open_, begin, some, low):  # noqa: ARG001
+    """Which of 64 neurons are active whatever the `some` open inputs do, and which may be: with `many` inputs
+    that turned. What each then has at least goes to `low`.
     """
-    size, unknowns = sizes[number, 0], sizes.shape[0] + 1
-    for q in range(size):
-        count[q] = 0
-        free[q] = 0
-    for w in range((sizes[number, 1] + 63) >> 6):
-        held, unknown = on[number, w], on[unknowns, w]
-        off = ~(held | unknown)
-        for q in range(size):
-            p, m = plus[number, w, q], minus[number, w, q]
-            count[q] += _ones((p & held) | (m & off))
-            free[q] += _ones((p | m) & unknown)
-    n = 0
-    for w in range(on.shape[1]):
-        active = nb.uint64(0)
-        for q in range(64 * w, min(64 * w + 64, size)):
-            missing = tau[number, q] - count[q]
-            active |= nb.uint64(missing <= 0) << nb.uint64(q & 63)
-            depends[number, n], left[number, n] = q, missing
-            n += (missing > 0) & (missing <= free[q])
-        on[number + 1, w] = active
-    return n
+    signature = nb.types.UniTuple(_U64, 2)(
+        base, _I64, rows, _I64, _I64, turned, _I64, _I64, open_, _I64, _I64, low
+    )
+
+    def emit(context, b, signature, arguments):
+        base, place, rows, at, step, turned, first, many, open_, begin, some, low = arguments
+        kinds, vector = signature.args, ir.VectorType(_SHORT, 64)
+        zero = ir.Constant(vector, [0] * 64)
+        start = _loaded(context, b, kinds[0], base, place, vector)
+        sums = [cgutils.alloca_once_value(b, start) for _ in range(2)]
+
+        def row(array, kind, number):
+            which = b.load(b.gep(context.make_array(kind)(context, b, array).data, [number]))
+            bytes_ = ir.VectorType(ir.IntType(8), 64)
+            return b.sext(
+                _loaded(context, b, kinds[2], rows, b.add(at, b.mul(which, step)), bytes_), vector
+            )
+
+        with cgutils.for_range(b, many) as loop:
+            added = row(turned, kinds[5], b.add(first, loop.index))
+            for end in sums:
+                b.store(b.add(b.load(end), added), end)
+        with cgutils.for_range(b, some) as loop:
+            added = row(open_, kinds[8], b.add(begin, loop.index))
+            for end, sign in zip(sums, "<>", strict=True):
+                part = b.select(b.icmp_signed(sign, added, zero), added, zero)
+                b.store(b.add(b.load(end), part), end)
+        least, most = (b.load(end) for end in sums)
+        _stored(context, b, kinds[11], low, place, least)
+        return context.make_tuple(b, signature.return_type, [_signs(b, least), _signs(b, most)])
+
+    return signature, emit
 
 
 def _reached(digits):
     """Adding up with so many binary digits, for sums of up to 2^digits that are to be reached."""
 
     @intrinsic
-    def reached(_typing, inputs, values, signs, first, at, many, row, least, valid, to):
-        """Whether at least so many inputs of a neuron match, for every set of a block: that goes to
-        ``values[to:]``; 0, 1 or 2: for none, for all or for some of those that are `valid`.
+    def reached(_typing, values, at, kinds, row, inputs, first, many, least, valid, flip, to):  # noqa: ARG001
+        """Whether a neuron has turned, for every set of a block: to the slot ``values[to:]``; 0, 1 or 2: for
+        none, for all or for some of those that are `valid`.
 
-        Input t is the block ``values[at + WORDS * t:]``; its sign stands at ``row + inputs[first + t]``: a
-        weight of -1 turns it, one of 0 makes it match never.
+        It is active where at least so many of its inputs count. Of input t the part of the slot at
+        ``values[at + SLOT * t:]`` counts that stands at ``kinds[row + inputs[first + t]]``. Inputs are summed
+        four at a time; `flip` is all ones where it is active at the sample.
         """
-        del first, at, many, row, least, to
-        i64 = nb.types.int64
-        signature = i64(inputs, values, signs, i64, i64, i64, i64, i64, valid, i64)
+        signature = _I64(values, _I64, kinds, _I64, inputs, _I64, _I64, _I64, valid, _U64, _I64)
 
         def emit(context, b, signature, arguments):
-            word, block = ir.IntType(64), ir.VectorType(ir.IntType(64), WORDS)
-            pointers = [
-                context.make_array(signature.args[k])(context, b, arguments[k]).data for k in (0, 1, 2, 8)
+            values, at, kinds, row, inputs, first, many, least, valid, flip, to = arguments
+            types = signature.args
+            begin = b.sub(_number(1 << digits), least)  # so that counting overflows when it is reached
+            bits = [b.and_(b.lshr(begin, _number(k)), _number(1)) for k in range(digits)]
+            start = [_everywhere(b, b.sub(_number(0), bit), _BLOCK) for bit in bits]
+            sums = [
+                cgutils.alloca_once_value(b, value)
+                for value in [*start, ir.Constant(_BLOCK, [0] * WORDS)]
             ]
-            at_inputs, at_values, at_signs, at_valid = pointers
-            first, at, many, row, least, to = (arguments[k] for k in (3, 4, 5, 6, 7, 9))
+            numbers, parts = (
+                context.make_array(types[k])(context, b, array).data for k, array in ((4, inputs), (2, kinds))
+            )
 
-            def place(pointer, where):
-                return b.bitcast(b.gep(pointer, [where]), block.as_pointer())
+            def one(t):
+                which = b.load(b.gep(numbers, [b.add(first, t)]))
+                part = b.zext(b.load(b.gep(parts, [b.add(row, which)])), _WORD)
+                place = b.add(b.add(at, b.mul(t, _number(SLOT))), part)
+                return _loaded(context, b, types[0], values, place, _BLOCK)
 
-            def everywhere(value):
-                lone = b.insert_element(
-                    ir.Constant(block, ir.Undefined), value, ir.Constant(ir.IntType(32), 0)
-                )
-                return b.shuffle_vector(
-                    lone, lone, ir.Constant(ir.VectorType(ir.IntType(32), WORDS), [0] * WORDS)
-                )
-
-            none, one = ir.Constant(word, 0), ir.Constant(word, 1)
-            begin = b.sub(
-                ir.Constant(word, 1 << digits), least
-            )  # so that counting overflows when it is reached
-            start = [
-                everywhere(b.sub(none, b.and_(b.lshr(begin, ir.Constant(word, k)), one)))
-                for k in range(digits)
-            ]
-            before, body, end = b.block, b.append_basic_block("body"), b.append_basic_block("end")
-            b.branch(body)
-            b.position_at_end(body)
-            t, sums = b.phi(word), [b.phi(block) for _ in range(digits + 1)]
-            sign = b.gep(at_signs, [b.add(row, b.load(b.gep(at_inputs, [b.add(first, t)])))])
-            value = b.load(place(at_values, b.add(at, b.mul(t, ir.Constant(word, WORDS)))))
-            value.align = 8
-            kind = b.sext(b.load(sign), word)  # 1: as it is, -1: turned, 0: never
-            turn = everywhere(b.ashr(kind, ir.Constant(word, 63)))
-            some = everywhere(b.sub(none, b.and_(kind, one)))
-            carry = b.and_(b.xor(value, turn), some)
-            after = []
-            for digit in sums[:-1]:
-                after.append(b.xor(digit, carry))
-                carry = b.and_(digit, carry)
-            after.append(b.or_(sums[-1], carry))
-            following = b.add(t, one)
-            for phi, old, new in zip(
-                [t, *sums], [none, *start, ir.Constant(block, [0] * WORDS)], [following, *after], strict=True
-            ):
-                phi.add_incoming(old, before)
-                phi.add_incoming(new, body)
-            b.cbranch(b.icmp_signed("<", following, many), body, end)
-            b.position_at_end(end)
-            valid_sets = b.load(place(at_valid, none))
-            valid_sets.align = 8
-            found = b.and_(after[-1], valid_sets)
-            b.store(found, place(at_values, to)).align = 8
+            with cgutils.for_range_slice(b, _number(0), many, _number(4), _WORD, inc=True) as (t, _):
+                given = [one(b.add(t, _number(k))) for k in range(4)]
+                digit = [b.load(place) for place in sums]
+                three, carry = _full(b, *given[:3])
+                digit[0], other = _full(b, digit[0], three, given[3])
+                digit[1], carry = _full(b, digit[1], carry, other)
+                for k in range(2, digits):
+                    digit[k], carry = b.xor(digit[k], carry), b.and_(digit[k], carry)
+                digit[digits] = b.or_(digit[digits], carry)
+                for value, place in zip(digit, sums, strict=True):
+                    b.store(value, place)
+            sets = _loaded(context, b, types[8], valid, _number(0), _BLOCK)
+            has = b.and_(b.xor(b.load(sums[-1]), _everywhere(b, flip, _BLOCK)), sets)
+            not_ = b.xor(has, sets)
+            _stored(context, b, types[0], values, to, not_)
+            _stored(context, b, types[0], values, b.add(to, _number(2 * WORDS)), has)
             join = cgutils.get_or_insert_function(
-                b.module, ir.FunctionType(word, [block]), f"llvm.vector.reduce.or.v{WORDS}i64"
+                b.module, ir.FunctionType(_WORD, [_BLOCK]), f"llvm.vector.reduce.or.v{WORDS}i64"
             )
-            yes, no = (
-                b.icmp_unsigned("!=", b.call(join, [sets]), none)
-                for sets in (found, b.xor(found, valid_sets))
-            )
-            return b.add(b.zext(yes, word), b.zext(b.and_(yes, no), word))
+            yes, no = (b.icmp_unsigned("!=", b.call(join, [part]), _number(0)) for part in (has, not_))
+            return b.add(b.zext(yes, _WORD), b.zext(b.and_(yes, no), _WORD))
 
         return signature, emit
 
     return reached
 
 
-_reached_4, _reached_12 = _reached(4), _reached(12)
+_reached_3, _reached_5, _reached_12 = _reached(3), _reached(5), _reached(12)
+
+
+@nb.njit(nogil=True, cache=True, _nrt=False)
+def _sum_up(number, row, many, least, flip, to, kinds, opens, values, valid):
+    """`reached` with as many digits as it takes."""
+    at, first = values.shape[0] // opens.shape[0] * number, opens.shape[1] * number
+    if least <= 8:
+        return _reached_3(values, at, kinds, row, opens, first, many, least, valid, flip, to)
+    if least <= 32:
+        return _reached_5(values, at, kinds, row, opens, first, many, least, valid, flip, to)
+    return _reached_12(values, at, kinds, row, opens, first, many, least, valid, flip, to)
+
+
+@nb.njit(nogil=True, cache=True, _nrt=False)
+def _padded(number, many, opens, none):
+    """So many open inputs of a layer, and behind them some that never count, up to a multiple of 4."""
+    while many & 3:
+        opens[number, many] = none
+        many += 1
+    return many
+
+
+@nb.njit(nogil=True, cache=True, _nrt=False)
+def _settle(number, network, lists):
+    """Neurons of a layer that have turned for all sets go to its list, those that open inputs decide to
+    another: how many of both.
+    """
+    base, rows, home, sizes = network
+    turned, opens, many, depends, low = lists
+    size, wide = base.shape[1], rows.shape[0] // (base.shape[0] * base.shape[1])
+    n = k = 0
+    for c in range(sizes[number]):
+        place = number * size + 64 * c
+        sure, may = _bounds(
+            base,
+            place,
+            rows,
+            number * wide * size + 64 * c,
+            size,
+            turned,
+            number * turned.shape[1],
+            many[number, 0],
+            opens,
+            number * opens.shape[1],
+            many[number, 1],
+            low,
+        )
+        some = may & ~sure
+        always = (sure ^ home[number, c]) & ~some
+        while always != nb.uint64(0):
+            turned[number + 1, n] = 64 * c + _lowest(always)
+            always &= always - nb.uint64(1)
+            n += 1
+        while some != nb.uint64(0):
+            depends[number, k] = 64 * c + _lowest(some)
+            some &= some - nb.uint64(1)
+            k += 1
+    return n, k
+
+
+@nb.njit(nogil=True, cache=True, _nrt=False)
+def _decide(number, n, candidates, network, lists, kinds, values, valid):
+    """Add up what decides those candidates: the lists of the layer with them."""
+    base, rows, home, _ = network
+    turned, opens, many, depends, low = lists
+    size, wide = base.shape[1], rows.shape[0] // (base.shape[0] * base.shape[1])
+    padded = _padded(number, many[number, 1], opens, wide - 1)
+    begin, kept = values.shape[0] // opens.shape[0] * (number + 1), 0
+    for i in range(candidates):
+        q = depends[number, i]
+        flip = nb.uint64(0) - ((home[number, q >> 6] >> nb.uint64(q & 63)) & nb.uint64(1))
+        row, least = (number * size + q) * wide, -nb.int64(low[number * size + q])
+        found = _sum_up(number, row, padded, least, flip, begin + SLOT * kept, kinds, opens, values, valid)
+        turned[number + 1, n] = q
+        n += found == 1
+        opens[number + 1, kept] = q
+        kept += found == 2
+    many[number + 1, 0], many[number + 1, 1] = n, kept
+
+
+@nb.njit(nogil=True, cache=True, _nrt=False)
+def _far(number, radius, network, lists, kinds, values, valid):
+    """Keep the sets that turn more than so many neurons of a layer; whether there are any."""
+    base, rows, _, _ = network
+    _, opens, many, _, _ = lists
+    wide = rows.shape[0] // (base.shape[0] * base.shape[1])
+    least = radius + 1 - many[number, 0]
+    if least <= 0 or many[number, 1] < least:
+        return least <= 0
+    padded = _padded(number, many[number, 1], opens, wide - 1)
+    to = values.shape[0] - SLOT
+    found = _sum_up(
+        number, len(kinds) - wide, padded, least, nb.uint64(0), to, kinds, opens, values, valid
+    )  # its last row says that all inputs count that turned
+    for w in range(WORDS):
+        valid[w] = values[to + 2 * WORDS + w]
+    return found > 0
+
+
+@nb.njit(nogil=True, cache=True, _nrt=False)
+def _met(number, network, lists, kinds, values, valid, cases, meets):
+    """Keep the sets that meet all inequalities of some case, which are the neurons of the last layer; whether
+    there are any.
+    """
+    _, _, home, _ = network
+    _, opens, many, depends, _ = lists
+    n, candidates = _settle(number, network, lists)
+    turned = lists[0]
+    sure = home[number, 0]
+    for i in range(n):
+        sure ^= nb.uint64(1) << nb.uint64(turned[number + 1, i])
+    may = nb.uint64(0)
+    for i in range(candidates):
+        may |= nb.uint64(1) << nb.uint64(depends[number, i])
+    sure &= ~may
+    some = False
+    for case in cases:
+        some |= case & ~(sure | may) == nb.uint64(0)
+    if not some:
+        return False
+    _decide(number, n, candidates, network, lists, kinds, values, valid)
+    sure = home[number, 0]
+    for i in range(many[number + 1, 0]):
+        sure ^= nb.uint64(1) << nb.uint64(turned[number + 1, i])
+    begin = values.shape[0] // opens.shape[0] * (number + 1)
+    for w in range(WORDS):
+        meets[w] = 0
+        for case in cases:
+            rest, inside = case, valid[w]
+            for v in range(many[number + 1, 1]):
+                q = nb.uint64(opens[number + 1, v])
+                if (rest >> q) & nb.uint64(1):
+                    rest &= ~(nb.uint64(1) << q)
+                    active = nb.uint64(0) - ((sure >> q) & nb.uint64(1))
+                    inside &= values[begin + SLOT * v + 2 * WORDS + w] ^ active
+            if rest & ~sure == nb.uint64(0):
+                meets[w] |= inside
+    some = False
+    for w in range(WORDS):
+        valid[w] = meets[w]
+        some |= meets[w] != nb.uint64(0)
+    return some
 
 
 @nb.njit(nogil=True, cache=True, _nrt=False)
@@ -168,15 +374,20 @@ def _tell(keys, sets, parts, known, many, state):
 
 
 @nb.njit(nogil=True, cache=True, _nrt=False)
-def _part(on, row, inputs, at, values, first, width, valid, keys, sets):
-    """Part the sets of a block by the pattern of the last layer: how many patterns there are."""
+def _part(number, home, lists, values, valid, keys, sets):
+    """Part the sets of a block by the pattern of a layer: how many patterns there are."""
+    turned, opens, many, _, _ = lists
     parts = 1
     for w in range(WORDS):
         sets[0, w] = valid[w]
     for w in range(keys.shape[1]):
-        keys[0, w] = on[row, w]
-    for t in range(width):
-        q, where = inputs[at, t], first + WORDS * t
+        keys[0, w] = home[number - 1, w]
+    for t in range(many[number, 0]):
+        q = turned[number, t]
+        keys[0, q >> 6] ^= nb.uint64(1) << nb.uint64(q & 63)
+    begin = values.shape[0] // opens.shape[0] * number + 2 * WORDS
+    for t in range(many[number, 1]):
+        q, where = opens[number, t], begin + SLOT * t
         bit = nb.uint64(1) << nb.uint64(q & 63)
         for p in range(parts):
             inside = outside = nb.uint64(0)
@@ -186,175 +397,114 @@ def _part(on, row, inputs, at, values, first, width, valid, keys, sets):
             if inside == nb.uint64(0):
                 continue
             if outside == nb.uint64(0):
-                keys[p, q >> 6] |= bit
+                keys[p, q >> 6] ^= bit
                 continue
             for w in range(WORDS):
                 sets[parts, w] = sets[p, w] & values[where + w]
                 sets[p, w] &= ~values[where + w]
             for w in range(keys.shape[1]):
                 keys[parts, w] = keys[p, w]
-            keys[parts, q >> 6] |= bit
+            keys[parts, q >> 6] ^= bit
             parts += 1
     return parts
 
 
 @nb.njit(nogil=True, cache=True, _nrt=False)
-def _through(
-    candidates,
-    lanes,
-    inputs,
-    values,
-    plus,
-    minus,
-    signs,
-    tau,
-    sizes,
-    on,
-    count,
-    free,
-    depends,
-    left,
-    valid,
-    keys,
-    sets,
-):
-    """Take a block of sets through the layers: how many patterns there are, in `keys` and `sets`."""
-    layers = sizes.shape[0]
-    room, width = len(values) // (layers + 1), signs.shape[0] // tau.size
-    at, many = layers, lanes
-    for number in range(layers):
-        if number == 0:
-            for v in range(on.shape[1]):
-                on[1, v] = on[layers + 2, v]
+def _fitting(block, begin, options, spent, weight, heaviest, budget, valid):
+    """Which options of a block may be the last; how many."""
+    size = 0
+    for w in range(WORDS):
+        fits, here = nb.uint64(0), 64 * (block + w)
+        low, high = max(begin, here), min(options, here + 64)
+        if low < high and spent + heaviest <= budget:
+            fits = ~nb.uint64(0) >> nb.uint64(64 - high + low) << nb.uint64(low - here)
         else:
-            for v in range(on.shape[1]):
-                on[layers + 1, v] = 0
-            for t in range(many):
-                q = inputs[at, t]
-                on[layers + 1, q >> 6] |= nb.uint64(1) << nb.uint64(q & 63)
-            candidates = _settle(plus, minus, tau, number, sizes, on, count, free, depends, left)
-        kept = 0
-        for i in range(candidates):
-            q = depends[number, i]
-            row, to = (number * tau.shape[1] + q) * width, room * number + WORDS * kept
-            first, least = at * inputs.shape[1], left[number, i]
-            if least <= 16:
-                found = _reached_4(inputs, values, signs, first, room * at, many, row, least, valid, to)
-            else:
-                found = _reached_12(inputs, values, signs, first, room * at, many, row, least, valid, to)
-            if found == 1:
-                on[1 + number, q >> 6] |= nb.uint64(1) << nb.uint64(q & 63)
-            inputs[number, kept] = q
-            kept += found == 2
-        at, many = number, kept
-    return _part(on, layers, inputs, at, values, room * at, many, valid, keys, sets)
+            for k in range(low, high):
+                fits |= nb.uint64(spent + weight[k] <= budget) << nb.uint64(k - here)
+        valid[w] = fits
+        size += _ones(fits)
+    return size
 
 
 @nb.njit(nogil=True, cache=True, _nrt=False)
-def visit(
-    state,
-    chosen,
-    sums,
-    spent,
-    weight,
-    behind,
-    lightest,
-    heaviest,
-    budget,
-    gains,
-    least,
-    planes,
-    plus,
-    minus,
-    signs,
-    tau,
-    sizes,
-    on,
-    count,
-    free,
-    places,
-    depends,
-    left,
-    inputs,
-    values,
-    valid,
-    keys,
-    sets,
-    known,
-    many,
-    steps,
-):
-    """Go through the sets that begin as `chosen`, from there on, and add up in the table what the last layer
-    has. True when it ends early: after so many blocks, or with the table half full.
-
-    ``state[0]`` is how many options are chosen; ``chosen[d]`` the last one tried behind them.
+def _opened(sums, depth, front, lists, places):
+    """The lists of the first layer behind some options: neurons that one more cannot change, and those that
+    it can, with the words that tell which do.
     """
-    options, layers = gains.shape[0], sizes.shape[0]
-    room = len(values) // (layers + 1)
+    gains, least, most, active, lowest = front
+    turned, opens, many, _, _ = lists
+    n = k = 0
+    for w in range(gains.shape[1] >> 6):
+        sure, may = _sides(sums, depth * gains.shape[1] + 64 * w, least, most, 64 * w)
+        some = may & ~sure
+        always = (sure ^ active[w]) & ~some
+        while always != nb.uint64(0):
+            turned[0, n] = 64 * w + _lowest(always)
+            always &= always - nb.uint64(1)
+            n += 1
+        while some != nb.uint64(0):
+            j = 64 * w + _lowest(some)
+            some &= some - nb.uint64(1)
+            opens[0, k] = j
+            places[k] = -nb.int64(sums[depth, j]) - lowest - 1  # the last option must add more than that
+            k += 1
+    many[0, 0], many[0, 1] = n, k
+
+
+@nb.njit(nogil=True, cache=True, _nrt=False)
+def visit(state, path, options, front, planes, network, kinds, close, lists, room, table, steps):
+    """Go through the sets that begin as chosen, from there on: those that no look at their pattern is needed
+    for are counted, of the others the table adds up what pattern of the last layer they have. True when it
+    ends early: after so many blocks, or with the table half full.
+
+    ``state[0]`` is how many options are chosen, ``chosen[d]`` the last one tried behind them; ``state[2]``
+    how many sets were counted.
+    """
+    chosen, sums, spent = path
+    weight, behind, lightest, heaviest, budget = options
+    gains = front[0]
+    home, radius, near, cases = network[2], *close
+    _, opens, many, _, _ = lists
+    places, values, valid, meets, keys, sets = room
+    layers = network[3].shape[0] - (len(cases) > 0)
     while state[0] > 0:
-        if steps < 0 or 2 * state[1] > len(known):
+        if steps < 0 or 2 * state[1] > len(table[0]):
             return True
         depth = state[0]
         begin = behind[chosen[depth - 1]]
         if chosen[depth] < begin:  # first, all sets with one option more
-            lanes = 0
-            for w in range(on.shape[1]):
-                on[0, w] = on[layers + 1, w] = 0
-            for j in range(gains.shape[1]):
-                t = -sums[depth, j] - least - 1  # the last option must add more than t and the least
-                if t < 0:
-                    on[0, j >> 6] |= nb.uint64(1) << nb.uint64(j & 63)
-                elif t < planes.shape[1]:
-                    on[layers + 1, j >> 6] |= nb.uint64(1) << nb.uint64(j & 63)
-                    inputs[layers, lanes], places[lanes] = j, t
-                    lanes += 1
-            candidates = _settle(plus, minus, tau, 0, sizes, on, count, free, depends, left)
-            for w in range(on.shape[1]):
-                on[layers + 2, w] = on[1, w]
-            for block in range(begin >> 6, (options + 63) >> 6, WORDS):
-                some = nb.uint64(0)
-                for w in range(WORDS):
-                    fits, here = nb.uint64(0), 64 * (block + w)
-                    low, high = max(begin, here), min(options, here + 64)
-                    if low < high and spent[depth] + heaviest <= budget:
-                        fits = ~nb.uint64(0) >> nb.uint64(64 - high + low) << nb.uint64(low - here)
-                    else:
-                        for k in range(low, high):
-                            fits |= nb.uint64(spent[depth] + weight[k] <= budget) << nb.uint64(k - here)
-                    valid[w] = fits
-                    some |= fits
-                if some == nb.uint64(0):
+            _opened(sums, depth, front, lists, places)
+            n, candidates = _settle(0, network, lists)
+            for block in range(begin >> 6, (len(weight) + 63) >> 6, WORDS):
+                size = _fitting(block, begin, len(weight), spent[depth], weight, heaviest, budget, valid)
+                if size == 0:
                     continue
-                for t in range(lanes):
-                    for w in range(WORDS):
-                        values[layers * room + WORDS * t + w] = planes[
-                            inputs[layers, t], places[t], block + w
-                        ]
-                parts = _through(
-                    candidates,
-                    lanes,
-                    inputs,
-                    values,
-                    plus,
-                    minus,
-                    signs,
-                    tau,
-                    sizes,
-                    on,
-                    count,
-                    free,
-                    depends,
-                    left,
-                    valid,
-                    keys,
-                    sets,
-                )
-                _tell(keys, sets, parts, known, many, state)
                 steps -= 1
+                for t in range(many[0, 1]):
+                    for w in range(WORDS):
+                        word = planes[opens[0, t], places[t], block + w]
+                        values[SLOT * t + w], values[SLOT * t + 2 * WORDS + w] = ~word, word
+                _decide(0, n, candidates, network, lists, kinds, values, valid)
+                some = True
+                for number in range(1, layers):
+                    if number == near and not _far(number, radius, network, lists, kinds, values, valid):
+                        some = False
+                        break
+                    more, undecided = _settle(number, network, lists)
+                    _decide(number, more, undecided, network, lists, kinds, values, valid)
+                if some and len(cases) > 0:
+                    some = _met(layers, network, lists, kinds, values, valid, cases, meets)
+                left = 0
+                if some:
+                    for w in range(WORDS):
+                        left += _ones(valid[w])
+                    parts = _part(layers, home, lists, values, valid, keys, sets)
+                    _tell(keys, sets, parts, *table, state)
+                state[2] += size - left
         k = max(chosen[depth] + 1, begin)
-        while k < options and spent[depth] + weight[k] + lightest[behind[k]] > budget:
+        while k < len(weight) and spent[depth] + weight[k] + lightest[behind[k]] > budget:
             k += 1
-        if k == options or depth == len(chosen) - 1:
+        if k == len(weight) or depth == len(chosen) - 1:
             state[0] -= 1
             continue
         chosen[depth] = k

@@ -46,7 +46,15 @@ def _words(whole: Whole) -> WordWalk | None:
     if whole.budget is None or not prices or not len(whole.base) or sum(prices) >= 1 << 60:
         return None
     try:
-        found = WordWalk(whole.base, whole.features, int(whole.budget), whole.layers, whole.limit)
+        found = WordWalk(
+            whole.base,
+            whole.features,
+            int(whole.budget),
+            whole.layers,
+            whole.head,
+            whole.cases,
+            whole.limit,
+        )
     except TooLargeError:
         return None
     return found if found.is_for() else None
@@ -54,13 +62,12 @@ def _words(whole: Whole) -> WordWalk | None:
 
 def _swept(words: WordWalk, whole: Whole) -> tuple[int, bool]:
     """How many sets there are, the empty one included, and whether some is a violation."""
-    lock, met, bad = Lock(), [1], [bool(whole.violates(words.sample(whole.head))[0])]
+    lock, met, bad = Lock(), [1], [bool(whole.violates(words.sample())[0])]
 
     def use(_first: int, seen: Seen) -> None:
-        patterns, many = seen
-        wrong = bool(np.any(whole.violates(words.counts(patterns, whole.head))))
+        wrong = bool(np.any(whole.violates(words.counts(seen.patterns))))
         with lock:
-            met[0] += int(many.sum())
+            met[0] += int(seen.many.sum()) + seen.calm
             bad[0] |= wrong
 
     words.each(list(range(words.many)), use)
