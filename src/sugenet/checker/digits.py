@@ -142,6 +142,22 @@ def _bounds(_typing, base, place, rows, at, step, turned, first, many, open_, be
     return signature, emit
 
 
+@intrinsic
+def _copy(_typing, planes, at, values, to):  # noqa: ARG001
+    """Fill a slot with words that tell who has turned."""
+    signature = nb.types.void(planes, _I64, values, _I64)
+
+    def emit(context, b, signature, arguments):
+        planes, at, values, to = arguments
+        has = _loaded(context, b, signature.args[0], planes, at, _BLOCK)
+        not_ = b.xor(has, ir.Constant(_BLOCK, [-1] * WORDS))
+        _stored(context, b, signature.args[2], values, to, not_)
+        _stored(context, b, signature.args[2], values, b.add(to, _number(2 * WORDS)), has)
+        return context.get_dummy_value()
+
+    return signature, emit
+
+
 def _reached(digits):
     """Adding up with so many binary digits, for sums of up to 2^digits that are to be reached."""
 
@@ -206,10 +222,10 @@ def _reached(digits):
 _reached_3, _reached_5, _reached_12 = _reached(3), _reached(5), _reached(12)
 
 
-@nb.njit(nogil=True, cache=True, _nrt=False)
+@nb.njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _sum_up(number, row, many, least, flip, to, kinds, opens, values, valid):
     """`reached` with as many digits as it takes."""
-    at, first = values.shape[0] // opens.shape[0] * number, opens.shape[1] * number
+    at, first = opens.shape[1] * SLOT * number, opens.shape[1] * number
     if least <= 8:
         return _reached_3(values, at, kinds, row, opens, first, many, least, valid, flip, to)
     if least <= 32:
@@ -217,7 +233,7 @@ def _sum_up(number, row, many, least, flip, to, kinds, opens, values, valid):
     return _reached_12(values, at, kinds, row, opens, first, many, least, valid, flip, to)
 
 
-@nb.njit(nogil=True, cache=True, _nrt=False)
+@nb.njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _padded(number, many, opens, none):
     """So many open inputs of a layer, and behind them some that never count, up to a multiple of 4."""
     while many & 3:
@@ -226,14 +242,14 @@ def _padded(number, many, opens, none):
     return many
 
 
-@nb.njit(nogil=True, cache=True, _nrt=False)
+@nb.njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _settle(number, network, lists):
     """Neurons of a layer that have turned for all sets go to its list, those that open inputs decide to
     another: how many of both.
     """
-    base, rows, home, sizes = network
+    base, rows, home, sizes, wide = network
     turned, opens, many, depends, low = lists
-    size, wide = base.shape[1], rows.shape[0] // (base.shape[0] * base.shape[1])
+    size = base.shape[1]
     n = k = 0
     for c in range(sizes[number]):
         place = number * size + 64 * c
@@ -264,14 +280,14 @@ def _settle(number, network, lists):
     return n, k
 
 
-@nb.njit(nogil=True, cache=True, _nrt=False)
+@nb.njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _decide(number, n, candidates, network, lists, kinds, values, valid):
     """Add up what decides those candidates: the lists of the layer with them."""
-    base, rows, home, _ = network
+    base, _, home, _, wide = network
     turned, opens, many, depends, low = lists
-    size, wide = base.shape[1], rows.shape[0] // (base.shape[0] * base.shape[1])
+    size = base.shape[1]
     padded = _padded(number, many[number, 1], opens, wide - 1)
-    begin, kept = values.shape[0] // opens.shape[0] * (number + 1), 0
+    begin, kept = opens.shape[1] * SLOT * (number + 1), 0
     for i in range(candidates):
         q = depends[number, i]
         flip = nb.uint64(0) - ((home[number, q >> 6] >> nb.uint64(q & 63)) & nb.uint64(1))
@@ -284,12 +300,11 @@ def _decide(number, n, candidates, network, lists, kinds, values, valid):
     many[number + 1, 0], many[number + 1, 1] = n, kept
 
 
-@nb.njit(nogil=True, cache=True, _nrt=False)
+@nb.njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _far(number, radius, network, lists, kinds, values, valid):
     """Keep the sets that turn more than so many neurons of a layer; whether there are any."""
-    base, rows, _, _ = network
+    wide = network[4]
     _, opens, many, _, _ = lists
-    wide = rows.shape[0] // (base.shape[0] * base.shape[1])
     least = radius + 1 - many[number, 0]
     if least <= 0 or many[number, 1] < least:
         return least <= 0
@@ -308,7 +323,7 @@ def _met(number, network, lists, kinds, values, valid, cases, meets):
     """Keep the sets that meet all inequalities of some case, which are the neurons of the last layer; whether
     there are any.
     """
-    _, _, home, _ = network
+    home = network[2]
     _, opens, many, depends, _ = lists
     n, candidates = _settle(number, network, lists)
     turned = lists[0]
@@ -328,7 +343,7 @@ def _met(number, network, lists, kinds, values, valid, cases, meets):
     sure = home[number, 0]
     for i in range(many[number + 1, 0]):
         sure ^= nb.uint64(1) << nb.uint64(turned[number + 1, i])
-    begin = values.shape[0] // opens.shape[0] * (number + 1)
+    begin = opens.shape[1] * SLOT * (number + 1)
     for w in range(WORDS):
         meets[w] = 0
         for case in cases:
@@ -385,7 +400,7 @@ def _part(number, home, lists, values, valid, keys, sets):
     for t in range(many[number, 0]):
         q = turned[number, t]
         keys[0, q >> 6] ^= nb.uint64(1) << nb.uint64(q & 63)
-    begin = values.shape[0] // opens.shape[0] * number + 2 * WORDS
+    begin = opens.shape[1] * SLOT * number + 2 * WORDS
     for t in range(many[number, 1]):
         q, where = opens[number, t], begin + SLOT * t
         bit = nb.uint64(1) << nb.uint64(q & 63)
@@ -409,7 +424,7 @@ def _part(number, home, lists, values, valid, keys, sets):
     return parts
 
 
-@nb.njit(nogil=True, cache=True, _nrt=False)
+@nb.njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _fitting(block, begin, options, spent, weight, heaviest, budget, valid):
     """Which options of a block may be the last; how many."""
     size = 0
@@ -426,12 +441,12 @@ def _fitting(block, begin, options, spent, weight, heaviest, budget, valid):
     return size
 
 
-@nb.njit(nogil=True, cache=True, _nrt=False)
+@nb.njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _opened(sums, depth, front, lists, places):
     """The lists of the first layer behind some options: neurons that one more cannot change, and those that
     it can, with the words that tell which do.
     """
-    gains, least, most, active, lowest = front
+    gains, least, most, active, lowest, steps, words = front
     turned, opens, many, _, _ = lists
     n = k = 0
     for w in range(gains.shape[1] >> 6):
@@ -446,7 +461,8 @@ def _opened(sums, depth, front, lists, places):
             j = 64 * w + _lowest(some)
             some &= some - nb.uint64(1)
             opens[0, k] = j
-            places[k] = -nb.int64(sums[depth, j]) - lowest - 1  # the last option must add more than that
+            t = -nb.int64(sums[depth, j]) - lowest - 1  # the last option must add more than that
+            places[k] = (j * steps + t) * words
             k += 1
     many[0, 0], many[0, 1] = n, k
 
@@ -481,9 +497,7 @@ def visit(state, path, options, front, planes, network, kinds, close, lists, roo
                     continue
                 steps -= 1
                 for t in range(many[0, 1]):
-                    for w in range(WORDS):
-                        word = planes[opens[0, t], places[t], block + w]
-                        values[SLOT * t + w], values[SLOT * t + 2 * WORDS + w] = ~word, word
+                    _copy(planes, places[t] + block, values, SLOT * t)
                 _decide(0, n, candidates, network, lists, kinds, values, valid)
                 some = True
                 for number in range(1, layers):
@@ -502,6 +516,8 @@ def visit(state, path, options, front, planes, network, kinds, close, lists, roo
                     _tell(keys, sets, parts, *table, state)
                 state[2] += size - left
         k = max(chosen[depth] + 1, begin)
+        if spent[depth] + 2 * lightest[k] > budget:  # no two more
+            k = len(weight)
         while k < len(weight) and spent[depth] + weight[k] + lightest[behind[k]] > budget:
             k += 1
         if k == len(weight) or depth == len(chosen) - 1:

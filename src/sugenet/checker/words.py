@@ -128,7 +128,7 @@ class WordWalk:
         gains = np.zeros((len(self.gains), lanes), np.int32)
         gains[:, : len(self.loose)] = self.gains
         active = _words(self.fixed[self.loose][None], lanes // 64)[0]
-        self.front = (gains, gains.min(axis=0), gains.max(axis=0), active, least)
+        self.front = (gains, gains.min(axis=0), gains.max(axis=0), active, least, *self.planes.shape[1:])
         layers = []
         for (rows, tau), before in zip(self.inside, self.states, strict=False):
             margins = dense_counts(rows, before[None])[0] - tau
@@ -184,7 +184,7 @@ class WordWalk:
         kinds = np.full((len(layers) * size + 1, wide), 2 * WORDS, np.uint8)  # the last row: all that turned
         kinds[:-1] = (WORDS * (rows + 1)).transpose(0, 2, 1).reshape(-1, wide)
         kinds[:, -1] = WORDS
-        return (base, rows.reshape(-1), home, sizes), kinds.reshape(-1)
+        return (base, rows.reshape(-1), home, sizes, wide), kinds.reshape(-1)
 
     def _radius(self) -> int:
         """How many neurons behind some layers may turn so that no case is met, whichever they are: -1 where
@@ -238,7 +238,7 @@ class WordWalk:
         )
         room = (
             np.zeros(wide, np.int64),
-            np.zeros((layers + 1) * (wide + 1) * SLOT, np.uint64),
+            np.zeros((layers + 1) * wide * SLOT + SLOT, np.uint64),
             *np.zeros((2, WORDS), np.uint64),
             np.zeros((64 * WORDS + 1, self.key), np.uint64),
             np.zeros((64 * WORDS + 1, WORDS), np.uint64),
