@@ -15,7 +15,7 @@ from llvmlite import ir
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-__all__ = ["SLOT", "WORDS", "visit"]
+__all__ = ["DIGITS", "MOST", "SLOT", "WORDS", "visit"]
 
 WORDS = 4
 """Of a block."""
@@ -23,6 +23,9 @@ SLOT = 3 * WORDS
 """Words of a neuron that has turned for some sets: for which it has not; none; for which it has. What it adds
 to another neuron, -1, 0 or 1, says which of them count.
 """
+MOST = 1 << 12
+"""Neurons of a layer, so that their sums have few digits."""
+DIGITS = MOST.bit_length()
 
 _I64, _U64 = nb.types.int64, nb.types.uint64
 _WORD, _SHORT = ir.IntType(64), ir.IntType(16)
@@ -52,11 +55,6 @@ def _everywhere(b, value, vector):
     lone = b.insert_element(none, value, ir.Constant(ir.IntType(32), 0))
     places = ir.VectorType(ir.IntType(32), vector.count)
     return b.shuffle_vector(lone, none, ir.Constant(places, [0] * vector.count))
-
-
-def _full(b, x, y, z):
-    """The two digits of the sum of three bits."""
-    return b.xor(b.xor(x, y), z), b.or_(b.and_(x, y), b.and_(z, b.xor(x, y)))
 
 
 def _signs(b, numbers):
@@ -158,53 +156,78 @@ def _copy(_typing, planes, at, values, to):  # noqa: ARG001
     return signature, emit
 
 
-def _reached(digits):
-    """Adding up with so many binary digits, for sums of up to 2^digits that are to be reached."""
+def _sum(b, columns):
+    """Binary digits of a sum, the lowest first; of each digit there are some summands."""
+    found, carries = [], []
+    for column in columns:
+        rest, carries = [*column, *carries], []
+        while len(rest) > 1:
+            *rest, x, y = rest
+            z = rest.pop() if rest else None
+            half = b.xor(x, y)
+            carries.append(b.and_(x, y) if z is None else b.or_(b.and_(x, y), b.and_(z, half)))
+            rest.insert(0, half if z is None else b.xor(half, z))
+        found.append(rest[0])
+    return found, carries
+
+
+def _reached(inputs_, groups=None):
+    """Adding up to so many inputs, in groups of four: in a loop, or where it is said how many there are,
+    all at once.
+    """
+    digits = (inputs_ - 1).bit_length()
 
     @intrinsic
-    def reached(_typing, values, at, kinds, row, inputs, first, many, least, valid, flip, to):  # noqa: ARG001
+    def reached(_typing, values, at, kinds, row, inputs, first, many, starts, least, valid, flips, q, to):  # noqa: ARG001
         """Whether a neuron has turned, for every set of a block: to the slot ``values[to:]``; 0, 1 or 2: for
         none, for all or for some of those that are `valid`.
 
-        It is active where at least so many of its inputs count. Of input t the part of the slot at
-        ``values[at + SLOT * t:]`` counts that stands at ``kinds[row + inputs[first + t]]``. Inputs are summed
-        four at a time; `flip` is all ones where it is active at the sample.
+        It is active where at least so many of its inputs count, so counting begins there where it overflows
+        then: at ``2^digits - least``, which stands in `starts`. Of input t the part of the slot at
+        ``values[at + SLOT * t:]`` counts that stands at ``kinds[row + inputs[first + t]]``. ``flips[q]`` is
+        all ones where the neuron is active at the sample.
         """
-        signature = _I64(values, _I64, kinds, _I64, inputs, _I64, _I64, _I64, valid, _U64, _I64)
+        signature = _I64(
+            values, _I64, kinds, _I64, inputs, _I64, _I64, starts, _I64, valid, flips, _I64, _I64
+        )
 
         def emit(context, b, signature, arguments):
-            values, at, kinds, row, inputs, first, many, least, valid, flip, to = arguments
+            values, at, kinds, row, inputs, first, many, starts, least, valid, flips, q, to = arguments
             types = signature.args
-            begin = b.sub(_number(1 << digits), least)  # so that counting overflows when it is reached
-            bits = [b.and_(b.lshr(begin, _number(k)), _number(1)) for k in range(digits)]
-            start = [_everywhere(b, b.sub(_number(0), bit), _BLOCK) for bit in bits]
-            sums = [
-                cgutils.alloca_once_value(b, value)
-                for value in [*start, ir.Constant(_BLOCK, [0] * WORDS)]
-            ]
-            numbers, parts = (
-                context.make_array(types[k])(context, b, array).data for k, array in ((4, inputs), (2, kinds))
-            )
+
+            def data(k):
+                return context.make_array(types[k])(context, b, arguments[k]).data
 
             def one(t):
-                which = b.load(b.gep(numbers, [b.add(first, t)]))
-                part = b.zext(b.load(b.gep(parts, [b.add(row, which)])), _WORD)
+                which = b.load(b.gep(data(4), [b.add(first, t)]))
+                part = b.zext(b.load(b.gep(data(2), [b.add(row, which)])), _WORD)
                 place = b.add(b.add(at, b.mul(t, _number(SLOT))), part)
                 return _loaded(context, b, types[0], values, place, _BLOCK)
 
-            with cgutils.for_range_slice(b, _number(0), many, _number(4), _WORD, inc=True) as (t, _):
-                given = [one(b.add(t, _number(k))) for k in range(4)]
-                digit = [b.load(place) for place in sums]
-                three, carry = _full(b, *given[:3])
-                digit[0], other = _full(b, digit[0], three, given[3])
-                digit[1], carry = _full(b, digit[1], carry, other)
-                for k in range(2, digits):
-                    digit[k], carry = b.xor(digit[k], carry), b.and_(digit[k], carry)
-                digit[digits] = b.or_(digit[digits], carry)
-                for value, place in zip(digit, sums, strict=True):
-                    b.store(value, place)
-            sets = _loaded(context, b, types[8], valid, _number(0), _BLOCK)
-            has = b.and_(b.xor(b.load(sums[-1]), _everywhere(b, flip, _BLOCK)), sets)
+            begin = b.mul(b.sub(_number(1 << digits), least), _number(DIGITS))
+            start = [
+                _everywhere(b, b.load(b.gep(data(7), [b.add(begin, _number(k))])), _BLOCK)
+                for k in range(digits)
+            ]
+            if groups is not None:
+                bits = [[one(_number(t)) for t in range(4 * groups)], *([] for _ in range(digits - 1))]
+                _, over = _sum(b, [[*bits[k], start[k]] for k in range(digits)])
+                active = over[0] if len(over) == 1 else b.or_(*over)
+            else:
+                sums = [
+                    cgutils.alloca_once_value(b, value)
+                    for value in [*start, ir.Constant(_BLOCK, [0] * WORDS)]
+                ]
+                with cgutils.for_range_slice(b, _number(0), many, _number(4), _WORD, inc=True) as (t, _):
+                    before = [b.load(place) for place in sums]
+                    given = [one(b.add(t, _number(k))) for k in range(4)]
+                    after, over = _sum(b, [[*given, before[0]], *([digit] for digit in before[1:-1])])
+                    for value, place in zip([*after, b.or_(before[-1], over[0])], sums, strict=True):
+                        b.store(value, place)
+                active = b.load(sums[-1])
+            sets = _loaded(context, b, types[9], valid, _number(0), _BLOCK)
+            flip = _everywhere(b, b.load(b.gep(data(10), [q])), _BLOCK)
+            has = b.and_(b.xor(active, flip), sets)
             not_ = b.xor(has, sets)
             _stored(context, b, types[0], values, to, not_)
             _stored(context, b, types[0], values, b.add(to, _number(2 * WORDS)), has)
@@ -219,18 +242,25 @@ def _reached(digits):
     return reached
 
 
-_reached_3, _reached_5, _reached_12 = _reached(3), _reached(5), _reached(12)
+_reached_4, _reached_8, _reached_12, _reached_16 = (_reached(many, many // 4) for many in (4, 8, 12, 16))
+_reached_32, _reached_any = _reached(32), _reached(MOST)
 
 
 @nb.njit(nogil=True, cache=True, _nrt=False, forceinline=True)
-def _sum_up(number, row, many, least, flip, to, kinds, opens, values, valid):
-    """`reached` with as many digits as it takes."""
+def _sum_up(number, row, many, starts, least, flips, q, to, kinds, opens, values, valid):
+    """`reached` for so many inputs, a multiple of 4."""
     at, first = opens.shape[1] * SLOT * number, opens.shape[1] * number
-    if least <= 8:
-        return _reached_3(values, at, kinds, row, opens, first, many, least, valid, flip, to)
-    if least <= 32:
-        return _reached_5(values, at, kinds, row, opens, first, many, least, valid, flip, to)
-    return _reached_12(values, at, kinds, row, opens, first, many, least, valid, flip, to)
+    if many == 4:
+        return _reached_4(values, at, kinds, row, opens, first, many, starts, least, valid, flips, q, to)
+    if many == 8:
+        return _reached_8(values, at, kinds, row, opens, first, many, starts, least, valid, flips, q, to)
+    if many == 12:
+        return _reached_12(values, at, kinds, row, opens, first, many, starts, least, valid, flips, q, to)
+    if many == 16:
+        return _reached_16(values, at, kinds, row, opens, first, many, starts, least, valid, flips, q, to)
+    if many <= 32:
+        return _reached_32(values, at, kinds, row, opens, first, many, starts, least, valid, flips, q, to)
+    return _reached_any(values, at, kinds, row, opens, first, many, starts, least, valid, flips, q, to)
 
 
 @nb.njit(nogil=True, cache=True, _nrt=False, forceinline=True)
@@ -247,7 +277,7 @@ def _settle(number, network, lists):
     """Neurons of a layer that have turned for all sets go to its list, those that open inputs decide to
     another: how many of both.
     """
-    base, rows, home, sizes, wide = network
+    base, rows, home, sizes, wide, _, _ = network
     turned, opens, many, depends, low = lists
     size = base.shape[1]
     n = k = 0
@@ -283,16 +313,18 @@ def _settle(number, network, lists):
 @nb.njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _decide(number, n, candidates, network, lists, kinds, values, valid):
     """Add up what decides those candidates: the lists of the layer with them."""
-    base, _, home, _, wide = network
+    base, _, _, _, wide, flips, starts = network
     turned, opens, many, depends, low = lists
     size = base.shape[1]
     padded = _padded(number, many[number, 1], opens, wide - 1)
     begin, kept = opens.shape[1] * SLOT * (number + 1), 0
     for i in range(candidates):
         q = depends[number, i]
-        flip = nb.uint64(0) - ((home[number, q >> 6] >> nb.uint64(q & 63)) & nb.uint64(1))
-        row, least = (number * size + q) * wide, -nb.int64(low[number * size + q])
-        found = _sum_up(number, row, padded, least, flip, begin + SLOT * kept, kinds, opens, values, valid)
+        place, to = number * size + q, begin + SLOT * kept
+        least = -nb.int64(low[place])
+        found = _sum_up(
+            number, place * wide, padded, starts, least, flips, place, to, kinds, opens, values, valid
+        )
         turned[number + 1, n] = q
         n += found == 1
         opens[number + 1, kept] = q
@@ -303,16 +335,15 @@ def _decide(number, n, candidates, network, lists, kinds, values, valid):
 @nb.njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _far(number, radius, network, lists, kinds, values, valid):
     """Keep the sets that turn more than so many neurons of a layer; whether there are any."""
-    wide = network[4]
+    wide, flips, starts = network[4:]
     _, opens, many, _, _ = lists
     least = radius + 1 - many[number, 0]
     if least <= 0 or many[number, 1] < least:
         return least <= 0
     padded = _padded(number, many[number, 1], opens, wide - 1)
     to = values.shape[0] - SLOT
-    found = _sum_up(
-        number, len(kinds) - wide, padded, least, nb.uint64(0), to, kinds, opens, values, valid
-    )  # its last row says that all inputs count that turned
+    row, place = len(kinds) - wide, len(flips) - 1  # which say that all inputs count that turned
+    found = _sum_up(number, row, padded, starts, least, flips, place, to, kinds, opens, values, valid)
     for w in range(WORDS):
         valid[w] = values[to + 2 * WORDS + w]
     return found > 0

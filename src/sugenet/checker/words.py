@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from sugenet.bnn.arrays import Bits, Ints
 from sugenet.checker.bounds import most_together
-from sugenet.checker.digits import SLOT, WORDS, visit
+from sugenet.checker.digits import DIGITS, MOST, SLOT, WORDS, visit
 from sugenet.checker.later import bits_of, cores, dense_counts
 from sugenet.checker.limit import Limit
 from sugenet.checker.whole import Demand, Options, reachable, violations
@@ -32,8 +32,7 @@ __all__ = ["Seen", "WordWalk"]
 _NEAR = 2  # layers behind the first, after which sets may be near enough to the sample
 _TRIED = 1 << 18  # patterns around that of the sample that are tried, by how many neurons turn
 _AT_ONCE = 1 << 12
-_WIDEST = 1 << 12  # neurons of a layer
-_FAR = 1 << 13  # from tau, more than any change can be
+_FAR = 2 * MOST  # from tau, more than any change can be
 _CASES = 64  # inequalities that are added up in words
 _PLANES = 1 << 25  # bytes of words that say what each option adds
 _TABLE = 1 << 15  # patterns that are kept before they are judged
@@ -92,7 +91,7 @@ class WordWalk:
         self.begin = np.asarray(base, np.int64)[self.loose]
         self.gains = np.ascontiguousarray(gains[:, self.loose])
         self.options = (weight, behind, lightest, int(weight.max(initial=0)), budget)
-        small = [bool(np.abs(rows).max(initial=0) <= 1 and 0 < len(tau) <= _WIDEST) for rows, tau in layers]
+        small = [bool(np.abs(rows).max(initial=0) <= 1 and 0 < len(tau) <= MOST) for rows, tau in layers]
         inside = small.index(False) if False in small else len(small)
         self.inside, self.rest = layers[:inside], layers[inside:]
         self.over = False
@@ -103,7 +102,7 @@ class WordWalk:
         spread = int(self.gains.max(initial=0)) - int(self.gains.min(initial=0))
         size = spread * len(self.loose) * (len(self.gains) // 8 + 16)
         largest = np.abs(self.begin).max(initial=0) + (self.together + 1) * np.abs(self.gains).max(initial=0)
-        return bool(self.inside) and 0 < len(self.loose) <= _WIDEST and size <= _PLANES and largest < 1 << 30
+        return bool(self.inside) and 0 < len(self.loose) <= MOST and size <= _PLANES and largest < 1 << 30
 
     # -- what is compared with the sample ------------------------------------------------------------------
 
@@ -184,7 +183,10 @@ class WordWalk:
         kinds = np.full((len(layers) * size + 1, wide), 2 * WORDS, np.uint8)  # the last row: all that turned
         kinds[:-1] = (WORDS * (rows + 1)).transpose(0, 2, 1).reshape(-1, wide)
         kinds[:, -1] = WORDS
-        return (base, rows.reshape(-1), home, sizes, wide), kinds.reshape(-1)
+        flips = np.append(-(base >= 0).astype(np.int64), 0).view(np.uint64)
+        starts = -(np.arange(MOST + 1)[:, None] >> np.arange(DIGITS) & 1)
+        network = (base, rows.reshape(-1), home, sizes, wide, flips, starts.astype(np.int64).view(np.uint64))
+        return network, kinds.reshape(-1)
 
     def _radius(self) -> int:
         """How many neurons behind some layers may turn so that no case is met, whichever they are: -1 where
