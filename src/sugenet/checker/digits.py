@@ -85,7 +85,7 @@ def _ones(_typing, word):  # noqa: ARG001
 
 @intrinsic
 def _sides(_typing, sums, at, least, most, of):  # noqa: ARG001
-    """Of 64 sums which are 0 or more with the least that an option adds, and which with the most."""
+    """Of 64 sums which are 0 or more with the least that one option more adds, and which with the most."""
     signature = nb.types.UniTuple(_U64, 2)(sums, _I64, least, most, _I64)
 
     def emit(context, b, signature, arguments):
@@ -473,7 +473,7 @@ def _fitting(block, begin, options, spent, weight, heaviest, budget, valid):
 
 
 @nb.njit(nogil=True, cache=True, _nrt=False, forceinline=True)
-def _opened(sums, depth, front, lists, places):
+def _opened(sums, depth, begin, front, lists, places):
     """The lists of the first layer behind some options: neurons that one more cannot change, and those that
     it can, with the words that tell which do.
     """
@@ -481,7 +481,7 @@ def _opened(sums, depth, front, lists, places):
     turned, opens, many, _, _ = lists
     n = k = 0
     for w in range(gains.shape[1] >> 6):
-        sure, may = _sides(sums, depth * gains.shape[1] + 64 * w, least, most, 64 * w)
+        sure, may = _sides(sums, depth * gains.shape[1] + 64 * w, least, most, begin * gains.shape[1] + 64 * w)
         some = may & ~sure
         always = (sure ^ active[w]) & ~some
         while always != nb.uint64(0):
@@ -520,7 +520,10 @@ def visit(state, path, options, front, planes, network, kinds, close, lists, roo
         depth = state[0]
         begin = behind[chosen[depth - 1]]
         if chosen[depth] < begin:  # first, all sets with one option more
-            _opened(sums, depth, front, lists, places)
+            if begin == len(weight):
+                state[0] -= 1
+                continue
+            _opened(sums, depth, begin, front, lists, places)
             n, candidates = _settle(0, network, lists)
             for block in range(begin >> 6, (len(weight) + 63) >> 6, WORDS):
                 size = _fitting(block, begin, len(weight), spent[depth], weight, heaviest, budget, valid)

@@ -127,7 +127,8 @@ class WordWalk:
         gains = np.zeros((len(self.gains), lanes), np.int32)
         gains[:, : len(self.loose)] = self.gains
         active = _words(self.fixed[self.loose][None], lanes // 64)[0]
-        self.front = (gains, gains.min(axis=0), gains.max(axis=0), active, least, *self.planes.shape[1:])
+        ends = (np.ascontiguousarray(end.accumulate(gains[::-1])[::-1]) for end in (np.minimum, np.maximum))
+        self.front = (gains, *ends, active, least, *self.planes.shape[1:])
         layers = []
         for (rows, tau), before in zip(self.inside, self.states, strict=False):
             margins = dense_counts(rows, before[None])[0] - tau
