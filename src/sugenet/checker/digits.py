@@ -349,25 +349,40 @@ def _far(number, radius, network, lists, kinds, values, valid):
     return found > 0
 
 
-@nb.njit(nogil=True, cache=True, _nrt=False)
-def _met(number, network, lists, kinds, values, valid, cases, meets):
-    """Keep the sets that meet all inequalities of some case, which are the neurons of the last layer; whether
-    there are any.
+@nb.njit(nogil=True, cache=True, _nrt=False, forceinline=True)
+def _possible(number, network, lists, cases):
+    """Whether the sets of a block may meet all inequalities of some case, which are the neurons of this
+    layer, as far as its lists tell; and how many of them are decided, and how many are not.
     """
-    home = network[2]
-    _, opens, many, depends, _ = lists
+    turned, _, _, depends, _ = lists
     n, candidates = _settle(number, network, lists)
-    turned = lists[0]
-    sure = home[number, 0]
+    met = network[2][number, 0]
     for i in range(n):
-        sure ^= nb.uint64(1) << nb.uint64(turned[number + 1, i])
-    may = nb.uint64(0)
+        met ^= nb.uint64(1) << nb.uint64(turned[number + 1, i])
     for i in range(candidates):
-        may |= nb.uint64(1) << nb.uint64(depends[number, i])
-    sure &= ~may
+        met |= nb.uint64(1) << nb.uint64(depends[number, i])
     some = False
     for case in cases:
-        some |= case & ~(sure | may) == nb.uint64(0)
+        some |= case & ~met == nb.uint64(0)
+    return some, n, candidates
+
+
+@nb.njit(nogil=True, cache=True, _nrt=False, forceinline=True)
+def _may_meet(number, n, candidates, network, lists, cases):
+    """Whether they may when each candidate of the layer before may turn or not."""
+    _, opens, many, depends, _ = lists
+    for i in range(candidates):
+        opens[number, i] = depends[number - 1, i]
+    many[number, 0], many[number, 1] = n, candidates
+    return _possible(number, network, lists, cases)[0]
+
+
+@nb.njit(nogil=True, cache=True, _nrt=False)
+def _met(number, network, lists, kinds, values, valid, cases, meets):
+    """Keep the sets that meet all inequalities of some case; whether there are any."""
+    home = network[2]
+    turned, opens, many, _, _ = lists
+    some, n, candidates = _possible(number, network, lists, cases)
     if not some:
         return False
     _decide(number, n, candidates, network, lists, kinds, values, valid)
@@ -539,6 +554,16 @@ def visit(state, path, options, front, planes, network, kinds, close, lists, roo
                         some = False
                         break
                     more, undecided = _settle(number, network, lists)
+                    if number + 1 == near and more + undecided <= radius:
+                        some = False
+                        break
+                    if (
+                        number + 1 == layers
+                        and len(cases) > 0
+                        and not _may_meet(layers, more, undecided, network, lists, cases)
+                    ):
+                        some = False
+                        break
                     _decide(number, more, undecided, network, lists, kinds, values, valid)
                 if some and len(cases) > 0:
                     some = _met(layers, network, lists, kinds, values, valid, cases, meets)
