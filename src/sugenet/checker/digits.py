@@ -102,16 +102,16 @@ def _sides(_typing, sums, at, least, most, of):  # noqa: ARG001
 
 
 @intrinsic
-def _bounds(_typing, base, place, rows, at, step, turned, first, many, open_, begin, some, low):  # noqa: ARG001
-    """Which of 64 neurons are active whatever the `some` open inputs do, and which may be: with `many` inputs
-    that turned. What each then has at least goes to `low`.
+def _bounds(_typing, base, place, rows, at, step, turned, first, many, open_, begin, some, most, low):  # noqa: ARG001
+    """Which of 64 neurons are active whatever the `some` open inputs do, of which up to `most` turn in a set,
+    and which may be: with `many` inputs that turned. What each then has at least goes to `low`.
     """
     signature = nb.types.UniTuple(_U64, 2)(
-        base, _I64, rows, _I64, _I64, turned, _I64, _I64, open_, _I64, _I64, low
+        base, _I64, rows, _I64, _I64, turned, _I64, _I64, open_, _I64, _I64, _I64, low
     )
 
     def emit(context, b, signature, arguments):
-        base, place, rows, at, step, turned, first, many, open_, begin, some, low = arguments
+        base, place, rows, at, step, turned, first, many, open_, begin, some, most, low = arguments
         kinds, vector = signature.args, ir.VectorType(_SHORT, 64)
         zero = ir.Constant(vector, [0] * 64)
         start = _loaded(context, b, kinds[0], base, place, vector)
@@ -128,14 +128,18 @@ def _bounds(_typing, base, place, rows, at, step, turned, first, many, open_, be
             added = row(turned, kinds[5], b.add(first, loop.index))
             for end in sums:
                 b.store(b.add(b.load(end), added), end)
+        alone = b.load(sums[0])
         with cgutils.for_range(b, some) as loop:
             added = row(open_, kinds[8], b.add(begin, loop.index))
             for end, sign in zip(sums, "<>", strict=True):
                 part = b.select(b.icmp_signed(sign, added, zero), added, zero)
                 b.store(b.add(b.load(end), part), end)
-        least, most = (b.load(end) for end in sums)
-        _stored(context, b, kinds[11], low, place, least)
-        return context.make_tuple(b, signature.return_type, [_signs(b, least), _signs(b, most)])
+        least, largest = (b.load(end) for end in sums)
+        _stored(context, b, kinds[12], low, place, least)
+        change = _everywhere(b, b.trunc(most, _SHORT), vector)
+        sure = b.or_(_signs(b, least), _signs(b, b.sub(alone, change)))
+        may = b.and_(_signs(b, largest), _signs(b, b.add(alone, change)))
+        return context.make_tuple(b, signature.return_type, [sure, may])
 
     return signature, emit
 
@@ -154,6 +158,51 @@ def _copy(_typing, planes, at, values, to):  # noqa: ARG001
         return context.get_dummy_value()
 
     return signature, emit
+
+
+_COUNTED = 5  # digits
+
+
+@intrinsic
+def _together(_typing, values, at, many, valid):  # noqa: ARG001
+    """How many of the open inputs at ``values[at:]`` turn in a set of a block, at most; or how many there
+    are, where they are more than are counted.
+    """
+    signature = _I64(values, _I64, _I64, valid)
+
+    def emit(context, b, signature, arguments):
+        values, at, many, valid = arguments
+        kinds, none = signature.args, ir.Constant(_BLOCK, [0] * WORDS)
+        found = cgutils.alloca_once_value(b, many)
+        few = b.icmp_unsigned("<", many, _number(1 << _COUNTED))
+        with b.if_then(few):
+            sums = [cgutils.alloca_once_value(b, none) for _ in range(_COUNTED)]
+            with cgutils.for_range(b, many) as loop:
+                place = b.add(b.add(at, b.mul(loop.index, _number(SLOT))), _number(2 * WORDS))
+                carry = _loaded(context, b, kinds[0], values, place, _BLOCK)
+                for digit in sums:
+                    old = b.load(digit)
+                    b.store(b.xor(old, carry), digit)
+                    carry = b.and_(old, carry)
+            sets = _loaded(context, b, kinds[3], valid, _number(0), _BLOCK)
+            most = _number(0)
+            for k in reversed(range(_COUNTED)):  # sets with the largest count so far
+                has = b.and_(sets, b.load(sums[k]))
+                some = b.icmp_unsigned("!=", _any(b, has), _number(0))
+                sets = b.select(some, has, sets)
+                most = b.or_(most, b.select(some, _number(1 << k), _number(0)))
+            b.store(most, found)
+        return b.load(found)
+
+    return signature, emit
+
+
+def _any(b, block):
+    """A word that is 0 where all of a block are."""
+    join = cgutils.get_or_insert_function(
+        b.module, ir.FunctionType(_WORD, [_BLOCK]), f"llvm.vector.reduce.or.v{WORDS}i64"
+    )
+    return b.call(join, [block])
 
 
 def _sum(b, columns):
@@ -231,10 +280,7 @@ def _reached(inputs_, groups=None):
             not_ = b.xor(has, sets)
             _stored(context, b, types[0], values, to, not_)
             _stored(context, b, types[0], values, b.add(to, _number(2 * WORDS)), has)
-            join = cgutils.get_or_insert_function(
-                b.module, ir.FunctionType(_WORD, [_BLOCK]), f"llvm.vector.reduce.or.v{WORDS}i64"
-            )
-            yes, no = (b.icmp_unsigned("!=", b.call(join, [part]), _number(0)) for part in (has, not_))
+            yes, no = (b.icmp_unsigned("!=", _any(b, part), _number(0)) for part in (has, not_))
             return b.add(b.zext(yes, _WORD), b.zext(b.and_(yes, no), _WORD))
 
         return signature, emit
@@ -273,7 +319,7 @@ def _padded(number, many, opens, none):
 
 
 @nb.njit(nogil=True, cache=True, _nrt=False, forceinline=True)
-def _settle(number, network, lists):
+def _settle(number, most, network, lists):
     """Neurons of a layer that have turned for all sets go to its list, those that open inputs decide to
     another: how many of both.
     """
@@ -295,6 +341,7 @@ def _settle(number, network, lists):
             opens,
             number * opens.shape[1],
             many[number, 1],
+            most,
             low,
         )
         some = may & ~sure
@@ -354,8 +401,8 @@ def _possible(number, network, lists, cases):
     """Whether the sets of a block may meet all inequalities of some case, which are the neurons of this
     layer, as far as its lists tell; and how many of them are decided, and how many are not.
     """
-    turned, _, _, depends, _ = lists
-    n, candidates = _settle(number, network, lists)
+    turned, _, many, depends, _ = lists
+    n, candidates = _settle(number, many[number, 1], network, lists)
     met = network[2][number, 0]
     for i in range(n):
         met ^= nb.uint64(1) << nb.uint64(turned[number + 1, i])
@@ -539,7 +586,7 @@ def visit(state, path, options, front, planes, network, kinds, close, lists, roo
                 state[0] -= 1
                 continue
             _opened(sums, depth, begin, front, lists, places)
-            n, candidates = _settle(0, network, lists)
+            n, candidates = _settle(0, many[0, 1], network, lists)
             for block in range(begin >> 6, (len(weight) + 63) >> 6, WORDS):
                 size = _fitting(block, begin, len(weight), spent[depth], weight, heaviest, budget, valid)
                 if size == 0:
@@ -553,7 +600,8 @@ def visit(state, path, options, front, planes, network, kinds, close, lists, roo
                     if number == near and not _far(number, radius, network, lists, kinds, values, valid):
                         some = False
                         break
-                    more, undecided = _settle(number, network, lists)
+                    most = _together(values, number * opens.shape[1] * SLOT, many[number, 1], valid)
+                    more, undecided = _settle(number, most, network, lists)
                     if number + 1 == near and more + undecided <= radius:
                         some = False
                         break
