@@ -101,7 +101,9 @@ class Turning:
             have = sum(factor * count for factor, count in zip(factors, here, strict=True)) - least
             margins.append(max(-_FAR, min(_FAR, have // unit)))
             adds.append(np.where(last, -worth, worth) // unit)
-        masks = [sum(1 << number[tuple(factors), least] for factors, least in case) for case in self.cases]
+        masks = [
+            sum(1 << n for n in {number[tuple(factors), least] for factors, least in case}) for case in self.cases
+        ]
         return np.array(margins, np.int64), np.array(adds, np.int64).T, np.array(masks, np.uint64)
 
     # -- arrays --------------------------------------------------------------------------------------------
