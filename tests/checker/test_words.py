@@ -19,7 +19,10 @@ def drawn(rng, options, widths, classes=3, weights=(-1, 1), head=(-1, 1), prices
     while sum(map(len, features)) < options:
         many = min(int(rng.choice([1, 1, 1, 3])), options - sum(map(len, features)))
         features.append(
-            [(int(rng.choice(prices)), np.append(rng.choice(gains, widths[0] - 2), [1, -1])) for _ in range(many)]
+            [
+                (int(rng.choice(prices)), np.append(rng.choice(gains, widths[0] - 2), [1, -1]))
+                for _ in range(many)
+            ]
         )
     layers = []
     for before, size in zip(widths, widths[1:], strict=False):
@@ -93,7 +96,8 @@ def test_all_sets_of_few_options(options, widths):
 
 
 @pytest.mark.parametrize(
-    ("options", "widths"), [(255, (12, 9)), (256, (30, 12, 12, 8)), (257, (65, 20, 8)), (257, (12, 6, 6, 6, 6))]
+    ("options", "widths"),
+    [(255, (12, 9)), (256, (30, 12, 12, 8)), (257, (65, 20, 8)), (257, (12, 6, 6, 6, 6))],
 )
 def test_blocks_that_are_full_and_one_more(options, widths):
     rng = np.random.default_rng(options)

@@ -17,8 +17,6 @@ from sugenet.checker.digits import (
     WORDS,
     bounds,
     copy,
-    lowest,
-    ones,
     reached_4,
     reached_8,
     reached_12,
@@ -28,6 +26,7 @@ from sugenet.checker.digits import (
     sides,
     together,
 )
+from sugenet.checker.vectors import lowest, ones
 
 __all__ = ["visit"]
 

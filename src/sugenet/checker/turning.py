@@ -101,9 +101,8 @@ class Turning:
             have = sum(factor * count for factor, count in zip(factors, here, strict=True)) - least
             margins.append(max(-_FAR, min(_FAR, have // unit)))
             adds.append(np.where(last, -worth, worth) // unit)
-        masks = [
-            sum(1 << n for n in {number[tuple(factors), least] for factors, least in case}) for case in self.cases
-        ]
+        members = ({number[tuple(factors), least] for factors, least in case} for case in self.cases)
+        masks = [sum(1 << one for one in case) for case in members]
         return np.array(margins, np.int64), np.array(adds, np.int64).T, np.array(masks, np.uint64)
 
     # -- arrays --------------------------------------------------------------------------------------------
@@ -158,9 +157,7 @@ class Turning:
         most so many of a number are tried.
         """
         home, radius = self.states[_NEAR], -1
-        while (
-            radius < len(home) and comb(len(home), radius + 1) <= most and self._is_calm(home, radius + 1)
-        ):
+        while radius < len(home) and comb(len(home), radius + 1) <= most and self._is_calm(home, radius + 1):
             radius += 1
         return radius
 
