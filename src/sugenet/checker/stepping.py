@@ -1,0 +1,262 @@
+"""From one combination of options to the next: the compiled part of `combinations`.
+
+To be ensured: after every step all neurons and inequalities have what the definition gives them. Match counts
+stand in *planes*: 512 neurons have their bits of the same binary digit of ``M - tau``, in two's complement,
+in one vector. A neuron that turns adds -1, 0 or 1 to each neuron behind it: rows of bits, whose digits are
+summed for all that turned, less 1 for each of them, and then added to the planes.
+"""
+# mypy: disable-error-code="no-untyped-call,no-untyped-def,untyped-decorator,import-untyped,call-overload"
+
+from __future__ import annotations
+
+import numba as nb
+import numpy as np
+from llvmlite import ir
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from sugenet.checker.vectors import WORD, everywhere, loaded, lowest, number, signs, stored, summed
+
+__all__ = ["DIGITS", "GROUP", "INEQUALITIES", "MOST", "VECTOR", "step_through"]
+
+VECTOR = 8
+"""Words of a vector of neurons."""
+INEQUALITIES = 8
+"""Numbers of a vector of them."""
+GROUP = 8
+"""Rows that are summed at once."""
+DIGITS = 7
+"""Binary digits of such sums, of which one is the sign."""
+MOST = 120
+"""Rows that are summed before they are added to the planes; half of them less than ``2^(DIGITS - 1)``."""
+
+_I64, _U64 = nb.types.int64, nb.types.uint64
+_PLANE, _SCORES = ir.VectorType(WORD, VECTOR), ir.VectorType(WORD, INEQUALITIES)
+
+
+@intrinsic
+def _moved(_typing, sums, at, changes, of):  # noqa: ARG001 numba reads the names
+    """Add 64 changes to sums; which of these are not negative then."""
+    signature = _U64(sums, _I64, changes, _I64)
+
+    def emit(context, b, signature, arguments):
+        sums, at, changes, of = arguments
+        kinds, vector = signature.args, ir.VectorType(ir.IntType(32), 64)
+        change = loaded(context, b, kinds[2], changes, of, vector)
+        after = b.add(loaded(context, b, kinds[0], sums, at, vector), change)
+        stored(context, b, kinds[0], sums, at, after)
+        return signs(b, after)
+
+    return signature, emit
+
+
+@intrinsic
+def _scored(_typing, short, at, worth, turned, many):  # noqa: ARG001
+    """Add the rows of `worth` that begin where `turned` says, and `at` further on, to so many numbers."""
+    signature = nb.types.void(short, _I64, worth, turned, _I64)
+
+    def emit(context, b, signature, arguments):
+        short, at, worth, turned, many = arguments
+        kinds = signature.args
+        rows = context.make_array(kinds[3])(context, b, turned).data
+        total = cgutils.alloca_once_value(b, loaded(context, b, kinds[0], short, at, _SCORES))
+        with cgutils.for_range(b, many) as loop:
+            place = b.add(b.load(b.gep(rows, [loop.index])), at)
+            b.store(b.add(b.load(total), loaded(context, b, kinds[2], worth, place, _SCORES)), total)
+        stored(context, b, kinds[0], short, at, b.load(total))
+        return context.get_dummy_value()
+
+    return signature, emit
+
+
+def _counted(shift):
+    @intrinsic
+    def counted(_typing, planes, at, digits, rows, turned, first, many, offset, starts, start, odd, read, to):  # noqa: ARG001
+        """Add 2^shift times the sum of `many` rows and of what stands in `starts`, and `odd`, to 512 numbers
+        of so many digits; write to `read` which are not negative.
+        """
+        signature = nb.types.void(
+            planes, _I64, _I64, rows, turned, _I64, _I64, _I64, starts, _I64, _U64, read, _I64
+        )
+
+        def emit(context, b, signature, arguments):
+            planes, at, digits, rows, turned, first, many, offset, starts, start, odd, read, to = arguments
+            kinds = signature.args
+            begins, numbers = (
+                context.make_array(kinds[k])(context, b, array).data
+                for k, array in ((4, turned), (8, starts))
+            )
+
+            def one(t):
+                place = b.load(b.gep(begins, [b.add(first, t)]))
+                return loaded(context, b, kinds[3], rows, b.add(place, offset), _PLANE)
+
+            first_digit = b.mul(start, number(DIGITS))
+            sums = []
+            for k in range(DIGITS):
+                digit = b.load(b.gep(numbers, [b.add(first_digit, number(k))]))
+                sums.append(cgutils.alloca_once_value(b, everywhere(b, digit, _PLANE)))
+            with cgutils.for_range_slice(b, number(0), many, number(GROUP), WORD, inc=True) as (t, _):
+                given = [one(b.add(t, number(k))) for k in range(GROUP)]
+                before = [b.load(place) for place in sums]
+                after, _ = summed(b, [[*given, before[0]], *([digit] for digit in before[1:])])
+                for value, place in zip(after, sums, strict=True):
+                    b.store(value, place)
+            total = [b.load(place) for place in sums]
+
+            def add(place, digit, carry):
+                """Add a digit and what was carried to the plane at a place: the sum, and what is carried."""
+                (value,), over = summed(
+                    b, [[loaded(context, b, kinds[0], planes, place, _PLANE), digit, carry]]
+                )
+                stored(context, b, kinds[0], planes, place, value)
+                return value, over[0]
+
+            carry = everywhere(b, odd, _PLANE)
+            if shift:
+                none = ir.Constant(_PLANE, [0] * VECTOR)
+                _, carry = add(at, none, carry)
+            for k, digit in enumerate(total):
+                value, carry = add(b.add(at, number((shift + k) * VECTOR)), digit, carry)
+            top, kept = cgutils.alloca_once_value(b, value), cgutils.alloca_once_value(b, carry)
+            with cgutils.for_range_slice(b, number(shift + DIGITS), digits, number(1), WORD, inc=True) as (
+                k,
+                _,
+            ):
+                value, over = add(b.add(at, b.mul(k, number(VECTOR))), total[-1], b.load(kept))
+                b.store(value, top)
+                b.store(over, kept)
+            stored(context, b, kinds[11], read, to, b.xor(b.load(top), ir.Constant(_PLANE, [-1] * VECTOR)))
+            return context.get_dummy_value()
+
+        return signature, emit
+
+    return counted
+
+
+_counted_once, _counted_twice = _counted(0), _counted(1)
+
+
+@nb.njit(nogil=True, cache=True, forceinline=True)
+def _told(read, seen, inside, begin, end, per, place, size, turned, pad):
+    """Where the rows of the neurons begin that turned since they were told, `per` rows each of so many words,
+    and rows of nothing behind them; how many neurons.
+    """
+    n = 0
+    for w in range(begin, end):
+        differ = (read[w] ^ seen[w]) & inside[w]
+        seen[w] = read[w]
+        while differ != nb.uint64(0):
+            j = lowest(differ)
+            differ &= differ - nb.uint64(1)
+            on = nb.int64((read[w] >> nb.uint64(j)) & nb.uint64(1))
+            row = place + (1 + (2 * (64 * (w - begin) + j) + on) * per) * size
+            turned[n] = row
+            if per == 2:
+                turned[n + 1] = row + size
+            n += per
+    for k in range(n, n + pad):
+        turned[k] = place
+    return n // per
+
+
+@nb.njit(nogil=True, cache=True, forceinline=True)
+def _count(planes, at, digits, twice, rows, turned, many, words, starts, read, to):
+    """Bring a layer up to date after so many neurons before it turned."""
+    rows_each = 1 if twice else 2
+    done = 0
+    while done < many:
+        some = min(MOST // rows_each, many - done)
+        for w in range(0, words, VECTOR):
+            place = at + w * digits
+            first, count = done * rows_each, some * rows_each
+            if twice:  # 2 S - n: twice the sum of S and -ceil(n / 2), and 1 where n is odd
+                odd = nb.uint64(0) - nb.uint64(some & 1)
+                start = (some + 1) >> 1
+                _counted_twice(
+                    planes, place, digits, rows, turned, first, count, w, starts, start, odd, read, to + w
+                )
+            else:
+                _counted_once(
+                    planes,
+                    place,
+                    digits,
+                    rows,
+                    turned,
+                    first,
+                    count,
+                    w,
+                    starts,
+                    some,
+                    nb.uint64(0),
+                    read,
+                    to + w,
+                )
+        done += some
+
+
+@nb.njit(nogil=True, cache=True)
+def step_through(sums, chosen, changes, first, state, layers, head):
+    """Whether a combination of the options of some features is a violation: all are met, each but the first
+    by one step of one feature up or down.
+
+    Rows ``first[f]..`` of ``changes[0]`` are what a step up from each option of feature f adds to the sums of
+    the first layer, and of ``changes[1]`` what the step back down does; the very last row is none.
+    """
+    read, planes, short = state
+    inside, ends, starts_at, digits, rows, begins, twice, starts = layers
+    worth, members = head
+    features, many_layers = len(chosen), len(digits)
+    seen = read.copy()  # what the next layer has been told
+    way = np.ones(features, np.int64)
+    turned = np.zeros(2 * 64 * len(read) + GROUP, np.int64)
+    lanes = len(sums)
+    step = changes.shape[0] - lanes  # the row that adds nothing
+    while True:
+        for w in range(lanes >> 6):
+            read[w] = _moved(sums, 64 * w, changes, step + 64 * w)
+        for layer in range(many_layers):
+            words = ends[layer + 2] - ends[layer + 1]
+            per = 1 if twice[layer] else 2
+            many = _told(
+                read, seen, inside, ends[layer], ends[layer + 1], per, begins[layer], words, turned, GROUP
+            )
+            if many == 0:
+                break
+            _count(
+                planes,
+                starts_at[layer],
+                digits[layer],
+                twice[layer],
+                rows,
+                turned,
+                many,
+                words,
+                starts,
+                read,
+                ends[layer + 1],
+            )
+        many = _told(
+            read, seen, inside, ends[many_layers], ends[many_layers + 1], 1, 0, len(short), turned, 0
+        )
+        for q in range(0, len(short), INEQUALITIES):
+            _scored(short, q, worth, turned, many)
+        some = False
+        for q in range(members.shape[1]):
+            some |= short[q] <= 0
+        if some or members.shape[1] == 0:
+            for case in range(len(members)):
+                met = True
+                for q in range(members.shape[1]):
+                    met &= not members[case, q] or short[q] <= 0
+                if met:
+                    return True
+        f = 0
+        while f < features and not 0 <= chosen[f] + way[f] < first[f + 1] - first[f]:
+            way[f] = -way[f]  # at its end: the next feature moves, then this one goes back
+            f += 1
+        if f == features:
+            return False
+        down = 0 if way[f] > 0 else 1
+        step = (down * first[features] + first[f] + chosen[f] - down) * lanes
+        chosen[f] += way[f]
