@@ -15,7 +15,7 @@ from llvmlite import ir
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from sugenet.checker.vectors import WORD, everywhere, loaded, lowest, number, signs, stored, summed
+from sugenet.checker.vectors import WORD, everywhere, loaded, lowest, number, ones, signs, stored, summed
 
 __all__ = ["DIGITS", "GROUP", "INEQUALITIES", "MOST", "VECTOR", "step_through"]
 
@@ -30,6 +30,7 @@ DIGITS = 7
 MOST = 120
 """Rows that are summed before they are added to the planes; half of them less than ``2^(DIGITS - 1)``."""
 
+_AT_ONCE = 8  # neurons that are told
 _I64, _U64 = nb.types.int64, nb.types.uint64
 _PLANE, _SCORES = ir.VectorType(WORD, VECTOR), ir.VectorType(WORD, INEQUALITIES)
 
@@ -142,22 +143,25 @@ def _told(read, seen, inside, begin, end, per, place, size, turned, pad):
     """Where the rows of the neurons begin that turned since they were told, `per` rows each of so many words,
     and rows of nothing behind them; how many neurons.
     """
-    n = 0
+    n, each = nb.uint64(0), nb.uint64(per)
     for w in range(begin, end):
-        differ = (read[w] ^ seen[w]) & inside[w]
-        seen[w] = read[w]
-        while differ != nb.uint64(0):
-            j = lowest(differ)
-            differ &= differ - nb.uint64(1)
-            on = nb.int64((read[w] >> nb.uint64(j)) & nb.uint64(1))
-            row = place + (1 + (2 * (64 * (w - begin) + j) + on) * per) * size
-            turned[n] = row
-            if per == 2:
-                turned[n + 1] = row + size
-            n += per
-    for k in range(n, n + pad):
-        turned[k] = place
-    return n // per
+        differ, word = (read[w] ^ seen[w]) & inside[w], read[w]
+        seen[w] = word
+        here, left = place + (1 + 128 * (w - begin) * per) * size, nb.int64(ones(differ))
+        while left > 0:  # eight at a time, so that it hardly depends on how many there are
+            for k in range(_AT_ONCE):
+                j = nb.uint64(lowest(differ) & 63)
+                differ &= differ - nb.uint64(1)
+                row = here + nb.int64(nb.uint64(2) * j + ((word >> j) & nb.uint64(1))) * per * size
+                spot = n + nb.uint64(k) * each
+                turned[spot] = row
+                if per == 2:
+                    turned[spot + nb.uint64(1)] = row + size
+            n += nb.uint64(min(left, _AT_ONCE)) * each
+            left -= _AT_ONCE
+    for k in range(pad):
+        turned[n + nb.uint64(k)] = place
+    return nb.int64(n) // per
 
 
 @nb.njit(nogil=True, cache=True, forceinline=True)
@@ -209,7 +213,7 @@ def step_through(sums, chosen, changes, first, state, layers, head):
     features, many_layers = len(chosen), len(digits)
     seen = read.copy()  # what the next layer has been told
     way = np.ones(features, np.int64)
-    turned = np.zeros(2 * 64 * len(read) + GROUP, np.int64)
+    turned = np.zeros(2 * 64 * len(read) + max(GROUP, 2 * _AT_ONCE), np.int64)
     lanes = len(sums)
     step = changes.shape[0] - lanes  # the row that adds nothing
     while True:

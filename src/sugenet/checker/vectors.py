@@ -20,10 +20,10 @@ _I64, _U64 = nb.types.int64, nb.types.uint64
 
 @intrinsic
 def lowest(_typing, word):  # noqa: ARG001 numba reads the names
-    """Number of the lowest bit that is set."""
+    """Number of the lowest bit that is set; 64 where there is none."""
 
     def emit(_context, b, _signature, arguments):
-        return b.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
+        return b.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
 
     return _I64(_U64), emit
 
