@@ -125,7 +125,7 @@ class _Tail:
             digits.append(max(DIGITS + 1, most.bit_length() + 1))
             planes.append(_planes(margins, digits[-1]))
             both.append(bool((weights != 0).all()))
-            rows.append(_turned(weights.T, twice=both[-1]))
+            rows.append(_turned(weights.T, 64 * self.read[-1].size, twice=both[-1]))
             active = margins >= 0
             self.read.append(_words(active[None], VECTOR))
             self.inside.append(_words(np.ones((1, len(tau)), bool), VECTOR))
@@ -148,8 +148,8 @@ class _Tail:
         self._score(whole, None if layers else loose)
 
     def _score(self, whole: Whole, loose: Any) -> None:
-        """What each inequality misses at the sample, and what turning a neuron of the last layer off and on
-        adds to that; in front a row of nothing.
+        """What each inequality misses at the sample, and what neurons of the last layer add to that when they
+        go on and when they go off; at last a row of nothing.
         """
         parts, cases = whole.inequalities
         factors = np.array([list(row) for row, _ in parts], object).reshape(len(parts), len(whole.head))
@@ -160,8 +160,10 @@ class _Tail:
             raise CertificateError("the scores are too finely divided for combinations.")
         worth = worth if loose is None else worth[loose]
         wide = -(-max(1, len(parts)) // INEQUALITIES) * INEQUALITIES
-        rows = np.zeros((1 + 2 * len(worth), wide), np.int64)
-        rows[1::2, : len(parts)], rows[2::2, : len(parts)] = worth, -worth
+        width = 64 * self.read[-1].size
+        rows = np.zeros((2 * width + 1, wide), np.int64)
+        for begin, gained in ((0, -worth), (width, worth)):
+            rows[begin : begin + len(worth), : len(parts)] = gained
         members = np.zeros((len(cases), len(parts)), np.bool_)
         for row, case in zip(members, cases, strict=True):
             row[case] = True
@@ -192,13 +194,15 @@ def _words(truths: Bits, vector: int) -> npt.NDArray[np.uint64]:
     return np.packbits(padded, axis=1, bitorder="little").view(np.uint64)
 
 
-def _turned(weights: Ints, *, twice: bool) -> npt.NDArray[np.uint64]:
-    """For each neuron before (a row of weights) what it adds when it goes off and when it goes on, plus 1, as
-    rows of bits: those that win, and those that do not lose. Without a weight of 0 these are the same, and
-    one row counts twice. In front a row of nothing.
+def _turned(weights: Ints, width: int, *, twice: bool) -> npt.NDArray[np.uint64]:
+    """For each neuron before (a row of weights, out of so many) what it adds when it goes on, then for each
+    when it goes off, plus 1, as rows of bits: those that win, and those that do not lose. Without a weight of
+    0 these are the same, and one row counts twice. At last rows of nothing.
     """
-    rows = []
-    for gained in (-weights, weights):
-        rows += [gained > 0] if twice else [gained > 0, gained >= 0]
-    stacked = np.stack([_words(part, VECTOR) for part in rows], axis=1)
-    return np.concatenate([np.zeros(stacked.shape[2], np.uint64), stacked.reshape(-1)])
+    size = _words(weights[:0], VECTOR).shape[1]
+    rows = np.zeros((2 * width + 1, 1 if twice else 2, size), np.uint64)
+    for begin, gained in ((0, weights), (width, -weights)):
+        rows[begin : begin + len(weights), 0] = _words(gained > 0, VECTOR)
+        if not twice:
+            rows[begin : begin + len(weights), 1] = _words(gained >= 0, VECTOR)
+    return rows.reshape(-1)

@@ -30,7 +30,7 @@ DIGITS = 7
 MOST = 120
 """Rows that are summed before they are added to the planes; half of them less than ``2^(DIGITS - 1)``."""
 
-_AT_ONCE = 8  # neurons that are told
+_AT_ONCE = 4  # neurons that are listed
 _I64, _U64 = nb.types.int64, nb.types.uint64
 _PLANE, _SCORES = ir.VectorType(WORD, VECTOR), ir.VectorType(WORD, INEQUALITIES)
 
@@ -52,17 +52,17 @@ def _moved(_typing, sums, at, changes, of):  # noqa: ARG001 numba reads the name
 
 
 @intrinsic
-def _scored(_typing, short, at, worth, turned, many):  # noqa: ARG001
-    """Add the rows of `worth` that begin where `turned` says, and `at` further on, to so many numbers."""
-    signature = nb.types.void(short, _I64, worth, turned, _I64)
+def _scored(_typing, short, at, worth, size, turned, many):  # noqa: ARG001
+    """Add the rows of `worth` that `turned` names, of `size` numbers each, to eight numbers from a place on."""
+    signature = nb.types.void(short, _I64, worth, _I64, turned, _I64)
 
     def emit(context, b, signature, arguments):
-        short, at, worth, turned, many = arguments
+        short, at, worth, size, turned, many = arguments
         kinds = signature.args
-        rows = context.make_array(kinds[3])(context, b, turned).data
+        rows = context.make_array(kinds[4])(context, b, turned).data
         total = cgutils.alloca_once_value(b, loaded(context, b, kinds[0], short, at, _SCORES))
         with cgutils.for_range(b, many) as loop:
-            place = b.add(b.load(b.gep(rows, [loop.index])), at)
+            place = b.add(b.mul(b.load(b.gep(rows, [loop.index])), size), at)
             b.store(b.add(b.load(total), loaded(context, b, kinds[2], worth, place, _SCORES)), total)
         stored(context, b, kinds[0], short, at, b.load(total))
         return context.get_dummy_value()
@@ -71,34 +71,58 @@ def _scored(_typing, short, at, worth, turned, many):  # noqa: ARG001
 
 
 def _counted(shift):
+    neurons = GROUP if shift else GROUP // 2  # at once
+
     @intrinsic
-    def counted(_typing, planes, at, digits, rows, turned, first, many, offset, starts, start, odd, read, to):  # noqa: ARG001
-        """Add 2^shift times the sum of `many` rows and of what stands in `starts`, and `odd`, to 512 numbers
-        of so many digits; write to `read` which are not negative.
+    def counted(
+        _typing,
+        planes,
+        at,
+        digits,
+        rows,
+        begin,
+        size,
+        turned,
+        first,
+        many,
+        starts,
+        start,
+        odd,
+        read,
+        to,  # noqa: ARG001
+    ):
+        """Add 2^shift times the sum of the rows of `many` neurons and of what stands in `starts`, and `odd`,
+        to 512 numbers of so many digits; write to `read` which are not negative. Rows have `size` words;
+        there are two of them for a neuron, unless they count twice.
         """
         signature = nb.types.void(
-            planes, _I64, _I64, rows, turned, _I64, _I64, _I64, starts, _I64, _U64, read, _I64
+            planes, _I64, _I64, rows, _I64, _I64, turned, _I64, _I64, starts, _I64, _U64, read, _I64
         )
 
         def emit(context, b, signature, arguments):
-            planes, at, digits, rows, turned, first, many, offset, starts, start, odd, read, to = arguments
+            planes, at, digits, rows, begin, size, turned, first, many, starts, start, odd, read, to = (
+                arguments
+            )
             kinds = signature.args
             begins, numbers = (
                 context.make_array(kinds[k])(context, b, array).data
-                for k, array in ((4, turned), (8, starts))
+                for k, array in ((6, turned), (9, starts))
             )
 
             def one(t):
-                place = b.load(b.gep(begins, [b.add(first, t)]))
-                return loaded(context, b, kinds[3], rows, b.add(place, offset), _PLANE)
+                """The rows of a neuron."""
+                which = b.mul(b.load(b.gep(begins, [b.add(first, t)])), number(1 if shift else 2))
+                for k in range(1 if shift else 2):
+                    place = b.add(b.mul(b.add(which, number(k)), size), begin)
+                    yield loaded(context, b, kinds[3], rows, place, _PLANE)
 
             first_digit = b.mul(start, number(DIGITS))
             sums = []
             for k in range(DIGITS):
                 digit = b.load(b.gep(numbers, [b.add(first_digit, number(k))]))
                 sums.append(cgutils.alloca_once_value(b, everywhere(b, digit, _PLANE)))
-            with cgutils.for_range_slice(b, number(0), many, number(GROUP), WORD, inc=True) as (t, _):
-                given = [one(b.add(t, number(k))) for k in range(GROUP)]
+            with cgutils.for_range_slice(b, number(0), many, number(neurons), WORD, inc=True) as (t, _):
+                given = [row for k in range(neurons) for row in one(b.add(t, number(k)))]
                 before = [b.load(place) for place in sums]
                 after, _ = summed(b, [[*given, before[0]], *([digit] for digit in before[1:])])
                 for value, place in zip(after, sums, strict=True):
@@ -127,7 +151,7 @@ def _counted(shift):
                 value, over = add(b.add(at, b.mul(k, number(VECTOR))), total[-1], b.load(kept))
                 b.store(value, top)
                 b.store(over, kept)
-            stored(context, b, kinds[11], read, to, b.xor(b.load(top), ir.Constant(_PLANE, [-1] * VECTOR)))
+            stored(context, b, kinds[12], read, to, b.xor(b.load(top), ir.Constant(_PLANE, [-1] * VECTOR)))
             return context.get_dummy_value()
 
         return signature, emit
@@ -139,62 +163,52 @@ _counted_once, _counted_twice = _counted(0), _counted(1)
 
 
 @nb.njit(nogil=True, cache=True, forceinline=True)
-def _told(read, seen, inside, begin, end, per, place, size, turned, pad):
-    """Where the rows of the neurons begin that turned since they were told, `per` rows each of so many words,
-    and rows of nothing behind them; how many neurons.
-    """
-    n, each = nb.uint64(0), nb.uint64(per)
-    for w in range(begin, end):
-        differ, word = (read[w] ^ seen[w]) & inside[w], read[w]
-        seen[w] = word
-        here, left = place + (1 + 128 * (w - begin) * per) * size, nb.int64(ones(differ))
-        while left > 0:  # eight at a time, so that it hardly depends on how many there are
-            for k in range(_AT_ONCE):
-                j = nb.uint64(lowest(differ) & 63)
-                differ &= differ - nb.uint64(1)
-                row = here + nb.int64(nb.uint64(2) * j + ((word >> j) & nb.uint64(1))) * per * size
-                spot = n + nb.uint64(k) * each
-                turned[spot] = row
-                if per == 2:
-                    turned[spot + nb.uint64(1)] = row + size
-            n += nb.uint64(min(left, _AT_ONCE)) * each
-            left -= _AT_ONCE
-    for k in range(pad):
-        turned[n + nb.uint64(k)] = place
-    return nb.int64(n) // per
+def _listed(word, base, turned, n):
+    """Append the numbers of the bits that are set, counted from `base`; how many there are then."""
+    left = nb.int64(ones(word))
+    while True:  # some more than there are, so that little depends on how many
+        for k in range(_AT_ONCE):
+            turned[n + nb.uint64(k)] = base + lowest(word)
+            word &= word - nb.uint64(1)
+        n += nb.uint64(min(left, _AT_ONCE))
+        left -= _AT_ONCE
+        if left <= 0:
+            return n
 
 
 @nb.njit(nogil=True, cache=True, forceinline=True)
-def _count(planes, at, digits, twice, rows, turned, many, words, starts, read, to):
+def _told(read, seen, inside, begin, end, turned):
+    """Numbers of the neurons that turned since they were told: that of a neuron that is on now, for one that
+    is off as many more as there are bits; behind them that of a row of nothing. How many.
+    """
+    n, width = nb.uint64(0), 64 * (end - begin)
+    for w in range(begin, end):
+        word = read[w]
+        differ = (word ^ seen[w]) & inside[w]
+        seen[w] = word
+        n = _listed(differ & word, 64 * (w - begin), turned, n)
+        n = _listed(differ & ~word, width + 64 * (w - begin), turned, n)
+    for k in range(GROUP):
+        turned[n + nb.uint64(k)] = 2 * width
+    return nb.int64(n)
+
+
+@nb.njit(nogil=True, cache=True, forceinline=True)
+def _count(planes, at, digits, twice, rows, begin, turned, many, words, starts, read, to):
     """Bring a layer up to date after so many neurons before it turned."""
-    rows_each = 1 if twice else 2
     done = 0
     while done < many:
-        some = min(MOST // rows_each, many - done)
+        some = min(MOST if twice else MOST // 2, many - done)
+        odd, half = nb.uint64(0) - nb.uint64(some & 1), (some + 1) >> 1
         for w in range(0, words, VECTOR):
-            place = at + w * digits
-            first, count = done * rows_each, some * rows_each
+            here, row, out = at + w * digits, begin + w, to + w
             if twice:  # 2 S - n: twice the sum of S and -ceil(n / 2), and 1 where n is odd
-                odd = nb.uint64(0) - nb.uint64(some & 1)
-                start = (some + 1) >> 1
                 _counted_twice(
-                    planes, place, digits, rows, turned, first, count, w, starts, start, odd, read, to + w
+                    planes, here, digits, rows, row, words, turned, done, some, starts, half, odd, read, out
                 )
             else:
                 _counted_once(
-                    planes,
-                    place,
-                    digits,
-                    rows,
-                    turned,
-                    first,
-                    count,
-                    w,
-                    starts,
-                    some,
-                    nb.uint64(0),
-                    read,
-                    to + w,
+                    planes, here, digits, rows, row, words, turned, done, some, starts, some, 0, read, out
                 )
         done += some
 
@@ -213,7 +227,7 @@ def step_through(sums, chosen, changes, first, state, layers, head):
     features, many_layers = len(chosen), len(digits)
     seen = read.copy()  # what the next layer has been told
     way = np.ones(features, np.int64)
-    turned = np.zeros(2 * 64 * len(read) + max(GROUP, 2 * _AT_ONCE), np.int64)
+    turned = np.zeros(64 * len(read) + GROUP + _AT_ONCE, np.int64)
     lanes = len(sums)
     step = changes.shape[0] - lanes  # the row that adds nothing
     while True:
@@ -221,10 +235,7 @@ def step_through(sums, chosen, changes, first, state, layers, head):
             read[w] = _moved(sums, 64 * w, changes, step + 64 * w)
         for layer in range(many_layers):
             words = ends[layer + 2] - ends[layer + 1]
-            per = 1 if twice[layer] else 2
-            many = _told(
-                read, seen, inside, ends[layer], ends[layer + 1], per, begins[layer], words, turned, GROUP
-            )
+            many = _told(read, seen, inside, ends[layer], ends[layer + 1], turned)
             if many == 0:
                 break
             _count(
@@ -233,6 +244,7 @@ def step_through(sums, chosen, changes, first, state, layers, head):
                 digits[layer],
                 twice[layer],
                 rows,
+                begins[layer],
                 turned,
                 many,
                 words,
@@ -240,11 +252,9 @@ def step_through(sums, chosen, changes, first, state, layers, head):
                 read,
                 ends[layer + 1],
             )
-        many = _told(
-            read, seen, inside, ends[many_layers], ends[many_layers + 1], 1, 0, len(short), turned, 0
-        )
+        many = _told(read, seen, inside, ends[many_layers], ends[many_layers + 1], turned)
         for q in range(0, len(short), INEQUALITIES):
-            _scored(short, q, worth, turned, many)
+            _scored(short, q, worth, len(short), turned, many)
         some = False
         for q in range(members.shape[1]):
             some |= short[q] <= 0
