@@ -18,7 +18,7 @@ import numpy.typing as npt
 from sugenet.bnn.arrays import Bits, Ints
 from sugenet.checker.later import cores
 from sugenet.checker.plain import plain_combinations, plain_counts
-from sugenet.checker.stepping import DIGITS, INEQUALITIES, MOST, VECTOR, step_through
+from sugenet.checker.stepping import DIGITS, INEQUALITIES, VECTOR, step_through
 from sugenet.checker.whole import Whole, reachable
 from sugenet.errors import CertificateError
 
@@ -134,7 +134,6 @@ class _Tail:
             for parts in (self.read, planes, rows)
         )
         self.planes = np.concatenate([np.zeros(0, np.uint64), *planes])
-        starts = -np.arange(MOST // 2 + 1)[:, None] >> np.arange(DIGITS) & 1
         self.layers = (
             np.concatenate([part.reshape(-1) for part in self.inside]),
             ends,
@@ -143,7 +142,6 @@ class _Tail:
             np.concatenate([np.zeros(0, np.uint64), *rows]),
             begins,
             np.array(both, np.bool_),
-            (-starts).astype(np.int64).view(np.uint64),
         )
         self._score(whole, None if layers else loose)
 

@@ -17,18 +17,20 @@ from numba.extending import intrinsic
 
 from sugenet.checker.vectors import WORD, everywhere, loaded, lowest, number, ones, signs, stored, summed
 
-__all__ = ["DIGITS", "GROUP", "INEQUALITIES", "MOST", "VECTOR", "step_through"]
+__all__ = ["DIGITS", "INEQUALITIES", "VECTOR", "step_through"]
 
 VECTOR = 8
 """Words of a vector of neurons."""
 INEQUALITIES = 8
 """Numbers of a vector of them."""
-GROUP = 8
+_GROUP = 8
 """Rows that are summed at once."""
 DIGITS = 7
 """Binary digits of such sums, of which one is the sign."""
-MOST = 120
-"""Rows that are summed before they are added to the planes; half of them less than ``2^(DIGITS - 1)``."""
+_MOST = 120
+"""Rows that are summed before they are added to the planes: a multiple of `_GROUP`, and half of it below
+``2^(DIGITS - 1)``.
+"""
 
 _AT_ONCE = 4  # neurons that are listed
 _I64, _U64 = nb.types.int64, nb.types.uint64
@@ -53,7 +55,7 @@ def _moved(_typing, sums, at, changes, of):  # noqa: ARG001 numba reads the name
 
 @intrinsic
 def _scored(_typing, short, at, worth, size, turned, many):  # noqa: ARG001
-    """Add the rows of `worth` that `turned` names, of `size` numbers each, to eight numbers from a place on."""
+    """Add the rows of `worth` that `turned` names, of `size` numbers, to eight numbers from a place on."""
     signature = nb.types.void(short, _I64, worth, _I64, turned, _I64)
 
     def emit(context, b, signature, arguments):
@@ -71,55 +73,33 @@ def _scored(_typing, short, at, worth, size, turned, many):  # noqa: ARG001
 
 
 def _counted(shift):
-    neurons = GROUP if shift else GROUP // 2  # at once
+    neurons = _GROUP if shift else _GROUP // 2  # at once
 
     @intrinsic
-    def counted(
-        _typing,
-        planes,
-        at,
-        digits,
-        rows,
-        begin,
-        size,
-        turned,
-        first,
-        many,
-        starts,
-        start,
-        odd,
-        read,
-        to,  # noqa: ARG001
-    ):
-        """Add 2^shift times the sum of the rows of `many` neurons and of what stands in `starts`, and `odd`,
-        to 512 numbers of so many digits; write to `read` which are not negative. Rows have `size` words;
-        there are two of them for a neuron, unless they count twice.
+    def counted(_typing, planes, at, digits, rows, begin, size, turned, first, many, start, odd, read, to):  # noqa: ARG001
+        """Add 2^shift times the sum of `start` and of the rows of `many` neurons, and 1 where `odd` is all
+        ones, to 512 numbers of so many digits; write to `read` which are not negative. Rows have `size`
+        words; there are two of them for a neuron, unless they count twice.
         """
         signature = nb.types.void(
-            planes, _I64, _I64, rows, _I64, _I64, turned, _I64, _I64, starts, _I64, _U64, read, _I64
+            planes, _I64, _I64, rows, _I64, _I64, turned, _I64, _I64, _I64, _U64, read, _I64
         )
 
         def emit(context, b, signature, arguments):
-            planes, at, digits, rows, begin, size, turned, first, many, starts, start, odd, read, to = (
-                arguments
-            )
+            planes, at, digits, rows, begin, size, turned, first, many, start, odd, read, to = arguments
             kinds = signature.args
-            begins, numbers = (
-                context.make_array(kinds[k])(context, b, array).data
-                for k, array in ((6, turned), (9, starts))
-            )
+            numbers = context.make_array(kinds[6])(context, b, turned).data
 
             def one(t):
                 """The rows of a neuron."""
-                which = b.mul(b.load(b.gep(begins, [b.add(first, t)])), number(1 if shift else 2))
+                which = b.mul(b.load(b.gep(numbers, [b.add(first, t)])), number(1 if shift else 2))
                 for k in range(1 if shift else 2):
                     place = b.add(b.mul(b.add(which, number(k)), size), begin)
                     yield loaded(context, b, kinds[3], rows, place, _PLANE)
 
-            first_digit = b.mul(start, number(DIGITS))
             sums = []
             for k in range(DIGITS):
-                digit = b.load(b.gep(numbers, [b.add(first_digit, number(k))]))
+                digit = b.sub(number(0), b.and_(b.ashr(start, number(k)), number(1)))
                 sums.append(cgutils.alloca_once_value(b, everywhere(b, digit, _PLANE)))
             with cgutils.for_range_slice(b, number(0), many, number(neurons), WORD, inc=True) as (t, _):
                 given = [row for k in range(neurons) for row in one(b.add(t, number(k)))]
@@ -144,14 +124,12 @@ def _counted(shift):
             for k, digit in enumerate(total):
                 value, carry = add(b.add(at, number((shift + k) * VECTOR)), digit, carry)
             top, kept = cgutils.alloca_once_value(b, value), cgutils.alloca_once_value(b, carry)
-            with cgutils.for_range_slice(b, number(shift + DIGITS), digits, number(1), WORD, inc=True) as (
-                k,
-                _,
-            ):
+            beyond = number(shift + DIGITS)
+            with cgutils.for_range_slice(b, beyond, digits, number(1), WORD, inc=True) as (k, _):
                 value, over = add(b.add(at, b.mul(k, number(VECTOR))), total[-1], b.load(kept))
                 b.store(value, top)
                 b.store(over, kept)
-            stored(context, b, kinds[12], read, to, b.xor(b.load(top), ir.Constant(_PLANE, [-1] * VECTOR)))
+            stored(context, b, kinds[11], read, to, b.xor(b.load(top), ir.Constant(_PLANE, [-1] * VECTOR)))
             return context.get_dummy_value()
 
         return signature, emit
@@ -188,29 +166,25 @@ def _told(read, seen, inside, begin, end, turned):
         seen[w] = word
         n = _listed(differ & word, 64 * (w - begin), turned, n)
         n = _listed(differ & ~word, width + 64 * (w - begin), turned, n)
-    for k in range(GROUP):
+    for k in range(_GROUP):
         turned[n + nb.uint64(k)] = 2 * width
     return nb.int64(n)
 
 
 @nb.njit(nogil=True, cache=True, forceinline=True)
-def _count(planes, at, digits, twice, rows, begin, turned, many, words, starts, read, to):
-    """Bring a layer up to date after so many neurons before it turned."""
+def _count(planes, at, digits, twice, rows, begin, turned, many, words, read, to):
+    """Bring a layer up to date after so many neurons before it turned: each adds its rows less 1."""
     done = 0
     while done < many:
-        some = min(MOST if twice else MOST // 2, many - done)
-        odd, half = nb.uint64(0) - nb.uint64(some & 1), (some + 1) >> 1
+        n = min(_MOST if twice else _MOST // 2, many - done)
         for w in range(0, words, VECTOR):
             here, row, out = at + w * digits, begin + w, to + w
-            if twice:  # 2 S - n: twice the sum of S and -ceil(n / 2), and 1 where n is odd
-                _counted_twice(
-                    planes, here, digits, rows, row, words, turned, done, some, starts, half, odd, read, out
-                )
+            if twice:  # 2 S - n is twice S - ceil(n / 2), and 1 where n is odd
+                odd, half = nb.uint64(0) - nb.uint64(n & 1), (n + 1) >> 1
+                _counted_twice(planes, here, digits, rows, row, words, turned, done, n, -half, odd, read, out)
             else:
-                _counted_once(
-                    planes, here, digits, rows, row, words, turned, done, some, starts, some, 0, read, out
-                )
-        done += some
+                _counted_once(planes, here, digits, rows, row, words, turned, done, n, -n, 0, read, out)
+        done += n
 
 
 @nb.njit(nogil=True, cache=True)
@@ -222,12 +196,12 @@ def step_through(sums, chosen, changes, first, state, layers, head):
     the first layer, and of ``changes[1]`` what the step back down does; the very last row is none.
     """
     read, planes, short = state
-    inside, ends, starts_at, digits, rows, begins, twice, starts = layers
+    inside, ends, starts_at, digits, rows, begins, twice = layers
     worth, members = head
     features, many_layers = len(chosen), len(digits)
     seen = read.copy()  # what the next layer has been told
     way = np.ones(features, np.int64)
-    turned = np.zeros(64 * len(read) + GROUP + _AT_ONCE, np.int64)
+    turned = np.zeros(64 * len(read) + _GROUP + _AT_ONCE, np.int64)
     lanes = len(sums)
     step = changes.shape[0] - lanes  # the row that adds nothing
     while True:
@@ -248,7 +222,6 @@ def step_through(sums, chosen, changes, first, state, layers, head):
                 turned,
                 many,
                 words,
-                starts,
                 read,
                 ends[layer + 1],
             )
