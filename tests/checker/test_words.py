@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -25,7 +27,7 @@ def drawn(rng, options, widths, classes=3, weights=(-1, 1), head=(-1, 1), prices
             ]
         )
     layers = []
-    for before, size in zip(widths, widths[1:], strict=False):
+    for before, size in pairwise(widths):
         rows = rng.choice(weights, (size, before))
         middle = np.abs(rows).sum(axis=1) // 2
         layers.append((rows, middle + rng.integers(-1, 2, size)))
