@@ -7,6 +7,7 @@ on that do not tell for all sets alike whether it is negative, those that turned
 (`digits`). Layers and lists are those of `turning`.
 """
 # mypy: disable-error-code="no-untyped-call,no-untyped-def,untyped-decorator,import-untyped,call-overload"
+# mypy: disable-error-code="call-arg,var-annotated"
 
 from __future__ import annotations
 

@@ -197,7 +197,7 @@ def _turned(weights: Ints, width: int, *, twice: bool) -> npt.NDArray[np.uint64]
     when it goes off, plus 1, as rows of bits: those that win, and those that do not lose. Without a weight of
     0 these are the same, and one row counts twice. At last rows of nothing.
     """
-    size = _words(weights[:0], VECTOR).shape[1]
+    size = _words(weights[:1] > 0, VECTOR).shape[1]
     rows = np.zeros((2 * width + 1, 1 if twice else 2, size), np.uint64)
     for begin, gained in ((0, weights), (width, -weights)):
         rows[begin : begin + len(weights), 0] = _words(gained > 0, VECTOR)

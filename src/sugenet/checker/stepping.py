@@ -6,6 +6,7 @@ in one vector. A neuron that turns adds -1, 0 or 1 to each neuron behind it: row
 summed for all that turned, less 1 for each of them, and then added to the planes.
 """
 # mypy: disable-error-code="no-untyped-call,no-untyped-def,untyped-decorator,import-untyped,call-overload"
+# mypy: disable-error-code="call-arg,var-annotated"
 
 from __future__ import annotations
 

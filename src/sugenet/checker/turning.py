@@ -93,12 +93,12 @@ class Turning:
             return None
         last, margins, adds = self.states[-1], [], []
         here = dense_counts(self.head, last[None])[0].tolist()
-        for factors, least in number:
-            worth = np.array(factors, object) @ self.head.astype(object)
+        for row, bound in number:
+            worth = np.array(row, object) @ self.head.astype(object)
             unit = gcd(*worth.tolist()) or 1
             if max(map(abs, worth.tolist()), default=0) > _COPIES * unit:
                 return None
-            have = sum(factor * count for factor, count in zip(factors, here, strict=True)) - least
+            have = sum(factor * count for factor, count in zip(row, here, strict=True)) - bound
             margins.append(max(-_FAR, min(_FAR, have // unit)))
             adds.append(np.where(last, -worth, worth) // unit)
         members = ({number[tuple(factors), least] for factors, least in case} for case in self.cases)

@@ -4,6 +4,7 @@ To be ensured: each function does what its docstring says. ``b`` builds instruct
 words every bit is on its own, so that one full adder sums as many triples of bits as a vector has.
 """
 # mypy: disable-error-code="no-untyped-call,no-untyped-def,untyped-decorator,import-untyped"
+# mypy: disable-error-code="call-arg,var-annotated"
 
 from __future__ import annotations
 

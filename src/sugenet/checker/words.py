@@ -128,7 +128,7 @@ class WordWalk:
         spent[1] = self.options[0][first]
         if spent[1] > self.options[4]:
             return
-        yield self._alone(sums[1, :loose])
+        yield self._alone(self.begin + self.gains[first])
         layers, size = self.size
         wide, words = max(size, self.lanes) + 4, size // 64
         lists = (  # of every layer who turned for all sets, who for some, how many of both; who is to decide
