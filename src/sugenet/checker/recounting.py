@@ -15,7 +15,7 @@ from sugenet.bnn import Head
 from sugenet.checker.counting import CountRegion
 from sugenet.checker.plain import plain_counts
 from sugenet.checker.whole import Demand
-from sugenet.checker.words import Seen, WordWalk
+from sugenet.checker.words import SetsSeen, WordWalk
 
 __all__ = ["MANY", "counted_in_words"]
 
@@ -46,7 +46,7 @@ def counted_in_words(
     if names.index(None) in found:  # nothing changes
         found[names.index(None)][own] += 1
 
-    def use(first: int, seen: Seen) -> None:
+    def use(first: int, seen: SetsSeen) -> None:
         classes = head.classes(walk.counts(seen.patterns))
         with lock:
             np.add.at(found[owner[first]], classes, seen.many)

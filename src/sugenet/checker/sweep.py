@@ -14,7 +14,7 @@ import numpy as np
 from sugenet.checker.plain import plain_walk
 from sugenet.checker.walk import MOST_SETS, walk
 from sugenet.checker.whole import Whole
-from sugenet.checker.words import Seen, WordWalk
+from sugenet.checker.words import SetsSeen, WordWalk
 from sugenet.errors import CertificateError, TooLargeError
 
 __all__ = ["check_sweep"]
@@ -68,7 +68,7 @@ def _swept(words: WordWalk, whole: Whole) -> tuple[int, bool]:
     """How many sets there are, the empty one included, and whether some is a violation."""
     lock, met, bad = Lock(), [1], [bool(whole.violates(words.sample())[0])]
 
-    def use(_first: int, seen: Seen) -> None:
+    def use(_first: int, seen: SetsSeen) -> None:
         wrong = bool(np.any(whole.violates(words.counts(seen.patterns))))
         with lock:
             met[0] += int(seen.many.sum()) + seen.calm

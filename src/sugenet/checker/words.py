@@ -27,14 +27,14 @@ from sugenet.checker.limit import Limit
 from sugenet.checker.turning import Turning, words_of
 from sugenet.checker.whole import Demand, Options, reachable
 
-__all__ = ["Seen", "WordWalk"]
+__all__ = ["SetsSeen", "WordWalk"]
 
 _PLANES = 1 << 25  # bytes of words that say what each option adds
 _TABLE = 1 << 15  # patterns that are kept before they are judged, and more for more options
 _STEPS = 1 << 13  # blocks between two looks at the clock
 
 
-class Seen(NamedTuple):
+class SetsSeen(NamedTuple):
     """What was seen of some sets."""
 
     patterns: npt.NDArray[np.uint64]
@@ -117,7 +117,7 @@ class WordWalk:
         self.lanes, self.size = lanes, self.fixed[3][0].shape
         self.table = max(_TABLE, 1 << (4 * len(self.gains)).bit_length())
 
-    def patterns(self, first: int) -> Iterator[Seen]:
+    def patterns(self, first: int) -> Iterator[SetsSeen]:
         """What the sets that begin with an option have, in turns."""
         most, loose = max(1, self.together), len(self.loose)
         chosen, state = np.full(most + 1, -1, np.int64), np.zeros(3, np.int64)
@@ -151,7 +151,7 @@ class WordWalk:
             more = visit(state, (chosen, sums, spent), *self.fixed, lists, room, table, _STEPS)
             if not more or 2 * state[1] > self.table:
                 met = table[1] > 0
-                yield Seen(table[0][met], table[1][met], int(state[2]))
+                yield SetsSeen(table[0][met], table[1][met], int(state[2]))
                 table[0][:], table[1][:], state[1:] = 0, 0, 0
 
     @property
@@ -163,20 +163,22 @@ class WordWalk:
         """Match counts of the classes when nothing changes."""
         return self.counts(self._alone(self.begin).patterns)
 
-    def _alone(self, margins: Ints) -> Seen:
+    def _alone(self, margins: Ints) -> SetsSeen:
         """What one set has, from M - tau of the loose neurons."""
         bits = self.tail.active.copy()
         bits[self.loose] = margins >= 0
         row = bits[None]
         for rows, tau in self.tail.inside:
             row = np.asarray(dense_counts(rows, row) >= tau)
-        return Seen(words_of(row, -(-row.shape[1] // 64)), np.ones(1, np.int64), 0)
+        return SetsSeen(words_of(row, -(-row.shape[1] // 64)), np.ones(1, np.int64), 0)
 
     def counts(self, patterns: npt.NDArray[np.uint64]) -> Ints:
         """Match counts of the classes for patterns of the last layer in words."""
         return self.tail.counts(patterns)
 
-    def each(self, firsts: list[int], use: Callable[[int, Seen], None], threads: int | None = None) -> None:
+    def each(
+        self, firsts: list[int], use: Callable[[int, SetsSeen], None], threads: int | None = None
+    ) -> None:
         """Go through all sets with these first options; `use` is told what was seen, by several threads."""
         self.prepare()
 
