@@ -116,6 +116,7 @@ class WordWalk:
         self.fixed = (self.options, front, planes, *self.tail.written(sets))
         self.lanes, self.size = lanes, self.fixed[3][0].shape
         self.table = max(_TABLE, 1 << (4 * len(self.gains)).bit_length())
+        self.limit.take(8 * cores() * self.table * (self.size[1] // 64 + 1), "patterns that are to be judged")
 
     def patterns(self, first: int) -> Iterator[SetsSeen]:
         """What the sets that begin with an option have, in turns."""
