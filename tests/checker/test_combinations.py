@@ -71,6 +71,21 @@ def test_more_neurons_that_turn_than_are_summed_at_once():
             agrees(*drawn(rng, 5, (width, 40, 20), weights=weights, gains=(-4, 4)))
 
 
+@pytest.mark.parametrize("width", [60, 64, 120, 128, 300])
+def test_neurons_that_all_others_change_alike(width):
+    rng = np.random.default_rng(width)
+    half = np.where(np.arange(width) < width // 2, 1, -1)
+    gains = [np.ones(width, np.int64), -np.ones(width, np.int64), half, 2 * half]
+    rows = [[(1, gain)] for gain in gains]
+    for sparse in (False, True):
+        kinds = [np.ones(width, int), -np.ones(width, int), half, -half]
+        weights = np.array([kind * (np.arange(width) > 2 * sparse) for kind in kinds for _ in range(5)])
+        tau = np.tile([1, width // 4, width // 2, 3 * width // 4, width - 3], 4)
+        for base in (-1, 0):
+            head = rng.choice([-1, 1], (3, 20))
+            agrees(np.full(width, base), rows, [0, 1, 0, 1], [(weights, tau)], head)
+
+
 def test_one_feature_and_none():
     rng = np.random.default_rng(3)
     agrees(*drawn(rng, 1, (20, 9)))
