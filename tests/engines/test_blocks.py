@@ -51,14 +51,15 @@ def agrees(problem, budget, threads=None):
 def in_words(problem):
     """What the checker sees: how many sets, and how many of them are violations."""
     base, features, budget, layers, head = pieces(problem.near)
-    walk = WordWalk(base, features, budget, layers, Limit(None, None))
+    cases = [[(list(vote.factors), vote.least) for vote in case] for case in problem.goal.cases]
+    walk = WordWalk(base, features, budget, layers, head, cases, Limit(None, None))
     if not features or not walk.is_for():
         return None
-    seen = [1, int(problem.goal.violates(walk.sample(head))[0])]
+    seen = [1, int(problem.goal.violates(walk.sample())[0])]
 
     def use(_first, met):
-        seen[0] += int(met[1].sum())
-        seen[1] += int(met[1][problem.goal.violates(walk.counts(met[0], head))].sum())
+        seen[0] += int(met.many.sum()) + met.calm
+        seen[1] += int(met.many[problem.goal.violates(walk.counts(met.patterns))].sum())
 
     walk.each(list(range(walk.many)), use, threads=1)
     return seen

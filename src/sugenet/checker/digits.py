@@ -1,10 +1,9 @@
-"""The compiled part of `words`: blocks of sets go through the layers, their sums added up digit by digit.
+"""Adding up digit by digit, in vectors: what `blocks` is made of.
 
-To be ensured: a set of a block has the bits that the definition gives its neurons. A neuron is settled where
-counting its literals tells it for all sets, whatever those inputs are that differ; else `reached` adds up its
-inputs in binary numbers, one bit of every vector for each set.
+To be ensured: each function does what its docstring says. A block of sets is a vector of words with one bit
+for each set; whole numbers that differ from set to set are such vectors, one for each binary digit.
 """
-# mypy: disable-error-code="no-untyped-call,no-untyped-def,untyped-decorator,import-untyped,call-overload"
+# mypy: disable-error-code="no-untyped-call,no-untyped-def,untyped-decorator,import-untyped"
 
 from __future__ import annotations
 
@@ -13,354 +12,217 @@ from llvmlite import ir
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-__all__ = ["WORDS", "visit"]
+from sugenet.checker.vectors import WORD, everywhere, loaded, number, signs, some_of, stored, summed
+
+__all__ = [
+    "DIGITS",
+    "MOST",
+    "SLOT",
+    "WORDS",
+    "bounds",
+    "copy",
+    "reached_4",
+    "reached_8",
+    "reached_12",
+    "reached_16",
+    "reached_32",
+    "reached_any",
+    "sides",
+    "together",
+]
 
 WORDS = 4
 """Of a block."""
+SLOT = 3 * WORDS
+"""Words of a neuron that has turned for some sets: for which it has not; none; for which it has. What it adds
+to another neuron, -1, 0 or 1, says which of them count.
+"""
+MOST = 1 << 12
+"""Neurons of a layer, so that their sums have few digits."""
+DIGITS = MOST.bit_length()
+
+_I64, _U64 = nb.types.int64, nb.types.uint64
+_SHORT = ir.IntType(16)
+_BLOCK = ir.VectorType(WORD, WORDS)
+_COUNTED = 5  # digits of how many turn
 
 
-@nb.njit(nogil=True, cache=True, _nrt=False)
-def _ones(x):
-    x = x - ((x >> nb.uint64(1)) & nb.uint64(0x5555555555555555))
-    x = (x & nb.uint64(0x3333333333333333)) + ((x >> nb.uint64(2)) & nb.uint64(0x3333333333333333))
-    x = (x + (x >> nb.uint64(4))) & nb.uint64(0x0F0F0F0F0F0F0F0F)
-    return nb.int64((x * nb.uint64(0x0101010101010101)) >> nb.uint64(56))
+@intrinsic
+def sides(_typing, sums, at, least, most, of):  # noqa: ARG001
+    """Of 64 sums which are 0 or more with the least that one option more adds, and which with the most."""
+    signature = nb.types.UniTuple(_U64, 2)(sums, _I64, least, most, _I64)
+
+    def emit(context, b, signature, arguments):
+        sums, at, least, most, of = arguments
+        kinds, vector = signature.args, ir.VectorType(ir.IntType(32), 64)
+        here = loaded(context, b, kinds[0], sums, at, vector)
+        ends = [
+            signs(b, b.add(here, loaded(context, b, kinds[k], array, of, vector)))
+            for k, array in ((2, least), (3, most))
+        ]
+        return context.make_tuple(b, signature.return_type, ends)
+
+    return signature, emit
 
 
-@nb.njit(nogil=True, cache=True, _nrt=False)
-def _settle(plus, minus, tau, number, sizes, on, count, free, depends, left):
-    """Which neurons of a layer depend on its open inputs, and what these still must bring: how many; those
-    that are active without them go to the next row of `on`.
+@intrinsic
+def bounds(_typing, base, place, rows, at, step, turned, first, many, open_, begin, some, most, low):  # noqa: ARG001
+    """Which of 64 neurons are active whatever the `some` open inputs do, of which up to `most` turn in a set,
+    and which may be: with `many` inputs that turned. What each then has at least goes to `low`.
     """
-    size, unknowns = sizes[number, 0], sizes.shape[0] + 1
-    for q in range(size):
-        count[q] = 0
-        free[q] = 0
-    for w in range((sizes[number, 1] + 63) >> 6):
-        held, unknown = on[number, w], on[unknowns, w]
-        off = ~(held | unknown)
-        for q in range(size):
-            p, m = plus[number, w, q], minus[number, w, q]
-            count[q] += _ones((p & held) | (m & off))
-            free[q] += _ones((p | m) & unknown)
-    n = 0
-    for w in range(on.shape[1]):
-        active = nb.uint64(0)
-        for q in range(64 * w, min(64 * w + 64, size)):
-            missing = tau[number, q] - count[q]
-            active |= nb.uint64(missing <= 0) << nb.uint64(q & 63)
-            depends[number, n], left[number, n] = q, missing
-            n += (missing > 0) & (missing <= free[q])
-        on[number + 1, w] = active
-    return n
+    signature = nb.types.UniTuple(_U64, 2)(
+        base, _I64, rows, _I64, _I64, turned, _I64, _I64, open_, _I64, _I64, _I64, low
+    )
+
+    def emit(context, b, signature, arguments):
+        base, place, rows, at, step, turned, first, many, open_, begin, some, most, low = arguments
+        kinds, vector = signature.args, ir.VectorType(_SHORT, 64)
+        zero = ir.Constant(vector, [0] * 64)
+        start = loaded(context, b, kinds[0], base, place, vector)
+        sums = [cgutils.alloca_once_value(b, start) for _ in range(2)]
+
+        def row(array, kind, number):
+            which = b.load(b.gep(context.make_array(kind)(context, b, array).data, [number]))
+            bytes_ = ir.VectorType(ir.IntType(8), 64)
+            return b.sext(loaded(context, b, kinds[2], rows, b.add(at, b.mul(which, step)), bytes_), vector)
+
+        with cgutils.for_range(b, many) as loop:
+            added = row(turned, kinds[5], b.add(first, loop.index))
+            for end in sums:
+                b.store(b.add(b.load(end), added), end)
+        alone = b.load(sums[0])
+        with cgutils.for_range(b, some) as loop:
+            added = row(open_, kinds[8], b.add(begin, loop.index))
+            for end, sign in zip(sums, "<>", strict=True):
+                part = b.select(b.icmp_signed(sign, added, zero), added, zero)
+                b.store(b.add(b.load(end), part), end)
+        least, largest = (b.load(end) for end in sums)
+        stored(context, b, kinds[12], low, place, least)
+        change = everywhere(b, b.trunc(most, _SHORT), vector)
+        sure = b.or_(signs(b, least), signs(b, b.sub(alone, change)))
+        may = b.and_(signs(b, largest), signs(b, b.add(alone, change)))
+        return context.make_tuple(b, signature.return_type, [sure, may])
+
+    return signature, emit
 
 
-def _reached(digits):
-    """Adding up with so many binary digits, for sums of up to 2^digits that are to be reached."""
+@intrinsic
+def copy(_typing, planes, at, values, to):  # noqa: ARG001
+    """Fill a slot with words that tell who has turned."""
+    signature = nb.types.void(planes, _I64, values, _I64)
+
+    def emit(context, b, signature, arguments):
+        planes, at, values, to = arguments
+        has = loaded(context, b, signature.args[0], planes, at, _BLOCK)
+        not_ = b.xor(has, ir.Constant(_BLOCK, [-1] * WORDS))
+        stored(context, b, signature.args[2], values, to, not_)
+        stored(context, b, signature.args[2], values, b.add(to, number(2 * WORDS)), has)
+        return context.get_dummy_value()
+
+    return signature, emit
+
+
+@intrinsic
+def together(_typing, values, at, many, valid):  # noqa: ARG001
+    """How many of the open inputs at ``values[at:]`` turn in a set of a block, at most; or how many there
+    are, where they are more than are counted.
+    """
+    signature = _I64(values, _I64, _I64, valid)
+
+    def emit(context, b, signature, arguments):
+        values, at, many, valid = arguments
+        kinds, none = signature.args, ir.Constant(_BLOCK, [0] * WORDS)
+        found = cgutils.alloca_once_value(b, many)
+        few = b.icmp_unsigned("<", many, number(1 << _COUNTED))
+        with b.if_then(few):
+            sums = [cgutils.alloca_once_value(b, none) for _ in range(_COUNTED)]
+            with cgutils.for_range(b, many) as loop:
+                place = b.add(b.add(at, b.mul(loop.index, number(SLOT))), number(2 * WORDS))
+                carry = loaded(context, b, kinds[0], values, place, _BLOCK)
+                for digit in sums:
+                    old = b.load(digit)
+                    b.store(b.xor(old, carry), digit)
+                    carry = b.and_(old, carry)
+            sets = loaded(context, b, kinds[3], valid, number(0), _BLOCK)
+            most = number(0)
+            for k in reversed(range(_COUNTED)):  # sets with the largest count so far
+                has = b.and_(sets, b.load(sums[k]))
+                some = some_of(b, has)
+                sets = b.select(some, has, sets)
+                most = b.or_(most, b.select(some, number(1 << k), number(0)))
+            b.store(most, found)
+        return b.load(found)
+
+    return signature, emit
+
+
+def _reached(inputs_, groups=None):
+    """Adding up to so many inputs, in groups of four: in a loop, or where it is said how many there are,
+    all at once.
+    """
+    digits = (inputs_ - 1).bit_length()
 
     @intrinsic
-    def reached(_typing, inputs, values, signs, first, at, many, row, least, valid, to):
-        """Whether at least so many inputs of a neuron match, for every set of a block: that goes to
-        ``values[to:]``; 0, 1 or 2: for none, for all or for some of those that are `valid`.
+    def reached(_typing, values, at, kinds, row, inputs, first, many, starts, least, valid, flips, q, to):  # noqa: ARG001
+        """Whether a neuron has turned, for every set of a block: to the slot ``values[to:]``; 0, 1 or 2: for
+        none, for all or for some of those that are `valid`.
 
-        Input t is the block ``values[at + WORDS * t:]``; its sign stands at ``row + inputs[first + t]``: a
-        weight of -1 turns it, one of 0 makes it match never.
+        It is active where at least so many of its inputs count, so counting begins there where it overflows
+        then: at ``2^digits - least``, which stands in `starts`. Of input t the part of the slot at
+        ``values[at + SLOT * t:]`` counts that stands at ``kinds[row + inputs[first + t]]``. ``flips[q]`` is
+        all ones where the neuron is active at the sample.
         """
-        del first, at, many, row, least, to
-        i64 = nb.types.int64
-        signature = i64(inputs, values, signs, i64, i64, i64, i64, i64, valid, i64)
+        signature = _I64(
+            values, _I64, kinds, _I64, inputs, _I64, _I64, starts, _I64, valid, flips, _I64, _I64
+        )
 
         def emit(context, b, signature, arguments):
-            word, block = ir.IntType(64), ir.VectorType(ir.IntType(64), WORDS)
-            pointers = [
-                context.make_array(signature.args[k])(context, b, arguments[k]).data for k in (0, 1, 2, 8)
-            ]
-            at_inputs, at_values, at_signs, at_valid = pointers
-            first, at, many, row, least, to = (arguments[k] for k in (3, 4, 5, 6, 7, 9))
+            values, at, _, row, _, first, many, _, least, valid, _, q, to = arguments
+            types = signature.args
 
-            def place(pointer, where):
-                return b.bitcast(b.gep(pointer, [where]), block.as_pointer())
+            def data(k):
+                return context.make_array(types[k])(context, b, arguments[k]).data
 
-            def everywhere(value):
-                lone = b.insert_element(
-                    ir.Constant(block, ir.Undefined), value, ir.Constant(ir.IntType(32), 0)
-                )
-                return b.shuffle_vector(
-                    lone, lone, ir.Constant(ir.VectorType(ir.IntType(32), WORDS), [0] * WORDS)
-                )
+            def one(t):
+                which = b.load(b.gep(data(4), [b.add(first, t)]))
+                part = b.zext(b.load(b.gep(data(2), [b.add(row, which)])), WORD)
+                place = b.add(b.add(at, b.mul(t, number(SLOT))), part)
+                return loaded(context, b, types[0], values, place, _BLOCK)
 
-            none, one = ir.Constant(word, 0), ir.Constant(word, 1)
-            begin = b.sub(
-                ir.Constant(word, 1 << digits), least
-            )  # so that counting overflows when it is reached
+            begin = b.mul(b.sub(number(1 << digits), least), number(DIGITS))
             start = [
-                everywhere(b.sub(none, b.and_(b.lshr(begin, ir.Constant(word, k)), one)))
+                everywhere(b, b.load(b.gep(data(7), [b.add(begin, number(k))])), _BLOCK)
                 for k in range(digits)
             ]
-            before, body, end = b.block, b.append_basic_block("body"), b.append_basic_block("end")
-            b.branch(body)
-            b.position_at_end(body)
-            t, sums = b.phi(word), [b.phi(block) for _ in range(digits + 1)]
-            sign = b.gep(at_signs, [b.add(row, b.load(b.gep(at_inputs, [b.add(first, t)])))])
-            value = b.load(place(at_values, b.add(at, b.mul(t, ir.Constant(word, WORDS)))))
-            value.align = 8
-            kind = b.sext(b.load(sign), word)  # 1: as it is, -1: turned, 0: never
-            turn = everywhere(b.ashr(kind, ir.Constant(word, 63)))
-            some = everywhere(b.sub(none, b.and_(kind, one)))
-            carry = b.and_(b.xor(value, turn), some)
-            after = []
-            for digit in sums[:-1]:
-                after.append(b.xor(digit, carry))
-                carry = b.and_(digit, carry)
-            after.append(b.or_(sums[-1], carry))
-            following = b.add(t, one)
-            for phi, old, new in zip(
-                [t, *sums], [none, *start, ir.Constant(block, [0] * WORDS)], [following, *after], strict=True
-            ):
-                phi.add_incoming(old, before)
-                phi.add_incoming(new, body)
-            b.cbranch(b.icmp_signed("<", following, many), body, end)
-            b.position_at_end(end)
-            valid_sets = b.load(place(at_valid, none))
-            valid_sets.align = 8
-            found = b.and_(after[-1], valid_sets)
-            b.store(found, place(at_values, to)).align = 8
-            join = cgutils.get_or_insert_function(
-                b.module, ir.FunctionType(word, [block]), f"llvm.vector.reduce.or.v{WORDS}i64"
-            )
-            yes, no = (
-                b.icmp_unsigned("!=", b.call(join, [sets]), none)
-                for sets in (found, b.xor(found, valid_sets))
-            )
-            return b.add(b.zext(yes, word), b.zext(b.and_(yes, no), word))
+            if groups is not None:
+                bits = [[one(number(t)) for t in range(4 * groups)], *([] for _ in range(digits - 1))]
+                _, over = summed(b, [[*bits[k], start[k]] for k in range(digits)])
+                active = over[0] if len(over) == 1 else b.or_(*over)
+            else:
+                sums = [
+                    cgutils.alloca_once_value(b, value)
+                    for value in [*start, ir.Constant(_BLOCK, [0] * WORDS)]
+                ]
+                with cgutils.for_range_slice(b, number(0), many, number(4), WORD, inc=True) as (t, _):
+                    before = [b.load(place) for place in sums]
+                    given = [one(b.add(t, number(k))) for k in range(4)]
+                    after, over = summed(b, [[*given, before[0]], *([digit] for digit in before[1:-1])])
+                    for value, place in zip([*after, b.or_(before[-1], over[0])], sums, strict=True):
+                        b.store(value, place)
+                active = b.load(sums[-1])
+            sets = loaded(context, b, types[9], valid, number(0), _BLOCK)
+            flip = everywhere(b, b.load(b.gep(data(10), [q])), _BLOCK)
+            has = b.and_(b.xor(active, flip), sets)
+            not_ = b.xor(has, sets)
+            stored(context, b, types[0], values, to, not_)
+            stored(context, b, types[0], values, b.add(to, number(2 * WORDS)), has)
+            yes, no = some_of(b, has), some_of(b, not_)
+            return b.add(b.zext(yes, WORD), b.zext(b.and_(yes, no), WORD))
 
         return signature, emit
 
     return reached
 
 
-_reached_4, _reached_12 = _reached(4), _reached(12)
-
-
-@nb.njit(nogil=True, cache=True, _nrt=False)
-def _tell(keys, sets, parts, known, many, state):
-    """Add the sets of each pattern to the table."""
-    last = nb.uint64(len(known) - 1)
-    for p in range(parts):
-        mixed = nb.uint64(0)
-        for w in range(keys.shape[1]):
-            mixed = (mixed ^ keys[p, w]) * nb.uint64(0xD1342543DE82EF95)
-            mixed ^= mixed >> nb.uint64(31)
-        place = mixed & last
-        while many[place] > 0:
-            same = True
-            for w in range(keys.shape[1]):
-                same &= known[place, w] == keys[p, w]
-            if same:
-                break
-            place = (place + nb.uint64(1)) & last
-        if many[place] == 0:
-            state[1] += 1
-            for w in range(keys.shape[1]):
-                known[place, w] = keys[p, w]
-        for w in range(WORDS):
-            many[place] += _ones(sets[p, w])
-
-
-@nb.njit(nogil=True, cache=True, _nrt=False)
-def _part(on, row, inputs, at, values, first, width, valid, keys, sets):
-    """Part the sets of a block by the pattern of the last layer: how many patterns there are."""
-    parts = 1
-    for w in range(WORDS):
-        sets[0, w] = valid[w]
-    for w in range(keys.shape[1]):
-        keys[0, w] = on[row, w]
-    for t in range(width):
-        q, where = inputs[at, t], first + WORDS * t
-        bit = nb.uint64(1) << nb.uint64(q & 63)
-        for p in range(parts):
-            inside = outside = nb.uint64(0)
-            for w in range(WORDS):
-                inside |= sets[p, w] & values[where + w]
-                outside |= sets[p, w] & ~values[where + w]
-            if inside == nb.uint64(0):
-                continue
-            if outside == nb.uint64(0):
-                keys[p, q >> 6] |= bit
-                continue
-            for w in range(WORDS):
-                sets[parts, w] = sets[p, w] & values[where + w]
-                sets[p, w] &= ~values[where + w]
-            for w in range(keys.shape[1]):
-                keys[parts, w] = keys[p, w]
-            keys[parts, q >> 6] |= bit
-            parts += 1
-    return parts
-
-
-@nb.njit(nogil=True, cache=True, _nrt=False)
-def _through(
-    candidates,
-    lanes,
-    inputs,
-    values,
-    plus,
-    minus,
-    signs,
-    tau,
-    sizes,
-    on,
-    count,
-    free,
-    depends,
-    left,
-    valid,
-    keys,
-    sets,
-):
-    """Take a block of sets through the layers: how many patterns there are, in `keys` and `sets`."""
-    layers = sizes.shape[0]
-    room, width = len(values) // (layers + 1), signs.shape[0] // tau.size
-    at, many = layers, lanes
-    for number in range(layers):
-        if number == 0:
-            for v in range(on.shape[1]):
-                on[1, v] = on[layers + 2, v]
-        else:
-            for v in range(on.shape[1]):
-                on[layers + 1, v] = 0
-            for t in range(many):
-                q = inputs[at, t]
-                on[layers + 1, q >> 6] |= nb.uint64(1) << nb.uint64(q & 63)
-            candidates = _settle(plus, minus, tau, number, sizes, on, count, free, depends, left)
-        kept = 0
-        for i in range(candidates):
-            q = depends[number, i]
-            row, to = (number * tau.shape[1] + q) * width, room * number + WORDS * kept
-            first, least = at * inputs.shape[1], left[number, i]
-            if least <= 16:
-                found = _reached_4(inputs, values, signs, first, room * at, many, row, least, valid, to)
-            else:
-                found = _reached_12(inputs, values, signs, first, room * at, many, row, least, valid, to)
-            if found == 1:
-                on[1 + number, q >> 6] |= nb.uint64(1) << nb.uint64(q & 63)
-            inputs[number, kept] = q
-            kept += found == 2
-        at, many = number, kept
-    return _part(on, layers, inputs, at, values, room * at, many, valid, keys, sets)
-
-
-@nb.njit(nogil=True, cache=True, _nrt=False)
-def visit(
-    state,
-    chosen,
-    sums,
-    spent,
-    weight,
-    behind,
-    lightest,
-    heaviest,
-    budget,
-    gains,
-    least,
-    planes,
-    plus,
-    minus,
-    signs,
-    tau,
-    sizes,
-    on,
-    count,
-    free,
-    places,
-    depends,
-    left,
-    inputs,
-    values,
-    valid,
-    keys,
-    sets,
-    known,
-    many,
-    steps,
-):
-    """Go through the sets that begin as `chosen`, from there on, and add up in the table what the last layer
-    has. True when it ends early: after so many blocks, or with the table half full.
-
-    ``state[0]`` is how many options are chosen; ``chosen[d]`` the last one tried behind them.
-    """
-    options, layers = gains.shape[0], sizes.shape[0]
-    room = len(values) // (layers + 1)
-    while state[0] > 0:
-        if steps < 0 or 2 * state[1] > len(known):
-            return True
-        depth = state[0]
-        begin = behind[chosen[depth - 1]]
-        if chosen[depth] < begin:  # first, all sets with one option more
-            lanes = 0
-            for w in range(on.shape[1]):
-                on[0, w] = on[layers + 1, w] = 0
-            for j in range(gains.shape[1]):
-                t = -sums[depth, j] - least - 1  # the last option must add more than t and the least
-                if t < 0:
-                    on[0, j >> 6] |= nb.uint64(1) << nb.uint64(j & 63)
-                elif t < planes.shape[1]:
-                    on[layers + 1, j >> 6] |= nb.uint64(1) << nb.uint64(j & 63)
-                    inputs[layers, lanes], places[lanes] = j, t
-                    lanes += 1
-            candidates = _settle(plus, minus, tau, 0, sizes, on, count, free, depends, left)
-            for w in range(on.shape[1]):
-                on[layers + 2, w] = on[1, w]
-            for block in range(begin >> 6, (options + 63) >> 6, WORDS):
-                some = nb.uint64(0)
-                for w in range(WORDS):
-                    fits, here = nb.uint64(0), 64 * (block + w)
-                    low, high = max(begin, here), min(options, here + 64)
-                    if low < high and spent[depth] + heaviest <= budget:
-                        fits = ~nb.uint64(0) >> nb.uint64(64 - high + low) << nb.uint64(low - here)
-                    else:
-                        for k in range(low, high):
-                            fits |= nb.uint64(spent[depth] + weight[k] <= budget) << nb.uint64(k - here)
-                    valid[w] = fits
-                    some |= fits
-                if some == nb.uint64(0):
-                    continue
-                for t in range(lanes):
-                    for w in range(WORDS):
-                        values[layers * room + WORDS * t + w] = planes[
-                            inputs[layers, t], places[t], block + w
-                        ]
-                parts = _through(
-                    candidates,
-                    lanes,
-                    inputs,
-                    values,
-                    plus,
-                    minus,
-                    signs,
-                    tau,
-                    sizes,
-                    on,
-                    count,
-                    free,
-                    depends,
-                    left,
-                    valid,
-                    keys,
-                    sets,
-                )
-                _tell(keys, sets, parts, known, many, state)
-                steps -= 1
-        k = max(chosen[depth] + 1, begin)
-        while k < options and spent[depth] + weight[k] + lightest[behind[k]] > budget:
-            k += 1
-        if k == options or depth == len(chosen) - 1:
-            state[0] -= 1
-            continue
-        chosen[depth] = k
-        for j in range(gains.shape[1]):
-            sums[depth + 1, j] = sums[depth, j] + gains[k, j]
-        spent[depth + 1] = spent[depth] + weight[k]
-        chosen[depth + 1] = -1
-        state[0] += 1
-    return False
+reached_4, reached_8, reached_12, reached_16 = (_reached(many, many // 4) for many in (4, 8, 12, 16))
+reached_32, reached_any = _reached(32), _reached(MOST)

@@ -11,8 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from sugenet.bnn import Head
 from sugenet.checker.counting import CountRegion
-from sugenet.checker.words import Seen, WordWalk
+from sugenet.checker.plain import plain_counts
+from sugenet.checker.whole import Demand
+from sugenet.checker.words import SetsSeen, WordWalk
 
 __all__ = ["MANY", "counted_in_words"]
 
@@ -30,7 +33,10 @@ def counted_in_words(
     if whole.budget is None or not features or not len(whole.base) or None not in names:
         return None
     options = [region.options(feature) for feature in features]
-    walk = WordWalk(whole.base, options, int(whole.budget), whole.layers, region.limit)
+    own = int(head.classes(plain_counts(whole.base, whole.layers, whole.head)[None])[0])
+    walk = WordWalk(
+        whole.base, options, int(whole.budget), whole.layers, whole.head, _others(head, own), region.limit
+    )
     if not walk.is_for():
         return None
     part_of = {feature: number for number, name in enumerate(names) if name is not None for feature in name}
@@ -38,13 +44,27 @@ def counted_in_words(
     owner = [part_of[feature] for feature, row in zip(features, options, strict=True) for _ in row]
     found, lock = {number: np.zeros(head.outputs, np.int64) for number in chosen}, Lock()
     if names.index(None) in found:  # nothing changes
-        found[names.index(None)][head.classes(walk.sample(whole.head))[0]] += 1
+        found[names.index(None)][own] += 1
 
-    def use(first: int, seen: Seen) -> None:
-        patterns, many = seen
-        classes = head.classes(walk.counts(patterns, whole.head))
+    def use(first: int, seen: SetsSeen) -> None:
+        classes = head.classes(walk.counts(seen.patterns))
         with lock:
-            np.add.at(found[owner[first]], classes, many)
+            np.add.at(found[owner[first]], classes, seen.many)
+            found[owner[first]][own] += seen.calm
 
     walk.each([first for first, number in enumerate(owner) if number in found], use)
     return [found[number].tolist() for number in chosen]
+
+
+def _others(head: Head, own: int) -> list[list[Demand]]:
+    """For each other class the inequality that it comes before a class: a larger score, or the same and a
+    lower number.
+    """
+    slopes, offsets, _ = head.integers  # scores in whole numbers
+    cases = []
+    for rival in range(head.outputs):
+        if rival != own:
+            factors = [0] * head.outputs
+            factors[rival], factors[own] = slopes[rival], -slopes[own]
+            cases.append([(factors, offsets[own] - offsets[rival] + (rival > own))])
+    return cases

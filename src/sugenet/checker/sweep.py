@@ -14,10 +14,12 @@ import numpy as np
 from sugenet.checker.plain import plain_walk
 from sugenet.checker.walk import MOST_SETS, walk
 from sugenet.checker.whole import Whole
-from sugenet.checker.words import Seen, WordWalk
+from sugenet.checker.words import SetsSeen, WordWalk
 from sugenet.errors import CertificateError, TooLargeError
 
 __all__ = ["check_sweep"]
+
+_CLOSE = 16  # neurons near tau: options that do the same to them stand together, so that blocks differ less
 
 
 def check_sweep(proof: dict[str, Any], whole: Whole, *, plain: bool = False) -> str:
@@ -45,8 +47,18 @@ def _words(whole: Whole) -> WordWalk | None:
     prices = [price for row in whole.features for price, _ in row]
     if whole.budget is None or not prices or not len(whole.base) or sum(prices) >= 1 << 60:
         return None
+    close = np.argsort(np.abs(2 * whole.base + 1), kind="stable")[:_CLOSE]
+    features = sorted(whole.features, key=lambda row: tuple(row[0][1][close].tolist()))
     try:
-        found = WordWalk(whole.base, whole.features, int(whole.budget), whole.layers, whole.limit)
+        found = WordWalk(
+            whole.base,
+            features,
+            int(whole.budget),
+            whole.layers,
+            whole.head,
+            whole.cases,
+            whole.limit,
+        )
     except TooLargeError:
         return None
     return found if found.is_for() else None
@@ -54,13 +66,12 @@ def _words(whole: Whole) -> WordWalk | None:
 
 def _swept(words: WordWalk, whole: Whole) -> tuple[int, bool]:
     """How many sets there are, the empty one included, and whether some is a violation."""
-    lock, met, bad = Lock(), [1], [bool(whole.violates(words.sample(whole.head))[0])]
+    lock, met, bad = Lock(), [1], [bool(whole.violates(words.sample())[0])]
 
-    def use(_first: int, seen: Seen) -> None:
-        patterns, many = seen
-        wrong = bool(np.any(whole.violates(words.counts(patterns, whole.head))))
+    def use(_first: int, seen: SetsSeen) -> None:
+        wrong = bool(np.any(whole.violates(words.counts(seen.patterns))))
         with lock:
-            met[0] += int(many.sum())
+            met[0] += int(seen.many.sum()) + seen.calm
             bad[0] |= wrong
 
     words.each(list(range(words.many)), use)

@@ -1,10 +1,10 @@
 """Going through very many sets of options, 256 at a time: one bit of four words for each of them.
 
 To be ensured: no set within the budget is left out or met twice, and what the layers make of each is what
-the definition says. A set is some options and a last one behind them; a block has 256 of those last ones. A
-neuron that is the same for all of them is settled by counting literals; the others add up their inputs digit
-by digit of binary numbers, all sets of a block at once. Only how often each pattern of a late layer was met
-is kept, until it is judged. Nothing here is shared with the engines.
+the definition says. A set is some options and a last one behind them; a block has 256 of those last ones. All
+layers are taken in words (`blocks`, `turning`), and behind them the inequalities of the cases that are looked
+for. Sets that meet no case are only counted; of the others it is told which patterns of the last layer they
+have, for the definition to judge. Nothing here is shared with the engines.
 """
 # mypy: disable-error-code="no-untyped-call"
 
@@ -12,28 +12,37 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from math import comb
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn.arrays import Ints
+from sugenet.checker.blocks import visit
 from sugenet.checker.bounds import most_together
-from sugenet.checker.digits import WORDS, visit
-from sugenet.checker.later import bits_of, cores, dense_counts
+from sugenet.checker.digits import MOST, SLOT, WORDS
+from sugenet.checker.later import cores, dense_counts
 from sugenet.checker.limit import Limit
-from sugenet.checker.whole import Options, reachable
+from sugenet.checker.turning import Turning, words_of
+from sugenet.checker.whole import Demand, Options, reachable
 
-__all__ = ["WordWalk"]
+__all__ = ["SetsSeen", "WordWalk"]
 
-_LAYERS = 2  # behind the first, as words
-_WIDEST = 1 << 12  # neurons of a layer
 _PLANES = 1 << 25  # bytes of words that say what each option adds
-_TABLE = 1 << 15  # patterns that are kept before they are judged
-_STEPS = 1 << 13  # words between two looks at the clock
+_TABLE = 1 << 15  # patterns that are kept before they are judged, and more for more options
+_STEPS = 1 << 13  # blocks between two looks at the clock
 
-Seen = tuple[npt.NDArray[np.uint64], Ints]
-"""Patterns of the last layer as words, and how many sets have each."""
+
+class SetsSeen(NamedTuple):
+    """What was seen of some sets."""
+
+    patterns: npt.NDArray[np.uint64]
+    """Of the last layer, as words."""
+    many: Ints
+    """How many sets have each of them."""
+    calm: int
+    """How many other sets there are, which meet no case."""
 
 
 class WordWalk:
@@ -43,14 +52,19 @@ class WordWalk:
     ----------
     base, features, budget
         As in `walk`.
-    layers
-        Weights and tau of all layers behind the first.
-    limit
-        Of time and memory.
+    layers, head, cases, limit
+        As in `Turning`.
     """
 
     def __init__(
-        self, base: Ints, features: Options, budget: int, layers: list[tuple[Ints, Ints]], limit: Limit
+        self,
+        base: Ints,
+        features: Options,
+        budget: int,
+        layers: list[tuple[Ints, Ints]],
+        head: Ints,
+        cases: list[list[Demand]],
+        limit: Limit,
     ) -> None:
         self.limit = limit
         weight = np.array([price for row in features for price, _ in row], np.int64)
@@ -61,126 +75,111 @@ class WordWalk:
         self.together = most_together((min(price for price, _ in row) for row in features), budget)
         low, high = reachable(np.asarray(base, np.int64), [list(row) for row in features], self.together)
         self.loose = np.flatnonzero((low >= 0) != (high >= 0))
-        self.fixed = np.asarray(base) >= 0
-        self.rest = layers[min(_LAYERS, len(layers)) :]
+        self.begin = np.asarray(base, np.int64)[self.loose]
+        self.gains = np.ascontiguousarray(gains[:, self.loose])
         sizes = [len(row) for row in features]
         behind = np.repeat(np.cumsum(sizes), sizes).astype(np.int64)
         lightest = np.append(np.minimum.accumulate(weight[::-1])[::-1], budget + 1)
-        self.begin = np.asarray(base, np.int64)[self.loose]
-        self.gains = np.ascontiguousarray(gains[:, self.loose])
         self.options = (weight, behind, lightest, int(weight.max(initial=0)), budget)
-        self.inside = layers[:_LAYERS]
+        self.tail = Turning(np.asarray(base) >= 0, self.loose, layers, head, cases, limit)
         self.over = False
-        self.key = -(-len(self.inside[-1][1]) // 64) if self.inside else 0
 
     def is_for(self) -> bool:
         """Whether layers and numbers are as this walk needs them."""
         spread = int(self.gains.max(initial=0)) - int(self.gains.min(initial=0))
         size = spread * len(self.loose) * (len(self.gains) // 8 + 16)
-        small = all(np.abs(rows).max(initial=0) <= 1 and 0 < len(tau) <= _WIDEST for rows, tau in self.inside)
-        return bool(self.inside) and small and 0 < len(self.loose) <= _WIDEST and size <= _PLANES
+        largest = int(np.abs(self.begin).max(initial=0)) + (self.together + 1) * int(
+            np.abs(self.gains).max(initial=0)
+        )
+        return (
+            bool(self.tail.inside)
+            and 0 < len(self.loose) <= MOST
+            and size <= _PLANES
+            and largest < 1 << 30  # sums have 32 bits
+        )
 
     def prepare(self) -> None:
         """Write out planes and layers."""
-        self.least = int(self.gains.min())
-        spread = int(self.gains.max()) - self.least
-        words = -(-len(self.gains) // 64) + WORDS
+        lanes, least = -(-len(self.loose) // 64) * 64, int(self.gains.min())
+        spread, words = int(self.gains.max()) - least, -(-len(self.gains) // 64) + WORDS
         self.limit.take(8 * words * len(self.loose) * spread, "what each change adds, as words")
+        self.limit.take(12 * len(self.gains) * lanes, "what all changes add, and those behind them")
+        active = self.begin >= 0
         planes = np.zeros((len(self.loose), spread, words), np.uint64)
-        for t in range(spread):
-            planes[:, t] = _words((self.gains > self.least + t).T, words)
-        first, tau = self.inside[0]
-        held = np.where(self.fixed, np.maximum(first, 0), np.maximum(-first, 0))
-        held[:, self.loose] = 0
-        layers = [(first[:, self.loose], tau - held.sum(axis=1)), *self.inside[1:]]
-        size, width = max(len(tau) for _, tau in layers), max(rows.shape[1] for rows, _ in layers)
-        shape = len(layers), -(-width // 64), size
-        plus, minus = np.zeros(shape, np.uint64), np.zeros(shape, np.uint64)
-        signs = np.zeros((len(layers), size, width), np.int8)
-        taus, sizes = np.full((len(layers), size), 1 << 40), np.zeros((len(layers), 2), np.int64)
-        for k, (rows, tau) in enumerate(layers):
-            sizes[k] = rows.shape
-            taus[k, : len(tau)] = tau
-            for out, sign in ((plus, 1), (minus, -1)):
-                out[k, :, : len(tau)] = _words(rows == sign, shape[1]).T
-            signs[k, : rows.shape[0], : rows.shape[1]] = rows
-        self.network = (plus, minus, signs.reshape(-1), taus, sizes)
-        self.planes, self.width, self.size = planes, width, size
+        for t in range(spread):  # who has turned when the last option adds more than t and the least
+            planes[:, t] = words_of(((self.gains > least + t) != active).T, words)
+        gains = np.zeros((len(self.gains), lanes), np.int32)
+        gains[:, : len(self.loose)] = self.gains
+        ends = (np.ascontiguousarray(end.accumulate(gains[::-1])[::-1]) for end in (np.minimum, np.maximum))
+        front = (gains, *ends, words_of(active[None], lanes // 64)[0], least, spread, words)
+        sets = comb(len(self.gains), min(self.together, len(self.gains)))
+        self.fixed = (self.options, front, planes, *self.tail.written(sets))
+        self.lanes, self.size = lanes, self.fixed[3][0].shape
+        self.table = max(_TABLE, 1 << (4 * len(self.gains)).bit_length())
+        self.limit.take(8 * cores() * self.table * (self.size[1] // 64 + 1), "patterns that are to be judged")
 
-    def patterns(self, first: int) -> Iterator[Seen]:
-        """What the sets that begin with an option have, in turns: patterns, and how many sets."""
-        most = max(1, self.together)
-        chosen, state = np.full(most + 1, -1, np.int64), np.zeros(2, np.int64)
-        chosen[0] = first
-        sums = np.zeros((most + 2, len(self.loose)), np.int64)
-        sums[1] = self.begin + self.gains[first]
+    def patterns(self, first: int) -> Iterator[SetsSeen]:
+        """What the sets that begin with an option have, in turns."""
+        most, loose = max(1, self.together), len(self.loose)
+        chosen, state = np.full(most + 1, -1, np.int64), np.zeros(3, np.int64)
+        chosen[0], state[0] = first, 1
+        sums = np.full((most + 2, self.lanes), -1, np.int32)
+        sums[1, :loose] = self.begin + self.gains[first]
         spent = np.zeros(most + 2, np.int64)
         spent[1] = self.options[0][first]
-        words, wide = -(-max(self.width, self.size) // 64), max(self.width, self.size) + 2
-        layers = len(self.inside)
-        room = (
-            np.zeros((3 + layers, words), np.uint64),
-            *np.zeros((3, wide), np.int64),
-            *np.zeros((3, layers + 1, wide), np.int64),
-            np.zeros((layers + 1) * wide * WORDS, np.uint64),
-            np.zeros(WORDS, np.uint64),
-            np.zeros((64 * WORDS + 1, self.key), np.uint64),
-            np.zeros((64 * WORDS + 1, WORDS), np.uint64),
-        )
         if spent[1] > self.options[4]:
             return
-        yield self._alone(sums[1])
-        known, many = np.zeros((_TABLE, self.key), np.uint64), np.zeros(_TABLE, np.int64)
-        state[0] = 1
+        yield self._alone(self.begin + self.gains[first])
+        layers, size = self.size
+        wide, words = max(size, self.lanes) + 4, size // 64
+        lists = (  # of every layer who turned for all sets, who for some, how many of both; who is to decide
+            *np.zeros((2, layers + 1, wide), np.int64),
+            np.zeros((layers + 1, 2), np.int64),
+            np.zeros((layers, wide), np.int64),
+            np.zeros(layers * size, np.int16),
+        )
+        room = (
+            np.zeros(wide, np.int64),
+            np.zeros((layers + 1) * wide * SLOT, np.uint64),
+            *np.zeros((2, WORDS), np.uint64),
+            np.zeros((64 * WORDS + 1, words), np.uint64),
+            np.zeros((64 * WORDS + 1, WORDS), np.uint64),
+        )
+        table = np.zeros((self.table, words), np.uint64), np.zeros(self.table, np.int64)
         more = True
         while more and not self.over:
             self.limit.look()
-            more = visit(
-                state,
-                chosen,
-                sums,
-                spent,
-                *self.options,
-                self.gains,
-                self.least,
-                self.planes,
-                *self.network,
-                *room,
-                known,
-                many,
-                _STEPS,
-            )
-            if not more or 2 * state[1] > _TABLE:
-                met = many > 0
-                yield known[met], many[met]
-                known[:], many[:], state[1] = 0, 0, 0
+            more = visit(state, (chosen, sums, spent), *self.fixed, lists, room, table, _STEPS)
+            if not more or 2 * state[1] > self.table:
+                met = table[1] > 0
+                yield SetsSeen(table[0][met], table[1][met], int(state[2]))
+                table[0][:], table[1][:], state[1:] = 0, 0, 0
 
     @property
     def many(self) -> int:
         """How many options there are."""
         return len(self.gains)
 
-    def sample(self, head: Ints) -> Ints:
+    def sample(self) -> Ints:
         """Match counts of the classes when nothing changes."""
-        return self.counts(self._alone(self.begin)[0], head)
+        return self.counts(self._alone(self.begin).patterns)
 
-    def _alone(self, margins: Ints) -> Seen:
+    def _alone(self, margins: Ints) -> SetsSeen:
         """What one set has, from M - tau of the loose neurons."""
-        bits = self.fixed.copy()
+        bits = self.tail.active.copy()
         bits[self.loose] = margins >= 0
         row = bits[None]
-        for rows, tau in self.inside:
+        for rows, tau in self.tail.inside:
             row = np.asarray(dense_counts(rows, row) >= tau)
-        return _words(row, self.key), np.ones(1, np.int64)
+        return SetsSeen(words_of(row, -(-row.shape[1] // 64)), np.ones(1, np.int64), 0)
 
-    def counts(self, patterns: Any, head: Ints) -> Ints:
+    def counts(self, patterns: npt.NDArray[np.uint64]) -> Ints:
         """Match counts of the classes for patterns of the last layer in words."""
-        bits = bits_of(patterns, len(self.inside[-1][1]))
-        for rows, tau in self.rest:
-            bits = np.asarray(dense_counts(rows, bits) >= tau)
-        return dense_counts(head, bits)
+        return self.tail.counts(patterns)
 
-    def each(self, firsts: list[int], use: Callable[[int, Seen], None], threads: int | None = None) -> None:
+    def each(
+        self, firsts: list[int], use: Callable[[int, SetsSeen], None], threads: int | None = None
+    ) -> None:
         """Go through all sets with these first options; `use` is told what was seen, by several threads."""
         self.prepare()
 
@@ -198,11 +197,3 @@ class WordWalk:
                 for job in jobs:
                     job.cancel()
                 raise
-
-
-def _words(bits: npt.NDArray[np.bool_], words: int) -> npt.NDArray[np.uint64]:
-    """Rows of truth values as so many words, the first in the lowest bit."""
-    rows = np.asarray(bits)
-    padded = np.zeros((len(rows), 64 * words), bool)
-    padded[:, : rows.shape[1]] = rows
-    return np.packbits(padded, axis=1, bitorder="little").view("<u8").astype(np.uint64)

@@ -1,0 +1,182 @@
+"""Layers behind the first as `blocks` reads them: what they have at the sample, and what turning adds.
+
+To be ensured: M - tau of a neuron is that at the sample, plus what each neuron before it adds that turned;
+and an inequality over the match counts of the classes is met where the same holds for its one more neuron.
+"""
+# mypy: disable-error-code="no-untyped-call"
+
+from __future__ import annotations
+
+from functools import cached_property
+from itertools import combinations, islice
+from math import comb, gcd
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.bnn.arrays import Bits, Ints
+from sugenet.checker.digits import DIGITS, MOST, WORDS
+from sugenet.checker.later import bits_of, dense_counts
+from sugenet.checker.limit import Limit
+from sugenet.checker.whole import Demand, violations
+
+__all__ = ["Turning", "words_of"]
+
+_NEAR = 2  # layers behind the first, after which a set may be near enough to the sample
+_TRIED = 1 << 18  # patterns around that of the sample that are tried, by how many neurons turn
+_AT_ONCE = 1 << 12
+_FAR = 2 * MOST  # from tau: more than all changes together, and small enough for 16 bits with them
+_CASES = 64  # inequalities that are one more layer
+_COPIES = 4  # of a neuron, where its weight in an inequality is so large
+
+
+class Turning:
+    """The layers behind the first, and the inequalities of the cases behind them.
+
+    Parameters
+    ----------
+    active, loose
+        The first layer at the sample, and those of its neurons that may turn.
+    layers, head
+        Weights and tau of the layers behind it, and the weights of the classes.
+    cases
+        What is looked for: all inequalities of some case over the match counts of the classes.
+    limit
+        Of time and memory.
+    """
+
+    def __init__(
+        self,
+        active: Bits,
+        loose: Ints,
+        layers: list[tuple[Ints, Ints]],
+        head: Ints,
+        cases: list[list[Demand]],
+        limit: Limit,
+    ) -> None:
+        small = [bool(np.abs(rows).max(initial=0) <= 1 and 0 < len(tau) <= MOST) for rows, tau in layers]
+        many = small.index(False) if False in small else len(small)
+        self.inside, self.rest = layers[:many], layers[many:]
+        self.active, self.loose, self.head, self.cases, self.limit = active, loose, head, cases, limit
+
+    @cached_property
+    def states(self) -> list[Bits]:
+        """The first layer and those in words at the sample."""
+        found = [self.active]
+        for rows, tau in self.inside:
+            found.append(np.asarray(dense_counts(rows, found[-1][None])[0] >= tau))
+        return found
+
+    def counts(self, patterns: npt.NDArray[np.uint64]) -> Ints:
+        """Match counts of the classes for patterns of the last layer in words."""
+        return self._counts(bits_of(patterns, len(self.inside[-1][1])), len(self.inside))
+
+    def _counts(self, bits: Bits, behind: int) -> Ints:
+        """The same from the bits behind so many layers."""
+        for rows, tau in [*self.inside[behind:], *self.rest]:
+            bits = np.asarray(dense_counts(rows, bits) >= tau)
+        return dense_counts(self.head, bits)
+
+    # -- inequalities --------------------------------------------------------------------------------------
+
+    def _inequalities(self) -> tuple[Ints, Ints, npt.NDArray[np.uint64]] | None:
+        """By how much each is met at the sample, in units of it; what neurons of the last layer add when they
+        turn; and for each case its inequalities as a word. None where they are too many, or weights too
+        different.
+        """
+        number: dict[tuple[tuple[int, ...], int], int] = {}
+        for case in self.cases:
+            for factors, least in case:
+                number.setdefault((tuple(factors), least), len(number))
+        if self.rest or not 0 < len(number) <= _CASES:
+            return None
+        last, margins, adds = self.states[-1], [], []
+        here = dense_counts(self.head, last[None])[0].tolist()
+        for row, bound in number:
+            worth = np.array(row, object) @ self.head.astype(object)
+            unit = gcd(*worth.tolist()) or 1
+            if max(map(abs, worth.tolist()), default=0) > _COPIES * unit:
+                return None
+            have = sum(factor * count for factor, count in zip(row, here, strict=True)) - bound
+            margins.append(max(-_FAR, min(_FAR, have // unit)))
+            adds.append(np.where(last, -worth, worth) // unit)
+        members = ({number[tuple(factors), least] for factors, least in case} for case in self.cases)
+        masks = [sum(1 << one for one in case) for case in members]
+        return np.array(margins, np.int64), np.array(adds, np.int64).T, np.array(masks, np.uint64)
+
+    # -- arrays --------------------------------------------------------------------------------------------
+
+    def written(self, sets: int) -> tuple[tuple[Any, ...], Any, tuple[int, int, npt.NDArray[np.uint64]]]:
+        """Everything for `blocks`, for a walk through so many sets: layers, which part of a slot counts for
+        each weight, and when a set meets no case: where up to so many neurons turned behind so many layers,
+        and else by its inequalities.
+        """
+        layers = []
+        for (rows, tau), before in zip(self.inside, self.states, strict=False):
+            margins = dense_counts(rows, before[None])[0] - tau
+            layers.append((margins, np.where(before, -rows, rows).T))
+        layers[0] = layers[0][0], layers[0][1][self.loose]
+        masks, found = np.zeros(0, np.uint64), self._inequalities()
+        if found is not None:
+            met, adds, cases = found
+            copies = max(1, int(np.abs(adds).max(initial=0)))
+            if copies * len(adds) <= MOST:  # a neuron that counts twice is there twice, and so on
+                layers[-1] = np.tile(layers[-1][0], copies), np.tile(layers[-1][1], copies)
+                split = [np.clip(np.abs(adds) - k, 0, 1) * np.sign(adds) for k in range(copies)]
+                layers.append((met, np.concatenate(split)))
+                masks = cases
+        near = _NEAR if len(self.inside) > _NEAR else -1
+        radius = self._radius(min(_TRIED, 1 + sets // 64)) if near > 0 else -1
+        return *self._arrays(layers), (radius, near, masks)
+
+    def _arrays(self, layers: list[tuple[Ints, Ints]]) -> tuple[tuple[Any, ...], Any]:
+        """M - tau at the sample, what each input adds when it turns (the last one nothing), which neurons are
+        active, and how many vectors of 64 there are; and the parts of slots that count.
+        """
+        sizes = np.array([-(-len(margins) // 64) for margins, _ in layers], np.int64)
+        size, wide = 64 * int(sizes.max()), max(len(adds) for _, adds in layers) + 1
+        self.limit.take(4 * len(layers) * size * wide, "the later layers of a walk")
+        base = np.full((len(layers), size), -_FAR, np.int16)
+        rows = np.zeros((len(layers), wide, size), np.int8)
+        home = np.zeros((len(layers), size // 64), np.uint64)
+        for k, (margins, adds) in enumerate(layers):
+            base[k, : len(margins)] = np.clip(margins, -_FAR, _FAR)
+            rows[k, : len(adds), : len(margins)] = adds
+            home[k] = words_of((margins >= 0)[None], size // 64)[0]
+        kinds = (WORDS * (rows + 1)).astype(np.uint8).transpose(0, 2, 1)
+        flips = -(base >= 0).astype(np.int64).reshape(-1).view(np.uint64)
+        starts = -(np.arange(MOST + 1)[:, None] >> np.arange(DIGITS) & 1)
+        network = (base, rows.reshape(-1), home, sizes, wide, flips, starts.astype(np.int64).view(np.uint64))
+        return network, np.ascontiguousarray(kinds).reshape(-1)
+
+    # -- near the sample -----------------------------------------------------------------------------------
+
+    def _radius(self, most: int) -> int:
+        """How many neurons may turn so that no case is met, whichever they are; -1 where not even none. At
+        most so many of a number are tried.
+        """
+        home, radius = self.states[_NEAR], -1
+        while radius < len(home) and comb(len(home), radius + 1) <= most and self._is_calm(home, radius + 1):
+            radius += 1
+        return radius
+
+    def _is_calm(self, home: Bits, many: int) -> bool:
+        """Whether no case is met whenever exactly so many neurons turn."""
+        chosen = combinations(range(len(home)), many)
+        while rows := list(islice(chosen, _AT_ONCE)):
+            self.limit.look()
+            bits = np.repeat(home[None], len(rows), axis=0)
+            places = np.array(rows, np.int64).reshape(len(rows), many)
+            np.put_along_axis(bits, places, ~np.take_along_axis(bits, places, axis=1), axis=1)
+            if violations(self.cases, self.head, self._counts(bits, _NEAR)).any():
+                return False
+        return True
+
+
+def words_of(bits: npt.NDArray[np.bool_], words: int) -> npt.NDArray[np.uint64]:
+    """Rows of truth values as so many words, the first in the lowest bit."""
+    rows = np.asarray(bits)
+    padded = np.zeros((len(rows), 64 * words), bool)
+    padded[:, : rows.shape[1]] = rows
+    return np.packbits(padded, axis=1, bitorder="little").view("<u8").astype(np.uint64)

@@ -1,0 +1,95 @@
+"""Vectors in compiled code: what `digits` and `stepping` write their additions with.
+
+To be ensured: each function does what its docstring says. ``b`` builds instructions of LLVM. In vectors of
+words every bit is on its own, so that one full adder sums as many triples of bits as a vector has.
+"""
+# mypy: disable-error-code="no-untyped-call,no-untyped-def,untyped-decorator,import-untyped"
+# mypy: disable-error-code="call-arg,var-annotated"
+
+from __future__ import annotations
+
+import numba as nb
+from llvmlite import ir
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+__all__ = ["WORD", "everywhere", "loaded", "lowest", "number", "ones", "signs", "some_of", "stored", "summed"]
+
+WORD = ir.IntType(64)
+_I64, _U64 = nb.types.int64, nb.types.uint64
+
+
+@intrinsic
+def lowest(_typing, word):  # noqa: ARG001 numba reads the names
+    """Number of the lowest bit that is set; 64 where there is none."""
+
+    def emit(_context, b, _signature, arguments):
+        return b.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
+
+    return _I64(_U64), emit
+
+
+@intrinsic
+def ones(_typing, word):  # noqa: ARG001
+    """How many bits are set."""
+
+    def emit(_context, b, _signature, arguments):
+        return b.ctpop(arguments[0])
+
+    return _I64(_U64), emit
+
+
+def number(value):
+    """A whole number."""
+    return ir.Constant(WORD, value)
+
+
+def loaded(context, b, kind, array, place, vector):
+    """What stands in an array from a place on, as a vector."""
+    spot = b.gep(context.make_array(kind)(context, b, array).data, [place])
+    value = b.load(b.bitcast(spot, vector.as_pointer()))
+    value.align = vector.element.width // 8
+    return value
+
+
+def stored(context, b, kind, array, place, value):
+    """Write a vector to an array from a place on."""
+    spot = b.gep(context.make_array(kind)(context, b, array).data, [place])
+    b.store(value, b.bitcast(spot, value.type.as_pointer())).align = value.type.element.width // 8
+
+
+def everywhere(b, value, vector):
+    """A vector of equal numbers."""
+    none = ir.Constant(vector, ir.Undefined)
+    lone = b.insert_element(none, value, ir.Constant(ir.IntType(32), 0))
+    places = ir.VectorType(ir.IntType(32), vector.count)
+    return b.shuffle_vector(lone, none, ir.Constant(places, [0] * vector.count))
+
+
+def signs(b, numbers):
+    """A bit for each of 64 numbers: it is not negative."""
+    zero = ir.Constant(numbers.type, [0] * 64)
+    return b.bitcast(b.icmp_signed(">=", numbers, zero), WORD)
+
+
+def some_of(b, vector):
+    """Whether some bit of a vector of words is set."""
+    join = cgutils.get_or_insert_function(
+        b.module, ir.FunctionType(WORD, [vector.type]), f"llvm.vector.reduce.or.v{vector.type.count}i64"
+    )
+    return b.icmp_unsigned("!=", b.call(join, [vector]), number(0))
+
+
+def summed(b, columns):
+    """Binary digits of a sum, the lowest first, of summands for each digit; and what is carried beyond."""
+    found, carries = [], []
+    for column in columns:
+        rest, carries = [*column, *carries], []
+        while len(rest) > 1:
+            *rest, x, y = rest
+            z = rest.pop() if rest else None
+            half = b.xor(x, y)
+            carries.append(b.and_(x, y) if z is None else b.or_(b.and_(x, y), b.and_(z, half)))
+            rest.insert(0, half if z is None else b.xor(half, z))
+        found.append(rest[0])
+    return found, carries

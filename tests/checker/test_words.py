@@ -1,0 +1,162 @@
+"""The checker's walk in words against the definition, set by set."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from sugenet.checker import turning
+from sugenet.checker.limit import Limit
+from sugenet.checker.plain import plain_counts
+from sugenet.checker.whole import violations
+from sugenet.checker.words import WordWalk
+
+
+def drawn(rng, options, widths, classes=3, weights=(-1, 1), head=(-1, 1), prices=(1,), gains=(-1, 1)):
+    """A sample and what may change: features of one option, and some of more, with layers and classes."""
+    base = np.append(rng.integers(-3, 3, widths[0] - 2), [-1, 0])
+    features = []
+    while sum(map(len, features)) < options:
+        many = min(int(rng.choice([1, 1, 1, 3])), options - sum(map(len, features)))
+        features.append(
+            [
+                (int(rng.choice(prices)), np.append(rng.choice(gains, widths[0] - 2), [1, -1]))
+                for _ in range(many)
+            ]
+        )
+    layers = []
+    for before, size in pairwise(widths):
+        rows = rng.choice(weights, (size, before))
+        middle = np.abs(rows).sum(axis=1) // 2
+        layers.append((rows, middle + rng.integers(-1, 2, size)))
+    return base, features, layers, rng.choice(head, (classes, widths[-1]))
+
+
+def all_sets(base, features, budget):
+    """M - tau of the first layer for every set, the empty one first."""
+    margins, spent = base[None], np.zeros(1, np.int64)
+    for row in features:
+        more = [(margins, spent)]
+        for price, gain in row:
+            fits = spent + price <= budget
+            more.append((margins[fits] + gain, spent[fits] + price))
+        margins, spent = (np.concatenate(parts) for parts in zip(*more, strict=True))
+    return margins
+
+
+def counts_of(margins, layers, head):
+    """Match counts of the classes: literals that hold."""
+    bits = margins >= 0
+    for rows, tau in layers:
+        bits = bits @ np.maximum(rows, 0).T + ~bits @ np.maximum(-rows, 0).T >= tau
+    return bits @ np.maximum(head, 0).T + ~bits @ np.maximum(-head, 0).T
+
+
+def walked(base, features, budget, layers, head, cases, threads=1):
+    """How many sets the walk met, how many of them meet a case, and how many were only counted; the sample
+    aside.
+    """
+    walk = WordWalk(base, features, budget, layers, head, cases, Limit(None, None))
+    assert walk.is_for()
+    assert (walk.sample()[0] == plain_counts(base, layers, head)).all()
+    found = [0, 0, 0]
+
+    def use(_first, seen):
+        found[0] += int(seen.many.sum()) + seen.calm
+        found[1] += int(seen.many[violations(cases, head, walk.counts(seen.patterns))].sum())
+        found[2] += seen.calm
+
+    walk.each(list(range(walk.many)), use, threads=threads)
+    return found
+
+
+def agrees(base, features, budget, layers, head, rng, *, compared=True):
+    """The walk meets every set, and finds those that meet a case: half of them, the last ones, and none."""
+    counts = counts_of(all_sets(base, features, budget), layers, head)
+    factors = [rng.permutation([1, -1, *[0] * (len(head) - 2)]).tolist() for _ in range(2)]
+    values = [counts @ np.array(row) for row in factors]
+    singles = sum(price <= budget for row in features for price, _ in row)  # told with their patterns
+    for least in ([int(np.median(value)) for value in values], [int(value.max()) for value in values]):
+        for cases in (
+            [[(factors[0], least[0])], [(factors[1], least[1])]],
+            [[(factors[0], least[0]), (factors[1], least[1])]],
+            [[(factors[0], int(values[0].max()) + 1)]],
+        ):
+            found = walked(base, features, budget, layers, head, cases)
+            met = violations(cases, head, counts[1:])
+            assert found[:2] == [len(met), int(met.sum())]
+            assert not compared or found[2] >= len(met) - int(met.sum()) - singles  # nobody else is looked at
+
+
+@pytest.mark.parametrize("options", [1, 2, 63, 64, 65])
+@pytest.mark.parametrize("widths", [(9, 1), (63, 64, 65), (20, 33, 12, 7), (70, 20, 20, 20, 9)])
+def test_all_sets_of_few_options(options, widths):
+    rng = np.random.default_rng(options + len(widths))
+    agrees(*(problem := drawn(rng, options, widths))[:2], 2, *problem[2:], rng)
+
+
+@pytest.mark.parametrize(
+    ("options", "widths"),
+    [(255, (12, 9)), (256, (30, 12, 12, 8)), (257, (65, 20, 8)), (257, (12, 6, 6, 6, 6))],
+)
+def test_blocks_that_are_full_and_one_more(options, widths):
+    rng = np.random.default_rng(options)
+    agrees(*(problem := drawn(rng, options, widths))[:2], 2, *problem[2:], rng)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_weights_prices_and_scores_of_all_kinds(seed):
+    rng = np.random.default_rng(seed)
+    kinds = {
+        "weights": [(-1, 1), (-1, 0, 1), (-1, 0, 0, 0, 1)][seed % 3],
+        "head": [(-1, 1), (-1, 0, 1), (-3, -1, 0, 2), (-7, 5, 900)][seed % 4],
+        "prices": [(1,), (1, 2), (1, 2, 5), (3,), (0, 1, 2)][seed % 5],
+        "gains": [(-1, 1), (-2, 0, 1), (-1, 0, 0, 5)][seed // 4],
+    }
+    problem = drawn(rng, int(rng.integers(10, 20)), (24, 17, 11, 13)[: 2 + seed % 3], **kinds)
+    for budget in (max(1, kinds["prices"][0]), 6):
+        agrees(*problem[:2], budget, *problem[2:], rng, compared=seed % 4 < 2)
+
+
+def test_layers_that_cannot_go_in_words_are_judged_behind_them():
+    rng = np.random.default_rng(5)
+    base, features, layers, head = drawn(rng, 30, (20, 15, 12, 9))
+    agrees(base, features, 2, [*layers[:2], (3 * layers[2][0], 3 * layers[2][1])], head, rng, compared=False)
+    walk = WordWalk(base, features, 2, [(2 * layers[0][0], layers[0][1])], head, [], Limit(None, None))
+    assert not walk.is_for()
+
+
+def test_more_inputs_that_differ_than_are_summed_at_once():
+    rng = np.random.default_rng(8)
+    for width in (8, 12, 16, 20, 32, 33, 70, 150):
+        base, features, layers, head = drawn(rng, 70, (width, 40, 10), gains=(-2, -1, 1, 2))
+        agrees(base // 2, features, 2, layers, head, rng)
+
+
+def test_a_table_that_is_full_is_told_in_parts(monkeypatch):
+    rng = np.random.default_rng(2)
+    base, features, layers, head = drawn(rng, 70, (40, 30))
+    monkeypatch.setattr("sugenet.checker.words._STEPS", 3)
+    counts = counts_of(all_sets(base, features, 2), layers, head)
+    for threads in (1, 2):
+        assert walked(base, features, 2, layers, head, [], threads=threads)[0] == len(counts) - 1
+
+
+def test_patterns_near_the_sample_are_all_tried(monkeypatch):
+    rng = np.random.default_rng(4)
+    base, features, layers, head = drawn(rng, 30, (30, 12, 10, 10))
+    values = counts_of(all_sets(base, features, 2), layers, head) @ np.array([1, -1, 0])
+    cases = [[([1, -1, 0], int(values.max()))]]
+    met = int((values[1:] == values.max()).sum())
+    radii = []
+    for tried in (0, 1, 10, 1 << 18):
+        monkeypatch.setattr(turning, "_TRIED", tried)
+        walk = WordWalk(base, features, 2, layers, head, cases, Limit(None, None))
+        walk.prepare()
+        radii.append(walk.fixed[-1][0])
+        assert walked(base, features, 2, layers, head, cases)[:2] == [len(values) - 1, met]
+    assert radii[0] == -1
+    assert radii == sorted(radii)
+    assert radii[-1] >= 0
