@@ -108,7 +108,7 @@ def _ladder(problem: Problem) -> list[Engine]:
     first = [BOUNDS, BRIEFLY] if large and not levels and problem.near.budget is None else [BOUNDS]
     if count <= soon and is_soon_cut(problem.near):
         patient = [CDCL.within(count / _RATE_WIDE)] if _is_wide(problem) and walk is EXHAUST else []
-        steps = [*first, walk] if count <= _FEW else [*first, SEARCH, *patient, walk]
+        steps = [*first, *patient, walk] if count <= _FEW else [*first, SEARCH, *patient, walk]
         return [*steps, DUAL if levels else CDCL]  # where sums are too large for a walk
     later = [walk] if count <= late else []
     if levels:  # which are many bits to all others
