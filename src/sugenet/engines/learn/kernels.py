@@ -48,6 +48,7 @@ __all__ = [
     "TRAIL",
     "UNSATISFIABLE",
     "VARIABLES",
+    "WILD",
     "Machine",
     "back_to_start",
     "begin",
