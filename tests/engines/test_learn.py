@@ -173,6 +173,29 @@ def test_many_conflicts_with_forgetting_and_restarts():
     check_rup(proof, plain(cascade))
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_wide_layers_are_searched_by_inputs_alone(seed):
+    rng = np.random.default_rng(seed)
+    layer = DenseLayer(rng.choice([-1, 0, 1], (130, 10)), rng.integers(2, 5, 130))
+    network = Network.of_bits([layer], Head(rng.choice([-1, 1], (2, 130))))
+    counts = network.match_counts(np.array(list(product((0, 1), repeat=10))))
+    most = int((counts[:, 1] - counts[:, 0]).max())
+    near = Anything().around(network, [0] * 10)
+    for more in (0, 1):  # as much as one class can lead by, and one more
+        problem = Problem(near, Goal(((Votes.of([-1, 1], most + more),),)))
+        solver = Solver(problem.cascade, facts_of(problem.front, problem.cascade), seed=seed)
+        assert isinstance(solver.solve(Clock()), Core if more else Found)
+        assert solver.machine.numbers[kernels.WILD] == 0
+        assert solver.machine.numbers[kernels.TAME] > 1 << 60
+    assert solver.conflicts > 50  # after which others go wild
+    check_rup(solver.proof(), plain(problem.cascade))
+    few = Network.of_bits(
+        [DenseLayer(layer.weights[:90], layer.tau[:90])], Head(network.head.weights[:, :90])
+    )
+    other = Problem(Anything().around(few, [0] * 10), Goal(((Votes.of([-1, 1], most + 1),),)))
+    assert Solver(other.cascade).machine.numbers[kernels.TAME] == 50
+
+
 def test_facts_are_neurons_that_nothing_turns():
     network = Network.of_bits(
         [DenseLayer([[1] * 6, [1, -1, 1, -1, 1, -1]], [1, 3])], Head([[1, 1], [-1, -1]])

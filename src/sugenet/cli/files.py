@@ -115,6 +115,7 @@ _SETTINGS: dict[str, tuple[Callable[[str], Any], Any, str, str]] = {
     "tau_goal": (whole(), 4, "N", "the threshold that is low enough for --tau-decay"),
     "levels": (whole(2, 256), 2, "N", "levels that a hidden neuron can give"),
     "weight_bits": (whole(1, 8), 1, "N", "bits of a weight: 1 for -1 and 1, more for whole numbers"),
+    "window": (whole(), None, "N", "square images: a neuron of the first layer reads N x N pixels only"),
     "robust": (typed(_region), None, "REGION", "train against linf:R or hamming:K around each sample"),
     "bound_share": (typed(_number), 0.1, "SHARE", "with --robust, share of the loss that is about bounds"),
 }

@@ -52,6 +52,8 @@ networks are walked as soon, and their first question need not wait for the solv
 """
 _RATE = 1e8
 """Combinations that are gone through in a second, roughly."""
+_RATE_WIDE, _WIDE = 1e6, 64
+"""The same where more neurons of one hidden layer can turn than a word has bits."""
 
 
 def decide(problem: Problem, clock: Clock, engine: str = "auto") -> Outcome:
@@ -103,7 +105,8 @@ def _ladder(problem: Problem) -> list[Engine]:
     large = problem.near.network.encoder.features >= _LARGE
     first = [BOUNDS, BRIEFLY] if large and not levels and problem.near.budget is None else [BOUNDS]
     if count <= soon and is_soon_cut(problem.near):
-        steps = [*first, walk] if count <= _FEW else [*first, SEARCH, walk]
+        patient = [CDCL.within(count / _RATE_WIDE)] if _is_wide(problem) and walk is EXHAUST else []
+        steps = [*first, *patient, walk] if count <= _FEW else [*first, SEARCH, *patient, walk]
         return [*steps, DUAL if levels else CDCL]  # where sums are too large for a walk
     later = [walk] if count <= late else []
     if levels:  # which are many bits to all others
@@ -111,7 +114,16 @@ def _ladder(problem: Problem) -> list[Engine]:
     last = _CPSAT if _CPSAT.is_there else SOLVERS["pysat"]
     # no longer than the walk would take that comes next
     patience = min(_FIRST_TRY, count / _RATE) if later and walk is EXHAUST else _FIRST_TRY
+    if _is_wide(problem):
+        patience = max(patience, count / _RATE_WIDE)
     return [*first, SEARCH, CDCL.within(patience), *later, CDCL, last]
+
+
+def _is_wide(problem: Problem) -> bool:
+    """Whether the network has one hidden layer, of which much can turn: learning over the inputs then rules
+    out many combinations at once, and going through them is slow.
+    """
+    return len(problem.near.network.layers) == 1 and len(problem.front.fragile) > _WIDE
 
 
 def _soon(problem: Problem, sets: float) -> float:

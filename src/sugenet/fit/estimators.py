@@ -51,6 +51,8 @@ class BNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
     levels, weight_bits
         As in `Settings`: 2 levels and weights of one bit are a binarized network, more of them a quantized
         one, as exact.
+    window
+        As in `Settings`: for square images, the side of the square that a neuron of the first layer reads.
     robust, bound_share
         As in `Settings`: a region to train against, such as ``"linf:25"``, in units of the features.
     random_state
@@ -110,6 +112,7 @@ class BNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         tau_goal: int = 4,
         levels: int = 2,
         weight_bits: int = 1,
+        window: int | None = None,
         robust: Any = None,
         bound_share: float = 0.1,
         threads: int = 1,
@@ -131,6 +134,7 @@ class BNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         self.tau_goal = tau_goal
         self.levels = levels
         self.weight_bits = weight_bits
+        self.window = window
         self.robust = robust
         self.bound_share = bound_share
         self.threads = threads
@@ -255,6 +259,7 @@ class BNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
             "tau_goal",
             "levels",
             "weight_bits",
+            "window",
             "robust",
             "bound_share",
             "threads",

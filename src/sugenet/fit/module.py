@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from torch import Generator, Tensor
 
+    from sugenet.bnn.arrays import Bits
+
 __all__ = ["BIAS_GRID", "Evaluation", "LevelModule"]
 
 BIAS_GRID = 8
@@ -34,6 +36,7 @@ BIAS_GRID = 8
 _EPS = 1e-5
 _MOMENTUM = 0.1
 _DRAWN = 0.1  # latent values that differ by less are nearly equal
+_UNSEEN = 4.0  # more than any two latent values and their lots differ by
 _RANGE = 2.0  # of batch norms that are told apart
 _LARGEST_SUM = (1 << 31) - 1  # match counts of a network stay below 2^31
 
@@ -83,6 +86,8 @@ class LevelModule:
     levels: int = 2
     """Of every hidden neuron."""
     weight_bits: int = 1
+    seen: Tensor | None = None
+    """1 where a neuron of the first hidden layer reads an input; None where each reads all."""
 
     @classmethod
     def start(
@@ -93,9 +98,10 @@ class LevelModule:
         *,
         levels: int = 2,
         weight_bits: int = 1,
+        seen: Bits | None = None,
     ) -> LevelModule:
-        """Random weights for layers of these sizes, inputs first and classes last;
-        `top` is the largest input.
+        """Random weights for layers of these sizes, inputs first and classes last; `top` is the largest
+        input, and `seen` says which inputs each neuron of the first layer reads.
         """
         import torch
 
@@ -112,12 +118,16 @@ class LevelModule:
         # rounded weights start small, where learning moves them most, but not all at 0
         reach = 0.5 if weight_bits == 1 else max(0.25, 0.6 / largest)
         typical = (1 if weight_bits == 1 else largest * reach) * (levels - 1) * sqrt(sizes[-2])
+        mask = None if seen is None else torch.tensor(seen, dtype=torch.float32)
         return cls(
             latent=[
                 ((torch.rand(n, m, generator=generator) - 0.5) * (2 * reach)).requires_grad_()
                 for m, n in shapes
             ],
-            kept=[torch.ones(n, m) for m, n in shapes],
+            kept=[
+                torch.ones(n, m) if layer or mask is None else mask.clone()
+                for layer, (m, n) in enumerate(shapes)
+            ],
             beta=[torch.zeros(n).requires_grad_() for n in hidden],
             mean=[torch.zeros(n) for n in hidden],
             var=[torch.ones(n) for n in hidden],
@@ -125,6 +135,7 @@ class LevelModule:
             unit=2.0 ** round(-log2(typical)),
             levels=levels,
             weight_bits=weight_bits,
+            seen=mask,
         )
 
     @property
@@ -322,19 +333,25 @@ class LevelModule:
                 rows.clamp_(-1, 1)
 
     def prune(self, sparsity: float, lots: Generator | None = None) -> None:
-        """Keep the same number of weights in every hidden neuron, those with the largest latent values.
+        """Keep the same number of weights in every hidden neuron, those with the largest latent values; all
+        of them in a neuron that reads fewer inputs.
 
         An adversary drives many latent values to the ends, -1 and 1. With `lots` the choice among nearly
         equal ones is drawn; without, the first inputs win.
         """
         import torch
 
-        for rows, kept in zip(self.latent[:-1], self.kept[:-1], strict=True):
+        for layer, (rows, kept) in enumerate(zip(self.latent[:-1], self.kept[:-1], strict=True)):
             count = max(1, round((1 - sparsity) * rows.shape[1]))
             sizes = rows.detach().abs()
             if lots is not None:
                 sizes = sizes + _DRAWN * torch.rand(sizes.shape, generator=lots)
+            seen = None if layer else self.seen
+            if seen is not None:
+                sizes = sizes - _UNSEEN * (1 - seen)
             kept.zero_().scatter_(1, sizes.topk(count, dim=1).indices, 1.0)
+            if seen is not None:
+                kept.mul_(seen)
 
     def rest_pruned(self) -> None:
         """Take from the gradients of latent weights what belongs to pruned ones, which then stay where they

@@ -51,6 +51,9 @@ class Settings:
         Levels that a hidden neuron can give: 2 for bits, 4 for 2-bit activations, 16 for 4-bit ones.
     weight_bits
         1 for weights -1 and +1 (and 0, by `sparsity`); b from 2 to 8 for whole numbers up to 2^(b-1) - 1.
+    window
+        For square images, pixels row by row: every neuron of the first hidden layer reads a square of so many
+        rows and columns only, at a place drawn for it. None lets it read all of the image.
     robust
         A region to train against, `Linf` or `Hamming`, or a text such as ``"linf:25"`` or ``"hamming:2"``: in
         every step the samples are moved within it to where the loss rises most. The radius grows from 0 over
@@ -85,6 +88,7 @@ class Settings:
     tau_goal: int = 4
     levels: int = 2
     weight_bits: int = 1
+    window: int | None = None
     robust: Linf | Hamming | str | None = None
     bound_share: float = 0.1
     threads: int = 1
@@ -93,8 +97,9 @@ class Settings:
         object.__setattr__(self, "robust", robust_region(self.robust))
         for name, least in _LEAST.items():
             _check_whole(name, getattr(self, name), least)
-        if self.patience is not None:
-            _check_whole("patience", self.patience, 1)
+        for name in ("patience", "window"):
+            if getattr(self, name) is not None:
+                _check_whole(name, getattr(self, name), 1)
         for name, most in _MOST.items():
             if getattr(self, name) > most:
                 raise SugenetError(f"{name}={getattr(self, name)} must be at most {most}.")

@@ -26,6 +26,7 @@ from sugenet.fit.loop import Samples, accuracy_under_attack, generator_of, run
 from sugenet.fit.module import LevelModule
 from sugenet.fit.progress import Epoch
 from sugenet.fit.settings import Settings, require_torch
+from sugenet.fit.windows import windows
 from sugenet.problem.regions import Hamming, Linf
 
 __all__ = ["SampleCounts", "Trained", "train"]
@@ -165,6 +166,11 @@ def train(
             f"levels={settings.levels} is for hidden neurons, but hidden=() has none. "
             "Give sizes, or leave levels= out."
         )
+    if settings.window is not None and not sizes:
+        raise SugenetError(
+            f"window={settings.window} is for neurons of the first hidden layer, but hidden=() has none. "
+            "Give sizes, or leave window= out."
+        )
     path = None if checkpoint is None else Path(checkpoint)
     if path is not None:
         try:
@@ -189,6 +195,9 @@ def train(
     levels = bool(sizes) and reads_levels(coder)
     region = robust_region(settings.robust)
     adversary = None if region is None else Adversary(Leeway(coder, region, levels))
+    seen = (
+        None if settings.window is None else windows(coder, levels, settings.window, sizes[0], settings.seed)
+    )
     training = _encoded(coder, array[inside], labels[inside], levels, adversary)
     if adversary is not None:
         adversary.leeway.check(*training.surrounded(np.arange(len(training))))
@@ -215,6 +224,7 @@ def train(
             top=training.top if levels else 1,
             levels=settings.levels,
             weight_bits=settings.weight_bits,
+            seen=seen,
         )
         if adversary is not None:
             module.unit /= _CALM

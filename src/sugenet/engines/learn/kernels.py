@@ -8,7 +8,8 @@ that load it. Every literal that is set remembers why: a clause, a half or its c
 when asked, by loads that are in the clause already and as few others as its slack allows.
 
 The search begins with inputs, each tried as it was last; where that has led nowhere for some dozens of
-conflicts, it goes on by activity alone, with random values and restarts in Luby's series.
+conflicts (never, where few inputs move very many neurons), it goes on by activity alone, with random values
+and restarts in Luby's series.
 
 All of it is in this one file: Numba keeps compiled code on disk by the file that it stands in, and a function
 that calls one of another file is not renewed when that file changes.
@@ -43,9 +44,11 @@ __all__ = [
     "REDUCE",
     "SATISFIED",
     "SIZE",
+    "TAME",
     "TRAIL",
     "UNSATISFIABLE",
     "VARIABLES",
+    "WILD",
     "Machine",
     "back_to_start",
     "begin",
@@ -58,7 +61,7 @@ __all__ = [
 PAUSED, SATISFIED, UNSATISFIABLE, FAILED, ARENA_FULL, LOG_FULL = range(6)
 """What `run` returns."""
 
-NUMBERS = 22
+NUMBERS = 23
 (
     QUEUE,
     TRAIL,
@@ -82,8 +85,9 @@ NUMBERS = 22
     RANDOM,
     SINCE_CALL,
     WILD,
+    TAME,
 ) = range(NUMBERS)
-"""Places in `Machine.numbers`."""
+"""Places in `Machine.numbers`; TAME is how many conflicts a call has before the search goes wild."""
 
 GROWTH, FAST, SLOW = range(3)
 """Places in `Machine.reals`."""
@@ -101,8 +105,6 @@ CHAIN, or ``-2 - half``.
 """
 
 _NEVER = -(1 << 62)
-_TAME = 50
-"""Conflicts of one call before the search goes wild."""
 _LUBY = 100
 """Conflicts of the shortest run between two restarts, then."""
 
@@ -893,7 +895,7 @@ def run(arrays, assumptions, given, work):
             _back(m, np.int64(0))
             numbers[SINCE_RESTART] = 0
             numbers[RESTARTS] += 1
-        if numbers[WILD] == 0 and numbers[SINCE_CALL] > _TAME:
+        if numbers[WILD] == 0 and numbers[SINCE_CALL] > numbers[TAME]:
             _back(m, np.int64(0))
             _rank_by(m, np.int64(1))
         if numbers[SINCE_REDUCE] > numbers[REDUCE]:

@@ -40,6 +40,12 @@ _PLAIN = 2000
 _EFFORT = 6
 """Of the compression of a longer one."""
 _ENDLESS = 1 << 62
+_TAME = 50
+"""Conflicts of one call before the search goes wild."""
+_FEW_STEPS, _MANY_TURN = 40, 10
+"""With no more steps than this, and so many times as many neurons of one hidden layer that can turn, it never
+does: all follows from the inputs, and what is learned about single neurons says little.
+"""
 _BRIEF, _SPARSE = 2_000_000, 4096
 """Work of a brief search, some ten milliseconds; and loads beyond which it gets a quarter of it: where
 neurons read much, local search finds sooner.
@@ -146,6 +152,7 @@ class Solver:
         numbers = np.zeros(kernels.NUMBERS, np.int64)
         numbers[[kernels.REDUCE, kernels.VARIABLES, kernels.HALVES]] = 2000, n, len(out)
         numbers[kernels.RANDOM] = rng.integers(1, 1 << 62)
+        numbers[kernels.TAME] = _ENDLESS if self._moves_many() else _TAME
         self.machine = kernels.Machine(
             row_from=sparse.row_from,
             row_literal=sparse.row_literal,
@@ -198,6 +205,13 @@ class Solver:
         known = np.flatnonzero(self.fixed >= 0)
         units = (2 * known + (self.fixed[known] == 0)).astype(np.int32)
         kernels.begin(self.machine, units, flat, np.array([len(clause) for clause in clauses], np.int64))
+
+    def _moves_many(self) -> bool:
+        """Whether few steps move very many neurons of a single hidden layer."""
+        cascade = self.cascade
+        if len(cascade.layers) != 2 or cascade.steps > _FEW_STEPS:  # with the goal, one hidden layer
+            return False
+        return len(cascade.layers[0].least) - len(self.facts) > _MANY_TURN * cascade.steps
 
     def _rank(self) -> npt.NDArray[np.int8]:
         """Steps are chosen first, and with them first-layer neurons where fewer can turn: everything else
