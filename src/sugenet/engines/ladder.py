@@ -123,7 +123,8 @@ def _is_wide(problem: Problem) -> bool:
     """Whether the network has one hidden layer, of which much can turn: learning over the inputs then rules
     out many combinations at once, and going through them is slow.
     """
-    return len(problem.near.network.layers) == 1 and len(problem.front.fragile) > _WIDE
+    network = problem.near.network
+    return not network.has_levels and len(network.layers) == 1 and len(problem.front.fragile) > _WIDE
 
 
 def _soon(problem: Problem, sets: float) -> float:

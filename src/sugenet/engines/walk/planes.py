@@ -520,6 +520,31 @@ def walk_blocks(state, quota, last, moves, budget, planes, tail, ball, memory, s
                     left,
                     chosen,
                 )
+                if number == last_layer and guards > 0:  # do they hold whatever is still open?
+                    for w in range((widths[number + 1] + 63) >> 6):
+                        open_[number + 1, w] = nb.uint64(0)
+                    for v in range(others):
+                        q = chosen[number, v]
+                        open_[number + 1, q >> 6] |= nb.uint64(1) << nb.uint64(q & 63)
+                    _bound(
+                        positive,
+                        negative,
+                        tau,
+                        guards,
+                        (widths[number + 1] + 63) >> 6,
+                        number + 1,
+                        on,
+                        number + 2,
+                        open_,
+                        left,
+                        chosen,
+                    )
+                    held = 0
+                    for w in range((guards + 63) >> 6):
+                        held += ones(on[number + 3, w])
+                    if held == guards:
+                        far = 0
+                        break
                 n = _raise(
                     out if number > 0 else planes,
                     out.shape[0] // layers * (number - 1) if number > 0 else begin >> 6,
