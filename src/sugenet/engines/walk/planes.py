@@ -539,10 +539,10 @@ def walk_blocks(state, quota, last, moves, budget, planes, tail, ball, memory, s
                         left,
                         chosen,
                     )
-                    held = 0
+                    sure = 0
                     for w in range((guards + 63) >> 6):
-                        held += ones(on[number + 3, w])
-                    if held == guards:
+                        sure += ones(on[number + 3, w])
+                    if sure == guards:
                         far = 0
                         break
                 n = _raise(
