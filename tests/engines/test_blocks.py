@@ -17,7 +17,7 @@ from sugenet.engines.walk import blocks, sets
 from sugenet.engines.walk.sets import flip_level
 from sugenet.errors import CertificateError
 from sugenet.problem.clock import Clock
-from sugenet.problem.goal import Goal, loses, wins
+from sugenet.problem.goal import Goal, Votes, loses, wins
 from sugenet.problem.problem import Problem
 from sugenet.problem.regions import L0, L1, Hamming
 from tests.engines.contract import judged
@@ -183,6 +183,19 @@ def test_inequalities_are_thresholds(rows, size, bounds):
         row = np.array(bits)
         matches = np.where(row, signs > 0, signs < 0).sum(axis=1)
         assert ((matches >= tau) == (weights @ row >= least)).all()
+
+
+def test_inequalities_that_leave_62_bits_are_no_guards():
+    network, x = small(1)
+    label = int(network.predict(np.array([x]))[0])
+    large = Goal(
+        tuple(
+            (Votes(tuple(value << 62 for value in vote.factors), vote.least << 62),)
+            for (vote,) in loses(network.head, label).cases
+        )
+    )
+    found = agrees(Problem(Hamming(4).around(network, x), large), 4)
+    assert found.patterns is None
 
 
 def test_inequalities_of_several_sizes_are_no_guards():

@@ -7,6 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+from sugenet.bnn import DenseLayer, Encoder, Head, Network, thermometer
 from sugenet.checker import count as checked
 from sugenet.checker.count import check_count
 from sugenet.errors import CertificateError
@@ -65,6 +66,24 @@ def test_counts_with_weights_of_no_weight(seed, monkeypatch):
     inside = rows[np.count_nonzero(rows != x, axis=1) <= 5]
     assert list(fast.counts) == np.bincount(network.predict(inside), minlength=4).tolist()
     assert fast.counts == slow.counts
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_counts_with_moves_that_add_much(seed, monkeypatch):
+    rng = np.random.default_rng(seed)
+    encoder = Encoder([thermometer(range(1, 91), 0, 90, True), *[thermometer([1], 0, 1, True)] * 8])
+    first = np.concatenate(
+        [rng.choice([-1, 1], (12, 1)).repeat(90, axis=1), rng.choice([-1, 1], (12, 8))], axis=1
+    )
+    match = np.where(first[:, :1] > 0, 0, 90)
+    layers = [
+        DenseLayer(first, match[:, 0] + np.where(first[:, 0] > 0, 1, -1) * rng.integers(2, 70, 12)),
+        DenseLayer(rng.choice([-1, 1], (10, 12)), np.full(10, 6)),
+    ]
+    network = Network(encoder, layers, Head(rng.choice([-1, 1], (3, 10))))
+    slow, fast = both(monkeypatch, network, [0] * 9, L1(85))
+    assert fast.counts == slow.counts
+    assert sum(count > 0 for count in fast.counts) > 1
 
 
 def test_a_forged_count_is_refused(monkeypatch):

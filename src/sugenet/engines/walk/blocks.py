@@ -24,6 +24,7 @@ from sugenet.bnn.memory import make_sure
 
 __all__ = ["BlockWalk", "Guards", "Labels", "Met", "fits", "in_planes", "thresholds"]
 
+_WIDEST = 2000  # neurons of a layer that may be open together: sums of them have 11 binary digits
 _BALL = 1  # number of the layer in which patterns around the sample's own are tried
 _PLANES = 1 << 24  # bytes of all planes of the first layer
 _PAIRS = 1 << 26  # the same of all pairs of moves
@@ -86,19 +87,23 @@ class BlockWalk:
         many: int,
         guards: Guards = lambda _bits, _label: None,
     ) -> None:
+        budget = min(budget, int(weight.sum()))  # which allows all, so that twice as much has 63 bits
         self.labels, self.many, self.budget, self.together = labels, many, budget, together
         alike = bool((weight == weight[0]).all())
-        least, most = int(rows.min()), int(rows.max())
-        pairs = together > 2 and _are_few(before, rows.shape[1], 2 * (most - least))
+        low, high = (end.astype(np.int64) for end in (rows.min(axis=0), rows.max(axis=0)))
+        kind = _kind(start, low, high, together)
+        pairs = together > 2 and _are_few(before, rows.shape[1], 2 * int(high.max() - low.min()))
         self.upto = np.append(0, np.cumsum(1 + before if pairs else np.ones_like(before)))
         self.longest = max(1, together - 2 if pairs else together - 1)
-        low, high = (bound * (2 if pairs else 1) for bound in (rows.min(axis=0), rows.max(axis=0)))
-        kind = _kind(start, rows.min(axis=0), rows.max(axis=0), together)
+        spread = (2 if pairs else 1) * int(high.max() - low.min())
+        size = int(self.upto[-1]) * rows.shape[1] * (2 * np.dtype(kind).itemsize + spread)
+        make_sure(size, "the moves of a walk", "Ask about a smaller region.")
+        movable = (low != 0) | (high != 0)
         start, rows = start.astype(kind), np.ascontiguousarray(rows, kind)
-        start[(low == 0) & (high == 0)] = np.where(start[(low == 0) & (high == 0)] >= 0, 1, -1)
+        start[~movable] = np.where(start[~movable] >= 0, 1, -1)
         lightest = np.append(2 * budget + 1, np.minimum.accumulate(weight))
-        ends = np.stack([low, high]).astype(kind)
         pieces = _pieces(rows, before, self.upto) if pairs else rows
+        ends = np.stack([pieces.min(axis=0), pieces.max(axis=0)])  # of single moves too
         least = int(pieces.min())
         planes = _planes(pieces, least, int(pieces.max()))
         single = np.zeros(64 * planes.shape[3], bool)
@@ -124,7 +129,7 @@ class BlockWalk:
         guard = guards(patterns[-1][0], label)
         if guard is not None and len(guard[1]) and _matches(guard[0], patterns[-1], guard[1]).all():
             layers = [*layers, guard]
-        self.tail = _tail(layers, (low != 0) | (high != 0))
+        self.tail = _tail(layers, movable)
         self.ball = self._ball(layers, patterns, label)
         self.lock = Lock()
 
@@ -301,18 +306,16 @@ class BlockWalk:
         return known, store, work
 
 
-def fits(rows: Any, layers: list[tuple[Ints, Ints]]) -> bool:
-    """Whether the planes of all moves are few enough, and the layers narrow enough."""
-    from sugenet.engines.walk.planes import WIDEST
-
+def fits(rows: Any) -> bool:
+    """Whether the planes of all moves are few enough, and the lanes."""
     spread = int(rows.max(initial=0)) - int(rows.min(initial=0))
-    widest = max(rows.shape[1], *(len(tau) for _, tau in layers))
-    return spread > 0 and 24 * spread * rows.shape[1] * (len(rows) // 64 + 4) <= _PLANES and widest <= WIDEST
+    size = 24 * spread * rows.shape[1] * (len(rows) // 64 + 4)
+    return spread > 0 and size <= _PLANES and rows.shape[1] <= _WIDEST
 
 
 def in_planes(layers: Sequence[tuple[Ints, Ints]]) -> int:
-    """How many layers, from the first on, have neurons and weights of -1, 0 and 1 alone."""
-    small = [len(tau) > 0 and np.abs(weights).max(initial=0) <= 1 for weights, tau in layers]
+    """How many layers, from the first on, have neurons, not too many, and weights of -1, 0 and 1 alone."""
+    small = [0 < len(tau) <= _WIDEST and np.abs(weights).max(initial=0) <= 1 for weights, tau in layers]
     return [*small, False].index(False)
 
 
@@ -350,9 +353,7 @@ def _through(layers: Sequence[tuple[Ints, Ints]], bits: Any) -> list[Any]:
 
 def _kind(start: Any, low: Any, high: Any, together: int) -> Any:
     """The smallest whole numbers that hold all sums."""
-    far = np.abs(start.astype(np.int64)) + together * np.maximum(
-        np.abs(low.astype(np.int64)), np.abs(high.astype(np.int64))
-    )
+    far = np.abs(start.astype(np.int64)) + together * np.maximum(np.abs(low), np.abs(high))
     largest = int(far.max(initial=0)) + 1
     return np.int8 if largest <= np.iinfo(np.int8).max else np.int32  # two, so that little is compiled
 

@@ -49,14 +49,17 @@ class LateJudge:
 
     def reads(self, rows: Any) -> bool:
         """Whether the planes of moves that add `rows` to the lanes are small enough."""
-        return fits(rows, self.layers)
+        return fits(rows)
 
     def guards(self, bits: Any, _label: int) -> tuple[Ints, Ints] | None:
         """Of each case an inequality that fails at the sample, whose failing excludes the case."""
         assert self.judge.later is not None
         if len(self.layers) < len(self.judge.later[0]) - 1 or not all(self.judge.goal.cases):
             return None
-        weights, least = self.judge.goal.neurons(self.judge.front.neighbourhood.network.cut.head)
+        try:
+            weights, least = self.judge.goal.neurons(self.judge.front.neighbourhood.network.cut.head)
+        except TooLargeError:
+            return None
         missing = least - weights @ bits
         failing = [max(case, key=missing.__getitem__) for case in self.judge.goal.members]
         return thresholds(-weights[failing], 1 - least[failing]) if failing else None

@@ -33,9 +33,8 @@ from sugenet.engines.walk.adders import (
 )
 from sugenet.engines.walk.lanes import GOLDEN, LANES, turned
 
-__all__ = ["DEPTH", "HEAD", "NEXT", "SETS", "WIDEST", "settle_waiting", "walk_blocks"]
+__all__ = ["DEPTH", "HEAD", "NEXT", "SETS", "settle_waiting", "walk_blocks"]
 
-WIDEST = 2000  # neurons of a layer that may be open together, at most
 SETS, DEPTH, NEXT, PIECE, HEAD = range(5)
 """A walk's state: sets walked, moves chosen, the next one to choose, the next piece behind them plus 1 or 0;
 then the moves.

@@ -19,8 +19,9 @@ MANY = 1 << 26
 
 def is_for_blocks(space: Space, rows: Any) -> bool:
     """Whether a space with a budget is one for blocks; `rows` is what the options add to the lanes."""
-    inside = space.tail.layers[: in_planes(space.tail.layers)]
-    return space.budget is not None and space.total >= MANY and len(inside) > 0 and fits(rows, list(inside))
+    return (
+        space.budget is not None and space.total >= MANY and in_planes(space.tail.layers) > 0 and fits(rows)
+    )
 
 
 def count_blocks(
