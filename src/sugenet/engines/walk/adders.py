@@ -15,24 +15,36 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 __all__ = [
+    "APART",
     "BLOCK",
     "NEURONS",
+    "add_fours",
+    "add_fours_1",
+    "add_fours_2",
+    "add_fours_3",
     "add_fours_4",
+    "add_fours_5",
     "add_fours_6",
-    "add_fours_11",
+    "add_fours_7",
+    "add_fours_8",
     "add_up_4",
     "add_up_6",
     "add_up_11",
+    "apart_of",
     "fours",
     "lowest",
     "ones",
     "signs",
-    "sure_of",
+    "sure_of_any",
+    "sure_of_near",
+    "sure_of_whole",
     "within",
 ]
 
-BLOCK = 4  # words of a plane that are worked on together
+BLOCK = 8  # words of a plane that are worked on together
+APART = 63  # planes that can be told apart, at most
 NEURONS = 64  # of a layer that are looked at together
+_DIGITS = 11  # of sums of up to 2000 planes
 _WORD, _INDEX = ir.IntType(64), ir.IntType(32)
 
 
@@ -68,6 +80,48 @@ class _Vectors:
         one = self.b.insert_element(ir.Constant(self.kind, ir.Undefined), value, ir.Constant(_INDEX, 0))
         return self.b.shuffle_vector(one, one, ir.Constant(ir.VectorType(_INDEX, self.size), [0] * self.size))
 
+    def joined(self, value):
+        """All words of a vector in one."""
+        return self._reduced("or", value)
+
+    def added(self, value):
+        """How many bits of a vector are set."""
+        count = cgutils.get_or_insert_function(
+            self.b.module, ir.FunctionType(self.kind, [self.kind]), f"llvm.ctpop.v{self.size}i64"
+        )
+        return self._reduced("add", self.b.call(count, [value]))
+
+    def _reduced(self, how, value):
+        kind = ir.FunctionType(_WORD, [self.kind])
+        name = f"llvm.vector.reduce.{how}.v{self.size}i64"
+        return self.b.call(cgutils.get_or_insert_function(self.b.module, kind, name), [value])
+
+    def full(self, x, y, z):
+        """The digits of x + y + z, bit by bit."""
+        if self.has_ternary:
+            return self.ternary(x, y, z, 0x96), self.ternary(x, y, z, 0xE8)
+        differ = self.b.xor(x, y)
+        return self.b.xor(differ, z), self.b.or_(self.b.and_(x, y), self.b.and_(z, differ))
+
+    def half(self, x, y):
+        """The digits of x + y."""
+        return self.b.xor(x, y), self.b.and_(x, y)
+
+    @property
+    def has_ternary(self):
+        """Whether the processor has any function of three bits as one instruction, for vectors of 256."""
+        _, _, features = self.context.codegen().magic_tuple()
+        needed = {4: "+avx512vl", 8: "+avx512f"}.get(self.size)
+        return needed in features.split(",")
+
+    def ternary(self, x, y, z, which):
+        """The function of three bits whose values are the bits of a number, x the highest."""
+        kind = ir.FunctionType(self.kind, [self.kind] * 3 + [ir.IntType(32)])
+        function = cgutils.get_or_insert_function(
+            self.b.module, kind, f"llvm.x86.avx512.pternlog.q.{64 * self.size}"
+        )
+        return self.b.call(function, [x, y, z, ir.Constant(ir.IntType(32), which)])
+
     def loop(self, many, step, begin, turn):
         """Values that `turn` makes of a number, from 0 on in steps, and the values before; first `begin`."""
         b = self.b
@@ -92,16 +146,17 @@ def _reached(v, many, step, least, digits, turn, to):
     # counting begins at 2^digits - least, so that the digits overflow when the sum is reached
     start = b.sub(_number(1 << digits), least)
     bits = [v.spread(b.neg(b.and_(b.lshr(start, _number(k)), _number(1)))) for k in range(digits)]
-    reached = v.loop(many, step, [*bits, v.zero], turn)[digits]
+    return _told(v, v.loop(many, step, [*bits, v.zero], turn)[digits], at_valid, at_out, where)
+
+
+def _told(v, reached, at_valid, at_out, where):
+    """Write a plane and its complement; whether it is 0, 1 or both within what is valid."""
+    b = v.b
     missed, inside = b.not_(reached), v.load(at_valid, _number(0))
     v.store(reached, at_out, where)
     v.store(missed, at_out, b.add(where, _number(BLOCK)))
-    join = cgutils.get_or_insert_function(
-        b.module, ir.FunctionType(_WORD, [v.kind]), f"llvm.vector.reduce.or.v{BLOCK}i64"
-    )
     some, other = (
-        b.icmp_unsigned("!=", b.call(join, [b.and_(value, inside)]), _number(0))
-        for value in (reached, missed)
+        b.icmp_unsigned("!=", v.joined(b.and_(value, inside)), _number(0)) for value in (reached, missed)
     )
     return b.add(b.zext(some, _WORD), b.zext(b.and_(some, other), _WORD))
 
@@ -133,16 +188,12 @@ def _adder(digits):
                 place = b.add(b.load(b.gep(at_places, [t])), b.mul(b.zext(kind, _WORD), step))
                 return v.load(at_planes, b.add(base, place))
 
-            def full(x, y, z):
-                differ = b.xor(x, y)
-                return b.xor(differ, z), b.or_(b.and_(x, y), b.and_(z, differ))
-
             def four_more(t, digit):
                 x = [summand(b.add(b.add(first, t), _number(k))) for k in range(4)]
                 new = list(digit)
-                new[0], low = full(digit[0], x[0], x[1])
-                new[0], high = full(new[0], x[2], x[3])
-                new[1], carry = full(digit[1], low, high)
+                new[0], low = v.full(digit[0], x[0], x[1])
+                new[0], high = v.full(new[0], x[2], x[3])
+                new[1], carry = v.full(digit[1], low, high)
                 for k in range(2, digits):
                     new[k], carry = b.xor(digit[k], carry), b.and_(digit[k], carry)
                 new[digits] = b.or_(digit[digits], carry)
@@ -155,7 +206,7 @@ def _adder(digits):
     return add_up
 
 
-add_up_4, add_up_6, add_up_11 = _adder(4), _adder(6), _adder(11)
+add_up_4, add_up_6, add_up_11 = _adder(4), _adder(6), _adder(_DIGITS)
 
 
 @intrinsic
@@ -222,90 +273,205 @@ def fours(_typing, planes, base, places, first, table, at):
     return signature, emit
 
 
-def _four_adder(digits):
-    """An intrinsic that adds the sums of `fours` up in so many binary digits."""
+def _summed(v, columns, digits):
+    """Add up numbers whose binary digits stand in `columns`, lowest first; the digit `digits` of the sum,
+    which has no more.
+    """
+    rows = [list(column) for column in columns] + [[] for _ in range(digits + 1 - len(columns))]
+    for k in range(digits):
+        while len(rows[k]) > 1:
+            three, rows[k] = rows[k][:3], rows[k][3:]
+            total, carry = v.full(*three) if len(three) == 3 else v.half(*three)
+            rows[k].append(total)
+            rows[k + 1].append(carry)
+    found = rows[digits][0]
+    for carry in rows[digits][1:]:
+        found = v.b.or_(found, carry)
+    return found
+
+
+def _four_adder(groups):
+    """An intrinsic that adds up the sums of so many groups that `fours` made."""
+    digits = (4 * groups - 1).bit_length()
 
     @intrinsic
-    def add_fours(_typing, table, bytes_, place, stride, many, least, valid, out, where):
-        """As `_adder` says, of `many` groups of four inputs; the signs of two groups are a byte, at
-        ``bytes_[place]`` and every `stride` behind it.
+    def add_few(_typing, table, bytes_, place, stride, least, valid, out, where):
+        """As `_adder` says, of groups of four inputs; `least` is no more than there are inputs. The signs of
+        two groups are a byte, at ``bytes_[place]`` and every `stride` behind it.
         """
-        del place, stride, many, least, where
+        del place, stride, least, where
         whole = types.int64
-        signature = whole(table, bytes_, *[whole] * 4, valid, out, whole)
+        signature = whole(table, bytes_, *[whole] * 3, valid, out, whole)
 
         def emit(context, b, signature, arguments):
             v = _Vectors(context, b, signature.args, arguments, BLOCK)
-            at_table, at_bytes, at_valid, at_out = map(v.data, (0, 1, 6, 7))
-            place, stride, many, least, where = (arguments[k] for k in (2, 3, 4, 5, 8))
-
-            def one_more(t, digit):
-                half = b.shl(b.and_(t, _number(1)), _number(2))
-                byte = b.load(b.gep(at_bytes, [b.add(place, b.mul(stride, b.lshr(t, _number(1))))]))
-                choice = b.and_(b.lshr(b.zext(byte, _WORD), half), _number(15))
-                row = b.mul(b.add(b.shl(t, _number(4)), choice), _number(3 * BLOCK))
-                x = [v.load(at_table, b.add(row, _number(d * BLOCK))) for d in range(3)]
-                new = list(digit)
-                new[0], carry = b.xor(digit[0], x[0]), b.and_(digit[0], x[0])
-                for k in (1, 2):
-                    differ = b.xor(digit[k], x[k])
-                    new[k], carry = (
-                        b.xor(differ, carry),
-                        b.or_(b.and_(digit[k], x[k]), b.and_(carry, differ)),
-                    )
-                for k in range(3, digits):
-                    new[k], carry = b.xor(digit[k], carry), b.and_(digit[k], carry)
-                new[digits] = b.or_(digit[digits], carry)
-                return new
-
-            return _reached(v, many, 1, least, digits, one_more, (at_valid, at_out, where))
+            at_table, at_bytes, at_valid, at_out = map(v.data, (0, 1, 5, 6))
+            place, stride, least, where = (arguments[k] for k in (2, 3, 4, 7))
+            # counting begins at 2^digits - least, so that the digits overflow when the sum is reached
+            start = b.sub(_number(1 << digits), least)
+            columns = [
+                [v.spread(b.neg(b.and_(b.lshr(start, _number(k)), _number(1))))] for k in range(digits)
+            ]
+            columns += [[] for _ in range(3 - digits)]
+            for t in range(groups):
+                if t % 2 == 0:
+                    signs_at = b.add(place, b.mul(stride, _number(t // 2)))
+                    byte = b.zext(b.load(b.gep(at_bytes, [signs_at])), _WORD)
+                choice = b.and_(byte, _number(15)) if t % 2 == 0 else b.lshr(byte, _number(4))
+                row = b.mul(b.add(_number(16 * t), choice), _number(3 * BLOCK))
+                for d in range(3):
+                    columns[d].append(v.load(at_table, b.add(row, _number(d * BLOCK))))
+            reached = _summed(v, columns, digits)
+            return _told(v, reached, at_valid, at_out, where)
 
         return signature, emit
 
-    return add_fours
-
-
-add_fours_4, add_fours_6, add_fours_11 = _four_adder(4), _four_adder(6), _four_adder(11)
+    return add_few
 
 
 @intrinsic
-def sure_of(_typing, positive, negative, place, stride, words, on, here, open_, where, tau, at, left):
-    """Of 64 neurons, those that are active whatever their open inputs are, and those that these decide; what
-    each misses without them goes to ``left[at:]``.
-
-    Literals of weight 1 and -1 begin at `place`, those of the next word of inputs `stride` behind it; inputs
-    that are on begin at `here`, those that are open at `where`; tau is at `at`.
-    """
-    del place, stride, words, here, where, at
+def add_fours(_typing, table, bytes_, place, stride, many, least, valid, out, where):
+    """The same for any number of groups, `many`."""
+    del place, stride, many, least, where
     whole = types.int64
-    signature = types.UniTuple(types.uint64, 2)(
-        positive, negative, whole, whole, whole, on, whole, open_, whole, tau, whole, left
-    )
+    signature = whole(table, bytes_, *[whole] * 4, valid, out, whole)
 
     def emit(context, b, signature, arguments):
-        v = _Vectors(context, b, signature.args, arguments, NEURONS)
-        at_plus, at_minus, at_on, at_open, at_tau, at_left = map(v.data, (0, 1, 5, 7, 9, 11))
-        place, stride, words, here, where, at = (arguments[k] for k in (2, 3, 4, 6, 8, 10))
-        ones_of = cgutils.get_or_insert_function(
-            b.module, ir.FunctionType(v.kind, [v.kind]), f"llvm.ctpop.v{NEURONS}i64"
+        v = _Vectors(context, b, signature.args, arguments, BLOCK)
+        at_table, at_bytes, at_valid, at_out = map(v.data, (0, 1, 6, 7))
+        place, stride, many, least, where = (arguments[k] for k in (2, 3, 4, 5, 8))
+
+        def one_more(t, digit):
+            half = b.shl(b.and_(t, _number(1)), _number(2))
+            byte = b.load(b.gep(at_bytes, [b.add(place, b.mul(stride, b.lshr(t, _number(1))))]))
+            choice = b.and_(b.lshr(b.zext(byte, _WORD), half), _number(15))
+            row = b.mul(b.add(b.shl(t, _number(4)), choice), _number(3 * BLOCK))
+            x = [v.load(at_table, b.add(row, _number(d * BLOCK))) for d in range(3)]
+            new = list(digit)
+            new[0], carry = v.half(digit[0], x[0])
+            for k in (1, 2):
+                new[k], carry = v.full(digit[k], x[k], carry)
+            for k in range(3, _DIGITS):
+                new[k], carry = v.half(digit[k], carry)
+            new[_DIGITS] = b.or_(digit[_DIGITS], carry)
+            return new
+
+        return _reached(v, many, 1, least, _DIGITS, one_more, (at_valid, at_out, where))
+
+    return signature, emit
+
+
+add_fours_1, add_fours_2, add_fours_3, add_fours_4 = (_four_adder(groups) for groups in range(1, 5))
+add_fours_5, add_fours_6, add_fours_7, add_fours_8 = (_four_adder(groups) for groups in range(5, 9))
+
+
+def _looker(whole_rows, near):
+    """An intrinsic that looks what open inputs can do to neurons: in `whole_rows` no weight is 0, and with
+    `near` it is known how far a set is from a pattern at most.
+    """
+
+    @intrinsic
+    def sure_of(_typing, plus, minus, place, stride, words, on, here, open_, where, tau, at, left, apart):
+        """Of 64 neurons, those that are active whatever their open inputs are, and those that these decide;
+        what each misses without them goes to ``left[at:]``.
+
+        Literals of weight 1 and -1 begin at `place`, those of the next word of inputs `stride` behind it;
+        inputs that are on begin at `here`, those that are open at `where`; tau is at `at`. `apart` has the
+        number of open inputs, how many of them differ from a pattern in a set at most, and that pattern.
+        """
+        del place, stride, words, here, where, at
+        whole = types.int64
+        signature = types.UniTuple(types.uint64, 2)(
+            plus, minus, whole, whole, whole, on, whole, open_, whole, tau, whole, left, apart
         )
 
-        def one_more(w, counts):
-            held, unknown = b.load(b.gep(at_on, [b.add(here, w)])), b.load(b.gep(at_open, [b.add(where, w)]))
-            off = b.not_(b.or_(held, unknown))
-            there = b.add(place, b.mul(w, stride))
-            plus, minus = v.load(at_plus, there), v.load(at_minus, there)
-            hold = b.or_(b.and_(plus, v.spread(held)), b.and_(minus, v.spread(off)))
-            may = b.and_(b.or_(plus, minus), v.spread(unknown))
-            return [b.add(count, b.call(ones_of, [x])) for count, x in zip(counts, (hold, may), strict=True)]
+        def emit(context, b, signature, arguments):
+            v = _Vectors(context, b, signature.args, arguments, NEURONS)
+            at_plus, at_minus, at_on, at_open, at_tau, at_left, at_apart = map(
+                v.data, (0, 1, 5, 7, 9, 11, 12)
+            )
+            place, stride, words, here, where, at = (arguments[k] for k in (2, 3, 4, 6, 8, 10))
+            ones_of = cgutils.get_or_insert_function(
+                b.module, ir.FunctionType(v.kind, [v.kind]), f"llvm.ctpop.v{NEURONS}i64"
+            )
 
-        held, more = v.loop(words, 1, [v.zero, v.zero], one_more)
-        missing = b.sub(v.load(at_tau, at), held)
-        v.store(missing, at_left, at)
-        sure = b.icmp_signed("<=", missing, v.zero)
-        decided = b.and_(b.not_(sure), b.icmp_signed("<=", missing, more))
-        pair = [b.bitcast(bits, _WORD) for bits in (sure, decided)]
-        return context.make_tuple(b, signature.return_type, pair)
+            def one_more(w, counts):
+                held = b.load(b.gep(at_on, [b.add(here, w)]))
+                unknown = b.load(b.gep(at_open, [b.add(where, w)]))
+                there = b.add(place, b.mul(w, stride))
+                plus, minus = v.load(at_plus, there), v.load(at_minus, there)
+                off = b.not_(b.or_(held, unknown))
+                found = [b.or_(b.and_(plus, v.spread(held)), b.and_(minus, v.spread(off)))]
+                if not whole_rows:
+                    found.append(b.and_(b.or_(plus, minus), v.spread(unknown)))
+                if near:
+                    like = b.load(b.gep(at_apart, [b.add(w, _number(2))]))
+                    like_on, like_off = b.or_(held, like), b.or_(off, b.and_(unknown, b.not_(like)))
+                    found.append(b.or_(b.and_(plus, v.spread(like_on)), b.and_(minus, v.spread(like_off))))
+                return [b.add(count, b.call(ones_of, [x])) for count, x in zip(counts, found, strict=True)]
+
+            counts = 1 + (not whole_rows) + near
+            held, *others = v.loop(words, 1, [v.zero] * counts, one_more)
+            more = v.spread(b.load(b.gep(at_apart, [_number(0)]))) if whole_rows else others[0]
+            tau = v.load(at_tau, at)
+            missing = b.sub(tau, held)
+            v.store(missing, at_left, at)
+            sure, may = b.icmp_signed("<=", missing, v.zero), b.icmp_signed("<=", missing, more)
+            if near:
+                far = v.spread(b.load(b.gep(at_apart, [_number(1)])))
+                missed = b.sub(tau, others[-1])
+                sure = b.or_(sure, b.icmp_signed("<=", b.add(missed, far), v.zero))
+                may = b.and_(may, b.icmp_signed("<=", missed, far))
+            pair = [b.bitcast(bits, _WORD) for bits in (sure, b.and_(may, b.not_(sure)))]
+            return context.make_tuple(b, signature.return_type, pair)
+
+        return signature, emit
+
+    return sure_of
+
+
+sure_of_any, sure_of_whole, sure_of_near = _looker(False, False), _looker(True, False), _looker(True, True)
+
+
+@intrinsic
+def apart_of(_typing, planes, base, places, inputs, first, many, valid, apart):
+    """Of `many` planes at ``base + places[first:]``: what most sets have of each goes to the bits of
+    ``apart[2:]`` that `inputs` say, which are 0 before; how many differ from that in a set, at most.
+    """
+    del base, first, many
+    whole = types.int64
+    signature = whole(planes, whole, places, inputs, whole, whole, valid, apart)
+
+    def emit(context, b, signature, arguments):
+        v = _Vectors(context, b, signature.args, arguments, BLOCK)
+        at_planes, at_places, at_inputs, at_valid, at_apart = map(v.data, (0, 2, 3, 6, 7))
+        base, first, many = (arguments[k] for k in (1, 4, 5))
+        valid = v.load(at_valid, _number(0))
+        size = v.added(valid)
+
+        def one_more(t, digits):
+            at = b.add(first, t)
+            plane = b.and_(v.load(at_planes, b.add(base, b.load(b.gep(at_places, [at])))), valid)
+            most = b.icmp_signed(">", b.shl(v.added(plane), _number(1)), size)
+            which = b.load(b.gep(at_inputs, [at]))
+            word = b.gep(at_apart, [b.add(_number(2), b.lshr(which, _number(6)))])
+            bit = b.shl(b.zext(most, _WORD), b.and_(which, _number(63)))
+            b.store(b.or_(b.load(word), bit), word)
+            carry = b.xor(plane, b.and_(valid, v.spread(b.neg(b.zext(most, _WORD)))))
+            new = []
+            for digit in digits:
+                total, carry = v.half(digit, carry)
+                new.append(total)
+            return new
+
+        sets, found = valid, _number(0)
+        digits = v.loop(many, 1, [v.zero] * APART.bit_length(), one_more)
+        for k in reversed(range(len(digits))):  # sets with the largest number so far
+            has = b.and_(sets, digits[k])
+            some = b.icmp_unsigned("!=", v.joined(has), _number(0))
+            sets = b.select(some, has, sets)
+            found = b.or_(found, b.select(some, _number(1 << k), _number(0)))
+        return found
 
     return signature, emit
 

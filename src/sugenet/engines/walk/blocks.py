@@ -301,6 +301,7 @@ class BlockWalk:
                 *np.zeros((2, widest), np.int64),
                 np.zeros(48 * BLOCK * (widest // 4 + 3), np.uint64),
                 np.zeros((widest + 16) * all_words * 8, np.uint8),
+                np.zeros(2 + all_words, np.int64),
             ),
         )
         return known, store, work

@@ -17,18 +17,28 @@ import numba as nb
 from numba import njit
 
 from sugenet.engines.walk.adders import (
+    APART,
     BLOCK,
+    add_fours,
+    add_fours_1,
+    add_fours_2,
+    add_fours_3,
     add_fours_4,
+    add_fours_5,
     add_fours_6,
-    add_fours_11,
+    add_fours_7,
+    add_fours_8,
     add_up_4,
     add_up_6,
     add_up_11,
+    apart_of,
     fours,
     lowest,
     ones,
     signs,
-    sure_of,
+    sure_of_any,
+    sure_of_near,
+    sure_of_whole,
     within,
 )
 from sugenet.engines.walk.lanes import GOLDEN, LANES, turned
@@ -41,30 +51,33 @@ then the moves.
 """
 _WAITS = nb.uint64(1 << 32)
 _PROBES = 4
+_FEW_OPEN = 4  # inputs up to which it is not asked how many differ at once
 _SHARED = 6  # neurons from which on sums of four inputs are shared
 
 
 @njit(nogil=True, cache=True, _nrt=False)
-def _bound(positive, negative, tau, size, words, number, on, here, open_, left, chosen):
+def _bound(positive, negative, tau, size, words, number, on, here, open_, left, chosen, both, apart):
     """Which neurons of a layer its open inputs decide: how many; those that are active in any case go to the
-    next row of `on`, what the others miss to `left`.
+    next row of `on`, what the others miss to `left`. Of `apart` there is how many inputs are open and how
+    many of them differ from what most sets have.
     """
     n, base = 0, number * tau.shape[1]
+    place, stride = number * positive.shape[1] * positive.shape[2], positive.shape[2]
+    row, where = here * on.shape[1], number * open_.shape[1]
     for w in range((size + 63) >> 6):
-        sure, rest = sure_of(
-            positive,
-            negative,
-            number * positive.shape[1] * positive.shape[2] + 64 * w,
-            positive.shape[2],
-            words,
-            on,
-            here * on.shape[1],
-            open_,
-            number * open_.shape[1],
-            tau,
-            base + 64 * w,
-            left,
-        )
+        first, at = place + 64 * w, base + 64 * w
+        if not both[number]:
+            sure, rest = sure_of_any(
+                positive, negative, first, stride, words, on, row, open_, where, tau, at, left, apart
+            )
+        elif apart[1] >= apart[0]:
+            sure, rest = sure_of_whole(
+                positive, negative, first, stride, words, on, row, open_, where, tau, at, left, apart
+            )
+        else:
+            sure, rest = sure_of_near(
+                positive, negative, first, stride, words, on, row, open_, where, tau, at, left, apart
+            )
         on[here + 1, w] = sure
         while rest != nb.uint64(0):
             chosen[number, n] = 64 * w + lowest(rest)
@@ -114,14 +127,26 @@ def _raise_shared(
     for i in range(some):
         q = chosen[number, i]
         least, where = left[stride + q], room + n * 3 * BLOCK
-        if least <= 16:
-            found = add_fours_4(table, bytes_, q, 64 * words, groups, least, valid, out, where)
-        elif least <= 64:
-            found = add_fours_6(table, bytes_, q, 64 * words, groups, least, valid, out, where)
+        if groups == 1:
+            found = add_fours_1(table, bytes_, q, 64 * words, least, valid, out, where)
+        elif groups == 2:
+            found = add_fours_2(table, bytes_, q, 64 * words, least, valid, out, where)
+        elif groups == 3:
+            found = add_fours_3(table, bytes_, q, 64 * words, least, valid, out, where)
+        elif groups == 4:
+            found = add_fours_4(table, bytes_, q, 64 * words, least, valid, out, where)
+        elif groups == 5:
+            found = add_fours_5(table, bytes_, q, 64 * words, least, valid, out, where)
+        elif groups == 6:
+            found = add_fours_6(table, bytes_, q, 64 * words, least, valid, out, where)
+        elif groups == 7:
+            found = add_fours_7(table, bytes_, q, 64 * words, least, valid, out, where)
+        elif groups == 8:
+            found = add_fours_8(table, bytes_, q, 64 * words, least, valid, out, where)
         else:
-            found = add_fours_11(table, bytes_, q, 64 * words, groups, least, valid, out, where)
-        if found == 1:
-            on[to, q >> 6] |= nb.uint64(1) << nb.uint64(q & 63)
+            found = add_fours(table, bytes_, q, 64 * words, groups, least, valid, out, where)
+        # no branch: there is no telling which it will be
+        on[to, q >> 6] |= nb.uint64(found == 1) << nb.uint64(q & 63)
         slots[number, n] = q
         n += found == 2
     return n
@@ -195,8 +220,8 @@ def _raise(
             found = add_up_11(
                 planes, base, places, inputs, first, kinds, row, step, many, least, valid, out, where
             )
-        if found == 1:
-            on[to, q >> 6] |= nb.uint64(1) << nb.uint64(q & 63)
+        # no branch: there is no telling which it will be
+        on[to, q >> 6] |= nb.uint64(found == 1) << nb.uint64(q & 63)
         slots[number, n] = q
         n += found == 2
     return n
@@ -436,7 +461,7 @@ def walk_blocks(state, quota, last, moves, budget, planes, tail, ball, memory, s
     known, tally, sizes = memory
     waiting, waiting_many, met = store
     on, open_, left, chosen, places, inputs, out, slots, masks, keys, valid, acc, spent, rooms = work
-    nearby, near, table, bytes_ = rooms
+    nearby, near, table, bytes_, apart = rooms
     shared = columns, both, table, bytes_
     lanes, most, layers = rows.shape[1], state.shape[0] - HEAD, neurons.shape[0]
     last_layer = layers - 1 - (guards > 0)
@@ -506,6 +531,20 @@ def walk_blocks(state, quota, last, moves, budget, planes, tail, ball, memory, s
                         q = slots[number - 1, v]
                         open_[number, q >> 6] |= nb.uint64(1) << nb.uint64(q & 63)
                         places[number, v], inputs[number, v] = v * 3 * BLOCK, q
+                apart[0] = apart[1] = n
+                if number > 0 and both[number] and _FEW_OPEN < n <= APART:
+                    for w in range(words):
+                        apart[2 + w] = 0
+                    apart[1] = apart_of(
+                        out,
+                        out.shape[0] // layers * (number - 1),
+                        places,
+                        inputs,
+                        number * places.shape[1],
+                        n,
+                        valid,
+                        apart,
+                    )
                 others = _bound(
                     positive,
                     negative,
@@ -518,6 +557,8 @@ def walk_blocks(state, quota, last, moves, budget, planes, tail, ball, memory, s
                     open_,
                     left,
                     chosen,
+                    both,
+                    apart,
                 )
                 if number == last_layer and guards > 0:  # do they hold whatever is still open?
                     for w in range((widths[number + 1] + 63) >> 6):
@@ -525,6 +566,7 @@ def walk_blocks(state, quota, last, moves, budget, planes, tail, ball, memory, s
                     for v in range(others):
                         q = chosen[number, v]
                         open_[number + 1, q >> 6] |= nb.uint64(1) << nb.uint64(q & 63)
+                    apart[0] = apart[1] = others
                     _bound(
                         positive,
                         negative,
@@ -537,6 +579,8 @@ def walk_blocks(state, quota, last, moves, budget, planes, tail, ball, memory, s
                         open_,
                         left,
                         chosen,
+                        both,
+                        apart,
                     )
                     sure = 0
                     for w in range((guards + 63) >> 6):

@@ -30,6 +30,8 @@ from sugenet.problem.sizes import features_that_fit, see_time, sets_within
 __all__ = ["FLIPS", "flip_level"]
 
 _HEAVY = 1 << 60
+_CLOSE = 16
+"""Neurons by which features are put in order, in `blocks`."""
 _MANY = 1 << 26
 """Sets from which on patterns are not kept: `blocks`."""
 
@@ -117,7 +119,7 @@ def flip_level(problem: Problem, budget: int, clock: Clock) -> Enumerated | None
     about = sum(comb(len(near.places), k) * options**k for k in range(together + 1))
     lightest = np.append(np.minimum.accumulate(weight[::-1])[::-1], 2 * _HEAVY)
     if about >= _MANY and (late := LateJudge.of(judge)) is not None and late.reads(rows):
-        return _by_blocks(problem, budget, together, (order, start, rows, runs), late, clock)
+        return _by_blocks(problem, budget, together, (start, rows), late, clock)
     fixed = (np.ascontiguousarray(rows[order]), start, weight, after, lightest, min(budget, _HEAVY), WALKERS)
     states = np.zeros((WALKERS, HEAD + together - 1), np.int64)
     states[:, WALKER] = range(WALKERS)
@@ -141,8 +143,10 @@ def _by_blocks(
     problem: Problem, budget: int, together: int, walk: Any, late: LateJudge, clock: Clock
 ) -> Enumerated | None:
     """The same without a table of patterns, for many sets."""
-    near, (order, start, rows, runs) = problem.near, walk
+    near, (start, rows) = problem.near, walk
+    order = _alike(near, start, rows)
     weight = near.columns.weights[order]
+    runs = np.cumsum(np.diff(near.columns.features[order], prepend=-1) != 0)
     light = np.flatnonzero(weight <= budget)
     bad = late.judge.shortfall(late.judge.pack(start + rows[order][light] >= 0)) <= 0
     if bad.any():
@@ -159,6 +163,19 @@ def _by_blocks(
     if stopped:
         return Enumerated(sets, None, "", tuple(near.moves[order[k]] for k in stopped[0][1]))
     return Enumerated(sets, None, "", None) if len(found) == len(lasts) else None
+
+
+def _alike(near: Neighbourhood, start: Any, rows: Any) -> list[int]:
+    """Numbers of the moves, feature by feature: light features first, among equals those together that do the
+    same to the neurons nearest to their turn, so that fewer neurons differ within a block.
+    """
+    close = np.argsort(np.abs(2 * start.astype(np.int64) + 1), kind="stable")[:_CLOSE]
+    weights = near.columns.weights
+    features = sorted(
+        near.places.values(),
+        key=lambda moves: (int(weights[moves].min()), *rows[moves.start, close].tolist()),
+    )
+    return [k for moves in features for k in range(moves.start, moves.stop)]
 
 
 def _order(near: Neighbourhood, short: Any) -> list[int]:
