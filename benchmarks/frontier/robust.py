@@ -26,9 +26,9 @@ from sugenet.fit import Settings, train
 
 __all__ = ["run"]
 
-_ALIKE = "--batch 128 --rate 0.06 --validation-share 0.02 --test-share 0"
+_ALIKE = "--batch 128 --rate 0.06 --validation-share 0.02 --test-share 0 --threads 2"
 TRAINED = {
-    25: "--robust linf:27 --bound-share 0 --hidden 5000 --window 12 --sparsity 0.87 --epochs 14 --cut-at 98",
+    25: "--robust linf:27 --bound-share 0 --hidden 5000 --window 12 --sparsity 0.87 --epochs 32 --cut-at 98",
     76: "--robust linf:76 --hidden 1000 --sparsity 0.9 --epochs 10 --cut-at 128",
 }
 COUNT, LIMIT, CHECKED = 1000, 20.0, 0.2

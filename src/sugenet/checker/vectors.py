@@ -89,7 +89,8 @@ def summed(b, columns):
             *rest, x, y = rest
             z = rest.pop() if rest else None
             half = b.xor(x, y)
-            carries.append(b.and_(x, y) if z is None else b.or_(b.and_(x, y), b.and_(z, half)))
+            # where x and y differ, z is carried, which is x unless x and z differ as well
+            carries.append(b.and_(x, y) if z is None else b.xor(x, b.and_(half, b.xor(x, z))))
             rest.insert(0, half if z is None else b.xor(half, z))
         found.append(rest[0])
     return found, carries

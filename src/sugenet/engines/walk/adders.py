@@ -97,30 +97,13 @@ class _Vectors:
         return self.b.call(cgutils.get_or_insert_function(self.b.module, kind, name), [value])
 
     def full(self, x, y, z):
-        """The digits of x + y + z, bit by bit."""
-        if self.has_ternary:
-            return self.ternary(x, y, z, 0x96), self.ternary(x, y, z, 0xE8)
+        """The digits of x + y + z, bit by bit: three instructions, where one has three operands."""
         differ = self.b.xor(x, y)
-        return self.b.xor(differ, z), self.b.or_(self.b.and_(x, y), self.b.and_(z, differ))
+        return self.b.xor(differ, z), self.b.xor(x, self.b.and_(differ, self.b.xor(x, z)))
 
     def half(self, x, y):
         """The digits of x + y."""
         return self.b.xor(x, y), self.b.and_(x, y)
-
-    @property
-    def has_ternary(self):
-        """Whether the processor has any function of three bits as one instruction, for vectors of 256."""
-        _, _, features = self.context.codegen().magic_tuple()
-        needed = {4: "+avx512vl", 8: "+avx512f"}.get(self.size)
-        return needed in features.split(",")
-
-    def ternary(self, x, y, z, which):
-        """The function of three bits whose values are the bits of a number, x the highest."""
-        kind = ir.FunctionType(self.kind, [self.kind] * 3 + [ir.IntType(32)])
-        function = cgutils.get_or_insert_function(
-            self.b.module, kind, f"llvm.x86.avx512.pternlog.q.{64 * self.size}"
-        )
-        return self.b.call(function, [x, y, z, ir.Constant(ir.IntType(32), which)])
 
     def loop(self, many, step, begin, turn):
         """Values that `turn` makes of a number, from 0 on in steps, and the values before; first `begin`."""
