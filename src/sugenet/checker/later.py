@@ -20,8 +20,9 @@ from sugenet.bnn.arrays import Bits, Ints
 from sugenet.bnn.layer import Layer
 from sugenet.bnn.layers import match_counts
 from sugenet.checker.limit import Limit
+from sugenet.checker.products import dense_counts, products
 
-__all__ = ["Patterns", "States", "bits_of", "cores", "dense_counts", "judge_of", "splitmix64", "states_of"]
+__all__ = ["Patterns", "States", "bits_of", "cores", "judge_of", "splitmix64", "states_of"]
 
 _BATCH = 1 << 14  # patterns that are judged at a time, at most
 _WORK = 1 << 27  # words of literals for all of them
@@ -246,18 +247,6 @@ def _again(layer: Layer, bits: Bits, before: Bits, after: Bits) -> Bits:
         patches = maps[:, into][:, :, taps].transpose(0, 2, 1, 3).reshape(len(bits) * len(where), -1)
         # what idle inputs of negative weight count
         held = least[outs].reshape(len(kernel), -1, taps.shape[1]).sum(axis=1) @ inside.T
-        sums = _product(patches, kernel).reshape(len(bits), len(where), -1).transpose(0, 2, 1) - held
+        sums = products(patches, kernel).reshape(len(bits), len(where), -1).transpose(0, 2, 1) - held
         out[:, outs, where] = sums >= tau[outs]
     return out.reshape(len(bits), -1)
-
-
-def dense_counts(weights: Ints, bits: Bits) -> Ints:
-    """Match counts of neurons for rows of bits, as `match_counts` has them, fast."""
-    return np.asarray(_product(bits, weights) - np.minimum(weights, 0).sum(axis=1))
-
-
-def _product(bits: Bits, weights: Ints) -> Ints:
-    """Sums of the weights of active inputs: no partial sum is beyond what the floats hold exactly."""
-    largest = int(np.abs(weights).sum(axis=1).max(initial=0))
-    exact: Any = np.float32 if largest < 1 << 24 else np.float64 if largest < 1 << 53 else np.int64
-    return np.asarray(bits.astype(exact) @ weights.T.astype(exact)).astype(np.int64)

@@ -47,7 +47,7 @@ def counted_in_words(
         found[names.index(None)][own] += 1
 
     def use(first: int, seen: SetsSeen) -> None:
-        classes = head.classes(walk.counts(seen.patterns))
+        classes = head.classes(walk.counts(seen.patterns)) if len(seen.patterns) else []
         with lock:
             np.add.at(found[owner[first]], classes, seen.many)
             found[owner[first]][own] += seen.calm

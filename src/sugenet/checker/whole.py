@@ -24,6 +24,7 @@ from sugenet.bnn import DenseLayer, Layer, Network
 from sugenet.bnn.arrays import Ints
 from sugenet.bnn.layer import dense_of
 from sugenet.checker.limit import Limit
+from sugenet.checker.products import dense_counts
 from sugenet.checker.setting import Option, Setting
 from sugenet.checker.values import rows_of
 from sugenet.errors import CertificateError
@@ -231,8 +232,11 @@ def _first(network: Network, X: npt.NDArray[Any]) -> Ints:
     """M - tau of the first layer; of the bits themselves where there is no hidden layer."""
     if not network.layers:
         return np.where(network.encoder.encode(X), 0, -1).astype(np.int64)
-    layer = network.layers[0]
-    return np.asarray(layer.match_counts(network.inputs(X)) - layer.tau)
+    layer, inputs = network.layers[0], network.inputs(X)
+    if isinstance(layer, DenseLayer):
+        rows, owner = layer.runs
+        return np.asarray(dense_counts(rows, inputs)[:, owner] - layer.tau)
+    return np.asarray(layer.match_counts(inputs) - layer.tau)
 
 
 def reachable(base: Ints, features: Options, together: int) -> tuple[Ints, Ints]:
