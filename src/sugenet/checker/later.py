@@ -21,6 +21,7 @@ from sugenet.bnn.layer import Layer
 from sugenet.bnn.layers import match_counts
 from sugenet.checker.limit import Limit
 from sugenet.checker.products import dense_counts, products
+from sugenet.checker.vectors import ones, reaches
 
 __all__ = ["Patterns", "States", "bits_of", "cores", "judge_of", "splitmix64", "states_of"]
 
@@ -91,11 +92,11 @@ class _Later:
         limit.take(
             64 * widest * inside + 48 * sum(weights.size for weights in every), "the later layers in bits"
         )
-        self.tau = np.full((len(self.sizes), widest), _BEYOND)
+        self.least = np.full((len(self.sizes), widest), -_BEYOND)  # 0 where a match count is tau
         for number, (_, tau) in enumerate(layers):
-            self.tau[number, : len(tau)] = tau
+            self.least[number, : len(tau)] = -tau
         rows, places = [], []
-        self.start = np.zeros((len(every), widest), np.uint64)
+        self.start = np.zeros((len(every), widest), np.int64)
         # literals that hold whatever the loose neurons do
         held = np.where(active, np.maximum(every[0], 0), np.maximum(-every[0], 0))
         held[:, loose] = 0
@@ -118,7 +119,7 @@ class _Later:
     def counts(self, patterns: Patterns) -> Ints:
         """Match counts of the classes, one row a pattern."""
         out = np.empty((len(patterns), self.sizes[-1]), np.int64)
-        _run(patterns, self.start, self.places, self.positive, self.negative, self.tau, self.sizes, out)
+        _run(patterns, self.start, self.places, self.positive, self.negative, self.least, self.sizes, out)
         return out
 
 
@@ -138,42 +139,29 @@ def _bits(truths: npt.NDArray[np.bool_]) -> Patterns:
 
 
 @nb.njit(nogil=True, cache=True)
-def _ones(x):  # type: ignore[no-untyped-def]
-    x = x - ((x >> nb.uint64(1)) & nb.uint64(0x5555555555555555))
-    x = (x & nb.uint64(0x3333333333333333)) + ((x >> nb.uint64(2)) & nb.uint64(0x3333333333333333))
-    x = (x + (x >> nb.uint64(4))) & nb.uint64(0x0F0F0F0F0F0F0F0F)
-    return (x * nb.uint64(0x0101010101010101)) >> nb.uint64(56)
-
-
-@nb.njit(nogil=True, cache=True)
-def _run(patterns, start, places, positive, negative, tau, sizes, out):  # type: ignore[no-untyped-def]
+def _run(patterns, start, places, positive, negative, least, sizes, out):  # type: ignore[no-untyped-def]
     """Match counts of the last layer.
 
     Row r of `places`: the layer, input word and binary digit that row r of the weights is for.
     """
     words = np.zeros(max(patterns.shape[1], (sizes.max() + 63) // 64), np.uint64)
-    count = np.zeros(sizes.max() + 63, np.uint64)
+    count = np.zeros(start.shape[1], np.int64)
     for row in range(len(patterns)):
         for w in range(patterns.shape[1]):
             words[w] = patterns[row, w]
         r = 0
         for layer in range(len(sizes)):
             size = sizes[layer]
-            for i in range(len(count)):
+            for i in range(size):
                 count[i] = start[layer, i]
             while r < len(places) and places[r, 0] == layer:
                 word, digit = words[places[r, 1]], nb.uint64(places[r, 2])
                 for i in range(size):
-                    count[i] += _ones((word & positive[r, i]) | (~word & negative[r, i])) << digit
+                    count[i] += ones((word & positive[r, i]) | (~word & negative[r, i])) << digit
                 r += 1
             if layer < len(sizes) - 1:
-                for w in range((size + 63) // 64):
-                    word = nb.uint64(0)
-                    for i in range(64):  # tau is beyond reach behind the last neuron
-                        word |= nb.uint64(nb.int64(count[64 * w + i]) >= tau[layer, 64 * w + i]) << nb.uint64(
-                            i
-                        )
-                    words[w] = word
+                for w in range((size + 63) // 64):  # behind the last neuron nothing is enough
+                    words[w] = reaches(count, 64 * w, least, layer * least.shape[1] + 64 * w)
         for k in range(sizes[-1]):
             out[row, k] = count[k]
 
