@@ -1,6 +1,6 @@
 """The layers behind the first, for patterns of the first that a walk has met.
 
-To be ensured: the match counts of the classes are those of the definition. Three forms: bits of literals
+To be ensured: the match counts of the classes are those of the definition. Three forms: what turning adds,
 for what is small enough to be written out, the definition itself, and for large networks only those places
 worked out again that something before them has changed.
 """
@@ -14,6 +14,9 @@ from typing import Any, TypeAlias
 import numba as nb
 import numpy as np
 import numpy.typing as npt
+from llvmlite import ir
+from numba.core import cgutils
+from numba.extending import intrinsic
 
 from sugenet.bnn import ConvLayer, DenseLayer, Network, PoolLayer
 from sugenet.bnn.arrays import Bits, Ints
@@ -21,13 +24,14 @@ from sugenet.bnn.layer import Layer
 from sugenet.bnn.layers import match_counts
 from sugenet.checker.limit import Limit
 from sugenet.checker.products import dense_counts, products
-from sugenet.checker.vectors import ones, reaches
+from sugenet.checker.vectors import loaded, lowest, signs, stored
 
 __all__ = ["Patterns", "States", "bits_of", "cores", "judge_of", "splitmix64", "states_of"]
 
 _BATCH = 1 << 14  # patterns that are judged at a time, at most
-_WORK = 1 << 27  # words of literals for all of them
-_BEYOND = 1 << 60  # more than any match count
+_WORK = 1 << 32  # sums for all of them, at most
+
+_I64, _U64 = nb.types.int64, nb.types.uint64
 
 Patterns: TypeAlias = npt.NDArray[np.uint64]
 """Rows of words; bit j of a row: whether loose neuron j has turned."""
@@ -68,8 +72,8 @@ class _Defined:
 
 
 class _Later:
-    """The layers behind the first, as bits of their literals: one whose weight has the binary digit b adds
-    2^b where it holds.
+    """The layers behind the first against the sample: M - tau of a neuron is what it is there, and what each
+    neuron before it adds that has turned.
     """
 
     def __init__(
@@ -80,46 +84,36 @@ class _Later:
         head: Ints,
         limit: Limit,
     ) -> None:
-        layers = [(np.asarray(weights), np.asarray(tau)) for weights, tau in layers]
-        every = [weights for weights, _ in layers] + [head]
-        self.sizes = np.array([*(len(tau) for _, tau in layers), len(head)], np.int64)
-        widest = int(self.sizes.max()) + 63
-        digits = [int(np.abs(weights).max(initial=0)).bit_length() for weights in every]
-        inside = sum(
-            max(1, many) * -(-weights.shape[1] // 64) for many, weights in zip(digits, every, strict=True)
-        )
-        self.batch = max(16, min(_BATCH, _WORK // (widest * inside)))
-        limit.take(
-            64 * widest * inside + 48 * sum(weights.size for weights in every), "the later layers in bits"
-        )
-        self.least = np.full((len(self.sizes), widest), -_BEYOND)  # 0 where a match count is tau
-        for number, (_, tau) in enumerate(layers):
-            self.least[number, : len(tau)] = -tau
-        rows, places = [], []
-        self.start = np.zeros((len(every), widest), np.int64)
-        # literals that hold whatever the loose neurons do
-        held = np.where(active, np.maximum(every[0], 0), np.maximum(-every[0], 0))
-        held[:, loose] = 0
-        self.start[0, : len(held)] = held.sum(axis=1)
-        every[0] = np.where(active, -every[0], every[0])[:, loose]  # literals over what has turned
-        for number, weights in enumerate(every):
-            for digit in range(max(1, int(np.abs(weights).max(initial=0)).bit_length())):
-                has = (np.abs(weights) >> digit & 1).astype(bool)
-                both = np.stack([_bits(has & (weights > 0)), _bits(has & (weights < 0))])
-                places += [(number, word, digit) for word in range(both.shape[2])]
-                rows += [
-                    np.pad(both[:, :, word], ((0, 0), (0, widest - len(weights))))
-                    for word in range(both.shape[2])
-                ]
-        self.places = np.array(places, np.int64).reshape(-1, 3)
-        self.positive, self.negative = (
-            np.array(rows, np.uint64).reshape(-1, 2, widest).transpose(1, 0, 2).copy()
-        )
+        every = [*layers, (head, np.zeros(len(head), np.int64))]
+        self.sizes = np.array([len(tau) for _, tau in every], np.int64)
+        wide = 64 * -(-int(self.sizes.max()) // 64)
+        inputs = [len(loose), *(len(tau) for _, tau in layers)]
+        self.batch = max(16, min(_BATCH, _WORK // (wide * (1 + sum(inputs)))))
+        limit.take(8 * wide * sum(inputs) + 48 * max(w.size for w, _ in every), "what turning neurons add")
+        margins, gains, largest = [], [], 0
+        for number, (weights, tau) in enumerate(every):
+            weights = np.asarray(weights)
+            most = np.abs(weights).sum(axis=1) + 1  # no match count is larger
+            margin = dense_counts(weights, active[None])[0] - tau
+            if number < len(layers):  # far from tau is as good as further
+                margin = np.clip(margin, -most, most)
+            largest = max(largest, 2 * int(most.max(initial=0)))
+            rows = np.where(active, -weights, weights).T
+            margins.append(margin)
+            gains.append(rows[loose] if number == 0 else rows)
+            active = margin >= 0
+        kind = np.int16 if largest < 1 << 15 else np.int64
+        self.margins = np.full((len(every), wide), -1, kind)  # behind the last neuron nothing ever turns
+        self.gains = np.zeros((sum(inputs), wide), kind)
+        self.begins = np.cumsum([0, *inputs])
+        for number, (margin, rows) in enumerate(zip(margins, gains, strict=True)):
+            self.margins[number, : len(margin)] = margin
+            self.gains[self.begins[number] : self.begins[number + 1], : len(margin)] = rows
 
     def counts(self, patterns: Patterns) -> Ints:
         """Match counts of the classes, one row a pattern."""
         out = np.empty((len(patterns), self.sizes[-1]), np.int64)
-        _run(patterns, self.start, self.places, self.positive, self.negative, self.least, self.sizes, out)
+        _run(patterns, self.margins, self.gains, self.begins, self.sizes, out)
         return out
 
 
@@ -129,41 +123,58 @@ def bits_of(patterns: Patterns, width: int) -> Bits:
     return np.unpackbits(octets, axis=1, count=width, bitorder="little").astype(bool)
 
 
-def _bits(truths: npt.NDArray[np.bool_]) -> Patterns:
-    """Rows of truth values as words, the first in the lowest bit."""
-    padded = np.pad(truths, ((0, 0), (0, -truths.shape[1] % 64))).reshape(len(truths), -1, 64)
-    words: Patterns = (padded.astype(np.uint64) << np.arange(64, dtype=np.uint64)).sum(
-        axis=2, dtype=np.uint64
-    )
-    return words
+@intrinsic
+def _moved(_typing, margins, at, gains, of, size, turned, many, out, to):  # noqa: ARG001  # type: ignore[no-untyped-def]
+    """Add the rows of `gains`, of `size` numbers, that `turned` names to 64 margins, and write these to `out`:
+    which are not negative then.
+    """
+    signature = _U64(margins, _I64, gains, _I64, _I64, turned, _I64, out, _I64)
+
+    def emit(context, b, signature, arguments):  # type: ignore[no-untyped-def]
+        margins, at, gains, of, size, turned, many, out, to = arguments
+        kinds = signature.args
+        vector = ir.VectorType(ir.IntType(kinds[0].dtype.bitwidth), 64)
+        numbers = context.make_array(kinds[5])(context, b, turned).data
+        total = cgutils.alloca_once_value(b, loaded(context, b, kinds[0], margins, at, vector))
+        with cgutils.for_range(b, many) as loop:
+            place = b.add(of, b.mul(b.load(b.gep(numbers, [loop.index])), size))
+            b.store(b.add(b.load(total), loaded(context, b, kinds[2], gains, place, vector)), total)
+        stored(context, b, kinds[7], out, to, b.load(total))
+        return signs(b, b.load(total))
+
+    return signature, emit
 
 
 @nb.njit(nogil=True, cache=True)
-def _run(patterns, start, places, positive, negative, least, sizes, out):  # type: ignore[no-untyped-def]
-    """Match counts of the last layer.
-
-    Row r of `places`: the layer, input word and binary digit that row r of the weights is for.
+def _run(patterns, margins, gains, begins, sizes, out):  # type: ignore[no-untyped-def]
+    """Match counts of the last layer. Row ``begins[k] + j`` of `gains` is what neuron j before layer k adds
+    when it turns.
     """
-    words = np.zeros(max(patterns.shape[1], (sizes.max() + 63) // 64), np.uint64)
-    count = np.zeros(start.shape[1], np.int64)
+    last, wide = len(sizes) - 1, margins.shape[1]
+    home = np.zeros((len(sizes), wide >> 6), np.uint64)
+    for layer in range(len(sizes)):
+        for j in range(wide):
+            home[layer, j >> 6] |= nb.uint64(margins[layer, j] >= 0) << nb.uint64(j & 63)
+    turned, sums = np.zeros(64 * max(patterns.shape[1], wide >> 6), np.int64), np.zeros(wide, margins.dtype)
+    words = np.zeros(max(patterns.shape[1], wide >> 6), np.uint64)
     for row in range(len(patterns)):
-        for w in range(patterns.shape[1]):
+        many = patterns.shape[1]
+        for w in range(many):
             words[w] = patterns[row, w]
-        r = 0
         for layer in range(len(sizes)):
-            size = sizes[layer]
-            for i in range(size):
-                count[i] = start[layer, i]
-            while r < len(places) and places[r, 0] == layer:
-                word, digit = words[places[r, 1]], nb.uint64(places[r, 2])
-                for i in range(size):
-                    count[i] += ones((word & positive[r, i]) | (~word & negative[r, i])) << digit
-                r += 1
-            if layer < len(sizes) - 1:
-                for w in range((size + 63) // 64):  # behind the last neuron nothing is enough
-                    words[w] = reaches(count, 64 * w, least, layer * least.shape[1] + 64 * w)
-        for k in range(sizes[-1]):
-            out[row, k] = count[k]
+            n = 0
+            for w in range(many):
+                word = words[w]
+                while word != nb.uint64(0):
+                    turned[n] = 64 * w + lowest(word)
+                    word &= word - nb.uint64(1)
+                    n += 1
+            many = (sizes[layer] + 63) >> 6
+            for w in range(many):
+                at, of = layer * wide + 64 * w, begins[layer] * wide + 64 * w
+                words[w] = _moved(margins, at, gains, of, wide, turned, n, sums, 64 * w) ^ home[layer, w]
+        for k in range(sizes[last]):
+            out[row, k] = sums[k]
 
 
 @nb.njit(nogil=True, cache=True)
