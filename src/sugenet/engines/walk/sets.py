@@ -30,7 +30,7 @@ from sugenet.problem.sizes import features_that_fit, see_time, sets_within
 __all__ = ["FLIPS", "flip_level"]
 
 _HEAVY = 1 << 60
-_MANY = 1 << 26
+_MANY = 1 << 24
 """Sets from which on patterns are not kept: `blocks`."""
 
 
