@@ -4,7 +4,7 @@ To be ensured: the match counts of the classes are those of the definition. Thre
 for what is small enough to be written out, the definition itself, and for large networks only those places
 worked out again that something before them has changed.
 """
-# mypy: disable-error-code="no-untyped-call,untyped-decorator,import-untyped"
+# mypy: disable-error-code="no-untyped-call,no-untyped-def,untyped-decorator,import-untyped,call-arg"
 
 from __future__ import annotations
 
@@ -124,13 +124,13 @@ def bits_of(patterns: Patterns, width: int) -> Bits:
 
 
 @intrinsic
-def _moved(_typing, margins, at, gains, of, size, turned, many, out, to):  # noqa: ARG001  # type: ignore[no-untyped-def]
-    """Add the rows of `gains`, of `size` numbers, that `turned` names to 64 margins, and write these to `out`:
-    which are not negative then.
+def _moved(_typing, margins, at, gains, of, size, turned, many, out, to):  # noqa: ARG001
+    """Add the rows of `gains`, of `size` numbers, that `turned` names to 64 margins, and write these to
+    `out`: which are not negative then.
     """
     signature = _U64(margins, _I64, gains, _I64, _I64, turned, _I64, out, _I64)
 
-    def emit(context, b, signature, arguments):  # type: ignore[no-untyped-def]
+    def emit(context, b, signature, arguments):
         margins, at, gains, of, size, turned, many, out, to = arguments
         kinds = signature.args
         vector = ir.VectorType(ir.IntType(kinds[0].dtype.bitwidth), 64)
@@ -146,7 +146,7 @@ def _moved(_typing, margins, at, gains, of, size, turned, many, out, to):  # noq
 
 
 @nb.njit(nogil=True, cache=True)
-def _run(patterns, margins, gains, begins, sizes, out):  # type: ignore[no-untyped-def]
+def _run(patterns, margins, gains, begins, sizes, out):
     """Match counts of the last layer. Row ``begins[k] + j`` of `gains` is what neuron j before layer k adds
     when it turns.
     """
@@ -178,7 +178,7 @@ def _run(patterns, margins, gains, begins, sizes, out):  # type: ignore[no-untyp
 
 
 @nb.njit(nogil=True, cache=True)
-def splitmix64(value):  # type: ignore[no-untyped-def]
+def splitmix64(value):
     """The mixed digits of a number of 64 bits, or of each in an array: what digests of walks are made of."""
     z = value + np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

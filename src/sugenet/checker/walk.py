@@ -5,7 +5,7 @@ To be ensured: no set within the budget is left out, and each different pattern 
 judged, with all its layers behind (`later`). What was seen must have the numbers and the digest of the
 certificate. Nothing here is shared with the engines.
 """
-# mypy: disable-error-code="no-untyped-call,untyped-decorator,import-untyped"
+# mypy: disable-error-code="no-untyped-call,no-untyped-def,untyped-decorator,import-untyped,call-arg"
 
 from __future__ import annotations
 
@@ -308,7 +308,7 @@ def _share(step: tuple[Any, ...], turn: int, tally: _Tally) -> tuple[Patterns, i
 
 
 @nb.njit(nogil=True, cache=True)
-def _put(known, patterns):  # type: ignore[no-untyped-def]
+def _put(known, patterns):
     """Put patterns that are not 0 into the table; how many are new."""
     new = 0
     words, last = patterns.shape[1], nb.uint64(len(known) - 1)  # the size is a power of 2
@@ -341,7 +341,7 @@ def _put(known, patterns):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(nogil=True, cache=True)
-def _listed(known, size):  # type: ignore[no-untyped-def]
+def _listed(known, size):
     """The patterns in a table."""
     out = np.empty((size, known.shape[1]), np.uint64)
     n = 0
@@ -357,7 +357,7 @@ def _listed(known, size):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(nogil=True, cache=True)
-def _mix(patterns, row):  # type: ignore[no-untyped-def]
+def _mix(patterns, row):
     mixed = nb.uint64(0)
     for w in range(patterns.shape[1]):
         mixed = nb.uint64((mixed ^ patterns[row, nb.uint64(w)]) * nb.uint64(0xD1342543DE82EF95))
@@ -366,9 +366,9 @@ def _mix(patterns, row):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(nogil=True, cache=True)
-def _line(sums, depth, rows, first, stop, weight, left, active, recent, chunk, size):  # type: ignore[no-untyped-def]
-    """Write down the patterns of the sets that add one of the options first..stop-1, where what is left of the
-    budget allows it: how many patterns the chunk has then, and how many sets these are.
+def _line(sums, depth, rows, first, stop, weight, left, active, recent, chunk, size):
+    """Write down the patterns of the sets that add one of the options first..stop-1, where what is left of
+    the budget allows it: how many patterns the chunk has then, and how many sets these are.
 
     A pattern that was written down a short time ago, or is empty, is not written again. No branch depends on
     a pattern, since that would cost more than all the rest.
@@ -404,7 +404,7 @@ def _line(sums, depth, rows, first, stop, weight, left, active, recent, chunk, s
 
 
 @nb.njit(nogil=True, cache=True)
-def _are_alike(sums, depth, least, most, k):  # type: ignore[no-untyped-def]
+def _are_alike(sums, depth, least, most, k):
     """Whether no neuron depends on what the options from k on do."""
     lanes, same = sums.shape[1], True
     for w in range(lanes >> 6):
@@ -414,7 +414,7 @@ def _are_alike(sums, depth, least, most, k):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(nogil=True, cache=True)
-def _visit(state, chosen, start, rows, options, ends, turn, turns, recent, chunk, steps):  # type: ignore[no-untyped-def]
+def _visit(state, chosen, start, rows, options, ends, turn, turns, recent, chunk, steps):
     """Visit sets from where `state` and `chosen` are, and write down which neurons each turns, until the
     chunk is full, or after so many steps. Whether there are more sets, and how many patterns were written.
 
@@ -479,7 +479,7 @@ def _visit(state, chosen, start, rows, options, ends, turn, turns, recent, chunk
 
 
 @nb.njit(nogil=True, cache=True)
-def _digest(patterns, marks):  # type: ignore[no-untyped-def]
+def _digest(patterns, marks):
     """Sum over patterns of the mixed marks of the neurons that turned."""
     total = nb.uint64(0)
     for row in range(len(patterns)):
