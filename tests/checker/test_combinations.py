@@ -90,3 +90,10 @@ def test_one_feature_and_none():
     rng = np.random.default_rng(3)
     agrees(*drawn(rng, 1, (20, 9)))
     agrees(*drawn(rng, 0, (20, 9)))
+
+
+@pytest.mark.parametrize("far", [20, 200, 1 << 20])
+def test_sums_of_all_sizes(far):
+    rng = np.random.default_rng(far)
+    base, rows, stays, layers, head = drawn(rng, 6, (70, 20, 12), gains=(-far, -1, 0, 1, far))
+    agrees(base, rows, stays, layers, head)

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from sugenet.checker import walk as check_walk
+from sugenet.checker.limit import Limit
+from sugenet.checker.plain import plain_walk
 from sugenet.checker.walk import walk
 from sugenet.engines.walk.choices import exhaust
 from sugenet.engines.walk.sets import flip_level
@@ -120,3 +124,65 @@ def test_what_cannot_be_walked_is_said():
         walk(row, [[(-1, row)]], None, [], row[:, None], NEVER.violates)
     with pytest.raises(ValueError, match="empty set"):
         walk(row, [[(1, row)]], -1, [], row[:, None], NEVER.violates)
+
+
+@st.composite
+def problems(draw):
+    """A first layer, options and a budget for them, layers behind, and a head."""
+    rng = np.random.default_rng(draw(st.integers(0, 1 << 32)))
+    width, far = draw(st.sampled_from([1, 5, 63, 64, 65])), draw(st.sampled_from([1, 3, 60, 200, 1 << 31]))
+    base = rng.integers(-far, far + 1, width)
+    features = [
+        [(int(rng.integers(0, 4)), rng.integers(-far, far + 1, width)) for _ in range(many)]
+        for many in draw(st.lists(st.integers(1, 3), max_size=6))
+    ]
+    budget = draw(st.one_of(st.none(), st.integers(0, 12)))
+    size = draw(st.sampled_from([1, 9, 65]))
+    most = draw(st.sampled_from([1, 2, 1 << 14]))
+    layers = [(rng.integers(-most, most + 1, (size, width)), rng.integers(-width, most * width + 1, size))]
+    return base, features, budget, layers[: draw(st.integers(0, 1))], rng.integers(-most, most + 1, (3, 99))
+
+
+@given(problems(), st.integers(1, 3), st.sampled_from([1, 4, 512]))
+@settings(max_examples=150, deadline=None)
+def test_as_the_plain_form(problem, threads, together):
+    base, features, budget, layers, head = problem
+    head = head[:, : len(layers[0][1]) if layers else len(base)]
+
+    def violates(counts):
+        return counts @ np.array([1, -1, 2]) >= int(np.abs(head).sum()) // 8
+
+    given = (base, features, budget, layers, head, violates)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(check_walk, "_TOGETHER", together)
+        found = walk(*given, threads=threads)
+    assert found == plain_walk(*given, most=10**9, patterns=10**9, limit=Limit(None, None))
+
+
+@pytest.mark.parametrize("far", [126, 127, 128, (1 << 31) - 1, 1 << 31, 1 << 40])
+def test_sums_at_the_ends_of_their_numbers(far):
+    base = np.array([0, -1, far - 3, -far + 3])
+    rows = [np.array([1, -1, 3, -3]), np.array([-1, 1, -far, far]), np.array([0, 0, -1, 1])]
+    for budget in (None, 1, 2):
+        given = (base, [[(1, row)] for row in rows], budget, [], np.eye(4, dtype=np.int64), NEVER.violates)
+        assert walk(*given, threads=1) == plain_walk(*given, most=100, patterns=100, limit=Limit(None, None))
+
+
+def test_what_no_neuron_depends_on_is_counted_and_not_walked():
+    rng = np.random.default_rng(0)
+    base, features = np.append(rng.integers(-2, 2, 6), [0]), []
+    for number in range(40):  # the last neuron turns in the first feature alone
+        gain = np.zeros(7, np.int64)
+        gain[-1] = -1000 if number == 0 else 1 if number < 3 else 0
+        features.append([(1, gain)])
+    found = walk(base, features, None, [], rng.integers(-1, 2, (2, 7)), NEVER.violates)
+    assert (found.sets, found.patterns) == (1 << 40, 2)
+
+
+def test_more_is_found_than_a_certificate_says():
+    network, x = wide(20, features=12, depth=1)
+    problem = pieces(Hamming(3).around(network, x))
+    whole = walk(*problem, NEVER.violates)
+    assert walk(*problem, NEVER.violates, most=whole.sets - 1).sets > whole.sets - 1
+    assert walk(*problem, NEVER.violates, patterns=whole.patterns - 1).patterns > whole.patterns - 1
+    assert walk(*problem, NEVER.violates, most=whole.sets, patterns=whole.patterns) == whole

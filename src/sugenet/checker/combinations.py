@@ -17,7 +17,8 @@ import numpy.typing as npt
 
 from sugenet.bnn.arrays import Bits, Ints
 from sugenet.checker.later import cores
-from sugenet.checker.plain import plain_combinations, plain_counts
+from sugenet.checker.plain import plain_combinations
+from sugenet.checker.products import dense_counts
 from sugenet.checker.stepping import DIGITS, INEQUALITIES, VECTOR, step_through
 from sugenet.checker.whole import Whole, reachable
 from sugenet.errors import CertificateError
@@ -58,8 +59,12 @@ def combinations_seen(whole: Whole, threads: int | None = None) -> bool:
         raise CertificateError("combinations are for later layers of weights -1, 0 and 1.")
     low, high = reachable(whole.base, whole.features, len(whole.features))
     loose = np.flatnonzero((low >= 0) != (high >= 0))
-    if max(np.abs(low).max(initial=0), np.abs(high).max(initial=0)) >= 1 << 30:
+    loose = loose[_nearest_first((low + high)[loose] // 2)]
+    # sums lie between these ends, and no step is longer than from one to the other
+    largest = int(max(part[loose].max(initial=0) for part in (-low, high, high - low)))
+    if largest >= 1 << 31:
         raise CertificateError("the sums of the first layer are too large for combinations.")
+    kind = np.int8 if largest < 1 << 7 else np.int32
     words = max(1, -(-len(loose) // 64))
     limit.take(4 * 64 * words * 3 * sum(map(len, whole.offered)), "all changes")
     offered = _calm_first(
@@ -73,7 +78,7 @@ def combinations_seen(whole: Whole, threads: int | None = None) -> bool:
     # what a step from option k of a feature to the next one adds, and back, and at last nothing
     steps = [np.diff(options, axis=0, append=options[-1:]) for options in offered[:inner]]
     up = np.concatenate([*steps, np.zeros((1, len(loose)), np.int64)])
-    changes = np.zeros((2 * len(up) - 1, 64 * words), np.int32)
+    changes = np.zeros((2 * len(up) - 1, 64 * words), kind)
     changes[:, : len(loose)] = np.concatenate([up[:-1], -up[:-1], up[-1:]])
 
     def look_at(part: int) -> bool:
@@ -84,7 +89,7 @@ def combinations_seen(whole: Whole, threads: int | None = None) -> bool:
             margins += options[k]
         for options in offered[:inner]:
             margins += options[0]
-        sums = np.full(64 * words, -1, np.int32)
+        sums = np.full(64 * words, -1, kind)
         sums[: len(loose)] = margins
         chosen = np.zeros(inner, np.int64)
         return bool(step_through(sums, chosen, changes.reshape(-1), first, *tail.at_sample()))
@@ -95,6 +100,11 @@ def combinations_seen(whole: Whole, threads: int | None = None) -> bool:
             if any(pool.map(look_at, range(begin, min(begin + (1 << 10), parts)))):
                 return True
     return False
+
+
+def _nearest_first(margins: Ints) -> Ints:
+    """Order of neurons by how far they are from tau: those that turn often stand together."""
+    return np.argsort(np.abs(2 * margins + 1), kind="stable")
 
 
 def _calm_first(base: Ints, offered: list[Ints]) -> list[Ints]:
@@ -113,21 +123,22 @@ class _Tail:
     """The layers behind the first at the sample: planes of each, and what turning a neuron adds."""
 
     def __init__(self, whole: Whole, layers: list[tuple[Ints, Ints]], loose: Any) -> None:
-        active = np.asarray(whole.base) >= 0
+        active, order = np.asarray(whole.base) >= 0, np.arange(len(whole.base))
         self.read, self.inside = [_words(active[loose][None], 1)], [_words(np.ones((1, len(loose)), bool), 1)]
         planes, rows, digits, both = [], [], [], []
         for place, (weights, tau) in enumerate(layers):
-            margins = np.where(active, np.maximum(weights, 0), np.maximum(-weights, 0)).sum(axis=1) - tau
-            if place == 0:
-                weights = weights[:, loose]
+            margins = dense_counts(weights, active[None])[0] - tau
+            active = margins >= 0
+            weights = weights[:, loose if place == 0 else order]
+            order = _nearest_first(margins)
+            weights, margins = weights[order], margins[order]
             whole.limit.take(weights.size, "the later layers in planes")
             most = int(np.abs(margins).max()) + weights.shape[1]
             digits.append(max(DIGITS + 1, most.bit_length() + 1))
             planes.append(_planes(margins, digits[-1]))
             both.append(bool((weights != 0).all()))
             rows.append(_turned(weights.T, 64 * self.read[-1].size, twice=both[-1]))
-            active = margins >= 0
-            self.read.append(_words(active[None], VECTOR))
+            self.read.append(_words((margins >= 0)[None], VECTOR))
             self.inside.append(_words(np.ones((1, len(tau)), bool), VECTOR))
         ends, at, begins = (
             np.cumsum([0, *(part.size for part in parts)]).astype(np.int64)
@@ -143,20 +154,21 @@ class _Tail:
             begins,
             np.array(both, np.bool_),
         )
-        self._score(whole, None if layers else loose)
+        self._score(whole, dense_counts(whole.head, active[None])[0], order if layers else loose)
 
-    def _score(self, whole: Whole, loose: Any) -> None:
-        """What each inequality misses at the sample, and what neurons of the last layer add to that when they
-        go on and when they go off; at last a row of nothing.
+    def _score(self, whole: Whole, counts: Ints, order: Ints) -> None:
+        """What each inequality misses at the sample, where the classes have these match counts, and what
+        neurons of the last layer, in this order, add to that when they go on and when they go off; at last a
+        row of nothing.
         """
         parts, cases = whole.inequalities
         factors = np.array([list(row) for row, _ in parts], object).reshape(len(parts), len(whole.head))
         worth = (factors @ whole.head.astype(object)).T
-        here = factors @ plain_counts(whole.base, whole.layers, whole.head).astype(object)
+        here = factors @ counts.astype(object)
         short = np.array([least for _, least in parts], object) - here
         if np.abs(worth).sum() + np.abs(short).sum() >= _LARGE:
             raise CertificateError("the scores are too finely divided for combinations.")
-        worth = worth if loose is None else worth[loose]
+        worth = worth[order]
         wide = -(-max(1, len(parts)) // INEQUALITIES) * INEQUALITIES
         width = 64 * self.read[-1].size
         rows = np.zeros((2 * width + 1, wide), np.int64)

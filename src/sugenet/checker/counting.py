@@ -20,9 +20,10 @@ import numpy.typing as npt
 
 from sugenet.bnn import DenseLayer, Network
 from sugenet.bnn.arrays import Ints
-from sugenet.checker.later import bits_of, cores, dense_counts
+from sugenet.checker.later import bits_of, cores
 from sugenet.checker.limit import Limit
 from sugenet.checker.plain import need_small, plain_counts, sets_within
+from sugenet.checker.products import dense_counts
 from sugenet.checker.whole import Whole
 from sugenet.errors import CheckLimitError
 

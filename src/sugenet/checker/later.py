@@ -1,10 +1,10 @@
 """The layers behind the first, for patterns of the first that a walk has met.
 
-To be ensured: the match counts of the classes are those of the definition. Three forms: bits of literals
+To be ensured: the match counts of the classes are those of the definition. Three forms: what turning adds,
 for what is small enough to be written out, the definition itself, and for large networks only those places
 worked out again that something before them has changed.
 """
-# mypy: disable-error-code="no-untyped-call,untyped-decorator,import-untyped"
+# mypy: disable-error-code="no-untyped-call,no-untyped-def,untyped-decorator,import-untyped,call-arg"
 
 from __future__ import annotations
 
@@ -14,18 +14,24 @@ from typing import Any, TypeAlias
 import numba as nb
 import numpy as np
 import numpy.typing as npt
+from llvmlite import ir
+from numba.core import cgutils
+from numba.extending import intrinsic
 
 from sugenet.bnn import ConvLayer, DenseLayer, Network, PoolLayer
 from sugenet.bnn.arrays import Bits, Ints
 from sugenet.bnn.layer import Layer
 from sugenet.bnn.layers import match_counts
 from sugenet.checker.limit import Limit
+from sugenet.checker.products import dense_counts, products
+from sugenet.checker.vectors import loaded, lowest, signs, stored
 
-__all__ = ["Patterns", "States", "bits_of", "cores", "dense_counts", "judge_of", "splitmix64", "states_of"]
+__all__ = ["Patterns", "States", "bits_of", "cores", "judge_of", "splitmix64", "states_of"]
 
 _BATCH = 1 << 14  # patterns that are judged at a time, at most
-_WORK = 1 << 27  # words of literals for all of them
-_BEYOND = 1 << 60  # more than any match count
+_WORK = 1 << 32  # sums for all of them, at most
+
+_I64, _U64 = nb.types.int64, nb.types.uint64
 
 Patterns: TypeAlias = npt.NDArray[np.uint64]
 """Rows of words; bit j of a row: whether loose neuron j has turned."""
@@ -66,8 +72,8 @@ class _Defined:
 
 
 class _Later:
-    """The layers behind the first, as bits of their literals: one whose weight has the binary digit b adds
-    2^b where it holds.
+    """The layers behind the first against the sample: M - tau of a neuron is what it is there, and what each
+    neuron before it adds that has turned.
     """
 
     def __init__(
@@ -78,46 +84,36 @@ class _Later:
         head: Ints,
         limit: Limit,
     ) -> None:
-        layers = [(np.asarray(weights), np.asarray(tau)) for weights, tau in layers]
-        every = [weights for weights, _ in layers] + [head]
-        self.sizes = np.array([*(len(tau) for _, tau in layers), len(head)], np.int64)
-        widest = int(self.sizes.max()) + 63
-        digits = [int(np.abs(weights).max(initial=0)).bit_length() for weights in every]
-        inside = sum(
-            max(1, many) * -(-weights.shape[1] // 64) for many, weights in zip(digits, every, strict=True)
-        )
-        self.batch = max(16, min(_BATCH, _WORK // (widest * inside)))
-        limit.take(
-            64 * widest * inside + 48 * sum(weights.size for weights in every), "the later layers in bits"
-        )
-        self.tau = np.full((len(self.sizes), widest), _BEYOND)
-        for number, (_, tau) in enumerate(layers):
-            self.tau[number, : len(tau)] = tau
-        rows, places = [], []
-        self.start = np.zeros((len(every), widest), np.uint64)
-        # literals that hold whatever the loose neurons do
-        held = np.where(active, np.maximum(every[0], 0), np.maximum(-every[0], 0))
-        held[:, loose] = 0
-        self.start[0, : len(held)] = held.sum(axis=1)
-        every[0] = np.where(active, -every[0], every[0])[:, loose]  # literals over what has turned
-        for number, weights in enumerate(every):
-            for digit in range(max(1, int(np.abs(weights).max(initial=0)).bit_length())):
-                has = (np.abs(weights) >> digit & 1).astype(bool)
-                both = np.stack([_bits(has & (weights > 0)), _bits(has & (weights < 0))])
-                places += [(number, word, digit) for word in range(both.shape[2])]
-                rows += [
-                    np.pad(both[:, :, word], ((0, 0), (0, widest - len(weights))))
-                    for word in range(both.shape[2])
-                ]
-        self.places = np.array(places, np.int64).reshape(-1, 3)
-        self.positive, self.negative = (
-            np.array(rows, np.uint64).reshape(-1, 2, widest).transpose(1, 0, 2).copy()
-        )
+        every = [*layers, (head, np.zeros(len(head), np.int64))]
+        self.sizes = np.array([len(tau) for _, tau in every], np.int64)
+        wide = 64 * -(-int(self.sizes.max()) // 64)
+        inputs = [len(loose), *(len(tau) for _, tau in layers)]
+        self.batch = max(16, min(_BATCH, _WORK // (wide * (1 + sum(inputs)))))
+        limit.take(8 * wide * sum(inputs) + 48 * max(w.size for w, _ in every), "what turning neurons add")
+        margins, gains, largest = [], [], 0
+        for number, (weights, tau) in enumerate(every):
+            weights = np.asarray(weights)
+            most = np.abs(weights).sum(axis=1) + 1  # no match count is larger
+            margin = dense_counts(weights, active[None])[0] - tau
+            if number < len(layers):  # far from tau is as good as further
+                margin = np.clip(margin, -most, most)
+            largest = max(largest, 2 * int(most.max(initial=0)))
+            rows = np.where(active, -weights, weights).T
+            margins.append(margin)
+            gains.append(rows[loose] if number == 0 else rows)
+            active = margin >= 0
+        kind = np.int16 if largest < 1 << 15 else np.int64
+        self.margins = np.full((len(every), wide), -1, kind)  # behind the last neuron nothing ever turns
+        self.gains = np.zeros((sum(inputs), wide), kind)
+        self.begins = np.cumsum([0, *inputs])
+        for number, (margin, rows) in enumerate(zip(margins, gains, strict=True)):
+            self.margins[number, : len(margin)] = margin
+            self.gains[self.begins[number] : self.begins[number + 1], : len(margin)] = rows
 
     def counts(self, patterns: Patterns) -> Ints:
         """Match counts of the classes, one row a pattern."""
         out = np.empty((len(patterns), self.sizes[-1]), np.int64)
-        _run(patterns, self.start, self.places, self.positive, self.negative, self.tau, self.sizes, out)
+        _run(patterns, self.margins, self.gains, self.begins, self.sizes, out)
         return out
 
 
@@ -127,58 +123,62 @@ def bits_of(patterns: Patterns, width: int) -> Bits:
     return np.unpackbits(octets, axis=1, count=width, bitorder="little").astype(bool)
 
 
-def _bits(truths: npt.NDArray[np.bool_]) -> Patterns:
-    """Rows of truth values as words, the first in the lowest bit."""
-    padded = np.pad(truths, ((0, 0), (0, -truths.shape[1] % 64))).reshape(len(truths), -1, 64)
-    words: Patterns = (padded.astype(np.uint64) << np.arange(64, dtype=np.uint64)).sum(
-        axis=2, dtype=np.uint64
-    )
-    return words
-
-
-@nb.njit(nogil=True, cache=True)
-def _ones(x):  # type: ignore[no-untyped-def]
-    x = x - ((x >> nb.uint64(1)) & nb.uint64(0x5555555555555555))
-    x = (x & nb.uint64(0x3333333333333333)) + ((x >> nb.uint64(2)) & nb.uint64(0x3333333333333333))
-    x = (x + (x >> nb.uint64(4))) & nb.uint64(0x0F0F0F0F0F0F0F0F)
-    return (x * nb.uint64(0x0101010101010101)) >> nb.uint64(56)
-
-
-@nb.njit(nogil=True, cache=True)
-def _run(patterns, start, places, positive, negative, tau, sizes, out):  # type: ignore[no-untyped-def]
-    """Match counts of the last layer.
-
-    Row r of `places`: the layer, input word and binary digit that row r of the weights is for.
+@intrinsic
+def _moved(_typing, margins, at, gains, of, size, turned, many, out, to):  # noqa: ARG001
+    """Add the rows of `gains`, of `size` numbers, that `turned` names to 64 margins, and write these to
+    `out`: which are not negative then.
     """
-    words = np.zeros(max(patterns.shape[1], (sizes.max() + 63) // 64), np.uint64)
-    count = np.zeros(sizes.max() + 63, np.uint64)
-    for row in range(len(patterns)):
-        for w in range(patterns.shape[1]):
-            words[w] = patterns[row, w]
-        r = 0
-        for layer in range(len(sizes)):
-            size = sizes[layer]
-            for i in range(len(count)):
-                count[i] = start[layer, i]
-            while r < len(places) and places[r, 0] == layer:
-                word, digit = words[places[r, 1]], nb.uint64(places[r, 2])
-                for i in range(size):
-                    count[i] += _ones((word & positive[r, i]) | (~word & negative[r, i])) << digit
-                r += 1
-            if layer < len(sizes) - 1:
-                for w in range((size + 63) // 64):
-                    word = nb.uint64(0)
-                    for i in range(64):  # tau is beyond reach behind the last neuron
-                        word |= nb.uint64(nb.int64(count[64 * w + i]) >= tau[layer, 64 * w + i]) << nb.uint64(
-                            i
-                        )
-                    words[w] = word
-        for k in range(sizes[-1]):
-            out[row, k] = count[k]
+    signature = _U64(margins, _I64, gains, _I64, _I64, turned, _I64, out, _I64)
+
+    def emit(context, b, signature, arguments):
+        margins, at, gains, of, size, turned, many, out, to = arguments
+        kinds = signature.args
+        vector = ir.VectorType(ir.IntType(kinds[0].dtype.bitwidth), 64)
+        numbers = context.make_array(kinds[5])(context, b, turned).data
+        total = cgutils.alloca_once_value(b, loaded(context, b, kinds[0], margins, at, vector))
+        with cgutils.for_range(b, many) as loop:
+            place = b.add(of, b.mul(b.load(b.gep(numbers, [loop.index])), size))
+            b.store(b.add(b.load(total), loaded(context, b, kinds[2], gains, place, vector)), total)
+        stored(context, b, kinds[7], out, to, b.load(total))
+        return signs(b, b.load(total))
+
+    return signature, emit
 
 
 @nb.njit(nogil=True, cache=True)
-def splitmix64(value):  # type: ignore[no-untyped-def]
+def _run(patterns, margins, gains, begins, sizes, out):
+    """Match counts of the last layer. Row ``begins[k] + j`` of `gains` is what neuron j before layer k adds
+    when it turns.
+    """
+    last, wide = len(sizes) - 1, margins.shape[1]
+    home = np.zeros((len(sizes), wide >> 6), np.uint64)
+    for layer in range(len(sizes)):
+        for j in range(wide):
+            home[layer, j >> 6] |= nb.uint64(margins[layer, j] >= 0) << nb.uint64(j & 63)
+    turned, sums = np.zeros(64 * max(patterns.shape[1], wide >> 6), np.int64), np.zeros(wide, margins.dtype)
+    words = np.zeros(max(patterns.shape[1], wide >> 6), np.uint64)
+    for row in range(len(patterns)):
+        many = patterns.shape[1]
+        for w in range(many):
+            words[w] = patterns[row, w]
+        for layer in range(len(sizes)):
+            n = 0
+            for w in range(many):
+                word = words[w]
+                while word != nb.uint64(0):
+                    turned[n] = 64 * w + lowest(word)
+                    word &= word - nb.uint64(1)
+                    n += 1
+            many = (sizes[layer] + 63) >> 6
+            for w in range(many):
+                at, of = layer * wide + 64 * w, begins[layer] * wide + 64 * w
+                words[w] = _moved(margins, at, gains, of, wide, turned, n, sums, 64 * w) ^ home[layer, w]
+        for k in range(sizes[last]):
+            out[row, k] = sums[k]
+
+
+@nb.njit(nogil=True, cache=True)
+def splitmix64(value):
     """The mixed digits of a number of 64 bits, or of each in an array: what digests of walks are made of."""
     z = value + np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -246,18 +246,6 @@ def _again(layer: Layer, bits: Bits, before: Bits, after: Bits) -> Bits:
         patches = maps[:, into][:, :, taps].transpose(0, 2, 1, 3).reshape(len(bits) * len(where), -1)
         # what idle inputs of negative weight count
         held = least[outs].reshape(len(kernel), -1, taps.shape[1]).sum(axis=1) @ inside.T
-        sums = _product(patches, kernel).reshape(len(bits), len(where), -1).transpose(0, 2, 1) - held
+        sums = products(patches, kernel).reshape(len(bits), len(where), -1).transpose(0, 2, 1) - held
         out[:, outs, where] = sums >= tau[outs]
     return out.reshape(len(bits), -1)
-
-
-def dense_counts(weights: Ints, bits: Bits) -> Ints:
-    """Match counts of neurons for rows of bits, as `match_counts` has them, fast."""
-    return np.asarray(_product(bits, weights) - np.minimum(weights, 0).sum(axis=1))
-
-
-def _product(bits: Bits, weights: Ints) -> Ints:
-    """Sums of the weights of active inputs: no partial sum is beyond what the floats hold exactly."""
-    largest = int(np.abs(weights).sum(axis=1).max(initial=0))
-    exact: Any = np.float32 if largest < 1 << 24 else np.float64 if largest < 1 << 53 else np.int64
-    return np.asarray(bits.astype(exact) @ weights.T.astype(exact)).astype(np.int64)

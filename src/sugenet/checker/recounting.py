@@ -47,7 +47,8 @@ def counted_in_words(
         found[names.index(None)][own] += 1
 
     def use(first: int, seen: SetsSeen) -> None:
-        classes = head.classes(walk.counts(seen.patterns))
+        some = len(seen.patterns) > 0
+        classes = head.classes(walk.counts(seen.patterns)) if some else np.zeros(0, np.int64)
         with lock:
             np.add.at(found[owner[first]], classes, seen.many)
             found[owner[first]][own] += seen.calm

@@ -45,7 +45,7 @@ def _moved(_typing, sums, at, changes, of):  # noqa: ARG001 numba reads the name
 
     def emit(context, b, signature, arguments):
         sums, at, changes, of = arguments
-        kinds, vector = signature.args, ir.VectorType(ir.IntType(32), 64)
+        kinds, vector = signature.args, ir.VectorType(ir.IntType(signature.args[0].dtype.bitwidth), 64)
         change = loaded(context, b, kinds[2], changes, of, vector)
         after = b.add(loaded(context, b, kinds[0], sums, at, vector), change)
         stored(context, b, kinds[0], sums, at, after)
@@ -164,6 +164,8 @@ def _told(read, seen, inside, begin, end, turned):
     for w in range(begin, end):
         word = read[w]
         differ = (word ^ seen[w]) & inside[w]
+        if differ == nb.uint64(0):
+            continue
         seen[w] = word
         n = _listed(differ & word, 64 * (w - begin), turned, n)
         n = _listed(differ & ~word, width + 64 * (w - begin), turned, n)

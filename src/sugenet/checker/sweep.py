@@ -69,7 +69,7 @@ def _swept(words: WordWalk, whole: Whole) -> tuple[int, bool]:
     lock, met, bad = Lock(), [1], [bool(whole.violates(words.sample())[0])]
 
     def use(_first: int, seen: SetsSeen) -> None:
-        wrong = bool(np.any(whole.violates(words.counts(seen.patterns))))
+        wrong = len(seen.patterns) > 0 and bool(np.any(whole.violates(words.counts(seen.patterns))))
         with lock:
             met[0] += int(seen.many.sum()) + seen.calm
             bad[0] |= wrong

@@ -17,14 +17,16 @@ import numpy.typing as npt
 
 from sugenet.bnn.arrays import Bits, Ints
 from sugenet.checker.digits import DIGITS, MOST, WORDS
-from sugenet.checker.later import bits_of, dense_counts
+from sugenet.checker.later import bits_of
 from sugenet.checker.limit import Limit
+from sugenet.checker.products import dense_counts
 from sugenet.checker.whole import Demand, violations
 
 __all__ = ["Turning", "words_of"]
 
 _NEAR = 2  # layers behind the first, after which a set may be near enough to the sample
 _TRIED = 1 << 18  # patterns around that of the sample that are tried, by how many neurons turn
+_WORTH = 1 << 13  # sets for which it pays to try one
 _AT_ONCE = 1 << 12
 _FAR = 2 * MOST  # from tau: more than all changes together, and small enough for 16 bits with them
 _CASES = 64  # inequalities that are one more layer
@@ -127,7 +129,7 @@ class Turning:
                 layers.append((met, np.concatenate(split)))
                 masks = cases
         near = _NEAR if len(self.inside) > _NEAR else -1
-        radius = self._radius(min(_TRIED, 1 + sets // 64)) if near > 0 else -1
+        radius = self._radius(min(_TRIED, 1 + sets // _WORTH)) if near > 0 else -1
         return *self._arrays(layers), (radius, near, masks)
 
     def _arrays(self, layers: list[tuple[Ints, Ints]]) -> tuple[tuple[Any, ...], Any]:

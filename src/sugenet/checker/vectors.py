@@ -1,4 +1,4 @@
-"""Vectors in compiled code: what `digits` and `stepping` write their additions with.
+"""Vectors in compiled code: what `walk`, `digits` and `stepping` add and compare with.
 
 To be ensured: each function does what its docstring says. ``b`` builds instructions of LLVM. In vectors of
 words every bit is on its own, so that one full adder sums as many triples of bits as a vector has.
@@ -13,7 +13,20 @@ from llvmlite import ir
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-__all__ = ["WORD", "everywhere", "loaded", "lowest", "number", "ones", "signs", "some_of", "stored", "summed"]
+__all__ = [
+    "WORD",
+    "everywhere",
+    "fetch",
+    "loaded",
+    "lowest",
+    "number",
+    "ones",
+    "reaches",
+    "signs",
+    "some_of",
+    "stored",
+    "summed",
+]
 
 WORD = ir.IntType(64)
 _I64, _U64 = nb.types.int64, nb.types.uint64
@@ -37,6 +50,37 @@ def ones(_typing, word):  # noqa: ARG001
         return b.ctpop(arguments[0])
 
     return _I64(_U64), emit
+
+
+@intrinsic
+def reaches(_typing, sums, at, rows, of):  # noqa: ARG001
+    """Of 64 sums which are 0 or more with what a row adds: places in flat arrays of numbers of one size."""
+    signature = _U64(sums, _I64, rows, _I64)
+
+    def emit(context, b, signature, arguments):
+        sums, at, rows, of = arguments
+        vector = ir.VectorType(ir.IntType(signature.args[0].dtype.bitwidth), 64)
+        here = loaded(context, b, signature.args[0], sums, at, vector)
+        return signs(b, b.add(here, loaded(context, b, signature.args[2], rows, of, vector)))
+
+    return signature, emit
+
+
+@intrinsic
+def fetch(_typing, words, place):  # noqa: ARG001
+    """Ask for a place of an array, taken as flat, which is looked at soon; nothing else happens."""
+    signature = nb.types.void(words, _I64)
+
+    def emit(context, b, signature, arguments):
+        byte, short = ir.IntType(8).as_pointer(), ir.IntType(32)
+        asked = cgutils.get_or_insert_function(
+            b.module, ir.FunctionType(ir.VoidType(), [byte, short, short, short]), "llvm.prefetch.p0i8"
+        )
+        spot = b.gep(context.make_array(signature.args[0])(context, b, arguments[0]).data, [arguments[1]])
+        b.call(asked, [b.bitcast(spot, byte), *(ir.Constant(short, value) for value in (1, 3, 1))])
+        return context.get_dummy_value()
+
+    return signature, emit
 
 
 def number(value):

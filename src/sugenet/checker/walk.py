@@ -5,12 +5,14 @@ To be ensured: no set within the budget is left out, and each different pattern 
 judged, with all its layers behind (`later`). What was seen must have the numbers and the digest of the
 certificate. Nothing here is shared with the engines.
 """
-# mypy: disable-error-code="no-untyped-call,untyped-decorator,import-untyped"
+# mypy: disable-error-code="no-untyped-call,no-untyped-def,untyped-decorator,import-untyped,call-arg"
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from math import prod
 from typing import Any
 
 import numba as nb
@@ -23,16 +25,20 @@ from sugenet.checker.bounds import most_together
 from sugenet.checker.later import Patterns, cores, judge_of, splitmix64
 from sugenet.checker.limit import Limit
 from sugenet.checker.plain import WalkSeen, plain_walk
+from sugenet.checker.vectors import fetch, lowest, reaches
 from sugenet.checker.whole import Options, Whole, reachable
 from sugenet.errors import CertificateError, TooLargeError
 
 __all__ = ["MOST_SETS", "as_claimed", "check_walk", "patterns_of", "walk"]
 
 _CHUNK = 1 << 17  # words of patterns that a thread finds before they are put together
+_LINE = 1 << 8  # sets that are visited without a look at the room for patterns
+_AHEAD = 16  # patterns between asking for a place of a table and looking at it
 _STEPS = 1 << 22  # sets times words that a thread visits before it looks at the clock
 _TOO_HEAVY = 1 << 60
 MOST_SETS = 10**13
 _RECENT = 1 << 16  # words of patterns that a thread remembers before it looks them up
+_TOGETHER = 1 << 9  # combinations of the last features that are taken as options of one
 _SHARED = 2  # sets of so many options are dealt out to the threads, each with all that it begins
 _WRITTEN = 1 << 22
 """Weights of later layers up to which convolutions are written out as neurons, which is faster then."""
@@ -129,38 +135,43 @@ def walk(
     limit = limit or Limit(None, None)
     used = [list(options) for options in features if len(options)]
     weight, heaviest = _weights(used, budget)
+    free = sum(max(price for price, _ in options) for options in used) <= heaviest
+    if free:  # prices do not matter
+        used = _joined(used)
+        weight, heaviest = np.zeros(sum(map(len, used)), np.int64), 0
     limit.take(16 * len(weight) * len(base), "all changes of a walk")
     gains = np.array([gain for options in used for _, gain in options], np.int64).reshape(
         len(weight), len(base)
     )
-    together = most_together((min(price for price, _ in options) for options in used), heaviest)
+    together = len(used)
+    if not free:
+        together = most_together((min(price for price, _ in options) for options in used), heaviest)
     low, high = reachable(np.asarray(base, np.int64), used, together)
     loose = np.flatnonzero((low >= 0) != (high >= 0)).astype(np.int64)
     count = threads or cores()
-    # Sums of at most `together` gains and a base: below 2^31,
-    # so that int32 holds them and every one on the way.
-    small = (
-        int(np.abs(base[loose]).max(initial=0))
-        + int(np.abs(gains[:, loose]).max(initial=0)) * max(1, together)
-        < 1 << 31
-    )
+    # every sum lies between these ends, those on the way too, and no option adds more than they allow
+    far = [np.abs(part[loose]).max(initial=0) for end in (low, high) for part in (end, end - base)]
+    largest = int(max(far))
+    kind = np.dtype(np.int8 if largest < 1 << 7 else np.int32 if largest < 1 << 31 else np.int64)
     words = max(1, -(-len(loose) // 64))
+    ends = 2 * (len(gains) + 1) if free else 0
     limit.take(
-        64 * words * (8 - 4 * small) * (len(gains) + 1 + count * (together + 3)), "all changes of a walk"
+        64 * words * kind.itemsize * (len(gains) + 1 + ends + count * (together + 3)), "all changes of a walk"
     )
-    lanes = np.full((len(gains) + 1, 64 * words), 0, np.int32 if small else np.int64)
+    lanes = np.zeros((len(gains) + 1, 64 * words), kind)
     lanes[0] = -1  # neurons that never turn, behind the last
     lanes[0, : len(loose)], lanes[1:, : len(loose)] = base[loose], gains[:, loose]
     del gains
-    start, rows = lanes[0].reshape(words, 64), lanes[1:].reshape(-1, words, 64)
+    start, rows = lanes[0], lanes[1:]
     sizes = [len(options) for options in used]
     # first option of the next feature
     behind = np.repeat(np.cumsum(sizes), sizes).astype(np.int64) if sizes else np.zeros(0, np.int64)
     lightest = np.append(np.minimum.accumulate(weight[::-1])[::-1], _TOO_HEAVY)
+    options = (weight, behind, lightest, heaviest)
     judged = judge_of(np.asarray(base) >= 0, loose, list(layers), np.asarray(head), limit)
     tally = _Tally(most, patterns, count, words, limit)
     with ThreadPoolExecutor(count) as pool, tally:
-        step = (start, rows, weight, behind, lightest, heaviest, together)
+        step = (start, rows, options, _ends(rows, sizes, free=free), together)
         tables = list(pool.map(lambda turn: _share(step, turn, tally), range(count)))
         known, size = tables[0]
         for others, many in tables[1:]:
@@ -173,10 +184,12 @@ def walk(
         found = np.concatenate([_listed(known, size), np.zeros((1, words), np.uint64)])
         del known
 
+        marks = splitmix64(loose.astype(np.uint64) + np.uint64(1))
+
         def judge(k: int) -> tuple[bool, int]:
             limit.look()
             batch = found[k : k + judged.batch]
-            return bool(np.any(violates(judged.counts(batch)))), int(_digest(batch, loose))
+            return bool(np.any(violates(judged.counts(batch)))), int(_digest(batch, marks))
 
         seen = list(pool.map(judge, range(0, len(found), judged.batch)))
     return WalkSeen(
@@ -185,6 +198,34 @@ def walk(
         f"{sum(part for _, part in seen) & ((1 << 64) - 1):016x}",
         any(bad for bad, _ in seen),
     )
+
+
+def _joined(features: list[list[tuple[int, Ints]]]) -> list[list[tuple[int, Ints]]]:
+    """Features, those that add most first, the last ones made one that has all their combinations as options:
+    there are as many sets of options as before, which add the same.
+    """
+    found = sorted(features, key=lambda row: -sum(int(np.abs(gain).sum()) for _, gain in row))
+    while len(found) > 1 and (len(found[-1]) + 1) * (len(found[-2]) + 1) <= _TOGETHER:
+        last, other = found.pop(), found.pop()
+        both = [(0, gain + more) for _, gain in other for _, more in last]
+        found.append([*other, *last, *both])
+    return found
+
+
+def _ends(rows: npt.NDArray[Any], sizes: list[int], *, free: bool) -> tuple[Any, Any, Ints]:
+    """For each option the least and the most that it and those behind it add, and how many sets those have
+    but the empty one; nothing where not all of them are allowed.
+    """
+    begins = np.cumsum([0, *sizes])
+    if not free or prod(size + 1 for size in sizes) >= _TOO_HEAVY:
+        return rows[:0], rows[:0], np.zeros(0, np.int64)
+    least, most = np.zeros((2, len(rows) + 1, rows.shape[1]), rows.dtype)
+    below = np.zeros(len(rows) + 1, np.int64)
+    for first, stop in reversed(list(pairwise(begins.tolist()))):
+        least[first] = least[stop] + np.minimum(rows[first:stop].min(axis=0), 0)
+        most[first] = most[stop] + np.maximum(rows[first:stop].max(axis=0), 0)
+        below[first] = (below[stop] + 1) * (stop - first + 1) - 1
+    return least, most, below
 
 
 class _Tally:
@@ -246,44 +287,35 @@ def _share(step: tuple[Any, ...], turn: int, tally: _Tally) -> tuple[Patterns, i
     """One thread's share of the sets: a table of their different patterns but the empty one (0 stands for a
     free place), and its size.
     """
-    start, rows, weight, behind, lightest, heaviest, together = step
+    start, rows, options, ends, together = step
     words = tally.words
-    chosen = np.full(together + 2, -1, np.int64)
-    state = np.zeros(3, np.int64)  # depth, sets of `_SHARED` options met, sets walked
-    chunk = np.zeros((max(64, _CHUNK // words), words), np.uint64)
+    chosen = np.full(together, -1, np.int64)
+    state = np.zeros(4, np.int64)
+    state[3] = turn == 0  # the empty set
+    chunk = np.zeros((max(2 * _LINE, _CHUNK // words), words), np.uint64)
     recent = np.zeros((1 << max(6, (_RECENT // words).bit_length() - 1), words), np.uint64)
     known, size, more = np.zeros((64, words), np.uint64), 0, True
     steps = max(1, _STEPS // words)
     while more and not (tally.over or tally.stopped):
         tally.limit.look()
-        here = min(steps, tally.most + 1)
+        here = min(steps, tally.most)
         more, found = _visit(
-            state,
-            chosen,
-            start,
-            rows,
-            weight,
-            behind,
-            lightest,
-            heaviest,
-            turn,
-            tally.threads,
-            recent,
-            chunk,
-            here,
+            state, chosen, start, rows, options, ends, turn, tally.threads, recent, chunk, here
         )
-        tally.walked[turn] = int(state[2])
+        tally.walked[turn] = int(state[3])
         known, size = tally.put(turn, known, size, chunk[:found])
     return known, size
 
 
 @nb.njit(nogil=True, cache=True)
-def _put(known, patterns):  # type: ignore[no-untyped-def]
+def _put(known, patterns):
     """Put patterns that are not 0 into the table; how many are new."""
     new = 0
     words, last = patterns.shape[1], nb.uint64(len(known) - 1)  # the size is a power of 2
     for row in range(len(patterns)):
-        place = _mix(patterns, row) & last
+        if row + _AHEAD < len(patterns):
+            fetch(known, nb.int64(_mix(patterns, nb.uint64(row + _AHEAD)) & last) * words)
+        place = _mix(patterns, nb.uint64(row)) & last
         if words == 1:  # the same as below, without loops
             key = patterns[row, 0]
             there = known[place, 0]
@@ -309,7 +341,7 @@ def _put(known, patterns):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(nogil=True, cache=True)
-def _listed(known, size):  # type: ignore[no-untyped-def]
+def _listed(known, size):
     """The patterns in a table."""
     out = np.empty((size, known.shape[1]), np.uint64)
     n = 0
@@ -325,100 +357,137 @@ def _listed(known, size):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(nogil=True, cache=True)
-def _mix(patterns, row):  # type: ignore[no-untyped-def]
+def _mix(patterns, row):
     mixed = nb.uint64(0)
     for w in range(patterns.shape[1]):
-        mixed = nb.uint64((mixed ^ patterns[row, w]) * nb.uint64(0xD1342543DE82EF95))
+        mixed = nb.uint64((mixed ^ patterns[row, nb.uint64(w)]) * nb.uint64(0xD1342543DE82EF95))
         mixed ^= mixed >> nb.uint64(31)
     return mixed
 
 
 @nb.njit(nogil=True, cache=True)
-def _add(sums, depth, rows, k):  # type: ignore[no-untyped-def]
-    """The sums of the next depth, with option k."""
-    for w in range(rows.shape[1]):
-        for j in range(64):
-            sums[depth + 1, w, j] = sums[depth, w, j] + rows[k, w, j]
+def _line(sums, depth, rows, first, stop, weight, left, active, recent, chunk, size):
+    """Write down the patterns of the sets that add one of the options first..stop-1, where what is left of
+    the budget allows it: how many patterns the chunk has then, and how many sets these are.
+
+    A pattern that was written down a short time ago, or is empty, is not written again. No branch depends on
+    a pattern, since that would cost more than all the rest.
+    """
+    lanes, words = rows.shape[1], chunk.shape[1]
+    begin = n = nb.uint64(size)
+    if words == 1:  # the same as below, without loops
+        for k in range(first, stop):
+            chunk[n, 0] = reaches(sums, depth * lanes, rows, k * lanes) ^ active[0]
+            n += nb.uint64(weight[k] <= left)
+        kept, last = begin, nb.uint64(len(recent) - 1)
+        for i in range(nb.int64(begin), nb.int64(n)):
+            key = chunk[nb.uint64(i), 0]
+            place = _mix(chunk, nb.uint64(i)) & last
+            chunk[kept, 0] = key
+            kept += nb.uint64(recent[place, 0] != key)
+            recent[place, 0] = key
+        return nb.int64(kept), nb.int64(n - begin)
+    for k in range(first, stop):
+        for w in range(words):
+            key = reaches(sums, depth * lanes + 64 * w, rows, k * lanes + 64 * w) ^ active[w]
+            chunk[n, nb.uint64(w)] = key
+        n += nb.uint64(weight[k] <= left)
+    kept, last = begin, nb.uint64(len(recent) - 1)
+    for i in range(begin, n):
+        place, differ = _mix(chunk, nb.uint64(i)) & last, nb.uint64(0)
+        for w in range(words):
+            key = chunk[nb.uint64(i), nb.uint64(w)]
+            differ |= recent[place, nb.uint64(w)] ^ key
+            recent[place, nb.uint64(w)] = chunk[kept, nb.uint64(w)] = key
+        kept += nb.uint64(differ != nb.uint64(0))
+    return nb.int64(kept), nb.int64(n - begin)
 
 
 @nb.njit(nogil=True, cache=True)
-def _visit(state, chosen, start, rows, weight, behind, lightest, limit, turn, turns, recent, chunk, steps):  # type: ignore[no-untyped-def]
-    """Visit sets depth first from where `state` and `chosen` are, and write down which neurons each turns,
-    until the chunk is full.
+def _are_alike(sums, depth, least, most, k):
+    """Whether no neuron depends on what the options from k on do."""
+    lanes, same = sums.shape[1], True
+    for w in range(lanes >> 6):
+        at, of = depth * lanes + 64 * w, k * lanes + 64 * w
+        same &= reaches(sums, at, least, of) == reaches(sums, at, most, of)
+    return same
 
-    It also ends after so many steps. Whether there are more sets, and how many patterns were written down.
 
-    A pattern that was written down a short time ago, or is empty, is not written again. Sets of `_SHARED`
-    options and what they begin belong to the threads in turn, smaller ones to the first.
+@nb.njit(nogil=True, cache=True)
+def _visit(state, chosen, start, rows, options, ends, turn, turns, recent, chunk, steps):
+    """Visit sets from where `state` and `chosen` are, and write down which neurons each turns, until the
+    chunk is full, or after so many steps. Whether there are more sets, and how many patterns were written.
+
+    A set is a *beginning* and a last option behind it; beginnings come depth first. ``state`` is how many
+    options the beginning has, the last option that comes next, how many beginnings of `_SHARED` options were
+    met, and how many sets were walked. Such beginnings, and those that they begin, belong to the threads in
+    turn, shorter ones to the first thread. With `ends`, where everything fits the budget: the least and the
+    most that options from each on may add, and how many sets they have; where no neuron depends on them, one
+    set stands for all.
     """
-    options, words = rows.shape[0], rows.shape[1]
-    active = np.zeros(words, np.uint64)
-    for w in range(words):
-        for j in range(64):
-            active[w] |= nb.uint64(start[w, j] >= 0) << nb.uint64(j)
-    size = 0
-    depth = state[0]
-    sums = np.zeros((len(chosen) + 1, words, 64), start.dtype)
-    spent = np.zeros(len(chosen) + 1, np.int64)
-    for w in range(words):
-        for j in range(64):
-            sums[0, w, j] = start[w, j]
+    weight, behind, lightest, limit = options
+    least, most, below = ends
+    many, lanes = rows.shape
+    sums, spent = np.zeros((len(chosen) + 1, lanes), start.dtype), np.zeros(len(chosen) + 1, np.int64)
+    active = np.zeros(lanes >> 6, np.uint64)
+    for j in range(lanes):
+        sums[0, j] = start[j]
+        active[j >> 6] |= nb.uint64(start[j] >= 0) << nb.uint64(j & 63)
+    depth, size = state[0], 0
     for d in range(depth):
-        _add(sums, d, rows, chosen[d])
+        for j in range(lanes):
+            sums[d + 1, j] = sums[d, j] + rows[chosen[d], j]
         spent[d + 1] = spent[d] + weight[chosen[d]]
-    if depth == 0 and chosen[0] == -1 and turn == 0:
-        state[2] = 1  # the empty set
-    went_on = False
     while depth >= 0:
-        deeper = False
-        k = chosen[depth] + 1  # chosen[depth] is the option tried last at this depth
-        while k < options:
-            if spent[depth] + weight[k] > limit:
-                steps -= 1
-                k = options if spent[depth] + lightest[k] > limit else k + 1
+        left = limit - spent[depth]
+        while state[1] < many and lightest[state[1]] <= left and (turn == 0 or depth >= _SHARED):
+            if steps < 0 or size + _LINE > len(chunk):
+                state[0] = depth
+                return True, size
+            stop = min(state[1] + _LINE, many)
+            size, sets = _line(sums, depth, rows, state[1], stop, weight, left, active, recent, chunk, size)
+            state[1], state[3] = stop, state[3] + sets
+            steps -= sets
+        k = many  # the option that makes the next beginning
+        if depth < len(chosen):
+            k = behind[chosen[depth - 1]] if depth else 0
+        while depth >= 0:
+            while k < many and spent[depth] + weight[k] + lightest[behind[k]] > limit:
+                k += 1
+            if k >= many:
+                depth -= 1
+                k = chosen[depth] + 1 if depth >= 0 else many
                 continue
             steps -= 1
-            if size == len(chunk) or (steps < 0 and went_on):
-                state[0], chosen[depth] = depth, k - 1
-                return True, size
-            went_on = True
             if depth + 1 == _SHARED:
-                state[1] += 1
-            mine = (state[1] % turns if depth + 1 >= _SHARED else 0) == turn
-            if mine:
                 state[2] += 1
-                for w in range(words):
-                    key = active[w]
-                    for j in range(64):
-                        key ^= nb.uint64(sums[depth, w, j] + rows[k, w, j] >= 0) << nb.uint64(j)
-                    chunk[size, w] = key
-                place, fresh = _mix(chunk, size) & nb.uint64(len(recent) - 1), False
-                for w in range(words):
-                    fresh |= recent[place, w] != chunk[size, w]
-                    recent[place, w] = chunk[size, w]
-                size += fresh
-            if (mine or depth + 1 < _SHARED) and spent[depth] + weight[k] + lightest[behind[k]] <= limit:
-                deeper = True
-                break
-            k += 1
-        chosen[depth] = k
-        if deeper:
-            _add(sums, depth, rows, k)
+                if state[2] % turns != turn:
+                    k += 1
+                    continue
+            for j in range(lanes):
+                sums[depth + 1, j] = sums[depth, j] + rows[k, j]
+            if len(below) > 0 and _are_alike(sums, depth + 1, least, most, behind[k]):
+                if turn == 0 or depth + 1 >= _SHARED:
+                    state[3] += below[behind[k]]
+                k += 1
+                continue
             spent[depth + 1] = spent[depth] + weight[k]
+            chosen[depth], state[1] = k, behind[k]
             depth += 1
-            chosen[depth] = behind[k] - 1
-        else:
-            depth -= 1
+            break
     return False, size
 
 
 @nb.njit(nogil=True, cache=True)
-def _digest(patterns, loose):  # type: ignore[no-untyped-def]
+def _digest(patterns, marks):
+    """Sum over patterns of the mixed marks of the neurons that turned."""
     total = nb.uint64(0)
     for row in range(len(patterns)):
         z = nb.uint64(0)
-        for j in range(len(loose)):
-            if patterns[row, j // 64] >> nb.uint64(j % 64) & nb.uint64(1):
-                z ^= splitmix64(nb.uint64(loose[j] + 1))
+        for w in range(patterns.shape[1]):
+            word = patterns[row, w]
+            while word != nb.uint64(0):
+                z ^= marks[64 * w + lowest(word)]
+                word &= word - nb.uint64(1)
         total += splitmix64(z)
     return total

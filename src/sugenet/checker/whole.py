@@ -24,6 +24,7 @@ from sugenet.bnn import DenseLayer, Layer, Network
 from sugenet.bnn.arrays import Ints
 from sugenet.bnn.layer import dense_of
 from sugenet.checker.limit import Limit
+from sugenet.checker.products import dense_counts
 from sugenet.checker.setting import Option, Setting
 from sugenet.checker.values import rows_of
 from sugenet.errors import CertificateError
@@ -105,19 +106,22 @@ class Whole:
 
 def violations(cases: list[list[Demand]], head: Ints, counts: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     """Whether match counts of the classes, one row each, meet all inequalities of some case."""
-    bad = np.zeros(len(counts), bool)
+    once = dict.fromkeys((tuple(factors), least) for case in cases for factors, least in case)
+    number = {demand: k for k, demand in enumerate(once)}
+    members = [[number[tuple(factors), least] for factors, least in case] for case in cases]
     sizes = [sum(map(abs, row)) for row in head.tolist()]  # no match count is larger
     sums = (
-        abs(least) + sum(abs(f) * size for f, size in zip(row, sizes, strict=True))
-        for case in cases
-        for row, least in case
+        abs(least) + sum(abs(f) * size for f, size in zip(row, sizes, strict=True)) for row, least in once
     )
-    rows = counts.astype(np.int64 if max(sums, default=0) < 1 << 63 else object)
-    for case in cases:
-        good = np.ones(len(counts), bool)
-        for factors, least in case:
-            good &= np.asarray(rows @ np.array(factors, rows.dtype) >= least, dtype=bool)
-        bad |= good
+    largest = max(sums, default=0)  # nor is any sum, in whatever order it is added up: floats are exact
+    kind: Any = np.float64 if largest < 1 << 53 else np.int64 if largest < 1 << 63 else object
+    factors = np.array([row for row, _ in once], kind).reshape(len(once), counts.shape[1])
+    least = np.array([bound for _, bound in once], kind)[:, None]
+    bad, step = np.zeros(len(counts), bool), max(1, _CELLS // max(1, len(once)))
+    for k in range(0, len(counts), step):
+        met = np.asarray(factors @ counts[k : k + step].T.astype(kind) >= least, dtype=bool)
+        for case in members:
+            bad[k : k + step] |= met[case].all(axis=0)
     return bad
 
 
@@ -231,8 +235,11 @@ def _first(network: Network, X: npt.NDArray[Any]) -> Ints:
     """M - tau of the first layer; of the bits themselves where there is no hidden layer."""
     if not network.layers:
         return np.where(network.encoder.encode(X), 0, -1).astype(np.int64)
-    layer = network.layers[0]
-    return np.asarray(layer.match_counts(network.inputs(X)) - layer.tau)
+    layer, inputs = network.layers[0], network.inputs(X)
+    if isinstance(layer, DenseLayer):
+        rows, owner = layer.runs
+        return np.asarray(dense_counts(rows, inputs)[:, owner] - layer.tau)
+    return np.asarray(layer.match_counts(inputs) - layer.tau)
 
 
 def reachable(base: Ints, features: Options, together: int) -> tuple[Ints, Ints]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from math import comb
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,15 +22,17 @@ from sugenet.bnn.arrays import Ints
 from sugenet.checker.blocks import visit
 from sugenet.checker.bounds import most_together
 from sugenet.checker.digits import MOST, SLOT, WORDS
-from sugenet.checker.later import cores, dense_counts
+from sugenet.checker.later import cores
 from sugenet.checker.limit import Limit
+from sugenet.checker.products import dense_counts
 from sugenet.checker.turning import Turning, words_of
-from sugenet.checker.whole import Demand, Options, reachable
+from sugenet.checker.whole import Demand, Options, reachable, violations
 
 __all__ = ["SetsSeen", "WordWalk"]
 
 _PLANES = 1 << 25  # bytes of words that say what each option adds
 _TABLE = 1 << 15  # patterns that are kept before they are judged, and more for more options
+_AT_ONCE = 1 << 10  # sets of one option that are looked at together
 _STEPS = 1 << 13  # blocks between two looks at the clock
 
 
@@ -83,6 +85,7 @@ class WordWalk:
         self.options = (weight, behind, lightest, int(weight.max(initial=0)), budget)
         self.tail = Turning(np.asarray(base) >= 0, self.loose, layers, head, cases, limit)
         self.over = False
+        self.rooms: list[tuple[Any, ...]] = []
 
     def is_for(self) -> bool:
         """Whether layers and numbers are as this walk needs them."""
@@ -114,6 +117,7 @@ class WordWalk:
         front = (gains, *ends, words_of(active[None], lanes // 64)[0], least, spread, words)
         sets = comb(len(self.gains), min(self.together, len(self.gains)))
         self.fixed = (self.options, front, planes, *self.tail.written(sets))
+        self._look_at_singles()
         self.lanes, self.size = lanes, self.fixed[3][0].shape
         self.table = max(_TABLE, 1 << (4 * len(self.gains)).bit_length())
         self.limit.take(8 * cores() * self.table * (self.size[1] // 64 + 1), "patterns that are to be judged")
@@ -129,7 +133,28 @@ class WordWalk:
         spent[1] = self.options[0][first]
         if spent[1] > self.options[4]:
             return
-        yield self._alone(self.begin + self.gains[first])
+        if self.met[first]:
+            yield SetsSeen(self.alone[first : first + 1], np.ones(1, np.int64), 0)
+        else:
+            state[2] = 1
+        try:
+            room = self.rooms.pop()
+        except IndexError:
+            room = self._room()
+        table, more = room[-1], True
+        while more and not self.over:
+            self.limit.look()
+            more = visit(state, (chosen, sums, spent), *self.fixed, *room, _STEPS)
+            if not more or 2 * state[1] > self.table:
+                met = np.flatnonzero(table[1]) if state[1] else np.zeros(0, np.int64)
+                yield SetsSeen(table[0][met], table[1][met], int(state[2]))
+                table[1][met], state[1:] = 0, 0
+        self.rooms.append(room)
+
+    def _room(self) -> tuple[Any, ...]:
+        """What a thread needs while it goes through sets, and an empty table of patterns, which it leaves
+        empty.
+        """
         layers, size = self.size
         wide, words = max(size, self.lanes) + 4, size // 64
         lists = (  # of every layer who turned for all sets, who for some, how many of both; who is to decide
@@ -145,15 +170,7 @@ class WordWalk:
             np.zeros((64 * WORDS + 1, words), np.uint64),
             np.zeros((64 * WORDS + 1, WORDS), np.uint64),
         )
-        table = np.zeros((self.table, words), np.uint64), np.zeros(self.table, np.int64)
-        more = True
-        while more and not self.over:
-            self.limit.look()
-            more = visit(state, (chosen, sums, spent), *self.fixed, lists, room, table, _STEPS)
-            if not more or 2 * state[1] > self.table:
-                met = table[1] > 0
-                yield SetsSeen(table[0][met], table[1][met], int(state[2]))
-                table[0][:], table[1][:], state[1:] = 0, 0, 0
+        return lists, room, (np.zeros((self.table, words), np.uint64), np.zeros(self.table, np.int64))
 
     @property
     def many(self) -> int:
@@ -162,16 +179,24 @@ class WordWalk:
 
     def sample(self) -> Ints:
         """Match counts of the classes when nothing changes."""
-        return self.counts(self._alone(self.begin).patterns)
+        return self.counts(self._patterns(self.begin[None]))
 
-    def _alone(self, margins: Ints) -> SetsSeen:
-        """What one set has, from M - tau of the loose neurons."""
-        bits = self.tail.active.copy()
-        bits[self.loose] = margins >= 0
-        row = bits[None]
+    def _patterns(self, margins: Ints) -> npt.NDArray[np.uint64]:
+        """Patterns of the last layer in words, from M - tau of the loose neurons, one row each."""
+        bits = np.repeat(self.tail.active[None], len(margins), axis=0)
+        bits[:, self.loose] = margins >= 0
         for rows, tau in self.tail.inside:
-            row = np.asarray(dense_counts(rows, row) >= tau)
-        return SetsSeen(words_of(row, -(-row.shape[1] // 64)), np.ones(1, np.int64), 0)
+            bits = np.asarray(dense_counts(rows, bits) >= tau)
+        return words_of(bits, -(-bits.shape[1] // 64))
+
+    def _look_at_singles(self) -> None:
+        """Patterns of the sets of one option, and which of them meet a case."""
+        parts = []
+        for k in range(0, self.many, _AT_ONCE):
+            self.limit.look()
+            parts.append(self._patterns(self.begin + self.gains[k : k + _AT_ONCE]))
+        self.alone = np.concatenate(parts)
+        self.met = violations(self.tail.cases, self.tail.head, self.counts(self.alone))
 
     def counts(self, patterns: npt.NDArray[np.uint64]) -> Ints:
         """Match counts of the classes for patterns of the last layer in words."""

@@ -32,7 +32,7 @@ __all__ = ["FLIPS", "flip_level"]
 _HEAVY = 1 << 60
 _CLOSE = 16
 """Neurons by which features are put in order, in `blocks`."""
-_MANY = 1 << 26
+_MANY = 1 << 24
 """Sets from which on patterns are not kept: `blocks`."""
 
 

@@ -1,0 +1,29 @@
+"""Match counts of many rows of bits at once.
+
+To be ensured: they are those of the definition. Weights are summed as floats, which is fast, only where no
+sum can be beyond what such floats hold exactly, in whatever order it is added up.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sugenet.bnn.arrays import Bits, Ints
+
+__all__ = ["dense_counts", "products"]
+
+
+def dense_counts(weights: Ints, bits: Bits) -> Ints:
+    """Match counts of neurons for rows of bits: the weights of active inputs, and the sizes of the negative
+    weights of the others.
+    """
+    return np.asarray(products(bits, weights) - np.minimum(weights, 0).sum(axis=1))
+
+
+def products(bits: Bits, weights: Ints) -> Ints:
+    """Sums of the weights of active inputs: no partial sum is beyond what the floats hold exactly."""
+    largest = int(np.abs(weights).sum(axis=1).max(initial=0))
+    exact: Any = np.float32 if largest < 1 << 24 else np.float64 if largest < 1 << 53 else np.int64
+    return np.asarray(bits.astype(exact) @ weights.T.astype(exact)).astype(np.int64)
