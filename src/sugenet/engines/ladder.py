@@ -2,6 +2,7 @@
 
 Engines by name: ``bounds``, ``dual`` (multipliers and branching), ``search`` (finds, never proves),
 ``flips`` (all sets of moves within the budget), ``exhaust`` (all combinations of few free features),
+``branch`` (branch and bound over free features before one hidden layer),
 ``cdcl`` (our own solver with proof), and the solvers ``cpsat``, ``pysat``, ``exact``.
 """
 
@@ -17,6 +18,7 @@ from sugenet.engines.outside import SOLVERS
 from sugenet.engines.protocol import Engine
 from sugenet.engines.walk.anneal import SEARCH
 from sugenet.engines.walk.blocks import in_planes
+from sugenet.engines.walk.branches import BRANCH
 from sugenet.engines.walk.choices import EXHAUST, MOST_COMBINATIONS
 from sugenet.engines.walk.sets import FLIPS
 from sugenet.errors import QuestionError
@@ -28,7 +30,8 @@ from sugenet.problem.sizes import combinations_of, is_soon_cut, sets_within
 __all__ = ["ENGINES", "decide"]
 
 ENGINES: dict[str, Engine] = {
-    engine.name: engine for engine in (BOUNDS, DUAL, SEARCH, FLIPS, EXHAUST, CDCL, *SOLVERS.values())
+    engine.name: engine
+    for engine in (BOUNDS, DUAL, SEARCH, FLIPS, EXHAUST, BRANCH, CDCL, *SOLVERS.values())
 }
 
 _CPSAT = SOLVERS["cpsat"]
