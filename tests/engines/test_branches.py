@@ -62,9 +62,13 @@ def drawn(rng, lanes, features=7, weights=(-1, 0, 1), head=(-1, 1), classes=3):
 @pytest.mark.parametrize("seed", range(30))
 def test_all_inputs_as_by_brute_force(seed):
     rng = np.random.default_rng(seed)
-    network = random_network(rng, features=int(rng.integers(1, 6)), depth=seed % 2, width=int(rng.integers(1, 9)))
+    network = random_network(
+        rng, features=int(rng.integers(1, 6)), depth=seed % 2, width=int(rng.integers(1, 9))
+    )
     if len(network.layers) > 1:
-        network = Network(network.encoder, network.layers[:1], Head(rng.integers(-2, 3, (3, network.layers[0].outputs))))
+        network = Network(
+            network.encoder, network.layers[:1], Head(rng.integers(-2, 3, (3, network.layers[0].outputs)))
+        )
     x = random_sample(network, rng)
     for region in (Linf(1), Anything()):
         near = region.around(network, x)
@@ -159,7 +163,9 @@ def test_levels_are_read_as_they_are():
 def test_any_network_of_one_hidden_layer(seed, lanes, features):
     rng = np.random.default_rng(seed)
     head = [(-1, 1), (-1, 0, 1), (-3, -2, 2, 5)][seed % 3]
-    network, x = drawn(rng, lanes, features, weights=[(-1, 1), (-1, 0, 1), (-3, 0, 1)][seed // 3 % 3], head=head)
+    network, x = drawn(
+        rng, lanes, features, weights=[(-1, 1), (-1, 0, 1), (-3, 0, 1)][seed // 3 % 3], head=head
+    )
     just_and_just_not(Anything().around(network, x), (1, -1, 0), (0, 1, -1))
 
 
@@ -181,7 +187,9 @@ def test_what_it_is_not_for_is_left_open_by_name():
     assert isinstance(budget, Open)
     assert "without a budget" in budget.reason
     assert isinstance(BRANCH(Problem(Hamming(7).around(network, x), NEVER)), Holds)  # which allows all
-    deep = Network.of_bits([*network.layers, DenseLayer(rng.choice([-1, 1], (5, 20)), [10] * 5)], Head(np.eye(5, dtype=int)))
+    deep = Network.of_bits(
+        [*network.layers, DenseLayer(rng.choice([-1, 1], (5, 20)), [10] * 5)], Head(np.eye(5, dtype=int))
+    )
     found = BRANCH(Problem(Anything().around(deep, x), NEVER))
     assert isinstance(found, Open)
     assert "one hidden layer" in found.reason

@@ -66,7 +66,7 @@ def branches_seen(whole: Whole, threads: int | None = None) -> bool:
                 raise CertificateError("the scores are too finely divided for branches.")
             demands.append((row[loose].astype(np.int64), bound - int(row[on].sum())))
         lanes = [turning.lanes(*demand) for demand in demands]
-        if None not in lanes and _Search(turning.first, lanes, whole.limit).is_met(threads):
+        if None not in lanes and _Searching(turning.first, lanes, whole.limit).is_met(threads):
             return True
     return False
 
@@ -120,7 +120,7 @@ class _Turning:
         return np.concatenate(slacks), np.concatenate(losses, axis=1), worth + [0] * more, must
 
 
-class _Search:
+class _Searching:
     """The search of one case: all its inequalities must be met."""
 
     def __init__(self, first: Ints, lanes: list[Any], limit: Limit) -> None:
@@ -153,7 +153,9 @@ class _Search:
         if said == VIOLATION:
             return True
         with ThreadPoolExecutor(threads or cores()) as pool:
-            return any([one == VIOLATION for one, _ in pool.map(self._searched, nodes)])
+            met = any(one == VIOLATION for one, _ in pool.map(self._searched, nodes))
+            pool.shutdown(cancel_futures=True)
+            return met
 
     def _searched(self, node: Any, most: int | None = None, deepest: int = -1) -> tuple[int, list[Any]]:
         """Search from a node on, through so many nodes; what came of it, and the nodes set aside."""

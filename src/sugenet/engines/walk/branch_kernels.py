@@ -5,12 +5,11 @@ likes, under the most favourable options of all features not fixed yet. Options 
 below 0 is lost for good. Lanes stand in words of 64, words in *groups* whose lanes are worth the same.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,no-any-return"
-# mypy: disable-error-code="import-untyped,call-arg"
+# mypy: disable-error-code="import-untyped,call-arg,var-annotated"
 
 from __future__ import annotations
 
 import numba as nb
-import numpy as np
 from llvmlite import ir
 from numba import njit, types
 from numba.core import cgutils
@@ -101,7 +100,7 @@ def _words_of(context, b, kind, array, place):
     return value
 
 
-def _counted(context, b, words, bits_of):
+def _counted(b, words, bits_of):
     """How many bits are set in words, `VECTOR` at a time from each place."""
     count = cgutils.get_or_insert_function(
         b.module, ir.FunctionType(_WORDS, [_WORDS]), f"llvm.ctpop.v{VECTOR}i64"
@@ -132,7 +131,7 @@ def _lose_by_one(_typing, planes, at, near, begin, words, kills, to):  # noqa: A
             b.store(bits, _spot(context, b, kinds[5], kills, b.add(to, w), _WORDS)).align = 8
             return bits
 
-        return _counted(context, b, words, bits_of)
+        return _counted(b, words, bits_of)
 
     return signature, emit
 
@@ -151,7 +150,7 @@ def _unused(_typing, kills, at, used, begin, words):  # noqa: ARG001 numba reads
             others = b.not_(_words_of(context, b, kinds[2], used, b.add(begin, w)))
             return b.and_(_words_of(context, b, kinds[0], kills, b.add(at, w)), others)
 
-        return _counted(context, b, words, bits_of)
+        return _counted(b, words, bits_of)
 
     return signature, emit
 

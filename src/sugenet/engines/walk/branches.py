@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from threading import Lock
 from typing import Any
 
@@ -27,8 +28,10 @@ from sugenet.problem.outcomes import Holds, Open, Outcome, replayed
 from sugenet.problem.problem import Problem
 from sugenet.problem.sizes import combinations_of, see_time, sets_within
 
-__all__ = ["BRANCH"]
+__all__ = ["BRANCH", "BRANCH_BRIEFLY"]
 
+_BRIEF = 1 << 11
+"""Nodes of a brief search, of all cases together."""
 _SLICE = 1 << 12
 """Nodes between two looks at the clock, some milliseconds."""
 _FIRST = 1 << 14
@@ -41,7 +44,7 @@ _DIGITS = 20
 """Binary digits of losses that are looked at when a feature is chosen."""
 
 
-def _branch(problem: Problem, clock: Clock) -> Outcome:
+def _branch(problem: Problem, clock: Clock, most: int | None = None) -> Outcome:
     near = problem.near
     if sets_within(near) != combinations_of(near):
         return Open("branch", "branching is for regions without a budget, and this one has one", {})
@@ -52,15 +55,20 @@ def _branch(problem: Problem, clock: Clock) -> Outcome:
     searches = [search for case in problem.goal.members if (search := lanes.search(case)) is not None]
     searches.sort(key=lambda search: -search.gap)  # violations are most likely there
     try:
+        left = most
         for search in searches:
-            if search.run(_FIRST, clock.up):
+            if search.run(_FIRST if left is None else left, clock.up):
                 return replayed(problem, "branch", lanes.moves(search.violation))
+            if left is not None:
+                left -= search.nodes
+                if not search.is_whole:
+                    return Open("branch", f"{most:,} nodes were not enough", {})
         for number, search in enumerate(search for search in searches if not search.is_whole):
             clock.tell(f"branch: case {number + 1} of {len(searches)}")
             found = search.at_length(clock)
             if found is not None:
                 return replayed(problem, "branch", lanes.moves(found))
-    except _TimeUp:
+    except _TimeUpError:
         nodes = sum(search.nodes for search in searches)
         return Open("branch", f"the time was up after {nodes:,} nodes", {})
     return Holds("branch", {"kind": "branches"})
@@ -68,9 +76,11 @@ def _branch(problem: Problem, clock: Clock) -> Outcome:
 
 BRANCH = Engine("branch", _branch)
 """Branches over the features of a region without a budget, before one hidden layer."""
+BRANCH_BRIEFLY = Engine("branch", lambda problem, clock: _branch(problem, clock, _BRIEF))
+"""The same for some milliseconds."""
 
 
-class _TimeUp(Exception):
+class _TimeUpError(Exception):
     pass
 
 
@@ -105,7 +115,7 @@ class _Lanes:
         self.least = self.least - self.weights @ settled
         self.weights = self.weights[:, front.fragile]
 
-    def search(self, case: tuple[int, ...]) -> _Search | None:
+    def search(self, case: tuple[int, ...]) -> _CaseSearch | None:
         """The search of one case; None where one of its inequalities cannot hold at all."""
         rows, begin, worth, least = [0], [0], [], []
         slacks: list[Ints] = []
@@ -136,7 +146,7 @@ class _Lanes:
             rows.append(len(worth))
             least.append(bound)
         goal = tuple(np.array(row, np.int64) for row in (rows, begin, worth, least))
-        return _Search(self.first, goal, _laid_out(slacks, losses, begin, len(self.options)), gap or 0)
+        return _CaseSearch(self.first, goal, _laid_out(slacks, losses, begin, len(self.options)), gap or 0)
 
     def moves(self, picked: Ints) -> tuple[FeatureMove, ...]:
         """The moves of an option for each feature."""
@@ -175,7 +185,7 @@ class _Stack:
     work: tuple[Any, ...]
 
 
-class _Search:
+class _CaseSearch:
     """The search of one case, as `branch_kernels` does it."""
 
     def __init__(self, first: Ints, goal: tuple[Ints, ...], lanes: tuple[Any, Any], gap: int) -> None:
@@ -197,8 +207,8 @@ class _Search:
         none = np.zeros((0, len(self.first) - 1), np.int64)
         while said == GOES_ON and stack.state[NODES] < quota:
             if up():
-                raise _TimeUp
-            said = self._go(stack, -1, none)
+                raise _TimeUpError
+            said = self._go(stack, -1, none, min(_SLICE, quota - int(stack.state[NODES])))
         self.is_whole = said == WHOLE
         return self._is_violated(stack, said)
 
@@ -213,7 +223,7 @@ class _Search:
         said = GOES_ON
         while said == GOES_ON:
             if clock.up():
-                raise _TimeUp
+                raise _TimeUpError
             said = self._go(stack, _DEEPEST, aside)
         if self._is_violated(stack, said):
             return self.violation
@@ -238,13 +248,13 @@ class _Search:
         self.violation = stack.arrays[3][stack.state[DEPTH]]
         return said == VIOLATION
 
-    def _go(self, stack: _Stack, deepest: int, aside: Ints) -> int:
+    def _go(self, stack: _Stack, deepest: int, aside: Ints, quota: int = _SLICE) -> int:
         from sugenet.engines.walk.branch_kernels import NODES, branch
 
         before = int(stack.state[NODES])
         said = branch(
             stack.state,
-            _SLICE,
+            quota,
             deepest,
             aside,
             self.options,
@@ -264,7 +274,9 @@ class _Search:
         widest = int(np.diff(self.first).max(initial=1))
         loss = self.options[0]
         depths = features + 1
-        size = depths * (lanes * loss.itemsize + 16 * features + 8 * widest) + 8 * options * (words + rows + 4)
+        size = depths * (lanes * loss.itemsize + 16 * features + 8 * widest) + 8 * options * (
+            words + rows + 4
+        )
         make_sure(size, "the stack of a search", "Ask about fewer features.")
         slack, pick = np.empty((depths, lanes), loss.dtype), np.full((depths, features), -1)
         free = np.zeros((depths, features), np.int64)
@@ -298,7 +310,7 @@ class _Search:
 class _Shared:
     """Subtrees in their order, searched by several threads until one has a violation."""
 
-    def __init__(self, search: _Search, subtrees: npt.NDArray[Any], clock: Clock) -> None:
+    def __init__(self, search: _CaseSearch, subtrees: npt.NDArray[Any], clock: Clock) -> None:
         self.search, self.subtrees, self.clock = search, subtrees, clock
         self.lock = Lock()
         self.waiting = iter(range(len(subtrees)))
@@ -311,7 +323,7 @@ class _Shared:
         if self.found and not self.over:
             return self.found[min(self.found)]
         if self.is_up:
-            raise _TimeUp
+            raise _TimeUpError
         return None
 
     def _work(self, _start: int, _stop: int) -> None:
@@ -321,7 +333,7 @@ class _Shared:
                     number = None if self.found or self.over else next(self.waiting, None)
                 if number is None:
                     return
-                picked = self.search.subtree(self.subtrees[number], lambda own=number: self._stopped(own))
+                picked = self.search.subtree(self.subtrees[number], partial(self._stopped, number))
                 if picked is not None:
                     with self.lock:
                         self.found[number] = picked
