@@ -3,8 +3,8 @@
 To be ensured: whatever is left out holds no violation. A *lane* is a neuron that an inequality counts as long
 as its slack is not negative; the slack is its margin under the best options, for it, of all features that
 are not fixed. An option takes its loss from every slack, and losses are not negative: what is lost stays
-lost, and with all features fixed the slacks are exact. The *room* of an inequality is how much it may lose. A node is
-left out when more is lost, or must be:
+lost, and with all features fixed the slacks are exact. The *room* of an inequality is how much it may lose.
+A node is left out when more is lost, or must be:
 
 - an option that loses more than the room is out, and so is a node where a feature has no option left;
 - when no lane is counted for two features, all that their least losses sum to must be lost. An option is out,
