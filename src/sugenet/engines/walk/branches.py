@@ -32,6 +32,8 @@ __all__ = ["BRANCH", "BRANCH_BRIEFLY"]
 
 _BRIEF = 1 << 11
 """Nodes of a brief search, of all cases together."""
+_LIGHT = 1 << 20
+"""Moves times neurons that can turn, up to which a brief search is one."""
 _SLICE = 1 << 12
 """Nodes between two looks at the clock, some milliseconds."""
 _FIRST = 1 << 14
@@ -51,6 +53,8 @@ def _branch(problem: Problem, clock: Clock, most: int | None = None) -> Outcome:
     see_time(near, clock)
     if len(near.network.cut.layers) > 1:
         return Open("branch", "branching is for networks with one hidden layer, and this one has more", {})
+    if most is not None and len(near.moves) * len(problem.front.fragile) > _LIGHT:
+        return Open("branch", "there is too much to look at briefly", {})
     lanes = _Lanes(problem)
     searches = [search for case in problem.goal.members if (search := lanes.search(case)) is not None]
     searches.sort(key=lambda search: -search.gap)  # violations are most likely there
@@ -63,8 +67,9 @@ def _branch(problem: Problem, clock: Clock, most: int | None = None) -> Outcome:
                 left -= search.nodes
                 if not search.is_whole:
                     return Open("branch", f"{most:,} nodes were not enough", {})
-        for number, search in enumerate(search for search in searches if not search.is_whole):
-            clock.tell(f"branch: case {number + 1} of {len(searches)}")
+        long = [search for search in searches if not search.is_whole]
+        for number, search in enumerate(long):
+            clock.tell(f"branch: case {number + 1} of {len(long)}")
             found = search.at_length(clock)
             if found is not None:
                 return replayed(problem, "branch", lanes.moves(found))
@@ -320,7 +325,7 @@ class _Shared:
     def run(self) -> Ints | None:
         threads = self.clock.threads
         share(self._work, min(len(self.subtrees), threads or cores()), 1, threads)
-        if self.found and not self.over:
+        if self.found:
             return self.found[min(self.found)]
         if self.is_up:
             raise _TimeUpError
