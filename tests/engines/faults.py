@@ -50,6 +50,13 @@ FAULTS = [
         "exhaust",
     ),
     Fault(
+        "a slack off by one",
+        "sugenet.engines.walk.branches",
+        "-1 - front.margins - least.sum(axis=0)",
+        "-2 - front.margins - least.sum(axis=0)",
+        "branch",
+    ),
+    Fault(
         "dropped moves that use up the budget",
         "sugenet.engines.walk.singles",
         "near.columns.weights[part.moves] <= budget",

@@ -194,7 +194,7 @@ def real(network: Network, other: Network, rng: np.random.Generator) -> Iterator
     with suppress(ValueError):  # categories are no numbers
         questions.append(_query(network, rng))
     for question in questions:
-        engines = ["auto", "bounds", "flips", "exhaust", "cdcl", "pysat"]
+        engines = ["auto", "bounds", "flips", "exhaust", "branch", "cdcl", "pysat"]
         for engine in dict.fromkeys(rng.choice(engines, 3).tolist()):
             with suppress(SugenetError):
                 yield sg.verify(network, question, engine=engine, time_limit=5).certificate

@@ -72,6 +72,7 @@ _PROOFS: dict[str, tuple[str, ...]] = {
     "bounds": (),
     "walk": ("sets", "patterns", "digest"),
     "combinations": ("sets",),
+    "branches": (),
     "sweep": ("sets",),
     "rup": ("variables", "facts", "cuts", "clauses", "encoding"),
     "drup": ("solver", "variables", "clauses", "cnf", "lemmas", "data"),

@@ -82,6 +82,10 @@ def _check_part(kind: str, proof: dict[str, Any], setting: Setting, limit: Limit
             from sugenet.checker.combinations import check_combinations
 
             return check_combinations(proof, whole, plain=plain)
+        case "branches":
+            from sugenet.checker.branches import check_branches
+
+            return check_branches(whole, plain=plain)
         case "sweep":
             from sugenet.checker.sweep import check_sweep
 

@@ -192,7 +192,6 @@ def whole_of(setting: Setting, limit: Limit) -> Whole:
         single = ((f, option.values[side]) for f, (row, _) in options.items() for option in row)
         _changed(network, sample, single, gains[:, start:stop], limit)
         start = stop
-    gains -= base
     features, stays, place = [], [], 0
     for feature, (row, prices) in options.items():
         order = sorted(range(len(row)), key=[option.order for option in row].__getitem__)
@@ -216,10 +215,11 @@ def _width(network: Network) -> int:
 def _changed(
     network: Network, sample: npt.NDArray[Any], single: Iterable[tuple[int, Any]], out: Ints, limit: Limit
 ) -> None:
-    """Write M - tau of the first layer after each single change of a sample."""
+    """Write what each single change of a sample adds to the match counts of the first layer."""
     read = network.encoder.features if network.reads_levels else network.encoder.width
     step = max(1, _CELLS // max(1, read + _width(network)))
     place, left = 0, iter(single)
+    before = _Before(network, sample)
     while block := list(islice(left, step)):
         limit.look()
         rows = np.repeat(sample, len(block), axis=0)
@@ -227,8 +227,29 @@ def _changed(
             rows = rows.astype(object)
         for row, (feature, value) in zip(rows, block, strict=True):
             row[feature] = value
-        out[place : place + len(block)] = _first(network, rows)
+        out[place : place + len(block)] = before.added(rows)
         place += len(block)
+
+
+class _Before:
+    """What the first layer reads at a sample, or M - tau of its neurons there."""
+
+    def __init__(self, network: Network, sample: npt.NDArray[Any]) -> None:
+        self.network, self.layer = network, network.layers[0] if network.layers else None
+        is_dense = isinstance(self.layer, DenseLayer)
+        self.before: Any = network.inputs(sample) if is_dense else _first(network, sample)
+
+    def added(self, rows: npt.NDArray[Any]) -> Ints:
+        """What other samples add to the match counts: for a dense layer, the literals of those inputs that
+        differ anywhere, since all others hold as they did.
+        """
+        if not isinstance(self.layer, DenseLayer):
+            return np.asarray(_first(self.network, rows) - self.before)
+        bits = self.network.inputs(rows)
+        differ = np.flatnonzero((bits != self.before).any(axis=0))
+        weights = self.layer.weights[:, differ]
+        here, there = (dense_counts(weights, each[:, differ]) for each in (self.before, bits))
+        return np.asarray(there - here)
 
 
 def _first(network: Network, X: npt.NDArray[Any]) -> Ints:

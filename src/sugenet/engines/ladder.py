@@ -2,6 +2,7 @@
 
 Engines by name: ``bounds``, ``dual`` (multipliers and branching), ``search`` (finds, never proves),
 ``flips`` (all sets of moves within the budget), ``exhaust`` (all combinations of few free features),
+``branch`` (branch and bound over free features before one hidden layer),
 ``cdcl`` (our own solver with proof), and the solvers ``cpsat``, ``pysat``, ``exact``.
 """
 
@@ -17,6 +18,7 @@ from sugenet.engines.outside import SOLVERS
 from sugenet.engines.protocol import Engine
 from sugenet.engines.walk.anneal import SEARCH
 from sugenet.engines.walk.blocks import in_planes
+from sugenet.engines.walk.branches import BRANCH, BRANCH_BRIEFLY
 from sugenet.engines.walk.choices import EXHAUST, MOST_COMBINATIONS
 from sugenet.engines.walk.sets import FLIPS
 from sugenet.errors import QuestionError
@@ -28,7 +30,7 @@ from sugenet.problem.sizes import combinations_of, is_soon_cut, sets_within
 __all__ = ["ENGINES", "decide"]
 
 ENGINES: dict[str, Engine] = {
-    engine.name: engine for engine in (BOUNDS, DUAL, SEARCH, FLIPS, EXHAUST, CDCL, *SOLVERS.values())
+    engine.name: engine for engine in (BOUNDS, DUAL, SEARCH, FLIPS, EXHAUST, BRANCH, CDCL, *SOLVERS.values())
 }
 
 _CPSAT = SOLVERS["cpsat"]
@@ -54,6 +56,10 @@ _RATE = 1e8
 """Combinations that are gone through in a second, roughly."""
 _RATE_WIDE, _WIDE = 1e6, 64
 """The same where more neurons of one hidden layer can turn than a word has bits."""
+_BRANCH, _MANY_TURN = 60.0, 10
+"""Seconds that branching gets where it comes first: where so many times as many neurons can turn as features
+can move.
+"""
 
 
 def decide(problem: Problem, clock: Clock, engine: str = "auto") -> Outcome:
@@ -104,23 +110,45 @@ def _ladder(problem: Problem) -> list[Engine]:
     levels = problem.near.network.has_levels
     large = problem.near.network.encoder.features >= _LARGE
     first = [BOUNDS, BRIEFLY] if large and not levels and problem.near.budget is None else [BOUNDS]
+    if large and _has_one_layer(problem):
+        first.insert(1, BRANCH_BRIEFLY)
+    last = _CPSAT if _CPSAT.is_there else SOLVERS["pysat"]
+    if _turns_many(problem):
+        later = [walk] if count <= late else []
+        return [BOUNDS, BRANCH.within(_BRANCH), SEARCH, CDCL.within(_FIRST_TRY), *later, CDCL, last]
     if count <= soon and is_soon_cut(problem.near):
-        patient = [CDCL.within(count / _RATE_WIDE)] if _is_wide(problem) and walk is EXHAUST else []
+        patient = [BRANCH.within(count / _RATE_WIDE)] if _is_wide(problem) and walk is EXHAUST else []
         steps = [*first, *patient, walk] if count <= _FEW else [*first, SEARCH, *patient, walk]
         return [*steps, DUAL if levels else CDCL]  # where sums are too large for a walk
     later = [walk] if count <= late else []
     if levels:  # which are many bits to all others
         return [DUAL.within(_LEVELS), SEARCH, CDCL.within(_FIRST_TRY), *later, DUAL]
-    last = _CPSAT if _CPSAT.is_there else SOLVERS["pysat"]
     # no longer than the walk would take that comes next
     patience = min(_FIRST_TRY, count / _RATE) if later and walk is EXHAUST else _FIRST_TRY
     if _is_wide(problem):
         patience = max(patience, count / _RATE_WIDE)
+    if _has_one_layer(problem):
+        later.insert(0, BRANCH.within(_FIRST_TRY))
     return [*first, SEARCH, CDCL.within(patience), *later, CDCL, last]
 
 
+def _has_one_layer(problem: Problem) -> bool:
+    """Whether the network has one hidden layer and the region no budget, so that branching is for it."""
+    near = problem.near
+    return near.budget is None and not near.network.has_levels and len(near.network.layers) == 1
+
+
+def _turns_many(problem: Problem) -> bool:
+    """The same, and whether few features can turn very many neurons, so that each of them is soon settled:
+    learning and going through all combinations are slow then.
+    """
+    return _has_one_layer(problem) and len(problem.front.fragile) > max(
+        _WIDE, _MANY_TURN * len(problem.near.places)
+    )
+
+
 def _is_wide(problem: Problem) -> bool:
-    """Whether the network has one hidden layer, of which much can turn: learning over the inputs then rules
+    """Whether the network has one hidden layer, of which much can turn: branching over the inputs then rules
     out many combinations at once, and going through them is slow.
     """
     network = problem.near.network

@@ -35,6 +35,7 @@ _ENGINES = {
     "search": "local search",
     "flips": "flip enumeration",
     "exhaust": "exhaustion of all combinations",
+    "branch": "branch and bound over the features",
     "cdcl": "our own solver with threshold propagation",
     "program": "an integer program over patterns of patches",
     "patches": "patterns of patches and an exact linear bound",

@@ -11,7 +11,7 @@ import { changesOf, liesInside, priceOf, readSample, statesOf, within } from "./
 import { checkWalk } from "./check_walk.js";
 
 // proofs that are checked in Python only
-const ELSEWHERE = ["sweep", "combinations", "rup", "drup", "patches", "parts", "dual"];
+const ELSEWHERE = ["sweep", "combinations", "branches", "rup", "drup", "patches", "parts", "dual"];
 const FIELDS = ["format", "version", "network", "question", "answer", "witness", "proof"];
 const SECONDS = 60;
 

@@ -1,0 +1,203 @@
+"""Fixing one feature after another, until it is seen that no violation is left.
+
+To be ensured: each case of a violation is searched, and what the search starts from is what the question
+says. It is for one hidden layer and for questions without a budget, where an inequality is a sum over neurons
+that each turn or do not (`branching`). `plain` goes through all combinations instead. Nothing here is shared
+with the engines, and the certificate says nothing but that the search will end.
+"""
+# mypy: disable-error-code="no-untyped-call"
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from math import prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.bnn.arrays import Bits, Ints
+from sugenet.checker.branching import GOES_ON, NODES, SET_ASIDE, TOP, VECTOR, VIOLATION, search
+from sugenet.checker.later import cores
+from sugenet.checker.limit import Limit
+from sugenet.checker.plain import plain_combinations
+from sugenet.checker.whole import Whole, over_neurons, reachable
+from sugenet.errors import CertificateError
+
+__all__ = ["branches_seen", "check_branches"]
+
+_PART = 1 << 12
+"""Nodes between two looks at the clock."""
+_SHORT = 1 << 14
+"""Nodes after which a search is shared between threads."""
+_DEEPEST, _ASIDE = 8, 1 << 10
+_LARGE, _SUM = 1 << 62, 1 << 31
+_DIGITS = 20
+
+
+def check_branches(whole: Whole, *, plain: bool = False) -> str:
+    """Search for a violation once more."""
+    heaviest = sum(max(price for price, _ in options) for options in whole.features)
+    if whole.budget is not None and heaviest > whole.budget:
+        raise CertificateError("branches prove questions without a budget, and this one has one.")
+    if whole.behind:
+        raise CertificateError("branches prove questions about one hidden layer, and there are more.")
+    if (plain_combinations if plain else branches_seen)(whole):
+        raise CertificateError("a change that the certificate excludes is a violation.")
+    every = prod(len(options) + 1 for options in whole.features)
+    return f"branch and bound leaves none of the {every:,} combinations of changes as a violation"
+
+
+def branches_seen(whole: Whole, threads: int | None = None) -> bool:
+    """Whether some combination is a violation."""
+    low, high = reachable(whole.base, whole.features, len(whole.features))
+    loose = np.flatnonzero((low >= 0) != (high >= 0))
+    if max(np.abs(low).max(initial=0), np.abs(high).max(initial=0)) >= _SUM // 2:
+        raise CertificateError("the sums of the first layer are too large for branches.")
+    whole.limit.take(40 * len(loose) * sum(map(len, whole.offered)), "all changes")
+    gains = [np.array([gain[loose] for _, gain in row]) for row in whole.offered]
+    turning = _Turning(whole.base[loose], gains)
+    on = np.flatnonzero(low >= 0)  # whatever is changed
+    for case in whole.cases:
+        demands = []
+        for factors, least in case:
+            row, bound = over_neurons(whole.head, factors, least)
+            if sum(map(abs, row.tolist())) + abs(bound) >= _LARGE:
+                raise CertificateError("the scores are too finely divided for branches.")
+            demands.append((row[loose].astype(np.int64), bound - int(row[on].sum())))
+        lanes = [turning.lanes(*demand) for demand in demands]
+        if None not in lanes and _Searching(turning.first, lanes, whole.limit).is_met(threads):
+            return True
+    return False
+
+
+class _Turning:
+    """The neurons that can turn: slack and losses where it is good to be active, and where to be idle."""
+
+    def __init__(self, base: Ints, gains: list[Ints]) -> None:
+        self.first = np.cumsum([0, *map(len, gains)]).astype(np.int64)
+        none = np.zeros((0, len(base)), np.int64)
+        most, least = (
+            np.array([pick(options, axis=0) for options in gains]).reshape(len(gains), len(base))
+            for pick in (np.max, np.min)
+        )
+        self.slack = {1: base + most.sum(axis=0), -1: -1 - base - least.sum(axis=0)}
+        self.loss = {
+            1: np.concatenate([none, *(top - options for top, options in zip(most, gains, strict=True))]),
+            -1: np.concatenate([none, *(options - low for low, options in zip(least, gains, strict=True))]),
+        }
+        self.spread = (most - least).sum(axis=0)
+
+    def lanes(self, weights: Ints, least: int) -> tuple[Any, ...] | None:
+        """An inequality over these neurons as lanes: slacks, losses, what each word of them is worth, and
+        what must still count; None where it cannot be met.
+
+        A neuron of weight below 0 counts as much when it is idle, and then the sum must reach more.
+        """
+        good = np.where(weights > 0, self.slack[1], self.slack[-1])
+        size = np.abs(weights)
+        counts = (size > 0) & (good >= 0)
+        always = counts & (good >= self.spread)
+        counts &= ~always
+        must = least - int(weights[weights < 0].sum()) - int(size[always].sum())
+        if int(size[counts].sum()) < must:
+            return None
+        slacks, losses, worth = [], [], []
+        for value in np.unique(size[counts]).tolist():
+            some = np.flatnonzero(counts & (size == value))
+            words = -(-len(some) // 64)
+            slack = np.full(64 * words, -1, np.int32)
+            slack[: len(some)] = good[some]
+            loss = np.zeros((int(self.first[-1]), 64 * words), np.int32)
+            own = np.where(weights[some] > 0, self.loss[1][:, some], self.loss[-1][:, some])
+            loss[:, : len(some)] = np.minimum(own, good[some] + 1)  # more is not needed to lose a lane
+            slacks.append(slack)
+            losses.append(loss)
+            worth += [value] * words
+        more = -len(worth) % VECTOR
+        slacks.append(np.full(64 * more, -1, np.int32))
+        losses.append(np.zeros((int(self.first[-1]), 64 * more), np.int32))
+        return np.concatenate(slacks), np.concatenate(losses, axis=1), worth + [0] * more, must
+
+
+class _Searching:
+    """The search of one case: all its inequalities must be met."""
+
+    def __init__(self, first: Ints, lanes: list[Any], limit: Limit) -> None:
+        self.first, self.limit = first, limit
+        options, features = int(first[-1]), len(first) - 1
+        self.slack = np.concatenate([np.zeros(0, np.int32), *(part[0] for part in lanes)])
+        loss = np.concatenate([np.zeros((options, 0), np.int32), *(part[1] for part in lanes)], axis=1)
+        begin = np.cumsum([0, *(len(part[2]) for part in lanes)]).astype(np.int64)
+        worth = np.array([value for part in lanes for value in part[2]], np.int64)
+        self.must = np.array([part[3] for part in lanes], np.int64)
+        amounts = np.unique(loss)
+        amounts = amounts[amounts > 0] if amounts.any() else np.ones(1, np.int32)
+        rows = options + 2 + features  # nodes that wait, at most: other options of every feature
+        size = loss.size * (4 + len(amounts)) + (rows + _ASIDE) * (4 * len(self.slack) + 8 * features)
+        limit.take(2 * size, "the search for a violation")
+        planes = np.concatenate([_bits(loss == amount) for amount in amounts.tolist()])
+        shift = max(0, (64 * int(worth.sum())).bit_length() - _DIGITS)
+        self.question = (begin, worth, self.must, amounts, first, planes.reshape(-1), loss, shift)
+        self.rows = rows
+
+    def is_met(self, threads: int | None) -> bool:
+        """Whether some combination meets all inequalities."""
+        if not len(self.must):
+            return True
+        start = (self.slack, np.arange(len(self.first) - 1))
+        said, _ = self._searched(start, _SHORT)
+        if said != GOES_ON:
+            return said == VIOLATION
+        said, nodes = self._searched(start, None, _DEEPEST)
+        if said == VIOLATION:
+            return True
+        with ThreadPoolExecutor(threads or cores()) as pool:
+            met = any(one == VIOLATION for one, _ in pool.map(self._searched, nodes))
+            pool.shutdown(cancel_futures=True)
+            return met
+
+    def _searched(self, node: Any, most: int | None = None, deepest: int = -1) -> tuple[int, list[Any]]:
+        """Search from a node on, through so many nodes; what came of it, and the nodes set aside."""
+        features, words, options = len(self.first) - 1, len(self.slack) // 64, int(self.first[-1])
+        slack, free = node
+        stack = (
+            np.zeros((self.rows, len(self.slack)), np.int32),
+            np.zeros((self.rows, features), np.int64),
+            np.zeros(self.rows, np.int64),
+            np.zeros(self.rows, np.int64),
+        )
+        stack[0][0], stack[1][0, : len(free)], stack[2][0] = slack, free, len(free)
+        many = _ASIDE if deepest >= 0 else 0
+        aside = (
+            np.zeros((many, len(self.slack)), np.int32),
+            np.zeros((many, features), np.int64),
+            np.zeros(many, np.int64),
+        )
+        work = (
+            np.zeros(words, np.uint64),
+            np.zeros(words * len(self.question[3]), np.uint64),
+            np.zeros(words, np.uint64),
+            np.zeros(len(self.must), np.int64),
+            np.zeros(options * words, np.uint64),
+            np.zeros((options, len(self.must)), np.int64),
+            np.zeros(options, np.bool_),
+            np.zeros(words, np.uint64),
+            np.zeros(words, np.uint64),
+            np.zeros(options, np.int64),
+            np.zeros(features, np.int64),
+            np.zeros((features, 2), np.int64),
+        )
+        state = np.zeros(3, np.int64)
+        state[TOP] = 1
+        said = GOES_ON
+        while said == GOES_ON and (most is None or state[NODES] < most):
+            self.limit.look()
+            said = int(search(state, _PART, deepest, self.question, stack, aside, work))
+        found = range(int(state[SET_ASIDE]))
+        return said, [(aside[0][k], aside[1][k, : aside[2][k]]) for k in found]
+
+
+def _bits(truths: Bits) -> npt.NDArray[np.uint64]:
+    """Rows of truth values, 64 to a word, the first the lowest bit."""
+    return np.packbits(truths, axis=1, bitorder="little").view(np.uint64)

@@ -1,0 +1,297 @@
+"""A search that fixes one feature after another: the compiled part of `branches`.
+
+To be ensured: whatever is left out holds no violation. A *lane* is a neuron that an inequality counts as long
+as its slack is not negative; the slack is its margin under the best options, for it, of all features that
+are not fixed. An option takes its loss from every slack, and losses are not negative: what is lost stays
+lost, and with all features fixed the slacks are exact. The *room* of an inequality is how much it may lose.
+A node is left out when more is lost, or must be:
+
+- an option that loses more than the room is out, and so is a node where a feature has no option left;
+- when no lane is counted for two features, all that their least losses sum to must be lost. An option is out,
+  too, that loses more than the room left over besides what was counted for its feature.
+"""
+# mypy: disable-error-code="no-untyped-call,no-untyped-def,untyped-decorator,import-untyped,call-arg"
+
+from __future__ import annotations
+
+import numba as nb
+import numpy as np
+from llvmlite import ir
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from sugenet.checker.vectors import WORD, everywhere, loaded, number, ones, signs, stored
+
+__all__ = ["GOES_ON", "NODES", "SET_ASIDE", "TOP", "VECTOR", "VIOLATION", "search"]
+
+VECTOR = 4
+"""Words that are counted at once: every inequality has a multiple of so many."""
+GOES_ON, WHOLE, VIOLATION = range(3)
+TOP, NODES, SET_ASIDE = range(3)
+"""In the state of a search: nodes that wait, nodes looked at, nodes set aside."""
+_OUT, _FEWER, _OPEN = range(3)
+_I64, _U64 = nb.types.int64, nb.types.uint64
+_WORDS, _NUMBERS = ir.VectorType(WORD, VECTOR), ir.VectorType(ir.IntType(32), 64)
+
+
+@intrinsic
+def _below(_typing, slack, at, amount):  # noqa: ARG001 numba reads the names
+    """A bit for each of 64 numbers, -1 or more: it is less than an amount of 0 or more."""
+    signature = _U64(slack, _I64, nb.types.int32)
+
+    def emit(context, b, signature, arguments):
+        slack, at, amount = arguments
+        most = everywhere(b, b.sub(amount, ir.Constant(ir.IntType(32), 1)), _NUMBERS)
+        return signs(b, b.sub(most, loaded(context, b, signature.args[0], slack, at, _NUMBERS)))
+
+    return signature, emit
+
+
+@intrinsic
+def _worth(_typing, kills, at, used, worth, begin, end):  # noqa: ARG001
+    """What the bits are worth that are set in `kills`, from a place on, but not in `used`: words from `begin`
+    to `end`, whose bits are worth the same.
+    """
+    signature = _I64(kills, _I64, used, worth, _I64, _I64)
+
+    def emit(context, b, signature, arguments):
+        kills, at, used, worth, begin, end = arguments
+        kinds = signature.args
+        count = cgutils.get_or_insert_function(
+            b.module, ir.FunctionType(_WORDS, [_WORDS]), f"llvm.ctpop.v{VECTOR}i64"
+        )
+        total = cgutils.alloca_once_value(b, ir.Constant(_WORDS, [0] * VECTOR))
+        with cgutils.for_range_slice(b, begin, end, number(VECTOR), WORD, inc=True) as (w, _):
+            bits = b.and_(
+                loaded(context, b, kinds[0], kills, b.add(at, w), _WORDS),
+                b.not_(loaded(context, b, kinds[2], used, w, _WORDS)),
+            )
+            each = loaded(context, b, kinds[3], worth, w, _WORDS)
+            b.store(b.add(b.load(total), b.mul(b.call(count, [bits]), each)), total)
+        join = cgutils.get_or_insert_function(
+            b.module, ir.FunctionType(WORD, [_WORDS]), f"llvm.vector.reduce.add.v{VECTOR}i64"
+        )
+        return b.call(join, [b.load(total)])
+
+    return signature, emit
+
+
+@intrinsic
+def _killed(_typing, kills, to, near, of, planes, at, words, besides):  # noqa: ARG001
+    """Write to `kills` the bits that are set in `near` and in `planes`, so many words from a place on; and
+    those that were there, where `besides` is all ones.
+    """
+    signature = nb.types.void(kills, _I64, near, _I64, planes, _I64, _I64, _U64)
+
+    def emit(context, b, signature, arguments):
+        kills, to, near, of, planes, at, words, besides = arguments
+        kinds, mask = signature.args, everywhere(b, besides, _WORDS)
+        with cgutils.for_range_slice(b, number(0), words, number(VECTOR), WORD, inc=True) as (w, _):
+            bits = b.and_(
+                loaded(context, b, kinds[2], near, b.add(of, w), _WORDS),
+                loaded(context, b, kinds[4], planes, b.add(at, w), _WORDS),
+            )
+            old = b.and_(mask, loaded(context, b, kinds[0], kills, b.add(to, w), _WORDS))
+            stored(context, b, kinds[0], kills, b.add(to, w), b.or_(bits, old))
+        return context.get_dummy_value()
+
+    return signature, emit
+
+
+@nb.njit(nogil=True, cache=True)
+def _counts_still(slack, question, alive, near, nothing, room):
+    """Which lanes count still, and which of them have less than each amount; whether there is room."""
+    begin, worth, must, amounts = question[:4]
+    words = len(worth)
+    for w in range(words):
+        alive[w] = ~_below(slack, 64 * w, nb.int32(0))
+        for a in range(len(amounts)):
+            near[a * words + w] = _below(slack, 64 * w, amounts[a]) & alive[w]
+    for q in range(len(must)):
+        room[q] = _worth(alive, 0, nothing, worth, begin[q], begin[q + 1]) - must[q]
+        if room[q] < 0:
+            return False
+    return True
+
+
+@nb.njit(nogil=True, cache=True)
+def _options_left(free, question, near, nothing, room, kills, losses, kept):
+    """Strike out options that lose more than the room."""
+    begin, worth, must, amounts, first, planes = question[:6]
+    words, options = len(worth), first[-1]
+    answer = _OPEN
+    for f in free:
+        left = 0
+        for o in range(first[f], first[f + 1]):
+            for a in range(len(amounts)):
+                besides = nb.uint64(0) - nb.uint64(a > 0)
+                _killed(kills, o * words, near, a * words, planes, (a * options + o) * words, words, besides)
+            kept[o] = True
+            for q in range(len(must)):
+                losses[o, q] = _worth(kills, o * words, nothing, worth, begin[q], begin[q + 1])
+                kept[o] &= losses[o, q] <= room[q]
+            left += kept[o]
+        if left == 0:
+            return _OUT
+        if left == 1:
+            answer = _FEWER
+    return answer
+
+
+@nb.njit(nogil=True, cache=True)
+def _must_lose(free, q, question, room, kills, losses, kept, used, before, own, counted, order):
+    """Count lanes for one feature each: what one inequality must lose, and options that it rules out."""
+    begin, worth, _, _, first, _ = question[:6]
+    words, start, end = len(worth), begin[q], begin[q + 1]
+    used[:] = 0
+    many = 0
+    for f in free:
+        counted[f] = 0
+        low = nb.int64(1) << 62
+        for o in range(first[f], first[f + 1]):
+            own[o] = 0
+            if kept[o]:
+                low = min(low, losses[o, q])
+        if low > 0:  # those that lose most come first
+            place = many
+            while place > 0 and order[place - 1, 0] < low:
+                order[place, 0], order[place, 1] = order[place - 1, 0], order[place - 1, 1]
+                place -= 1
+            order[place, 0], order[place, 1] = low, f
+            many += 1
+    over = room[q]
+    for place in range(many):
+        f = order[place, 1]
+        low = nb.int64(1) << 62
+        for o in range(first[f], first[f + 1]):
+            if kept[o]:
+                low = min(low, _worth(kills, o * words, used, worth, start, end))
+        before[:] = used
+        for o in range(first[f], first[f + 1]):
+            w = start
+            while kept[o] and own[o] < low:  # as many lanes as that takes
+                more = kills[o * words + w] & ~before[w]
+                own[o] += worth[w] * ones(more)
+                used[w] |= more
+                w += 1
+        counted[f] = low
+        over -= low
+        if over < 0:
+            return _OUT
+    answer = _OPEN
+    for f in free:
+        left = 0
+        for o in range(first[f], first[f + 1]):
+            if kept[o] and losses[o, q] - counted[f] > over:
+                besides = own[o] + _worth(kills, o * words, used, worth, start, end) - counted[f]
+                kept[o] = besides <= over
+            left += kept[o]
+        if left == 0:
+            return _OUT
+        if left == 1:
+            answer = _FEWER
+    return answer
+
+
+@nb.njit(nogil=True, cache=True)
+def _take(slack, loss):
+    """Lower slacks, which stay at -1 when they are negative."""
+    for lane in range(len(slack)):
+        slack[lane] = max(slack[lane] - loss[lane], nb.int32(-1))
+
+
+@nb.njit(nogil=True, cache=True)
+def _fix(slack, free, question, kept):
+    """Fix the features that have one option left; how many are free still."""
+    first, loss = question[4], question[6]
+    many = 0
+    for f in free:
+        one, left = 0, 0
+        for o in range(first[f], first[f + 1]):
+            if kept[o]:
+                one, left = o, left + 1
+        if left == 1:
+            _take(slack, loss[one])
+        else:
+            free[many] = f
+            many += 1
+    return many
+
+
+@nb.njit(nogil=True, cache=True)
+def _branching(free, question, room, losses, kept):
+    """Where in the list the feature stands that is fixed next: any would do. One whose options lose much, for
+    the inequality with the least room.
+    """
+    first, shift = question[4], question[7]
+    tight = np.argmin(room)
+    best, chosen = nb.int64(-1), 0
+    for place in range(len(free)):
+        f = free[place]
+        low, high = nb.int64(1) << 62, nb.int64(0)
+        for o in range(first[f], first[f + 1]):
+            if kept[o]:
+                low, high = min(low, losses[o, tight]), max(high, losses[o, tight])
+        value = ((low >> shift) + 1) * ((high >> shift) + 1)
+        if value > best:
+            best, chosen = value, place
+    return chosen
+
+
+@nb.njit(nogil=True, cache=True)
+def search(state, quota, deepest, question, stack, aside, work):
+    """Look at so many of the nodes that wait, the last one first: whether it goes on, is whole, or has met a
+    violation.
+
+    A node is a row of slacks and the features that are free. Open nodes at depth `deepest` are set aside, as
+    long as there is room for them.
+    """
+    slack, free, many, depth = stack
+    alive, near, nothing, room, kills, losses, kept, used, before, own, counted, order = work
+    first, loss = question[4], question[6]
+    for _ in range(quota):
+        if state[TOP] == 0:
+            return WHOLE
+        state[TOP] -= 1
+        state[NODES] += 1
+        top, n = state[TOP], many[state[TOP]]
+        said = _FEWER
+        while said == _FEWER:
+            if not _counts_still(slack[top], question, alive, near, nothing, room):
+                said = _OUT
+                break
+            if n == 0:
+                return VIOLATION
+            here = free[top, :n]
+            said = _options_left(here, question, near, nothing, room, kills, losses, kept)
+            for q in range(len(room)):
+                if said == _OPEN:
+                    said = _must_lose(
+                        here, q, question, room, kills, losses, kept, used, before, own, counted, order
+                    )
+            if said == _FEWER:
+                n = _fix(slack[top], here, question, kept)
+        if said == _OUT:
+            continue
+        if depth[top] == deepest and state[SET_ASIDE] < len(aside[0]):
+            place = state[SET_ASIDE]
+            aside[0][place], aside[1][place], aside[2][place] = slack[top], free[top], n
+            state[SET_ASIDE] += 1
+            continue
+        place = _branching(free[top, :n], question, room, losses, kept)
+        f = free[top, place]
+        free[top, place] = free[top, n - 1]
+        own_option = -1  # of the child that takes the place of the node itself
+        for o in range(first[f], first[f + 1]):
+            if kept[o] and own_option < 0:
+                own_option = o
+            elif kept[o]:
+                state[TOP] += 1
+                last = state[TOP]
+                slack[last], free[last] = slack[top], free[top]
+                many[last], depth[last] = n - 1, depth[top] + 1
+                _take(slack[last], loss[o])
+        many[top], depth[top] = n - 1, depth[top] + 1
+        _take(slack[top], loss[own_option])
+        state[TOP] += 1
+    return GOES_ON

@@ -1,0 +1,429 @@
+"""Compiled branch and bound over free features behind one hidden layer (docs/theory.md 7.13).
+
+A *lane* is a neuron of one inequality, and holds its slack: how far it stays on the side that the inequality
+likes, under the most favourable options of all features not fixed yet. Options only lower slacks, and a lane
+below 0 is lost for good. Lanes stand in words of 64, words in *groups* whose lanes are worth the same.
+"""
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,no-any-return"
+# mypy: disable-error-code="import-untyped,call-arg,var-annotated"
+
+from __future__ import annotations
+
+import numba as nb
+from llvmlite import ir
+from numba import njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+__all__ = [
+    "ASIDE",
+    "DEPTH",
+    "GOES_ON",
+    "LANES",
+    "NODES",
+    "STATE",
+    "VECTOR",
+    "VIOLATION",
+    "WHOLE",
+    "branch",
+]
+
+LANES = 64
+VECTOR = 4
+"""Words that are counted together: groups have multiples of so many."""
+DEPTH, NODES, ASIDE, STATE = range(4)
+"""Places in the state of a search: where it is, nodes so far, subtrees that were set aside."""
+GOES_ON, WHOLE, VIOLATION = range(3)
+_EXCLUDED, _FEWER, _OPEN = range(3)
+_ENDLESS = 1 << 62
+_WORD = ir.IntType(64)
+_WORDS = ir.VectorType(_WORD, VECTOR)
+
+
+def _spot(context, b, kind, array, place, vector):
+    data = context.make_array(kind)(context, b, array).data
+    return b.bitcast(b.gep(data, [place]), vector.as_pointer())
+
+
+def _lanes(context, b, kind, array, place):
+    """64 lanes from a place of an array, taken as flat."""
+    vector = ir.VectorType(ir.IntType(kind.dtype.bitwidth), LANES)
+    value = b.load(_spot(context, b, kind, array, place, vector))
+    value.align = 1
+    return value
+
+
+@intrinsic
+def _left(_typing, slack, at):  # noqa: ARG001 numba reads the names
+    """Bits of 64 lanes that are 0 or more, and of those that are 0."""
+    signature = types.UniTuple(types.uint64, 2)(slack, types.intp)
+
+    def emit(context, b, signature, arguments):
+        lanes = _lanes(context, b, signature.args[0], *arguments)
+        zero = ir.Constant(lanes.type, [0] * LANES)
+        pair = [b.bitcast(b.icmp_signed(how, lanes, zero), _WORD) for how in (">=", "==")]
+        return context.make_tuple(b, signature.return_type, pair)
+
+    return signature, emit
+
+
+@intrinsic
+def _lose(_typing, slack, at, loss, of, words, alive, begin, kills, to):  # noqa: ARG001 numba reads the names
+    """How many lanes of so many words are lost, ``slack[at:] < loss[of:]`` among `alive`; the bits of these
+    in `kills`.
+    """
+    whole = types.int64
+    signature = whole(slack, whole, loss, whole, whole, alive, whole, kills, whole)
+
+    def emit(context, b, signature, arguments):
+        slack, at, loss, of, words, alive, begin, kills, to = arguments
+        kinds = signature.args
+        old = context.make_array(kinds[5])(context, b, alive).data
+        new = context.make_array(kinds[7])(context, b, kills).data
+        total = cgutils.alloca_once_value(b, ir.Constant(_WORD, 0))
+        with cgutils.for_range(b, words) as loop:
+            here = b.mul(loop.index, ir.Constant(_WORD, LANES))
+            lanes = _lanes(context, b, kinds[0], slack, b.add(at, here))
+            taken = _lanes(context, b, kinds[2], loss, b.add(of, here))
+            bits = b.bitcast(b.icmp_signed("<", lanes, taken), _WORD)
+            bits = b.and_(bits, b.load(b.gep(old, [b.add(begin, loop.index)])))
+            b.store(bits, b.gep(new, [b.add(to, loop.index)]))
+            b.store(b.add(b.load(total), b.ctpop(bits)), total)
+        return b.load(total)
+
+    return signature, emit
+
+
+def _words_of(context, b, kind, array, place):
+    value = b.load(_spot(context, b, kind, array, place, _WORDS))
+    value.align = 8
+    return value
+
+
+def _counted(b, words, bits_of):
+    """How many bits are set in words, `VECTOR` at a time from each place."""
+    count = cgutils.get_or_insert_function(
+        b.module, ir.FunctionType(_WORDS, [_WORDS]), f"llvm.ctpop.v{VECTOR}i64"
+    )
+    join = cgutils.get_or_insert_function(
+        b.module, ir.FunctionType(_WORD, [_WORDS]), f"llvm.vector.reduce.add.v{VECTOR}i64"
+    )
+    total = cgutils.alloca_once_value(b, ir.Constant(_WORDS, [0] * VECTOR))
+    none, step = ir.Constant(_WORD, 0), ir.Constant(_WORD, VECTOR)
+    with cgutils.for_range_slice(b, none, words, step, _WORD, inc=True) as (w, _):
+        b.store(b.add(b.load(total), b.call(count, [bits_of(w)])), total)
+    return b.call(join, [b.load(total)])
+
+
+@intrinsic
+def _lose_by_one(_typing, planes, at, near, begin, words, kills, to):  # noqa: ARG001 numba reads the names
+    """The same where each option takes 0 or 1: lanes that it takes 1 from, and those that have 0."""
+    whole = types.int64
+    signature = whole(planes, whole, near, whole, whole, kills, whole)
+
+    def emit(context, b, signature, arguments):
+        planes, at, near, begin, words, kills, to = arguments
+        kinds = signature.args
+
+        def bits_of(w):
+            taken = _words_of(context, b, kinds[0], planes, b.add(at, w))
+            bits = b.and_(taken, _words_of(context, b, kinds[2], near, b.add(begin, w)))
+            b.store(bits, _spot(context, b, kinds[5], kills, b.add(to, w), _WORDS)).align = 8
+            return bits
+
+        return _counted(b, words, bits_of)
+
+    return signature, emit
+
+
+@intrinsic
+def _unused(_typing, kills, at, used, begin, words):  # noqa: ARG001 numba reads the names
+    """How many bits of so many words, a multiple of `VECTOR`, are not set in `used`."""
+    whole = types.int64
+    signature = whole(kills, whole, used, whole, whole)
+
+    def emit(context, b, signature, arguments):
+        kills, at, used, begin, words = arguments
+        kinds = signature.args
+
+        def bits_of(w):
+            others = b.not_(_words_of(context, b, kinds[2], used, b.add(begin, w)))
+            return b.and_(_words_of(context, b, kinds[0], kills, b.add(at, w)), others)
+
+        return _counted(b, words, bits_of)
+
+    return signature, emit
+
+
+@intrinsic
+def _lower(_typing, slack, at, loss, of):  # noqa: ARG001 numba reads the names
+    """Take losses from 64 slacks, not further down than numbers go."""
+    signature = types.void(slack, types.intp, loss, types.intp)
+
+    def emit(context, b, signature, arguments):
+        kinds = signature.args
+        lanes, taken = (_lanes(context, b, kinds[k], arguments[k], arguments[k + 1]) for k in (0, 2))
+        name = f"llvm.ssub.sat.v{LANES}i{lanes.type.element.width}"
+        less = cgutils.get_or_insert_function(b.module, ir.FunctionType(lanes.type, [lanes.type] * 2), name)
+        place = _spot(context, b, kinds[0], arguments[0], arguments[1], lanes.type)
+        b.store(b.call(less, [lanes, taken]), place).align = 1
+        return context.get_dummy_value()
+
+    return signature, emit
+
+
+@intrinsic
+def _ones(_typing, word):  # noqa: ARG001 numba reads the names
+    """How many bits of a word are set."""
+
+    def emit(_context, b, _signature, arguments):
+        return b.ctpop(arguments[0])
+
+    return types.int64(types.uint64), emit
+
+
+@njit(nogil=True, cache=True)
+def _bounded(slack, at, goal, alive, near, most):
+    """Which lanes are left, and the most that each inequality can reach; whether all can be met."""
+    rows, begin, worth, least = goal
+    for q in range(least.shape[0]):
+        total = nb.int64(0)
+        for g in range(rows[q], rows[q + 1]):
+            many = nb.int64(0)
+            for w in range(begin[g], begin[g + 1]):
+                alive[w], near[w] = _left(slack, at + w * LANES)
+                many += _ones(alive[w])
+            total += worth[g] * many
+        most[q] = total
+        if total < least[q]:
+            return False
+    return True
+
+
+@njit(nogil=True, cache=True)
+def _looked(slack, at, options, free, goal, alive, near, most, kills, drops, kept):
+    """See what each option of each free feature loses. Options after which an inequality cannot be met are
+    not kept: of some feature none, so that all is excluded; of some only one; or of each more.
+    """
+    loss, first, lanes, planes = options
+    rows, begin, worth, least = goal
+    words, ones = lanes // LANES, len(planes) > 0
+    answer = _OPEN
+    for f in free:
+        left = 0
+        for o in range(first[f], first[f + 1]):
+            good = True
+            for q in range(least.shape[0]):
+                total = nb.int64(0)
+                for g in range(rows[q], rows[q + 1]):
+                    w = begin[g]
+                    place, size = o * words + w, begin[g + 1] - w
+                    if ones:
+                        many = _lose_by_one(planes, place, near, w, size, kills, place)
+                    else:
+                        many = _lose(slack, at + w * LANES, loss, place * LANES, size, alive, w, kills, place)
+                    total += worth[g] * many
+                drops[o, q] = total
+                good &= most[q] - total >= least[q]
+            kept[o] = good
+            left += good
+        if left == 0:
+            return _EXCLUDED
+        if left == 1:
+            answer = _FEWER
+    return answer
+
+
+@njit(nogil=True, cache=True)
+def _worth(kills, at, used, group, end, begin, worth):
+    """What lanes of an inequality are worth that an option loses and that are not used yet."""
+    total = nb.int64(0)
+    for g in range(group, end):
+        w = begin[g]
+        total += worth[g] * _unused(kills, at + w, used, w, begin[g + 1] - w)
+    return total
+
+
+@njit(nogil=True, cache=True)
+def _apart(options, free, goal, most, kills, drops, kept, used, before, taken, lows, order):
+    """Losses that cannot be avoided: each lane is counted for one feature, which loses at least the least
+    that one of its options does. What `_looked` says, of these.
+    """
+    _, first, lanes, _ = options
+    rows, begin, worth, least = goal
+    words = lanes // LANES
+    answer = _OPEN
+    for q in range(least.shape[0]):
+        start, end = begin[rows[q]], begin[rows[q + 1]]
+        used[start:end] = 0
+        n = 0
+        for f in free:  # those that lose most come first
+            low = nb.int64(_ENDLESS)
+            for o in range(first[f], first[f + 1]):
+                taken[o] = 0
+                if kept[o]:
+                    low = min(low, drops[o, q])
+            lows[f] = 0
+            if low > 0:
+                k = n
+                while k > 0 and order[k - 1, 0] < low:
+                    order[k, 0], order[k, 1] = order[k - 1, 0], order[k - 1, 1]
+                    k -= 1
+                order[k, 0], order[k, 1] = low, f
+                n += 1
+        gap = most[q] - least[q]
+        for k in range(n):
+            f = order[k, 1]
+            low = nb.int64(_ENDLESS)
+            for o in range(first[f], first[f + 1]):
+                if kept[o]:
+                    low = min(low, _worth(kills, o * words, used, rows[q], rows[q + 1], begin, worth))
+            lows[f] = low
+            before[start:end] = used[start:end]  # options of one feature may lose the same lanes
+            for o in range(first[f], first[f + 1]):
+                if kept[o]:  # no more lanes than that many are used up, word by word
+                    g, w = rows[q], start
+                    while taken[o] < low:
+                        while w >= begin[g + 1]:
+                            g += 1
+                        word = kills[o * words + w] & ~before[w]
+                        used[w] |= word
+                        taken[o] += worth[g] * _ones(word)
+                        w += 1
+            gap -= low
+            if gap < 0:
+                return _EXCLUDED
+        for f in free:  # an option loses what was counted for it, and lanes that were not counted at all
+            left = 0
+            for o in range(first[f], first[f + 1]):
+                if kept[o] and drops[o, q] - lows[f] > gap:
+                    own = taken[o] + _worth(kills, o * words, used, rows[q], rows[q + 1], begin, worth)
+                    kept[o] = own - lows[f] <= gap
+                left += kept[o]
+            if left == 0:
+                return _EXCLUDED
+            if left == 1:
+                answer = _FEWER
+    return answer
+
+
+@njit(nogil=True, cache=True)
+def _chosen(options, free, goal, most, drops, kept, shift):
+    """The place of the feature to branch at: both the least and the most that its options lose are large."""
+    _, first, _, _ = options
+    least = goal[3]
+    tight = 0
+    for q in range(1, least.shape[0]):
+        if most[q] - least[q] < most[tight] - least[tight]:
+            tight = q
+    best, place = nb.int64(-1), 0
+    for i in range(len(free)):
+        f = free[i]
+        low, high = nb.int64(_ENDLESS), nb.int64(0)
+        for o in range(first[f], first[f + 1]):
+            if kept[o]:
+                low = min(low, drops[o, tight])
+                high = max(high, drops[o, tight])
+        score = ((low >> shift) + 1) * ((high >> shift) + 1)
+        if score > best:
+            best, place = score, i
+    return place
+
+
+@njit(nogil=True, cache=True)
+def _node(depth, options, goal, stack, work, shift):
+    """Look at a node until nothing more is forced: whether it is excluded, or branches, its options in
+    `coming`. With no feature left it is a violation.
+    """
+    loss, first, lanes, _ = options
+    slack, free, many, pick, coming, left = stack
+    alive, near, most, kills, drops, kept, used, before, taken, lows, order = work
+    words, at, n = lanes // LANES, depth * lanes, many[depth]
+    said = _FEWER
+    while said == _FEWER:
+        if not _bounded(slack, at, goal, alive, near, most):
+            return _EXCLUDED
+        if n == 0:
+            return _FEWER
+        here = free[depth, :n]
+        said = _looked(slack, at, options, here, goal, alive, near, most, kills, drops, kept)
+        if said == _OPEN:
+            said = _apart(options, here, goal, most, kills, drops, kept, used, before, taken, lows, order)
+        if said == _FEWER:
+            n = 0
+            for f in here:
+                one, some = 0, 0
+                for o in range(first[f], first[f + 1]):
+                    if kept[o]:
+                        one, some = o, some + 1
+                if some == 1:
+                    pick[depth, f] = one
+                    for w in range(words):
+                        _lower(slack, at + w * LANES, loss, (one * words + w) * LANES)
+                else:
+                    free[depth, n] = f
+                    n += 1
+    if said == _EXCLUDED:
+        return _EXCLUDED
+    place = _chosen(options, free[depth, :n], goal, most, drops, kept, shift)
+    f = free[depth, place]
+    many[depth] = n - 1
+    free[depth, place], free[depth, n - 1] = free[depth, n - 1], f
+    k = 0
+    for o in range(first[f], first[f + 1]):  # what loses least is taken first, from the end
+        if kept[o]:
+            j = k
+            while j > 0 and drops[coming[depth, j - 1], 0] < drops[o, 0]:
+                coming[depth, j] = coming[depth, j - 1]
+                j -= 1
+            coming[depth, j] = o
+            k += 1
+    left[depth] = k
+    return _OPEN
+
+
+@njit(nogil=True, cache=True)
+def branch(state, quota, deepest, aside, options, goal, stack, work, shift):
+    """Go on with a search for so many nodes; whether it goes on, is at its end, or at a violation, which is
+    in ``pick[depth]``: the number of an option for each feature.
+
+    Nodes of depth `deepest` that are open are set aside as long as there is room, and not entered. `shift`
+    is how many binary digits of losses do not matter to the choice of features.
+    """
+    loss, _, lanes, _ = options
+    slack, free, many, pick, coming, left = stack
+    words = lanes // LANES
+    end = state[NODES] + quota
+    depth = state[DEPTH]
+    while True:
+        if left[depth] < 0:  # not looked at yet
+            if state[NODES] >= end:
+                state[DEPTH] = depth
+                return GOES_ON
+            state[NODES] += 1
+            said = _node(depth, options, goal, stack, work, shift)
+            if said == _FEWER:
+                state[DEPTH] = depth
+                return VIOLATION
+            if said == _OPEN and depth == deepest and state[ASIDE] < len(aside):
+                aside[state[ASIDE]] = pick[depth]
+                state[ASIDE] += 1
+                said = _EXCLUDED
+            if said == _EXCLUDED:
+                left[depth] = 0
+        if left[depth] == 0:
+            depth -= 1
+            if depth < 0:
+                return WHOLE
+            continue
+        left[depth] -= 1
+        o, n = coming[depth, left[depth]], many[depth]
+        slack[depth + 1] = slack[depth]
+        for w in range(words):
+            _lower(slack, (depth + 1) * lanes + w * LANES, loss, (o * words + w) * LANES)
+        free[depth + 1, :n] = free[depth, :n]
+        pick[depth + 1] = pick[depth]
+        pick[depth + 1, free[depth, n]] = o
+        many[depth + 1] = n
+        left[depth + 1] = -1
+        depth += 1

@@ -1,0 +1,354 @@
+"""Branch and bound over the free features of a network with one hidden layer (docs/theory.md 7.13).
+
+An inequality of the goal is a sum over hidden neurons, each of which counts or does not. Under the most
+favourable options of all features that are not fixed, a neuron can count still or is lost for good; what can
+count still bounds the sum. Each case of the goal is searched by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from threading import Lock
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.bits import pack
+from sugenet.bits.threads import cores, share
+from sugenet.bnn.arrays import Ints
+from sugenet.bnn.memory import make_sure
+from sugenet.engines.protocol import Engine
+from sugenet.errors import TooLargeError
+from sugenet.problem.clock import Clock
+from sugenet.problem.moves import FeatureMove
+from sugenet.problem.outcomes import Holds, Open, Outcome, replayed
+from sugenet.problem.problem import Problem
+from sugenet.problem.sizes import combinations_of, see_time, sets_within
+
+__all__ = ["BRANCH", "BRANCH_BRIEFLY"]
+
+_BRIEF = 1 << 11
+"""Nodes of a brief search, of all cases together."""
+_LIGHT = 1 << 20
+"""Moves times neurons that can turn, up to which a brief search is one."""
+_SLICE = 1 << 12
+"""Nodes between two looks at the clock, some milliseconds."""
+_FIRST = 1 << 14
+"""Nodes of each case before one of them is searched at length, in all threads."""
+_DEEPEST, _ROOM = 8, 1 << 10
+"""Depth at which a long search is cut into subtrees, and how many of these there are at most."""
+_WIDEST = 1 << 12
+"""Words of lanes: where more are needed, numbers that neurons count are too different."""
+_DIGITS = 20
+"""Binary digits of losses that are looked at when a feature is chosen."""
+
+
+def _branch(problem: Problem, clock: Clock, most: int | None = None) -> Outcome:
+    near = problem.near
+    if sets_within(near) != combinations_of(near):
+        return Open("branch", "branching is for regions without a budget, and this one has one", {})
+    see_time(near, clock)
+    if len(near.network.cut.layers) > 1:
+        return Open("branch", "branching is for networks with one hidden layer, and this one has more", {})
+    if most is not None and len(near.moves) * len(problem.front.fragile) > _LIGHT:
+        return Open("branch", "there is too much to look at briefly", {})
+    lanes = _Lanes(problem)
+    searches = [search for case in problem.goal.members if (search := lanes.search(case)) is not None]
+    searches.sort(key=lambda search: -search.gap)  # violations are most likely there
+    try:
+        left = most
+        for search in searches:
+            if search.run(_FIRST if left is None else left, clock.up):
+                return replayed(problem, "branch", lanes.moves(search.violation))
+            if left is not None:
+                left -= search.nodes
+                if not search.is_whole:
+                    return Open("branch", f"{most:,} nodes were not enough", {})
+        long = [search for search in searches if not search.is_whole]
+        for number, search in enumerate(long):
+            clock.tell(f"branch: case {number + 1} of {len(long)}")
+            found = search.at_length(clock)
+            if found is not None:
+                return replayed(problem, "branch", lanes.moves(found))
+    except _TimeUpError:
+        nodes = sum(search.nodes for search in searches)
+        return Open("branch", f"the time was up after {nodes:,} nodes", {})
+    return Holds("branch", {"kind": "branches"})
+
+
+BRANCH = Engine("branch", _branch)
+"""Branches over the features of a region without a budget, before one hidden layer."""
+BRANCH_BRIEFLY = Engine("branch", lambda problem, clock: _branch(problem, clock, _BRIEF))
+"""The same for some milliseconds."""
+
+
+class _TimeUpError(Exception):
+    pass
+
+
+class _Lanes:
+    """What the options of all features take from the neurons that can turn, for either sign."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.near, self.front = problem.near, problem.front
+        front, near = self.front, self.near
+        many = len(front.fragile)
+        sizes = [1 + moves.stop - moves.start for moves in near.places.values()]
+        self.first = np.cumsum([0, *sizes]).astype(np.int64)
+        rows = int(self.first[-1])
+        make_sure(40 * rows * many, "what all changes do to the neurons", "Ask about fewer features.")
+        self.options: list[int | None] = [
+            k for moves in near.places.values() for k in (None, *range(moves.start, moves.stop))
+        ]
+        gains = np.zeros((rows, many), np.int64)
+        gains[[k is not None for k in self.options]] = front.deltas
+        most, least = (
+            np.ufunc.reduceat(pick, gains, self.first[:-1], axis=0) if rows else gains
+            for pick in (np.maximum, np.minimum)
+        )
+        self.slacks = np.stack([front.margins + most.sum(axis=0), -1 - front.margins - least.sum(axis=0)])
+        self.losses = np.stack(
+            [np.repeat(most, sizes, axis=0) - gains, gains - np.repeat(least, sizes, axis=0)]
+        )
+        self.all_of_them = (most - least).sum(axis=0)
+        self.weights, self.least = problem.goal.neurons(near.network.cut.head)
+        settled = front.active.copy()
+        settled[front.fragile] = False
+        self.least = self.least - self.weights @ settled
+        self.weights = self.weights[:, front.fragile]
+
+    def search(self, case: tuple[int, ...]) -> _CaseSearch | None:
+        """The search of one case; None where one of its inequalities cannot hold at all."""
+        rows, begin, worth, least = [0], [0], [], []
+        slacks: list[Ints] = []
+        losses: list[Ints] = []
+        gap = None
+        for q in case:
+            weights = self.weights[q]
+            sign, size = (weights < 0).astype(np.int64), np.abs(weights)
+            slack = self.slacks[sign, np.arange(len(sign))]
+            counts = (size > 0) & (slack >= 0)
+            sure = counts & (slack >= self.all_of_them)
+            bound = int(self.least[q]) - int(weights[sign > 0].sum()) - int(size[sure].sum())
+            counts &= ~sure
+            unit = max(1, int(np.gcd.reduce(size[counts]))) if counts.any() else 1
+            bound = -(-bound // unit)
+            room = int(size[counts].sum()) // unit - bound
+            if room < 0:
+                return None
+            gap = room if gap is None else min(gap, room)
+            for value in np.unique(size[counts]).tolist():
+                chosen = np.flatnonzero(counts & (size == value))
+                slacks.append(slack[chosen])
+                losses.append(self.losses[sign[chosen], :, chosen].T)
+                worth.append(value // unit)
+                begin.append(begin[-1] + _words(len(chosen)))
+                if begin[-1] > _WIDEST:
+                    raise TooLargeError("neurons count too differently for branching.")
+            rows.append(len(worth))
+            least.append(bound)
+        goal = tuple(np.array(row, np.int64) for row in (rows, begin, worth, least))
+        return _CaseSearch(self.first, goal, _laid_out(slacks, losses, begin, len(self.options)), gap or 0)
+
+    def moves(self, picked: Ints) -> tuple[FeatureMove, ...]:
+        """The moves of an option for each feature."""
+        chosen = (self.options[o] for o in picked.tolist())
+        return tuple(self.near.moves[k] for k in chosen if k is not None)
+
+
+def _words(lanes: int) -> int:
+    from sugenet.engines.walk.branch_kernels import LANES, VECTOR
+
+    return -(-lanes // (LANES * VECTOR)) * VECTOR
+
+
+def _laid_out(slacks: list[Ints], losses: list[Ints], begin: list[int], options: int) -> tuple[Any, Any]:
+    """Slacks and losses of all lanes, groups padded to whole vectors by lanes that are lost from the start.
+    Losses beyond a slack are cut to one more than that.
+    """
+    largest = max((int(slack.max(initial=0)) for slack in slacks), default=0) + 1
+    kinds = [kind for kind in (np.int8, np.int32) if largest <= np.iinfo(kind).max]  # two: little is compiled
+    if not kinds:
+        raise TooLargeError("the first layer's sums are too large for branching: they must stay below 2^31.")
+    slack = np.full(64 * begin[-1], -1, kinds[0])
+    loss = np.zeros((options, 64 * begin[-1]), kinds[0])
+    for start, own, taken in zip(begin, slacks, losses, strict=False):
+        slack[64 * start : 64 * start + len(own)] = own
+        loss[:, 64 * start : 64 * start + len(own)] = np.minimum(taken, own + 1)
+    return slack, loss
+
+
+@dataclass
+class _Stack:
+    """Where a search is: slacks, free features and options at every depth."""
+
+    state: Ints
+    arrays: tuple[Any, ...]
+    work: tuple[Any, ...]
+
+
+class _CaseSearch:
+    """The search of one case, as `branch_kernels` does it."""
+
+    def __init__(self, first: Ints, goal: tuple[Ints, ...], lanes: tuple[Any, Any], gap: int) -> None:
+        self.first, self.goal, self.gap = first, goal, gap
+        self.slack, loss = lanes
+        ones = len(loss) > 0 and loss.max(initial=0) <= 1
+        planes = pack(loss > 0).reshape(-1) if ones else np.zeros(0, np.uint64)
+        self.options = (loss, first, len(self.slack), planes)
+        total = int((goal[2] * np.diff(goal[1])).sum()) * 64
+        self.shift = max(0, total.bit_length() - _DIGITS)
+        self.nodes, self.is_whole = 0, False
+        self.violation: Ints = np.zeros(0, np.int64)
+
+    def run(self, quota: int, up: Callable[[], bool]) -> bool:
+        """Search through so many nodes; whether there is a violation."""
+        from sugenet.engines.walk.branch_kernels import GOES_ON, NODES, WHOLE
+
+        stack, said = self._stack(), GOES_ON
+        none = np.zeros((0, len(self.first) - 1), np.int64)
+        while said == GOES_ON and stack.state[NODES] < quota:
+            if up():
+                raise _TimeUpError
+            said = self._go(stack, -1, none, min(_SLICE, quota - int(stack.state[NODES])))
+        self.is_whole = said == WHOLE
+        return self._is_violated(stack, said)
+
+    def at_length(self, clock: Clock) -> Ints | None:
+        """Search all, cut into subtrees that threads share; a violation, which does not depend on how many
+        threads there are.
+        """
+        from sugenet.engines.walk.branch_kernels import ASIDE, GOES_ON
+
+        stack = self._stack()
+        aside = np.zeros((_ROOM, len(self.first) - 1), np.int64)
+        said = GOES_ON
+        while said == GOES_ON:
+            if clock.up():
+                raise _TimeUpError
+            said = self._go(stack, _DEEPEST, aside)
+        if self._is_violated(stack, said):
+            return self.violation
+        return _Shared(self, aside[: stack.state[ASIDE]], clock).run()
+
+    def subtree(self, picked: Ints, stopped: Callable[[], bool]) -> Ints | None:
+        """Search a subtree where some options are picked (others are -1); a violation."""
+        from sugenet.engines.walk.branch_kernels import DEPTH, GOES_ON, VIOLATION
+
+        stack, said = self._stack(picked), GOES_ON
+        none = np.zeros((0, len(self.first) - 1), np.int64)
+        while said == GOES_ON:
+            if stopped():
+                return None
+            said = self._go(stack, -1, none)
+        found: Ints = stack.arrays[3][stack.state[DEPTH]]
+        return found if said == VIOLATION else None
+
+    def _is_violated(self, stack: _Stack, said: int) -> bool:
+        from sugenet.engines.walk.branch_kernels import DEPTH, VIOLATION
+
+        self.violation = stack.arrays[3][stack.state[DEPTH]]
+        return said == VIOLATION
+
+    def _go(self, stack: _Stack, deepest: int, aside: Ints, quota: int = _SLICE) -> int:
+        from sugenet.engines.walk.branch_kernels import NODES, branch
+
+        before = int(stack.state[NODES])
+        said = branch(
+            stack.state,
+            quota,
+            deepest,
+            aside,
+            self.options,
+            self.goal,
+            stack.arrays,
+            stack.work,
+            self.shift,
+        )
+        self.nodes += int(stack.state[NODES]) - before
+        return int(said)
+
+    def _stack(self, picked: Iterable[int] = ()) -> _Stack:
+        from sugenet.engines.walk.branch_kernels import LANES, STATE
+
+        features, lanes = len(self.first) - 1, len(self.slack)
+        options, words, rows = int(self.first[-1]), lanes // LANES, len(self.goal[3])
+        widest = int(np.diff(self.first).max(initial=1))
+        loss = self.options[0]
+        depths = features + 1
+        size = depths * (lanes * loss.itemsize + 16 * features + 8 * widest) + 8 * options * (
+            words + rows + 4
+        )
+        make_sure(size, "the stack of a search", "Ask about fewer features.")
+        slack, pick = np.empty((depths, lanes), loss.dtype), np.full((depths, features), -1)
+        free = np.zeros((depths, features), np.int64)
+        taken = [(f, o) for f, o in enumerate(picked) if o >= 0]
+        rest = sorted(set(range(features)) - {f for f, _ in taken})
+        wide = self.slack.astype(np.int64)
+        for f, o in taken:
+            pick[0, f] = o
+            wide -= loss[o]
+        slack[0] = np.maximum(wide, -1)
+        free[0, : len(rest)] = rest
+        many, left = np.zeros(depths, np.int64), np.full(depths, -1)
+        many[0] = len(rest)
+        arrays = (slack, free, many, pick, np.zeros((depths, widest), np.int64), left)
+        work = (
+            np.zeros(words, np.uint64),
+            np.zeros(words, np.uint64),
+            np.zeros(rows, np.int64),
+            np.zeros(options * words, np.uint64),
+            np.zeros((options, rows), np.int64),
+            np.zeros(options, np.bool_),
+            np.zeros(words, np.uint64),
+            np.zeros(words, np.uint64),
+            np.zeros(options, np.int64),
+            np.zeros(features, np.int64),
+            np.zeros((features, 2), np.int64),
+        )
+        return _Stack(np.zeros(STATE, np.int64), arrays, work)
+
+
+class _Shared:
+    """Subtrees in their order, searched by several threads until one has a violation."""
+
+    def __init__(self, search: _CaseSearch, subtrees: npt.NDArray[Any], clock: Clock) -> None:
+        self.search, self.subtrees, self.clock = search, subtrees, clock
+        self.lock = Lock()
+        self.waiting = iter(range(len(subtrees)))
+        self.found: dict[int, Ints] = {}
+        self.over = self.is_up = False
+
+    def run(self) -> Ints | None:
+        threads = self.clock.threads
+        share(self._work, min(len(self.subtrees), threads or cores()), 1, threads)
+        if self.found:
+            return self.found[min(self.found)]
+        if self.is_up:
+            raise _TimeUpError
+        return None
+
+    def _work(self, _start: int, _stop: int) -> None:
+        try:
+            while True:
+                with self.lock:
+                    number = None if self.found or self.over else next(self.waiting, None)
+                if number is None:
+                    return
+                picked = self.search.subtree(self.subtrees[number], partial(self._stopped, number))
+                if picked is not None:
+                    with self.lock:
+                        self.found[number] = picked
+        except BaseException:  # Ctrl-C too: the other threads shall not go on
+            self.over = True
+            raise
+
+    def _stopped(self, number: int) -> bool:
+        """Whether a subtree need not be searched on: the time is up, or one before it has a violation."""
+        with self.lock:
+            self.is_up = self.is_up or self.clock.up()
+            self.over = self.over or self.is_up
+            return self.over or any(other < number for other in self.found)

@@ -1,0 +1,154 @@
+"""The checker's own branch and bound, against the definition; and certificates that are forged."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sugenet as sg
+from sugenet.bnn import DenseLayer, Head, Network
+from sugenet.checker import branches
+from sugenet.checker.branches import branches_seen, check_branches
+from sugenet.checker.limit import Limit
+from sugenet.checker.plain import plain_combinations
+from sugenet.checker.whole import Whole
+from sugenet.errors import CertificateError, CheckLimitError
+from tests.checker.test_combinations import drawn
+from tests.checker.test_words import counts_of
+
+
+@pytest.fixture
+def at_length(monkeypatch):
+    """Searches are cut into nodes that threads share, after few of them."""
+    monkeypatch.setattr(branches, "_PART", 2)
+    monkeypatch.setattr(branches, "_SHORT", 2)
+    monkeypatch.setattr(branches, "_DEEPEST", 2)
+    monkeypatch.setattr(branches, "_ASIDE", 3)
+
+
+def agrees(base, rows, stays, layers, head, threads=1):
+    """A violation is seen where there is one: in most combinations, in few, and in none."""
+    still = np.zeros_like(base)
+    sums = [base + sum(chosen) for chosen in product(*([still, *(gain for _, gain in row)] for row in rows))]
+    counts = counts_of(np.array(sums), layers, head)
+    some, other = [1, -1, 0], [0, 1, -1]
+    values, others = counts @ np.array(some), counts @ np.array(other)
+    top = int(values.max())
+    rest = int(others[values == top].max())
+    for cases, bad in (
+        ([[(some, int(np.median(values)))]], True),
+        ([[(some, top)]], True),
+        ([[(some, top + 1)]], False),
+        ([[(some, top), (other, rest)]], True),
+        ([[(some, top), (other, rest + 1)]], False),
+        ([[(some, top), (other, rest + 1)], [(some, top + 1)], [(other, int(others.max()))]], True),
+        ([[]], True),
+        ([], False),
+    ):
+        whole = Whole(base, rows, stays, None, layers, head, cases, Limit(None, None))
+        assert branches_seen(whole, threads=threads) == bad, cases
+        assert len(sums) > 50 or plain_combinations(whole) == bad
+
+
+KINDS = [
+    {},
+    {"gains": (-2, 0, 1), "head": (-2, 0, 1, 3)},
+    {"gains": (-130, -1, 0, 1, 127), "head": (-1, 0, 1)},
+]
+
+
+@pytest.mark.parametrize("width", [1, 63, 64, 65, 255, 256, 257])
+@pytest.mark.parametrize("kind", KINDS)
+def test_as_by_the_definition(width, kind):
+    rng = np.random.default_rng(width)
+    agrees(*drawn(rng, 6, (width,), **kind))
+
+
+@pytest.mark.usefixtures("at_length")
+@pytest.mark.parametrize("threads", [1, 2])
+def test_nodes_that_threads_share(threads):
+    rng = np.random.default_rng(7)
+    for kind in KINDS:
+        agrees(*drawn(rng, 6, (70,), **kind), threads=threads)
+
+
+@given(st.integers(0, 10**6), st.integers(1, 100), st.integers(0, 6))
+def test_any_question(seed, width, features):
+    rng = np.random.default_rng(seed)
+    agrees(*drawn(rng, features, (width,), **KINDS[seed % 3]))
+
+
+@cache
+def robust(lanes=80, features=9):
+    """A network of one hidden layer and a sample whose class stays whatever is changed, with the answer."""
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        weights = rng.choice([-1, 0, 1], (lanes, features))
+        head = Head(rng.choice([-1, 1], (3, lanes)), bias=[40, 0, 0])
+        network = Network.of_bits([DenseLayer(weights, np.abs(weights).sum(axis=1) // 2)], head)
+        answer = sg.verify(network, sg.Robust([0, 1, 0] * 3, sg.Linf(1)), engine="branch")
+        if isinstance(answer, sg.Proved):
+            return network, answer
+    raise AssertionError("none is robust")
+
+
+def test_certificates_are_checked_both_ways_and_forgeries_refused():
+    network, answer = robust()
+    proof = answer.certificate["proof"]
+    assert proof == {"kind": "branches"}
+    assert "branch and bound" in str(answer)
+    for plain in (False, True):
+        said = sg.check(answer.certificate, network, plain=plain)
+        assert "none of the 512 combinations" in said
+    with pytest.raises(CertificateError, match="'sets'"):
+        sg.check(answer.certificate | {"proof": proof | {"sets": 512}}, network)
+    other = answer.certificate["question"] | {"label": 1}
+    with pytest.raises(CertificateError, match="class 0, not 1"):
+        sg.check(answer.certificate | {"question": other}, network)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_check_sees_every_violation(seed):
+    rng = np.random.default_rng(100 + seed)
+    lanes = int(rng.integers(1, 130))
+    weights = rng.choice([-1, 0, 1], (lanes, 9))
+    other = Network.of_bits(
+        [DenseLayer(weights, np.abs(weights).sum(axis=1) // 2)], Head(rng.choice([-1, 1], (3, lanes)))
+    )
+    theirs = sg.verify(other, sg.Robust(rng.integers(0, 2, 9).tolist(), sg.Linf(1)), engine="branch")
+    if isinstance(theirs, sg.Refuted):
+        forged = theirs.certificate | {"answer": "proved", "proof": {"kind": "branches"}, "witness": None}
+        for plain in (False, True):
+            with pytest.raises(CertificateError, match="is a violation"):
+                sg.check(forged, other, plain=plain)
+
+
+def test_what_branches_do_not_prove():
+    base, rows, stays, layers, head = drawn(np.random.default_rng(1), 4, (9, 5))
+    deep = Whole(base, rows, stays, None, layers, head, [], Limit(None, None))
+    with pytest.raises(CertificateError, match="one hidden layer"):
+        check_branches(deep)
+    base, rows, stays, layers, head = drawn(np.random.default_rng(1), 4, (9,))
+    with pytest.raises(CertificateError, match="without a budget"):
+        check_branches(Whole(base, rows, stays, 2, layers, head, [], Limit(None, None)))
+    fine = [[([1 << 60, -1, 0], 1)]]
+    with pytest.raises(CertificateError, match="too finely divided"):
+        check_branches(Whole(base, rows, stays, None, layers, head, fine, Limit(None, None)))
+    with pytest.raises(CertificateError, match="too large"):
+        check_branches(Whole(base + (1 << 31), rows, stays, None, layers, head, [], Limit(None, None)))
+
+
+def test_limits_end_a_check():
+    base, rows, stays, layers, head = drawn(np.random.default_rng(2), 5, (90,))
+    case = [[([1, -1, 0], 10)]]
+    with pytest.raises(CheckLimitError, match="bytes"):
+        branches_seen(Whole(base, rows, stays, None, layers, head, case, Limit(None, 1000)))
+    rows = [[(1, gain)] for gain in np.random.default_rng(3).choice([-1, 1], (40, 90))]
+    values = [[([1, -1, 0], 34)]]
+    with pytest.raises(CheckLimitError, match="were not enough"):
+        branches_seen(Whole(base, rows, [0] * 40, None, layers, head, values, Limit(0, None)))
