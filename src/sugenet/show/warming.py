@@ -87,7 +87,13 @@ def _questions(network: Network, x: Any) -> Iterator[tuple[str, Callable[[], Any
     from sugenet.reason import Free, Hamming, Robust, check, verify, whatif, why
 
     few = Free(range(4))
-    asked = {"flips": Hamming(2), "exhaust": few, "branch": few, "cdcl": few, "pysat": few}
+    asked: dict[str, Hamming | Free] = {
+        "flips": Hamming(2),
+        "exhaust": few,
+        "branch": few,
+        "cdcl": few,
+        "pysat": few,
+    }
     for engine, region in asked.items():
         yield engine, partial(_decide, network, Robust(x, region), engine)
     yield "search", lambda: verify(network, Robust(x, Hamming(3)), engine="search")

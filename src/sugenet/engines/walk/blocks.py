@@ -31,6 +31,7 @@ _PAIRS = 1 << 26  # the same of all pairs of moves
 _KNOWN = 1 << 13  # patterns that a thread remembers
 _WAITING = 1 << 12  # patterns that are judged together
 _TRIED = 1 << 18  # patterns around the sample's own that are judged beforehand, by how many neurons turn
+_WORTH = 1 << 13  # sets that one such pattern may save
 _AT_ONCE = 1 << 13
 _QUOTA = 1 << 14  # blocks between two looks at the clock
 
@@ -140,10 +141,11 @@ class BlockWalk:
         middle = min(_BALL, self.last)
         bits, behind = patterns[middle][0], layers[middle + 1 : self.last + 1]
         self.tail[2][-self.tail[6] :][: len(bits)] = bits  # as kinds: what differs from it
-        radius = 0
+        sets = comb(len(self.moves[0]), min(self.together, len(self.moves[0])))
+        radius, tried = 0, min(_TRIED, sets // _WORTH)
         while (
             radius < len(bits)
-            and comb(len(bits), radius + 1) <= _TRIED
+            and comb(len(bits), radius + 1) <= tried
             and self._is_label(label, bits, behind, radius + 1)
         ):
             radius += 1
