@@ -59,11 +59,12 @@ def test_the_same_questions_give_the_same_certificates(share):
 
 
 def same(one, other, learned):
-    """Whether two certificates are equal, but for which input of the same least cost they show, and for the
-    clauses that a solver learned on its way to a proof, or to some violation that it shows.
+    """Whether two certificates are equal, but for which input of the same least cost they show, for which
+    violation of a query (a strict one is preferred to a tie now), and for the clauses that a solver learned
+    on its way to a proof, or to some violation that it shows.
     """
     one, other = unlearned(one), unlearned(other)
-    if one is None or other is None or not (learned or one["question"]["kind"] == "whatif"):
+    if one is None or other is None or not (learned or one["question"]["kind"] in ("whatif", "query")):
         return one == other
     assert (one["witness"] is None) == (other["witness"] is None)
     return {**one, "witness": None} == {**other, "witness": None}
