@@ -186,6 +186,7 @@ def test_without_cpsat_the_ladder_ends_with_pysat_and_says_what_is_missing(monke
     last = Engine("pysat", lambda _problem, _clock: Open("pysat", "too large", {}))
     monkeypatch.setitem(SOLVERS, "pysat", last)
     monkeypatch.setattr(ladder, "CDCL", last)
+    monkeypatch.setattr(ladder, "BRANCH", last)
     monkeypatch.setattr(ladder, "SEARCH", last)
     monkeypatch.setattr(ladder, "_EXHAUST", 0)
     monkeypatch.setattr(ladder, "MOST_COMBINATIONS", 0)
