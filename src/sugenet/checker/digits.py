@@ -20,7 +20,7 @@ __all__ = [
     "SLOT",
     "WORDS",
     "bounds",
-    "copy",
+    "parted",
     "reached_4",
     "reached_8",
     "reached_12",
@@ -31,7 +31,7 @@ __all__ = [
     "together",
 ]
 
-WORDS = 4
+WORDS = 8
 """Of a block."""
 SLOT = 3 * WORDS
 """Words of a neuron that has turned for some sets: for which it has not; none; for which it has. What it adds
@@ -47,9 +47,18 @@ _BLOCK = ir.VectorType(WORD, WORDS)
 _COUNTED = 5  # digits of how many turn
 
 
+def _told(context, b, kind, values, to, has, sets):
+    """Fill a slot; 0, 1 or 2: none of the sets has it, all or some."""
+    not_ = b.xor(has, sets)
+    stored(context, b, kind, values, to, not_)
+    stored(context, b, kind, values, b.add(to, number(2 * WORDS)), has)
+    yes, no = some_of(b, has), some_of(b, not_)
+    return b.add(b.zext(yes, WORD), b.zext(b.and_(yes, no), WORD))
+
+
 @intrinsic
 def sides(_typing, sums, at, least, most, of):  # noqa: ARG001
-    """Of 64 sums which are 0 or more with the least that one option more adds, and which with the most."""
+    """Of 64 sums which are 0 or more with the least that one unit more adds, and which with the most."""
     signature = nb.types.UniTuple(_U64, 2)(sums, _I64, least, most, _I64)
 
     def emit(context, b, signature, arguments):
@@ -107,17 +116,17 @@ def bounds(_typing, base, place, rows, at, step, turned, first, many, open_, beg
 
 
 @intrinsic
-def copy(_typing, planes, at, values, to):  # noqa: ARG001
-    """Fill a slot with words that tell who has turned."""
-    signature = nb.types.void(planes, _I64, values, _I64)
+def parted(_typing, planes, at, valid, values, to):  # noqa: ARG001
+    """Fill a slot with words that tell who has turned, of the sets that are `valid`; 0, 1 or 2: none of them,
+    all or some.
+    """
+    signature = _I64(planes, _I64, valid, values, _I64)
 
     def emit(context, b, signature, arguments):
-        planes, at, values, to = arguments
-        has = loaded(context, b, signature.args[0], planes, at, _BLOCK)
-        not_ = b.xor(has, ir.Constant(_BLOCK, [-1] * WORDS))
-        stored(context, b, signature.args[2], values, to, not_)
-        stored(context, b, signature.args[2], values, b.add(to, number(2 * WORDS)), has)
-        return context.get_dummy_value()
+        planes, at, valid, values, to = arguments
+        sets = loaded(context, b, signature.args[2], valid, number(0), _BLOCK)
+        has = b.and_(loaded(context, b, signature.args[0], planes, at, _BLOCK), sets)
+        return _told(context, b, signature.args[3], values, to, has, sets)
 
     return signature, emit
 
@@ -213,11 +222,7 @@ def _reached(inputs_, groups=None):
             sets = loaded(context, b, types[9], valid, number(0), _BLOCK)
             flip = everywhere(b, b.load(b.gep(data(10), [q])), _BLOCK)
             has = b.and_(b.xor(active, flip), sets)
-            not_ = b.xor(has, sets)
-            stored(context, b, types[0], values, to, not_)
-            stored(context, b, types[0], values, b.add(to, number(2 * WORDS)), has)
-            yes, no = some_of(b, has), some_of(b, not_)
-            return b.add(b.zext(yes, WORD), b.zext(b.and_(yes, no), WORD))
+            return _told(context, b, types[0], values, to, has, sets)
 
         return signature, emit
 
