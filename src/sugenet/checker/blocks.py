@@ -16,6 +16,7 @@ import numba as nb
 from sugenet.checker.digits import (
     SLOT,
     WORDS,
+    apart,
     bounds,
     parted,
     reached_4,
@@ -64,7 +65,7 @@ def _settle(number, most, network, lists):
     another: how many of both.
     """
     _, rows, home, sizes, wide, _, _ = network
-    turned, opens, many, depends, low, base = lists
+    turned, opens, many, depends, low, base, usual = lists
     size = base.shape[1]
     n = k = 0
     for c in range(sizes[number]):
@@ -82,6 +83,7 @@ def _settle(number, most, network, lists):
             number * opens.shape[1],
             many[number, 1],
             most,
+            usual,
             low,
         )
         some = may & ~sure
@@ -101,7 +103,7 @@ def _settle(number, most, network, lists):
 def _decide(number, n, candidates, network, lists, kinds, values, valid):
     """Add up what decides those candidates: the lists of the layer with them."""
     base, _, _, _, wide, flips, starts = network
-    turned, opens, many, depends, low, _ = lists
+    turned, opens, many, depends, low, _, _ = lists
     size = base.shape[1]
     padded = _padded(number, many[number, 1], opens, wide - 1)
     begin, kept = opens.shape[1] * SLOT * (number + 1), 0
@@ -124,7 +126,7 @@ def _possible(number, network, lists, cases):
     """Whether the sets of a block may meet all inequalities of some case, which are the neurons of this
     layer, as far as its lists tell; and how many of them are decided, and how many are not.
     """
-    turned, _, many, depends, _, _ = lists
+    turned, _, many, depends, _, _, _ = lists
     n, candidates = _settle(number, many[number, 1], network, lists)
     met = network[2][number, 0]
     for i in range(n):
@@ -140,7 +142,7 @@ def _possible(number, network, lists, cases):
 @nb.njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _may_meet(number, n, candidates, network, lists, cases):
     """Whether they may when each candidate of the layer before may turn or not."""
-    _, opens, many, depends, _, _ = lists
+    _, opens, many, depends, _, _, _ = lists
     for i in range(candidates):
         opens[number, i] = depends[number - 1, i]
     many[number, 0], many[number, 1] = n, candidates
@@ -151,7 +153,7 @@ def _may_meet(number, n, candidates, network, lists, cases):
 def _met(number, network, lists, kinds, values, valid, cases, meets):
     """Keep the sets that meet all inequalities of some case; whether there are any."""
     home = network[2]
-    turned, opens, many, _, _, _ = lists
+    turned, opens, many, _, _, _, _ = lists
     some, n, candidates = _possible(number, network, lists, cases)
     if not some:
         return False
@@ -207,7 +209,7 @@ def _tell(keys, sets, parts, known, many, state):
 @nb.njit(nogil=True, cache=True, _nrt=False)
 def _part(number, home, lists, values, valid, keys, sets):
     """Part the sets of a block by the pattern of a layer: how many patterns there are."""
-    turned, opens, many, _, _, _ = lists
+    turned, opens, many, _, _, _, _ = lists
     parts = 1
     for w in range(WORDS):
         sets[0, w] = valid[w]
@@ -291,7 +293,7 @@ def _begun(block, some, lanes, places, planes, lists, values, valid):
     """The lists of the first layer for a block: of some neurons those that turned for all its sets, and those
     that turned for some.
     """
-    turned, opens, many, _, _, _ = lists
+    turned, opens, many, _, _, _, _ = lists
     n = k = 0
     for t in range(some):
         found = parted(planes, places[t] + block, valid, values, SLOT * k)
@@ -303,16 +305,17 @@ def _begun(block, some, lanes, places, planes, lists, values, valid):
 
 
 @nb.njit(nogil=True, cache=True, _nrt=False, forceinline=True)
-def _through(layers, network, kinds, close, lists, values, valid, meets):
-    """Take a block through the layers: whether some sets meet a case; `valid` keeps those alone. Without
-    cases all sets do that are not near the sample.
+def _through(size, layers, network, kinds, close, lists, values, valid, meets):
+    """Take a block of that size through the layers: whether some sets meet a case; `valid` keeps those alone.
+    Without cases all sets do that are not near the sample.
     """
     radius, near, cases = close
-    _, opens, many, _, _, _ = lists
+    _, opens, many, _, _, _, usual = lists
     for number in range(layers):
-        most = together(values, number * opens.shape[1] * SLOT, many[number, 1], valid)
-        if number == near and many[number, 0] + most <= radius:
+        begin, some = number * opens.shape[1], many[number, 1]
+        if number == near and many[number, 0] + together(values, begin * SLOT, some, valid) <= radius:
             return False
+        most = apart(values, begin * SLOT, some, valid, size, usual, begin)
         n, candidates = _settle(number, most, network, lists)
         last = number + 1 == layers and len(cases) > 0
         if last and not _may_meet(layers, n, candidates, network, lists, cases):
@@ -359,7 +362,7 @@ def visit(state, path, options, units, front, planes, network, kinds, close, lis
                         continue
                     steps -= 1
                     _begun(block, some, lanes, places, planes, lists, values, valid)
-                    if _through(layers, network, kinds, close, lists, values, valid, meets):
+                    if _through(size, layers, network, kinds, close, lists, values, valid, meets):
                         for w in range(WORDS):
                             size -= ones(valid[w])
                         parts = _part(layers, network[2], lists, values, valid, keys, sets)

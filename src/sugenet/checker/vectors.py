@@ -15,6 +15,7 @@ from numba.extending import intrinsic
 
 __all__ = [
     "WORD",
+    "bits_in",
     "everywhere",
     "fetch",
     "loaded",
@@ -122,6 +123,17 @@ def some_of(b, vector):
         b.module, ir.FunctionType(WORD, [vector.type]), f"llvm.vector.reduce.or.v{vector.type.count}i64"
     )
     return b.icmp_unsigned("!=", b.call(join, [vector]), number(0))
+
+
+def bits_in(b, vector):
+    """How many bits of a vector of words are set."""
+    join = cgutils.get_or_insert_function(
+        b.module, ir.FunctionType(WORD, [vector.type]), f"llvm.vector.reduce.add.v{vector.type.count}i64"
+    )
+    count = cgutils.get_or_insert_function(
+        b.module, ir.FunctionType(vector.type, [vector.type]), f"llvm.ctpop.v{vector.type.count}i64"
+    )
+    return b.call(join, [b.call(count, [vector])])
 
 
 def summed(b, columns):

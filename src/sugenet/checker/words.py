@@ -212,6 +212,7 @@ class WordWalk:
             np.zeros((layers, wide), np.int64),
             np.zeros(layers * size, np.int16),
             self.fixed[4][0].copy(),  # M - tau at the sample, of the first layer behind some options
+            np.zeros((layers + 1) * wide, np.int16),
         )
         room = (
             *np.zeros((2, wide), np.int64),
