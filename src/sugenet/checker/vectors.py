@@ -119,10 +119,8 @@ def signs(b, numbers):
 
 def some_of(b, vector):
     """Whether some bit of a vector of words is set."""
-    join = cgutils.get_or_insert_function(
-        b.module, ir.FunctionType(WORD, [vector.type]), f"llvm.vector.reduce.or.v{vector.type.count}i64"
-    )
-    return b.icmp_unsigned("!=", b.call(join, [vector]), number(0))
+    many, none = ir.IntType(vector.type.count), ir.Constant(vector.type, [0] * vector.type.count)
+    return b.icmp_unsigned("!=", b.bitcast(b.icmp_unsigned("!=", vector, none), many), ir.Constant(many, 0))
 
 
 def bits_in(b, vector):
