@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from sugenet.checker import turning
+from sugenet.checker import turning, words
 from sugenet.checker.limit import Limit
 from sugenet.checker.plain import plain_counts
 from sugenet.checker.whole import violations
@@ -15,17 +15,17 @@ from sugenet.checker.words import WordWalk
 
 
 def drawn(rng, options, widths, classes=3, weights=(-1, 1), head=(-1, 1), prices=(1,), gains=(-1, 1)):
-    """A sample and what may change: features of one option, and some of more, with layers and classes."""
+    """A sample and what may change: features of one option, and some of more (or of so many options each),
+    with layers and classes.
+    """
     base = np.append(rng.integers(-3, 3, widths[0] - 2), [-1, 0])
-    features = []
-    while sum(map(len, features)) < options:
-        many = min(int(rng.choice([1, 1, 1, 3])), options - sum(map(len, features)))
-        features.append(
-            [
-                (int(rng.choice(prices)), np.append(rng.choice(gains, widths[0] - 2), [1, -1]))
-                for _ in range(many)
-            ]
-        )
+    sizes = [] if isinstance(options, int) else options
+    while isinstance(options, int) and sum(sizes) < options:
+        sizes.append(min(int(rng.choice([1, 1, 1, 3])), options - sum(sizes)))
+    features = [
+        [(int(rng.choice(prices)), np.append(rng.choice(gains, widths[0] - 2), [1, -1])) for _ in range(many)]
+        for many in sizes
+    ]
     layers = []
     for before, size in pairwise(widths):
         rows = rng.choice(weights, (size, before))
@@ -99,15 +99,63 @@ def test_all_sets_of_few_options(options, widths):
 
 @pytest.mark.parametrize(
     ("options", "widths"),
-    [(255, (12, 9)), (256, (30, 12, 12, 8)), (257, (65, 20, 8)), (257, (12, 6, 6, 6, 6))],
+    [(511, (12, 9)), (512, (30, 12, 12, 8)), (513, (65, 20, 8)), (513, (12, 6, 6, 6, 6))],
 )
 def test_blocks_that_are_full_and_one_more(options, widths):
     rng = np.random.default_rng(options)
     agrees(*(problem := drawn(rng, options, widths))[:2], 2, *problem[2:], rng)
 
 
+@pytest.mark.parametrize("paired", [False, True])
+@pytest.mark.parametrize(
+    ("sizes", "pairs"),
+    [  # behind the first option
+        ([1, 6, 2, 2, *[1] * 23], 511),
+        ([1, *[1] * 12, 6, 2, *[1] * 13], 512),
+        ([1, *[1] * 27, 6], 513),
+        ([1, 3, 3, *[2] * 9, 9], 477),
+    ],
+)
+def test_pairs_of_options_that_fill_blocks(sizes, pairs, paired, monkeypatch):
+    rng = np.random.default_rng(pairs)
+    monkeypatch.setattr(words, "_PAIRS", paired << 26)
+    for widths, prices in (((40, 30, 9), (1,)), ((70, 20, 20, 12), (1, 2)), ((12, 9), (2, 3, 3))):
+        problem = drawn(rng, sizes, widths, prices=prices, gains=(-2, -1, 0, 0, 1))
+        budget = 3 * prices[0] + (prices != (1,))
+        walk = WordWalk(*problem[:2], budget, *problem[2:], [], Limit(None, None))
+        walk.prepare()
+        _, _, starts, ends = walk.fixed[1]
+        assert ends[1] == (starts[1, 1] + pairs if paired else 0)
+        agrees(*problem[:2], budget, *problem[2:], rng)
+
+
+@pytest.mark.parametrize("paired", [False, True])
+def test_sets_are_told_with_their_first_option(paired, monkeypatch):
+    rng = np.random.default_rng(6)
+    monkeypatch.setattr(words, "_PAIRS", paired << 26)
+    for prices, budget in (((1,), 4), ((1, 2, 5), 6), ((0, 1, 2), 3)):
+        base, features, layers, head = drawn(rng, 13, (30, 12, 10), prices=prices)
+        always = [[([0, 0, 0], 0)]]
+        walk = WordWalk(base, features, budget, layers, head, always, Limit(None, None))
+        walk.prepare()
+        first, behind = 0, len(features)
+        for row in features:
+            behind -= 1
+            for price, gain in row:
+                rest = features[len(features) - behind :]
+                margins = all_sets(base + gain, rest, budget - price) if price <= budget else base[:0, None]
+                counts = counts_of(margins, layers, head).tolist() if len(margins) else []
+                found = []
+                for seen in walk.patterns(first):
+                    assert seen.calm == 0
+                    for one, many in zip(walk.counts(seen.patterns).tolist(), seen.many, strict=True):
+                        found += [one] * many
+                assert sorted(found) == sorted(counts)
+                first += 1
+
+
 @pytest.mark.parametrize("seed", range(12))
-def test_weights_prices_and_scores_of_all_kinds(seed):
+def test_weights_prices_and_scores_of_all_kinds(seed, monkeypatch):
     rng = np.random.default_rng(seed)
     kinds = {
         "weights": [(-1, 1), (-1, 0, 1), (-1, 0, 0, 0, 1)][seed % 3],
@@ -118,6 +166,9 @@ def test_weights_prices_and_scores_of_all_kinds(seed):
     problem = drawn(rng, int(rng.integers(10, 20)), (24, 17, 11, 13)[: 2 + seed % 3], **kinds)
     for budget in (max(1, kinds["prices"][0]), 6):
         agrees(*problem[:2], budget, *problem[2:], rng, compared=seed % 4 < 2)
+        with monkeypatch.context() as patch:
+            patch.setattr(words, "_PAIRS", 0)
+            agrees(*problem[:2], budget, *problem[2:], rng, compared=seed % 4 < 2)
 
 
 def test_layers_that_cannot_go_in_words_are_judged_behind_them():
@@ -137,11 +188,13 @@ def test_more_inputs_that_differ_than_are_summed_at_once():
 
 def test_a_table_that_is_full_is_told_in_parts(monkeypatch):
     rng = np.random.default_rng(2)
-    base, features, layers, head = drawn(rng, 70, (40, 30))
-    monkeypatch.setattr("sugenet.checker.words._STEPS", 3)
-    counts = counts_of(all_sets(base, features, 2), layers, head)
-    for threads in (1, 2):
-        assert walked(base, features, 2, layers, head, [], threads=threads)[0] == len(counts) - 1
+    monkeypatch.setattr(words, "_STEPS", 3)
+    for options, budget in ((70, 2), (60, 3)):  # the second time with more patterns than the table has
+        base, features, layers, head = drawn(rng, options, (40, 30))
+        counts = counts_of(all_sets(base, features, budget), layers, head)
+        for threads in (1, 2):
+            assert walked(base, features, budget, layers, head, [], threads=threads)[0] == len(counts) - 1
+        monkeypatch.setattr(words, "_TABLE", 1 << 11)
 
 
 def test_patterns_near_the_sample_are_all_tried(monkeypatch):

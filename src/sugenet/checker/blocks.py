@@ -16,8 +16,9 @@ import numba as nb
 from sugenet.checker.digits import (
     SLOT,
     WORDS,
+    apart,
     bounds,
-    copy,
+    parted,
     reached_4,
     reached_8,
     reached_12,
@@ -63,8 +64,8 @@ def _settle(number, most, network, lists):
     """Neurons of a layer that have turned for all sets go to its list, those that open inputs decide to
     another: how many of both.
     """
-    base, rows, home, sizes, wide, _, _ = network
-    turned, opens, many, depends, low = lists
+    _, rows, home, sizes, wide, _, _ = network
+    turned, opens, many, depends, low, base, usual = lists
     size = base.shape[1]
     n = k = 0
     for c in range(sizes[number]):
@@ -82,6 +83,7 @@ def _settle(number, most, network, lists):
             number * opens.shape[1],
             many[number, 1],
             most,
+            usual,
             low,
         )
         some = may & ~sure
@@ -101,7 +103,7 @@ def _settle(number, most, network, lists):
 def _decide(number, n, candidates, network, lists, kinds, values, valid):
     """Add up what decides those candidates: the lists of the layer with them."""
     base, _, _, _, wide, flips, starts = network
-    turned, opens, many, depends, low = lists
+    turned, opens, many, depends, low, _, _ = lists
     size = base.shape[1]
     padded = _padded(number, many[number, 1], opens, wide - 1)
     begin, kept = opens.shape[1] * SLOT * (number + 1), 0
@@ -124,7 +126,7 @@ def _possible(number, network, lists, cases):
     """Whether the sets of a block may meet all inequalities of some case, which are the neurons of this
     layer, as far as its lists tell; and how many of them are decided, and how many are not.
     """
-    turned, _, many, depends, _ = lists
+    turned, _, many, depends, _, _, _ = lists
     n, candidates = _settle(number, many[number, 1], network, lists)
     met = network[2][number, 0]
     for i in range(n):
@@ -140,7 +142,7 @@ def _possible(number, network, lists, cases):
 @nb.njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _may_meet(number, n, candidates, network, lists, cases):
     """Whether they may when each candidate of the layer before may turn or not."""
-    _, opens, many, depends, _ = lists
+    _, opens, many, depends, _, _, _ = lists
     for i in range(candidates):
         opens[number, i] = depends[number - 1, i]
     many[number, 0], many[number, 1] = n, candidates
@@ -151,7 +153,7 @@ def _may_meet(number, n, candidates, network, lists, cases):
 def _met(number, network, lists, kinds, values, valid, cases, meets):
     """Keep the sets that meet all inequalities of some case; whether there are any."""
     home = network[2]
-    turned, opens, many, _, _ = lists
+    turned, opens, many, _, _, _, _ = lists
     some, n, candidates = _possible(number, network, lists, cases)
     if not some:
         return False
@@ -207,7 +209,7 @@ def _tell(keys, sets, parts, known, many, state):
 @nb.njit(nogil=True, cache=True, _nrt=False)
 def _part(number, home, lists, values, valid, keys, sets):
     """Part the sets of a block by the pattern of a layer: how many patterns there are."""
-    turned, opens, many, _, _ = lists
+    turned, opens, many, _, _, _, _ = lists
     parts = 1
     for w in range(WORDS):
         sets[0, w] = valid[w]
@@ -241,12 +243,12 @@ def _part(number, home, lists, values, valid, keys, sets):
 
 
 @nb.njit(nogil=True, cache=True, _nrt=False, forceinline=True)
-def _fitting(block, begin, options, spent, weight, heaviest, budget, valid):
-    """Which options of a block may be the last; how many."""
+def _fitting(block, begin, end, spent, weight, heaviest, budget, valid):
+    """Which units of a block may be the last; how many."""
     size = 0
     for w in range(WORDS):
         fits, here = nb.uint64(0), 64 * (block + w)
-        low, high = max(begin, here), min(options, here + 64)
+        low, high = max(begin, here), min(end, here + 64)
         if low < high and spent + heaviest <= budget:
             fits = ~nb.uint64(0) >> nb.uint64(64 - high + low) << nb.uint64(low - here)
         else:
@@ -258,43 +260,62 @@ def _fitting(block, begin, options, spent, weight, heaviest, budget, valid):
 
 
 @nb.njit(nogil=True, cache=True, _nrt=False, forceinline=True)
-def _opened(sums, depth, begin, front, lists, places):
-    """The lists of the first layer behind some options: neurons that one more cannot change, and those that
-    it can, with the words that tell which do.
+def _opened(sums, depth, row, front, network, lists, lanes, places):
+    """Neurons of the first layer that one more unit can change: how many, with places of the words that tell
+    which units do. What those add to the next layer that have turned in any case goes to its sums.
     """
     gains, least, most, active, floor, steps, words = front
-    turned, opens, many, _, _ = lists
-    n = k = 0
+    base, rows, node = network[0], network[1], lists[5]
+    size, k = base.shape[1], 0
+    for q in range(size):
+        node[0, q] = base[0, q]
     for w in range(gains.shape[1] >> 6):
-        sure, may = sides(sums, depth * gains.shape[1] + 64 * w, least, most, begin * gains.shape[1] + 64 * w)
+        sure, may = sides(sums, depth * gains.shape[1] + 64 * w, least, most, row * gains.shape[1] + 64 * w)
         some = may & ~sure
         always = (sure ^ active[w]) & ~some
         while always != nb.uint64(0):
-            turned[0, n] = 64 * w + lowest(always)
+            at = (64 * w + lowest(always)) * size
             always &= always - nb.uint64(1)
-            n += 1
+            for q in range(size):
+                node[0, q] += rows[at + q]
         while some != nb.uint64(0):
             j = 64 * w + lowest(some)
             some &= some - nb.uint64(1)
-            opens[0, k] = j
-            t = -nb.int64(sums[depth, j]) - floor - 1  # the last option must add more than that
+            lanes[k] = j
+            t = -nb.int64(sums[depth, j]) - floor - 1  # the last unit must add more than that
             places[k] = (j * steps + t) * words
             k += 1
+    return k
+
+
+@nb.njit(nogil=True, cache=True, _nrt=False, forceinline=True)
+def _begun(block, some, lanes, places, planes, lists, values, valid):
+    """The lists of the first layer for a block: of some neurons those that turned for all its sets, and those
+    that turned for some.
+    """
+    turned, opens, many, _, _, _, _ = lists
+    n = k = 0
+    for t in range(some):
+        found = parted(planes, places[t] + block, valid, values, SLOT * k)
+        turned[0, n] = lanes[t]  # no branch: there is no telling which it will be
+        n += found == 1
+        opens[0, k] = lanes[t]
+        k += found == 2
     many[0, 0], many[0, 1] = n, k
 
 
 @nb.njit(nogil=True, cache=True, _nrt=False, forceinline=True)
-def _through(layers, n, candidates, network, kinds, close, lists, values, valid, meets):
-    """Take a block through the layers, from candidates of the first of them on: whether some sets meet a
-    case; `valid` keeps those alone. Without cases all sets do that are not near the sample.
+def _through(size, layers, network, kinds, close, lists, values, valid, meets):
+    """Take a block of that size through the layers: whether some sets meet a case; `valid` keeps those alone.
+    Without cases all sets do that are not near the sample.
     """
     radius, near, cases = close
-    _, opens, many, _, _ = lists
-    _decide(0, n, candidates, network, lists, kinds, values, valid)
-    for number in range(1, layers):
-        most = together(values, number * opens.shape[1] * SLOT, many[number, 1], valid)
-        if number == near and many[number, 0] + most <= radius:
+    _, opens, many, _, _, _, usual = lists
+    for number in range(layers):
+        begin, some = number * opens.shape[1], many[number, 1]
+        if number == near and many[number, 0] + together(values, begin * SLOT, some, valid) <= radius:
             return False
+        most = apart(values, begin * SLOT, some, valid, size, usual, begin)
         n, candidates = _settle(number, most, network, lists)
         last = number + 1 == layers and len(cases) > 0
         if last and not _may_meet(layers, n, candidates, network, lists, cases):
@@ -304,49 +325,62 @@ def _through(layers, n, candidates, network, kinds, close, lists, values, valid,
 
 
 @nb.njit(nogil=True, cache=True, _nrt=False)
-def visit(state, path, options, front, planes, network, kinds, close, lists, room, table, steps):
+def visit(state, path, options, units, front, planes, network, kinds, close, lists, room, table, steps):
     """Go through the sets that begin as chosen, from there on: those that meet no case are counted, of the
     others the table adds up what pattern of the last layer they have. True when it ends early: after so many
     blocks, or with the table half full.
 
     ``state[0]`` is how many options are chosen, ``chosen[d]`` the last one tried behind them; ``state[1]``
-    how many patterns the table has, and ``state[2]`` how many sets were counted.
+    how many patterns the table has, and ``state[2]`` how many sets were counted. ``state[3]`` and
+    ``state[4]`` are the kind of units and the block with which to go on.
     """
     chosen, sums, spent = path
-    weight, behind, lightest, heaviest, budget = options
-    many, (places, values, valid, meets, keys, sets) = lists[2], room
-    layers, end, lanes = network[3].shape[0] - (len(close[2]) > 0), len(weight), sums.shape[1]
+    behind, lightest, budget = options
+    weight, heaviest, starts, ends = units
+    places, lanes, values, valid, meets, keys, sets = room
+    layers, end, pairs = network[3].shape[0] - (len(close[2]) > 0), len(behind), nb.int64(ends[1] > 0)
+    more = 1 + pairs  # options of the smallest unit behind two chosen ones
     while state[0] > 0:
-        if steps < 0 or 2 * state[1] > len(table[0]):
+        if steps < 0:
             return True
         depth = state[0]
         begin = behind[chosen[depth - 1]]
-        if chosen[depth] < begin < end:  # first, all sets with one option more
-            _opened(sums, depth, begin, front, lists, places)
-            n, candidates = _settle(0, many[0, 1], network, lists)
-            for block in range(begin >> 6, (end + 63) >> 6, WORDS):
-                size = _fitting(block, begin, end, spent[depth], weight, heaviest, budget, valid)
-                if size == 0:
+        if chosen[depth] < begin < end:  # first, all sets with one unit more
+            for kind in range(max(state[3], pairs * (depth > 1)), more):
+                first = starts[kind, begin]
+                if first >= ends[kind]:
                     continue
-                steps -= 1
-                for t in range(many[0, 1]):
-                    copy(planes, places[t] + block, values, SLOT * t)
-                if _through(layers, n, candidates, network, kinds, close, lists, values, valid, meets):
-                    for w in range(WORDS):
-                        size -= ones(valid[w])
-                    parts = _part(layers, network[2], lists, values, valid, keys, sets)
-                    _tell(keys, sets, parts, *table, state)
-                state[2] += size
+                some = _opened(sums, depth, kind * end + begin, front, network, lists, lanes, places)
+                for block in range(max(state[4], first >> 6), (ends[kind] + 63) >> 6, WORDS):
+                    if steps < 0 or 2 * state[1] > len(table[0]):
+                        state[3], state[4] = kind, block
+                        return True
+                    size = _fitting(
+                        block, first, ends[kind], spent[depth], weight, heaviest[kind], budget, valid
+                    )
+                    if size == 0:
+                        continue
+                    steps -= 1
+                    _begun(block, some, lanes, places, planes, lists, values, valid)
+                    if _through(size, layers, network, kinds, close, lists, values, valid, meets):
+                        for w in range(WORDS):
+                            size -= ones(valid[w])
+                        parts = _part(layers, network[2], lists, values, valid, keys, sets)
+                        _tell(keys, sets, parts, *table, state)
+                    state[2] += size
+                state[4] = 0
+            state[3] = 0
+        steps -= 1
         k = max(chosen[depth] + 1, begin)
-        if spent[depth] + 2 * lightest[k] > budget:  # no two more
+        if spent[depth] + (1 + more) * lightest[k] > budget:  # no unit behind one more
             k = end
-        while k < end and spent[depth] + weight[k] + lightest[behind[k]] > budget:
+        while k < end and spent[depth] + weight[k] + more * lightest[behind[k]] > budget:
             k += 1
         if k == end or depth == len(chosen) - 1:
             state[0] -= 1
             continue
         chosen[depth] = k
-        for j in range(lanes):
+        for j in range(sums.shape[1]):
             sums[depth + 1, j] = sums[depth, j] + front[0][k, j]
         spent[depth + 1] = spent[depth] + weight[k]
         chosen[depth + 1] = -1

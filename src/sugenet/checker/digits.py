@@ -12,15 +12,16 @@ from llvmlite import ir
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from sugenet.checker.vectors import WORD, everywhere, loaded, number, signs, some_of, stored, summed
+from sugenet.checker.vectors import WORD, bits_in, everywhere, loaded, number, signs, some_of, stored, summed
 
 __all__ = [
     "DIGITS",
     "MOST",
     "SLOT",
     "WORDS",
+    "apart",
     "bounds",
-    "copy",
+    "parted",
     "reached_4",
     "reached_8",
     "reached_12",
@@ -31,7 +32,7 @@ __all__ = [
     "together",
 ]
 
-WORDS = 4
+WORDS = 8
 """Of a block."""
 SLOT = 3 * WORDS
 """Words of a neuron that has turned for some sets: for which it has not; none; for which it has. What it adds
@@ -47,9 +48,18 @@ _BLOCK = ir.VectorType(WORD, WORDS)
 _COUNTED = 5  # digits of how many turn
 
 
+def _told(context, b, kind, values, to, has, sets):
+    """Fill a slot; 0, 1 or 2: none of the sets has it, all or some."""
+    not_ = b.xor(has, sets)
+    stored(context, b, kind, values, to, not_)
+    stored(context, b, kind, values, b.add(to, number(2 * WORDS)), has)
+    yes, no = some_of(b, has), some_of(b, not_)
+    return b.add(b.zext(yes, WORD), b.zext(b.and_(yes, no), WORD))
+
+
 @intrinsic
 def sides(_typing, sums, at, least, most, of):  # noqa: ARG001
-    """Of 64 sums which are 0 or more with the least that one option more adds, and which with the most."""
+    """Of 64 sums which are 0 or more with the least that one unit more adds, and which with the most."""
     signature = nb.types.UniTuple(_U64, 2)(sums, _I64, least, most, _I64)
 
     def emit(context, b, signature, arguments):
@@ -66,16 +76,17 @@ def sides(_typing, sums, at, least, most, of):  # noqa: ARG001
 
 
 @intrinsic
-def bounds(_typing, base, place, rows, at, step, turned, first, many, open_, begin, some, most, low):  # noqa: ARG001
-    """Which of 64 neurons are active whatever the `some` open inputs do, of which up to `most` turn in a set,
-    and which may be: with `many` inputs that turned. What each then has at least goes to `low`.
+def bounds(_typing, base, place, rows, at, step, turned, first, many, open_, begin, some, most, usual, low):  # noqa: ARG001
+    """Of 64 neurons which are active whatever the `some` open inputs do, of which up to `most` in a set are
+    not as `usual`, and which may be: with `many` inputs that turned. What each then has at least goes to
+    `low`.
     """
     signature = nb.types.UniTuple(_U64, 2)(
-        base, _I64, rows, _I64, _I64, turned, _I64, _I64, open_, _I64, _I64, _I64, low
+        base, _I64, rows, _I64, _I64, turned, _I64, _I64, open_, _I64, _I64, _I64, usual, low
     )
 
     def emit(context, b, signature, arguments):
-        base, place, rows, at, step, turned, first, many, open_, begin, some, most, low = arguments
+        base, place, rows, at, step, turned, first, many, open_, begin, some, most, usual, low = arguments
         kinds, vector = signature.args, ir.VectorType(_SHORT, 64)
         zero = ir.Constant(vector, [0] * 64)
         start = loaded(context, b, kinds[0], base, place, vector)
@@ -90,14 +101,17 @@ def bounds(_typing, base, place, rows, at, step, turned, first, many, open_, beg
             added = row(turned, kinds[5], b.add(first, loop.index))
             for end in sums:
                 b.store(b.add(b.load(end), added), end)
-        alone = b.load(sums[0])
+        middle = cgutils.alloca_once_value(b, b.load(sums[0]))
+        flags = context.make_array(kinds[12])(context, b, usual).data
         with cgutils.for_range(b, some) as loop:
             added = row(open_, kinds[8], b.add(begin, loop.index))
+            flag = b.load(b.gep(flags, [b.add(begin, loop.index)]))
+            b.store(b.add(b.load(middle), b.and_(added, everywhere(b, flag, vector))), middle)
             for end, sign in zip(sums, "<>", strict=True):
                 part = b.select(b.icmp_signed(sign, added, zero), added, zero)
                 b.store(b.add(b.load(end), part), end)
-        least, largest = (b.load(end) for end in sums)
-        stored(context, b, kinds[12], low, place, least)
+        (least, largest), alone = (b.load(end) for end in sums), b.load(middle)
+        stored(context, b, kinds[13], low, place, least)
         change = everywhere(b, b.trunc(most, _SHORT), vector)
         sure = b.or_(signs(b, least), signs(b, b.sub(alone, change)))
         may = b.and_(signs(b, largest), signs(b, b.add(alone, change)))
@@ -107,17 +121,17 @@ def bounds(_typing, base, place, rows, at, step, turned, first, many, open_, beg
 
 
 @intrinsic
-def copy(_typing, planes, at, values, to):  # noqa: ARG001
-    """Fill a slot with words that tell who has turned."""
-    signature = nb.types.void(planes, _I64, values, _I64)
+def parted(_typing, planes, at, valid, values, to):  # noqa: ARG001
+    """Fill a slot with words that tell who has turned, of the sets that are `valid`; 0, 1 or 2: none of them,
+    all or some.
+    """
+    signature = _I64(planes, _I64, valid, values, _I64)
 
     def emit(context, b, signature, arguments):
-        planes, at, values, to = arguments
-        has = loaded(context, b, signature.args[0], planes, at, _BLOCK)
-        not_ = b.xor(has, ir.Constant(_BLOCK, [-1] * WORDS))
-        stored(context, b, signature.args[2], values, to, not_)
-        stored(context, b, signature.args[2], values, b.add(to, number(2 * WORDS)), has)
-        return context.get_dummy_value()
+        planes, at, valid, values, to = arguments
+        sets = loaded(context, b, signature.args[2], valid, number(0), _BLOCK)
+        has = b.and_(loaded(context, b, signature.args[0], planes, at, _BLOCK), sets)
+        return _told(context, b, signature.args[3], values, to, has, sets)
 
     return signature, emit
 
@@ -131,29 +145,66 @@ def together(_typing, values, at, many, valid):  # noqa: ARG001
 
     def emit(context, b, signature, arguments):
         values, at, many, valid = arguments
-        kinds, none = signature.args, ir.Constant(_BLOCK, [0] * WORDS)
-        found = cgutils.alloca_once_value(b, many)
-        few = b.icmp_unsigned("<", many, number(1 << _COUNTED))
-        with b.if_then(few):
-            sums = [cgutils.alloca_once_value(b, none) for _ in range(_COUNTED)]
-            with cgutils.for_range(b, many) as loop:
-                place = b.add(b.add(at, b.mul(loop.index, number(SLOT))), number(2 * WORDS))
-                carry = loaded(context, b, kinds[0], values, place, _BLOCK)
-                for digit in sums:
-                    old = b.load(digit)
-                    b.store(b.xor(old, carry), digit)
-                    carry = b.and_(old, carry)
-            sets = loaded(context, b, kinds[3], valid, number(0), _BLOCK)
-            most = number(0)
-            for k in reversed(range(_COUNTED)):  # sets with the largest count so far
-                has = b.and_(sets, b.load(sums[k]))
-                some = some_of(b, has)
-                sets = b.select(some, has, sets)
-                most = b.or_(most, b.select(some, number(1 << k), number(0)))
-            b.store(most, found)
-        return b.load(found)
+
+        def turned(t, _sets):
+            place = b.add(b.add(at, b.mul(t, number(SLOT))), number(2 * WORDS))
+            return loaded(context, b, signature.args[0], values, place, _BLOCK)
+
+        sets = loaded(context, b, signature.args[3], valid, number(0), _BLOCK)
+        return _most(b, many, sets, turned)
 
     return signature, emit
+
+
+@intrinsic
+def apart(_typing, values, at, many, valid, size, usual, first):  # noqa: ARG001
+    """In how many of the open inputs at ``values[at:]`` a set of a block of that size differs from what most
+    of them have of each, at most, or how many there are; ``usual[first:]`` is -1 for inputs that most turn,
+    else 0.
+    """
+    signature = _I64(values, _I64, _I64, valid, _I64, usual, _I64)
+
+    def emit(context, b, signature, arguments):
+        values, at, many, valid, size, usual, first = arguments
+        kinds = signature.args
+        flags = context.make_array(kinds[5])(context, b, usual).data
+
+        def unusual(t, sets):
+            place = b.add(b.add(at, b.mul(t, number(SLOT))), number(2 * WORDS))
+            has = loaded(context, b, kinds[0], values, place, _BLOCK)
+            twice = b.shl(bits_in(b, has), number(1))
+            flag = b.sext(b.icmp_signed(">", twice, size), WORD)
+            b.store(b.trunc(flag, _SHORT), b.gep(flags, [b.add(first, t)]))
+            return b.xor(has, b.and_(sets, everywhere(b, flag, _BLOCK)))
+
+        return _most(b, many, loaded(context, b, kinds[3], valid, number(0), _BLOCK), unusual)
+
+    return signature, emit
+
+
+def _most(b, many, sets, bits):
+    """The largest number of inputs of which a set has the bit; or how many there are, if they are more than
+    are counted.
+    """
+    none = ir.Constant(_BLOCK, [0] * WORDS)
+    found = cgutils.alloca_once_value(b, many)
+    few = b.icmp_unsigned("<", many, number(1 << _COUNTED))
+    with b.if_then(few):
+        sums = [cgutils.alloca_once_value(b, none) for _ in range(_COUNTED)]
+        with cgutils.for_range(b, many) as loop:
+            carry = bits(loop.index, sets)
+            for digit in sums:
+                old = b.load(digit)
+                b.store(b.xor(old, carry), digit)
+                carry = b.and_(old, carry)
+        most = number(0)
+        for k in reversed(range(_COUNTED)):  # sets with the largest count so far
+            has = b.and_(sets, b.load(sums[k]))
+            some = some_of(b, has)
+            sets = b.select(some, has, sets)
+            most = b.or_(most, b.select(some, number(1 << k), number(0)))
+        b.store(most, found)
+    return b.load(found)
 
 
 def _reached(inputs_, groups=None):
@@ -213,11 +264,7 @@ def _reached(inputs_, groups=None):
             sets = loaded(context, b, types[9], valid, number(0), _BLOCK)
             flip = everywhere(b, b.load(b.gep(data(10), [q])), _BLOCK)
             has = b.and_(b.xor(active, flip), sets)
-            not_ = b.xor(has, sets)
-            stored(context, b, types[0], values, to, not_)
-            stored(context, b, types[0], values, b.add(to, number(2 * WORDS)), has)
-            yes, no = some_of(b, has), some_of(b, not_)
-            return b.add(b.zext(yes, WORD), b.zext(b.and_(yes, no), WORD))
+            return _told(context, b, types[0], values, to, has, sets)
 
         return signature, emit
 

@@ -15,6 +15,7 @@ from numba.extending import intrinsic
 
 __all__ = [
     "WORD",
+    "bits_in",
     "everywhere",
     "fetch",
     "loaded",
@@ -118,10 +119,19 @@ def signs(b, numbers):
 
 def some_of(b, vector):
     """Whether some bit of a vector of words is set."""
+    many, none = ir.IntType(vector.type.count), ir.Constant(vector.type, [0] * vector.type.count)
+    return b.icmp_unsigned("!=", b.bitcast(b.icmp_unsigned("!=", vector, none), many), ir.Constant(many, 0))
+
+
+def bits_in(b, vector):
+    """How many bits of a vector of words are set."""
     join = cgutils.get_or_insert_function(
-        b.module, ir.FunctionType(WORD, [vector.type]), f"llvm.vector.reduce.or.v{vector.type.count}i64"
+        b.module, ir.FunctionType(WORD, [vector.type]), f"llvm.vector.reduce.add.v{vector.type.count}i64"
     )
-    return b.icmp_unsigned("!=", b.call(join, [vector]), number(0))
+    count = cgutils.get_or_insert_function(
+        b.module, ir.FunctionType(vector.type, [vector.type]), f"llvm.ctpop.v{vector.type.count}i64"
+    )
+    return b.call(join, [b.call(count, [vector])])
 
 
 def summed(b, columns):

@@ -1,10 +1,12 @@
-"""Going through very many sets of options, 256 at a time: one bit of four words for each of them.
+"""Going through very many sets of options, 512 at a time: one bit of eight words for each of them.
 
 To be ensured: no set within the budget is left out or met twice, and what the layers make of each is what
-the definition says. A set is some options and a last one behind them; a block has 256 of those last ones. All
-layers are taken in words (`blocks`, `turning`), and behind them the inequalities of the cases that are looked
-for. Sets that meet no case are only counted; of the others it is told which patterns of the last layer they
-have, for the definition to judge. Nothing here is shared with the engines.
+the definition says. A set is some options and a last *unit* behind them, an option or a pair of options of
+different features: behind one option units of both kinds, behind several only pairs. Where pairs are too many
+for their words, units are single options behind any number. A block has 512 units. All layers are taken in
+words (`blocks`, `turning`), and behind them the inequalities of the cases that are looked for. Sets that meet
+no case are only counted; of the others it is told which patterns of the last layer they have, for the
+definition to judge. Nothing here is shared with the engines.
 """
 # mypy: disable-error-code="no-untyped-call"
 
@@ -31,8 +33,10 @@ from sugenet.checker.whole import Demand, Options, reachable, violations
 __all__ = ["SetsSeen", "WordWalk"]
 
 _PLANES = 1 << 25  # bytes of words that say what each option adds
-_TABLE = 1 << 15  # patterns that are kept before they are judged, and more for more options
+_PAIRS = 1 << 26  # the same of pairs of options
+_TABLE = 1 << 15  # patterns that are kept before they are judged
 _AT_ONCE = 1 << 10  # sets of one option that are looked at together
+_LANES = 8  # neurons whose words are written together
 _STEPS = 1 << 13  # blocks between two looks at the clock
 
 
@@ -82,7 +86,7 @@ class WordWalk:
         sizes = [len(row) for row in features]
         behind = np.repeat(np.cumsum(sizes), sizes).astype(np.int64)
         lightest = np.append(np.minimum.accumulate(weight[::-1])[::-1], budget + 1)
-        self.options = (weight, behind, lightest, int(weight.max(initial=0)), budget)
+        self.weight, self.options = weight, (behind, lightest, budget)
         self.tail = Turning(np.asarray(base) >= 0, self.loose, layers, head, cases, limit)
         self.over = False
         self.rooms: list[tuple[Any, ...]] = []
@@ -103,35 +107,80 @@ class WordWalk:
 
     def prepare(self) -> None:
         """Write out planes and layers."""
-        lanes, least = -(-len(self.loose) // 64) * 64, int(self.gains.min())
-        spread, words = int(self.gains.max()) - least, -(-len(self.gains) // 64) + WORDS
-        self.limit.take(8 * words * len(self.loose) * spread, "what each change adds, as words")
-        self.limit.take(12 * len(self.gains) * lanes, "what all changes add, and those behind them")
-        active = self.begin >= 0
-        planes = np.zeros((len(self.loose), spread, words), np.uint64)
-        for t in range(spread):  # who has turned when the last option adds more than t and the least
-            planes[:, t] = words_of(((self.gains > least + t) != active).T, words)
-        gains = np.zeros((len(self.gains), lanes), np.int32)
+        lanes = -(-len(self.loose) // 64) * 64
+        self.limit.take(24 * self.many * lanes, "what all changes add, and those behind them")
+        gains = np.zeros((self.many, lanes), np.int32)
         gains[:, : len(self.loose)] = self.gains
-        ends = (np.ascontiguousarray(end.accumulate(gains[::-1])[::-1]) for end in (np.minimum, np.maximum))
-        front = (gains, *ends, words_of(active[None], lanes // 64)[0], least, spread, words)
-        sets = comb(len(self.gains), min(self.together, len(self.gains)))
-        self.fixed = (self.options, front, planes, *self.tail.written(sets))
+        ends = (self._extremes(gains, end) for end in (np.minimum, np.maximum))
+        units, planes, floor = self._units()
+        active = words_of((self.begin >= 0)[None], lanes // 64)[0]
+        front = (gains, *ends, active, floor, *planes.shape[1:])
+        sets = comb(self.many, min(self.together, self.many))
+        self.fixed = (self.options, units, front, planes, *self.tail.written(sets))
         self._look_at_singles()
-        self.lanes, self.size = lanes, self.fixed[3][0].shape
-        self.table = max(_TABLE, 1 << (4 * len(self.gains)).bit_length())
-        self.limit.take(8 * cores() * self.table * (self.size[1] // 64 + 1), "patterns that are to be judged")
+        self.lanes, self.size = lanes, self.fixed[4][0].shape
+        self.limit.take(8 * cores() * _TABLE * (self.size[1] // 64 + 1), "patterns that are to be judged")
+
+    def _extremes(self, gains: npt.NDArray[np.int32], end: np.ufunc) -> npt.NDArray[np.int32]:
+        """The least or most that options add from each on, and behind that the same of pairs of options."""
+        found = np.zeros((2, *gains.shape), np.int32)
+        found[0] = end.accumulate(gains[::-1])[::-1]
+        behind, last = self.options[0], None
+        for k in reversed(range(self.many)):
+            if behind[k] < self.many:
+                here = gains[k] + found[0, behind[k]]
+                last = here if last is None else end(here, last)
+                found[1, k] = last
+        return found.reshape(-1, gains.shape[1])
+
+    def _units(self) -> tuple[tuple[Any, ...], npt.NDArray[np.uint64], int]:
+        """Options and pairs of options: weights, the heaviest of each kind, where those begin that are behind
+        an option, and where they end. For each neuron and number who has turned when the last unit adds more
+        than that and the least; and the least.
+        """
+        behind, options, loose = self.options[0], self.many, len(self.loose)
+        least, most = int(self.gains.min()), int(self.gains.max())
+        after = options - behind  # options that pair with each, as the second
+        begin = -(-options // 64) * 64
+        pairs, floor, top = int(after.sum()), min(least, 2 * least), max(most, 2 * most)
+        paired = self.together > 2 and pairs * (8 + (top - floor) * loose // 8) <= _PAIRS
+        if not paired:
+            pairs, floor, top = 0, least, most
+        words = -(-(begin + pairs) // 64) + WORDS
+        self.limit.take(8 * words * loose * (top - floor), "what changes add, as words")
+        self.limit.take(24 * pairs, "pairs of changes")
+        first = np.repeat(np.arange(options, dtype=np.int32), after if paired else 0)
+        starts = begin + np.append(0, np.cumsum(after))
+        second = np.arange(pairs, dtype=np.int32)
+        if paired:
+            second += np.repeat((behind - (starts[:-1] - begin)).astype(np.int32), after)
+        weight = np.zeros(begin + pairs, np.int64)
+        weight[:options], weight[begin:] = self.weight, self.weight[first] + self.weight[second]
+        heaviest = np.array([self.weight.max(), weight[begin:].max(initial=0)], np.int64)
+        ends = np.array([options, begin + pairs if pairs else 0], np.int64)
+        planes = np.zeros((loose, top - floor, words), np.uint64)
+        gains: Any = np.ascontiguousarray(self.gains.T, np.int8 if -64 <= least <= most < 64 else np.int32)
+        for lane in range(0, loose, _LANES):
+            self.limit.look()
+            part = slice(lane, lane + _LANES)
+            adds = np.zeros((len(gains[part]), begin + pairs), gains.dtype)
+            adds[:, :options] = gains[part]
+            adds[:, begin:] = gains[part][:, first] + gains[part][:, second]
+            active = self.begin[part, None] >= 0
+            for t in range(top - floor):
+                planes[part, t] = words_of((adds > floor + t) != active, words)
+        return (weight, heaviest, np.stack([np.arange(options + 1), starts]), ends), planes, floor
 
     def patterns(self, first: int) -> Iterator[SetsSeen]:
         """What the sets that begin with an option have, in turns."""
         most, loose = max(1, self.together), len(self.loose)
-        chosen, state = np.full(most + 1, -1, np.int64), np.zeros(3, np.int64)
+        chosen, state = np.full(most + 1, -1, np.int64), np.zeros(5, np.int64)
         chosen[0], state[0] = first, 1
         sums = np.full((most + 2, self.lanes), -1, np.int32)
         sums[1, :loose] = self.begin + self.gains[first]
         spent = np.zeros(most + 2, np.int64)
-        spent[1] = self.options[0][first]
-        if spent[1] > self.options[4]:
+        spent[1] = self.weight[first]
+        if spent[1] > self.options[2]:
             return
         if self.met[first]:
             yield SetsSeen(self.alone[first : first + 1], np.ones(1, np.int64), 0)
@@ -145,10 +194,10 @@ class WordWalk:
         while more and not self.over:
             self.limit.look()
             more = visit(state, (chosen, sums, spent), *self.fixed, *room, _STEPS)
-            if not more or 2 * state[1] > self.table:
+            if not more or 2 * state[1] > _TABLE:
                 met = np.flatnonzero(table[1]) if state[1] else np.zeros(0, np.int64)
                 yield SetsSeen(table[0][met], table[1][met], int(state[2]))
-                table[1][met], state[1:] = 0, 0
+                table[1][met], state[1:3] = 0, 0
         self.rooms.append(room)
 
     def _room(self) -> tuple[Any, ...]:
@@ -162,15 +211,17 @@ class WordWalk:
             np.zeros((layers + 1, 2), np.int64),
             np.zeros((layers, wide), np.int64),
             np.zeros(layers * size, np.int16),
+            self.fixed[4][0].copy(),  # M - tau at the sample, of the first layer behind some options
+            np.zeros((layers + 1) * wide, np.int16),
         )
         room = (
-            np.zeros(wide, np.int64),
-            np.zeros((layers + 1) * wide * SLOT, np.uint64),
-            *np.zeros((2, WORDS), np.uint64),
+            *np.zeros((2, wide), np.int64),
+            _zeros((layers + 1) * wide * SLOT),
+            *_zeros(2 * WORDS).reshape(2, WORDS),
             np.zeros((64 * WORDS + 1, words), np.uint64),
             np.zeros((64 * WORDS + 1, WORDS), np.uint64),
         )
-        return lists, room, (np.zeros((self.table, words), np.uint64), np.zeros(self.table, np.int64))
+        return lists, room, (np.zeros((_TABLE, words), np.uint64), np.zeros(_TABLE, np.int64))
 
     @property
     def many(self) -> int:
@@ -222,3 +273,10 @@ class WordWalk:
                 for job in jobs:
                     job.cancel()
                 raise
+
+
+def _zeros(words: int) -> npt.NDArray[np.uint64]:
+    """So many words that begin where a line of the memory's cache does, as vectors of 8 are read fastest."""
+    found = np.zeros(words + 8, np.uint64)
+    skipped = -found.ctypes.data % 64 // 8
+    return found[skipped : skipped + words]
