@@ -312,7 +312,7 @@ class BlockWalk:
 def fits(rows: Any) -> bool:
     """Whether the planes of all moves are few enough, and the lanes."""
     spread = int(rows.max(initial=0)) - int(rows.min(initial=0))
-    size = 24 * spread * rows.shape[1] * (len(rows) // 64 + 4)
+    size = 24 * spread * rows.shape[1] * (len(rows) // 64 + 8)
     return spread > 0 and size <= _PLANES and rows.shape[1] <= _WIDEST
 
 
