@@ -10,7 +10,8 @@ import pytest
 from sugenet.bnn import DenseLayer, Encoder, Head, Network, bit, thermometer
 from sugenet.checker.rup import check_rup
 from sugenet.checker.thresholds import ThresholdSystem
-from sugenet.engines.learn import kernels
+from sugenet.engines.learn import kernels, writing
+from sugenet.engines.learn.halves import halves_of
 from sugenet.engines.learn.solver import BRIEFLY, CDCL, Core, Found, Solver, Stopped, facts_of
 from sugenet.errors import QuestionError, TooLargeError
 from sugenet.problem.cascade import Cascade, FeatureSteps, Thresholds
@@ -305,11 +306,110 @@ def test_thresholds_settled_beforehand_are_not_searched_over():
     second = DenseLayer([[1, 1, 0], [1, 0, 1], [0, 0, 1]], [1, 2, 1])  # the first is always active here
     network = Network.of_bits([first, second], Head([[1, 1, 1], [-1, -1, -1]], [0, -2]))
     problem = Problem(Hamming(2).around(network, [1] * 6), wins(network.head, 1))
-    solver = Solver(problem.cascade, facts_of(problem.front, problem.cascade))
-    starts = problem.cascade.starts
-    assert solver.fixed[starts[1] :][:6].tolist() == [1, -1, -1, 1, -1, -1]
+    facts, starts = facts_of(problem.front, problem.cascade), problem.cascade.starts
+    assert halves_of(problem.cascade, facts).fixed[starts[1] :][:6].tolist() == [1, -1, -1, 1, -1, -1]
+    solver = Solver(problem.cascade, facts)
     assert isinstance(solver.solve(Clock()), Core)
     check_rup(solver.proof(), plain(problem.cascade))
+
+
+def meaning(cascade, fixed, halves):
+    """Each half as the definition has it: whether it holds of some values of the variables."""
+    starts, budget = cascade.starts, cascade.budget
+
+    def threshold(variable, negative):
+        number = max(k for k, start in enumerate(starts) if start <= variable)
+        layer, row = cascade.layers[number - 1], variable - starts[number]
+        weights, least = layer.weights[row].tolist(), int(layer.least[row])
+        sign = 1 if negative else -1
+        return starts[number - 1], [sign * w for w in weights], least - 1 if negative else -least
+
+    found = []
+    if budget is not None:
+        found.append((-1, 0, list(map(int, budget[0])), budget[1]))
+        for variable, negative, q, p in halves.cuts:
+            first, weights, most = threshold(variable, negative)
+            both = [q * w + p * int(price) for w, price in zip(weights, budget[0], strict=True)]
+            found.append((2 * variable + negative, first, both, q * most + p * budget[1]))
+    for variable in range(starts[1], starts[-1]):
+        if fixed[variable] < 0:
+            for negative in range(1 if variable >= starts[-2] else 2):
+                found.append((2 * variable + negative, *threshold(variable, negative)))
+    return found
+
+
+@pytest.mark.parametrize("seed", range(80))
+def test_halves_say_what_the_thresholds_say(seed):
+    rng = np.random.default_rng(seed)
+    size = {70: 1, 71: 63, 72: 64, 73: 65}.get(seed, 7)
+    cascade = random_cascade(rng, steps=size, hidden=None if size < 8 else [size, 5])
+    starts = cascade.starts
+    facts = rng.permutation(np.arange(starts[1], starts[2]))[: rng.integers(0, 3)] + 1
+    if len(cascade.layers) == 1:
+        facts = facts[:0]
+    facts = (facts * rng.choice([-1, 1], len(facts))).tolist()
+    halves = halves_of(cascade, facts)
+    fixed = halves.fixed
+    assert [fixed[abs(fact) - 1] == (fact > 0) for fact in facts] == [True] * len(facts)
+    wanted = meaning(cascade, fixed, halves)
+    assert halves.literals.tolist() == [literal for literal, *_ in wanted]
+    values = rng.integers(0, 2, (100, starts[-1]))
+    values[:, fixed >= 0] = fixed[fixed >= 0]
+    for h, (_, first, weights, most) in enumerate(wanted):
+        part = slice(halves.starts[h], halves.starts[h + 1])
+        loading, loads = halves.loading[part], halves.loads[part]
+        assert all(fixed[x >> 1] < 0 for x in loading)
+        assert len(set(loading >> 1)) == len(loading)
+        assert (loads > 0).all()
+        assert (np.diff(loads) <= 0).all()
+        assert np.gcd.reduce(loads, initial=0) in (0, 1)
+        assert halves.tops[h] == max(loads, default=0)
+        load = ((values[:, loading >> 1] == 1 - (loading & 1)) * loads).sum(axis=1)
+        sums = values[:, first : first + len(weights)] @ np.array(weights)
+        assert ((load <= halves.caps[h]) == (sums <= most)).all()
+    for number, layer in enumerate(cascade.layers):  # what is fixed, and only that, is so whatever is chosen
+        below = fixed[starts[number] : starts[number + 1]]
+        for row, (weights, least) in enumerate(zip(layer.weights, layer.least, strict=True)):
+            known = weights[below == 1].sum()
+            low, high = (known + end(weights[below < 0], 0).sum() for end in (np.minimum, np.maximum))
+            own = starts[number + 1] + row
+            if own + 1 not in facts and -own - 1 not in facts:
+                assert fixed[own] == (1 if low >= least else 0 if high < least else -1)
+
+
+@pytest.mark.parametrize("size", [1, 63, 64, 65, 200])
+def test_columns_are_rows_the_other_way_round(size):
+    rng = np.random.default_rng(size)
+    halves = halves_of(random_cascade(rng, steps=size, hidden=[size, 3]), [])
+    variables = size + 10 * size
+    column_from, half, load, owned_from, owned = writing.columns(
+        halves.literals, halves.starts, halves.loading, halves.loads, variables
+    )
+    rows = [
+        (int(x), h, int(halves.loads[k]))
+        for h in range(len(halves.literals))
+        for k, x in enumerate(halves.loading[: halves.starts[h + 1]])
+        if k >= halves.starts[h]
+    ]
+    owners = np.repeat(np.arange(2 * variables), np.diff(column_from))
+    assert list(zip(owners.tolist(), half.tolist(), load.tolist(), strict=True)) == sorted(rows)
+    speaking = np.repeat(np.arange(2 * variables), np.diff(owned_from))
+    wanted = sorted((int(x), h) for h, x in enumerate(halves.literals) if x >= 0)
+    assert list(zip(speaking.tolist(), owned.tolist(), strict=True)) == wanted
+
+
+def test_thresholds_at_the_edge_of_what_fits():
+    chains = tuple(FeatureSteps(k, k, (None, 1)) for k in range(2))
+    for largest, fits in (((3 << 58) - 512, True), (3 << 58, False)):  # floats say it, 512 apart
+        layer = Thresholds(np.array([[largest, -largest]]), np.array([1]))
+        cascade = Cascade(chains, None, (layer,), ((0,),))
+        if fits:
+            halves = halves_of(cascade, [])
+            assert halves.loads.tolist() == [1, 1]
+            assert halves.caps.tolist() == [0]
+        else:
+            with pytest.raises(TooLargeError, match="60 bits"):
+                halves_of(cascade, [])
 
 
 def test_the_same_seed_gives_the_same_answer():
@@ -327,8 +427,11 @@ def test_each_kernel_is_compiled_for_one_kind_of_numbers():
     """Every further kind is compiled anew: whole seconds of somebody's first question."""
     network = Network.of_bits([DenseLayer([[1, 1, -1, 1]], [2])], Head([[-1], [1]]))
     CDCL(Problem(Hamming(2).around(network, [1, -1, 1, -1]), loses(network.head, 0)))
-    found = [kernel for kernel in vars(kernels).values() if hasattr(kernel, "py_func")]
-    assert len(found) > 20
+    CDCL(Problem(Linf(1).around(network, [1, -1, 1, -1]), wins(network.head, 1)))
+    found = [
+        kernel for part in (kernels, writing) for kernel in vars(part).values() if hasattr(kernel, "py_func")
+    ]
+    assert len(found) > 25
     assert not [kernel for kernel in found if len(kernel.signatures) > 1]
 
 

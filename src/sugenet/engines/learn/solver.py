@@ -20,7 +20,7 @@ from zlib import compress
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.engines.learn.halves import SparseHalves, halves_of
+from sugenet.engines.learn.halves import halves_of
 from sugenet.engines.protocol import Engine
 from sugenet.errors import QuestionError, TooLargeError
 from sugenet.problem.cascade import Cascade
@@ -128,22 +128,20 @@ class Solver:
             self._build(seed)
 
     def _build(self, seed: int) -> None:
-        from sugenet.engines.learn import kernels
+        from sugenet.engines.learn import kernels, writing
 
         cascade, n = self.cascade, self.variables
-        written = halves_of(cascade, self.facts)
-        self.cuts, self.fixed, blocks = written.cuts, written.fixed, written.blocks
-        sparse = SparseHalves.of(blocks, n)
-        out = np.concatenate([block.literals for block in blocks]).astype(np.int32)
-        order = np.argsort(out, kind="stable")
-        order = order[out[order] >= 0]
-        owned_from = np.searchsorted(out[order], np.arange(2 * n + 1)).astype(np.int64)
+        halves = halves_of(cascade, self.facts)
+        self.cuts, fixed, out, tops = halves.cuts, halves.fixed, halves.literals, halves.tops
+        column_from, column_half, column_load, owned_from, owned = writing.columns(
+            out, halves.starts, halves.loading, halves.loads, n
+        )
         before, after = np.full(n, -1, np.int32), np.full(n, -1, np.int32)
         if cascade.steps > len(cascade.chains):
             for chain in cascade.chains:
                 for a, b in pairwise(chain.steps):
                     after[a], before[b] = b, a
-        base = np.where(out >= 0, 0, sparse.top).astype(np.int64)
+        base = np.where(out >= 0, 0, tops)
         rng, rank = np.random.default_rng(seed), self._rank()
 
         def ints(size: int, fill: int = 0) -> npt.NDArray[np.int32]:
@@ -154,17 +152,17 @@ class Solver:
         numbers[kernels.RANDOM] = rng.integers(1, 1 << 62)
         numbers[kernels.TAME] = _ENDLESS if self._moves_many() else _TAME
         self.machine = kernels.Machine(
-            row_from=sparse.row_from,
-            row_literal=sparse.row_literal,
-            row_load=sparse.row_load,
-            column_from=sparse.column_from,
-            column_half=sparse.column_half,
-            column_load=sparse.column_load,
-            cap=sparse.cap,
-            top=sparse.top,
+            row_from=halves.starts,
+            row_literal=halves.loading,
+            row_load=halves.loads,
+            column_from=column_from,
+            column_half=column_half,
+            column_load=column_load,
+            cap=halves.caps,
+            top=tops,
             out=out,
             owned_from=owned_from,
-            owned=order.astype(np.int32),
+            owned=owned,
             before=before,
             after=after,
             value=np.zeros(2 * n, np.int8),
@@ -175,7 +173,7 @@ class Solver:
             origin=ints(n, -1),
             trail=ints(n),
             levels=ints(n + 1),
-            slack=sparse.cap.copy(),
+            slack=halves.caps.copy(),
             base=base,
             limit=base.copy(),
             arena=ints(max(1 << 16, 8 * n)),
@@ -202,8 +200,8 @@ class Solver:
             clauses += [[2 * (self.own + c) + 1, 2 * (cascade.starts[-2] + row)] for row in case]
         self.given = len(clauses)
         flat = np.array([x for clause in clauses for x in clause], np.int32)
-        known = np.flatnonzero(self.fixed >= 0)
-        units = (2 * known + (self.fixed[known] == 0)).astype(np.int32)
+        known = np.flatnonzero(fixed >= 0)
+        units = (2 * known + (fixed[known] == 0)).astype(np.int32)
         kernels.begin(self.machine, units, flat, np.array([len(clause) for clause in clauses], np.int64))
 
     def _moves_many(self) -> bool:

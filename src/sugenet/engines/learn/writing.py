@@ -1,0 +1,142 @@
+"""Compiled writing of thresholds as halves, for `halves`: what is settled is left out, and so is every weight
+of 0.
+
+All of it is in this one file, see `kernels`.
+"""
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,no-any-return"
+# mypy: disable-error-code="import-untyped"
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+__all__ = ["columns", "settle", "thresholds", "weighted"]
+
+
+@njit(nogil=True, cache=True)
+def settle(weights, least, below, own, largest):
+    """Mark in `own`, where it is -1, which thresholds are 1 or 0 whatever the open inputs do; False where
+    numbers leave `largest`.
+    """
+    for j in range(len(own)):
+        if own[j] >= 0:
+            continue
+        size, low, high = abs(float(least[j])), np.int64(0), np.int64(0)
+        for i in range(len(below)):
+            w = weights[j, i]
+            if w == 0:
+                continue
+            size += abs(float(w))
+            if below[i] != 0:
+                if below[i] > 0 or w < 0:
+                    low += w
+                if below[i] > 0 or w > 0:
+                    high += w
+        # before anything is folded away: whoever checks a proof has all of it
+        if size >= largest:
+            return False
+        if low >= least[j]:
+            own[j] = 1
+        elif high < least[j]:
+            own[j] = 0
+    return True
+
+
+@njit(nogil=True, cache=True)
+def _half(row, sign, bound, below, first, literals, loads, at):
+    """Write the half ``sign * row @ inputs <= bound`` over the open inputs, the heaviest first; where it
+    ends, and its cap.
+    """
+    common, low, begin, alike = np.int64(0), np.int64(0), at, True
+    for i in range(len(below)):
+        w = sign * row[i]
+        if w == 0 or below[i] == 0:
+            continue
+        if below[i] > 0:
+            bound -= w
+            continue
+        low += min(w, 0)
+        load = abs(w)
+        alike = alike and (at == begin or load == loads[begin])
+        literals[at], loads[at] = 2 * (first + i) + (w < 0), load
+        at += 1
+        while load:
+            common, load = load, common % load
+    if common > 1:  # which changes nothing for whole numbers
+        bound, low = bound // common, low // common
+        for k in range(begin, at):
+            loads[k] //= common
+    if not alike:
+        order = np.argsort(-loads[begin:at], kind="mergesort")
+        literals[begin:at], loads[begin:at] = literals[begin:at][order], loads[begin:at][order]
+    return at, bound - low
+
+
+@njit(nogil=True, cache=True)
+def thresholds(weights, least, below, own, first, behind, both):
+    """The halves of thresholds that are not settled: that a true one's sum is large enough, and unless it
+    is of the goal, that a false one's is not. Literals, caps, where rows begin, what loads them.
+    """
+    rows, room = 0, 0
+    for j in range(len(own)):
+        if own[j] < 0:
+            rows += 1
+            for i in range(len(below)):
+                room += below[i] < 0 and weights[j, i] != 0
+    sides = 2 if both else 1
+    out, caps = np.empty(sides * rows, np.int32), np.empty(sides * rows, np.int64)
+    starts = np.zeros(sides * rows + 1, np.int64)
+    literals, loads = np.empty(sides * room, np.int32), np.empty(sides * room, np.int64)
+    h = 0
+    for j in range(len(own)):
+        if own[j] < 0:
+            for side in range(sides):
+                sign, bound = (1, least[j] - 1) if side else (-1, -least[j])
+                out[h] = 2 * (behind + j) + side
+                starts[h + 1], caps[h] = _half(
+                    weights[j], sign, bound, below, first, literals, loads, starts[h]
+                )
+                h += 1
+    return out, caps, starts, literals, loads
+
+
+@njit(nogil=True, cache=True)
+def weighted(out, weights, bounds):
+    """Halves over the first variables, all of them open, as they are given."""
+    rows, inputs = weights.shape
+    caps, starts = np.empty(rows, np.int64), np.zeros(rows + 1, np.int64)
+    literals, loads = np.empty(rows * inputs, np.int32), np.empty(rows * inputs, np.int64)
+    below, one, none = np.full(inputs, -1, np.int8), np.int64(1), np.int64(0)  # see `kernels`
+    for h in range(rows):
+        starts[h + 1], caps[h] = _half(weights[h], one, bounds[h], below, none, literals, loads, starts[h])
+    size = starts[rows]
+    return out.astype(np.int32), caps, starts, literals[:size].copy(), loads[:size].copy()
+
+
+@njit(nogil=True, cache=True)
+def columns(out, starts, literals, loads, variables):
+    """The same the other way round: the halves that each literal loads and by how much, and those that speak
+    for it.
+    """
+    begin, owned_begin = np.zeros(2 * variables + 1, np.int64), np.zeros(2 * variables + 1, np.int64)
+    for x in literals:
+        begin[x + 1] += 1
+    for x in out:
+        if x >= 0:
+            owned_begin[x + 1] += 1
+    for x in range(2 * variables):
+        begin[x + 1] += begin[x]
+        owned_begin[x + 1] += owned_begin[x]
+    halves, load = np.empty(len(literals), np.int32), np.empty(len(literals), np.int64)
+    owned = np.empty(owned_begin[2 * variables], np.int32)
+    at, owned_at = begin.copy(), owned_begin.copy()
+    for h in range(len(out)):
+        for k in range(starts[h], starts[h + 1]):
+            x = literals[k]
+            halves[at[x]], load[at[x]] = h, loads[k]
+            at[x] += 1
+        if out[h] >= 0:
+            owned[owned_at[out[h]]] = h
+            owned_at[out[h]] += 1
+    return begin, halves, load, owned_begin, owned
