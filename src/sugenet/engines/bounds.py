@@ -75,11 +75,11 @@ def bound(problem: Problem) -> Bounded:
         counts.append(most)
     weights, least = problem.goal.neurons(network.head)
     high = weights @ active + _changes(weights, active, unknown, most)[1]
-    possible = high >= least
+    possible = (high >= least).tolist()
     cases = tuple(
         number
         for number, case in enumerate(problem.goal.members)
-        if possible[list(case)].all() and not _contradict(weights, least, case)
+        if all(possible[row] for row in case) and not (len(case) > 1 and _contradict(weights, least, case))
     )
     return Bounded(tuple(counts), cases)
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,7 @@ from sugenet.bnn.layer import dense_of
 from sugenet.bnn.memory import make_sure
 from sugenet.problem.front import first_layer, margins_of, move_gains
 from sugenet.problem.goal import Goal
-from sugenet.problem.neighbourhood import FeatureMove, Neighbourhood
+from sugenet.problem.neighbourhood import FeatureMove, Neighbourhood, starts_in
 
 __all__ = ["Cascade", "FeatureSteps", "Thresholds"]
 
@@ -37,8 +37,7 @@ class Thresholds:
     least: Ints
 
 
-@dataclass(frozen=True)
-class FeatureSteps:
+class FeatureSteps(NamedTuple):
     """The steps of one feature."""
 
     feature: int
@@ -90,9 +89,9 @@ class Cascade:
         # all options, feature by feature in rising order of state; the last ones given are to stay
         many, features = len(near.moves), np.array(list(near.places), np.int64)
         owners = np.concatenate([near.columns.features, features])
-        states = np.concatenate([near.columns.states, np.array(near.states, np.int64)[features]])
+        states = np.concatenate([near.columns.states, near.own[features]])
         order = np.lexsort((states, owners))
-        begins = np.diff(owners[order], prepend=-1) > 0
+        begins = starts_in(owners[order])
         gains = np.concatenate([move_gains(near, first), np.zeros((len(features), first.outputs), np.int64)])
         weights = np.concatenate([near.columns.weights.astype(object), np.zeros(len(features), object)])
         inside = np.flatnonzero(~begins)
@@ -128,6 +127,6 @@ class Cascade:
 
     def moves(self, values: Sequence[Any] | npt.NDArray[Any]) -> tuple[FeatureMove, ...]:
         """The moves that an assignment of the steps stands for."""
-        taken = [bool(value) for value in (values.tolist() if isinstance(values, np.ndarray) else values)]
-        chosen = (chain.options[sum(taken[chain.first : chain.steps.stop])] for chain in self.chains)
+        taken = [bool(value) for value in np.asarray(values[: self.steps]).tolist()]
+        chosen = (options[sum(taken[first : first + len(options) - 1])] for _, first, options in self.chains)
         return tuple(move for move in chosen if move is not None)

@@ -14,11 +14,11 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from itertools import pairwise
 from math import floor, lcm
 from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from sugenet.bnn import Network, Steps
 from sugenet.brief import Brief
@@ -34,6 +34,7 @@ __all__ = [
     "pairs_of",
     "place_of",
     "row_of",
+    "starts_in",
     "whole_weights",
 ]
 
@@ -139,8 +140,14 @@ class Neighbourhood(Brief):
     def places(self) -> dict[int, slice]:
         """For each feature that can move, where its moves are."""
         features = self.columns.features
-        ends = [*np.flatnonzero(np.diff(features, prepend=-1)).tolist(), len(features)]
-        return {int(features[start]): slice(start, stop) for start, stop in pairwise(ends)}
+        starts = np.flatnonzero(starts_in(features))
+        ends = [*starts.tolist(), len(features)]
+        return dict(zip(features[starts].tolist(), map(slice, ends, ends[1:]), strict=True))
+
+    @cached_property
+    def own(self) -> npt.NDArray[np.int64]:
+        """The states as an array."""
+        return np.array(self.states, np.int64)
 
     @cached_property
     def inputs(self) -> Any:
@@ -158,6 +165,11 @@ class Neighbourhood(Brief):
         for move in moves:
             values[move.feature] = move.value
         return tuple(values)
+
+
+def starts_in(owners: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Of numbers in order: where each is the first of its kind."""
+    return np.concatenate([[True], owners[1:] != owners[:-1]])[: len(owners)]
 
 
 def row_of(values: Iterable[Any]) -> Any:

@@ -4,9 +4,10 @@ what is known. A witness comes from moves that the definition has replayed, whoe
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from sugenet.bnn.arrays import Ints
 from sugenet.errors import SoundnessError
 from sugenet.problem.neighbourhood import FeatureMove
 from sugenet.problem.problem import Problem
@@ -38,6 +39,8 @@ class Fails:
 
     engine: str
     witness: tuple[Any, ...]
+    counts: Ints | None = field(default=None, compare=False)
+    """Match counts of the classes of the problem's network at the witness, one row, where they are known."""
 
 
 @dataclass(frozen=True)
@@ -67,11 +70,12 @@ def replayed(problem: Problem, engine: str, moves: tuple[FeatureMove, ...]) -> F
             engine, "a violation was found whose exact cost is beyond the limit by less than rounding", {}
         )
     witness = problem.near.moved(moves)
-    if not problem.replays(moves):
+    counts = problem.replay(moves)
+    if counts is None:
         raise SoundnessError(
             f"{engine} answered {witness}, which does not reach the goal. Please report this question."
         )
-    return Fails(engine, witness)
+    return Fails(engine, witness, counts)
 
 
 @dataclass(frozen=True)

@@ -54,19 +54,28 @@ class Problem(Brief):
 
     def replays(self, moves: Iterable[FeatureMove]) -> bool:
         """Whether moves are allowed and reach the goal, by the definition."""
+        return self.replay(moves) is not None
+
+    def replay(self, moves: Iterable[FeatureMove]) -> Ints | None:
+        """The match counts of the classes that moves lead to, one row, by the definition; None where moves
+        are not allowed or do not reach the goal.
+        """
         chosen = list(moves)
         near = self.near
         if not all(near.has(move) for move in chosen) or not near.admits(chosen):
-            return False
+            return None
         if near.budget is not None and sum(move.weight for move in chosen) > near.budget:
-            return False
-        return self.reaches(chosen)
+            return None
+        counts = self._after(chosen)
+        return counts if self.goal.violates(counts)[0] else None
 
     def reaches(self, moves: Iterable[FeatureMove]) -> bool:
         """Whether moves reach the goal, allowed or not."""
+        return bool(self.goal.violates(self._after(moves))[0])
+
+    def _after(self, moves: Iterable[FeatureMove]) -> Ints:
         near = self.near
-        row = row_of(near.moved(list(moves)))
-        return bool(self.goal.violates(near.network.match_counts(row, engine="definition"))[0])
+        return near.network.match_counts(row_of(near.moved(moves)), engine="definition")
 
 
 def _brought(near: Neighbourhood) -> dict[int, float]:

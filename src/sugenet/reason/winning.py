@@ -9,15 +9,17 @@ from typing import Any
 import numpy as np
 
 from sugenet.bnn import Network
+from sugenet.bnn.arrays import Ints
 from sugenet.checker.reals import real_scores
 from sugenet.problem.neighbourhood import row_of
 
 __all__ = ["tie_words", "winners"]
 
 
-def winners(network: Network, row: Sequence[Any]) -> tuple[int, ...]:
+def winners(network: Network, row: Sequence[Any], counts: Ints | None = None) -> tuple[int, ...]:
     """The classes with the largest exact score at a raw input, lowest number first; several where there is
     a tie. Where the first layer keeps its thresholds on real numbers, values between whole ones count too.
+    Match counts of the classes, where they are known, are not worked out again.
 
     Examples
     --------
@@ -28,7 +30,8 @@ def winners(network: Network, row: Sequence[Any]) -> tuple[int, ...]:
     if network.reads_reals and any(value != int(value) for value in row):
         scores = np.array(real_scores([Fraction(value) for value in row], network), object)
     else:
-        scores = network.head.ranked(network.match_counts(row_of(row), engine="definition"))[0]
+        held = network.match_counts(row_of(row), engine="definition") if counts is None else counts
+        scores = network.head.ranked(held)[0]
     return tuple(np.flatnonzero(scores == scores.max()).tolist())
 
 

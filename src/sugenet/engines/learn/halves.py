@@ -66,7 +66,8 @@ def halves_of(cascade: Cascade, facts: Sequence[int]) -> Halves:
         first, behind, end = cascade.starts[number : number + 3]
         below, own = fixed[first:behind], fixed[behind:end]
         weights, least = _read(layer.weights), _read(layer.least)
-        if not writing.settle(weights, least, below, own, float(_FITS)):
+        room = writing.settle(weights, least, below, own, float(_FITS))
+        if room < 0:
             raise TooLargeError(
                 "the scores of the classes are too finely divided: as whole numbers they leave 60 bits."
             )
@@ -74,7 +75,7 @@ def halves_of(cascade: Cascade, facts: Sequence[int]) -> Halves:
             budget, cuts = _with_budget(layer, np.flatnonzero(own < 0), behind, cascade.budget)
             parts.append(writing.weighted(*map(_read, budget)))
         both = number < len(cascade.layers) - 1
-        parts.append(writing.thresholds(weights, least, below, own, first, behind, both))
+        parts.append(writing.thresholds(weights, least, below, own, room, first, behind, both))
     literals, caps, starts, loading, loads = zip(*parts, strict=True)
     ends = np.cumsum([0, *(len(part) for part in loads)])
     return Halves(

@@ -12,6 +12,7 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary
@@ -33,7 +34,8 @@ from sugenet.problem.sizes import is_soon_cut, see_time
 __all__ = ["BRIEFLY", "CDCL", "Core", "Found", "Solver", "Stopped", "facts_of", "solver_of"]
 
 _SLICE = 8_000_000
-_LOG = 1 << 20
+_LOG, _LARGE_LOG = 1 << 14, 1 << 20
+"""Words that a search can write at once, at first and at most."""
 _LARGEST_LOG = 1 << 28
 _PLAIN = 2000
 """Words of a proof that is written as it is."""
@@ -142,14 +144,14 @@ class Solver:
                 for a, b in pairwise(chain.steps):
                     after[a], before[b] = b, a
         base = np.where(out >= 0, 0, tops)
-        rng, rank = np.random.default_rng(seed), self._rank()
+        rank, (first, drawn) = self._rank(), _drawn(seed, n.bit_length())
 
         def ints(size: int, fill: int = 0) -> npt.NDArray[np.int32]:
             return np.full(size, fill, np.int32) if fill else np.zeros(size, np.int32)
 
         numbers = np.zeros(kernels.NUMBERS, np.int64)
         numbers[[kernels.REDUCE, kernels.VARIABLES, kernels.HALVES]] = 2000, n, len(out)
-        numbers[kernels.RANDOM] = rng.integers(1, 1 << 62)
+        numbers[kernels.RANDOM] = first
         numbers[kernels.TAME] = _ENDLESS if self._moves_many() else _TAME
         self.machine = kernels.Machine(
             row_from=halves.starts,
@@ -180,7 +182,7 @@ class Solver:
             watch=ints(2 * n, -1),
             rank=rank,
             ranked=rank.copy(),
-            activity=(rng.random(n) + (rank == 0)) * 1e-6,
+            activity=(drawn[:n] + (rank == 0)) * 1e-6,
             heap=ints(n),
             heap_at=ints(n, -1),
             phase=self._phase(),
@@ -191,7 +193,7 @@ class Solver:
             dirty=ints(len(out)),
             is_dirty=np.zeros(len(out), np.int8),
             stamp=ints(n + 2, -1),
-            log=ints(max(_LOG, 16 * n)),
+            log=ints(max(_LOG, 16 * n)),  # at least what `run` needs
             numbers=numbers,
             reals=np.array([1.0, 0.0, 0.0]),
         )
@@ -228,10 +230,11 @@ class Solver:
         """
         cascade = self.cascade
         phase = np.zeros(self.variables, np.int8)
-        values = np.zeros(cascade.steps, np.int64)
+        held: list[int] = []
         for chain in cascade.chains:
-            if chain.options[0] is not None:
-                values[chain.first : chain.first + chain.options.index(None)] = 1
+            own = chain.options.index(None)
+            held += [1] * own + [0] * (len(chain.options) - 1 - own)
+        values = np.array(held, np.int64)
         for start, layer in zip(cascade.starts, cascade.layers, strict=False):
             phase[start : start + len(values)] = values
             values = (layer.weights @ values >= layer.least).astype(np.int64)
@@ -295,6 +298,8 @@ class Solver:
                 self.machine = machine = machine._replace(
                     arena=np.concatenate([machine.arena, np.zeros_like(machine.arena)])
                 )
+            if code == kernels.LOG_FULL and len(machine.log) < _LARGE_LOG:
+                self.machine = machine = machine._replace(log=np.zeros(2 * len(machine.log), np.int32))
             if clock.up() or work <= 0:
                 return Stopped("stopped")
             if sum(map(len, self.log)) >= _LARGEST_LOG:
@@ -338,6 +343,13 @@ class Solver:
         needed, _ = kernels.trim(self.machine, log, starts, self.last)
         flat: list[int] = kernels.literals_of(log, starts, needed, self.given).tolist()
         return flat if flat and (len(flat) == 1 or flat[-2] == 0) else [*flat, 0]
+
+
+@lru_cache(maxsize=4)
+def _drawn(seed: int, digits: int) -> tuple[int, npt.NDArray[np.float64]]:
+    """A number, and so many digits of a number of others, as they follow from a seed."""
+    rng = np.random.default_rng(seed)
+    return int(rng.integers(1, 1 << 62)), rng.random(1 << digits)
 
 
 def _split(flat: list[int]) -> list[list[int]]:

@@ -16,31 +16,35 @@ __all__ = ["columns", "settle", "thresholds", "weighted"]
 
 @njit(nogil=True, cache=True)
 def settle(weights, least, below, own, largest):
-    """Mark in `own`, where it is -1, which thresholds are 1 or 0 whatever the open inputs do; False where
-    numbers leave `largest`.
+    """Mark in `own`, where it is -1, which thresholds are 1 or 0 whatever the open inputs do. How many
+    weights of open inputs the others have; -1 where numbers leave `largest`.
     """
+    room = 0
     for j in range(len(own)):
         if own[j] >= 0:
             continue
-        size, low, high = abs(float(least[j])), np.int64(0), np.int64(0)
+        size, low, high, many = abs(float(least[j])), np.int64(0), np.int64(0), 0
         for i in range(len(below)):
             w = weights[j, i]
             if w == 0:
                 continue
             size += abs(float(w))
             if below[i] != 0:
+                many += below[i] < 0
                 if below[i] > 0 or w < 0:
                     low += w
                 if below[i] > 0 or w > 0:
                     high += w
         # before anything is folded away: whoever checks a proof has all of it
         if size >= largest:
-            return False
+            return -1
         if low >= least[j]:
             own[j] = 1
         elif high < least[j]:
             own[j] = 0
-    return True
+        else:
+            room += many
+    return room
 
 
 @njit(nogil=True, cache=True)
@@ -74,30 +78,33 @@ def _half(row, sign, bound, below, first, literals, loads, at):
 
 
 @njit(nogil=True, cache=True)
-def thresholds(weights, least, below, own, first, behind, both):
+def thresholds(weights, least, below, own, room, first, behind, both):
     """The halves of thresholds that are not settled: that a true one's sum is large enough, and unless it
     is of the goal, that a false one's is not. Literals, caps, where rows begin, what loads them.
+
+    An open input loads one of the two halves, whatever its value: the second follows from the first.
     """
-    rows, room = 0, 0
+    rows, sides = 0, 2 if both else 1
     for j in range(len(own)):
-        if own[j] < 0:
-            rows += 1
-            for i in range(len(below)):
-                room += below[i] < 0 and weights[j, i] != 0
-    sides = 2 if both else 1
+        rows += own[j] < 0
     out, caps = np.empty(sides * rows, np.int32), np.empty(sides * rows, np.int64)
     starts = np.zeros(sides * rows + 1, np.int64)
     literals, loads = np.empty(sides * room, np.int32), np.empty(sides * room, np.int64)
-    h = 0
+    h, less = 0, np.int64(-1)
     for j in range(len(own)):
-        if own[j] < 0:
-            for side in range(sides):
-                sign, bound = (1, least[j] - 1) if side else (-1, -least[j])
-                out[h] = 2 * (behind + j) + side
-                starts[h + 1], caps[h] = _half(
-                    weights[j], sign, bound, below, first, literals, loads, starts[h]
-                )
-                h += 1
+        if own[j] >= 0:
+            continue
+        at, end = starts[h], np.int64(0)
+        end, caps[h] = _half(weights[j], less, -least[j], below, first, literals, loads, at)
+        out[h], starts[h + 1] = 2 * (behind + j), end
+        h += 1
+        if both:
+            total = np.int64(0)
+            for k in range(end - at):
+                literals[end + k], loads[end + k] = literals[at + k] ^ 1, loads[at + k]
+                total += loads[at + k]
+            out[h], caps[h], starts[h + 1] = out[h - 1] + 1, total - caps[h - 1] - 1, 2 * end - at
+            h += 1
     return out, caps, starts, literals, loads
 
 

@@ -142,7 +142,8 @@ def _refuted(
 ) -> Refuted:
     rows = [tuple(found.witness)] if joint is None else list(joint.pair(found.witness))
     networks = [network] if joint is None else [joint.left, joint.right]
-    labels = tuple(net.classes[winners(net, row)[0]] for net, row in zip(networks, rows, strict=True))
+    known = found.counts if joint is None and network.lawful is network else None  # of the same classes
+    labels = tuple(net.classes[winners(net, row, known)[0]] for net, row in zip(networks, rows, strict=True))
     if joint is not None and labels[0] == labels[1]:
         raise SoundnessError(
             f"the two inputs of a violation have the same class {labels[0]}. Please report this input."
