@@ -57,8 +57,12 @@ _RATE = 1e8
 _RATE_WIDE, _WIDE = 1e6, 64
 """The same where more neurons of one hidden layer can turn than a word has bits."""
 _BRANCH, _MANY_TURN = 60.0, 10
-"""Seconds that branching gets where it comes first: where so many times as many neurons can turn as features
-can move.
+"""Seconds that branching gets. It comes first where so many times as many neurons can turn as features can
+move.
+"""
+_AT_FIRST = 0.2
+"""Seconds that learning gets before branching elsewhere: it is sooner done where neurons read little, and far
+behind where they read much.
 """
 
 
@@ -127,9 +131,8 @@ def _ladder(problem: Problem) -> list[Engine]:
     patience = min(_FIRST_TRY, count / _RATE) if later and walk is EXHAUST else _FIRST_TRY
     if _is_wide(problem):
         patience = max(patience, count / _RATE_WIDE)
-    if _has_one_layer(problem):
-        later.insert(0, BRANCH.within(_FIRST_TRY))
-    return [*first, SEARCH, CDCL.within(patience), *later, CDCL, last]
+    branching = [CDCL.within(_AT_FIRST), BRANCH.within(_BRANCH)] if _has_one_layer(problem) else []
+    return [*first, SEARCH, *branching, CDCL.within(patience), *later, CDCL, last]
 
 
 def _has_one_layer(problem: Problem) -> bool:
