@@ -77,8 +77,8 @@ class Watch:
         return (
             sum(ticks) - ticks[3] - ticks[4],
             sum(ticks),
-            own.user + own.system,
-        )  # all but idle and waiting for disks
+            own.user + own.system + own.children_user + own.children_system,
+        )  # all but idle and waiting for disks; programs that it started, and that have ended, are its own
 
 
 def machine() -> str:
