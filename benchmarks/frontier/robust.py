@@ -45,8 +45,8 @@ def run(quick: bool) -> Row:
     zoo = _zoo.folder()
     if zoo is None:
         return Row(work, _BEFORE, "not measured", {})
-    folder = Path("robust")
-    folder.mkdir(exist_ok=True)
+    folder = Path("build/robust")
+    folder.mkdir(parents=True, exist_ok=True)
     X, y = _zoo.mnist_train(zoo)
     np.savez(folder / "train.npz", X=X, y=y)
     figures: dict[str, Any] = {}
