@@ -2,7 +2,7 @@
 
 The full run trains two networks on MNIST with the commands of docs/training.md, each in less than half an
 hour, and sweeps the first 1,000 test images with them, one at 25 and one at 76 of 255. It works in the folder
-``robust``; broken off, it goes on. ``--quick`` trains on the digits of scikit-learn, with and without a
+``build/robust``; broken off, it goes on. ``--quick`` trains on the digits of scikit-learn, with and without a
 region.
 """
 
