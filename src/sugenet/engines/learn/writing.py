@@ -48,6 +48,29 @@ def settle(weights, least, below, own, largest):
 
 
 @njit(nogil=True, cache=True)
+def _sort(literals, loads, begin, end):
+    """Order a row, the heaviest first, equal ones as they were: by merging. NumPy's would take seconds to
+    compile.
+    """
+    size, width = end - begin, 1
+    x, y = np.empty(size, np.int32), np.empty(size, np.int64)
+    while width < size:
+        for start in range(0, size, 2 * width):
+            middle, last = begin + min(start + width, size), begin + min(start + 2 * width, size)
+            a, b = begin + start, middle
+            for k in range(start, last - begin):
+                if b == last or (a < middle and loads[a] >= loads[b]):
+                    x[k], y[k] = literals[a], loads[a]
+                    a += 1
+                else:
+                    x[k], y[k] = literals[b], loads[b]
+                    b += 1
+        for k in range(size):
+            literals[begin + k], loads[begin + k] = x[k], y[k]
+        width *= 2
+
+
+@njit(nogil=True, cache=True)
 def _half(row, sign, bound, below, first, literals, loads, at):
     """Write the half ``sign * row @ inputs <= bound`` over the open inputs, the heaviest first; where it
     ends, and its cap.
@@ -72,8 +95,7 @@ def _half(row, sign, bound, below, first, literals, loads, at):
         for k in range(begin, at):
             loads[k] //= common
     if not alike:
-        order = np.argsort(-loads[begin:at], kind="mergesort")
-        literals[begin:at], loads[begin:at] = literals[begin:at][order], loads[begin:at][order]
+        _sort(literals, loads, begin, at)
     return at, bound - low
 
 
