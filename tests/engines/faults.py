@@ -129,8 +129,8 @@ FAULTS = [
     Fault(
         "bounds that give up everywhere",
         "sugenet.engines.bounds",
-        "possible = high >= least",
-        "possible = high >= least.min()",
+        "possible = (high >= least).tolist()",
+        "possible = (high >= least.min()).tolist()",
         "bounds",
     ),
     Fault(
@@ -143,15 +143,15 @@ FAULTS = [
     Fault(
         "a half of every threshold lost before learning",
         "sugenet.engines.learn.halves",
-        "if not goal:",
-        "if goal is None:",
+        "both = number < len(cascade.layers) - 1",
+        "both = False",
         "cdcl",
     ),
     Fault(
         "a threshold settled beforehand that is not",
         "sugenet.engines.learn.halves",
-        "np.maximum(weights, 0).sum(axis=1) < least",
-        "np.maximum(weights, 0).sum(axis=1) <= least",
+        "settle(weights, least, below",
+        "settle(weights, _read(least + 1), below",
         "cdcl",
     ),
     Fault(

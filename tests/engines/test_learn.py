@@ -10,7 +10,7 @@ import pytest
 from sugenet.bnn import DenseLayer, Encoder, Head, Network, bit, thermometer
 from sugenet.checker.rup import check_rup
 from sugenet.checker.thresholds import ThresholdSystem
-from sugenet.engines.learn import kernels, writing
+from sugenet.engines.learn import half_kernels, kernels
 from sugenet.engines.learn.halves import halves_of
 from sugenet.engines.learn.solver import BRIEFLY, CDCL, Core, Found, Solver, Stopped, facts_of
 from sugenet.errors import QuestionError, TooLargeError
@@ -382,7 +382,7 @@ def test_columns_are_rows_the_other_way_round(size):
     rng = np.random.default_rng(size)
     halves = halves_of(random_cascade(rng, steps=size, hidden=[size, 3]), [])
     variables = size + 10 * size
-    column_from, half, load, owned_from, owned = writing.columns(
+    column_from, half, load, owned_from, owned = half_kernels.columns(
         halves.literals, halves.starts, halves.loading, halves.loads, variables
     )
     rows = [
@@ -429,7 +429,10 @@ def test_each_kernel_is_compiled_for_one_kind_of_numbers():
     CDCL(Problem(Hamming(2).around(network, [1, -1, 1, -1]), loses(network.head, 0)))
     CDCL(Problem(Linf(1).around(network, [1, -1, 1, -1]), wins(network.head, 1)))
     found = [
-        kernel for part in (kernels, writing) for kernel in vars(part).values() if hasattr(kernel, "py_func")
+        kernel
+        for part in (kernels, half_kernels)
+        for kernel in vars(part).values()
+        if hasattr(kernel, "py_func")
     ]
     assert len(found) > 25
     assert not [kernel for kernel in found if len(kernel.signatures) > 1]

@@ -55,7 +55,7 @@ def halves_of(cascade: Cascade, facts: Sequence[int]) -> Halves:
 
     Facts are signed variable numbers, from 1, of first-layer neurons that are fixed throughout.
     """
-    from sugenet.engines.learn import writing
+    from sugenet.engines.learn import half_kernels
 
     fixed = np.full(cascade.starts[-1], -1, np.int8)
     known = np.array(facts, np.int64)
@@ -66,16 +66,16 @@ def halves_of(cascade: Cascade, facts: Sequence[int]) -> Halves:
         first, behind, end = cascade.starts[number : number + 3]
         below, own = fixed[first:behind], fixed[behind:end]
         weights, least = _read(layer.weights), _read(layer.least)
-        room = writing.settle(weights, least, below, own, float(_FITS))
+        room = half_kernels.settle(weights, least, below, own, float(_FITS))
         if room < 0:
             raise TooLargeError(
                 "the scores of the classes are too finely divided: as whole numbers they leave 60 bits."
             )
         if number == 0 and cascade.budget is not None:
             budget, cuts = _with_budget(layer, np.flatnonzero(own < 0), behind, cascade.budget)
-            parts.append(writing.weighted(*map(_read, budget)))
+            parts.append(half_kernels.weighted(*map(_read, budget)))
         both = number < len(cascade.layers) - 1
-        parts.append(writing.thresholds(weights, least, below, own, room, first, behind, both))
+        parts.append(half_kernels.thresholds(weights, least, below, own, room, first, behind, both))
     literals, caps, starts, loading, loads = zip(*parts, strict=True)
     ends = np.cumsum([0, *(len(part) for part in loads)])
     return Halves(

@@ -130,12 +130,12 @@ class Solver:
             self._build(seed)
 
     def _build(self, seed: int) -> None:
-        from sugenet.engines.learn import kernels, writing
+        from sugenet.engines.learn import half_kernels, kernels
 
         cascade, n = self.cascade, self.variables
         halves = halves_of(cascade, self.facts)
         self.cuts, fixed, out, tops = halves.cuts, halves.fixed, halves.literals, halves.tops
-        column_from, column_half, column_load, owned_from, owned = writing.columns(
+        column_from, column_half, column_load, owned_from, owned = half_kernels.columns(
             out, halves.starts, halves.loading, halves.loads, n
         )
         before, after = np.full(n, -1, np.int32), np.full(n, -1, np.int32)
