@@ -351,6 +351,7 @@ def test_halves_say_what_the_thresholds_say(seed):
     halves = halves_of(cascade, facts)
     fixed = halves.fixed
     assert [fixed[abs(fact) - 1] == (fact > 0) for fact in facts] == [True] * len(facts)
+    assert not [cut for cut in halves.cuts if cut[0] >= starts[-2] and cut[1]]  # of the goal one half alone
     wanted = meaning(cascade, fixed, halves)
     assert halves.literals.tolist() == [literal for literal, *_ in wanted]
     values = rng.integers(0, 2, (100, starts[-1]))

@@ -71,10 +71,10 @@ def halves_of(cascade: Cascade, facts: Sequence[int]) -> Halves:
             raise TooLargeError(
                 "the scores of the classes are too finely divided: as whole numbers they leave 60 bits."
             )
-        if number == 0 and cascade.budget is not None:
-            budget, cuts = _with_budget(layer, np.flatnonzero(own < 0), behind, cascade.budget)
-            parts.append(half_kernels.weighted(*map(_read, budget)))
         both = number < len(cascade.layers) - 1
+        if number == 0 and cascade.budget is not None:
+            budget, cuts = _with_budget(layer, np.flatnonzero(own < 0), behind, both, cascade.budget)
+            parts.append(half_kernels.weighted(*map(_read, budget)))
         parts.append(half_kernels.thresholds(weights, least, below, own, room, first, behind, both))
     literals, caps, starts, loading, loads = zip(*parts, strict=True)
     ends = np.cumsum([0, *(len(part) for part in loads)])
@@ -108,7 +108,11 @@ def _multiplier(weights: npt.NDArray[Any], prices: npt.NDArray[Any]) -> Fraction
 
 
 def _with_budget(
-    layer: Thresholds, rows: npt.NDArray[np.intp], behind: int, budget: tuple[npt.NDArray[Any], int]
+    layer: Thresholds,
+    rows: npt.NDArray[np.intp],
+    behind: int,
+    both: bool,
+    budget: tuple[npt.NDArray[Any], int],
 ) -> tuple[tuple[npt.NDArray[Any], ...], list[tuple[int, int, int, int]]]:
     """The budget and a cut of each half of some thresholds, as literals, weights and bounds; and how each cut
     is made.
@@ -119,7 +123,7 @@ def _with_budget(
     literals, weights, bounds, made = [-1], [prices], [limit], []
     for row in rows.tolist():
         own, least = layer.weights[row], int(layer.least[row])
-        for negative, half, bound in ((0, -own, -least), (1, own, least - 1)):
+        for negative, half, bound in ((0, -own, -least), (1, own, least - 1))[: 1 + both]:
             share = _multiplier(half, prices)
             if share > 0:
                 q, p = share.denominator, share.numerator
