@@ -381,8 +381,8 @@ def test_halves_say_what_the_thresholds_say(seed):
 @pytest.mark.parametrize("size", [1, 63, 64, 65, 200])
 def test_columns_are_rows_the_other_way_round(size):
     rng = np.random.default_rng(size)
-    halves = halves_of(random_cascade(rng, steps=size, hidden=[size, 3]), [])
-    variables = size + 10 * size
+    cascade = random_cascade(rng, steps=size, hidden=[size, 3])
+    halves, variables = halves_of(cascade, []), cascade.starts[-1]
     column_from, half, load, owned_from, owned = half_kernels.columns(
         halves.literals, halves.starts, halves.loading, halves.loads, variables
     )
@@ -401,13 +401,14 @@ def test_columns_are_rows_the_other_way_round(size):
 
 def test_thresholds_at_the_edge_of_what_fits():
     chains = tuple(FeatureSteps(k, k, (None, 1)) for k in range(2))
-    for largest, fits in (((3 << 58) - 512, True), (3 << 58, False)):  # floats say it, 512 apart
-        layer = Thresholds(np.array([[largest, -largest]]), np.array([1]))
+    largest = (3 << 58) - 1
+    for least, fits in ((1, True), (2, False), (-1, True), (-2, False)):  # all sizes together below 3 * 2^59
+        layer = Thresholds(np.array([[largest, -largest]]), np.array([least]))
         cascade = Cascade(chains, None, (layer,), ((0,),))
         if fits:
             halves = halves_of(cascade, [])
             assert halves.loads.tolist() == [1, 1]
-            assert halves.caps.tolist() == [0]
+            assert halves.caps.tolist() == [0 if least > 0 else 1]
         else:
             with pytest.raises(TooLargeError, match="60 bits"):
                 halves_of(cascade, [])

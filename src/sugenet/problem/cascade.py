@@ -89,7 +89,7 @@ class Cascade:
         # all options, feature by feature in rising order of state; the last ones given are to stay
         many, features = len(near.moves), np.array(list(near.places), np.int64)
         owners = np.concatenate([near.columns.features, features])
-        states = np.concatenate([near.columns.states, near.own[features]])
+        states = np.concatenate([near.columns.states, near.own_states[features]])
         order = np.lexsort((states, owners))
         begins = starts_in(owners[order])
         gains = np.concatenate([move_gains(near, first), np.zeros((len(features), first.outputs), np.int64)])

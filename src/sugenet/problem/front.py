@@ -263,7 +263,7 @@ def _table(neighbourhood: Neighbourhood, first: Layer) -> Ints | None:
     ):
         return None
     features, states, _ = neighbourhood.columns
-    rise = states - neighbourhood.own[features]
+    rise = states - neighbourhood.own_states[features]
     return np.asarray(rise[:, None] * first.columns[features])
 
 

@@ -145,7 +145,7 @@ class Neighbourhood(Brief):
         return dict(zip(features[starts].tolist(), map(slice, ends, ends[1:]), strict=True))
 
     @cached_property
-    def own(self) -> npt.NDArray[np.int64]:
+    def own_states(self) -> npt.NDArray[np.int64]:
         """The states as an array."""
         return np.array(self.states, np.int64)
 

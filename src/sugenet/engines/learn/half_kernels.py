@@ -23,12 +23,14 @@ def settle(weights, least, below, own, largest):
     for j in range(len(own)):
         if own[j] >= 0:
             continue
-        size, low, high, many = abs(float(least[j])), np.int64(0), np.int64(0), 0
+        size, low, high, many = abs(least[j]), np.int64(0), np.int64(0), 0
+        fits = size < largest
         for i in range(len(below)):
             w = weights[j, i]
             if w == 0:
                 continue
-            size += abs(float(w))
+            fits = fits and abs(w) < largest - size  # no sum on the way leaves 64 bits
+            size += abs(w)
             if below[i] != 0:
                 many += below[i] < 0
                 if below[i] > 0 or w < 0:
@@ -36,7 +38,7 @@ def settle(weights, least, below, own, largest):
                 if below[i] > 0 or w > 0:
                     high += w
         # before anything is folded away: whoever checks a proof has all of it
-        if size >= largest:
+        if not fits:
             return -1
         if low >= least[j]:
             own[j] = 1

@@ -66,7 +66,7 @@ def halves_of(cascade: Cascade, facts: Sequence[int]) -> Halves:
         first, behind, end = cascade.starts[number : number + 3]
         below, own = fixed[first:behind], fixed[behind:end]
         weights, least = _read(layer.weights), _read(layer.least)
-        room = half_kernels.settle(weights, least, below, own, float(_FITS))
+        room = half_kernels.settle(weights, least, below, own, _FITS)
         if room < 0:
             raise TooLargeError(
                 "the scores of the classes are too finely divided: as whole numbers they leave 60 bits."

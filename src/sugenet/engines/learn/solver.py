@@ -347,7 +347,7 @@ class Solver:
 
 @lru_cache(maxsize=4)
 def _drawn(seed: int, digits: int) -> tuple[int, npt.NDArray[np.float64]]:
-    """A number, and so many digits of a number of others, as they follow from a seed."""
+    """A number, and 2^digits others between 0 and 1, as a seed gives them."""
     rng = np.random.default_rng(seed)
     return int(rng.integers(1, 1 << 62)), rng.random(1 << digits)
 
