@@ -1,6 +1,9 @@
 """How one raw feature becomes bits, and what its bits mean: which patterns are possible,
 what a change costs, words for a bit.
 
+A value of a feature is a category, an integer of a range, or a finite float64 of a range. A bit is off,
+written -1 or 0, or on, written 1. Nothing else is a value: not infinity, not a fraction that no float64 is.
+
 A feature takes one of a few *states*, numbered from 0; a state is a legal bit pattern and a set of raw
 values. For `Steps` (thresholds, thermometers, integers) state t means "t cuts reached" and holds the raw
 values of one interval; for `OneHot` it is a category.
@@ -9,18 +12,19 @@ values of one interval; for `OneHot` it is a category.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from math import inf, isnan, nextafter
+from math import ceil, floor, inf, isfinite, isnan, nextafter
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from sugenet.brief import Brief
-from sugenet.errors import EncodingError, QuestionError
+from sugenet.capacity.arguments import read_number
+from sugenet.errors import CapacityError, EncodingError, QuestionError
 
 __all__ = [
     "Coding",
@@ -136,8 +140,10 @@ class Steps(Brief):
             raise EncodingError(f"cuts {self.cuts} do not rise. Give different numbers, smallest first.")
         if not self.low <= self.high:
             raise EncodingError(f"low={self.low} is above high={self.high}.")
-        if self.whole and not _ceil(self.low) <= _floor(self.high):
-            raise EncodingError(f"there is no whole number from low={self.low} to high={self.high}.")
+        least, most = self.ends
+        if least > most or least == inf or most == -inf:
+            kind = "integer" if self.whole else "finite number"
+            raise EncodingError(f"there is no {kind} from low={self.low} to high={self.high}.")
 
     def __hash__(self) -> int:
         return self._hash
@@ -195,54 +201,67 @@ class Steps(Brief):
 
     def state(self, value: Any) -> int:
         """The state of a raw value."""
-        return bisect_right(self.cuts, self._checked(value))
+        return bisect_right(self.cuts, self.number(value))
 
     def reachable(self, state: int) -> bool:
         """Whether some raw value that can occur has this state."""
         return self.interval(state) is not None
 
+    @cached_property
+    def ends(self) -> tuple[float, float]:
+        """Least and largest value; infinite for integers without a bound."""
+        if not self.whole:
+            return max(self.low, -_LARGEST), min(self.high, _LARGEST)
+        return _whole(self.low, ceil), _whole(self.high, floor)
+
     def interval(self, state: int) -> tuple[float, float] | None:
-        """Least and largest raw value of a state, both included; None when no value that can occur has it,
-        or none but an infinite one, which nothing finite can become.
+        """Least and largest value of a state, both included; None if no value has it. Of integers without a
+        bound, one end is infinite.
         """
-        low = self.low if state == 0 else max(self.low, self.cuts[state - 1])
-        high = self.high if state == self.width else min(self.high, nextafter(self.cuts[state], -inf))
-        if self.whole:
-            low, high = _ceil(low), _floor(high)
+        low, high = self.ends
+        if state > 0:
+            cut = self.cuts[state - 1]
+            low = max(low, _whole(cut, ceil) if self.whole else cut)
+        if state < self.width:
+            cut = self.cuts[state]
+            high = min(high, _whole(cut, ceil) - 1 if self.whole else nextafter(cut, -inf))
         return (low, high) if low <= high and low < inf and high > -inf else None
 
     def move(self, value: Any, state: int, span: Span | None = None) -> Move | None:
-        """Nearest raw value of a state, and within a span where one is given; None when no value that can
-        occur has it.
-        """
-        ends, here = self.interval(state), self._checked(value)
+        """Nearest value of a state, within a span if one is given; None if there is none."""
+        ends, here = self.interval(state), self.number(value)
         if ends is None:
             return None
-        if here in (inf, -inf):
-            raise EncodingError("an infinite value is infinitely far from every other state.")
-        if span is not None:
-            return self._move_within(here, ends, span)
-        there = min(max(here, ends[0]), ends[1])
-        if self.whole:
-            return Move(int(there), Fraction(abs(int(there) - int(here))))
-        return Move(there, abs(Fraction(there) - Fraction(here)))
-
-    def _move_within(self, here: float, ends: tuple[float, float], span: Span) -> Move | None:
-        exact = Fraction(here)
-        if span.values is not None:
-            inside = [value for value in span.values if ends[0] <= self._number(value) <= ends[1]]
+        if span is not None and span.values is not None:
+            inside = [there for there in map(self._number, span.values) if ends[0] <= there <= ends[1]]
+            inside = [there for there in inside if self.has(there)]
             if not inside:
                 return None
-            there = min(inside, key=lambda value: (abs(Fraction(self._number(value)) - exact), value))
-            return Move(there, abs(Fraction(self._number(there)) - exact))
-        low = ends[0] if span.low is None else max(ends[0], self._number(span.low))
-        high = ends[1] if span.high is None else min(ends[1], self._number(span.high))
-        if self.whole:
-            low, high = _ceil(low), _floor(high)
-        if low > high:
-            return None
-        near = min(max(here, low), high)
-        return Move(int(near) if self.whole else near, abs(Fraction(near) - exact))
+            there = min(inside, key=lambda there: (abs(Fraction(there) - Fraction(here)), there))
+        else:
+            low, high = ends if span is None else self._between(*ends, span)
+            if low > high:
+                return None
+            there = min(max(here, low), high)
+        there = self.number(there)
+        return Move(there, abs(Fraction(there) - Fraction(here)))
+
+    def _between(self, low: float, high: float, span: Span) -> tuple[float, float]:
+        """Least and largest value of an interval that a span holds too."""
+        if self.bipolar:  # a span that holds -1 holds what is off
+            held = [value for value in (0, 1) if low <= value <= high and self.holds(span, value)]
+            return (held[0], held[-1]) if held else (1, 0)
+        if span.low is not None and span.low > low:
+            low = ceil(span.low) if self.whole else _float(span.low, up=True)
+        if span.high is not None and span.high < high:
+            high = floor(span.high) if self.whole else _float(span.high, up=False)
+        return low, high
+
+    def holds(self, span: Span, value: Any) -> bool:
+        """Whether a span allows a value; off, if it holds -1 or 0."""
+        return span.holds(value) or (
+            self.bipolar and self._number(value) == 0 and (span.holds(0) or span.holds(-1))
+        )
 
     def _number(self, value: Any) -> Any:
         """A raw value as it compares with the cuts: of a bipolar bit, -1 is 0."""
@@ -293,43 +312,68 @@ class Steps(Brief):
             bipolar=False,
         ).describe(name, int(states[0] > 0))
 
-    def _checked(self, value: Any) -> float:
-        if type(value) in (int, float) and abs(value) < _EXACT:  # the usual case, without arrays
-            number = 0.0 if self.bipolar and value == -1 else float(value)
-            if self.low <= number <= self.high and (not self.whole or number == number // 1):
-                return number
-        column = self.read(np.array([value], dtype=object), "the feature")
-        return float(column[0])
+    def has(self, number: Any) -> bool:
+        """Whether a number is a value of the feature."""
+        low, high = self.ends
+        if not low <= number <= high or isnan(number) or abs(number) == inf:
+            return False
+        return bool(number == number // 1) if self.whole else _is_float(number)
+
+    def number(self, value: Any) -> int | float:
+        """The value that something stands for: an integer, or a finite float64; -1 is 0 for a bit."""
+        number = self._number(value)
+        if type(number) is float or (type(number) is int and (self.whole or abs(number) < _EXACT)):
+            low, high = self.ends
+            if low <= number <= high and abs(number) != inf and (not self.whole or number == number // 1):
+                return int(number) if self.whole else float(number) + 0.0
+        return self._read_one(value, "the feature", 0)
 
     def read(self, column: npt.NDArray[Any], name: str) -> npt.NDArray[np.float64]:
-        """Check a column of raw values and give it as float64."""
-        if column.dtype.kind not in "biufO" or column.dtype.itemsize > 8:
-            column = column.astype(object)
-        try:
+        """Check a column of raw values; floats that compare with the cuts as the values do."""
+        if column.dtype.kind in "biuf" and column.dtype.itemsize <= 8:
             numbers = column.astype(np.float64)
-        except (TypeError, ValueError, OverflowError):
-            raise EncodingError(
-                f"{name} needs numbers, but holds {next(v for v in column if not _is_number(v))!r}."
-            ) from None
-        if (column.dtype.kind in "iuO" and column.size and np.abs(numbers).max() >= _EXACT) or (
-            column.dtype == object and any(isinstance(value, Fraction) for value in column.tolist())
-        ):
-            numbers = np.array([_comparable(value, self.cuts, name) for value in column.tolist()])
-        if self.bipolar:
-            numbers = np.where(numbers == -1, 0.0, numbers)
-        wrong = np.isnan(numbers) | (numbers < self.low) | (numbers > self.high)
-        if self.whole:
-            wrong |= numbers != np.floor(numbers)
-        if wrong.any():
-            row = int(np.argmax(wrong))
-            shown = column[row].item() if isinstance(column[row], np.generic) else column[row]
-            raise EncodingError(f"{name} is {shown!r} in sample {row}, but it must be {self._domain()}.")
-        return numbers
+            if column.dtype.kind in "bf" or not column.size or np.abs(numbers).max() < _EXACT:
+                if self.bipolar:
+                    numbers = np.where(numbers == -1, 0.0, numbers)
+                low, high = self.ends
+                wrong = ~((numbers >= low) & (numbers <= high) & np.isfinite(numbers))
+                if self.whole:
+                    with np.errstate(invalid="ignore"):
+                        wrong |= numbers != np.floor(numbers)
+                if wrong.any():
+                    row = int(np.argmax(wrong))
+                    self._read_one(column[row].item(), name, row)
+                return numbers
+        values = [self._read_one(value, name, row) for row, value in enumerate(column.tolist())]
+        return np.array([self._comparable(value) for value in values], np.float64)
+
+    def _read_one(self, value: Any, name: str, row: int) -> int | float:
+        try:
+            number = self._number(read_number(value, name))
+        except CapacityError:
+            if isinstance(value, float | np.floating):  # infinite, or not a number
+                raise self._refused_value(value, name, row) from None
+            raise EncodingError(f"{name} needs numbers, but holds {value!r}.") from None
+        if not self.has(number):
+            raise self._refused_value(value, name, row)
+        return int(number) if self.whole else float(number) + 0.0
+
+    def _refused_value(self, value: Any, name: str, row: int) -> EncodingError:
+        return EncodingError(f"{name} is {value!r} in sample {row}, but it must be {self._domain()}.")
+
+    def _comparable(self, value: int | float) -> float:
+        """The float nearest to a value that is on the same side of every cut."""
+        if isinstance(value, float) or abs(value) < _EXACT:
+            return float(value)
+        state = bisect_right(self.cuts, value)
+        low = self.cuts[state - 1] if state else -_LARGEST
+        high = nextafter(self.cuts[state], -inf) if state < self.width else _LARGEST
+        return _float(min(max(Fraction(value), Fraction(low)), Fraction(high)), up=value <= low)
 
     def _domain(self) -> str:
         if self.bipolar:
             return "-1, 0 or +1 (a bit)"
-        kind = "a whole number" if self.whole else "a number"
+        kind = "an integer" if self.whole else "a finite number"
         if self.low == -inf and self.high == inf:
             return kind
         return f"{kind} from {_short(self.low)} to {_short(self.high)}"
@@ -367,6 +411,10 @@ class Real(Steps):
     def spelled(self) -> str:
         """All of it as one text, as fingerprints have it: it must never change."""
         return f"Real(low={self.low!r}, high={self.high!r})"
+
+    def has(self, number: Any) -> bool:
+        """Whether a number is a value of the feature: any rational of its range."""
+        return bool(self.low <= number <= self.high) and abs(number) != inf
 
     def _refused(self) -> QuestionError:
         return QuestionError(
@@ -423,6 +471,14 @@ class OneHot(Brief):
         object.__setattr__(
             self, "categories", tuple(c.item() if isinstance(c, np.generic) else c for c in self.categories)
         )
+        for category in self.categories:
+            if not (category is None or isinstance(category, str | bool | int)) and not (
+                isinstance(category, float) and isfinite(category)
+            ):
+                raise EncodingError(
+                    f"the category {category!r} is a {type(category).__name__}. Use text, finite numbers, "
+                    "True, False or None, which certificates can hold."
+                )
         if not self.categories or len(set(self.categories)) < len(self.categories):
             raise EncodingError(f"categories {self.categories} must be different, and at least one.")
 
@@ -529,39 +585,34 @@ def unused(low: float = -inf, high: float = inf, whole: bool = False) -> Steps:
     return Steps((), low, high, whole)
 
 
-_EXACT = 2.0**53  # floats hold every whole number up to here
+_EXACT = 2.0**53  # floats hold every integer up to here
+_LARGEST = float(np.finfo(np.float64).max)
 
 
-def _comparable(value: Any, cuts: tuple[float, ...], name: str) -> float:
-    """A float that compares with every cut as the exact value does:
-    the float nearest to it on the same side of all cuts.
-    """
-    near = float(value)
-    if near != value:
-        exact = Fraction(value)
-        if any((near >= cut) != (exact >= Fraction(cut)) for cut in cuts if abs(cut) != inf):
-            raise EncodingError(
-                f"{name} is {value!r}, which no float keeps apart from a cut next to it. "
-                f"Round it on purpose first."
-            )
-    return near
+def _whole(end: float, rounded: Callable[[float], int]) -> float:
+    """A bound of integers; infinite if it is none."""
+    return end if end in (inf, -inf) else rounded(end)
 
 
-def _ceil(value: float) -> float:
-    return value if value in (inf, -inf) else float(-(-value // 1))
+def _is_float(number: Any) -> bool:
+    """Whether a number is a finite float64."""
+    try:
+        near = float(number)
+    except OverflowError:
+        return False
+    return isfinite(near) and near == number
 
 
-def _floor(value: float) -> float:
-    return value if value in (inf, -inf) else float(value // 1)
+def _float(number: Any, *, up: bool) -> float:
+    """The least float64 at or above a number, or the largest at or below it; infinite beyond all."""
+    try:
+        near = float(number)
+    except OverflowError:
+        near = inf if number > 0 else -inf
+    if up:
+        return near if near >= number else nextafter(near, inf)
+    return near if near <= number else nextafter(near, -inf)
 
 
 def _short(value: float) -> str:
     return str(int(value)) if value == value // 1 and abs(value) < 1e15 else repr(value)
-
-
-def _is_number(value: Any) -> bool:
-    try:
-        float(value)
-    except (TypeError, ValueError, OverflowError):
-        return False
-    return True

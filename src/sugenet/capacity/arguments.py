@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from decimal import Decimal
@@ -13,7 +14,7 @@ import numpy as np
 
 from sugenet.errors import CapacityError
 
-__all__ = ["exact_number", "in_order", "is_too_long", "number_words", "plain", "show_number"]
+__all__ = ["exact_number", "in_order", "is_too_long", "number_words", "plain", "read_number", "show_number"]
 
 _POWERS = 10_000
 _WRITTEN = 1e15
@@ -63,6 +64,34 @@ def exact_number(value: Any, what: str) -> int | Fraction:
     except (TypeError, ValueError, OverflowError):
         raise CapacityError(f"{what} is {value!r}, which is not a finite number.") from None
     return exact.numerator if exact.denominator == 1 else exact
+
+
+_INTEGER = re.compile(r"[-+]?[0-9]{1,4000}")
+_FRACTION = re.compile(r"[-+]?[0-9]{1,4000}/[0-9]{1,4000}")
+_FLOAT = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
+
+
+def read_number(value: Any, what: str) -> int | float | Fraction:
+    """Read a number as Python reads it: ``12`` is an integer, ``0.1`` the nearest float64, ``1/10`` exact.
+
+    Examples
+    --------
+    >>> read_number("0.1", "x"), read_number("1/10", "x"), read_number(" 12 ", "x"), read_number(0.5, "x")
+    (0.1, Fraction(1, 10), 12, 0.5)
+    """
+    value = str(value) if isinstance(value, Decimal) else plain(value)
+    if isinstance(value, str):
+        text = value.strip()
+        if _INTEGER.fullmatch(text):
+            return int(text)
+        if _FRACTION.fullmatch(text) and int(text.split("/")[1]):
+            return Fraction(text)
+        value = float(text) if _FLOAT.fullmatch(text) else None
+    if isinstance(value, float) and isfinite(value):
+        return value
+    if isinstance(value, int | Fraction):
+        return value
+    raise CapacityError(f"{what} is {value!r}, which is not a finite number.")
 
 
 def is_too_long(value: Decimal) -> bool:

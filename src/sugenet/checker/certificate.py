@@ -8,19 +8,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 from sugenet.bnn import Network
 from sugenet.checker.composed import check_composed
 from sugenet.checker.counterfactual import check_counterfactual
-from sugenet.checker.domain import asked_within
-from sugenet.checker.form import check_form, check_outside, exact
+from sugenet.checker.domain import within_domain
+from sugenet.checker.form import (
+    Counted,
+    Counterfactual,
+    NoCounterfactual,
+    OpenCounterfactual,
+    Proved,
+    Refuted,
+    Robust,
+    Undecided,
+    UnknownReason,
+    read_certificate,
+)
 from sugenet.checker.learned import check_learned
 from sugenet.checker.limit import MEMORY, SECONDS, Limit
 from sugenet.checker.proof import check_proof
 from sugenet.checker.rated import HasSamples, RatedSamples
 from sugenet.checker.reason import check_reason
-from sugenet.checker.setting import Within
+from sugenet.checker.setting import Asked, inputs_asked
 from sugenet.checker.witness import check_witness
 from sugenet.errors import CertificateError, CheckLimitError, TooLargeError
 
@@ -71,7 +83,6 @@ def check(
     try:
         if isinstance(network, Network | list | tuple):
             return _check_any(certificate, network, other, limit, plain)
-        _see_version(certificate)
         return check_learned(certificate, _samples(network, other), limit)
     except CertificateError:
         raise
@@ -113,7 +124,6 @@ def _check_any(
     """A certificate about one network or two; or about a whole of several readings."""
     networks = [network] if isinstance(network, Network) else list(network)
     if "networks" in certificate:
-        _see_version(certificate)
         return check_composed(
             certificate,
             networks if other is None else [*networks, other],
@@ -125,61 +135,45 @@ def _check_any(
     return _check(certificate, networks[0], other, limit, plain)
 
 
-def _see_version(certificate: dict[str, Any]) -> None:
-    if (
-        certificate.get("format") != "sugenet certificate"
-        or type(certificate.get("version")) is not int
-        or certificate["version"] != 2
-    ):
-        raise CertificateError("this is no sugenet certificate of version 2.")
-
-
-def _check(
-    certificate: dict[str, Any], network: Network, other: Network | None, limit: Limit, plain: bool
-) -> str:
-    _see_version(certificate)
-    if is_about_ratings(certificate):
+def _check(data: dict[str, Any], network: Network, other: Network | None, limit: Limit, plain: bool) -> str:
+    if is_about_ratings(data):
         raise CertificateError("the certificate is about ratings, not about a network.")
-    if certificate["network"] != network.fingerprint:
+    if type(data.get("network")) is str and data["network"] != network.fingerprint:
         raise CertificateError(
-            f"the certificate is for the network {str(certificate['network'])[:12]}, "
-            f"not for {network.fingerprint[:12]}."
+            f"the certificate is for the network {data['network'][:12]}, not for {network.fingerprint[:12]}."
         )
-    certificate, network = asked_within(certificate, network, limit)
-    question = certificate["question"]
-    if not isinstance(question, dict):
-        raise CertificateError(
-            f"the question of a certificate is a JSON object, not {type(question).__name__}."
-        )
-    if question["kind"] == "count":
-        from sugenet.checker.count import recount  # compiled code is loaded when it is needed
+    certificate = read_certificate(data, network)
+    known, limits = within_domain(certificate.domain, network, limit)
+    asked = Asked(certificate.question, known, limits, other)
+    match certificate:
+        case Counted():
+            from sugenet.checker.count import recount  # compiled code is loaded when it is needed
 
-        return recount(certificate, network, limit, plain=plain)
-    check_form(question, network)
-    check_outside(certificate, question["kind"])
-    answer, proof = certificate["answer"], certificate["proof"]
-    if question["kind"] == "whatif":
-        return check_counterfactual(certificate, network, limit, plain=plain)
-    if answer == "refuted":
-        return check_witness(question, certificate["witness"], network, other)
-    if answer == "undecided":
-        return _check_undecided(certificate, network, limit, plain=plain)
-    if answer == "unknown":
-        return _NOTHING
-    proved = check_proof(question, proof, network, other, limit, plain=plain)
-    return check_reason(certificate, network, proved, limit) if question["kind"] == "reason" else proved
+            return recount(certificate, asked, limit, plain=plain)
+        case Counterfactual() | OpenCounterfactual() | NoCounterfactual():
+            return check_counterfactual(certificate, asked, limit, plain=plain)
+        case Refuted():
+            return check_witness(asked, certificate.witness)
+        case Undecided():
+            return _check_undecided(certificate, asked, limit, plain=plain)
+        case UnknownReason():
+            return _NOTHING
+        case Proved():
+            return check_proof(asked, certificate.proof, limit, plain=plain)
+    proved = check_proof(asked, certificate.proof, limit, plain=plain)
+    return check_reason(certificate, asked, proved, limit)
 
 
-def _check_undecided(certificate: dict[str, Any], network: Network, limit: Limit, *, plain: bool) -> str:
+def _check_undecided(certificate: Undecided, asked: Asked, limit: Limit, *, plain: bool) -> str:
     """An answer that is open, of which a part may be claimed all the same."""
-    question, proof, reached = certificate["question"], certificate["proof"], certificate["proved_up_to"]
-    if reached is None:
-        if proof is not None:
-            raise CertificateError("there is a proof, but nothing that it proves.")
+    question, proof, reached = certificate.question, certificate.proof, certificate.proved_up_to
+    if reached is None or proof is None:
+        if proof is not None or reached is not None:
+            raise CertificateError("there is a proof, but nothing that it proves, or the other way round.")
         return _NOTHING
-    if question["kind"] != "robust" or question["region"]["kind"] not in ("Hamming", "L0", "L1", "L2"):
-        raise CertificateError("a part of a region is claimed that has no parts.")
-    within = replace(Within.of_region(question["region"]), bound=exact(reached, least=0))
-    said = check_proof(question, proof, network, None, limit, within, plain=plain)
-    what = "a sum of squares of " if within.kind == "L2" else ""
+    inputs = inputs_asked(asked) if isinstance(question, Robust) else None
+    if inputs is None or inputs.budget is None or not 0 <= reached <= inputs.budget:
+        raise CertificateError("a part of a region is claimed that is not one.")
+    said = check_proof(asked, proof, limit, replace(inputs, budget=Fraction(reached)), plain=plain)
+    what = "a sum of squares of " if inputs.measure == "L2" else ""
     return f"up to {what}{reached}: {said}; the rest is not decided"

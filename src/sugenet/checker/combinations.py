@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn.arrays import Bits, Ints
+from sugenet.checker.form import Combinations
 from sugenet.checker.later import cores
 from sugenet.checker.plain import plain_combinations
 from sugenet.checker.products import dense_counts
@@ -34,11 +35,11 @@ _TRIED = 64
 """Combinations at which it is seen how many neurons a step of a feature turns."""
 
 
-def check_combinations(proof: dict[str, Any], whole: Whole, *, plain: bool = False) -> str:
+def check_combinations(proof: Combinations, whole: Whole, *, plain: bool = False) -> str:
     """Go through all combinations once more; as many as the certificate says."""
-    sets = proof["sets"]
+    sets = proof.sets
     every = prod(len(options) + 1 for options in whole.features)
-    if type(sets) is not int or sets != every or every > _MOST:
+    if sets != every or every > _MOST:
         raise CertificateError(
             f"there are {every:,} combinations of changes (at most {_MOST:,} are gone through), and the "
             f"certificate says {str(sets)[:40]}."

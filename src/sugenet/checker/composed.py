@@ -13,9 +13,10 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from sugenet.bnn import Domain, Network
-from sugenet.checker.form import check_region_form, exact
+from sugenet.checker.form import Region, exact, sizes_of
 from sugenet.checker.limit import Limit
-from sugenet.checker.values import raw, scores, top
+from sugenet.checker.meaning import row_of, scores, top
+from sugenet.checker.reading import Row, read
 from sugenet.checker.wholes import ComposedWhole, composed_whole
 from sugenet.errors import CertificateError
 
@@ -101,7 +102,7 @@ class _Claim(NamedTuple):
             question = certificate["question"]
             if question["kind"] != kind:
                 raise CertificateError(f"a part answers {str(question['kind'])[:40]!r}, not {kind!r}.")
-            if raw(reading.network, question["sample"]) != reading.sample:
+            if row_of(reading.network, question["sample"]) != reading.sample:
                 raise CertificateError(f"a part is about another sample than that of reading {place}.")
             if question["ties"] != "lowest":
                 raise CertificateError("a part counts ties in another way than the class of a reading.")
@@ -146,7 +147,7 @@ def _opened(data: dict[str, Any], networks: Sequence[Network], judge: _Judge, li
     _see_names(data["readings"], data["networks"])
     for reading in readings:
         if "region" in question and reading.network is not None:
-            check_region_form(question["region"], reading.network)
+            read(Region, question["region"], sizes_of(reading.network), "the region")  # type: ignore[arg-type]
     whole = composed_whole(data["whole"], [reading.classes for reading in readings])
     if "value" in question:
         whole.see_value(question["value"])
@@ -190,7 +191,7 @@ def _variable(data: Any, named: list[Any], networks: Sequence[Network], limit: L
     domain = data.get("domain")
     if domain is not None:
         network = network.within(Domain.of(domain, network.encoder, limit.look))
-    sample = raw(network, data["sample"])
+    sample = row_of(network, read(Row, data["sample"], sizes_of(network), "a sample"))
     found = scores(network, sample)
     scales = set(network.head.scale)
     votes = scales.pop() if len(scales) == 1 else Fraction(1)
@@ -305,7 +306,7 @@ def _robust(claim: _Claim) -> str:
             if place in changed:
                 raise CertificateError("a reading is changed twice.")
             changed.add(place)
-            moved[place] = top(scores(reading.network, raw(reading.network, part["witness"])))[0]
+            moved[place] = top(scores(reading.network, row_of(reading.network, part["witness"])))[0]
     own = claim.whole.value(claim.choice)
     if answer == "undecided":
         return f"{_parts(proved)} proved; the whole is not decided"
@@ -436,7 +437,7 @@ def _bound(
     else:
         bound = exact(part["lower"])
         if part["answer"] == "counterfactual":
-            k, price = top(scores(network, raw(network, part["witness"])))[0], exact(part["value"])
+            k, price = top(scores(network, row_of(network, part["witness"])))[0], exact(part["value"])
             changed[place, k] = min(price, changed.get((place, k), price))
     for k in classes:
         lower[k] = max(lower[k], bound)

@@ -6,44 +6,36 @@ knows of its own accord does not count, only what the certificate says.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any
 
 from sugenet.bnn import Domain, Network
-from sugenet.checker.limit import Limit
+from sugenet.bnn.laws import Law
+from sugenet.checker.form import InputDomain, Limit
+from sugenet.checker.limit import Limit as Resources
 from sugenet.errors import CertificateError
 
-__all__ = ["asked_within", "can_occur", "obeying"]
+__all__ = ["obeying", "within_domain"]
 
 
-def asked_within(
-    certificate: dict[str, Any], network: Network, limit: Limit
-) -> tuple[dict[str, Any], Network]:
-    """A certificate without its domain, and the network with just that."""
-    if "domain" not in certificate:
-        return certificate, network.anywhere()
-    rest = {name: value for name, value in certificate.items() if name != "domain"}
-    domain = Domain.of(certificate["domain"], network.encoder, limit.look)
-    if not domain or domain.data() != certificate["domain"]:
-        raise CertificateError("the domain of the certificate says nothing, or not in the one way to say it.")
-    known = network.anywhere().within(domain)
-    clauses = sum(len(law.clauses) for law in domain.laws)
-    limit.take(16 * clauses * (network.encoder.width + clauses), "the neurons of all laws")
-    return rest, known
-
-
-def can_occur(network: Network, witness: Sequence[Any], sample: Sequence[Any] | None = None) -> None:
-    """See that a witness is within the limits, where it differs from a sample, and obeys the laws."""
-    changed = None if sample is None else [f for f, a in enumerate(sample) if a != witness[f]]
-    outside = network.domain.outside(witness, changed)
-    if outside is not None:
-        raise CertificateError(
-            f"the witness has {witness[outside]} for feature {outside}, outside its limits."
-        )
-    broken = network.domain.broken(witness)
-    if broken is not None:
-        raise CertificateError(f"the witness breaks the law {broken!r}.")
+def within_domain(
+    domain: InputDomain | None, network: Network, resources: Resources
+) -> tuple[Network, Mapping[int, Limit]]:
+    """The network with the laws of a certificate alone; and its limits by feature."""
+    known = network.anywhere()
+    if domain is None:
+        return known, {}
+    laws = []
+    for text in domain.laws:
+        resources.look()
+        laws.append(Law(text, known.encoder))
+        if laws[-1].text != text:
+            raise CertificateError("a law begins or ends with blanks.")
+    if len(set(domain.laws)) < len(domain.laws):
+        raise CertificateError("a law occurs twice.")
+    clauses = sum(len(law.clauses) for law in laws)
+    resources.take(16 * clauses * (network.encoder.width + clauses), "the neurons of all laws")
+    return known.within(Domain({}, laws)) if laws else known, dict(domain.limits)
 
 
 def obeying(

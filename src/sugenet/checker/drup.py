@@ -9,14 +9,13 @@ contradicts itself without assuming anything. Nothing here is shared with the en
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
 from sugenet.bnn.arrays import Ints
 from sugenet.checker.clauses import clauses_of, written
+from sugenet.checker.form import Drup
 from sugenet.checker.limit import Limit
 from sugenet.checker.plain import plain_followed
 from sugenet.checker.unpack import unpacked
@@ -28,14 +27,14 @@ __all__ = ["check_drup", "followed"]
 _WORK = 1 << 24  # literals that are looked at before the clock is
 
 
-def check_drup(proof: dict[str, Any], whole: Whole, *, plain: bool = False) -> str:
+def check_drup(proof: Drup, whole: Whole, *, plain: bool = False) -> str:
     """Check the proof that a question, worked out again from the definition, has no violation;
     say what was checked.
 
     Parameters
     ----------
     proof
-        What the solver gave: ``{"kind": "drup", ...}``.
+        What the solver gave.
     whole
         The question in whole numbers.
     plain
@@ -47,16 +46,13 @@ def check_drup(proof: dict[str, Any], whole: Whole, *, plain: bool = False) -> s
         Where the proof is damaged, is of another question, or does not hold.
     """
     limit = whole.limit
-    for name in ("variables", "clauses", "lemmas"):
-        if type(proof.get(name)) is not int:
-            raise CertificateError(f"the proof is damaged: the number of {name} is missing.")
-    variables, clauses = clauses_of(whole, proof["clauses"])
+    variables, clauses = clauses_of(whole, proof.clauses)
     given = len(clauses)
     literals, starts, digest = written(clauses, limit)
-    if (proof["variables"], proof["clauses"], proof["cnf"]) != (variables, given, digest):
+    if (proof.variables, proof.clauses, proof.cnf) != (variables, given, digest):
         raise CertificateError("the proof is of other clauses than this question has.")
     del clauses
-    lemmas, sizes, steps = _read(proof["data"], given, variables, limit)
+    lemmas, sizes, steps = _read(proof.data, given, variables, limit)
     limit.take(
         12 * (len(literals) + len(lemmas)) + 40 * (given + len(sizes)) + 40 * variables,
         "the clauses and lemmas",
@@ -68,12 +64,12 @@ def check_drup(proof: dict[str, Any], whole: Whole, *, plain: bool = False) -> s
         raise CertificateError(f"lemma {state - given + 1} of the proof does not follow.")
     if state == -2:
         raise CertificateError("the proof ends without a contradiction.")
-    if proof["lemmas"] != len(sizes):
-        raise CertificateError(f"the proof has {len(sizes):,} lemmas, not {proof['lemmas']:,}.")
+    if proof.lemmas != len(sizes):
+        raise CertificateError(f"the proof has {len(sizes):,} lemmas, not {proof.lemmas:,}.")
     return f"{given:,} clauses say so, by {len(sizes):,} lemmas that follow one after another"
 
 
-def _read(data: Any, given: int, variables: int, limit: Limit) -> tuple[npt.NDArray[np.int32], Ints, Ints]:
+def _read(data: str, given: int, variables: int, limit: Limit) -> tuple[npt.NDArray[np.int32], Ints, Ints]:
     """Literals of all lemmas, their sizes, and the order in which clauses come (their number) and go
     (-1 - their number).
     """

@@ -24,10 +24,11 @@ import numpy.typing as npt
 from sugenet.bnn import Network, PoolLayer
 from sugenet.bnn.arrays import Ints
 from sugenet.checker.bounds import most_together
+from sugenet.checker.form import Dual
 from sugenet.checker.limit import Limit
+from sugenet.checker.meaning import inputs_of
 from sugenet.checker.setting import Setting
 from sugenet.checker.unpack import unpacked
-from sugenet.checker.values import row_of
 from sugenet.checker.whole import Demand, in_whole_numbers, priced, whole_of
 from sugenet.errors import CertificateError
 
@@ -46,13 +47,13 @@ _NONE = -(1 << 200)
 """Less than any sum: nothing meets what is asked."""
 
 
-def check_dual(proof: dict[str, Any], setting: Setting, limit: Limit) -> str:
+def check_dual(proof: Dual, setting: Setting, limit: Limit) -> str:
     """See that every case of a question is excluded by its multipliers and splits."""
     question = _two_sides(setting, limit) if len(setting.networks) > 1 else _one_side(setting, limit)
-    trees = proof["cases"]
-    if not isinstance(trees, list) or len(trees) != len(question.cases):
+    trees = proof.cases
+    if len(trees) != len(question.cases):
         raise CertificateError(f"{len(question.cases)} cases to be excluded, but the proof has others.")
-    told = _Told(proof["multipliers"], limit)
+    told = _Told(proof.multipliers, limit)
     root = question.ranges({})
     leaves = 0
     for tree, case in zip(trees, question.cases, strict=True):
@@ -60,14 +61,14 @@ def check_dual(proof: dict[str, Any], setting: Setting, limit: Limit) -> str:
         while waiting:
             limit.look()
             part, windows = waiting.pop()
-            if type(part) is list:
+            if isinstance(part, tuple):
                 waiting += question.split(part, windows)
                 continue
             leaves += 1
             ranges = question.ranges(windows) if windows else root
-            if part == 0 and type(part) is int:
+            if part == 0:
                 question.see_ranges(case, ranges)
-            elif part == 1 and type(part) is int:
+            elif part == 1:
                 question.see_multipliers(case, ranges, windows, told)
             else:
                 raise CertificateError("a leaf of a proof by dual bounds is 0 or 1.")
@@ -79,7 +80,7 @@ def check_dual(proof: dict[str, Any], setting: Setting, limit: Limit) -> str:
 class _Told:
     """The multipliers, one after another."""
 
-    def __init__(self, text: Any, limit: Limit) -> None:
+    def __init__(self, text: str, limit: Limit) -> None:
         self.pieces: Iterator[bytes] = unpacked(text, limit) if text != "" else iter(())
         self.left = memoryview(b"")
 
@@ -379,12 +380,11 @@ class _Question:
     cases: list[_Case]
     limit: Limit
 
-    def split(self, part: list[Any], windows: _Windows) -> list[tuple[Any, _Windows]]:
+    def split(self, part: tuple[Any, ...], windows: _Windows) -> list[tuple[Any, _Windows]]:
         """Both parts of a split, the first on top: a neuron below a level, or at it and above."""
+        if len(part) != 5 or not all(type(number) is int and number >= 0 for number in part[:3]):
+            raise CertificateError("a split has a layer, a neuron, a level and two parts.")
         layer, unit, level, below, above = part
-        for number in (layer, unit, level):
-            if type(number) is not int or number < 0:
-                raise CertificateError("a split names a layer, a neuron and a level.")
         if level < 1:
             raise CertificateError("a split is at a level above 0.")
         if layer > len(self.layers) or (layer and unit >= self.layers[layer - 1].outputs):
@@ -506,7 +506,7 @@ def _one_side(setting: Setting, limit: Limit) -> _Question:
     """A question about one network, whose layers stay what they are."""
     network, levels = setting.networks[0], setting.networks[0].reads_levels
     options, budget = priced(setting, limit)
-    start = network.inputs(row_of(setting.samples[0]))[0].astype(np.int64)
+    start = inputs_of(network, [setting.base[0]])[0].astype(np.int64)
     known: dict[Any, tuple[Ints, list[int]]] = {}  # features alike have the same changes and prices
     listed: list[tuple[Ints, Ints, list[int]]] = []
     for feature, (row, costs) in options.items():
@@ -516,7 +516,7 @@ def _one_side(setting: Setting, limit: Limit) -> _Question:
         key = (id(row), id(coding), own, start[places].tobytes())
         if key not in known:
             rising = sorted(range(len(row)), key=[option.order for option in row].__getitem__)
-            there = [coding.state(row[k].values[0]) for k in rising]
+            there = [row[k].states[0] for k in rising]
             reads = np.array([[state] if levels else coding.bits(state) for state in there], np.int64)
             changes = reads.reshape(len(there), len(places)) - start[places]
             stay = sum(option.order < own for option in row)

@@ -7,16 +7,16 @@ What a sample costs beyond its amounts, at its least, is due besides (docs/theor
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.checker.form import exact, only
 from sugenet.checker.limit import Limit
 from sugenet.checker.rated import RatedSamples
+from sugenet.checker.reading import exact
 from sugenet.errors import CertificateError
 
 __all__ = ["check_flow"]
@@ -159,3 +159,13 @@ def _price(costs: Any, samples: RatedSamples) -> tuple[_Price, bool]:
         return weights[k] * (over * off if off > 0 else -under * off) / unit
 
     return price, False
+
+
+def only(data: dict[str, Any], names: Collection[str], what: str) -> None:
+    """See that data has these fields and no others."""
+    for name in sorted(names):
+        if name not in data:
+            raise CertificateError(f"{what} has no field {name!r}.")
+    for name in data:
+        if name not in names:
+            raise CertificateError(f"{what} has a field {str(name)[:40]!r} that it must not have.")

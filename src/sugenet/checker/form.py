@@ -1,383 +1,686 @@
-"""Whether a certificate, its question and its proof have exactly the fields and kinds of values that they
-must have.
+"""The certificate format: what a certificate holds, as frozen values. `reading` makes them from JSON.
 
-A field that nobody expects could narrow what is checked without anybody noticing, so there must be none;
-and numbers must be spelled out, so that reading one takes no longer than its text.
+Each class is a JSON object with its fields and no others. A field that nobody expects could narrow a question
+without anybody noticing, so there is none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from fractions import Fraction
-from re import fullmatch
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, TypeAlias
 
-from sugenet.bnn import Network, OneHot
-from sugenet.bnn.codings import Coding
+from sugenet.bnn import Network
+from sugenet.checker.reading import (
+    ClassIndex,
+    Feature,
+    Features,
+    Integer,
+    Natural,
+    Number,
+    Row,
+    Rows,
+    Scalar,
+    Sizes,
+    Tree,
+    exact,
+    read,
+)
 from sugenet.errors import CertificateError
 
 __all__ = [
-    "check_count_form",
-    "check_form",
-    "check_outside",
-    "check_proof_form",
-    "check_region_form",
+    "Agree",
+    "Always",
+    "Anything",
+    "Ball",
+    "Bounds",
+    "Box",
+    "Branches",
+    "ByBounds",
+    "ByImpossible",
+    "ByMultipliers",
+    "BySplit",
+    "CaseAsked",
+    "Certificate",
+    "Combinations",
+    "Cost",
+    "Count",
+    "Counted",
+    "Counterfactual",
+    "Drup",
+    "Dual",
+    "Fair",
+    "Free",
+    "InputDomain",
+    "Limit",
+    "Limits",
+    "Measure",
+    "Minimal",
+    "Minimum",
+    "Monotone",
+    "Never",
+    "NoCounterfactual",
+    "OneOf",
+    "OpenCounterfactual",
+    "Partition",
+    "Parts",
+    "PatchedCase",
+    "Patches",
+    "Plain",
+    "Prices",
+    "Proof",
+    "Proved",
+    "QueryAsked",
+    "Question",
+    "Reason",
+    "Refuted",
+    "Region",
+    "Robust",
+    "Rup",
+    "Single",
+    "Sufficient",
+    "Sweep",
+    "Trust",
+    "Undecided",
+    "UnknownReason",
+    "Verdict",
+    "Walk",
+    "WhatIf",
     "exact",
-    "only",
-    "whole_number",
+    "read_certificate",
+    "sizes_of",
 ]
 
-_LONGEST = 9000
-"""Characters of a number."""
-_BALLS = ("Hamming", "L0", "L1", "L2", "Linf")
+# -- limits and regions --------------------------------------------------------------------------------------
 
 
-def exact(value: Any, *, least: int | None = None) -> Fraction:
-    """A number of a certificate: a JSON number, or text such as ``3`` or ``-7/2``."""
-    if type(value) is str and (len(value) > _LONGEST or not fullmatch(r"-?[0-9]+(/[0-9]+)?", value)):
-        raise CertificateError(f"{value[:40]!r} is not a number such as 3 or -7/2.")
-    if type(value) not in (str, int, float):
-        raise CertificateError(f"a number is needed, not {type(value).__name__}.")
-    try:
-        number = Fraction(value)
-    except (ValueError, ZeroDivisionError, OverflowError):
-        raise CertificateError(f"{str(value)[:40]!r} is not a number such as 3 or -7/2.") from None
-    if least is not None and number < least:
-        raise CertificateError(f"{value!r} must not be below {least}.")
-    return number
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """A feature has one of some values."""
+
+    values: tuple[Scalar, ...] = field(metadata={"json": "one of"})
+
+    def __post_init__(self) -> None:
+        if not self.values:
+            raise CertificateError("a limit allows no value.")
 
 
-_TOP = ("format", "version", "network", "question", "answer", "witness", "proof")
-_VERDICTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "proved": ((), ("witness",)),
-    "refuted": ((), ("proof",)),
-    "undecided": (("proved_up_to",), ("witness",)),
-}
-_ANSWERS: dict[str, dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
-    "whatif": {
-        "counterfactual": (("value", "lower"), ()),
-        "open": (("lower",), ("witness",)),
-        "none": ((), ("witness",)),
-    },
-    "reason": {
-        "unknown": ((), ("proof",)),
-        "sufficient": ((), ("witness",)),
-        "minimal": ((), ()),
-        "minimum": (("contrasts",), ()),
-    },
-    "count": {"counted": (("counts", "total", "method"), ())},
-}
-"""For each answer the fields that it has besides, and those of the others that must be null."""
-_PROOFS: dict[str, tuple[str, ...]] = {
-    "bounds": (),
-    "walk": ("sets", "patterns", "digest"),
-    "combinations": ("sets",),
-    "branches": (),
-    "sweep": ("sets",),
-    "rup": ("variables", "facts", "cuts", "clauses", "encoding"),
-    "drup": ("solver", "variables", "clauses", "cnf", "lemmas", "data"),
-    "dual": ("cases", "multipliers"),
-    "patches": ("cases",),
-    "parts": ("parts",),
-    "partition": ("order", "parts"),
-}
+Limit: TypeAlias = tuple[Number | None, Number | None] | OneOf
+"""From a least to a largest number, both included, null for no bound; or one of some values."""
+Limits: TypeAlias = tuple[tuple[Feature, Limit], ...]
 
 
-def check_outside(certificate: dict[str, Any], kind: str) -> None:
-    """See that a certificate has the fields of its answer and no others,
-    and says nothing where it claims nothing.
+@dataclass(frozen=True, slots=True)
+class InputDomain:
+    """The inputs that can occur: limits of features, and laws as text."""
+
+    limits: Limits
+    laws: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        _see_once(feature for feature, _ in self.limits)
+        if not self.limits and not self.laws:
+            raise CertificateError("a domain without limits and laws must be left out.")
+
+
+Measure: TypeAlias = Literal["Hamming", "L0", "L1", "L2", "Linf"]
+"""Bits flipped, features changed, the sum of changes, of their squares, the largest change."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ball:
+    """Inputs whose changes measure at most `radius`, which is a distance for L2 too."""
+
+    kind: Measure
+    radius: Number
+
+    def __post_init__(self) -> None:
+        if self.radius < 0:
+            raise CertificateError(f"the radius {self.radius} is negative.")
+
+
+@dataclass(frozen=True, slots=True)
+class Free:
+    """Some features take any value, all others stay."""
+
+    tag: ClassVar[tuple[str, str]] = ("kind", "Free")
+    features: Features
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """Some features are within limits, all others stay; the sample is in the box."""
+
+    tag: ClassVar[tuple[str, str]] = ("kind", "Box")
+    limits: Limits
+
+    def __post_init__(self) -> None:
+        _see_once(feature for feature, _ in self.limits)
+
+
+@dataclass(frozen=True, slots=True)
+class Anything:
+    """All inputs."""
+
+    tag: ClassVar[tuple[str, str]] = ("kind", "Anything")
+
+
+Region: TypeAlias = Ball | Free | Box | Anything
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """What all changes of a counterfactual cost together; for L2 the sum of squares."""
+
+    kind: Measure
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """What a change of each of these features costs, at all or by one unit; all others stay."""
+
+    tag: ClassVar[tuple[str, str]] = ("kind", "Prices")
+    prices: tuple[tuple[Feature, Number], ...]
+    per_unit: bool
+
+    def __post_init__(self) -> None:
+        _see_once(feature for feature, _ in self.prices)
+        if any(price < 0 for _, price in self.prices):
+            raise CertificateError("a price is negative.")
+
+
+Cost: TypeAlias = Plain | Prices
+
+
+# -- questions -----------------------------------------------------------------------------------------------
+
+Ties: TypeAlias = Literal["lowest", "against"]
+"""A tie goes to the lowest class, or counts as a change."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _About:
+    sample: Row
+    label: ClassIndex
+    """The class of the sample."""
+    target: ClassIndex | None
+    ties: Ties
+
+    def __post_init__(self) -> None:
+        if self.target == self.label:
+            raise CertificateError("the target is the class of the sample.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Robust(_About):
+    """No input of the region has another class than the sample; or none has the target."""
+
+    tag: ClassVar[tuple[str, str]] = ("kind", "robust")
+    region: Region
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reason(_About):
+    """The same while some features stay as they are."""
+
+    tag: ClassVar[tuple[str, str]] = ("kind", "reason")
+    region: Region
+    fixed: Features
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhatIf(_About):
+    """Which input of another class, or of the target, costs least? At most `limit`."""
+
+    tag: ClassVar[tuple[str, str]] = ("kind", "whatif")
+    cost: Cost
+    movable: Features
+    region: Region | None
+    limit: Number | None
+    """In units of the cost: for L2 a sum of squares."""
+
+    def __post_init__(self) -> None:
+        _About.__post_init__(self)
+        if isinstance(self.region, Ball) and self.region.kind != "Linf":
+            raise CertificateError("the region of a counterfactual has no budget of its own.")
+        if self.limit is not None and self.limit < 0:
+            raise CertificateError(f"the limit {self.limit} is negative.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Limited:
+    where: Limits
+
+    def __post_init__(self) -> None:
+        _see_once(feature for feature, _ in self.where)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Always(_Limited):
+    """Every input within limits has the class."""
+
+    tag: ClassVar[tuple[str, str]] = ("kind", "always")
+    label: ClassIndex
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Never(_Limited):
+    """No input within limits has the class."""
+
+    tag: ClassVar[tuple[str, str]] = ("kind", "never")
+    label: ClassIndex
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Monotone(_Limited):
+    """A larger (or smaller) value of a feature never gives a lower class, or never leaves the class `label`."""
+
+    tag: ClassVar[tuple[str, str]] = ("kind", "monotone")
+    feature: Feature
+    label: ClassIndex | None
+    rising: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fair(_Limited):
+    """Two inputs that differ in protected features alone have the same class."""
+
+    tag: ClassVar[tuple[str, str]] = ("kind", "fair")
+    protected: Features
+
+    def __post_init__(self) -> None:
+        _Limited.__post_init__(self)
+        if not self.protected:
+            raise CertificateError("no feature is protected.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agree(_Limited):
+    """Two networks give every input within limits the same class; the other one by its fingerprint."""
+
+    tag: ClassVar[tuple[str, str]] = ("kind", "agree")
+    other: str
+
+
+@dataclass(frozen=True, slots=True)
+class CaseAsked:
+    """A box of inputs, and what violates the property there: all inequalities of some row.
+
+    An inequality has factors by class, and what the weighted scores must reach.
     """
-    answer = certificate.get("answer")
-    known = _ANSWERS.get(kind, _VERDICTS)
-    if not isinstance(answer, str) or answer not in known:
-        raise CertificateError(f"unknown answer {str(answer)[:40]!r}.")
-    more, null = known[answer]
-    names = {*_TOP, *more} - ({"witness"} if kind == "count" else set())
-    only(certificate, names, "the certificate")
-    for name in null:
-        if certificate[name] is not None:
-            raise CertificateError(f"the field {name!r} must be null where the answer is {answer!r}.")
+
+    lower: tuple[Number, ...]
+    upper: tuple[Number, ...]
+    condition: tuple[tuple[tuple[tuple[tuple[ClassIndex, Number], ...], Number], ...], ...]
+
+    def __post_init__(self) -> None:
+        for terms, _ in (part for row in self.condition for part in row):
+            if not terms or not all(factor for _, factor in terms):
+                raise CertificateError("an inequality has no terms, or a factor of 0.")
+            if len({k for k, _ in terms}) < len(terms):
+                raise CertificateError("an inequality names an output twice.")
+        for low, high in zip(self.lower, self.upper, strict=False):
+            if low > high:
+                raise CertificateError(f"the box is empty: {low} is above {high}.")
 
 
-def check_proof_form(proof: Any) -> str:
-    """See that a proof has the fields of its kind and no others; its kind.
+@dataclass(frozen=True, slots=True)
+class QueryAsked:
+    """No input of a case meets the condition of that case."""
 
-    Which values they may have is seen where they are used.
+    tag: ClassVar[tuple[str, str]] = ("kind", "query")
+    inputs: Natural
+    outputs: Natural
+    cases: tuple[CaseAsked, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Count(_Limited):
+    """How many combinations of states around a sample, and within limits, have each class."""
+
+    tag: ClassVar[tuple[str, str]] = ("kind", "count")
+    sample: Row | None
+    region: Region | None
+
+    def __post_init__(self) -> None:
+        _Limited.__post_init__(self)
+        if (self.sample is None) != (self.region is None):
+            raise CertificateError("a sample needs a region, and a region needs a sample.")
+
+
+Verdict: TypeAlias = Robust | Always | Never | Monotone | Fair | Agree | QueryAsked
+Question: TypeAlias = Verdict | Reason | WhatIf | Count
+
+
+# -- proofs --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Interval bounds through all layers."""
+
+    tag: ClassVar[tuple[str, str]] = ("kind", "bounds")
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """All sets of changes were enumerated, each pattern of neurons evaluated once."""
+
+    tag: ClassVar[tuple[str, str]] = ("kind", "walk")
+    sets: Natural
+    patterns: Natural | None
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Combinations:
+    """All combinations of states were enumerated."""
+
+    tag: ClassVar[tuple[str, str]] = ("kind", "combinations")
+    sets: Natural
+
+
+@dataclass(frozen=True, slots=True)
+class Branches:
+    """Branching on inputs."""
+
+    tag: ClassVar[tuple[str, str]] = ("kind", "branches")
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """All sets of changes were enumerated in blocks."""
+
+    tag: ClassVar[tuple[str, str]] = ("kind", "sweep")
+    sets: Natural
+
+
+@dataclass(frozen=True, slots=True)
+class Rup:
+    """Clauses that follow one after another by propagation, the last one empty."""
+
+    tag: ClassVar[tuple[str, str]] = ("kind", "rup")
+    variables: Natural
+    facts: tuple[Integer, ...]
+    cuts: tuple[tuple[Integer, Natural, Natural], ...]
+    clauses: str | tuple[tuple[Integer, ...], ...]
+    encoding: Literal["zlib+base64"] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Drup:
+    """Lemmas that follow from the clauses of the question."""
+
+    tag: ClassVar[tuple[str, str]] = ("kind", "drup")
+    solver: str
+    variables: Natural
+    clauses: Natural
+    cnf: str
+    lemmas: Natural
+    data: str
+
+
+@dataclass(frozen=True, slots=True)
+class Dual:
+    """Multipliers and splits that exclude every case."""
+
+    tag: ClassVar[tuple[str, str]] = ("kind", "dual")
+    cases: tuple[Tree, ...]
+    multipliers: str
+
+
+@dataclass(frozen=True, slots=True)
+class ByBounds:
+    """A conjunction is excluded by a weighted sum of its inequalities."""
+
+    tag: ClassVar[tuple[str, str]] = ("by", "bounds")
+    mix: tuple[Natural, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ByMultipliers:
+    """The same with multipliers: (patch, neuron, share)."""
+
+    tag: ClassVar[tuple[str, str]] = ("by", "multipliers")
+    mix: tuple[Natural, ...]
+    shares: tuple[tuple[Natural, Natural, Integer], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BySplit:
+    """A neuron is on or off."""
+
+    tag: ClassVar[tuple[str, str]] = ("by", "split")
+    neuron: Natural
+    on: Closure
+    off: Closure
+
+
+@dataclass(frozen=True, slots=True)
+class ByImpossible:
+    """The signs of some neurons contradict each other: (neuron, share)."""
+
+    tag: ClassVar[tuple[str, str]] = ("by", "impossible")
+    shares: tuple[tuple[Natural, Natural], ...]
+
+
+Closure: TypeAlias = ByBounds | ByMultipliers | BySplit | ByImpossible
+
+
+@dataclass(frozen=True, slots=True)
+class PatchedCase:
+    """A case of a query, with a closure for each conjunction."""
+
+    grid: Natural
+    patches: tuple[tuple[Natural, ...], ...]
+    closures: tuple[Closure, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Patches:
+    """Bounds over sign patterns of groups of neurons, for each case of a query."""
+
+    tag: ClassVar[tuple[str, str]] = ("kind", "patches")
+    cases: tuple[PatchedCase, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """No proof: the word of a solver."""
+
+    tag: ClassVar[tuple[str, str]] = ("kind", "trust")
+    solver: str
+
+
+Single: TypeAlias = Bounds | Walk | Combinations | Branches | Sweep | Rup | Drup | Dual | Patches | Trust
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """A proof for each part of the question."""
+
+    tag: ClassVar[tuple[str, str]] = ("kind", "parts")
+    parts: tuple[Single, ...]
+
+
+Proof: TypeAlias = Single | Parts
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """Parts of a region, and how many inputs of each class they have.
+
+    A part is named by features in order, null for no change; or by states of features.
     """
-    if not isinstance(proof, dict):
-        raise CertificateError("the proof must be a JSON object.")
-    kind = proof.get("kind")
-    if kind == "trust":
-        raise CertificateError(
-            f"there is no proof to check: the answer trusts {str(proof.get('solver'))[:80]}."
-        )
-    if not isinstance(kind, str) or kind not in _PROOFS:
-        raise CertificateError(f"unknown kind of proof {str(kind)[:40]!r}.")
-    only(proof, {"kind", *_PROOFS[kind]} - ({"encoding"} - set(proof)), "the proof")
-    return kind
+
+    tag: ClassVar[tuple[str, str]] = ("kind", "partition")
+    order: Features
+    parts: tuple[tuple[Tree | None, tuple[Natural, ...]], ...]
 
 
-def only(data: dict[str, Any], names: Collection[str], what: str) -> None:
-    """See that data has these fields and no others."""
-    for name in sorted(names):
-        if name not in data:
-            raise CertificateError(f"{what} has no field {name!r}.")
-    for name in data:
-        if name not in names:
-            raise CertificateError(f"{what} has a field {str(name)[:40]!r} that it must not have.")
+# -- certificates --------------------------------------------------------------------------------------------
 
 
-def check_form(question: dict[str, Any], network: Network) -> None:
-    """See that a question has the fields of its kind, and no others.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Envelope:
+    format: Literal["sugenet certificate"]
+    version: Literal[2]
+    network: str
+    """Its fingerprint."""
+    domain: InputDomain | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proved(_Envelope):
+    """The claim of the question holds."""
+
+    tag: ClassVar[tuple[str, str]] = ("answer", "proved")
+    question: Verdict
+    witness: None
+    proof: Proof
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refuted(_Envelope):
+    """An input, or a pair of inputs, violates the claim."""
+
+    tag: ClassVar[tuple[str, str]] = ("answer", "refuted")
+    question: Verdict
+    witness: Rows
+    proof: None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Undecided(_Envelope):
+    """The claim holds up to a part of the radius, or nothing is claimed."""
+
+    tag: ClassVar[tuple[str, str]] = ("answer", "undecided")
+    question: Verdict
+    witness: None
+    proof: Proof | None
+    proved_up_to: Number | None
+    """In units of what a budget sums: for L2 a sum of squares."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counterfactual(_Envelope):
+    """The witness changes the class at this cost, and nothing below `lower` does."""
+
+    tag: ClassVar[tuple[str, str]] = ("answer", "counterfactual")
+    question: WhatIf
+    witness: Row
+    value: Number
+    lower: Number
+    proof: Proof | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenCounterfactual(_Envelope):
+    """Nothing below `lower` changes the class."""
+
+    tag: ClassVar[tuple[str, str]] = ("answer", "open")
+    question: WhatIf
+    witness: None
+    lower: Number
+    proof: Proof | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoCounterfactual(_Envelope):
+    """Nothing up to the limit changes the class."""
+
+    tag: ClassVar[tuple[str, str]] = ("answer", "none")
+    question: WhatIf
+    witness: None
+    proof: Proof
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnknownReason(_Envelope):
+    """Nothing is claimed."""
+
+    tag: ClassVar[tuple[str, str]] = ("answer", "unknown")
+    question: Reason
+    witness: tuple[tuple[Feature, Row], ...] | None
+    proof: None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sufficient(_Envelope):
+    """The fixed features suffice."""
+
+    tag: ClassVar[tuple[str, str]] = ("answer", "sufficient")
+    question: Reason
+    witness: None
+    proof: Proof
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Minimal(_Envelope):
+    """They suffice, and none can be left out: for each a counterexample that changes it alone of them."""
+
+    tag: ClassVar[tuple[str, str]] = ("answer", "minimal")
+    question: Reason
+    witness: tuple[tuple[Feature, Row], ...]
+    proof: Proof
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Minimum(_Envelope):
+    """They suffice, and no smaller set does: none meets all the contrasts, which are changes of the sample."""
+
+    tag: ClassVar[tuple[str, str]] = ("answer", "minimum")
+    question: Reason
+    witness: tuple[tuple[Feature, Row], ...] | None
+    proof: Proof
+    contrasts: tuple[tuple[tuple[Feature, Scalar], ...], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counted(_Envelope):
+    """How many inputs each class has."""
+
+    tag: ClassVar[tuple[str, str]] = ("answer", "counted")
+    question: Count
+    counts: tuple[Natural, ...]
+    total: Natural
+    method: Literal["constant", "sums", "walk"]
+    proof: Partition
+
+
+Certificate: TypeAlias = (
+    Proved
+    | Refuted
+    | Undecided
+    | Counterfactual
+    | OpenCounterfactual
+    | NoCounterfactual
+    | UnknownReason
+    | Sufficient
+    | Minimal
+    | Minimum
+    | Counted
+)
+
+
+def sizes_of(network: Network) -> Sizes:
+    """What indices of a certificate about a network must fit."""
+    return Sizes(network.encoder.features, network.head.outputs)
+
+
+def read_certificate(data: Any, network: Network) -> Certificate:
+    """Read a certificate about one network, or two.
 
     Raises
     ------
     CertificateError
-        Naming what is missing, unknown or not of its kind.
+        Naming the field that is missing, unknown or not of its kind.
     """
-    kind = question["kind"]
-    if not isinstance(kind, str) or kind not in _QUESTIONS:
-        raise CertificateError("unknown question.")
-    _judge_fields(question, _QUESTIONS[kind], f"the question {kind}", network)
-    if question.get("target") is not None and question["target"] == question["label"]:
-        raise CertificateError("the target is the class that the sample has already.")
+    found: Certificate = read(Certificate, data, sizes_of(network), "the certificate")  # type: ignore[arg-type]
+    return found
 
 
-_Judge = Callable[[Any, Network], None]
-
-
-def _judge_fields(data: Any, known: dict[str, _Judge], what: str, network: Network) -> None:
-    _fields(data, known, what)
-    for name, judge in known.items():
-        judge(data[name], network)
-
-
-def _fields(data: Any, known: Collection[str], what: str) -> None:
-    if not isinstance(data, dict):
-        raise CertificateError(f"{what} must be a JSON object.")
-    for name in ("kind", *known):
-        if name not in data:
-            raise KeyError(name)
-    for name in data:
-        if name != "kind" and name not in known:
-            raise CertificateError(f"{what} has a field {name[:40]!r} that it must not have.")
-
-
-def _list(value: Any, what: str) -> list[Any]:
-    if not isinstance(value, list):
-        raise CertificateError(f"{what} must be a list.")
-    return value
-
-
-def _one_of(value: Any, allowed: Collection[Any], what: str) -> None:
-    if type(value) not in (str, bool, int) or value not in allowed:
-        raise CertificateError(f"unknown {what}: it must be one of {', '.join(map(str, allowed))}.")
-
-
-def _place(value: Any, count: int, what: str) -> None:
-    if type(value) is not int or not 0 <= value < count:
-        raise CertificateError(f"{what} must be a number from 0 to {count - 1}.")
-
-
-def _label(value: Any, network: Network) -> None:
-    _place(value, network.head.outputs, "a class")
-
-
-def _label_or_none(value: Any, network: Network) -> None:
-    if value is not None:
-        _label(value, network)
-
-
-def _feature(value: Any, network: Network) -> None:
-    _place(value, network.encoder.features, "a feature")
-
-
-def _features(value: Any, network: Network) -> None:
-    for feature in _list(value, "features"):
-        _feature(feature, network)
-    if len(set(value)) < len(value):
-        raise CertificateError("a feature stands twice.")
-
-
-def _some_features(value: Any, network: Network) -> None:
-    _features(value, network)
-    if not value:
-        raise CertificateError("no feature is named.")
-
-
-def _value(value: Any, coding: Coding) -> None:
-    """A raw value; whether the encoder takes it is seen when it is read."""
-    if isinstance(coding, OneHot):
-        if value is not None and type(value) not in (str, int, float, bool):
-            raise CertificateError(f"a category is needed, not {type(value).__name__}.")
-    else:
-        exact(value if type(value) is not bool else int(value))
-
-
-def _sample(value: Any, network: Network) -> None:
-    if len(_list(value, "a sample")) != network.encoder.features:
-        raise CertificateError(
-            f"a sample has {len(value)} values, but the network reads {network.encoder.features} features."
-        )
-    for one, coding in zip(value, network.encoder.codings, strict=True):
-        _value(one, coding)
-
-
-def _limits(value: Any, network: Network) -> None:
-    for row in _list(value, "limits"):
-        if len(_list(row, "a limit")) != 2:
-            raise CertificateError("a limit is a feature and what it may be.")
-        feature, limit = row
-        _feature(feature, network)
-        coding = network.encoder.codings[feature]
-        if isinstance(limit, dict):
-            if list(limit) != ["one of"] or not _list(limit["one of"], "the values of a limit"):
-                raise CertificateError("a limit without bounds lists the values it allows, under 'one of'.")
-            for one in limit["one of"]:
-                _value(one, coding)
-        else:
-            if len(_list(limit, "bounds")) != 2:
-                raise CertificateError("bounds are a pair.")
-            for end in limit:
-                if end is not None:
-                    exact(end)
-    if len({feature for feature, _ in value}) < len(value):
-        raise CertificateError("a feature has limits twice.")
-
-
-def _region(value: Any, network: Network) -> None:
-    kind = value["kind"]
-    _one_of(kind, _REGIONS, "kind of region")
-    _judge_fields(value, _REGIONS[kind], f"the region {kind}", network)
-
-
-def check_region_form(region: Any, network: Network) -> None:
-    """See that a region has the fields of its kind and no others."""
-    if not isinstance(region, dict):
-        raise CertificateError("a region must be a JSON object.")
-    _region(region, network)
-
-
-def _region_or_none(value: Any, network: Network) -> None:
-    if value is not None:
-        _region(value, network)
-        _one_of(value["kind"], ("Linf", "Free", "Box", "Anything"), "region of a counterfactual")
-
-
-def _cost(value: Any, network: Network) -> None:
-    kind = value["kind"]
-    _one_of(kind, (*_BALLS, "Prices"), "cost")
-    if kind != "Prices":
-        _fields(value, (), f"the cost {kind}")
-        return
-    _fields(value, ("prices", "per_unit"), "the cost Prices")
-    _bool(value["per_unit"], network)
-    for row in _list(value["prices"], "prices"):
-        if len(_list(row, "a price")) != 2:
-            raise CertificateError("a price is a feature and what changing it costs.")
-        exact(row[1], least=0)
-    _features([feature for feature, _ in value["prices"]], network)
-
-
-def _radius(value: Any, network: Network) -> None:  # noqa: ARG001 as the others
-    exact(value, least=0)
-
-
-def _limit(value: Any, network: Network) -> None:  # noqa: ARG001 as the others
-    if value is not None:
-        exact(value, least=0)
-
-
-def _ties(value: Any, network: Network) -> None:  # noqa: ARG001 as the others
-    _one_of(value, ("lowest", "against"), "tie rule")
-
-
-def _bool(value: Any, network: Network) -> None:  # noqa: ARG001 as the others
-    if type(value) is not bool:
-        raise CertificateError("true or false is needed.")
-
-
-def _text(value: Any, network: Network) -> None:  # noqa: ARG001 as the others
-    if not isinstance(value, str):
-        raise CertificateError("the other network is named by its fingerprint.")
-
-
-def _cases(value: Any, network: Network) -> None:
-    for case in _list(value, "cases"):
-        if not isinstance(case, dict) or set(case) != {"lower", "upper", "condition"}:
-            raise CertificateError("a case of a query has lower, upper and condition.")
-        for ends in (case["lower"], case["upper"]):
-            if len(_list(ends, "bounds")) != network.encoder.features:
-                raise CertificateError("the query is for another number of inputs.")
-            for end in ends:
-                exact(end)
-        for conjunction in _list(case["condition"], "a condition"):
-            for part in _list(conjunction, "a conjunction"):
-                terms, bound = part
-                exact(bound)
-                for k, factor in _list(terms, "terms"):
-                    _label(k, network)
-                    exact(factor)
-                if len({k for k, _ in terms}) < len(terms):
-                    raise CertificateError("an inequality names an output twice.")
-
-
-def _inputs(value: Any, network: Network) -> None:
-    _one_of(value, (network.encoder.features,), "number of inputs")
-
-
-def _outputs(value: Any, network: Network) -> None:
-    _one_of(value, (network.head.outputs,), "number of outputs")
-
-
-_REGIONS: dict[str, dict[str, _Judge]] = {
-    **{kind: {"radius": _radius} for kind in _BALLS},
-    "Free": {"features": _features},
-    "Box": {"limits": _limits},
-    "Anything": {},
-}
-_ABOUT: dict[str, _Judge] = {"sample": _sample, "label": _label, "target": _label_or_none, "ties": _ties}
-_QUESTIONS: dict[str, dict[str, _Judge]] = {
-    "robust": {**_ABOUT, "region": _region},
-    "reason": {**_ABOUT, "region": _region, "fixed": _features},
-    "whatif": {**_ABOUT, "cost": _cost, "movable": _features, "region": _region_or_none, "limit": _limit},
-    "always": {"label": _label, "where": _limits},
-    "never": {"label": _label, "where": _limits},
-    "monotone": {"feature": _feature, "label": _label_or_none, "rising": _bool, "where": _limits},
-    "fair": {"protected": _some_features, "where": _limits},
-    "agree": {"other": _text, "where": _limits},
-    "query": {"inputs": _inputs, "outputs": _outputs, "cases": _cases},
-}
-
-
-def check_count_form(question: dict[str, Any], network: Network) -> None:
-    """See that a question has the fields of a count and no others,
-    which could narrow the region without anybody noticing.
-    """
-    _fields(question, ("sample", "region", "where"), "the question count")
-    _limits(question["where"], network)
-    region = question["region"]
-    if question["sample"] is None:
-        if region is not None:
-            raise CertificateError("there is a region, but no sample that it is around.")
-        return
-    _sample(question["sample"], network)
-    if region["kind"] != "Moves":
-        _region(region, network)
-        return
-    _fields(region, ("moves", "budget"), "the region Moves")
-    for row in _list(region["moves"], "moves"):
-        if len(_list(row, "a move")) != 4:
-            raise CertificateError("a move is a feature, a state, a value and a weight.")
-        _place(row[0], network.encoder.features, "a feature")
-        _place(row[1], network.encoder.codings[row[0]].states, "a state")
-        whole_number(row[3])
-    if region["budget"] is not None:
-        exact(whole_number(region["budget"]))
-
-
-def whole_number(value: Any) -> int:
-    """A count of a certificate."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise CertificateError(f"a count is {value!r}, but must be a whole number.")
-    return value
+def _see_once(features: Iterable[int]) -> None:
+    found = list(features)
+    if len(set(found)) < len(found):
+        raise CertificateError("a feature has limits or a price twice.")

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any
 
 import numpy as np
 
@@ -18,11 +17,12 @@ from sugenet.bnn import ConvLayer, DenseLayer, PoolLayer
 from sugenet.bnn.arrays import Bits, Ints
 from sugenet.bnn.layer import Layer, tops_of
 from sugenet.checker.bounds import exclude, most_together, swing
+from sugenet.checker.form import Walk
 from sugenet.checker.later import splitmix64, states_of
 from sugenet.checker.limit import Limit
+from sugenet.checker.meaning import inputs_of
 from sugenet.checker.plain import WalkSeen
 from sugenet.checker.setting import Option, Setting
-from sugenet.checker.values import rows_of
 from sugenet.checker.walk import as_claimed, patterns_of
 from sugenet.checker.whole import in_whole_numbers, priced, violations
 from sugenet.errors import CertificateError
@@ -58,7 +58,7 @@ class Large:
         options, self.budget = priced(setting, limit)
         self.options = {f: (row, np.array(prices, np.int64)) for f, (row, prices) in options.items()}
         self.first = self.network.layers[0]
-        self.start = self.network.inputs(rows_of([setting.samples[0]]))[0]
+        self.start = inputs_of(self.network, [setting.base[0]])[0]
         self.base = self.first.match_counts(self.start[None])[0] - self.first.tau
         self.cases = [[in_whole_numbers(*part) for part in case] for case in setting.cases]
         widest = max(layer.outputs for layer in self.network.layers)
@@ -78,7 +78,7 @@ class Large:
 
     def _feature(self, feature: int, options: list[Option], prices: Ints) -> _Feature:
         encoder = self.network.encoder
-        states = [encoder.codings[feature].state(option.values[0]) for option in options]
+        states = [option.states[0] for option in options]
         if tops_of(self.first) is not None:
             step = 1 if self.start[feature] == 0 else -1
             change = (np.array(states) - int(self.start[feature]))[:, None]
@@ -140,11 +140,11 @@ class Large:
 
     # -- walks -----------------------------------------------------------------------------------------------
 
-    def check_walk(self, proof: dict[str, Any]) -> str:
+    def check_walk(self, proof: Walk) -> str:
         """Go through every set of changes once more, and judge every different set of
         neurons that they turn.
         """
-        walk = _LargeWalk(self, proof["sets"], patterns_of(proof))
+        walk = _LargeWalk(self, proof.sets, patterns_of(proof))
         walk.run()
         return as_claimed(WalkSeen(walk.sets, len(walk.known), walk.digest(), bad=False), proof)
 

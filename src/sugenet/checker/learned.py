@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.checker.flow import check_flow
-from sugenet.checker.form import exact, only
+from sugenet.checker.flow import check_flow, only
 from sugenet.checker.limit import Limit
 from sugenet.checker.rated import RatedSamples
+from sugenet.checker.reading import exact
 from sugenet.errors import CertificateError, CheckLimitError
 
 __all__ = ["check_learned"]

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from sugenet.bnn import Network, PoolLayer
 from sugenet.bnn.arrays import Bits, Ints
 from sugenet.bnn.boxed import in_box
+from sugenet.checker.form import ByBounds, ByImpossible, ByMultipliers, BySplit, PatchedCase, Patches
 from sugenet.checker.limit import Limit
 from sugenet.checker.query import Case, Inequality, Query, QueryBox
 from sugenet.checker.reals import first_layer, lows_of, reads, sums_of, thetas_of, unit_of_all
@@ -27,40 +28,25 @@ from sugenet.errors import CertificateError
 
 __all__ = ["check_patches"]
 
-_CLOSURES = {
-    "bounds": ("mix",),
-    "multipliers": ("mix", "shares"),
-    "split": ("neuron", "on", "off"),
-    "impossible": ("shares",),
-}
 _TRIPLES = 40  # neurons of a cone up to which three signs are compared
 _ROWS = 1 << 16
 
 
-def check_patches(proof: dict[str, Any], network: Network, query: Query, limit: Limit | None = None) -> str:
+def check_patches(proof: Patches, network: Network, query: Query, limit: Limit | None = None) -> str:
     """Check a proof that no input of the query violates its property; say what was checked.
 
     Raises
     ------
     CertificateError
-        Where the proof is damaged or does not show it.
+        If the proof does not show it.
     """
-    try:
-        if proof["kind"] != "patches":
-            raise CertificateError(f"the proof is of kind {proof['kind']!r}, not 'patches'.")
-        if len(proof["cases"]) != len(query.cases):
-            raise CertificateError(
-                f"the proof has {len(proof['cases'])} cases, the query {len(query.cases)}."
-            )
-        whole = limit or Limit(None, None)
-        found = [
-            _Case(network, case, part, whole.part()).run()
-            for case, part in zip(query.cases, proof["cases"], strict=True)
-        ]
-    except CertificateError:
-        raise
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError) as error:
-        raise CertificateError(f"the proof is damaged: {type(error).__name__}: {str(error)[:200]}") from error
+    if len(proof.cases) != len(query.cases):
+        raise CertificateError(f"the proof has {len(proof.cases)} cases, the query {len(query.cases)}.")
+    whole = limit or Limit(None, None)
+    found = [
+        _Case(network, case, part, whole.part()).run()
+        for case, part in zip(query.cases, proof.cases, strict=True)
+    ]
     bounds, patterns, seen, patches = (
         (sum(column) for column in zip(*found, strict=True)) if found else (0, 0, 0, 0)
     )
@@ -69,31 +55,22 @@ def check_patches(proof: dict[str, Any], network: Network, query: Query, limit: 
     return f"none of {ways} ways to violate the property can occur: {said}"
 
 
-def _only(data: Any, names: Sequence[str], what: str) -> None:
-    if not isinstance(data, dict) or set(data) != set(names):
-        raise CertificateError(f"{what} must have the fields {', '.join(names)} and no others.")
-
-
 class _Case:
     """One box of the query, with the part of the proof for it."""
 
-    def __init__(self, network: Network, case: Case, part: dict[str, Any], limit: Limit) -> None:
+    def __init__(self, network: Network, case: Case, part: PatchedCase, limit: Limit) -> None:
         placed = in_box(network, case.box.lower, case.box.upper)
         box = case.box
         if placed is not None:  # levels of the box itself
             network, box = placed.network, QueryBox(placed.lower, placed.upper)
         self.network, self.case, self.part, self.limit = network.cut, case, part, limit
-        _only(part, ("grid", "patches", "closures"), "a case of the proof")
-        self.layer, self.grid = first_layer(network), part["grid"]
-        if (
-            type(self.grid) is not int
-            or not 0 < self.grid * (int(self.layer.sizes.max(initial=0)) + 1) < 1 << 58
-        ):
-            raise CertificateError(f"the grid {str(self.grid)[:40]} is no whole number that sums fit on.")
+        self.layer, self.grid = first_layer(network), part.grid
+        if not 0 < self.grid * (int(self.layer.sizes.max(initial=0)) + 1) < 1 << 58:
+            raise CertificateError(f"the grid {str(self.grid)[:40]} is not an integer that sums fit on.")
         self.lower, self.upper = self._levels(box)
         self.low, self.high = self._edges()
         self.states = self._states()
-        self.patches = [[int(j) for j in outs] for outs in part["patches"]]
+        self.patches = [list(outs) for outs in part.patches]
         flat = [j for outs in self.patches for j in outs]
         if len(set(flat)) < len(flat) or not all(
             0 <= j < len(self.states[-1]) and self.states[-1][j] == 0 for j in flat
@@ -164,38 +141,35 @@ class _Case:
         """Check the closure of every conjunction; how many by bounds and by patterns, and how many patterns
         of how many patches.
         """
-        if len(self.part["closures"]) != len(self.case.condition):
+        if len(self.part.closures) != len(self.case.condition):
             raise CertificateError(
-                f"{len(self.part['closures'])} closures for {len(self.case.condition)} conjunctions."
+                f"{len(self.part.closures)} closures for {len(self.case.condition)} conjunctions."
             )
-        for conjunction, closure in zip(self.case.condition, self.part["closures"], strict=True):
-            stack: list[tuple[dict[str, Any], dict[int, bool]]] = [(closure, {})]
+        for conjunction, closure in zip(self.case.condition, self.part.closures, strict=True):
+            stack: list[tuple[Any, dict[int, bool]]] = [(closure, {})]
             while stack:
                 self.limit.look()
                 part, fixed = stack.pop()
-                if not isinstance(part["by"], str) or part["by"] not in _CLOSURES:
-                    raise CertificateError(
-                        f"a conjunction is closed by {str(part['by'])[:40]!r}, which is unknown."
-                    )
-                _only(part, ("by", *_CLOSURES[part["by"]]), f"a closure by {part['by']}")
-                if part["by"] == "split":
-                    neuron = int(part["neuron"])
-                    if not 0 <= neuron < self.layer.outputs:
+                if isinstance(part, BySplit):
+                    neuron = part.neuron
+                    if neuron >= self.layer.outputs:
                         raise CertificateError(f"there is no neuron {neuron} to split at.")
-                    stack += [(part["on"], {**fixed, neuron: True}), (part["off"], {**fixed, neuron: False})]
-                elif part["by"] == "impossible":
-                    self._check_impossible(part["shares"], fixed)
+                    if neuron in fixed:
+                        raise CertificateError(f"neuron {neuron} is split twice.")
+                    stack += [(part.on, {**fixed, neuron: True}), (part.off, {**fixed, neuron: False})]
+                elif isinstance(part, ByImpossible):
+                    self._check_impossible(part.shares, fixed)
                 else:
                     self._check_bound(conjunction, part, fixed)
-            self.by_bounds += closure["by"] == "bounds"
-            self.by_patterns += closure["by"] != "bounds"
+            self.by_bounds += isinstance(closure, ByBounds)
+            self.by_patterns += not isinstance(closure, ByBounds)
         return self.by_bounds, self.by_patterns, self.seen, len(self.enumerated)
 
-    def _check_impossible(self, shares: list[list[int]], fixed: Mapping[int, bool]) -> None:
+    def _check_impossible(self, shares: Sequence[tuple[int, int]], fixed: Mapping[int, bool]) -> None:
         """The margins of neurons with fixed signs, weighted and added up, stay below what they need."""
         total, needed, strict = [0] * len(self.lower), Fraction(0), False
         for neuron, share in shares:
-            if neuron not in fixed or type(share) is not int or share < 0:
+            if neuron not in fixed:
                 raise CertificateError(
                     f"neuron {neuron} has the weight {share} in a case where its sign is not given."
                 )
@@ -213,23 +187,25 @@ class _Case:
             raise CertificateError("a case that is said to be impossible is not shown to be.")
 
     def _check_bound(
-        self, conjunction: Sequence[Inequality], part: dict[str, Any], fixed: Mapping[int, bool]
+        self, conjunction: Sequence[Inequality], part: ByBounds | ByMultipliers, fixed: Mapping[int, bool]
     ) -> None:
-        mix = part["mix"]
-        if len(mix) != len(conjunction) or not all(type(value) is int and value >= 0 for value in mix):
+        mix = part.mix
+        if len(mix) != len(conjunction):
             raise CertificateError(f"weights {str(mix)[:80]} do not fit {len(conjunction)} inequalities.")
         votes, constant, unit = self._votes(conjunction, mix)
         settled = constant + sum(int(v) * int(s) for v, s in zip(votes, self.states[-1], strict=True) if s)
-        patches = self.patches if part["by"] == "multipliers" else []
+        patches = self.patches if isinstance(part, ByMultipliers) else []
         covered = {j for outs in patches for j in outs}
         total = settled + sum(
             abs(int(votes[j])) for j in np.flatnonzero(self.states[-1] == 0).tolist() if j not in covered
         )
         shares: dict[int, list[tuple[int, int]]] = {}
         left: dict[int, int] = {}
-        for patch, neuron, share in part.get("shares", []):
-            if type(share) is not int or not 0 <= patch < len(patches):
-                raise CertificateError(f"a multiplier {share!r} for patch {patch!r} is damaged.")
+        for patch, neuron, share in part.shares if isinstance(part, ByMultipliers) else ():
+            if patch >= len(patches) or neuron not in self._cone(patch):
+                raise CertificateError(
+                    f"a multiplier of neuron {neuron} is for patch {patch}, which has none."
+                )
             shares.setdefault(patch, []).append((neuron, share * unit))
             left[neuron] = left.get(neuron, 0) - share * unit
         for number in range(len(patches)):
@@ -273,10 +249,7 @@ class _Case:
         fixed: Mapping[int, bool],
     ) -> int | None:
         """The most that a patch adds, over its patterns that agree with the case; None where none does."""
-        if number not in self.enumerated:
-            self.enumerated[number] = self._enumerate(self.patches[number])
-            self.seen += len(self.enumerated[number][1])
-        cone, patterns, signs = self.enumerated[number]
+        cone, patterns, signs = self._patch(number)
         place = {neuron: k for k, neuron in enumerate(cone)}
         keep = np.ones(len(patterns), bool)
         for neuron in fixed.keys() & place.keys():
@@ -290,6 +263,16 @@ class _Case:
         for neuron, share in shares:
             values = values + patterns[keep, place[neuron]].astype(kind) * share
         return int(values.max())
+
+    def _patch(self, number: int) -> tuple[list[int], Bits, npt.NDArray[np.int64]]:
+        if number not in self.enumerated:
+            self.enumerated[number] = self._enumerate(self.patches[number])
+            self.seen += len(self.enumerated[number][1])
+        return self.enumerated[number]
+
+    def _cone(self, number: int) -> list[int]:
+        """The open first-layer neurons behind a patch."""
+        return self._patch(number)[0]
 
     def _enumerate(self, outs: Sequence[int]) -> tuple[list[int], Bits, npt.NDArray[np.int64]]:
         """The open first-layer neurons behind a patch, the patterns that they can have,

@@ -6,16 +6,30 @@ says (`setting`), not against what it says of itself.
 
 from __future__ import annotations
 
-from typing import Any
-
-from sugenet.bnn import DenseLayer, Network
+from sugenet.bnn import DenseLayer
 from sugenet.checker.bounds import check_bounds
-from sugenet.checker.form import check_proof_form
+from sugenet.checker.form import (
+    Bounds,
+    Branches,
+    Combinations,
+    Drup,
+    Dual,
+    Parts,
+    Patches,
+    Proof,
+    QueryAsked,
+    Rup,
+    Single,
+    Sweep,
+    Trust,
+    Walk,
+)
 from sugenet.checker.limit import Limit
+from sugenet.checker.meaning import Inputs
 from sugenet.checker.patches import check_patches
 from sugenet.checker.query import query_of
 from sugenet.checker.sets import see_sets
-from sugenet.checker.setting import Setting, Within, parts_of, setting_of
+from sugenet.checker.setting import Asked, Setting, parts_of, setting_of
 from sugenet.checker.thresholds import thresholds_of
 from sugenet.checker.whole import priced, whole_of
 from sugenet.errors import CertificateError
@@ -29,76 +43,77 @@ up to which everything is written out.
 
 
 def check_proof(
-    question: dict[str, Any],
-    proof: Any,
-    network: Network,
-    other: Network | None,
-    limit: Limit,
-    within: Within | None = None,
-    *,
-    plain: bool = False,
+    asked: Asked, proof: Proof, limit: Limit, inputs: Inputs | None = None, *, plain: bool = False
 ) -> str:
-    """Check the proof that a question has no violation; `within` as in `setting_of`."""
-    if check_proof_form(proof) == "patches":
-        if question["kind"] != "query":
-            raise CertificateError("dual bounds over patterns prove queries alone.")
-        return check_patches(proof, network, query_of(question), limit)
-    if question["kind"] == "query" and network.reads_reals:  # all other proofs go through whole numbers
-        raise CertificateError("a query over real values needs a proof of kind 'patches'.")
-    parts = proof["parts"] if proof["kind"] == "parts" else [proof]
-    if not isinstance(parts, list) or len(parts) != parts_of(question):
+    """Check the proof that a question has no violation; `inputs` as in `setting_of`."""
+    question, network = asked.question, asked.network
+    if isinstance(question, QueryAsked):
+        query = query_of(question, network)
+        if network.keeps_reals:  # all other proofs go through integers
+            if not isinstance(proof, Patches):
+                raise CertificateError("a query over real numbers needs a proof of kind 'patches'.")
+            if asked.limits or network.domain.laws:
+                raise CertificateError("a query over real numbers has neither limits nor laws.")
+            return check_patches(proof, network, query, limit)
+    parts = proof.parts if isinstance(proof, Parts) else (proof,)
+    if len(parts) != parts_of(question):
         raise CertificateError(f"{len(parts)} proofs for {parts_of(question)} parts of the question.")
-    kinds = [check_proof_form(part) for part in parts]
     said: dict[str, None] = {}
-    for number, (part, kind) in enumerate(zip(parts, kinds, strict=True)):
+    for number, part in enumerate(parts):
         mine = limit.part()
-        setting = setting_of(question, network, other, mine, number, within)
-        said[_check_part(kind, part, setting, mine, plain=plain)] = None
+        setting = setting_of(asked, mine, number, inputs)
+        said[_check_part(part, setting, mine, plain=plain)] = None
     return "; ".join(said)
 
 
-def _check_part(kind: str, proof: dict[str, Any], setting: Setting, limit: Limit, *, plain: bool) -> str:
-    if kind in ("walk", "sweep"):
-        options, budget = priced(setting, limit)
-        see_sets([prices for _, prices in options.values()], budget, proof["sets"], limit)
-    if kind == "dual":
-        from sugenet.checker.dual import check_dual
+def _check_part(proof: Single, setting: Setting, limit: Limit, *, plain: bool) -> str:
+    if setting.budget is not None and (setting.budget < 0 or (setting.strict and setting.budget == 0)):
+        return "no input is within the bound"
+    match proof:
+        case Trust():
+            raise CertificateError(f"there is no proof to check: the answer trusts {proof.solver[:80]}.")
+        case Patches():
+            raise CertificateError("a proof of kind 'patches' is about real numbers alone.")
+        case Walk() | Sweep():
+            options, budget = priced(setting, limit)
+            see_sets([prices for _, prices in options.values()], budget, proof.sets, limit)
+        case Dual():
+            from sugenet.checker.dual import check_dual
 
-        return check_dual(proof, setting, limit)
-    if kind in ("bounds", "walk") and _is_large(setting) and not plain:
+            return check_dual(proof, setting, limit)
+    if isinstance(proof, Bounds | Walk) and _is_large(setting) and not plain:
         from sugenet.checker.large import Large
 
         large = Large(setting, limit)
-        return large.check_bounds() if kind == "bounds" else large.check_walk(proof)
+        return large.check_bounds() if isinstance(proof, Bounds) else large.check_walk(proof)
     whole = whole_of(setting, limit)
-    match kind:
-        case "bounds":
+    match proof:
+        case Bounds():
             return check_bounds(whole)
-        case "walk":
+        case Walk():
             from sugenet.checker.walk import check_walk  # compiled code is loaded when it is needed
 
             return check_walk(proof, whole, plain=plain)
-        case "combinations":
+        case Combinations():
             from sugenet.checker.combinations import check_combinations
 
             return check_combinations(proof, whole, plain=plain)
-        case "branches":
+        case Branches():
             from sugenet.checker.branches import check_branches
 
             return check_branches(whole, plain=plain)
-        case "sweep":
+        case Sweep():
             from sugenet.checker.sweep import check_sweep
 
             return check_sweep(proof, whole, plain=plain)
-        case "rup":
+        case Rup():
             from sugenet.checker.rup import check_rup
 
             return check_rup(proof, thresholds_of(whole), limit=limit, plain=plain)
-        case "drup":
+        case Drup():
             from sugenet.checker.drup import check_drup
 
             return check_drup(proof, whole, plain=plain)
-    raise CertificateError(f"a proof of kind {kind!r} is none of this question.")
 
 
 def _is_large(setting: Setting) -> bool:

@@ -16,7 +16,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from sugenet.errors import FileError, SugenetError
+from sugenet.bnn import Network
+from sugenet.checker.form import QueryAsked
+from sugenet.errors import CertificateError, FileError, SugenetError
 
 __all__ = ["BIT_LIMIT", "SIZE_LIMIT", "Case", "Condition", "Inequality", "Query", "QueryBox", "query_of"]
 
@@ -334,17 +336,16 @@ class Query:
         )
 
 
-def query_of(question: dict[str, Any]) -> Query:
-    """The query that a certificate holds as JSON, whose form was seen before."""
+def query_of(question: QueryAsked, network: Network) -> Query:
+    """The query that a certificate about a network holds."""
+    sizes = (network.encoder.features, network.head.outputs)
+    if (question.inputs, question.outputs) != sizes:
+        raise CertificateError("the query is for another number of inputs or outputs.")
     cases = []
-    for case in question["cases"]:
-        box = QueryBox([Fraction(v) for v in case["lower"]], [Fraction(v) for v in case["upper"]])
-        parts = [
-            [Inequality([(int(k), Fraction(v)) for k, v in terms], Fraction(b)) for terms, b in row]
-            for row in case["condition"]
-        ]
-        cases.append(Case(box, parts))
-    return Query(int(question["inputs"]), int(question["outputs"]), cases)
+    for case in question.cases:
+        parts = [[Inequality(terms, bound) for terms, bound in row] for row in case.condition]
+        cases.append(Case(QueryBox(case.lower, case.upper), parts))
+    return Query(question.inputs, question.outputs, cases)
 
 
 # -- numbers -------------------------------------------------------------------------------------------------

@@ -7,12 +7,15 @@ them all.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-from sugenet.bnn import Network
+from sugenet.checker.form import Minimal, Minimum, Sufficient
 from sugenet.checker.limit import Limit
-from sugenet.checker.values import raw, scores
-from sugenet.checker.witness import changed_as_claimed, lies_inside
+from sugenet.checker.meaning import row_of
+from sugenet.checker.setting import Asked
+from sugenet.checker.witness import violating
 from sugenet.errors import CertificateError
 
 __all__ = ["check_reason", "hitting_set_within"]
@@ -23,44 +26,39 @@ _MANY = 3000
 """Sets up to which those that contain another are left out first."""
 
 
-def check_reason(certificate: dict[str, Any], network: Network, proved: str, limit: Limit) -> str:
+def check_reason(certificate: Sufficient | Minimal | Minimum, asked: Asked, proved: str, limit: Limit) -> str:
     """Check the claims of a reason beyond its being sufficient; say what was checked."""
-    question, status = certificate["question"], certificate["answer"]
-    fixed, sample = {int(f) for f in question["fixed"]}, raw(network, question["sample"])
+    question, network = certificate.question, asked.network
+    fixed, sample = set(question.fixed), row_of(network, question.sample)
+    free = replace(asked, question=replace(question, fixed=()))  # a counterexample changes fixed features
     said = [f"these {len(fixed)} features suffice: {proved}"]
 
-    def violating(row: list[Any]) -> set[int]:
+    def changed(row: Sequence[Any]) -> set[int]:
         """Features that a counterexample changes, after it is replayed."""
         limit.look()
-        witness = raw(network, row)
-        lies_inside(network, question["region"], sample, witness)
-        if not changed_as_claimed(question, scores(network, witness)):
-            raise CertificateError("a counterexample does not change the answer.")
+        witness = row_of(network, row)
+        violating(free, witness, "a counterexample")
         return {f for f, (a, b) in enumerate(zip(sample, witness, strict=True)) if a != b}
 
-    if status == "minimal" or (status == "minimum" and certificate["witness"] is not None):
+    if isinstance(certificate, Minimal | Minimum) and certificate.witness is not None:
         left = set(fixed)
-        for feature, row in certificate["witness"]:
-            if type(feature) is not int or violating(row) & fixed != {feature}:
+        for feature, row in certificate.witness:
+            if changed(row) & fixed != {feature}:
                 raise CertificateError(
                     f"the counterexample for feature {feature} changes another one of the reason, "
                     f"or not this one."
                 )
-            left.discard(int(feature))
+            left.discard(feature)
         if left:
             raise CertificateError(f"nothing shows that feature {min(left)} cannot be left out.")
         said.append("each has a counterexample that leaves the others of them alone")
-    if status == "minimum":
+    if isinstance(certificate, Minimum):
         sets = []
-        for changes in certificate["contrasts"]:
-            row = list(question["sample"])
+        for changes in certificate.contrasts:
+            row = list(question.sample)
             for feature, value in changes:
-                if type(feature) is not int or not 0 <= feature < len(row):
-                    raise CertificateError(
-                        f"a counterexample changes the feature {str(feature)[:40]}, which there is not."
-                    )
                 row[feature] = value
-            sets.append(violating(row))
+            sets.append(changed(row))
         if fixed and hitting_set_within(sets, len(fixed) - 1, limit):
             raise CertificateError("the counterexamples leave room for a smaller reason.")
         said.append(

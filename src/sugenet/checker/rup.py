@@ -8,12 +8,13 @@ shared with the solver.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, pairwise
-from typing import Any
 
 import numpy as np
 
+from sugenet.checker.form import Rup
 from sugenet.checker.limit import Limit
 from sugenet.checker.plain import PlainPropagation
 from sugenet.checker.propagation import Flat, Propagation
@@ -24,11 +25,12 @@ from sugenet.errors import CertificateError
 __all__ = ["check_rup"]
 
 _BLOCK = 1 << 12  # clauses that are read at a time
-_WORD = 20  # letters of a literal
+_WORD = 20  # characters of a literal
+_NOT_NORMAL = re.compile(rb"[ \n](?:-?0[0-9]|-0|-?[ \n])|[0-9]-|--")
 
 
 def check_rup(
-    proof: dict[str, Any],
+    proof: Rup,
     thresholds: ThresholdSystem,
     assumed: Sequence[int] = (),
     limit: Limit | None = None,
@@ -41,7 +43,7 @@ def check_rup(
     ----------
     proof
         ``facts``: first-layer rows fixed throughout, as signed variable numbers from 1; ``cuts``:
-        ``[literal, q, p]``, q times the row of a literal plus p times the budget; ``clauses``: lists of
+        ``(literal, q, p)``, q times the row of a literal plus p times the budget; ``clauses``: tuples of
         signed variable numbers, or those as text (zlib, base64) with a 0 after each.
     thresholds
         What it is about.
@@ -57,26 +59,16 @@ def check_rup(
     CertificateError
         Naming the first clause, fact or cut that does not follow.
     """
-    try:
-        return _check(proof, thresholds, assumed, limit or Limit(None, None), plain)
-    except CertificateError:
-        raise
-    except (KeyError, TypeError, ValueError, IndexError, ArithmeticError) as error:
-        raise CertificateError(f"the proof is damaged: {type(error).__name__}: {str(error)[:200]}") from error
-
-
-def _check(
-    proof: dict[str, Any], thresholds: ThresholdSystem, assumed: Sequence[int], limit: Limit, plain: bool
-) -> str:
+    limit = limit or Limit(None, None)
     starts = thresholds.starts
     total, neurons = starts[-1], starts[2] - starts[1]
-    if proof["kind"] != "rup" or type(proof["variables"]) is not int or proof["variables"] != total:
-        raise CertificateError(f"the proof is no propagation proof over {total} variables.")
+    if proof.variables != total:
+        raise CertificateError(f"the proof is not a propagation proof over {total} variables.")
     if [step for chain in thresholds.chains for step in chain] != list(range(starts[1])):
         raise CertificateError("the chains must hold the steps in order.")
-    if len(proof["facts"]) > neurons:
-        raise CertificateError(f"there are {len(proof['facts']):,} facts about {neurons:,} neurons.")
-    facts = [_literal(fact, total) for fact in proof["facts"]]
+    if len(proof.facts) > neurons:
+        raise CertificateError(f"there are {len(proof.facts):,} facts about {neurons:,} neurons.")
+    facts = [_literal(fact, total) for fact in proof.facts]
     _check_facts(facts, thresholds, limit)
     given = [[starts[-2] + c + 1 for c in range(len(thresholds.cases))]]
     given += [
@@ -87,16 +79,15 @@ def _check(
     given += [[-(b + 1), a + 1] for chain in thresholds.chains for a, b in pairwise(chain)]
     given += [[literal] for literal in (*facts, *(_literal(literal, total) for literal in assumed))]
     form = PlainPropagation if plain else Propagation
-    judge = form(implications_of(thresholds, proof.get("cuts", []), limit), starts, limit)
+    judge = form(implications_of(thresholds, proof.cuts, limit), starts, limit)
     judge.take(_flat(given))
     count, last = 0, 1
     for block in _clauses(proof, total, limit):
         bad = judge.first_that_fails(block)
         if bad is not None:
             clause = np.split(block[0], np.cumsum(block[1]))[bad].tolist()
-            of = "" if "encoding" in proof else f" of {len(proof['clauses'])}"
             raise CertificateError(
-                f"clause {count + bad + 1}{of}, {str(clause)[:80] if clause else 'the empty one'}, "
+                f"clause {count + bad + 1}, {str(clause)[:80] if clause else 'the empty one'}, "
                 f"does not follow."
             )
         count, last = count + len(block[1]), int(block[1][-1])
@@ -110,25 +101,21 @@ def _flat(clauses: Sequence[Sequence[int]]) -> Flat:
     return np.fromiter((x for clause in clauses for x in clause), np.int32, int(sizes.sum())), sizes
 
 
-def _literal(value: Any, total: int) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= abs(value) <= total:
-        raise CertificateError(f"{value!r} is no literal: signed variable numbers go from 1 to {total}.")
+def _literal(value: int, total: int) -> int:
+    if not 1 <= abs(value) <= total:
+        raise CertificateError(f"{value!r} is not a literal: signed variable numbers go from 1 to {total}.")
     return value
 
 
-def _clauses(proof: dict[str, Any], total: int, limit: Limit) -> Iterator[Flat]:
+def _clauses(proof: Rup, total: int, limit: Limit) -> Iterator[Flat]:
     """The clauses of a proof in blocks."""
-    clauses = proof["clauses"]
-    if "encoding" not in proof:
-        if not isinstance(clauses, list) or not all(isinstance(clause, list) for clause in clauses):
-            raise CertificateError("the proof is damaged: its clauses must be lists.")
-        if not clauses or clauses[-1]:
-            raise CertificateError("the proof does not end with the empty clause.")
+    clauses = proof.clauses
+    if isinstance(clauses, tuple) != (proof.encoding is None):
+        raise CertificateError("clauses are lists, or text with an encoding.")
+    if isinstance(clauses, tuple):
         for start in range(0, len(clauses), _BLOCK):
             yield _flat([[_literal(x, total) for x in clause] for clause in clauses[start : start + _BLOCK]])
         return
-    if proof["encoding"] != "zlib+base64":
-        raise CertificateError(f"unknown encoding {str(proof['encoding'])[:40]!r}.")
     words, rest = b"", np.zeros(0, np.int64)  # what is left of a word, and of a clause
     for piece in chain(unpacked(clauses, limit), [b"\n"]):
         text = words + piece
@@ -138,9 +125,12 @@ def _clauses(proof: dict[str, Any], total: int, limit: Limit) -> Iterator[Flat]:
         text, words = text[:cut], text[cut:]
         if len(words) > _WORD:
             raise CertificateError("the proof is damaged: a number of a clause is too long.")
-        numbers = np.concatenate([rest, np.fromiter(map(int, text.split()), np.int64)])
-        if len(numbers) and int(np.abs(numbers).max()) > total:
-            _literal(int(numbers[np.argmax(np.abs(numbers))]), total)
+        if _NOT_NORMAL.search(b" " + text):
+            raise CertificateError("the proof is damaged: a number of a clause is not in its shortest form.")
+        read = list(map(int, text.split()))
+        if read and (min(read) < -total or max(read) > total):  # before any cast
+            _literal(min(read) if min(read) < -total else max(read), total)
+        numbers = np.concatenate([rest, np.array(read, np.int64)])
         ends = np.flatnonzero(numbers == 0)
         done, rest = (
             (numbers[: ends[-1] + 1], numbers[ends[-1] + 1 :]) if len(ends) else (numbers[:0], numbers)

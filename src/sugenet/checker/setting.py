@@ -1,70 +1,86 @@
-"""What a certificate's question says: where an input may go, what that costs, and what would be a
+"""A question as options in whole: the states that each feature may take, what they cost, and what would be a
 violation.
 
-To be ensured: no input that the question speaks of is left out, and no violation. All is read from the
-JSON, whose form was seen before (`form`), and from the definition (`sugenet.bnn`); what the checker itself
-assumes comes as arguments (`Within`), never inside the JSON. A question about two inputs or two networks has
-two *sides*, whose classes stand one after another.
+To be ensured: no input that the question is about is left out (`meaning`), and no violation. What the checker
+itself assumes comes as arguments (`Inputs`). A question about two inputs or two networks has two *sides*, whose
+classes come one after another.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations, pairwise, product
 from math import lcm
-from typing import Any
+from typing import Any, TypeAlias
 
-from sugenet.bnn import Network, OneHot, Span, Steps
-from sugenet.bnn.codings import Coding
+from sugenet.bnn import Network, OneHot
 from sugenet.checker.domain import obeying
-from sugenet.checker.limit import Limit
-from sugenet.checker.values import (
-    ALL_CHANGES,
+from sugenet.checker.form import (
+    Agree,
+    Always,
+    CaseAsked,
+    Count,
+    Fair,
+    Limit,
+    Limits,
+    Monotone,
+    Never,
+    QueryAsked,
+    Question,
+    Reason,
+    Robust,
+    WhatIf,
+)
+from sugenet.checker.limit import Limit as Resources
+from sugenet.checker.meaning import (
     OPTION_BYTES,
-    allowed,
-    bits_flipped,
-    distance,
-    meets,
-    raw,
+    Inputs,
+    Values,
+    around,
+    row_of,
     scores,
+    some,
+    state_of,
+    states_within,
     top,
+    within_limits,
 )
 from sugenet.errors import CertificateError
 
-__all__ = ["Option", "Setting", "Within", "around", "boxed", "parts_of", "see_other", "setting_of"]
+__all__ = ["Asked", "Option", "Setting", "inputs_asked", "parts_of", "sample_of", "see_other", "setting_of"]
 
-_SUMMED = ("Hamming", "L0", "L1", "L2", "Prices")
-"""Kinds whose changes are added up and compared with a budget."""
+_Demands: TypeAlias = list[list[tuple[list[Fraction], Fraction]]]
+_PAIRS = "the list of all pairs of values"
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A state that a feature may take instead of its own."""
+    """A state that a feature may take instead of the one that it has in the base."""
 
     order: int
     """Place among the feature's states."""
-    values: tuple[Any, ...]
-    """The raw value on each side."""
+    states: tuple[int, ...]
+    """The state on each side."""
     price: Fraction
 
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """A neighbourhood in raw terms: networks and samples of one or two sides, the options of every feature,
-    and what they may cost.
-    """
+    """Networks of one or two sides, an input to start from, and the options of every feature."""
 
     networks: tuple[Network, ...]
-    samples: tuple[tuple[Any, ...], ...]
+    base: tuple[tuple[int, ...], ...]
+    """On each side, the state of every feature to start from."""
     own: tuple[int, ...]
-    """For each feature, the place of its own state among its states."""
+    """For each feature, the place of that state among its states."""
     options: dict[int, list[Option]]
     budget: Fraction | None
+    """What the options may cost together."""
     strict: bool
     """Whether what costs exactly the budget is not asked about."""
-    cases: list[list[tuple[list[Fraction], Fraction]]]
+    cases: _Demands
     """Violations: all inequalities of some case, each ``sum(factor * match count) >= least`` over the
     classes of all sides.
     """
@@ -75,159 +91,75 @@ class Setting:
         return tuple(network.cut for network in self.networks)
 
 
-@dataclass(frozen=True, slots=True)
-class Within:
-    """How far features may move: a region, or a cost up to a bound."""
-
-    kind: str
-    bound: Fraction | None = None
-    """What the changes may sum to, or for Linf how far each may go; for L2 a sum of squares."""
-    strict: bool = False
-    """Whether what costs exactly the bound is not asked about."""
-    limits: Mapping[int, Any] = field(default_factory=dict)
-    """Of a box: what each feature may be; the others stay."""
-    movable: frozenset[int] | None = None
-    """Features that may move; None: all."""
-    prices: Mapping[int, Fraction] = field(default_factory=dict)
-    per_unit: bool = False
-    region: dict[str, Any] | None = None
-    """Of a cost: where a counterfactual must lie besides."""
-
-    @classmethod
-    def of_region(cls, region: dict[str, Any]) -> Within:
-        """A region of a question."""
-        kind = region["kind"]
-        if kind == "Box":
-            return cls(kind, limits={int(feature): limit for feature, limit in region["limits"]})
-        if kind == "Free":
-            return cls(kind, movable=frozenset(map(int, region["features"])))
-        return cls(
-            kind, None if kind == "Anything" else Fraction(region["radius"]) ** (2 if kind == "L2" else 1)
-        )
-
-    @classmethod
-    def of_cost(cls, question: dict[str, Any], bound: Fraction | None, *, strict: bool) -> Within:
-        """What the cost of a counterfactual's question allows up to a bound, or below it."""
-        cost, movable = question["cost"], frozenset(map(int, question["movable"]))
-        prices = {int(f): Fraction(p) for f, p in cost.get("prices", [])}
-        per_unit = cost.get("per_unit", False)
-        return cls(cost["kind"], bound, strict, {}, movable, prices, per_unit, question["region"])
-
-    def allows(self, far: Fraction) -> bool:
-        """Whether a single feature may go so far; only Linf forbids that by itself."""
-        if self.kind != "Linf" or self.bound is None:
-            return True
-        return far < self.bound if self.strict else far <= self.bound
-
-
-# -- where features may go -----------------------------------------------------------------------------------
-
-
-def around(
-    network: Network, sample: Sequence[Any], within: Within, limit: Limit
-) -> tuple[dict[int, list[Option]], Fraction | None]:
-    """Options of the features around a sample, and the budget that they share."""
-    options: dict[int, list[Option]] = {}
-    known: dict[Any, list[Option]] = {}  # features alike have the same ways to go
-    by_feature = within.kind == "Prices" or within.region is not None
-    for feature, coding in enumerate(network.encoder.codings):
-        if within.movable is not None and feature not in within.movable:
-            continue
-        limit.look()
-        if within.kind == "Box":
-            here = coding.state(sample[feature])
-            inside = []
-            if feature in within.limits:
-                inside = allowed(coding, within.limits[feature], limit, network.domain.span(feature))
-            found = [Option(state, (value,), Fraction(0)) for state, value in inside if state != here]
-        elif within.kind == "Prices" and feature not in within.prices:
-            continue
-        else:
-            span = network.domain.span(feature)
-            key = (id(coding), type(sample[feature]), sample[feature], feature if by_feature else -1, span)
-            if key not in known:
-                known[key] = _ways(feature, coding, sample[feature], within, span, limit)
-            found = known[key]
-            limit.take(OPTION_BYTES * len(found), ALL_CHANGES)
-        if found:
-            options[feature] = found
-    return options, within.bound if within.kind in _SUMMED else None
-
-
-def _ways(
-    feature: int, coding: Coding, value: Any, within: Within, span: Span | None, limit: Limit
-) -> list[Option]:
-    """Every other state within reach, the nearest raw value that has it, and what that counts.
-
-    Up and down from the feature's own state, of numbers as far as one may go: beyond that, each is further.
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """A question about a network and the inputs that can occur: limits by feature, and the laws of the
+    network; and the other network, if there is one.
     """
-    here, found = coding.state(value), []
-    for states in (range(here - 1, -1, -1), range(here + 1, coding.states)):
-        for state in states:
-            limit.look()
-            move = coding.move(value, state, span)
-            if move is None:
-                continue
-            far = distance(coding, value, move.value)
-            if not within.allows(far):
-                if isinstance(coding, Steps):
-                    break
-                continue
-            if _within_region(within.region, feature, coding, move.value, far):
-                price = _price(feature, coding, value, move.value, far, within)
-                found.append(Option(state, (move.value,), price))
-    return sorted(found, key=lambda option: option.order)
+
+    question: Question
+    network: Network
+    limits: Mapping[int, Limit]
+    other: Network | None = None
 
 
-def _price(feature: int, coding: Coding, value: Any, there: Any, far: Fraction, within: Within) -> Fraction:
-    """What a change counts."""
-    match within.kind:
-        case "Prices":
-            return within.prices[feature] * (far if within.per_unit else 1)
-        case "Hamming":
-            return Fraction(bits_flipped(coding, value, there))
-        case "L0":
-            return Fraction(1)
-        case "L1":
-            return far
-        case "L2":
-            return far**2
-    return Fraction(0)
+# -- inputs --------------------------------------------------------------------------------------------------
 
 
-def _within_region(
-    region: dict[str, Any] | None, feature: int, coding: Coding, value: Any, far: Fraction
-) -> bool:
-    """Whether a counterfactual may move a feature to a value: regions without a budget of their own."""
-    if region is None or region["kind"] == "Anything":
-        return True
-    if region["kind"] == "Linf":
-        return far <= Fraction(region["radius"])
-    if region["kind"] == "Free":
-        return feature in region["features"]
-    limits = {int(f): limit for f, limit in region["limits"]}
-    listed = isinstance(coding, Steps) and isinstance(limits.get(feature), dict)
-    if listed and len(limits[feature]["one of"]) > 1:
-        raise CertificateError("a counterfactual's region limits numbers by bounds, not by lists.")
-    return feature in limits and meets(coding, value, limits[feature])
+def sample_of(asked: Asked) -> tuple[Any, ...]:
+    """The sample of a question about one, which has the class that the question says."""
+    question = asked.question
+    assert isinstance(question, Robust | Reason | WhatIf)
+    sample = row_of(asked.network, question.sample)
+    first = top(scores(asked.network, sample))[0]
+    if first != question.label:
+        raise CertificateError(f"the sample has class {first}, not {question.label}.")
+    return sample
 
 
-def boxed(network: Network, where: list[Any], limit: Limit) -> dict[int, list[tuple[int, Any]]]:
-    """For each feature the states within limits, each with a value; features without limits are free."""
-    limits = {int(feature): bounds for feature, bounds in where}
-    known: dict[Any, list[tuple[int, Any]]] = {}  # features alike have the same states
-    found = {}
-    for f, coding in enumerate(network.encoder.codings):
-        span = network.domain.span(f)
-        key = (id(coding), str(limits.get(f)), span)
+def inputs_asked(asked: Asked, part: int = 0) -> Inputs:
+    """The inputs that a question, or a part of it, is about; each of the two if it is about pairs."""
+    question, network = asked.question, asked.network
+    match question:
+        case Robust() | Reason():
+            fixed = question.fixed if isinstance(question, Reason) else ()
+            sample = row_of(network, question.sample)
+            return around(network, sample, question.region, asked.limits, fixed=fixed)
+        case Count() if question.sample is not None:
+            assert question.region is not None
+            sample = row_of(network, question.sample)
+            return around(network, sample, question.region, asked.limits, dict(question.where))
+        case QueryAsked():
+            case = _fitting(question.cases[part], network)
+            pairs = zip(case.lower, case.upper, strict=True)
+            return _inside(asked, tuple(enumerate(pairs)))
+    assert not isinstance(question, WhatIf)
+    return _inside(asked, question.where)
+
+
+def _inside(asked: Asked, where: Limits) -> Inputs:
+    """All inputs within limits that can occur."""
+    named, known = dict(where), dict[Any, Values]()
+    allowed = []
+    for feature, coding in enumerate(asked.network.encoder.codings):
+        limits = tuple(
+            limit for limit in (asked.limits.get(feature), named.get(feature)) if limit is not None
+        )
+        key = (id(coding), limits)
         if key not in known:
-            known[key] = allowed(coding, limits.get(f, [None, None]), limit, span)
-        limit.take(OPTION_BYTES * len(known[key]), ALL_CHANGES)
-        found[f] = known[key]
-    for feature, states in found.items():
-        if not states:
-            raise CertificateError(f"nothing that can occur meets the limits of feature {feature}.")
-    return found
+            known[key] = within_limits(coding, limits)
+        allowed.append(known[key])
+        if not allowed[-1]:
+            raise CertificateError(
+                f"no value of feature {feature} is allowed, so the question is about no input."
+            )
+    return Inputs(asked.network, allowed)
+
+
+def _fitting(case: CaseAsked, network: Network) -> CaseAsked:
+    if not len(case.lower) == len(case.upper) == network.encoder.features:
+        raise CertificateError("the query is for another number of inputs.")
+    return case
 
 
 # -- violations ----------------------------------------------------------------------------------------------
@@ -269,14 +201,12 @@ def _wins(
     return [_over(network, k, j, strictly=ties == "lowest" and j < k, at=at, of=of) for j in others]
 
 
-def _loses(network: Network, label: int, ties: str) -> list[list[tuple[list[Fraction], Fraction]]]:
+def _loses(network: Network, label: int, ties: str) -> _Demands:
     others = [j for j in range(network.head.outputs) if j != label]
     return [[_over(network, j, label, strictly=ties == "lowest" and j > label)] for j in others]
 
 
-def _both(
-    left: Network, right: Network, wrong: list[tuple[int, int]]
-) -> list[list[tuple[list[Fraction], Fraction]]]:
+def _both(left: Network, right: Network, wrong: list[tuple[int, int]]) -> _Demands:
     k = left.head.outputs
     total = k + right.head.outputs
     return [[*_wins(left, p, "lowest", 0, total), *_wins(right, q, "lowest", k, total)] for p, q in wrong]
@@ -285,130 +215,125 @@ def _both(
 # -- questions -----------------------------------------------------------------------------------------------
 
 
-def parts_of(question: dict[str, Any]) -> int:
+def parts_of(question: Question) -> int:
     """How many settings a question has, none of which may have a violation."""
-    return len(question["cases"]) if question["kind"] == "query" else 1
+    return len(question.cases) if isinstance(question, QueryAsked) else 1
 
 
-def setting_of(
-    question: dict[str, Any],
-    network: Network,
-    other: Network | None,
-    limit: Limit,
-    part: int = 0,
-    within: Within | None = None,
-) -> Setting:
-    """What a question asks, or the part of it with a number from 0.
+def setting_of(asked: Asked, resources: Resources, part: int = 0, inputs: Inputs | None = None) -> Setting:
+    """What a question asks, or the part of it with an index.
 
-    `within` is what the checker asks about instead of the question's own region: of a counterfactual always,
-    of robustness where a part of the region is claimed.
+    `inputs` is what the checker asks about instead of the question's own inputs: of a counterfactual always,
+    of robustness if a part of the region is claimed.
     """
-    kind = question["kind"]
-    if kind in ("robust", "whatif", "reason"):
-        return _about_a_sample(question, network, within or Within.of_region(question["region"]), limit)
-    if kind in ("always", "never"):
-        label = int(question["label"])
-        cases = _loses(network, label, "lowest") if kind == "always" else [_wins(network, label, "lowest")]
-        inside = _alone(boxed(network.lawful, question["where"], limit))
-        return _free((network.lawful,), inside, obeying(network, cases))
-    if kind in ("monotone", "fair"):
-        return _pairs(question, network, limit)
-    if kind == "agree":
-        return _two_networks(question, network, other, limit)
-    return _query_case(network, question["cases"][part], limit)
+    question, network = asked.question, asked.network
+    match question:
+        case Monotone() | Fair():
+            return _pairs(asked, question, resources)
+        case Agree():
+            return _two_networks(asked, question, resources)
+        case Robust() | Reason() | WhatIf():
+            sample_of(asked)
+            ties, target, label = question.ties, question.target, question.label
+            cases = _loses(network, label, ties) if target is None else [_wins(network, target, ties)]
+        case Always():
+            cases = _loses(network, question.label, "lowest")
+        case Never():
+            cases = [_wins(network, question.label, "lowest")]
+        case Count():
+            cases = []
+        case QueryAsked():
+            cases = _meeting(network, question.cases[part])
+    return _options(inputs or inputs_asked(asked, part), obeying(network, cases), resources)
 
 
-def _about_a_sample(question: dict[str, Any], network: Network, within: Within, limit: Limit) -> Setting:
-    sample = raw(network, question["sample"])
-    label, target, ties = int(question["label"]), question["target"], question["ties"]
-    first = top(scores(network, sample))[0]
-    if first != label:
-        raise CertificateError(f"the sample has class {first}, not {label}.")
-    lawful = network.lawful
-    codings = lawful.encoder.codings
-    options, budget = around(lawful, sample, within, limit)
-    if question["kind"] == "reason":  # these stay as they are
-        fixed = set(question["fixed"])
-        options = {feature: row for feature, row in options.items() if feature not in fixed}
-    cases = _loses(network, label, ties) if target is None else [_wins(network, int(target), ties)]
-    cases = obeying(network, cases)
-    own = tuple(coding.state(value) for coding, value in zip(codings, sample, strict=True))
-    return Setting((lawful,), (sample,), own, options, budget, within.strict, cases)
+def _options(inputs: Inputs, cases: _Demands, resources: Resources) -> Setting:
+    """A set of inputs as options around its cheapest input."""
+    base, others, budget = inputs.states(resources)
+    known: dict[int, list[Option]] = {}  # features alike have the same list
+    for row in others.values():
+        if id(row) not in known:
+            known[id(row)] = [Option(one.state, (one.state,), one.price) for one in row]
+    own = tuple(first.state for first in base)
+    options = {feature: known[id(row)] for feature, row in others.items()}
+    return Setting((inputs.network.lawful,), (own,), own, options, budget, inputs.strict, cases)
 
 
-def _alone(states: dict[int, list[tuple[int, Any]]]) -> dict[int, list[tuple[int, tuple[Any, ...]]]]:
-    """The states of a question with one side."""
-    return {f: [(s, (v,)) for s, v in row] for f, row in states.items()}
+def _meeting(network: Network, case: CaseAsked) -> _Demands:
+    """The condition of a query over match counts."""
+    if any(not row for row in case.condition):
+        raise CertificateError(
+            "a conjunction without inequalities is always met, so nothing proves the query."
+        )
+    return [
+        [
+            _scores_reach(network, [(k, Fraction(f)) for k, f in terms], Fraction(bound))
+            for terms, bound in row
+        ]
+        for row in case.condition
+    ]
 
 
-def _free(
-    networks: tuple[Network, ...], states: dict[int, list[tuple[int, tuple[Any, ...]]]], cases: Any
-) -> Setting:
-    """Every combination of listed states: the first of each feature is taken as the sample."""
-    samples = tuple(tuple(states[f][0][1][side] for f in sorted(states)) for side in range(len(networks)))
+def _listed(networks: tuple[Network, ...], rows: list[list[tuple[Any, ...]]], cases: _Demands) -> Setting:
+    """Every combination of listed values, each of which has a value for each side: the first of each feature
+    is the base.
+    """
+    found = []
+    for feature, row in enumerate(rows):
+        codings = [network.encoder.codings[feature] for network in networks]
+        found.append([tuple(map(state_of, codings, values)) for values in row])
+    base = tuple(tuple(row[0][side] for row in found) for side in range(len(networks)))
     options = {
-        f: [Option(order, values, Fraction(0)) for order, (_, values) in enumerate(row)][1:]
-        for f, row in states.items()
+        feature: [Option(order, states, Fraction(0)) for order, states in enumerate(row)][1:]
+        for feature, row in enumerate(found)
+        if len(row) > 1
     }
-    return Setting(
-        networks,
-        samples,
-        (0,) * len(states),
-        {f: row for f, row in options.items() if row},
-        None,
-        False,
-        cases,
-    )
+    return Setting(networks, base, (0,) * len(rows), options, None, False, cases)
 
 
-def _pairs(question: dict[str, Any], network: Network, limit: Limit) -> Setting:
-    classes = range(network.head.outputs)
-    laws = network.domain.laws
-    network = network.lawful  # its last class wins where a law is broken, so that no other does
-    inside = boxed(network, question["where"], limit)
-    limit.take(800 * len(classes) ** 3, "the list of all pairs of classes")
-    special = (
-        [int(question["feature"])]
-        if question["kind"] == "monotone"
-        else [int(f) for f in question["protected"]]
-    )
-    states: dict[int, list[tuple[int, tuple[Any, ...]]]] = {
-        f: [(s, (v, v)) for s, v in row] for f, row in inside.items()
-    }
-    for feature in special:
-        values = [v for _, v in inside[feature]]
-        if question["kind"] == "monotone":
-            if isinstance(network.encoder.codings[feature], OneHot):
+def _pairs(asked: Asked, question: Monotone | Fair, resources: Resources) -> Setting:
+    inputs, classes = inputs_asked(asked), range(asked.network.head.outputs)
+    laws = asked.network.domain.laws
+    network = asked.network.lawful  # its last class wins where a law is broken, so that no other does
+    resources.take(800 * len(classes) ** 3, "the list of all pairs of classes")
+    special = (question.feature,) if isinstance(question, Monotone) else question.protected
+    rows: list[list[tuple[Any, ...]]] = []
+    for feature, (coding, allowed) in enumerate(zip(network.encoder.codings, inputs.allowed, strict=True)):
+        values = [some(cell) for _, cell in states_within([coding], allowed)]
+        resources.take(OPTION_BYTES * len(values), _PAIRS)
+        if feature not in special:
+            rows.append([(value, value) for value in values])
+            continue
+        if isinstance(question, Monotone):
+            if isinstance(coding, OneHot):
                 raise CertificateError("a category cannot be raised.")
             # a state between two may break a law, and then nothing compares the two through it
-            limit.take(OPTION_BYTES * len(values) ** 2 * bool(laws), "the list of all pairs of values")
+            resources.take(OPTION_BYTES * len(values) ** 2 * bool(laws), _PAIRS)
             steps = combinations(values, 2) if laws else pairwise(values)
-            chosen = [(a, b) if question["rising"] else (b, a) for a, b in steps]
+            chosen = [(a, b) if question.rising else (b, a) for a, b in steps]
         else:
-            limit.take(OPTION_BYTES * len(values) ** 2, "the list of all pairs of values")
-            chosen = [
-                (a, b) for (i, a), (j, b) in product(enumerate(values), repeat=2) if len(special) > 1 or i < j
-            ]
+            resources.take(OPTION_BYTES * len(values) ** 2, _PAIRS)
+            numbered = product(enumerate(values), repeat=2)
+            chosen = [(a, b) for (i, a), (j, b) in numbered if len(special) > 1 or i < j]
         if not chosen:
             raise CertificateError(f"feature {feature} takes one value only, so there is nothing to compare.")
-        states[feature] = [(order, pair) for order, pair in enumerate(chosen)]
-    label = question.get("label")
-    if question["kind"] == "fair":
+        rows.append(chosen)
+    if isinstance(question, Fair):
         wrong = [(p, q) for p in classes for q in classes if p != q]
-    elif label is None:
+    elif question.label is None:
         wrong = [(p, q) for p in classes for q in classes if p > q]
     else:
-        wrong = [(int(label), q) for q in classes if q != label]
-    return _free((network, network), states, _both(network, network, wrong))
+        wrong = [(question.label, q) for q in classes if q != question.label]
+    return _listed((network, network), rows, _both(network, network, wrong))
 
 
-def see_other(question: dict[str, Any], network: Network, other: Network | None) -> Network:
-    """The other network, when it is the one that the certificate is about and reads and
-    says the same things.
-    """
+def see_other(asked: Asked) -> Network:
+    """The other network, if it is the one that the certificate is about and reads and says the same things."""
+    question, network, other = asked.question, asked.network, asked.other
+    assert isinstance(question, Agree)
     if other is None:
         raise CertificateError("the certificate is about two networks: give the other one too.")
-    if question["other"] != other.fingerprint:
+    if question.other != other.fingerprint:
         raise CertificateError("the other network is not the one that the certificate is about.")
     if network.encoder.names != other.encoder.names or network.classes != other.classes:
         raise CertificateError("the two networks do not have the same features and classes.")
@@ -421,31 +346,14 @@ def see_other(question: dict[str, Any], network: Network, other: Network | None)
     return other
 
 
-def _two_networks(question: dict[str, Any], network: Network, other: Network | None, limit: Limit) -> Setting:
-    other, count = see_other(question, network, other), network.head.outputs
-    network = network.lawful  # as above
-    limits = {int(feature): bounds for feature, bounds in question["where"]}
-    limit.take(800 * count**3, "the list of all pairs of classes")
-    states: dict[int, list[tuple[int, tuple[Any, ...]]]] = {}
-    for f, (a, b) in enumerate(zip(network.encoder.codings, other.encoder.codings, strict=True)):
-        both = a
-        if isinstance(a, Steps) and isinstance(b, Steps):
-            both = Steps(tuple(sorted({*a.cuts, *b.cuts})), a.low, a.high, a.whole, a.bipolar)
-        found = allowed(both, limits.get(f, [None, None]), limit, network.domain.span(f))
-        if not found:
-            raise CertificateError(f"nothing that can occur meets the limits of feature {f}.")
-        states[f] = [(s, (v, v)) for s, v in found]
+def _two_networks(asked: Asked, question: Agree, resources: Resources) -> Setting:
+    other, count = see_other(asked), asked.network.head.outputs
+    inputs, network = inputs_asked(asked), asked.network.lawful  # as above
+    resources.take(800 * count**3, "the list of all pairs of classes")
+    rows: list[list[tuple[Any, ...]]] = []
+    for a, b, allowed in zip(network.encoder.codings, other.encoder.codings, inputs.allowed, strict=True):
+        values = [some(cell) for _, cell in states_within([a, b], allowed)]
+        resources.take(OPTION_BYTES * len(values), _PAIRS)
+        rows.append([(value, value) for value in values])
     wrong = [(p, q) for p in range(count) for q in range(count) if p != q]
-    return _free((network, other), states, _both(network, other, wrong))
-
-
-def _query_case(network: Network, case: dict[str, Any], limit: Limit) -> Setting:
-    where = [[f, [low, high]] for f, (low, high) in enumerate(zip(case["lower"], case["upper"], strict=True))]
-    cases = [
-        [
-            _scores_reach(network, [(k, Fraction(value)) for k, value in terms], Fraction(bound))
-            for terms, bound in conjunction
-        ]
-        for conjunction in case["condition"]
-    ]
-    return _free((network.lawful,), _alone(boxed(network.lawful, where, limit)), obeying(network, cases))
+    return _listed((network, other), rows, _both(network, other, wrong))

@@ -7,10 +7,10 @@ judged. Unlike in a `walk`, what was met on the way is not compared, so it is no
 from __future__ import annotations
 
 from threading import Lock
-from typing import Any
 
 import numpy as np
 
+from sugenet.checker.form import Sweep
 from sugenet.checker.plain import plain_walk
 from sugenet.checker.walk import MOST_SETS, walk
 from sugenet.checker.whole import Whole
@@ -22,10 +22,10 @@ __all__ = ["check_sweep"]
 _CLOSE = 16  # neurons near tau: options that do the same to them stand together, so that blocks differ less
 
 
-def check_sweep(proof: dict[str, Any], whole: Whole, *, plain: bool = False) -> str:
+def check_sweep(proof: Sweep, whole: Whole, *, plain: bool = False) -> str:
     """Go through all changes once more."""
-    sets = proof["sets"]
-    if type(sets) is not int or not 0 < sets <= MOST_SETS:
+    sets = proof.sets
+    if not 0 < sets <= MOST_SETS:
         raise CertificateError(f"a walk goes through at most {MOST_SETS:,} sets.")
     problem = whole.base, whole.features, whole.budget, whole.layers, whole.head, whole.violates
     words = None if plain else _words(whole)

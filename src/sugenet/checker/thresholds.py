@@ -136,7 +136,7 @@ def implications_of(
         layers[0].append(Implication(0, -prices, -most))
         for guard, q, p in cuts:
             limit.take(120 * len(prices), "the cuts of a proof")
-            if any(type(value) is not int for value in (guard, q, p)) or guard not in of or q < 0 or p < 0:
+            if guard not in of or q < 0 or p < 0:
                 raise CertificateError(
                     f"the cut {[guard, q, p]} adds no first-layer row and budget with factors of 0 or more."
                 )

@@ -22,6 +22,7 @@ import numpy.typing as npt
 from sugenet.bnn import DenseLayer
 from sugenet.bnn.arrays import Ints
 from sugenet.checker.bounds import most_together
+from sugenet.checker.form import Walk
 from sugenet.checker.later import Patterns, cores, judge_of, splitmix64
 from sugenet.checker.limit import Limit
 from sugenet.checker.plain import WalkSeen, plain_walk
@@ -44,10 +45,10 @@ _WRITTEN = 1 << 22
 """Weights of later layers up to which convolutions are written out as neurons, which is faster then."""
 
 
-def check_walk(proof: dict[str, Any], whole: Whole, *, plain: bool = False) -> str:
+def check_walk(proof: Walk, whole: Whole, *, plain: bool = False) -> str:
     """Walk through all changes once more, and compare the numbers with what the certificate says."""
-    sets = proof["sets"]
-    if type(sets) is not int or not 0 < sets <= MOST_SETS:
+    sets = proof.sets
+    if not 0 < sets <= MOST_SETS:
         raise CertificateError(f"a walk goes through at most {MOST_SETS:,} sets.")
     patterns = patterns_of(proof)
     form, layers = (plain_walk, whole.layers) if plain else (walk, _behind(whole))
@@ -62,17 +63,16 @@ def check_walk(proof: dict[str, Any], whole: Whole, *, plain: bool = False) -> s
     return as_claimed(found, proof)
 
 
-def patterns_of(proof: dict[str, Any]) -> int:
+def patterns_of(proof: Walk) -> int:
     """How many patterns a walk is said to meet."""
-    sets, patterns = proof["sets"], proof["patterns"]
-    if type(sets) is not int or type(patterns) is not int or not 0 < patterns <= sets:
+    if proof.patterns is None or not 0 < proof.patterns <= proof.sets:
         raise CertificateError("a walk meets a pattern or more, and no more of them than sets.")
-    return patterns
+    return proof.patterns
 
 
-def as_claimed(found: WalkSeen, proof: dict[str, Any]) -> str:
+def as_claimed(found: WalkSeen, proof: Walk) -> str:
     """See that a walk without a violation has the numbers of the certificate; say what was seen."""
-    claimed = (proof["sets"], proof["patterns"], proof["digest"])
+    claimed = (proof.sets, proof.patterns, proof.digest)
     if (found.sets, found.patterns, found.digest) != claimed:
         raise CertificateError(
             f"the walk has {found.sets} sets, {found.patterns} patterns and digest {found.digest}, "

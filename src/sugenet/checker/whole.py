@@ -24,9 +24,9 @@ from sugenet.bnn import DenseLayer, Layer, Network
 from sugenet.bnn.arrays import Ints
 from sugenet.bnn.layer import dense_of
 from sugenet.checker.limit import Limit
+from sugenet.checker.meaning import inputs_of
 from sugenet.checker.products import dense_counts
 from sugenet.checker.setting import Option, Setting
-from sugenet.checker.values import rows_of
 from sugenet.errors import CertificateError
 
 __all__ = [
@@ -187,10 +187,10 @@ def whole_of(setting: Setting, limit: Limit) -> Whole:
     start = 0
     for side, network in enumerate(setting.cuts):
         stop = start + _width(network)
-        sample = rows_of([setting.samples[side]])
-        base[start:stop] = _first(network, sample)[0]
-        single = ((f, option.values[side]) for f, (row, _) in options.items() for option in row)
-        _changed(network, sample, single, gains[:, start:stop], limit)
+        states = np.array([setting.base[side]], np.int64)
+        base[start:stop] = _first(network, states)[0]
+        single = ((f, option.states[side]) for f, (row, _) in options.items() for option in row)
+        _changed(network, states, single, gains[:, start:stop], limit)
         start = stop
     features, stays, place = [], [], 0
     for feature, (row, prices) in options.items():
@@ -213,50 +213,48 @@ def _width(network: Network) -> int:
 
 
 def _changed(
-    network: Network, sample: npt.NDArray[Any], single: Iterable[tuple[int, Any]], out: Ints, limit: Limit
+    network: Network, states: Ints, single: Iterable[tuple[int, int]], out: Ints, limit: Limit
 ) -> None:
-    """Write what each single change of a sample adds to the match counts of the first layer."""
+    """Write what each change of a single state adds to the match counts of the first layer."""
     read = network.encoder.features if network.reads_levels else network.encoder.width
     step = max(1, _CELLS // max(1, read + _width(network)))
     place, left = 0, iter(single)
-    before = _Before(network, sample)
+    before = _Before(network, states)
     while block := list(islice(left, step)):
         limit.look()
-        rows = np.repeat(sample, len(block), axis=0)
-        if not all(type(value) is int for _, value in block):
-            rows = rows.astype(object)
-        for row, (feature, value) in zip(rows, block, strict=True):
-            row[feature] = value
+        rows = np.repeat(states, len(block), axis=0)
+        for row, (feature, state) in zip(rows, block, strict=True):
+            row[feature] = state
         out[place : place + len(block)] = before.added(rows)
         place += len(block)
 
 
 class _Before:
-    """What the first layer reads at a sample, or M - tau of its neurons there."""
+    """What the first layer reads at an input, or M - tau of its neurons there."""
 
-    def __init__(self, network: Network, sample: npt.NDArray[Any]) -> None:
+    def __init__(self, network: Network, states: Ints) -> None:
         self.network, self.layer = network, network.layers[0] if network.layers else None
         is_dense = isinstance(self.layer, DenseLayer)
-        self.before: Any = network.inputs(sample) if is_dense else _first(network, sample)
+        self.before: Any = inputs_of(network, states) if is_dense else _first(network, states)
 
-    def added(self, rows: npt.NDArray[Any]) -> Ints:
-        """What other samples add to the match counts: for a dense layer, the literals of those inputs that
+    def added(self, rows: Ints) -> Ints:
+        """What other inputs add to the match counts: for a dense layer, the literals of those inputs that
         differ anywhere, since all others hold as they did.
         """
         if not isinstance(self.layer, DenseLayer):
             return np.asarray(_first(self.network, rows) - self.before)
-        bits = self.network.inputs(rows)
+        bits = inputs_of(self.network, rows)
         differ = np.flatnonzero((bits != self.before).any(axis=0))
         weights = self.layer.weights[:, differ]
         here, there = (dense_counts(weights, each[:, differ]) for each in (self.before, bits))
         return np.asarray(there - here)
 
 
-def _first(network: Network, X: npt.NDArray[Any]) -> Ints:
+def _first(network: Network, states: Ints) -> Ints:
     """M - tau of the first layer; of the bits themselves where there is no hidden layer."""
     if not network.layers:
-        return np.where(network.encoder.encode(X), 0, -1).astype(np.int64)
-    layer, inputs = network.layers[0], network.inputs(X)
+        return np.where(inputs_of(network, states), 0, -1).astype(np.int64)
+    layer, inputs = network.layers[0], inputs_of(network, states)
     if isinstance(layer, DenseLayer):
         rows, owner = layer.runs
         return np.asarray(dense_counts(rows, inputs)[:, owner] - layer.tau)

@@ -4,24 +4,24 @@ the others free or as they are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil, floor, inf, nextafter
+from math import inf, nextafter
 from typing import Any
 
 import numpy as np
 
 from sugenet.bnn import Network, OneHot, Span
 from sugenet.bnn.codings import Coding
+from sugenet.bnn.domain import span_data
 from sugenet.brief import Brief
-from sugenet.capacity.arguments import exact_number, number_words
+from sugenet.capacity.arguments import number_words, read_number
 from sugenet.checker.form import exact
 from sugenet.errors import QuestionError
-from sugenet.problem.moves import Moves, Way, listed
-from sugenet.problem.neighbourhood import Neighbourhood, build, pairs_of, place_of
+from sugenet.problem.neighbourhood import Neighbourhood, build, joined, pairs_of, place_of
 
-__all__ = ["Box", "limit_words", "limits_data", "limits_of", "meets", "plain", "plain_row", "states_within"]
+__all__ = ["Box", "limit_words", "limits_data", "limits_of", "meets", "plain", "plain_row"]
 
 _LONG = 12
 """A number of more letters is one that nobody wrote."""
@@ -65,60 +65,104 @@ class Box(Brief):
             found[place] = limit
         return found
 
-    def around(self, network: Network, x: Any) -> Neighbourhood:
-        """The neighbourhood of a raw sample, which must lie in the box itself."""
-        values = network.encoder.values(x)
-        allowed = self.placed(network)
-        for feature, limit in allowed.items():
-            if not meets(network.encoder.codings[feature], values[feature], limit):
+    def spans(self, network: Network) -> dict[int, Span]:
+        """Limits by number of the feature, as sets of values."""
+        names, codings = network.encoder.names, network.encoder.codings
+        return {f: span_of_limit(codings[f], limit, names[f]) for f, limit in self.placed(network).items()}
+
+    def around(self, network: Network, x: Any, limits: Mapping[int, Span] | None = None) -> Neighbourhood:
+        """The neighbourhood of a raw sample, which must lie in the box itself; `limits` as in `build`."""
+        values, spans = network.encoder.values(x), self.see(network, x)
+        both = dict(spans)
+        for feature, limit in (limits or {}).items():
+            found, is_empty = joined(spans.get(feature), limit)
+            if found is None or is_empty:
+                raise QuestionError(
+                    f"nothing in the box has {network.encoder.names[feature]} within its limits."
+                )
+            both[feature] = found
+        return build(network, values, _free, None, spans, limits=both)
+
+    def see(self, network: Network, x: Any) -> dict[int, Span]:
+        """The limits, which a raw sample must meet."""
+        values, spans = network.encoder.values(x), self.spans(network)
+        for feature, span in spans.items():
+            if not meets(network.encoder.codings[feature], values[feature], span):
                 name = network.encoder.names[feature]
                 raise QuestionError(
                     f"the sample has {name} = {values[feature]!r}, which is outside the "
-                    f"box ({limit_words(name, limit)})."
+                    f"box ({limit_words(name, self.placed(network)[feature])})."
                 )
-        return self.among(network, values, allowed)
+        return spans
 
     def of(self, network: Network) -> Neighbourhood:
         """All samples of the box, with features that are not named free."""
-        allowed = self.placed(network)
-        whole = {feature: allowed.get(feature, (None, None)) for feature in range(network.encoder.features)}
-        values = []
-        known: dict[Any, dict[int, Any]] = {}
+        spans, values = self.spans(network), []
+        known: dict[Any, Any] = {}
         for feature, (name, coding) in enumerate(
             zip(network.encoder.names, network.encoder.codings, strict=True)
         ):
-            key = (id(coding), whole[feature], span := network.domain.span(feature))
+            span, domain = spans.get(feature), network.domain.span(feature)
+            key = (id(coding), span, domain)
             if key not in known:
-                known[key] = _options(coding, whole[feature], span)
+                both, is_empty = joined(span, domain)
+                known[key] = [] if is_empty else list(_first(coding, both))
             if not known[key]:
+                limit = self.placed(network).get(feature, (None, None))
                 raise QuestionError(
-                    f"nothing that can occur has {limit_words(name, whole[feature])}: the box is empty."
+                    f"nothing that can occur has {limit_words(name, limit)}: the box is empty."
                 )
-            values.append(next(iter(known[key].values())))
-        return self.among(network, values, whole)
-
-    @staticmethod
-    def among(network: Network, values: list[Any], allowed: Mapping[int, Any]) -> Neighbourhood:
-        """Features with limits anywhere inside them, the others as they are."""
-        near = build(network, values, lambda _, distance, __: distance, None, ())
-        nothing = Fraction(0)
-        known: dict[Any, tuple[Way, ...]] = {}  # features alike share their ways
-        ways: dict[int, tuple[Way, ...]] = {}
-        for feature, limit in sorted(allowed.items()):
-            coding, value = network.encoder.codings[feature], values[feature]
-            key = (id(coding), limit, type(value), value, span := network.domain.span(feature))
-            if key not in known:
-                options = _options(coding, limit, span, value).items()
-                known[key] = tuple(
-                    Way(state, there, nothing, nothing, 0)
-                    for state, there in options
-                    if state != near.states[feature]
-                )
-            ways[feature] = known[key]
-        return Neighbourhood(network, near.sample, near.states, listed(Moves(ways)), None, Fraction(1))
+            values.append(known[key][0])
+        return build(network, values, _free, None, limits=spans)
 
     def __str__(self) -> str:
         return " and ".join(limit_words(str(feature), limit) for feature, limit in self.limits) or "any input"
+
+
+def _free(_feature: int, _distance: Fraction, _flips: int) -> Fraction:
+    return _NOTHING
+
+
+_NOTHING = Fraction(0)
+
+
+def _first(coding: Coding, span: Span | None) -> Iterator[Any]:
+    """A value of the first state that has one within a span."""
+    if isinstance(coding, OneHot):
+        yield from (c for c in coding.categories if span is None or span.holds(c))
+        return
+    low, high = coding.ends
+    seed = min(max(0, low), high)
+    for state in range(coding.states):
+        move = coding.move(seed, state, span)
+        if move is not None:
+            yield move.value
+            return
+
+
+def span_of_limit(coding: Coding, limit: Any, name: str) -> Span:
+    """A limit as a set of values: a pair of bounds, a value, or a set of values."""
+    if isinstance(limit, tuple):
+        if len(limit) != 2:
+            raise QuestionError(f"a limit is a pair (low, high), a value or a set of values, not {limit!r}.")
+        if isinstance(coding, OneHot):
+            if limit == (None, None):
+                return Span(values=coding.categories)
+            raise QuestionError(
+                f"bounds {limit} need numbers, but the feature is a category: "
+                f"{', '.join(map(str, coding.categories))}."
+            )
+        low, high = (None if end is None else read_number(end, f"a bound of {name}") for end in limit)
+        if low is not None and high is not None and low > high:
+            raise QuestionError(f"no number is from {low} to {high}: the limits of {name} are empty.")
+        return Span(low, high)
+    listed = limit if isinstance(limit, frozenset) else (limit,)
+    if not listed:
+        raise QuestionError(f"the limits of {name} allow no value.")
+    if isinstance(coding, OneHot):
+        states = {coding.state(value) for value in listed}  # refuses what is not a category
+        return Span(values=tuple(coding.categories[state] for state in sorted(states)))
+    return Span(values=tuple(sorted({coding.number(value) for value in listed})))
 
 
 def plain(value: Any) -> Any:
@@ -128,16 +172,25 @@ def plain(value: Any) -> Any:
     return str(value) if isinstance(value, Fraction) else value
 
 
-def plain_row(values: Sequence[Any]) -> list[Any]:
-    """Raw values as JSON has them."""
-    if set(map(type, values)) <= {int, float, str}:
+def plain_row(values: Sequence[Any], network: Network | None = None) -> list[Any]:
+    """Raw values as JSON has them: categories as the network has them, numbers as integers or floats."""
+    if set(map(type, values)) <= {int, float, str} and (network is None or network.encoder.tops is not None):
         return list(values)
-    return [plain(value) for value in values]
+    if network is None or network.keeps_reals:
+        return [plain(value) for value in values]
+    return [
+        coding.categories[coding.state(value)]
+        if isinstance(coding, OneHot)
+        else -1
+        if coding.bipolar and value == -1
+        else coding.number(value)
+        for coding, value in zip(network.encoder.codings, values, strict=True)
+    ]
 
 
 def limits_data(network: Network, box: Box) -> list[Any]:
     """The limits of a box as JSON."""
-    return [[place, _limit_data(limit)] for place, limit in box.placed(network).items()]
+    return [[place, span_data(span)] for place, span in box.spans(network).items()]
 
 
 def limits_of(data: Iterable[Any], network: Network) -> Box:
@@ -145,17 +198,14 @@ def limits_of(data: Iterable[Any], network: Network) -> Box:
     return Box([(place, _limit_of(limit, network.encoder.codings[place])) for place, limit in data])
 
 
-def _limit_data(limit: Any) -> Any:
-    if isinstance(limit, frozenset):
-        return {"one of": sorted((plain(value) for value in limit), key=str)}
-    return [plain(end) for end in limit] if isinstance(limit, tuple) else {"one of": [plain(limit)]}
-
-
 def _limit_of(data: Any, coding: Coding) -> Any:
     def raw(value: Any) -> Any:
         return value if isinstance(coding, OneHot) or not isinstance(value, str) else exact(value)
 
-    return {raw(value) for value in data["one of"]} if isinstance(data, dict) else tuple(map(raw, data))
+    if not isinstance(data, dict):
+        return tuple(map(raw, data))
+    values = [raw(value) for value in data["one of"]]
+    return values[0] if len(values) == 1 else set(values)
 
 
 def _frozen(limit: Any) -> Any:
@@ -192,93 +242,6 @@ def _end_words(end: Any, way: float, sign: str) -> tuple[str, str]:
     return f"{sign}=", own
 
 
-def meets(coding: Coding, value: Any, limit: Any) -> bool:
+def meets(coding: Coding, value: Any, span: Span) -> bool:
     """Whether a raw value is within a limit."""
-    if not isinstance(limit, tuple):
-        listed = limit if isinstance(limit, frozenset) else (limit,)
-        off = not isinstance(coding, OneHot) and coding.bipolar and value in (-1, 0)  # which are alike
-        return value in listed or (off and (-1 in listed or 0 in listed))
-    if isinstance(coding, OneHot):
-        if limit != (None, None):
-            raise QuestionError(
-                f"bounds {limit} need numbers, but the feature is a category: "
-                f"{', '.join(map(str, coding.categories))}."
-            )
-        return True
-    if len(limit) != 2:
-        raise QuestionError(f"a limit is a pair (low, high), a value or a set of values, not {limit!r}.")
-    number = Fraction(0 if coding.bipolar and value == -1 else value)
-    low, high = (None if end is None else Fraction(exact_number(end, "bound")) for end in limit)
-    return (low is None or number >= low) and (high is None or number <= high)
-
-
-def _options(coding: Coding, limit: Any, span: Span | None, near: Any = None) -> dict[int, Any]:
-    """States that have a raw value within a limit and a span, each with one such value: the nearest to
-    `near`, where that is given.
-    """
-    if isinstance(coding, OneHot):
-        good = {state: c for state, c in enumerate(coding.categories) if span is None or span.holds(c)}
-        return {state: c for state, c in good.items() if meets(coding, c, limit)}
-    if isinstance(limit, frozenset) or not isinstance(limit, tuple):
-        listed = sorted(limit) if isinstance(limit, frozenset) else [limit]
-        return {coding.state(value): value for value in listed if span is None or span.holds(value)}
-    if len(limit) != 2:
-        raise QuestionError(f"a limit is a pair (low, high), a value or a set of values, not {limit!r}.")
-    if span is not None and span.values is not None:
-        kept = [value for value in span.values if meets(coding, value, limit)]
-        wanted = Fraction(0 if near is None else near)
-        kept.sort(key=lambda value: -abs(Fraction(value) - wanted))  # of each state the nearest stays
-        return dict(sorted({coding.state(value): value for value in kept}.items()))
-    low, high = (None if end is None else Fraction(exact_number(end, "bound")) for end in limit)
-    if span is not None:
-        low, high = _narrower(low, high, span)
-    found = {}
-    for state in range(coding.states):
-        ends = coding.interval(state)
-        value = None if ends is None else _inside(ends, low, high, near, whole=coding.whole)
-        if value is not None:
-            found[state] = value
-    return found
-
-
-def states_within(network: Network, feature: int, limit: Any, value: Any) -> set[int]:
-    """States of a feature that have a raw value within a limit that can occur: a sample's own always can."""
-    coding = network.encoder.codings[feature]
-    found = set(_options(coding, limit, network.domain.span(feature)))
-    return found | {coding.state(value)} if meets(coding, value, limit) else found
-
-
-def _narrower(
-    low: Fraction | None, high: Fraction | None, span: Span
-) -> tuple[Fraction | None, Fraction | None]:
-    lows = [end for end in (low, None if span.low is None else Fraction(span.low)) if end is not None]
-    highs = [end for end in (high, None if span.high is None else Fraction(span.high)) if end is not None]
-    return max(lows, default=None), min(highs, default=None)
-
-
-def _inside(
-    ends: tuple[float, float], low: Fraction | None, high: Fraction | None, near: Any, *, whole: bool
-) -> Any:
-    """A number of an interval that also lies between bounds, nearest to `near`; None when there is none.
-
-    A float unless none is inside.
-    """
-    least = ends[0] if low is None or low <= ends[0] else low
-    most = ends[1] if high is None or high >= ends[1] else high
-    if whole:
-        least = least if least in (inf, -inf) else ceil(least)
-        most = most if most in (inf, -inf) else floor(most)
-    if least > most:
-        return None
-    wanted = 0 if near is None else near
-    value = min(max(wanted, least), most)
-    if whole:
-        return int(value)
-    try:
-        nearest = float(value)
-    except OverflowError:  # beyond all floats, which are what can occur
-        return None
-    for candidate in (nearest, nextafter(nearest, inf), nextafter(nearest, -inf)):
-        if least <= candidate <= most and abs(candidate) != inf:
-            return candidate
-    return value
+    return span.holds(value) if isinstance(coding, OneHot) else coding.holds(span, coding.number(value))

@@ -10,7 +10,7 @@ when its exact cost is within the limit.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -20,7 +20,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import Network, Steps
+from sugenet.bnn import Network, OneHot, Span, Steps
+from sugenet.bnn.codings import Coding
 from sugenet.brief import Brief
 from sugenet.errors import QuestionError
 from sugenet.problem.moves import Columns, FeatureMove, Moves, Way, columns_of, listed
@@ -31,6 +32,7 @@ __all__ = [
     "Neighbourhood",
     "Weigh",
     "build",
+    "joined",
     "pairs_of",
     "place_of",
     "row_of",
@@ -234,38 +236,66 @@ def build(
     *,
     by_feature: bool = False,
     far: Fraction | None = None,
+    limits: Mapping[int, Span] | None = None,
 ) -> Neighbourhood:
-    """All moves of some features that a weighing allows, within a budget; `by_feature`: the weighing looks at
-    the feature, too; `far`: how far a feature may move, where nothing else is weighed (`weigh` is None).
+    """All moves of some features that a weighing allows, within a budget.
+
+    Parameters
+    ----------
+    network, x
+        What reads the raw sample, and the sample.
+    weigh, budget
+        What a move costs (nothing if `weigh` is None), and what all moves may cost together.
+    movable
+        Features that may move (default: all).
+    by_feature
+        Whether the weighing depends on the feature itself.
+    far
+        How far a feature may move.
+    limits
+        What features are limited to besides what can occur. If the sample's own value is outside, the
+        cheapest move into the limits becomes part of the sample, and its price is taken off the budget: of
+        equal ones that to its own state, then to the lowest.
+
+    Raises
+    ------
+    QuestionError
+        If the limits and the budget leave no input.
     """
     encoder = network.encoder
     values = encoder.values(x)
     is_row = isinstance(x, np.ndarray) and x.shape == (1, len(values)) and x.dtype.kind in "if"
     states = encoder.levels(x if is_row else row_of(values))[0].tolist()
-    keys, asked = _alike(network, values, by_feature=by_feature), Leads(far)
+    keys, asked = _alike(network, values, limits, by_feature=by_feature), Leads(far)
     if weigh is None:
-        assert far is not None
         alike = keys is values and movable is None and len(values) > 0
         shared = asked.ways(encoder.codings[0], values, states) if alike else None
         if shared is not None:
             own = {feature: ways for feature, ways in enumerate(map(shared.__getitem__, values)) if ways}
             moves = listed(Moves(own))
             return Neighbourhood(network, tuple(values), tuple(states), moves, None, Fraction(1))
-        limited = far
 
         def weigh(_: int, distance: Fraction, __: int) -> Fraction | None:
-            return distance if distance <= limited else None
+            return distance
 
     groups: dict[Any, list[tuple[Reached, Fraction]]] = {}
+    starts: dict[Any, tuple[Reached, Fraction]] = {}
     known: dict[int, Fraction | None] = {}
     features = range(encoder.features) if movable is None else sorted(set(movable))
     one_of = dict(zip(keys if movable is None else map(keys.__getitem__, features), features, strict=True))
     for key, feature in one_of.items():
-        coding = encoder.codings[feature]
-        reached = asked(coding, values[feature], states[feature], network.domain.span(feature))
-        if not reached:
-            continue
-        if not by_feature and isinstance(coding, Steps) and coding.every_step:
+        coding, state, own_value = encoder.codings[feature], states[feature], values[feature]
+        limit = None if limits is None else limits.get(feature)
+        both, is_empty = joined(limit, network.domain.span(feature))
+        reached = [] if is_empty else asked(coding, own_value, state, both)
+        is_outside = limit is not None and not _allows(coding, limit, own_value)
+        if is_outside and not is_empty:
+            move = coding.move(own_value, state, both)
+            if move is not None and (far is None or move.distance <= far):
+                reached = [*reached, Reached(state, move.value, move.distance, 0)]
+        if far is not None:
+            reached = [way for way in reached if way.distance <= far]
+        if not by_feature and isinstance(coding, Steps) and coding.every_step and not is_outside:
             # the same price at the same distance, which is the number of bits
             for way in reached:
                 if way.flips not in known:
@@ -274,15 +304,33 @@ def build(
         else:
             priced = [(way, weigh(feature, way.distance, way.flips)) for way in reached]
         group = [(way, price) for way, price in priced if price is not None]
+        if is_outside:
+            if not group:
+                raise QuestionError(f"no allowed value of {encoder.names[feature]} is within its limits.")
+            first = starts[key] = min(
+                group, key=lambda pair: (pair[1], pair[0].state != state, pair[0].state)
+            )
+            group = [(way, price - first[1]) for way, price in group if way is not first[0]]
         if group:
             groups[key] = group
+    moving = set(features)
+    for feature, span in (limits or {}).items():
+        if feature not in moving and not _allows(encoder.codings[feature], span, values[feature]):
+            raise QuestionError(f"{encoder.names[feature]} must stay, and is outside its limits.")
+    for feature in features if starts else ():
+        if keys[feature] in starts:
+            way, price = starts[keys[feature]]
+            values[feature], states[feature] = way.value, way.state
+            budget = None if budget is None else budget - price
+    if budget is not None and budget < 0:
+        raise QuestionError("no input within the limits is so near.")
     owners = {feature: key for feature, key in enumerate(keys) if key in groups}
     if movable is not None:
         owners = {feature: owners[feature] for feature in features if feature in owners}
     scale = _scale(
         [([price for _, price in groups[key]], many) for key, many in Counter(owners.values()).items()]
     )
-    limit = None if budget is None else floor(Fraction(budget) * scale)
+    limit_units = None if budget is None else floor(Fraction(budget) * scale)
     weighed = {
         key: [
             Way(way.state, way.value, way.distance, price, price.numerator * scale // price.denominator)
@@ -291,14 +339,34 @@ def build(
         for key, group in groups.items()
     }
     ways = {
-        key: tuple(way for way in group if limit is None or way.weight <= limit)
+        key: tuple(
+            sorted(
+                (way for way in group if limit_units is None or way.weight <= limit_units),
+                key=lambda way: way.state,
+            )
+        )
         for key, group in weighed.items()
     }
     moves = listed(Moves({feature: ways[key] for feature, key in owners.items()}))
-    return Neighbourhood(network, tuple(values), tuple(states), moves, limit, Fraction(1, scale), budget)
+    unit = Fraction(1, scale)
+    return Neighbourhood(network, tuple(values), tuple(states), moves, limit_units, unit, budget)
 
 
-def _alike(network: Network, values: Sequence[Any], *, by_feature: bool) -> Sequence[Any]:
+def joined(one: Span | None, two: Span | None) -> tuple[Span | None, bool]:
+    """What two spans allow together, None for everything; and whether that is nothing."""
+    if one is None or two is None:
+        return one or two, False
+    both = one.both(two)
+    return both, both is None
+
+
+def _allows(coding: Coding, span: Span, value: Any) -> bool:
+    return span.holds(value) if isinstance(coding, OneHot) else coding.holds(span, coding.number(value))
+
+
+def _alike(
+    network: Network, values: Sequence[Any], asked: Mapping[int, Span] | None, *, by_feature: bool
+) -> Sequence[Any]:
     """For each feature a key that those share which have the same ways to go: of one coding, one value and
     one span of what can occur.
     """
@@ -308,8 +376,7 @@ def _alike(network: Network, values: Sequence[Any], *, by_feature: bool) -> Sequ
         parts.append(map(type, values))
     if not encoder.has_one_kind:
         parts.append(encoder.kinds)
-    if limits:
-        parts.append(map(limits.get, range(encoder.features)))
+    parts += [map(given.get, range(encoder.features)) for given in (limits, asked) if given]
     if by_feature:
         parts.append(range(encoder.features))
     return values if len(parts) == 1 else list(zip(*parts, strict=True))

@@ -102,20 +102,15 @@ def _reached(coding: Coding, here: Any, own: int, far: Fraction | None, span: Sp
             for state in range(max(0, own - most), min(coding.states, own + most + 1))
             if state != own and (span is None or span.holds(low + state))
         ]
-    # a fraction that no float is, or a large number, is taken exactly
-    exact = isinstance(coding, Steps) and (
-        isinstance(here, Fraction) or (isinstance(here, int) and abs(here) > 1 << 53)
-    )
     found = []
     for states in (range(own - 1, -1, -1), range(own + 1, coding.states)):
         for state in states:
             move = coding.move(here, state, span)
             if move is None:
                 continue
-            distance = abs(Fraction(move.value) - Fraction(here)) if exact else move.distance
-            if far is not None and distance > far and isinstance(coding, Steps):
-                break  # all behind it are further still, whatever they are limited to
-            found.append(Reached(state, move.value, distance, coding.flips(own, state)))
+            if far is not None and move.distance > far and isinstance(coding, Steps):
+                break  # all others this way are further still, whatever they are limited to
+            found.append(Reached(state, move.value, move.distance, coding.flips(own, state)))
     return sorted(found, key=lambda way: way.state)
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from sugenet.bnn import Network
+from sugenet.bnn import Network, Span
 from sugenet.brief import Brief
 from sugenet.capacity.arguments import exact_number, number_words
 from sugenet.checker.form import exact
@@ -41,17 +41,32 @@ __all__ = [
 ]
 
 
+Limited: TypeAlias = Mapping[int, Span] | None
+"""What features are limited to besides a region."""
+
+
 def surroundings(
     network: Network,
     x: Any,
     cost: type[Cost] | Prices,
     budget: Fraction | None,
-    movable: Iterable[int] | None = None,
+    movable: Iterable[int],
+    region: Region | None = None,
 ) -> Neighbourhood:
-    """All moves around a sample, weighed by a cost, with or without a budget."""
+    """All moves around a sample within a region, weighed by a cost, with or without a budget."""
+    features, far, limits = set(movable), None, None
+    match region:
+        case Linf():
+            far = region.size
+        case Free():
+            features &= {place_of(network, feature) for feature in region.features}
+        case Box():
+            limits = region.see(network, x)
+            features &= set(limits)
     if isinstance(cost, Prices):
-        return build(network, x, cost.weigher(network), budget, movable, by_feature=True)
-    return build(network, x, cost.weigh, budget, movable)
+        weigh = cost.weigher(network)
+        return build(network, x, weigh, budget, features, by_feature=True, far=far, limits=limits)
+    return build(network, x, cost.weigh, budget, features, far=far, limits=limits)
 
 
 @dataclass(frozen=True)
@@ -65,11 +80,13 @@ class _Ball:
         """What a move uses up: the size of the raw change, unless a kind says otherwise."""
         return distance
 
-    def around(self, network: Network, x: Any) -> Neighbourhood:
-        """The neighbourhood of a raw sample."""
-        return build(network, x, self.weigh, self._exact())
+    def around(self, network: Network, x: Any, limits: Limited = None) -> Neighbourhood:
+        """The neighbourhood of a raw sample; `limits` as in `build`."""
+        return build(network, x, self.weigh, self.size, limits=limits)
 
-    def _exact(self) -> Fraction:
+    @property
+    def size(self) -> Fraction:
+        """The radius as an exact number."""
         radius = Fraction(exact_number(self.radius, "radius"))
         if radius < 0:
             raise QuestionError(f"radius is {self.radius}, but a radius is not negative.")
@@ -128,9 +145,9 @@ class L2(_Ball):
         """Square of the raw change."""
         return distance**2
 
-    def around(self, network: Network, x: Any) -> Neighbourhood:
-        """The neighbourhood of a raw sample."""
-        return build(network, x, self.weigh, self._exact() ** 2)
+    def around(self, network: Network, x: Any, limits: Limited = None) -> Neighbourhood:
+        """The neighbourhood of a raw sample; `limits` as in `build`."""
+        return build(network, x, self.weigh, self.size**2, limits=limits)
 
     def __str__(self) -> str:
         return f"raw changes within a distance of {number_words(self.radius)}"
@@ -140,9 +157,9 @@ class L2(_Ball):
 class Linf(_Ball):
     """Every raw feature changed by at most `radius`; as a cost, the largest change counts."""
 
-    def around(self, network: Network, x: Any) -> Neighbourhood:
-        """The neighbourhood of a raw sample."""
-        return build(network, x, None, None, far=self._exact())
+    def around(self, network: Network, x: Any, limits: Limited = None) -> Neighbourhood:
+        """The neighbourhood of a raw sample; `limits` as in `build`."""
+        return build(network, x, None, None, far=self.size, limits=limits)
 
     def __str__(self) -> str:
         return f"every feature changed by up to {number_words(self.radius)}"
@@ -158,10 +175,10 @@ class Free(Brief):
         given = (features,) if isinstance(features, str | int) else tuple(features)
         object.__setattr__(self, "features", given)
 
-    def around(self, network: Network, x: Any) -> Neighbourhood:
-        """The neighbourhood of a raw sample."""
+    def around(self, network: Network, x: Any, limits: Limited = None) -> Neighbourhood:
+        """The neighbourhood of a raw sample; `limits` as in `build`."""
         chosen = [place_of(network, feature) for feature in self.features]
-        return build(network, x, lambda _, distance, __: distance, None, chosen)
+        return build(network, x, lambda _, distance, __: distance, None, chosen, limits=limits)
 
     def __str__(self) -> str:
         return f"{len(self.features)} feature{'' if len(self.features) == 1 else 's'} free"
@@ -171,9 +188,9 @@ class Free(Brief):
 class Anything:
     """All inputs."""
 
-    def around(self, network: Network, x: Any) -> Neighbourhood:
-        """The neighbourhood of a raw sample: everything."""
-        return build(network, x, lambda _, distance, __: distance, None)
+    def around(self, network: Network, x: Any, limits: Limited = None) -> Neighbourhood:
+        """The neighbourhood of a raw sample: everything; `limits` as in `build`."""
+        return build(network, x, lambda _, distance, __: distance, None, limits=limits)
 
     def __str__(self) -> str:
         return "any input"

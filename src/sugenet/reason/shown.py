@@ -188,7 +188,7 @@ def _in_region(network: Network, region: Region, before: Sequence[Any], shown: S
 
 
 def _in_box(network: Network, box: Box, shown: Sequence[Any]) -> bool:
-    limits, codings = box.placed(network), network.encoder.codings
+    limits, codings = box.spans(network), network.encoder.codings
     return all(meets(codings[place], shown[place], limit) for place, limit in limits.items())
 
 

@@ -7,20 +7,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
-from math import floor
 from typing import Any
 
-from sugenet.bnn import Network, Steps
+from sugenet.bnn import Network
 from sugenet.engines.walk.anneal import search
 from sugenet.engines.walk.descent import Descent
-from sugenet.errors import QuestionError
-from sugenet.problem.boxes import plain
+from sugenet.problem.boxes import plain_row
 from sugenet.problem.clock import Clock
 from sugenet.problem.moves import Moves, listed
-from sugenet.problem.neighbourhood import FeatureMove, Neighbourhood, whole_weights
+from sugenet.problem.neighbourhood import FeatureMove
 from sugenet.problem.outcomes import Fails, Holds, replayed
 from sugenet.problem.problem import Problem
-from sugenet.problem.regions import Box, Linf, surroundings
+from sugenet.problem.regions import Linf, surroundings
 from sugenet.problem.sizes import is_soon_cut
 from sugenet.reason.counterfactuals.answers import Counterfactual
 from sugenet.reason.envelope import envelope
@@ -39,7 +37,7 @@ class Hunt:
         self.network, self.question, self.engine, self.clock = network, question, engine, clock
         self.prop, self.values, self.most = question.keeps(network), question.values(network), question.most
         movable = question.movable(network)
-        self.whole = self._allowed(surroundings(network.lawful, self.values, question.cost, None, movable))
+        self.whole = surroundings(network.lawful, self.values, question.cost, None, movable, question.region)
         """All moves that may be made."""
         self.best: tuple[FeatureMove, ...] | None = None
         self.proof: dict[str, Any] | None = None
@@ -47,53 +45,6 @@ class Hunt:
         """Which engine gave the proof."""
         self.lower = Fraction(0)
         """Nothing is cheaper than this, by the proof."""
-
-    def _allowed(self, near: Neighbourhood) -> Neighbourhood:
-        """Moves that stay in the region."""
-        region = self.question.region
-        if region is None:
-            return near
-        if isinstance(region, Box):  # a box has values of its own; those of the cost must lie in it too
-            kept = self._inside(region, near)
-        else:
-            inside = {(m.feature, m.state, m.value) for m in region.around(near.network, self.values).moves}
-            kept = [m for m in near.moves if (m.feature, m.state, m.value) in inside]
-        scale = whole_weights([move.price for move in kept])
-        moves = tuple(replace(move, weight=floor(move.price * scale)) for move in kept)
-        return replace(near, moves=moves, unit=Fraction(1, scale))
-
-    def _inside(self, box: Box, near: Neighbourhood) -> list[FeatureMove]:
-        """Moves to values within limits; the sample must be there itself."""
-        box.around(self.network, self.values)
-        limits, codings = box.placed(self.network), self.network.encoder.codings
-        if any(
-            isinstance(limit, frozenset) and len(limit) > 1 and isinstance(codings[feature], Steps)
-            for feature, limit in limits.items()
-        ):
-            raise QuestionError(
-                "region= limits a number by values. Give bounds (low, high); "
-                "only categories are listed one by one."
-            )
-        known: dict[Any, bool] = {}  # features alike stay alike
-        kept = []
-        for move in near.moves:
-            if move.feature in limits:
-                limit = limits[move.feature]
-                key = id(codings[move.feature]), limit, type(move.value), move.value
-                if key not in known:
-                    known[key] = self._stays(Box({move.feature: limit}), move)
-                if known[key]:
-                    kept.append(move)
-        return kept
-
-    def _stays(self, box: Box, move: FeatureMove) -> bool:
-        changed = list(self.values)
-        changed[move.feature] = move.value
-        try:
-            box.around(self.network, changed)
-        except QuestionError:
-            return False
-        return True
 
     @property
     def everything(self) -> Problem:
@@ -177,7 +128,7 @@ class Hunt:
         assert isinstance(replay, Fails), "without a limit no cost is beyond it"
         changed = replay.witness
         lower = min(self.lower, value)
-        witness = [plain(value) for value in changed]
+        witness = plain_row(changed, self.network)
         certificate = self.certificate("counterfactual", witness, value=str(value), lower=str(lower))
         how = self.how if lower > 0 else "search"
         return Counterfactual(self.network, self.question, value, lower, changed, how, certificate)

@@ -13,9 +13,8 @@ from typing import Any, TypeAlias
 from sugenet.bits.telling import telling
 from sugenet.bnn import Network
 from sugenet.errors import QuestionError, TooLargeError
-from sugenet.problem.boxes import Box, states_within
+from sugenet.problem.boxes import Box
 from sugenet.problem.clock import Clock
-from sugenet.problem.moves import Moves, listed
 from sugenet.problem.neighbourhood import Neighbourhood
 from sugenet.problem.regions import Region
 from sugenet.problem.sizes import see_time, sets_within
@@ -29,7 +28,7 @@ from sugenet.reason.counts.walk import Part, Partition, count_walk, scores_of
 from sugenet.reason.envelope import envelope
 from sugenet.reason.questions import HowMany, described_within
 
-__all__ = ["Where", "count", "within"]
+__all__ = ["Where", "count"]
 
 Where: TypeAlias = Mapping[Any, Any] | Box
 """Limits as in `Box`."""
@@ -44,7 +43,7 @@ _SAMPLES = 10_000
 def count(
     network: Network,
     x: Any = None,
-    region: Region | Neighbourhood | None = None,
+    region: Region | None = None,
     *,
     where: Where | None = None,
     within: Any = None,
@@ -63,7 +62,7 @@ def count(
     network
         What gives the classes.
     x, region
-        A raw sample and a region around it; or a ready neighbourhood. Without them, all inputs.
+        A raw sample and a region around it. Without them, all inputs.
     where
         Limits as in `Box`: only inputs within them are counted.
         Features without limits stay as free as they are.
@@ -150,42 +149,7 @@ def _asked(network: Network, question: HowMany) -> Neighbourhood:
         raise TooLargeError(
             "the costs are too finely divided to count exactly: as whole numbers they leave 60 bits."
         )
-    inside = near if question.region is None else within(near, question.box)
-    if inside is None:
-        raise QuestionError(f"nothing in the region meets the limits: {question.describe(network)}.")
-    return inside
-
-
-def within(near: Neighbourhood, box: Box) -> Neighbourhood | None:
-    """The part of a neighbourhood whose states are within limits; None when nothing is.
-
-    Where the sample's own state is not, the lightest change that is becomes part of the sample, and its
-    weight is taken off.
-    """
-    if not box.limits:
-        return near
-    limits, ways = box.placed(near.network), dict(near.ways)
-    allowed = {f: states_within(near.network, f, limit, near.sample[f]) for f, limit in limits.items()}
-    sample, states, budget, limit = list(near.sample), list(near.states), near.budget, near.limit
-    for feature in sorted(limits):
-        kept = tuple(way for way in ways.get(feature, ()) if way.state in allowed[feature])
-        if near.states[feature] not in allowed[feature]:
-            if not kept:
-                return None
-            base = min(kept, key=lambda way: (way.weight, way.state))
-            sample[feature], states[feature] = base.value, base.state
-            budget = None if budget is None else budget - base.weight
-            limit = None if limit is None else limit - base.price
-            kept = tuple(
-                way._replace(price=way.price - base.price, weight=way.weight - base.weight)
-                for way in kept
-                if way is not base
-            )
-        ways[feature] = kept
-    if budget is not None and budget < 0:
-        return None
-    moves = Moves(dict(sorted(ways.items()))).where(lambda _, way: budget is None or way.weight <= budget)
-    return Neighbourhood(near.network, tuple(sample), tuple(states), listed(moves), budget, near.unit, limit)
+    return near
 
 
 def _space(near: Neighbourhood, method: str, clock: Clock) -> Space | None:

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, Self
 
-from sugenet.bnn import Network, OneHot
+from sugenet.bnn import Network
 from sugenet.brief import Brief
 from sugenet.errors import QuestionError
-from sugenet.problem.boxes import Box, limits_data, plain
-from sugenet.problem.neighbourhood import FeatureMove, Neighbourhood, place_of
+from sugenet.problem.boxes import Box, limits_data
+from sugenet.problem.neighbourhood import Neighbourhood, place_of
 from sugenet.problem.regions import (
     Region,
     region_data,
     region_of,
 )
-from sugenet.reason.questions.everyone import OfSample, each, sample_in, see_that_it_obeys
+from sugenet.reason.questions.everyone import OfSample, sample_in, see_that_it_obeys
 from sugenet.reason.questions.inputs import Limited
-from sugenet.reason.questions.names import box_of, class_of, number_in
+from sugenet.reason.questions.names import box_of, class_of
 
 __all__ = ["HowMany", "Rules"]
 
@@ -31,22 +30,16 @@ class HowMany(OfSample, Limited):
     """
 
     sample: Any = None
-    region: Region | Neighbourhood | None = None
+    region: Region | None = None
     where: Any = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.sample, Neighbourhood) and self.region is None:
-            object.__setattr__(self, "region", self.sample)
-            object.__setattr__(self, "sample", None)
         if self.region is None:
             if self.sample is not None:
                 raise QuestionError("a sample needs a region around it, such as Hamming(2) or Anything().")
-        elif isinstance(self.region, Neighbourhood):
-            if self.sample is not None:
-                raise QuestionError(_ALONE)
         elif not hasattr(self.region, "around"):
             raise QuestionError(
-                f"region={self.region!r} is no region. Give one such as Hamming(2), Linf(4), "
+                f"region={self.region!r} is not a region. Give one such as Hamming(2), Linf(4), "
                 f"Free([...]) or Anything()."
             )
         elif self.sample is None:
@@ -55,36 +48,23 @@ class HowMany(OfSample, Limited):
             )
 
     def near(self, network: Network) -> Neighbourhood:
-        """Where inputs are counted, without the limits where there is a region."""
+        """Where inputs are counted."""
         if self.region is None:
             return self.box.of(network.lawful)
-        if not isinstance(self.region, Neighbourhood):
-            near = self.region.around(network.lawful, super().values(network))
-            see_that_it_obeys(network, near.sample)
-            return near
-        if self.region.network is not network.lawful:
-            raise QuestionError(_ALONE)
-        return self.region
+        values = super().values(network)
+        see_that_it_obeys(network, values)
+        return self.region.around(network.lawful, values, self.box.spans(network) or None)
 
     def values(self, network: Network) -> list[Any] | None:  # type: ignore[override]
-        """The sample as a list in the order of the features, where there is one."""
-        if isinstance(self.region, Neighbourhood):
-            return list(self.region.sample)
+        """The sample as a list in the order of the features, if there is one."""
         return None if self.sample is None else super().values(network)
 
     def data(self, network: Network) -> dict[str, Any]:
         """The question as JSON."""
-        region, sample = self.region, self.sample if self.sample is each else self.values(network)
-        data = None
-        if isinstance(region, Neighbourhood):
-            moves = [[move.feature, move.state, plain(move.value), move.weight] for move in region.moves]
-            data = {"kind": "Moves", "moves": moves, "budget": region.budget}
-        elif region is not None:
-            data = region_data(network, region)
         return {
             "kind": "count",
-            "sample": None if sample is None else self.sample_data(network),
-            "region": data,
+            "sample": None if self.sample is None else self.sample_data(network),
+            "region": None if self.region is None else region_data(network, self.region),
             "where": limits_data(network, self.box),
         }
 
@@ -94,42 +74,15 @@ class HowMany(OfSample, Limited):
         where = box_of(network, data["where"])
         if data["region"] is None:
             return cls(data["sample"], None, where)
-        sample = sample_in(network, data["sample"])
-        if data["region"]["kind"] != "Moves":
-            return cls(sample, region_of(data["region"], network), where)
-        if sample is each:
-            raise QuestionError(_ALONE)
-        codings, budget = network.encoder.codings, data["region"]["budget"]
-        states = tuple(coding.state(value) for coding, value in zip(codings, sample, strict=True))
-        # what a move uses of the budget is all that is known of its size
-        moves = tuple(
-            FeatureMove(
-                f,
-                state,
-                value if isinstance(codings[f], OneHot) else number_in(value),
-                Fraction(w),
-                Fraction(w),
-                w,
-            )
-            for f, state, value, w in data["region"]["moves"]
-        )
-        limit = None if budget is None else Fraction(budget)
-        return cls(None, Neighbourhood(network, sample, states, moves, budget, Fraction(1), limit), where)
+        return cls(sample_in(network, data["sample"]), region_of(data["region"], network), where)
 
     def describe(self, network: Network) -> str:
         """Where inputs are counted, in words."""
-        region, names = self.region, network.encoder.names
-        words = [str(region)]
-        if isinstance(region, Neighbourhood):
-            within = "" if region.budget is None else f" within {region.budget * region.unit}"
-            words = [f"{len(region.moves)} changes{within}"]
+        names = network.encoder.names
         if self.box.limits:
             limits = str(Box([(names[place_of(network, f)], limit) for f, limit in self.box.limits]))
-            return limits if region is None else f"{words[0]} and {limits}"
-        return "any input" if region is None else words[0]
-
-
-_ALONE = "a neighbourhood has its own sample and network: give it alone, with its network."
+            return limits if self.region is None else f"{self.region} and {limits}"
+        return "any input" if self.region is None else str(self.region)
 
 
 @dataclass(frozen=True, eq=False)

@@ -78,7 +78,7 @@ class OfSample(Brief):
 
     def sample_data(self, network: Network) -> Any:
         """The sample as JSON: its values, or the word each."""
-        return "each" if self.sample is each else plain_row(self.values(network))
+        return "each" if self.sample is each else plain_row(self.values(network), network)
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,11 +14,11 @@ from typing import Any, Self
 from sugenet.bnn import Network
 from sugenet.brief import Brief
 from sugenet.errors import QuestionError, TooLargeError
-from sugenet.problem.boxes import Box
 from sugenet.problem.regions import Region
 from sugenet.reason.counts.answers import Counted, CountOpen
-from sugenet.reason.counts.counting import count, within
+from sugenet.reason.counts.counting import count
 from sugenet.reason.counts.space import combinations_within
+from sugenet.reason.questions.amounts import HowMany
 from sugenet.reason.rules.rule import NetworkRule
 
 __all__ = ["RuleFigures", "coverage"]
@@ -125,9 +125,11 @@ def coverage(
         raise QuestionError("the rule is about another network.")
     if (x is None) != (region is None):
         raise QuestionError("give a sample and a region around it, or neither.")
-    near = Box({}).of(network.lawful) if region is None else region.around(network.lawful, x)
-    inside = within(near, rule.box)
-    total = combinations_within(near)
+    total = combinations_within(HowMany(x, region).near(network))
+    try:
+        inside = HowMany(x, region, rule.box).near(network)
+    except QuestionError:  # the rule covers nothing there
+        inside = None
     if network.domain.laws:  # of those that obey them
         everything = count(network, x, region, time_limit=time_limit, threads=threads, notify=notify)
         if not isinstance(everything, Counted):

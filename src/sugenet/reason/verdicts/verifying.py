@@ -149,10 +149,10 @@ def _refuted(
             f"the two inputs of a violation have the same class {labels[0]}. Please report this input."
         )
     if joint is None or joint.left is not joint.right:  # two networks read the same input
-        witness: Any = plain_row(rows[0])
+        witness: Any = plain_row(rows[0], network)
         rows = rows[:1]
     else:
-        witness = [plain_row(row) for row in rows]
+        witness = [plain_row(row, network) for row in rows]
     certificate = envelope(network, question, witness=witness, proof=None, answer="refuted")
     row = rows[0] if len(rows) == 1 else tuple(rows)
     return Refuted(network, question, claim, row, labels, found.engine, clock.seconds, certificate)

@@ -1,0 +1,478 @@
+"""What a question means: which values a feature has, which inputs are allowed, and what a change costs.
+
+To be ensured: an input is allowed iff the question's words allow it. For each feature, the values that its
+coding, the domain, the region and the limits allow are intersected as sets, before anything is priced. Then
+they are grouped by state, and a state costs what its cheapest allowed value costs. Only the data of the codings
+is used (cuts, low, high, whole, bipolar, silent, categories), none of their methods.
+
+A value is a category, an integer, or a finite float64; for `Real` codings any rational. A bit is off, written
+-1 or 0 and kept as 0, or on; a limit allows off if it contains -1 or 0. A sample's own values can always
+occur, also outside the limits of the domain; laws hold for every input.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from math import ceil, floor, inf, nextafter
+from sys import float_info
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.bnn import Network, OneHot, Real, Steps
+from sugenet.bnn.codings import Coding
+from sugenet.checker.form import Anything, Ball, Box, Free, Limit, OneOf, Plain, Prices, Region, WhatIf
+from sugenet.checker.limit import Limit as Resources
+from sugenet.checker.reading import exact
+from sugenet.errors import CertificateError
+
+__all__ = [
+    "Inputs",
+    "Priced",
+    "Values",
+    "around",
+    "cheaper",
+    "inputs_of",
+    "row_of",
+    "scores",
+    "some",
+    "states_within",
+    "state_of",
+    "top",
+    "value_of",
+    "within_limits",
+]
+
+Values: TypeAlias = tuple[Any, ...]
+"""A set of values: categories; or disjoint rising pairs (least, largest) of numbers, both included."""
+OPTION_BYTES = 500
+"""Bytes that an allowed state takes as Python objects."""
+_MANY = "the list of all states that the question allows"
+_LARGEST = Fraction(float_info.max)
+
+
+# -- values --------------------------------------------------------------------------------------------------
+
+
+def value_of(coding: Coding, raw: Any) -> Any:
+    """The value of a feature that a JSON scalar names."""
+    if isinstance(coding, OneHot):
+        if not any(type(raw) is type(category) and raw == category for category in coding.categories):
+            raise CertificateError(f"{str(raw)[:40]!r} is not a category of its feature.")
+        return raw
+    number = exact(raw)
+    if coding.bipolar and number == -1:
+        return Fraction(0)
+    if not _between(coding, number, number):
+        raise CertificateError(f"{str(raw)[:40]} is not a value of its feature.")
+    return number
+
+
+def row_of(network: Network, row: Sequence[Any]) -> tuple[Any, ...]:
+    """The values that a raw sample of a certificate names."""
+    found = []
+    for feature, (coding, raw) in enumerate(zip(network.encoder.codings, row, strict=True)):
+        try:
+            found.append(value_of(coding, raw))
+        except CertificateError as error:
+            raise CertificateError(f"feature {feature}: {error}") from None
+    return tuple(found)
+
+
+def _down(coding: Steps, bound: Any, *, strict: bool = False) -> Any:
+    """The largest integer, float64 or rational up to a bound, or below it; -inf if there is none."""
+    if isinstance(coding, Real):
+        if strict:
+            raise CertificateError("real numbers below a bound have no largest one.")
+        return bound
+    if coding.whole:
+        return bound if abs(bound) == inf else Fraction(ceil(bound) - 1 if strict else floor(bound))
+    if bound > _LARGEST:
+        return _LARGEST
+    if bound < -_LARGEST or (strict and bound == -_LARGEST):
+        return -inf
+    near = float(bound)
+    if near > bound or (strict and near == bound):
+        near = nextafter(near, -inf)
+    return Fraction(near)
+
+
+def _between(coding: Steps, low: Any, high: Any, *, above: bool = False, below: bool = False) -> Values:
+    """The values of a feature from `low` to `high`; or above the one, below the other."""
+    least = max(-_down(coding, -low, strict=above), -_down(coding, -_exact(coding.low)))
+    most = min(_down(coding, high, strict=below), _down(coding, _exact(coding.high)))
+    return ((least, most),) if least <= most else ()
+
+
+def _exact(bound: float) -> Any:
+    return bound if abs(bound) == inf else Fraction(bound)
+
+
+def _all(coding: Coding) -> Values:
+    return coding.categories if isinstance(coding, OneHot) else _between(coding, -inf, inf)
+
+
+def _single(coding: Coding, value: Any) -> Values:
+    return (value,) if isinstance(coding, OneHot) else ((value, value),)
+
+
+def _both(coding: Coding, first: Values, second: Values) -> Values:
+    """The values that are in both sets."""
+    if isinstance(coding, OneHot):
+        return tuple(value for value in first if _is_in(value, second))
+    pairs = ((max(a, c), min(b, d)) for a, b in first for c, d in second)
+    return tuple(sorted((low, high) for low, high in pairs if low <= high))
+
+
+def _is_in(category: Any, categories: Iterable[Any]) -> bool:
+    return any(type(category) is type(other) and category == other for other in categories)
+
+
+def _limited(coding: Coding, limit: Limit) -> Values:
+    """The values that a limit allows."""
+    if isinstance(coding, OneHot):
+        if not isinstance(limit, OneOf):
+            if limit == (None, None):
+                return coding.categories
+            raise CertificateError("a category has bounds, which only numbers have.")
+        named = [value_of(coding, value) for value in limit.values]
+        return tuple(category for category in coding.categories if _is_in(category, named))
+    if isinstance(limit, OneOf):
+        spans = [(number, number) for number in sorted({exact(value) for value in limit.values})]
+    else:
+        low, high = limit
+        spans = [(-inf if low is None else low, inf if high is None else high)]
+    if coding.bipolar:  # off is both -1 and 0
+        spans = [
+            (value, value)
+            for value, names in ((Fraction(0), (-1, 0)), (Fraction(1), (1,)))
+            if any(low <= name <= high for low, high in spans for name in names)
+        ]
+    return tuple(piece for low, high in spans for piece in _between(coding, low, high))
+
+
+def within_limits(coding: Coding, limits: Iterable[Limit]) -> Values:
+    """The values of a feature that several limits allow together."""
+    values = _all(coding)
+    for limit in limits:
+        values = _both(coding, values, _limited(coding, limit))
+    return values
+
+
+# -- states --------------------------------------------------------------------------------------------------
+
+
+def states_within(codings: Sequence[Coding], values: Values) -> list[tuple[int, Values]]:
+    """The states of a feature, with the values of each that are in a set; of codings that differ in their
+    cuts, the states of all cuts together.
+    """
+    coding = codings[0]
+    if isinstance(coding, OneHot):
+        return [(state, (c,)) for state, c in enumerate(coding.categories) if _is_in(c, values)]
+    cuts = sorted({cut for one in codings if isinstance(one, Steps) for cut in one.cuts})
+    found = []
+    for state in range(len(cuts) + 1):
+        low = -inf if state == 0 else _exact(cuts[state - 1])
+        high = inf if state == len(cuts) else _exact(cuts[state])
+        cell = _between(coding, low, high, below=high < inf)
+        if inside := _both(coding, values, cell):
+            found.append((state, inside))
+    return found
+
+
+def state_of(coding: Coding, value: Any) -> int:
+    if isinstance(coding, OneHot):
+        return next(s for s, c in enumerate(coding.categories) if _is_in(value, (c,)))
+    return bisect_right(coding.cuts, value)
+
+
+def some(values: Values) -> Any:
+    """A value of a set."""
+    first = values[0]
+    if not isinstance(first, tuple):
+        return first
+    low, high = first
+    return low if low > -inf else high if high < inf else Fraction(0)
+
+
+def inputs_of(network: Network, states: Any) -> npt.NDArray[Any]:
+    """What the first layer reads where features have given states, one row per input: levels, or bits."""
+    rows = np.asarray(states, np.int64).reshape(-1, network.encoder.features)
+    codings = network.encoder.codings
+    if network.reads_levels:
+        return rows
+    if all(isinstance(coding, Steps) and coding.width == 1 for coding in codings):
+        return np.asarray(rows > 0)
+    parts = [np.zeros((len(rows), 0), bool)]
+    for coding, column in zip(codings, rows.T[:, :, None], strict=True):
+        places = np.arange(coding.width)
+        parts.append(places < column if isinstance(coding, Steps) else places == column)
+    return np.concatenate(parts, axis=1)
+
+
+def scores(network: Network, row: Sequence[Any]) -> list[Fraction]:
+    """Exact scores of the classes for an input, layer by layer as the definition says."""
+    pairs = zip(network.encoder.codings, row, strict=True)
+    values = inputs_of(network, [state_of(coding, value) for coding, value in pairs])
+    for layer in network.layers:
+        values = layer.activity(values)
+    return list(network.head.scores(network.head.match_counts(values))[0])
+
+
+def top(found: Sequence[Fraction]) -> list[int]:
+    """The classes with the highest score, the lowest first."""
+    best = max(found)
+    return [k for k, score in enumerate(found) if score == best]
+
+
+def _nearest(coding: Coding, values: Values, value: Any) -> Any:
+    """The value of a set that is nearest to a value, the smaller one of two."""
+    if isinstance(coding, OneHot):
+        return value if _is_in(value, values) else values[0]
+    return min((min(max(value, low), high) for low, high in values), key=lambda v: (abs(v - value), v))
+
+
+def _flips(coding: Coding, before: Any, after: Any) -> int:
+    """How many bits differ between two values; those of silent cuts do not count."""
+    if isinstance(coding, OneHot):
+        return 0 if _is_in(before, (after,)) else 2
+    passed = range(*sorted((state_of(coding, before), state_of(coding, after))))
+    return len(passed) - sum(place in passed for place in coding.silent)
+
+
+# -- costs ---------------------------------------------------------------------------------------------------
+
+
+def _distance(coding: Coding, before: Any, after: Any) -> Fraction:
+    """Size of a change; 1 between categories."""
+    if isinstance(coding, OneHot):
+        return Fraction(not _is_in(before, (after,)))
+    return abs(Fraction(after) - Fraction(before))
+
+
+def _cost(kind: str, coding: Coding, before: Any, after: Any, price: Fraction | None = None) -> Fraction:
+    """What a change of one feature costs."""
+    far = _distance(coding, before, after)
+    match kind:
+        case "Hamming":
+            return Fraction(_flips(coding, before, after))
+        case "L0":
+            return Fraction(far > 0)
+        case "L2":
+            return far**2
+        case "price":
+            assert price is not None
+            return price * (far > 0)
+        case "price per unit":
+            assert price is not None
+            return price * far
+    return far
+
+
+@dataclass(frozen=True, slots=True)
+class Priced:
+    """A state of a feature: its cheapest allowed value, and what that costs."""
+
+    state: int
+    value: Any
+    price: Fraction
+
+
+# -- inputs --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """A set of inputs: values of every feature, and what the changes of a sample may cost together."""
+
+    network: Network
+    """With the laws that inputs obey."""
+    allowed: Sequence[Values]
+    sample: tuple[Any, ...] | None = None
+    measure: str | None = None
+    """What changes are added up, and compared with the budget; None: nothing."""
+    budget: Fraction | None = None
+    strict: bool = False
+    """Whether inputs that cost exactly the budget are left out."""
+    prices: Mapping[int, Fraction] = field(default_factory=dict)
+
+    def cost(self, row: Sequence[Any]) -> Fraction:
+        """What the changes of the sample that make an input cost together; for Linf the largest."""
+        assert self.sample is not None
+        assert self.measure is not None
+        parts = enumerate(zip(self.network.encoder.codings, self.sample, row, strict=True))
+        costs = [_cost(self.measure, coding, a, b, self.prices.get(f)) for f, (coding, a, b) in parts]
+        return max(costs, default=Fraction(0)) if self.measure == "Linf" else sum(costs, Fraction(0))
+
+    def see(self, row: Sequence[Any], what: str = "the witness") -> None:
+        """See that an input is one of the set."""
+        for feature, coding in enumerate(self.network.encoder.codings):
+            if not _both(coding, self.allowed[feature], _single(coding, row[feature])):
+                raise CertificateError(
+                    f"{what} has {row[feature]} for feature {feature}, which the question does not allow."
+                )
+        broken = self.network.domain.broken(row)
+        if broken is not None:
+            raise CertificateError(f"{what} breaks the law {broken!r}.")
+        if self.budget is not None and self.measure is not None:
+            cost = self.cost(row)
+            if cost > self.budget or (self.strict and cost == self.budget):
+                raise CertificateError(f"{what} is at {cost}, outside the region of {self.budget}.")
+
+    def states(self, resources: Resources) -> tuple[list[Priced], dict[int, list[Priced]], Fraction | None]:
+        """For each feature its cheapest state, and its other states with what each costs more; and what of
+        the budget is left after the cheapest. The network's encoder may have further cuts.
+
+        Of states that cost the same, the sample's own is the cheapest, then the lowest.
+        """
+        base: list[Priced] = []
+        others: dict[int, list[Priced]] = {}
+        budget = self.budget if self.measure not in (None, "Linf") else None
+        known: dict[Any, tuple[Priced, list[Priced]]] = {}
+        codings = self.network.lawful.encoder.codings
+        for feature, coding in enumerate(codings):
+            resources.look()
+            own = None if self.sample is None else self.sample[feature]
+            key = (id(coding), self.allowed[feature], type(own), own, self.prices.get(feature))
+            if key not in known:
+                resources.take(OPTION_BYTES, _MANY)
+                known[key] = self._states(feature, coding, own, resources)
+            first, rest = known[key]
+            resources.take(OPTION_BYTES * len(rest), _MANY)
+            base.append(first)
+            if rest:
+                others[feature] = rest
+            if budget is not None:
+                budget -= first.price
+        return base, others, budget
+
+    def _states(
+        self, feature: int, coding: Coding, own: Any, resources: Resources
+    ) -> tuple[Priced, list[Priced]]:
+        found = []
+        for state, values in states_within([coding], self.allowed[feature]):
+            resources.take(OPTION_BYTES, _MANY)
+            if self.sample is None:
+                found.append(Priced(state, some(values), Fraction(0)))
+                continue
+            there, price = _nearest(coding, values, own), Fraction(0)
+            if self.measure not in (None, "Linf"):
+                assert self.measure is not None
+                price = _cost(self.measure, coding, own, there, self.prices.get(feature))
+            found.append(Priced(state, there, price))
+        if not found:
+            raise CertificateError(
+                f"no value of feature {feature} is allowed, so the question is about no input."
+            )
+        here = found[0].state if self.sample is None else state_of(coding, own)
+        first = min(found, key=lambda one: (one.price, one.state != here, one.state))
+        rest = [replace(one, price=one.price - first.price) for one in found if one is not first]
+        return first, rest
+
+
+def around(
+    network: Network,
+    sample: tuple[Any, ...],
+    region: Region,
+    limits: Mapping[int, Limit],
+    where: Mapping[int, Limit] | None = None,
+    fixed: Iterable[int] = (),
+) -> Inputs:
+    """The inputs of a region around a sample that can occur.
+
+    Parameters
+    ----------
+    network, sample
+        With the laws that inputs obey; and values of its features.
+    region
+        What the question names.
+    limits
+        Of the domain, by feature: a sample's own value can occur all the same.
+    where
+        Further limits, which a sample's own value must meet too.
+    fixed
+        Features that stay as they are.
+    """
+    staying, where = set(fixed), where or {}
+    named = dict(region.limits) if isinstance(region, Box) else {}
+    free = (
+        set(region.features) if isinstance(region, Free) else set(named) if isinstance(region, Box) else None
+    )
+    far = Fraction(region.radius) if isinstance(region, Ball) and region.kind == "Linf" else None
+    known: dict[Any, Values] = {}
+    allowed = []
+    for feature, (coding, own) in enumerate(zip(network.encoder.codings, sample, strict=True)):
+        stays = feature in staying or (free is not None and feature not in free)
+        asked = (stays, limits.get(feature), named.get(feature), where.get(feature))
+        key = (id(coding), type(own), own, asked)
+        if key not in known:
+            values = _single(coding, own) if stays else _occurring(coding, own, limits.get(feature))
+            if far is not None:
+                values = _both(coding, values, _near(coding, own, far, strict=False))
+            more = [limit for limit in (named.get(feature), where.get(feature)) if limit is not None]
+            known[key] = _both(coding, values, within_limits(coding, more)) if more else values
+        allowed.append(known[key])
+        if feature in named and not _both(coding, _limited(coding, named[feature]), _single(coding, own)):
+            raise CertificateError(f"the sample is outside the box, by feature {feature}.")
+    kind = region.kind if isinstance(region, Ball) and region.kind != "Linf" else None
+    budget = (
+        Fraction(region.radius) ** (2 if kind == "L2" else 1) if kind and isinstance(region, Ball) else None
+    )
+    return Inputs(network, allowed, sample, kind, budget)
+
+
+def _occurring(coding: Coding, own: Any, limit: Limit | None) -> Values:
+    """All values of a feature that can occur, its own among them."""
+    if limit is None:
+        return _all(coding)
+    values, single = _limited(coding, limit), _single(coding, own)
+    if _both(coding, values, single):
+        return values
+    return (*values, *single) if isinstance(coding, OneHot) else tuple(sorted((*values, *single)))
+
+
+def _near(coding: Coding, own: Any, far: Fraction, *, strict: bool) -> Values:
+    """The values that are at most so far from its own, or less far."""
+    if isinstance(coding, OneHot):
+        there = far > 1 or (far == 1 and not strict)
+        return coding.categories if there else (own,) if far > 0 or not strict else ()
+    return _between(coding, own - far, own + far, above=strict, below=strict)
+
+
+def cheaper(
+    network: Network,
+    sample: tuple[Any, ...],
+    asked: WhatIf,
+    limits: Mapping[int, Limit],
+    bound: Fraction | None,
+    *,
+    strict: bool,
+) -> Inputs:
+    """The inputs that a counterfactual's question allows, up to a cost or below it."""
+    fixed = set(range(network.encoder.features)) - set(asked.movable)
+    cost = asked.cost
+    if isinstance(cost, Prices):
+        fixed |= set(range(network.encoder.features)) - {feature for feature, _ in cost.prices}
+    inputs = around(network, sample, asked.region or Anything(), limits, fixed=fixed)
+    if isinstance(cost, Prices):
+        kind = "price per unit" if cost.per_unit else "price"
+        return replace(inputs, measure=kind, budget=bound, strict=strict, prices=_all_prices(network, cost))
+    assert isinstance(cost, Plain)
+    if cost.kind == "Linf" and bound is not None:
+        codings, known = network.encoder.codings, {}
+        for feature, own in enumerate(sample):
+            key = (id(codings[feature]), type(own), own, inputs.allowed[feature])
+            if key not in known:
+                near = _near(codings[feature], own, bound, strict=strict)
+                known[key] = _both(codings[feature], inputs.allowed[feature], near)
+            inputs.allowed[feature] = known[key]  # type: ignore[index]
+    return replace(inputs, measure=cost.kind, budget=None if cost.kind == "Linf" else bound, strict=strict)
+
+
+def _all_prices(network: Network, cost: Prices) -> dict[int, Fraction]:
+    """Prices of all features; those without one stay as they are."""
+    return {**dict.fromkeys(range(network.encoder.features), Fraction(0)), **dict(cost.prices)}

@@ -1,0 +1,366 @@
+"""Turn JSON data into frozen, typed values. No other code of the checker reads raw JSON.
+
+A dataclass is a JSON object with exactly its fields; a field with a default may be left out, and then must not
+be spelled out as the default. ``tag = ("kind", "robust")`` on a dataclass says which field names it. An integer
+is not a bool, not 1.0 and not text. A number is an integer, a finite float, or text in lowest terms such as
+``-7/2``; it is read as the exact number that it is.
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from fractions import Fraction
+from functools import cache
+from math import isfinite
+from re import fullmatch
+from types import NoneType, UnionType
+from typing import Any, Literal, NewType, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from sugenet.errors import CertificateError
+
+__all__ = [
+    "ClassIndex",
+    "Feature",
+    "Features",
+    "Integer",
+    "Natural",
+    "Nested",
+    "Number",
+    "Packed",
+    "Row",
+    "Rows",
+    "Scalar",
+    "Sizes",
+    "Tree",
+    "exact",
+    "read",
+    "strict_json",
+]
+
+Integer = NewType("Integer", int)
+"""A JSON integer."""
+Natural = NewType("Natural", int)
+"""A JSON integer of at least 0."""
+Number = NewType("Number", Fraction)
+"""A JSON number, or text such as ``-7/2``: the exact number that it is."""
+Scalar = NewType("Scalar", object)
+"""The raw value of a feature: text, a finite number, true, false or null. `meaning` reads it."""
+Feature = NewType("Feature", int)
+"""The index of a feature of the network."""
+ClassIndex = NewType("ClassIndex", int)
+"""The index of a class of the network."""
+Features = NewType("Features", tuple)  # type: ignore[type-arg]
+"""Different features, by index."""
+Row = NewType("Row", tuple)  # type: ignore[type-arg]
+"""A raw value for each feature."""
+Rows = NewType("Rows", tuple)  # type: ignore[type-arg]
+"""A raw sample as a list of values, or two of them; a tuple of one or two rows."""
+Packed = NewType("Packed", bytes)
+"""Bytes as base64 text."""
+Tree = NewType("Tree", object)
+"""An integer, or a list of trees, which becomes a tuple."""
+Nested = NewType("Nested", dict)  # type: ignore[type-arg]
+"""A JSON object that is read later, for another network."""
+
+_DIGITS = 9000
+"""Characters of a number as text."""
+_BITS = 30_000
+"""Bits of an integer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """What indices must fit."""
+
+    features: int = 0
+    classes: int = 0
+
+
+_T = TypeVar("_T")
+_Read = Callable[[Any, Sizes], Any]
+
+
+def read(kind: type[_T], data: Any, sizes: Sizes, what: str) -> _T:
+    """Read JSON data as a value of a type.
+
+    Raises
+    ------
+    CertificateError
+        Naming the field that is missing, unknown or not of its kind.
+    """
+    try:
+        found: _T = _reader(kind)(data, sizes)
+    except CertificateError as error:
+        raise CertificateError(f"{what}: {error}") from None
+    except RecursionError:
+        raise CertificateError(f"{what} is nested too deeply.") from None
+    return found
+
+
+def strict_json(text: str | bytes) -> Any:
+    """JSON data without duplicate fields, NaN or infinity."""
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            raise CertificateError("a field of the JSON occurs twice.")
+        return found
+
+    def constant(name: str) -> None:
+        raise CertificateError(f"{name} is not a JSON number.")
+
+    try:
+        return json.loads(text, object_pairs_hook=once, parse_constant=constant)
+    except CertificateError:
+        raise
+    except RecursionError:
+        raise CertificateError("the JSON is nested too deeply.") from None
+    except ValueError as error:
+        raise CertificateError(f"this is not JSON: {str(error)[:200]}") from None
+
+
+def exact(value: Any, *, least: int | None = None) -> Fraction:
+    """The exact number that a JSON value is: an integer, a finite float, or text such as ``-7/2``."""
+    if type(value) is str:
+        if len(value) > _DIGITS or not fullmatch(r"-?[0-9]+(/[1-9][0-9]*)?", value):
+            raise _wrong("a number such as 3 or -7/2", value)
+        number = Fraction(value)
+        if str(number) != value:
+            raise CertificateError(f"the number {value[:40]!r} is not in lowest terms.")
+    elif type(value) is int:
+        number = Fraction(_integer(value))
+    elif type(value) is float and isfinite(value):
+        number = Fraction(value)
+    else:
+        raise _wrong("a number such as 3 or -7/2", value)
+    if least is not None and number < least:
+        raise CertificateError(f"the number {number} must not be below {least}.")
+    return number
+
+
+def _integer(value: Any) -> int:
+    if type(value) is not int:
+        raise _wrong("an integer", value)
+    if value.bit_length() > _BITS:
+        raise CertificateError(f"an integer has {value.bit_length():,} bits; {_BITS:,} is the limit.")
+    return value
+
+
+def _natural(value: Any) -> int:
+    if _integer(value) < 0:
+        raise _wrong("an integer of at least 0", value)
+    return int(value)
+
+
+def _index(value: Any, size: int, what: str) -> int:
+    if type(value) is not int or not 0 <= value < size:
+        raise _wrong(f"{what} from 0 to {size - 1}", value)
+    return value
+
+
+def _scalar(value: Any) -> Any:
+    if type(value) is int:
+        return _integer(value)
+    if type(value) in (str, bool, NoneType) or (type(value) is float and isfinite(value)):
+        return value
+    raise _wrong("a raw value", value)
+
+
+def _features(value: Any, sizes: Sizes) -> tuple[int, ...]:
+    found = tuple(_index(one, sizes.features, "a feature") for one in _list(value))
+    if len(set(found)) < len(found):
+        raise CertificateError("a feature occurs twice.")
+    return found
+
+
+def _row(value: Any, sizes: Sizes) -> tuple[Any, ...]:
+    if len(_list(value)) != sizes.features:
+        raise CertificateError(
+            f"a sample has {len(value)} values, but the network reads {sizes.features} features."
+        )
+    return tuple(map(_scalar, value))
+
+
+def _rows(value: Any, sizes: Sizes) -> tuple[tuple[Any, ...], ...]:
+    pair = len(_list(value)) == 2 and type(value[0]) is list
+    return tuple(_row(one, sizes) for one in (value if pair else [value]))
+
+
+def _packed(value: Any) -> bytes:
+    if type(value) is not str:
+        raise _wrong("base64 text", value)
+    try:
+        return b64decode(value, validate=True)
+    except ValueError:
+        raise CertificateError("base64 text is damaged.") from None
+
+
+def _tree(value: Any) -> Any:
+    return tuple([_tree(part) for part in value]) if type(value) is list else _integer(value)
+
+
+_PLAIN: dict[Any, _Read] = {
+    NoneType: lambda value, _: _null(value),
+    Tree: lambda value, _: _tree(value),
+    Nested: lambda value, _: _of_type(value, dict),
+    Integer: lambda value, _: _integer(value),
+    Natural: lambda value, _: _natural(value),
+    Number: lambda value, _: exact(value),
+    Scalar: lambda value, _: _scalar(value),
+    Feature: lambda value, sizes: _index(value, sizes.features, "a feature"),
+    ClassIndex: lambda value, sizes: _index(value, sizes.classes, "a class"),
+    Features: _features,
+    Row: _row,
+    Rows: _rows,
+    Packed: lambda value, _: _packed(value),
+}
+
+
+@cache
+def _reader(kind: Any) -> _Read:
+    """What reads values of a type."""
+    origin, inner = get_origin(kind), get_args(kind)
+    if kind in _PLAIN:
+        return _PLAIN[kind]
+    if kind is None:
+        return _PLAIN[NoneType]
+    if kind in (bool, str):
+        return lambda value, _: _of_type(value, kind)
+    if origin is Literal:
+        return lambda value, _: _one_of(value, inner)
+    if origin is tuple:
+        return _list_reader(inner[0]) if inner[-1] is ... else _pair_reader(inner)
+    if origin in (Union, UnionType):
+        return _union_reader(inner)
+    if not is_dataclass(kind):
+        raise TypeError(f"certificates hold no {kind}")
+    return _object_reader(kind)
+
+
+def _of_type(value: Any, kind: type) -> Any:
+    if not isinstance(value, kind):
+        raise _wrong({bool: "true or false", str: "text", dict: "a JSON object"}[kind], value)
+    return value
+
+
+def _null(value: Any) -> None:
+    if value is not None:
+        raise _wrong("null", value)
+
+
+def _one_of(value: Any, allowed: tuple[Any, ...]) -> Any:
+    if not any(type(value) is type(one) and value == one for one in allowed):
+        raise _wrong(" or ".join(map(str, allowed)), value)
+    return value
+
+
+def _list(value: Any) -> list[Any]:
+    if type(value) is not list:
+        raise _wrong("a list", value)
+    return value
+
+
+def _list_reader(kind: Any) -> _Read:
+    one = _reader(kind)
+    return lambda value, sizes: tuple([one(part, sizes) for part in _list(value)])
+
+
+def _pair_reader(kinds: tuple[Any, ...]) -> _Read:
+    readers = [_reader(kind) for kind in kinds]
+
+    def pair(value: Any, sizes: Sizes) -> tuple[Any, ...]:
+        if len(_list(value)) != len(readers):
+            raise CertificateError(f"a list has {len(value)} parts, but must have {len(readers)}.")
+        return tuple([one(part, sizes) for one, part in zip(readers, value, strict=True)])
+
+    return pair
+
+
+def _union_reader(kinds: tuple[Any, ...]) -> _Read:
+    """One of several types: null, an object by its tag, or the one other type."""
+    objects = [kind for kind in kinds if is_dataclass(kind)]
+    others = {
+        _json_type(kind): _reader(kind) for kind in kinds if kind is not NoneType and kind not in objects
+    }
+    tagged = {getattr(kind, "tag", None): _reader(kind) for kind in objects}
+    names = sorted({tag[0] for tag in tagged if tag is not None})
+    assert len(tagged) == len(objects)
+
+    def union(value: Any, sizes: Sizes) -> Any:
+        if value is None and NoneType in kinds:
+            return None
+        if isinstance(value, dict) and objects:
+            for name in names:
+                said = value.get(name)
+                if type(said) is str and (name, said) in tagged:
+                    return tagged[name, said](value, sizes)
+            if None not in tagged:
+                said = next((value[name] for name in names if name in value), None)
+                raise CertificateError(f"unknown {' or '.join(names)} {_brief(said)}.")
+            return tagged[None](value, sizes)
+        reader = others.get(type(value), others.get(None))
+        if reader is None:
+            known = [one.__name__ for one in others if one is not None]
+            raise _wrong(
+                " or ".join(
+                    [*known, *(["object"] if objects else []), *(["null"] if NoneType in kinds else [])]
+                ),
+                value,
+            )
+        return reader(value, sizes)
+
+    return union
+
+
+def _json_type(kind: Any) -> type | None:
+    """The JSON type of a list or text; None for all others."""
+    return list if get_origin(kind) is tuple else str if kind is str or get_origin(kind) is Literal else None
+
+
+def _object_reader(kind: Any) -> _Read:
+    hints, tag = get_type_hints(kind), getattr(kind, "tag", None)
+    known = {field.metadata.get("json", field.name): field for field in fields(kind)}
+    what = kind.__name__ if tag is None else tag[1]
+
+    def read_object(value: Any, sizes: Sizes) -> Any:
+        if not isinstance(value, dict):
+            raise _wrong("a JSON object", value)
+        if tag is not None and value.get(tag[0]) != tag[1]:
+            raise CertificateError(f"unknown {tag[0]} {_brief(value.get(tag[0]))}.")
+        for name in value:
+            if name not in known and (tag is None or name != tag[0]):
+                raise CertificateError(f"{what} has a field {_brief(name)} that it must not have.")
+        found = {}
+        for name, field in known.items():
+            if name not in value:
+                if field.default is MISSING:
+                    raise CertificateError(f"{what} has no field {name!r}.")
+                continue
+            try:
+                found[field.name] = readers[name](value[name], sizes)
+            except CertificateError as error:
+                raise CertificateError(f"{name}: {error}") from None
+            if field.default is not MISSING and found[field.name] == field.default:
+                raise CertificateError(f"{name} must be left out where it is {_brief(value[name])}.")
+        return kind(**found)
+
+    readers: dict[str, _Read] = {}  # a type may contain itself
+
+    def first(value: Any, sizes: Sizes) -> Any:
+        if not readers:
+            readers.update({name: _reader(hints[field.name]) for name, field in known.items()})
+        return read_object(value, sizes)
+
+    return first
+
+
+def _brief(value: Any) -> str:
+    shown = repr(value) if type(value) in (str, int, float, bool, NoneType) else f"a {type(value).__name__}"
+    return shown if len(shown) <= 60 else f"{shown[:57]}..."
+
+
+def _wrong(needed: str, value: Any) -> CertificateError:
+    return CertificateError(f"{needed} is needed, not {_brief(value)}.")
