@@ -472,15 +472,20 @@ class OneHot(Brief):
             self, "categories", tuple(c.item() if isinstance(c, np.generic) else c for c in self.categories)
         )
         for category in self.categories:
-            if not (category is None or isinstance(category, str | bool | int)) and not (
-                isinstance(category, float) and isfinite(category)
-            ):
-                raise EncodingError(
-                    f"the category {category!r} is a {type(category).__name__}. Use text, finite numbers, "
-                    "True, False or None, which certificates can hold."
-                )
+            self._see(category)
         if not self.categories or len(set(self.categories)) < len(self.categories):
             raise EncodingError(f"categories {self.categories} must be different, and at least one.")
+
+    @staticmethod
+    def _see(category: Any) -> None:
+        """Refuse a category that certificates cannot hold."""
+        if category is None or isinstance(category, str | bool | int):
+            return
+        if not (isinstance(category, float) and isfinite(category)):
+            raise EncodingError(
+                f"the category {category!r} is a {type(category).__name__}. Use text, integers, "
+                "finite floats, True, False or None, which certificates can hold."
+            )
 
     @property
     def width(self) -> int:

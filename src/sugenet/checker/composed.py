@@ -147,7 +147,7 @@ def _opened(data: dict[str, Any], networks: Sequence[Network], judge: _Judge, li
     _see_names(data["readings"], data["networks"])
     for reading in readings:
         if "region" in question and reading.network is not None:
-            read(Region, question["region"], sizes_of(reading.network), "the region")  # type: ignore[arg-type]
+            read(Region, question["region"], sizes_of(reading.network), "the region")
     whole = composed_whole(data["whole"], [reading.classes for reading in readings])
     if "value" in question:
         whole.see_value(question["value"])

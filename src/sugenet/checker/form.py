@@ -273,7 +273,7 @@ class Never(_Limited):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Monotone(_Limited):
-    """A larger (or smaller) value of a feature never gives a lower class, or never leaves the class `label`."""
+    """A larger (or smaller) value of a feature never gives a lower class, or never leaves `label`."""
 
     tag: ClassVar[tuple[str, str]] = ("kind", "monotone")
     feature: Feature
@@ -627,7 +627,7 @@ class Minimal(_Envelope):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Minimum(_Envelope):
-    """They suffice, and no smaller set does: none meets all the contrasts, which are changes of the sample."""
+    """They suffice, and no smaller set does: none meets all contrasts, which are changes of the sample."""
 
     tag: ClassVar[tuple[str, str]] = ("answer", "minimum")
     question: Reason
@@ -676,7 +676,7 @@ def read_certificate(data: Any, network: Network) -> Certificate:
     CertificateError
         Naming the field that is missing, unknown or not of its kind.
     """
-    found: Certificate = read(Certificate, data, sizes_of(network), "the certificate")  # type: ignore[arg-type]
+    found: Certificate = read(Certificate, data, sizes_of(network), "the certificate")
     return found
 
 

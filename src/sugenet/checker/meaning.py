@@ -2,8 +2,8 @@
 
 To be ensured: an input is allowed iff the question's words allow it. For each feature, the values that its
 coding, the domain, the region and the limits allow are intersected as sets, before anything is priced. Then
-they are grouped by state, and a state costs what its cheapest allowed value costs. Only the data of the codings
-is used (cuts, low, high, whole, bipolar, silent, categories), none of their methods.
+they are grouped by state, and a state costs what its cheapest allowed value costs. Only the data of codings is
+used (cuts, low, high, whole, bipolar, silent, categories), none of their methods.
 
 A value is a category, an integer, or a finite float64; for `Real` codings any rational. A bit is off, written
 -1 or 0 and kept as 0, or on; a limit allows off if it contains -1 or 0. A sample's own values can always
@@ -40,8 +40,8 @@ __all__ = [
     "row_of",
     "scores",
     "some",
-    "states_within",
     "state_of",
+    "states_within",
     "top",
     "value_of",
     "within_limits",
@@ -142,7 +142,7 @@ def _limited(coding: Coding, limit: Limit) -> Values:
         named = [value_of(coding, value) for value in limit.values]
         return tuple(category for category in coding.categories if _is_in(category, named))
     if isinstance(limit, OneOf):
-        spans = [(number, number) for number in sorted({exact(value) for value in limit.values})]
+        spans: list[tuple[Any, Any]] = [(number, number) for number in sorted(map(exact, limit.values))]
     else:
         low, high = limit
         spans = [(-inf if low is None else low, inf if high is None else high)]

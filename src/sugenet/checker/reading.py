@@ -1,14 +1,13 @@
 """Turn JSON data into frozen, typed values. No other code of the checker reads raw JSON.
 
-A dataclass is a JSON object with exactly its fields; a field with a default may be left out, and then must not
-be spelled out as the default. ``tag = ("kind", "robust")`` on a dataclass says which field names it. An integer
-is not a bool, not 1.0 and not text. A number is an integer, a finite float, or text in lowest terms such as
-``-7/2``; it is read as the exact number that it is.
+A dataclass is a JSON object with exactly its fields. A field with a default is left out if it has that value.
+``tag = ("kind", "robust")`` on a dataclass says which field names it. An integer is not a bool, not 1.0 and not
+text. A number is an integer, a finite float, or text in lowest terms such as ``-7/2``; it is read as the exact
+number that it is.
 """
 
 from __future__ import annotations
 
-import json
 from base64 import b64decode
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields, is_dataclass
@@ -17,7 +16,7 @@ from functools import cache
 from math import isfinite
 from re import fullmatch
 from types import NoneType, UnionType
-from typing import Any, Literal, NewType, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 from sugenet.errors import CertificateError
 
@@ -37,32 +36,31 @@ __all__ = [
     "Tree",
     "exact",
     "read",
-    "strict_json",
 ]
 
-Integer = NewType("Integer", int)
+Integer: TypeAlias = Annotated[int, "Integer"]
 """A JSON integer."""
-Natural = NewType("Natural", int)
+Natural: TypeAlias = Annotated[int, "Natural"]
 """A JSON integer of at least 0."""
-Number = NewType("Number", Fraction)
+Number: TypeAlias = Annotated[Fraction, "Number"]
 """A JSON number, or text such as ``-7/2``: the exact number that it is."""
-Scalar = NewType("Scalar", object)
+Scalar: TypeAlias = Annotated[Any, "Scalar"]
 """The raw value of a feature: text, a finite number, true, false or null. `meaning` reads it."""
-Feature = NewType("Feature", int)
+Feature: TypeAlias = Annotated[int, "Feature"]
 """The index of a feature of the network."""
-ClassIndex = NewType("ClassIndex", int)
+ClassIndex: TypeAlias = Annotated[int, "ClassIndex"]
 """The index of a class of the network."""
-Features = NewType("Features", tuple)  # type: ignore[type-arg]
+Features: TypeAlias = Annotated[tuple[int, ...], "Features"]
 """Different features, by index."""
-Row = NewType("Row", tuple)  # type: ignore[type-arg]
+Row: TypeAlias = Annotated[tuple[Any, ...], "Row"]
 """A raw value for each feature."""
-Rows = NewType("Rows", tuple)  # type: ignore[type-arg]
+Rows: TypeAlias = Annotated[tuple[tuple[Any, ...], ...], "Rows"]
 """A raw sample as a list of values, or two of them; a tuple of one or two rows."""
-Packed = NewType("Packed", bytes)
+Packed: TypeAlias = Annotated[bytes, "Packed"]
 """Bytes as base64 text."""
-Tree = NewType("Tree", object)
+Tree: TypeAlias = Annotated[Any, "Tree"]
 """An integer, or a list of trees, which becomes a tuple."""
-Nested = NewType("Nested", dict)  # type: ignore[type-arg]
+Nested: TypeAlias = Annotated[dict[str, Any], "Nested"]
 """A JSON object that is read later, for another network."""
 
 _DIGITS = 9000
@@ -79,11 +77,10 @@ class Sizes:
     classes: int = 0
 
 
-_T = TypeVar("_T")
 _Read = Callable[[Any, Sizes], Any]
 
 
-def read(kind: type[_T], data: Any, sizes: Sizes, what: str) -> _T:
+def read(kind: Any, data: Any, sizes: Sizes, what: str) -> Any:
     """Read JSON data as a value of a type.
 
     Raises
@@ -92,34 +89,11 @@ def read(kind: type[_T], data: Any, sizes: Sizes, what: str) -> _T:
         Naming the field that is missing, unknown or not of its kind.
     """
     try:
-        found: _T = _reader(kind)(data, sizes)
+        return _reader(kind)(data, sizes)
     except CertificateError as error:
         raise CertificateError(f"{what}: {error}") from None
     except RecursionError:
         raise CertificateError(f"{what} is nested too deeply.") from None
-    return found
-
-
-def strict_json(text: str | bytes) -> Any:
-    """JSON data without duplicate fields, NaN or infinity."""
-
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
-            raise CertificateError("a field of the JSON occurs twice.")
-        return found
-
-    def constant(name: str) -> None:
-        raise CertificateError(f"{name} is not a JSON number.")
-
-    try:
-        return json.loads(text, object_pairs_hook=once, parse_constant=constant)
-    except CertificateError:
-        raise
-    except RecursionError:
-        raise CertificateError("the JSON is nested too deeply.") from None
-    except ValueError as error:
-        raise CertificateError(f"this is not JSON: {str(error)[:200]}") from None
 
 
 def exact(value: Any, *, least: int | None = None) -> Fraction:
@@ -281,11 +255,11 @@ def _pair_reader(kinds: tuple[Any, ...]) -> _Read:
 
 def _union_reader(kinds: tuple[Any, ...]) -> _Read:
     """One of several types: null, an object by its tag, or the one other type."""
-    objects = [kind for kind in kinds if is_dataclass(kind)]
+    objects: list[Any] = [kind for kind in kinds if is_dataclass(kind)]
     others = {
         _json_type(kind): _reader(kind) for kind in kinds if kind is not NoneType and kind not in objects
     }
-    tagged = {getattr(kind, "tag", None): _reader(kind) for kind in objects}
+    tagged: dict[Any, _Read] = {getattr(kind, "tag", None): _reader(kind) for kind in objects}
     names = sorted({tag[0] for tag in tagged if tag is not None})
     assert len(tagged) == len(objects)
 
@@ -321,7 +295,7 @@ def _json_type(kind: Any) -> type | None:
 
 
 def _object_reader(kind: Any) -> _Read:
-    hints, tag = get_type_hints(kind), getattr(kind, "tag", None)
+    hints, tag = get_type_hints(kind, include_extras=True), getattr(kind, "tag", None)
     known = {field.metadata.get("json", field.name): field for field in fields(kind)}
     what = kind.__name__ if tag is None else tag[1]
 

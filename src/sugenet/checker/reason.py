@@ -55,10 +55,10 @@ def check_reason(certificate: Sufficient | Minimal | Minimum, asked: Asked, prov
     if isinstance(certificate, Minimum):
         sets = []
         for changes in certificate.contrasts:
-            row = list(question.sample)
+            contrast = list(question.sample)
             for feature, value in changes:
-                row[feature] = value
-            sets.append(changed(row))
+                contrast[feature] = value
+            sets.append(changed(contrast))
         if fixed and hitting_set_within(sets, len(fixed) - 1, limit):
             raise CertificateError("the counterexamples leave room for a smaller reason.")
         said.append(

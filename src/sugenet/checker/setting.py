@@ -2,7 +2,7 @@
 violation.
 
 To be ensured: no input that the question is about is left out (`meaning`), and no violation. What the checker
-itself assumes comes as arguments (`Inputs`). A question about two inputs or two networks has two *sides*, whose
+itself assumes comes as arguments (`Inputs`). A question about two inputs or two networks has two *sides*; their
 classes come one after another.
 """
 
@@ -231,7 +231,7 @@ def setting_of(asked: Asked, resources: Resources, part: int = 0, inputs: Inputs
         case Monotone() | Fair():
             return _pairs(asked, question, resources)
         case Agree():
-            return _two_networks(asked, question, resources)
+            return _two_networks(asked, resources)
         case Robust() | Reason() | WhatIf():
             sample_of(asked)
             ties, target, label = question.ties, question.target, question.label
@@ -328,7 +328,7 @@ def _pairs(asked: Asked, question: Monotone | Fair, resources: Resources) -> Set
 
 
 def see_other(asked: Asked) -> Network:
-    """The other network, if it is the one that the certificate is about and reads and says the same things."""
+    """The other network, if the certificate is about it, and it reads and says the same things."""
     question, network, other = asked.question, asked.network, asked.other
     assert isinstance(question, Agree)
     if other is None:
@@ -346,7 +346,7 @@ def see_other(asked: Asked) -> Network:
     return other
 
 
-def _two_networks(asked: Asked, question: Agree, resources: Resources) -> Setting:
+def _two_networks(asked: Asked, resources: Resources) -> Setting:
     other, count = see_other(asked), asked.network.head.outputs
     inputs, network = inputs_asked(asked), asked.network.lawful  # as above
     resources.take(800 * count**3, "the list of all pairs of classes")

@@ -76,6 +76,14 @@ class Pair:
     right: Any
 
 
+class Pairs(OneHot):
+    """The pairs of raw values that a feature may have left and right; no certificate holds them."""
+
+    @staticmethod
+    def _see(category: Any) -> None:
+        assert isinstance(category, Pair)
+
+
 def abreast(left: Network, right: Network) -> Joint:
     """Two networks over the same features, whose codings may have different cuts;
     both read the same raw sample.
@@ -125,7 +133,7 @@ def twins(network: Network, pairs: dict[int, list[tuple[Placed, Placed]]]) -> Jo
             )
         sides.append(
             Side(
-                OneHot(values), tuple(a[0] for a, _ in pairs[feature]), tuple(b[0] for _, b in pairs[feature])
+                Pairs(values), tuple(a[0] for a, _ in pairs[feature]), tuple(b[0] for _, b in pairs[feature])
             )
         )
     spans = {f: span for f, span in network.domain.limits.items() if f not in pairs}  # those have theirs
