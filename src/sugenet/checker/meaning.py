@@ -2,8 +2,8 @@
 
 To be ensured: an input is allowed iff the question's words allow it. For each feature, the values that its
 coding, the domain, the region and the limits allow are intersected as sets, before anything is priced. Then
-they are grouped by state, and a state costs what its cheapest allowed value costs. Only the data of codings is
-used (cuts, low, high, whole, bipolar, silent, categories), none of their methods.
+they are grouped by state, and a state costs what its cheapest allowed value costs. Only the data of codings
+is used (cuts, low, high, whole, bipolar, silent, categories), not the methods.
 
 A value is a category, an integer, or a finite float64; for `Real` codings any rational. A bit is off, written
 -1 or 0 and kept as 0, or on; a limit allows off if it contains -1 or 0. A sample's own values can always

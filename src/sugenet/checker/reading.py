@@ -1,9 +1,9 @@
 """Turn JSON data into frozen, typed values. No other code of the checker reads raw JSON.
 
 A dataclass is a JSON object with exactly its fields. A field with a default is left out if it has that value.
-``tag = ("kind", "robust")`` on a dataclass says which field names it. An integer is not a bool, not 1.0 and not
-text. A number is an integer, a finite float, or text in lowest terms such as ``-7/2``; it is read as the exact
-number that it is.
+``tag = ("kind", "robust")`` on a dataclass says which field names it. An integer is not a bool, not 1.0 and
+not text. A number is an integer, a finite float, or text in lowest terms such as ``-7/2``; it is read as the
+exact number that it is.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 violation.
 
 To be ensured: no input that the question is about is left out (`meaning`), and no violation. What the checker
-itself assumes comes as arguments (`Inputs`). A question about two inputs or two networks has two *sides*; their
-classes come one after another.
+itself assumes comes as arguments (`Inputs`). A question about two inputs or two networks has two *sides*, and
+their classes come one after another.
 """
 
 from __future__ import annotations
