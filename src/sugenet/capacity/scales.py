@@ -20,6 +20,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from sugenet.brief import quoted
 from sugenet.capacity.arguments import is_too_long, plain
 from sugenet.errors import ScaleError
 
@@ -111,7 +112,7 @@ class Scale(ABC):
             case {"kind": "ordinal", "levels": list(names)}:
                 return Ordinal(names)
         raise ScaleError(
-            f"{data!r} does not describe a scale. It must be like {{'kind': 'ordinal', 'levels': "
+            f"{quoted(data)} does not describe a scale. It must be like {{'kind': 'ordinal', 'levels': "
             f"['bad', 'good']}}."
         )
 
@@ -318,7 +319,7 @@ class UnitInterval(Scale):
             raise
         except (ValueError, ZeroDivisionError) as error:
             raise ScaleError(
-                f"{text!r} is not a number in [0, 1]. Write it like 0.5, 1/3 or 1 - 0.3."
+                f"{quoted(text)} is not a number in [0, 1]. Write it like 0.5, 1/3 or 1 - 0.3."
             ) from error
 
     def to_json(self) -> dict[str, Any]:
