@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Brief", "Said", "cut"]
+__all__ = ["Brief", "Said", "cut", "quoted"]
 
 LINES, LETTERS = 10, 1000
 _ROOM = 240
@@ -30,6 +30,17 @@ def cut(text: str, lines: int = LINES, letters: int = LETTERS) -> str:
     if len(rows) > lines:
         text = "\n".join([*rows[: lines - 1], "..."])
     return text if len(text) <= letters else f"{text[: letters - 4]} ..."
+
+
+def quoted(value: Any, letters: int = 60) -> str:
+    """What a user handed in, as an error shows it: in quotes where it is text, and no longer than this.
+
+    Examples
+    --------
+    >>> quoted("x >= 1"), quoted("(" * 1000, letters=9), quoted([1, 2])
+    ("'x >= 1'", "'((((( ...'", '[1, 2]')
+    """
+    return repr(cut(value, letters=letters)) if isinstance(value, str) else cut(repr(value), letters=letters)
 
 
 class Said:

@@ -10,14 +10,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import sugenet as sg
 from sugenet.bnn import (
+    ConvLayer,
     DenseLayer,
     Encoder,
     Head,
     LevelLayer,
     Network,
     OneHot,
+    StairLayer,
     Steps,
+    Window,
     integer,
     simplify,
     summary,
@@ -337,3 +341,27 @@ def test_a_fingerprint_is_of_all_cuts_and_categories_and_stays():
     assert network.fingerprint == "0c3ad0aa401c0b0c3935ae41bf5168426cbbe9b038a8fe871e17957823f3c1da"
     other = Network(Encoder([integer(0, 255), OneHot((*categories[:-1], "b"))]), [], network.head)
     assert other.fingerprint != network.fingerprint
+
+
+@pytest.mark.parametrize("kind", ["dense", "levels", "stairs"])
+def test_layers_without_neurons_are_summed_up_and_asked(kind):
+    none = np.zeros((0, 3), int)
+    layer = {
+        "dense": lambda: DenseLayer(none, []),
+        "levels": lambda: LevelLayer(none, [], [1] * 3),
+        "stairs": lambda: StairLayer(none, np.zeros((0, 2), int), [1] * 3),
+    }[kind]()
+    tops = [] if kind == "stairs" else None
+    network = Network.of_bits([layer], Head(np.zeros((2, 0), int), [0, 1], tops=tops))
+    first = summary(network).layers[0]
+    assert (first.outputs, first.one_bit, first.thresholds, first.bytes, first.constant) == (0, 0, 0, 0, 0)
+    assert "1 " in str(summary(network))
+    assert network.predict([[1, 0, 1]]).tolist() == [1]
+    assert isinstance(sg.verify(network, sg.Robust([1, 0, 1], sg.Anything())), sg.reason.Proved)
+    assert sg.why(network, [1, 0, 1]).reasons[0].features == ()
+    assert isinstance(sg.whatif(network, [1, 0, 1]), sg.reason.NoCounterfactual)
+
+
+def test_a_convolution_without_channels_is_refused():
+    with pytest.raises(NetworkError, match="no output channel"):
+        ConvLayer(np.zeros((0, 1, 2, 2), int), [], Window((1, 2, 2), (2, 2)))

@@ -538,3 +538,11 @@ def test_the_first_rules_of_very_many_come_at_once():
     rule = next(iter_elimination_rules(mu))
     assert rule.level == 0
     assert sum(rule.body) > 80_200 - 40_000 >= sum(rule.body) - min(rule.body)
+
+
+def test_errors_about_long_lines_show_where_and_not_all():
+    for text in ("if " + "(" * 100_000, "if x >= 0.5 and " * 9999, "if " + "x" * 100_000 + " >= 0.5"):
+        with pytest.raises(RuleSyntaxError) as refused:
+            parse_rule(text, ["x", "y"])
+        assert len(str(refused.value)) < 800
+        assert "^" in str(refused.value)

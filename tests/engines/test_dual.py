@@ -187,3 +187,25 @@ def test_neurons_that_never_turn_leave_layers_of_none():
         answer = verify(network, question, engine="dual")
         assert isinstance(answer, Proved)
         assert check(answer.certificate, network, other).startswith("dual bounds")
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("large", [1 << 33, 1 << 40, 1 << 50])
+def test_large_scores_over_steep_stairs_are_decided_without_overflow(large):
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        tops = rng.integers(1, 4, 4)
+        tau = np.repeat(rng.integers(1, 6, (3, 1)), 3, axis=1)  # three levels in one step
+        head = Head(rng.integers(-large, large + 1, (2, 3)), [large, 0], tops=[3] * 3)
+        network = Network(
+            Encoder([integer(0, int(top)) for top in tops]),
+            [StairLayer(rng.integers(-2, 3, (3, 4)), tau, tops)],
+            head,
+        )
+        rows = list(product(*(range(top + 1) for top in tops)))
+        x = rows[int(rng.integers(len(rows)))]
+        label = network.predict([x])[0]
+        near = [row for row in rows if max(abs(a - b) for a, b in zip(x, row, strict=True)) <= 1]
+        answer = verify(network, Robust(x, Linf(1)), engine="dual")
+        assert isinstance(answer, Proved) == bool((network.predict(near) == label).all())
+        check(answer.certificate, network)

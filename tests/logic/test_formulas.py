@@ -8,6 +8,7 @@ from hypothesis import given as draw
 from hypothesis import settings
 from hypothesis import strategies as st
 
+import sugenet as sg
 from sugenet.errors import QuestionError, RuleSyntaxError, TooLargeError
 from sugenet.logic import Reading, Stated, parse_formula
 from sugenet.logic.composed import Wanted
@@ -105,7 +106,7 @@ def test_and_binds_before_or_and_if_least():
         ("a < x", "place 5: it has 'x' where a number, since < compares numbers, is needed"),
         ("a = a", "place 3: a is compared with itself"),
         ("and = 1", "place 1: 'and' is no reading"),
-        ("(" * 200 + "a = 1" + ")" * 200, "it is nested too deeply"),
+        ("(" * 200 + "a = 1" + ")" * 200, "more than 100 brackets"),
         (" iff ".join(["a = 1"] * 20), "more than 12 'iff'"),
         (None, "a formula is text such as"),
     ],
@@ -173,3 +174,18 @@ def test_two_statements_are_joined_only_where_they_are_about_the_same():
     for gaps in ({"y": 1, "x": 0}, {"x": 0, "y": 2}, {"x": 0, "y": 1, "z": 1}):  # x has another number, ...
         with pytest.raises(QuestionError, match="not about the same readings"):
             one.also(Stated.of([Reading.given("a", gaps)], "a = x"))
+
+
+def test_brackets_and_long_formulas_are_read_up_to_a_limit():
+    for text in ("(" * 100 + "a = 1" + ")" * 100, "not " * 9999 + "not a = 1", "a = 1 and " * 9999 + "a = 1"):
+        assert holds(parse_formula(text, READINGS), (0, 0, 0))
+    deep = "(a = 1 and (b = 1 or " * 50 + "c = 1" + "))" * 50
+    answer = sg.logic.read(Stated.of(READINGS, deep))
+    assert answer.gap == 0
+    sg.check(answer.certificate, [])
+    for text in ("(" * 101, "not (" * 101, "a = 1 -> " * 101, "if a = 1 then " * 101, "(" * 100_000):
+        with pytest.raises(RuleSyntaxError, match=r"place \d+: more than 100 brackets, 'then' or '->'"):
+            parse_formula(text, READINGS)
+    with pytest.raises(RuleSyntaxError) as refused:
+        parse_formula("x" * 100_000, READINGS)
+    assert len(str(refused.value)) < 200

@@ -1,4 +1,4 @@
-"""Readings: gaps are exact differences of votes, by the definition; what is no reading is refused."""
+"""Readings: gaps are exact differences of scores, by the definition; what is no reading is refused."""
 
 from fractions import Fraction
 
@@ -17,15 +17,34 @@ from tests.logic.wholes import images, net_of
 def test_gaps_are_differences_of_scores(scale, bias):
     net = net_of(3, bits=5, classes="abc", scale=scale, bias=bias)
     X = images(5)
-    unit = 2 * (Fraction(1) if isinstance(scale, list) else Fraction(scale))
     for x, reading in zip(X, readings_of(net, X), strict=True):
         scores = net.head.scores(net.match_counts([x], engine="definition"))[0]
-        assert list(reading.gaps) == [(max(scores) - score) / unit for score in scores]
+        assert list(reading.gaps) == [max(scores) - score for score in scores]
         assert reading.best == net.predict([x], engine="definition")[0]
-        if bias == 0 and not isinstance(scale, list):
-            counts = net.match_counts([x], engine="definition")[0].tolist()
-            assert list(reading.gaps) == [max(counts) - count for count in counts]  # votes, whole numbers
-            assert all(type(gap) is int for gap in reading.gaps)
+        assert all(type(gap) is int or gap.denominator > 1 for gap in reading.gaps)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_gaps_of_networks_with_other_scales_compare_as_possibilities(seed):
+    scales = [Fraction(1, 8), 1, 3, [1, 2, 3], 0]
+    nets = [net_of(seed, bits=4, classes="abc", scale=s, bias=[0, 0.5, Fraction(1, 3)]) for s in scales]
+    for x in images(4):
+        pairs = [
+            (gap, float(pi))
+            for net in nets
+            for gap, pi in zip(sg.Reading.of(net, x).gaps, net.possibility([x])[0], strict=True)
+        ]
+        assert [pi for _, pi in sorted(pairs)] == sorted((pi for _, pi in pairs), reverse=True)
+
+
+def test_one_vote_of_a_large_scale_is_less_possible_than_two_of_a_small_one():
+    head = [[1, 1], [1, -1]]
+    large, small = (sg.Network.of_bits([], sg.Head(head, scale=scale), classes="xy") for scale in (10, 1))
+    two = [sg.Reading.of(large, [1, 1], "a"), sg.Reading.of(small, [1, 1], "b")]
+    assert [reading.gaps for reading in two] == [(0, 20), (0, 2)]
+    answer = sg.logic.read(sg.Stated.of(two, "a = y or b = y"))
+    assert (answer.gap, answer.choice) == (2, (0, 1))
+    assert "gap of 2" in sg.check(answer.certificate, [large, small])
 
 
 def test_a_network_may_choose_among_some_classes():

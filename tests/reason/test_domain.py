@@ -548,3 +548,16 @@ def test_numbers_that_are_text_and_values_that_are_none():
     ):
         with pytest.raises(EncodingError, match="age"):
             ask(["yes", None, 1.0])
+
+
+def test_laws_with_many_brackets_and_long_laws_are_read_up_to_a_limit():
+    net = Network.of_bits([], Head([[1, 1], [-1, 1]]))
+    for text in ("(" * 100 + "x1 = 1" + ")" * 100, "not " * 9999 + "x1 = 0", "x1 = 1 and " * 999 + "x1 = 1"):
+        assert net.within(text).domain.laws[0].holds([1, 0])
+    for text in ("(" * 200 + "x1 = 1" + ")" * 200, "not (" * 101, "(x1 = 1 and " * 101, "(" * 100_000):
+        with pytest.raises(RuleSyntaxError, match="more than 100 brackets inside each other, at character"):
+            net.within(text)
+    for text in ("x" * 100_000, "x1 >= " + "9" * 100_000, "x1 = 1 and " * 9999 + "x9 = 1"):
+        with pytest.raises(RuleSyntaxError, match=r"the law '.*' has ") as refused:
+            net.within(text)
+        assert len(str(refused.value)) < 300

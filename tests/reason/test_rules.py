@@ -143,3 +143,26 @@ def test_rules_about_bits_are_said_as_they_were_written():
         with pytest.raises(RuleSyntaxError, match="is a bit, and both are off: use ="):
             sg.check_rule(network, f"{wrong} -> 0")
     assert sg.check_rule(network, "x1 > 0 -> 1").holds is False
+
+
+def test_long_rules_are_read_and_refused_in_a_few_words():
+    assert parse_rule(ODD, "size >= 1 and " * 5000 + "size >= 2 -> a").limits == ((0, (2, None)),)
+    for text in (
+        "x" * 100_000 + " -> a",
+        "(" * 100_000 + "size = 1 -> a",
+        "size = " + "9" * 100_000 + " -> a",
+    ):
+        with pytest.raises(RuleSyntaxError) as refused:
+            parse_rule(ODD, text)
+        assert len(str(refused.value)) < 300
+
+
+def test_a_tree_may_be_deeper_than_the_stack():
+    tree = pytest.importorskip("sklearn.tree")
+    many = 1200
+    fitted = tree.DecisionTreeClassifier(random_state=0).fit(np.arange(many)[:, None], np.arange(many) % 2)
+    assert fitted.get_depth() == many - 1
+    network = Network(Encoder([integer(0, many)]), [], Head([[1] * many, [-1] * many]))
+    rules = rules_of_tree(network, fitted)
+    assert [rule.label for rule in rules] == [k % 2 for k in range(many)]
+    assert rules[7].limits == ((0, (7, 7)),)

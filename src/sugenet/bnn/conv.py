@@ -79,6 +79,8 @@ class ConvLayer(Brief):
     ) -> None:
         kernel = integer_array(weights, 4, "kernel")
         channels = window.shape[0]
+        if not len(kernel):
+            raise NetworkError("the kernel has no output channel. Give at least one, or leave the layer out.")
         if groups < 1 or channels % groups or kernel.shape[0] % groups:
             raise NetworkError(
                 f"{groups} groups do not divide {channels} input and {kernel.shape[0]} output channels."

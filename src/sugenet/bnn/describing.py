@@ -152,9 +152,8 @@ def summary(network: Network) -> Summary:
             StairConv: "conv",
             RealLayer: "reals",
         }[type(layer)]
-        places = (
-            layer.outputs // len(layer.weights) if isinstance(layer, ConvLayer | StairConv | RealLayer) else 1
-        )
+        many = max(1, len(layer.weights))
+        places = layer.outputs // many if isinstance(layer, ConvLayer | StairConv | RealLayer) else 1
         if isinstance(layer, RealLayer):
             bits, steps = 64, len(set(layer.theta))
         elif isinstance(layer, StairConv):
@@ -162,7 +161,7 @@ def summary(network: Network) -> Summary:
         elif isinstance(layer, StairLayer):
             steps = int((layer.tau != NEVER).sum())
         else:
-            own = layer.tau.reshape(len(layer.weights), -1)
+            own = layer.tau.reshape(len(layer.weights), layer.tau.size // many)
             steps = len(np.unique(own, axis=1).T) * len(layer.weights)
         rows.append(
             LayerSummary(

@@ -18,9 +18,13 @@ from typing import Any, NamedTuple, TypeAlias
 
 from sugenet.bnn.codings import OneHot, Steps
 from sugenet.bnn.encoder import Encoder
+from sugenet.brief import quoted
 from sugenet.errors import RuleSyntaxError, TooLargeError
 
-__all__ = ["Clause", "Law", "Literal", "some_obey"]
+__all__ = ["DEEPEST", "Clause", "Law", "Literal", "some_obey"]
+
+DEEPEST = 100
+"""Brackets inside brackets of a law or a formula."""
 
 _MOST = 4096
 """Clauses of one law."""
@@ -77,12 +81,12 @@ class Law:
 
     def __post_init__(self) -> None:
         if not isinstance(self.text, str):
-            raise RuleSyntaxError(f"a law is text such as 'if a >= 1 then b < 2', not {self.text!r}.")
+            raise RuleSyntaxError(f"a law is text such as 'if a >= 1 then b < 2', not {quoted(self.text)}.")
         object.__setattr__(self, "text", self.text.strip())
         if not self.clauses:
-            raise RuleSyntaxError(f"the law {self.text!r} holds for every input, so it says nothing.")
+            raise RuleSyntaxError(f"the law {quoted(self.text)} holds for every input, so it says nothing.")
         if not some_obey(self.clauses, self.encoder):
-            raise RuleSyntaxError(f"no input can obey the law {self.text!r}.")
+            raise RuleSyntaxError(f"no input can obey the law {quoted(self.text)}.")
 
     @cached_property
     def _formula(self) -> _Formula:
@@ -290,7 +294,7 @@ class _Parser:
     """Reads one law, word by word; names of features may have blanks in them, or stand in quotes."""
 
     def __init__(self, text: str, encoder: Encoder) -> None:
-        self.text, self.encoder, self.place = text, encoder, 0
+        self.text, self.encoder, self.place, self.depth = text, encoder, 0, 0
         self.names = sorted(
             ((name, feature) for feature, name in enumerate(encoder.names)), key=lambda pair: -len(pair[0])
         )
@@ -323,14 +327,24 @@ class _Parser:
         return parts[0] if len(parts) == 1 else _Connected(word, tuple(parts))
 
     def _one(self) -> _Formula:
-        if self._word("not"):
-            return _Connected("not", (self._one(),))
-        if self._mark("("):
-            found = self._either()
-            if not self._mark(")"):
-                raise self._wrong("')'")
-            return found
-        return self._condition()
+        on = True
+        while self._word("not"):
+            on = not on
+        found = self._bracket() if self._mark("(") else self._condition()
+        return found if on else _Connected("not", (found,))
+
+    def _bracket(self) -> _Formula:
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise RuleSyntaxError(
+                f"the law {quoted(self.text)} has more than {DEEPEST} brackets inside each "
+                f"other, at character {self.place}. Give it as several laws."
+            )
+        found = self._either()
+        if not self._mark(")"):
+            raise self._wrong("')'")
+        self.depth -= 1
+        return found
 
     def _condition(self) -> _Formula:
         before = self._number_before()
@@ -353,15 +367,15 @@ class _Parser:
     def _comparison(self, feature: int, sign: str, value: Any) -> _Compared:
         if isinstance(self.encoder.codings[feature], OneHot) and sign not in ("=", "!="):
             raise RuleSyntaxError(
-                f"the law {self.text!r} orders {self.encoder.names[feature]}, which is a category: "
+                f"the law {quoted(self.text)} orders {self.encoder.names[feature]}, which is a category: "
                 f"use = or !=."
             )
         coding = self.encoder.codings[feature]
         is_bit = isinstance(coding, Steps) and coding.bipolar and sign not in ("=", "!=")
         if is_bit and _compares(-1, sign, value) != _compares(0, sign, value):
             raise RuleSyntaxError(
-                f"the law {self.text!r} orders {self.encoder.names[feature]} between -1 and 0, but it is a "
-                f"bit, and both are off: use = or !=."
+                f"the law {quoted(self.text)} orders {self.encoder.names[feature]} between -1 and 0, but it "
+                f"is a bit, and both are off: use = or !=."
             )
         return _Compared(feature, sign, value)
 
@@ -374,7 +388,9 @@ class _Parser:
                 return yes[0]
         elif coding.whole and (coding.low, coding.high) == (0, 1):
             return 1
-        raise RuleSyntaxError(f"the law {self.text!r} names {name}, but does not compare it with a value.")
+        raise RuleSyntaxError(
+            f"the law {quoted(self.text)} names {name}, but does not compare it with a value."
+        )
 
     def _number_before(self) -> tuple[Any, str] | None:
         """A number and a sign in front of a feature, as in ``0 <= x``."""
@@ -386,8 +402,8 @@ class _Parser:
             sign = self._sign()
             if sign is not None and found[0] in self.encoder.names:
                 raise RuleSyntaxError(
-                    f"the law {self.text!r} has {found[0]}, a number that is the name of a feature too. Put "
-                    f"the name into quotes, or the number behind what it is compared with."
+                    f"the law {quoted(self.text)} has {found[0]}, a number that is the name of a "
+                    f"feature too. Put the name into quotes, or the number behind what it is compared with."
                 )
             if sign is not None and (number := _exact(found[0])) is not None:
                 return number, sign
@@ -475,7 +491,7 @@ class _Parser:
     def _wrong(self, wanted: str) -> RuleSyntaxError:
         here = self.text[self.place :][:40].strip()
         found = f"{here!r}" if here else "its end"
-        return RuleSyntaxError(f"the law {self.text!r} has {found} where {wanted} is needed.")
+        return RuleSyntaxError(f"the law {quoted(self.text)} has {found} where {wanted} is needed.")
 
 
 def _exact(text: str) -> int | float | Fraction | None:

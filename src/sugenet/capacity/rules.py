@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
-from sugenet.brief import cut
+from sugenet.brief import cut, quoted
 from sugenet.capacity.criteria import Criteria, Criterion, Subset, bits
 from sugenet.capacity.scales import UNIT, Scale, Value
 from sugenet.capacity.text import Reader, write_name, write_value
@@ -124,8 +124,8 @@ class ThresholdRule(ABC):
                 made = SelectionRule if kind == "selection" else EliminationRule
                 return made(criteria, body, level, graded, scale)
         raise RuleSyntaxError(
-            f"{data!r} does not describe a rule. It must be like {{'kind': 'selection', 'body': ['price'], "
-            f"'level': 0.5, 'graded': True}}."
+            f"{quoted(data)} does not describe a rule. It must be like {{'kind': 'selection', "
+            f"'body': ['price'], 'level': 0.5, 'graded': True}}."
         )
 
     def _is_long(self) -> bool:

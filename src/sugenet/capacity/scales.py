@@ -20,6 +20,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from sugenet.brief import quoted
 from sugenet.capacity.arguments import is_too_long, plain
 from sugenet.errors import ScaleError
 
@@ -111,7 +112,7 @@ class Scale(ABC):
             case {"kind": "ordinal", "levels": list(names)}:
                 return Ordinal(names)
         raise ScaleError(
-            f"{data!r} does not describe a scale. It must be like {{'kind': 'ordinal', 'levels': "
+            f"{quoted(data)} does not describe a scale. It must be like {{'kind': 'ordinal', 'levels': "
             f"['bad', 'good']}}."
         )
 
@@ -258,7 +259,9 @@ class UnitInterval(Scale):
         return difference if (1.0 - difference) - value == 0 else Complement.of(value)
 
     def codes(self, values: object, what: str = "values") -> Codes:
-        """Give the values as float64 where that is exact, else as an array of numbers."""
+        """Give integers as int64, floats as float64, and what has fractions as an array of numbers: exact
+        values stay exact.
+        """
         array = _array(values, what)
         if array.dtype.kind in "biuf" and array.dtype.itemsize <= 8:
             if array.size and not (array.min() >= 0 and array.max() <= 1):  # NaN fails both
@@ -268,7 +271,7 @@ class UnitInterval(Scale):
                     ~good,
                     f"{what}: not in [0, 1]; rescale, fill missing values, or use an Ordinal scale",
                 )
-            return array.astype(np.float64)
+            return array.astype(np.float64 if array.dtype.kind == "f" else np.int64)
         checked: list[Any] = []
         for value in np.asarray(values, dtype=object).ravel():
             try:
@@ -276,13 +279,16 @@ class UnitInterval(Scale):
             except ScaleError as error:
                 where = _where(np.unravel_index(len(checked), array.shape))
                 raise ScaleError(f"{error} It stands{where}." if where else str(error)) from None
-        dtype = np.float64 if all(isinstance(value, int | float) for value in checked) else object
+        kinds = {type(value) for value in checked}
+        dtype = np.int64 if kinds <= {int} else np.float64 if kinds <= {int, float} else object
         out = np.empty(len(checked), dtype=dtype)
         out[:] = checked
         return out.reshape(array.shape)
 
     def reverse_codes(self, codes: Codes) -> Codes:
         """Give `1 - codes`, as floats where all of them are exact."""
+        if codes.dtype == np.int64:
+            return 1 - codes
         if codes.dtype == object:
             return np.array([self.reverse(value) for value in codes.ravel()], dtype=object).reshape(
                 codes.shape
@@ -313,7 +319,7 @@ class UnitInterval(Scale):
             raise
         except (ValueError, ZeroDivisionError) as error:
             raise ScaleError(
-                f"{text!r} is not a number in [0, 1]. Write it like 0.5, 1/3 or 1 - 0.3."
+                f"{quoted(text)} is not a number in [0, 1]. Write it like 0.5, 1/3 or 1 - 0.3."
             ) from error
 
     def to_json(self) -> dict[str, Any]:

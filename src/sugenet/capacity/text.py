@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NoReturn, TypeVar
 
+from sugenet.brief import cut
 from sugenet.capacity.criteria import Criteria, Criterion
 from sugenet.capacity.scales import BOOLEAN, UNIT, Ordinal, Scale, Value
 from sugenet.errors import RuleSyntaxError, ScaleError, SugenetError
@@ -14,6 +15,8 @@ from sugenet.errors import RuleSyntaxError, ScaleError, SugenetError
 __all__ = ["Reader", "next_line", "read_header", "text_lines", "write_header", "write_name", "write_value"]
 
 _T = TypeVar("_T")
+_SHOWN = 120
+"""Characters of a line in an error."""
 RESERVED = frozenset({"if", "and", "or", "then", "for", "every", "always", "true", "false", "a", "S"})
 WORD = re.compile(r"[^\W\d]\w*")
 NUMBER = re.compile(r"0|-?[1-9][0-9]*")
@@ -189,9 +192,12 @@ class Reader:
         number = self.next - back
         place = self.tokens[number][2] if 0 <= number < len(self.tokens) else len(self.line.rstrip())
         where = f"column {place + 1}" if self.number is None else f"line {self.number}, column {place + 1}"
-        shown, mark = self.line.rstrip("\n"), " " * place + "^"
+        first = max(0, place - _SHOWN // 2)
+        shown = self.line.rstrip("\n")[first : first + _SHOWN]
+        mark = " " * (place - first) + "^"
+        said = f"{where}: {cut(complaint, letters=400)}."
         raise RuleSyntaxError(
-            f"{where}: {complaint}.\n    {shown}\n    {mark}\nWrite it like this: {self.example}"
+            f"{said}\n    {shown}\n    {mark}\nWrite it like this: {self.example}"
         ) from cause
 
     def _peek(self, expected: str) -> tuple[str, str, int]:
@@ -203,4 +209,8 @@ class Reader:
         try:
             return str(json.loads(text, strict=False))
         except ValueError as error:
-            self.fail(f"{text} has an unknown escape; write \\\\ for a backslash", back=1, cause=error)
+            self.fail(
+                f"{text} has an unknown escape; write \\\\ for a backslash",
+                back=1,
+                cause=error,
+            )

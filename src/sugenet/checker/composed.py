@@ -193,10 +193,7 @@ def _variable(data: Any, named: list[Any], networks: Sequence[Network], limit: L
         network = network.within(Domain.of(domain, network.encoder, limit.look))
     sample = row_of(network, read(Row, data["sample"], sizes_of(network), "a sample"))
     found = scores(network, sample)
-    scales = set(network.head.scale)
-    votes = scales.pop() if len(scales) == 1 else Fraction(1)
-    best = max(found)
-    gaps = [(best - score) / (2 * (votes if votes > 0 else 1)) for score in found]
+    gaps = [max(found) - score for score in found]
     narrowed = len(network.classes) < len(base.classes)
     return _Variable(network, network.classes, gaps, top(found)[0], sample, domain, narrowed)
 

@@ -40,9 +40,9 @@ class Sum(Composed):
     >>> X, y = models.samples("digits")
     >>> total = Sum.of(models.digits(), X[[7, 3]], X[[4]])
     >>> print(total)
-    34 + 6 = 40, ahead of any other sum by 12.125 votes
+    34 + 6 = 40, ahead of any other sum by 3.03125 points
     >>> total.gap(40), total.gap(50)
-    (0, Fraction(191, 8))
+    (0, Fraction(191, 32))
     """
 
     kind: ClassVar[str] = "sum"

@@ -464,7 +464,7 @@ def answer_of(data: Mapping[str, Any], *networks: Network) -> ComposedAnswer:
     >>> from sugenet.logic import Reading, Sum, read
     >>> digits = [Reading.given(name, {"3": 0, "5": 2}) for name in "ab"]
     >>> print(answer_of(read(Sum(digits[:1], digits[1:])).data()))
-    the sum is 6: most possible, ahead by 2 votes: 3 + 3 = 6
+    the sum is 6: most possible, ahead by 2 points: 3 + 3 = 6
     """
     try:
         certificate = data["certificate"]

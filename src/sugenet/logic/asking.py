@@ -32,7 +32,7 @@ _STATUS = ("unknown", "sufficient", "minimal", "minimum")
 
 
 def read(whole: Composed, value: Any = None) -> ComposedRead:
-    """How possible it is that a whole has a value: by how many votes it is behind the most possible one, and
+    """How possible it is that a whole has a value: by how many points it is behind the most possible one, and
     by how many any other value is behind (possibility and necessity, as gaps).
 
     Parameters
@@ -48,9 +48,9 @@ def read(whole: Composed, value: Any = None) -> ComposedRead:
     >>> digits = [Reading.given("a", {"3": 0, "5": 2}), Reading.given("b", {"3": 0, "8": 4})]
     >>> total = Sum(digits[:1], digits[1:])
     >>> print(read(total))
-    the sum is 6: most possible, ahead by 2 votes: 3 + 3 = 6
+    the sum is 6: most possible, ahead by 2 points: 3 + 3 = 6
     >>> print(read(total, 13))
-    the sum is 13: behind by 4 votes, at best 5 + 8 = 13
+    the sum is 13: behind by 4 points, at best 5 + 8 = 13
     """
     clock = Clock()
     wanted = _wanted(whole, (whole.says if whole.kind == "sum" else True) if value is None else value)

@@ -14,6 +14,8 @@ from fractions import Fraction
 from itertools import product
 from typing import NamedTuple
 
+from sugenet.bnn.laws import DEEPEST
+from sugenet.brief import quoted
 from sugenet.errors import RuleSyntaxError
 from sugenet.logic.formulas import Every, Listed, LogicFormula, OneOf, Some, negated
 from sugenet.logic.readings import Reading
@@ -26,8 +28,6 @@ _TOKEN = re.compile(
 )
 _SIGNS = ("<=", ">=", "!=", "==", "=", "<", ">")
 _WORDS = ("and", "or", "not", "if", "then", "iff", "in", "true", "false")
-_DEEPEST = 100
-"""Brackets inside brackets."""
 _MOST_IFF = 12
 """Each *iff* writes both of its sides twice."""
 
@@ -53,7 +53,7 @@ def parse_formula(text: str, readings: Sequence[Reading]) -> LogicFormula:
     sugenet.errors.RuleSyntaxError: formula, place 8: 'ajar' is no value of door (open, shut) and no reading.
     """
     if not isinstance(text, str):
-        raise RuleSyntaxError(f"a formula is text such as 'if a = 1 then b != 2', not {text!r}.")
+        raise RuleSyntaxError(f"a formula is text such as 'if a = 1 then b != 2', not {quoted(text)}.")
     return _FormulaReader(text, readings).whole()
 
 
@@ -79,8 +79,11 @@ class _FormulaReader:
     def _formula(self) -> LogicFormula:
         """if F then F, or F, F -> F, F iff F; these bind least."""
         self.depth += 1
-        if self.depth > _DEEPEST:
-            raise RuleSyntaxError(f"formula, place {self.next.place}: it is nested too deeply.")
+        if self.depth > DEEPEST + 1:
+            raise RuleSyntaxError(
+                f"formula, place {self.next.place}: more than {DEEPEST} brackets, 'then' or '->' inside each "
+                f"other. Give it as several formulas."
+            )
         try:
             if self._word("if"):
                 body = self._either()

@@ -1,9 +1,9 @@
 """What a network reads in one sample, as a variable: its values are the classes, and each has a gap, by how
-many votes it is behind the best one (docs/theory.md 12.1).
+many points its score is behind the best one (docs/theory.md 12.1).
 
-A gap is exact: the difference of two scores over twice the scale that the classes share, which is the
-difference of their match counts M where they have the same bias and size. Gaps are compared, never rounded.
-The smaller, the more possible.
+A gap is exact: g_k = max s_j - s_k in rational numbers, so the possibility of the class is exp(-g_k). Gaps of
+different networks compare as their possibilities do, whatever the scales of their heads. They are compared,
+never rounded. The smaller, the more possible.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def exact_gap(value: Any) -> Gap:
 
 
 def gap_words(gap: Gap) -> str:
-    """A gap in words: a head without scales counts votes."""
-    return "1 vote" if gap == 1 else f"{number_words(gap)} votes"
+    """A gap in words: points are units of the score."""
+    return "1 point" if gap == 1 else f"{number_words(gap)} points"
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,7 @@ class Reading(Brief):
     >>> from sugenet.bnn import Head
     >>> net = Network.of_bits([], Head([[1, 1, 1], [1, 1, -1], [-1, 1, 1]]), classes=["low", "mid", "high"])
     >>> Reading.of(net, [1, 1, -1], "valve").gaps
-    (1, 0, 2)
+    (2, 0, 4)
     >>> Reading.given("door", {"open": 3, "shut": 0}).best
     1
     """
@@ -108,7 +108,7 @@ def readings_of(
     >>> from sugenet import models
     >>> X, y = models.samples("digits")
     >>> print(*readings_of(models.digits(), X[:2], ["left", "right"]), sep="; ")
-    left = 9, ahead by 2 votes; right = 9, ahead by 19 votes
+    left = 9, ahead by 0.5 points; right = 9, ahead by 4.75 points
     """
     chosen = network if among is None else network.among(among)
     is_table = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype != object
@@ -122,7 +122,7 @@ def readings_of(
     ranked = network.head.ranked(
         network.match_counts(rows if is_table else np.concatenate([row_of(row) for row in rows]))
     )[:, kept]
-    unit = 2 * network.head.integers[2] * _shared_scale(chosen)
+    unit = network.head.integers[2]
     behind = (ranked.max(axis=1, keepdims=True) - ranked).tolist()
     base = None if chosen is network else network
     return tuple(
@@ -131,13 +131,6 @@ def readings_of(
         )
         for name, gaps, row in zip(named, behind, rows, strict=True)
     )
-
-
-def _shared_scale(network: Network) -> Fraction:
-    """What one vote counts for every class; 1 where that differs from class to class."""
-    scales = set(network.head.scale)
-    only = next(iter(scales))
-    return only if len(scales) == 1 and only > 0 else Fraction(1)
 
 
 def see_names(readings: Sequence[Reading]) -> None:

@@ -40,7 +40,7 @@ class Stated(Composed):
     >>> flow = Reading.given("flow", {"none": 0, "some": 3, "much": 7})
     >>> rule = Stated.of([valve, flow], "if valve = open then flow != none")
     >>> print(rule)
-    as read it does not hold that if valve = open then flow != none; that it holds is behind by 3 votes
+    as read it does not hold that if valve = open then flow != none; that it holds is behind by 3 points
     """
 
     kind: ClassVar[str] = "stated"

@@ -72,7 +72,7 @@ class Sudoku(Composed):
     >>> clear[5] = {"1": 0, "2": 8, "3": 5, "4": 2}  # a 4 that looks like a 1
     >>> grid = Sudoku([Reading.given(f"cell {k}", gaps) for k, gaps in enumerate(clear)])
     >>> print(grid)
-    as read it is no Sudoku: row 2 has two 1; the most possible Sudoku is behind by 2 votes
+    as read it is no Sudoku: row 2 has two 1; the most possible Sudoku is behind by 2 points
     >>> grid.digits(grid.least_gap(Wanted(True))[1])[1]
     '3412'
     """

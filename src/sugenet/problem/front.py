@@ -147,7 +147,9 @@ class Front:
         owners = owners_of(layers[:2])[0] if layers else None
         if owners is None:
             return None
-        return np.argsort(owners, kind="stable").reshape(layers[0].outputs, -1)
+        return np.argsort(owners, kind="stable").reshape(
+            layers[0].outputs, len(owners) // max(1, layers[0].outputs)
+        )
 
     def scores(self, signatures: Any) -> Ints:
         """Match counts of the classes for given activities of the fragile neurons, one row each."""

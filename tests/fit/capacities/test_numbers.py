@@ -17,6 +17,7 @@ from sugenet.fit.capacities.fitting import _least_total
 from sugenet.fit.capacities.flows import largest_flow
 from sugenet.fit.capacities.largest import least_largest_error
 from sugenet.problem.clock import Clock
+from tests.capacity.test_exact import floats_in
 
 NUMBER = st.one_of(
     st.floats(0, 1),
@@ -200,3 +201,50 @@ def test_flows_of_any_size_are_largest(data):
     for node in range(size):
         assert sum(part for first, _, part in paths if first == node) <= into[node]
         assert sum(part for _, last, part in paths if last == node) <= out[node]
+
+
+EXACT = {
+    "fractions": st.one_of(
+        st.sampled_from([0, 1, Fraction(1, 2), Fraction(3, 4)]), st.fractions(0, 1, max_denominator=10)
+    ),
+    "integers": st.sampled_from([0, 1]),
+}
+
+
+@settings(max_examples=20)
+@given(st.data(), st.sampled_from(sorted(EXACT)))
+def test_exact_ratings_give_exact_capacities(data, kind):
+    n, many = data.draw(st.integers(1, 3)), data.draw(st.integers(1, 5))
+    X = data.draw(st.lists(st.tuples(*[EXACT[kind]] * n), min_size=many, max_size=many))
+    a = data.draw(st.lists(EXACT[kind], min_size=many, max_size=many))
+    stays = sg.Ratings(X, a)
+    answers = [
+        sg.version_space(stays),
+        sg.fit_capacity(stays),
+        sg.fit_capacity(stays, maxitive=1),
+        sg.fit_capacity(stays, minitive=1),
+        sg.fit_capacity(stays, "total"),
+    ]
+    for answer in [*answers, *(sg.fit.learned_of(json.loads(json.dumps(one.data()))) for one in answers)]:
+        assert floats_in([answer.ratings.X, answer.ratings.a]) == []
+        if isinstance(answer, sg.fit.Conflict):
+            continue
+        values = answer.values(X)
+        assert floats_in([answer.lower, answer.upper, list(answer.rules), values, answer.values(X[0])]) == []
+        if isinstance(answer, sg.fit.CapacityFit):
+            found = [answer.error, answer.least, answer.capacity, answer.fitted, answer.predict(X)]
+            assert floats_in(found) == []
+            if answer.loss == "largest":
+                for row in (*values, answer.fitted):
+                    assert max(abs(s - r) for s, r in zip(row.tolist(), a, strict=True)) <= answer.error
+
+
+def test_the_errors_of_exact_ratings_are_no_larger_than_said():
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        n, many, top = rng.integers(1, 5), rng.integers(1, 9), int(rng.choice([2, 3, 8, 10]))
+        X = [[Fraction(int(k), top) for k in row] for row in rng.integers(0, top + 1, (many, n))]
+        a = [Fraction(int(k), top) for k in rng.integers(0, top + 1, many)]
+        answer = sg.fit_capacity(sg.Ratings(X, a))
+        for mu in (answer.lower, answer.upper):
+            assert max(abs(sugeno(mu, x) - rating) for x, rating in zip(X, a, strict=True)) <= answer.error

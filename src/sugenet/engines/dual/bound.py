@@ -201,7 +201,7 @@ class Relaxed:
         sums = np.abs(self.rows).sum(axis=1, dtype=np.float64) * top + np.abs(self.least)
         largest: Any = np.abs(given.mu).astype(np.float64) @ sums
         for layer, own in zip(self.layers, given.layers, strict=True):
-            largest = largest + 2 * (np.abs(own) @ layer.sizes.astype(np.float64))
+            largest = largest + 2 * (np.abs(own) @ np.maximum(layer.sizes, 1).astype(np.float64))
         if self.inputs.budget is not None and self.inputs.count:
             paid = float(self.inputs.prices.astype(np.float64).sum())
             largest = largest + given.nu * (self.inputs.budget + paid)

@@ -19,17 +19,19 @@ SCALE = 1 << 28
 
 
 def by_slopes(node: Branch, cases: Ints, mu: Reals, *, flat: bool) -> Multipliers:
-    """Whole multipliers for given whole ones of the inequalities, one row each.
+    """Multipliers for given ones of the inequalities, one row each: whole numbers as floats, which may be
+    larger than 64 bits hold. They guide; `Relaxed.whole` makes them small enough to decide.
 
     `flat`: a neuron with one step in reach is taken as constant where that leaves less room.
     """
     relaxed = node.relaxed
-    worth, layers = mu @ relaxed.rows, []
+    worth: Reals = mu.astype(np.float64) @ relaxed.rows.astype(np.float64)
+    layers: list[Reals] = []
     for number in reversed(range(len(relaxed.layers))):
         layer, reach = relaxed.layers[number], node.reach[number]
         if isinstance(layer, StairSums):
             rise, fall = slope_of(layer.steps, reach, flat=flat)
-            own = np.rint(worth * np.where(worth > 0, rise, fall)).astype(np.int64)
+            own = np.rint(worth * np.where(worth > 0, rise, fall))
         else:
             own = _of_pool(layer, worth, node.levels[number], flat=flat)
         layers.append(own)
@@ -72,13 +74,13 @@ def _of_pool(pool: Pool, worth: Reals, inputs: Range, *, flat: bool) -> Reals:
         pool.inside, 0.0 if flat else 1.0 / np.maximum(pool.inside.sum(axis=1, keepdims=True), 1), 0
     )
     parts = np.where((~wanted | alone)[:, :, None], one, share)
-    return np.asarray(np.rint(worth[:, :, None] * parts).astype(np.int64).reshape(len(worth), -1))
+    return np.asarray(np.rint(worth[:, :, None] * parts).reshape(len(worth), -1))
 
 
 def _price(node: Branch, asked: Reals) -> Reals:
     """What a unit of the budget is worth: the rate at which it runs out."""
     inputs = node.relaxed.inputs
-    out = np.zeros(len(asked), np.int64)
+    out = np.zeros(len(asked))
     if inputs.budget is None or not inputs.count:
         return out
     paid = np.flatnonzero((inputs.move >= 0) & node.open_ & (inputs.prices > 0))
@@ -89,5 +91,5 @@ def _price(node: Branch, asked: Reals) -> Reals:
         order = order[np.sort(firsts)]  # the best of each feature
         spent = np.cumsum(inputs.prices[paid[order]].astype(np.float64))
         over = np.searchsorted(spent, float(inputs.budget), side="right")
-        out[row] = max(0, int(np.rint(rate[order[over]]))) if over < len(order) else 0
+        out[row] = max(0.0, np.rint(rate[order[over]])) if over < len(order) else 0
     return out

@@ -158,8 +158,8 @@ class Ratings(Said):
     def samples(self) -> RatedSamples:
         """The same as plain whole numbers, for the checker and for exact arithmetic."""
         levels = self.scale.names if isinstance(self.scale, Ordinal) else None
-        power = self._power
-        if self.scale == UNIT and power is not None:
+        power = self._power if self.scale == UNIT else None
+        if power is not None:
             top = 2 << power
             found = [(np.ldexp(codes, power + 1)).astype(np.int64) for codes in (self.X, self.a)]
             rows, ratings = tuple(map(tuple, found[0].tolist())), tuple(found[1].tolist())
@@ -176,9 +176,9 @@ class Ratings(Said):
     @property
     def _power(self) -> int | None:
         """The least power of two that is a common denominator of floats, where that is small."""
-        if self.X.dtype != np.float64 or self.a.dtype != np.float64:
+        if object in (self.X.dtype, self.a.dtype):
             return None
-        part, power = np.frexp(np.append(self.X.ravel(), self.a))
+        part, power = np.frexp(np.append(self.X.ravel(), self.a).astype(np.float64))
         digits = np.ldexp(part, 53).astype(np.int64)
         last = np.frexp((digits & -digits).astype(np.float64))[1] - 1  # zeros at the end
         most = max(0, int(np.where(digits == 0, 0, 53 - power - last).max()))
@@ -204,7 +204,12 @@ class Ratings(Said):
         value = Fraction(int(whole), self.samples.top)
         if value.denominator == 1:
             return int(value)
-        return float(value) if Fraction(float(value)) == value else value
+        return float(value) if self._has_floats and Fraction(float(value)) == value else value
+
+    @cached_property
+    def _has_floats(self) -> bool:
+        """Whether some value was given as a float; else all that is learned is exact, too."""
+        return any(isinstance(value, float) for codes in (self.X, self.a) for value in codes.ravel().tolist())
 
     @property
     def fingerprint(self) -> str:

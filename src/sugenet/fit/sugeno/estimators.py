@@ -26,7 +26,7 @@ from sugenet.fit.sugeno.columns import (
 from sugenet.fit.sugeno.model import LearnedModel, Terms, learn_model
 from sugenet.fit.sugeno.rules import LevelRule
 from sugenet.fit.sugeno.scorecard import ScoreCard
-from sugenet.fit.sugeno.targets import Target, costs_of, named_target, number_target
+from sugenet.fit.sugeno.targets import Target, costs_of, named_target, nearest_ranks, number_target
 
 # isort: split
 # These come after estimators_binarizer, which says what to install where scikit-learn is missing.
@@ -243,7 +243,8 @@ class SugenoRegressor(RegressorMixin, _SugenoEstimator):  # type: ignore[misc]
     order
         Levels of y by name, worst first; ordered categories bring theirs. None for numbers.
     levels
-        At most so many different answers for numbers; more values of y are put in groups.
+        At most so many different answers for numbers; more values of y are put in groups. Integers stay
+        integers; all other numbers of X and y are read as float64, as everywhere in scikit-learn.
     cuts
         At most so many cuts for each number.
     smoothing
@@ -368,7 +369,7 @@ class SugenoRegressor(RegressorMixin, _SugenoEstimator):  # type: ignore[misc]
         if self._named:
             ranks = named_target(np.asarray(y), self.levels_.tolist()).ranks
         else:
-            ranks = np.abs(np.asarray(y, dtype=np.float64)[:, None] - self.levels_).argmin(axis=1)
+            ranks = nearest_ranks(y, self.levels_)
         return self._ratings(X, ranks)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from sugenet.capacity.arguments import exact_number
 from sugenet.errors import EncodingError, SugenetError
 from sugenet.fit.sugeno.closures import Bools, Ints
 
-__all__ = ["Target", "costs_of", "named_target", "number_target"]
+__all__ = ["Target", "costs_of", "named_target", "nearest_ranks", "number_target"]
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,24 @@ def number_target(y: npt.NDArray[Any], most: int) -> Target:
     kept, ranks = np.unique(groups, return_inverse=True)
     medians = np.array([np.quantile(y[groups == group], 0.5, method="lower") for group in kept])
     return Target(medians, ranks.reshape(-1).astype(np.int64), True)
+
+
+def nearest_ranks(y: Any, levels: npt.NDArray[Any]) -> Ints:
+    """The rank of the level that is nearest to each number, exactly; of two the lower one.
+
+    Examples
+    --------
+    >>> nearest_ranks([0.4, 0.5, 0.6], np.array([0, 1])).tolist()
+    [0, 0, 1]
+    """
+    known = [Fraction(exact_number(level, "a level")) for level in levels.tolist()]
+    values = np.asarray(y, dtype=object).ravel().tolist()
+    found: dict[Any, int] = {}
+    for place, value in enumerate(values):
+        if value not in found:
+            gaps = [abs(level - exact_number(value, f"y[{place}]")) for level in known]
+            found[value] = gaps.index(min(gaps))
+    return np.array([found[value] for value in values], dtype=np.int64)
 
 
 def named_target(y: npt.NDArray[Any], order: Sequence[Any]) -> Target:

@@ -16,7 +16,7 @@ from typing import Any
 
 from sugenet.bnn import Network, OneHot, Steps
 from sugenet.bnn.samples import places_of
-from sugenet.brief import Said
+from sugenet.brief import Said, quoted
 from sugenet.errors import QuestionError, RuleSyntaxError
 from sugenet.problem.boxes import Box
 from sugenet.reason.questions import class_of
@@ -114,14 +114,16 @@ def rules_of_tree(network: Network, tree: Any) -> list[NetworkRule]:
     places = {column: feature for feature, column in enumerate(own)}
     found: list[NetworkRule] = []
 
-    def walk(node: int, limits: dict[int, Any]) -> None:
+    left: list[tuple[int, dict[int, Any]]] = [(0, {})]
+    while left:  # a tree may be deeper than Python's stack
+        node, limits = left.pop()
         if inner.children_left[node] == inner.children_right[node]:
             label = tree.classes_[int(inner.value[node][0].argmax())]
             name = label if isinstance(label, str) else int(label)
             found.append(NetworkRule(network, tuple(sorted(limits.items())), class_of(network, name)))
-            return
+            continue
         feature, cut = places[int(inner.feature[node])], float(inner.threshold[node])
-        for child, sign in ((inner.children_left[node], "<="), (inner.children_right[node], ">")):
+        for child, sign in ((inner.children_right[node], ">"), (inner.children_left[node], "<=")):
             limit, coding = _compared(network, feature, sign, cut), network.encoder.codings[feature]
             try:
                 low, high = both = _both(network, feature, limits.get(feature), limit)
@@ -132,9 +134,7 @@ def rules_of_tree(network: Network, tree: Any) -> list[NetworkRule]:
                 and (low is None or low <= coding.high)
                 and (high is None or high >= coding.low)
             ):
-                walk(int(child), {**limits, feature: both})
-
-    walk(0, {})
+                left.append((int(child), {**limits, feature: both}))
     return found
 
 
@@ -142,7 +142,7 @@ def _sides(network: Network, text: str) -> tuple[str, int]:
     """The conditions and the class of a rule; the class may have an arrow in its name."""
     arrows = [found.start() for found in re.finditer("->", text)]
     if not arrows:
-        raise RuleSyntaxError(f"the rule {text!r} has no '->' in front of its class.")
+        raise RuleSyntaxError(f"the rule {quoted(text)} has no '->' in front of its class.")
     for place in arrows:
         if text[place + 2 :].strip() in network.classes:
             return text[:place], class_of(network, text[place + 2 :].strip())
@@ -179,7 +179,7 @@ def _grouped(text: str, separator: re.Pattern[str], read: Callable[[str], Any], 
     """
     cuts = list(separator.finditer(text))
     starts, ends = [0, *(cut.end() for cut in cuts)], [*(cut.start() for cut in cuts), len(text)]
-    after: dict[int, list[Any] | RuleSyntaxError] = {len(starts): []}
+    after: dict[int, tuple[Any, int] | RuleSyntaxError | None] = {len(starts): None}
     for first in range(len(starts) - 1, -1, -1):
         wrong: RuleSyntaxError | None = None
         for last in range(first, len(starts) if joined else first + 1):
@@ -190,15 +190,18 @@ def _grouped(text: str, separator: re.Pattern[str], read: Callable[[str], Any], 
                 continue
             rest = after[last + 1]
             if not isinstance(rest, RuleSyntaxError):
-                after[first] = [one, *rest]
+                after[first] = (one, last + 1)
                 break
             wrong = rest
         else:
             assert wrong is not None
             after[first] = wrong
-    found = after[0]
-    if isinstance(found, RuleSyntaxError):
-        raise found
+    found, one = [], after[0]
+    while one is not None:
+        if isinstance(one, RuleSyntaxError):
+            raise one
+        found.append(one[0])
+        one = after[one[1]]
     return found
 
 
@@ -223,7 +226,7 @@ def _condition(network: Network, part: str) -> list[tuple[int, Any]]:
         raise wrong
     known = ", ".join(network.encoder.names[:5]) + (", ..." if len(network.encoder.names) > 5 else "")
     raise RuleSyntaxError(
-        f"the condition {part!r} must compare one feature with a value; features are {known}"
+        f"the condition {quoted(part)} must compare one feature with a value; features are {known}"
     )
 
 
@@ -262,7 +265,7 @@ def _limits(
         sign = _SAME.get(before[0], before[0])
         if sign not in _TURNED:
             raise RuleSyntaxError(
-                f"the condition {part!r} cannot be read: {sign} must stand behind the feature."
+                f"the condition {quoted(part)} cannot be read: {sign} must stand behind the feature."
             )
         found.append((feature, _limit(network, feature, _TURNED[sign], before[1], part)))
     return found
@@ -275,7 +278,7 @@ def _category(network: Network, feature: int, word: str) -> Any:
     known = {str(category): category for category in coding.categories}
     if word not in known:
         raise RuleSyntaxError(
-            f"{word!r} is no category of {network.encoder.names[feature]}: {', '.join(known)}."
+            f"{quoted(word)} is no category of {network.encoder.names[feature]}: {', '.join(known)}."
         )
     return known[word]
 
@@ -288,17 +291,17 @@ def _limit(network: Network, feature: int, sign: str, word: str, part: str) -> A
             return frozenset({value})
         if sign == "!=":
             return frozenset(category for category in coding.categories if category != value)
-        raise RuleSyntaxError(f"the condition {part!r} orders categories; use = or !=.")
+        raise RuleSyntaxError(f"the condition {quoted(part)} orders categories; use = or !=.")
     if sign == "!=":
         raise RuleSyntaxError(
-            f"the condition {part!r} leaves out one number; write two rules, below and above it."
+            f"the condition {quoted(part)} leaves out one number; write two rules, below and above it."
         )
     value = _number(word)
     if coding.bipolar and -1 < value <= 0 and sign in ((">=", "<") if value == 0 else (">=", ">", "<=", "<")):
         name = network.encoder.names[feature]
         raise RuleSyntaxError(
-            f"the condition {part!r} orders {name} between -1 and 0, but it is a bit, and both are off: "
-            f"use =."
+            f"the condition {quoted(part)} orders {name} between -1 and 0, but it is a bit, and both "
+            f"are off: use =."
         )
     return _compared(network, feature, sign, value)
 
@@ -331,9 +334,9 @@ def _number(word: str) -> float:
     try:
         number = float(word.replace("_", "?"))
     except ValueError:
-        raise RuleSyntaxError(f"{word!r} is not a number.") from None
+        raise RuleSyntaxError(f"{quoted(word)} is not a number.") from None
     if not isfinite(number):
-        raise RuleSyntaxError(f"{word!r} is not a finite number.")
+        raise RuleSyntaxError(f"{quoted(word)} is not a finite number.")
     return int(word) if abs(number) >= 2.0**53 and re.fullmatch("[+-]?[0-9]+", word) else number
 
 
