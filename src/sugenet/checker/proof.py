@@ -43,7 +43,7 @@ def check_proof(
         if question["kind"] != "query":
             raise CertificateError("dual bounds over patterns prove queries alone.")
         return check_patches(proof, network, query_of(question), limit)
-    if question["kind"] == "query" and network.reads_reals:  # all other proofs go through whole numbers
+    if question["kind"] == "query" and network.keeps_reals:  # all other proofs go through states
         raise CertificateError("a query over real values needs a proof of kind 'patches'.")
     parts = proof["parts"] if proof["kind"] == "parts" else [proof]
     if not isinstance(parts, list) or len(parts) != parts_of(question):

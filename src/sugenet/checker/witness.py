@@ -89,7 +89,7 @@ def _check_pair(question: dict[str, Any], pair: list[tuple[Any, ...]], network: 
 def _check_query_witness(question: dict[str, Any], x: tuple[Any, ...], network: Network) -> str:
     query = query_of(question)
     can_occur(network, x)
-    if network.reads_reals:
+    if network.keeps_reals:
         return check_real_witness(x, network, query)
     if not query.violated_by([Fraction(value) for value in x], scores(network, x)):
         raise CertificateError("the witness lies in no box of the query whose condition its outputs meet.")
