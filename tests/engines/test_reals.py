@@ -437,7 +437,8 @@ def test_a_neuron_is_active_from_the_middle_of_its_enclosure():
     layer = RealLayer([[1]], [(1, 2)])
     assert layer.edges == (Fraction(3, 2),)
     assert layer.activity([[1.5], [1.25]]).tolist() == [[True], [False]]
-    assert layer.activity(np.array([[Fraction(3, 2)], [Fraction(4, 3)]], object)).tolist() == [[True], [False]]
+    exact = np.array([[Fraction(3, 2)], [Fraction(4, 3)]], object)
+    assert layer.activity(exact).tolist() == [[True], [False]]
 
 
 def test_real_values_can_fail_where_integers_hold():

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from fractions import Fraction
-from math import inf, nextafter
+from math import ceil, floor, inf, nextafter
 
 import numpy as np
 
@@ -80,15 +79,15 @@ def _network(onnx: str | os.PathLike[str], query: Query, prove: bool) -> Network
         if "reads inputs that are not binarized" not in str(error):
             raise
     ends = [end for case in query.cases for row in (case.box.lower, case.box.upper) for end in row]
-    low, high = (min(ends), max(ends)) if ends else (Fraction(0), Fraction(1))
-    return read_onnx(str(onnx), inputs=Reals(_beyond(low, -inf), _beyond(high, inf)), prove=prove).network
+    low, high = (floor(min(ends)), ceil(max(ends))) if ends else (0, 1)
+    reals = Reals(_float(low, -inf), _float(max(high, low + 1), inf))
+    return read_onnx(str(onnx), inputs=reals, prove=prove).network
 
 
-def _beyond(end: Fraction, way: float) -> float:
-    """The float at a number, or next to it on the way to an infinity."""
+def _float(end: int, way: float) -> float:
+    """The float at an integer; where there is none, one beyond it on the way to an infinity."""
     try:
         near = float(end)
     except OverflowError:
         return way
-    inside = near > end if way < 0 else near < end
-    return nextafter(near, way) if inside else near
+    return near if near == end else nextafter(near, way)
