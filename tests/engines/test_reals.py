@@ -471,23 +471,6 @@ def test_thresholds_are_part_of_the_fingerprint():
     assert len({net.fingerprint for net in nets}) == 3
 
 
-# -- one meaning of a value ----------------------------------------------------------------------------------
-
-
-def test_a_query_about_an_integer_is_about_integers():
-    """Low below 2: as integers all of 0..1.9 is, as real numbers not if the threshold is 3/2."""
-    head, box, names = Head([[-1], [1]]), QueryBox([0], [Fraction(19, 10)]), ["low", "high"]
-    query = Query(1, 2, [Case(box, [[Inequality({1: 1, 0: -1}, 0)]])])
-    always = sg.Always("low", {0: (0, Fraction(19, 10))})
-    whole = Network(Encoder.of_integers(1, 0, 4), [LevelLayer([[1]], [2], [4])], head, names)
-    real = Network(Encoder.of_reals(1, 0, 4), [RealLayer([[1]], [Fraction(3, 2)])], head, names)
-    for net, outcome in ((whole, sg.Proved), (real, sg.Refuted)):
-        for question in (always, query):
-            answer = sg.verify(net, question)
-            assert isinstance(answer, outcome)
-            sg.check(answer.certificate, net)
-
-
 # -- refusals ------------------------------------------------------------------------------------------------
 
 
