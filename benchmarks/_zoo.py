@@ -99,4 +99,4 @@ def npaq(zoo: Path) -> list[tuple[str, Network, np.ndarray, np.ndarray]]:
 
 @cache
 def traffic(zoo: Path):
-    return read_onnx(next((zoo / "traffic").glob("*.onnx.gz")), inputs=sg.Integers(0, 255))
+    return read_onnx(next((zoo / "traffic").glob("*.onnx.gz")), inputs=sg.Reals(0, 255))

@@ -103,7 +103,7 @@ def test_a_layer_over_a_box_is_the_layer_there(seed, bits, maps):
     ]
     layer = RealLayer(free.weights, free.sums(points[0]), free.window, free.groups)
     placed = layer.placed(low, high)
-    over = RealLayer(placed.layer.weights, placed.layer.theta, free.window, free.groups)
+    over = RealLayer(placed.layer.weights, placed.theta, free.window, free.groups)
     doubtful = 0
     for point in points:
         levels = placed.levels(point)

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 import sugenet.io
 from sugenet.bnn import (
     NEVER,
-    ConvLayer,
     DenseLayer,
     Encoder,
     Head,
@@ -225,8 +224,6 @@ def test_layers_that_do_not_fit_are_refused_by_name() -> None:
         StairLayer([[1 << 30]], [[1]], [3])
     with pytest.raises(NetworkError, match="pooling of levels"):
         PoolLayer(Window((1, 2, 2), 2), top=3).neuron(1)
-    with pytest.raises(NetworkError, match="theta"):
-        ConvLayer([[[[1]]]], [1], Window((1, 1, 1), 1), theta=[1])
 
 
 def test_too_many_steps_are_not_proved_one_by_one():

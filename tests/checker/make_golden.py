@@ -36,6 +36,7 @@ from sugenet.bnn import (
     Network,
     OneHot,
     PoolLayer,
+    RealLayer,
     Window,
     bit,
     integer,
@@ -81,17 +82,17 @@ def of_bits(seed: int, inputs: int, width: int, depth: int = 1, classes: int = 3
     return Network.of_bits(layers, Head(rng.choice([-1, 1], (classes, size))))
 
 
-def levels(seed: int) -> Network:
-    """Whole numbers that are summed exactly, and thresholds of real numbers."""
+def levels(seed: int, *, reals: bool = False) -> Network:
+    """Integers that are summed exactly, or real numbers."""
     rng = np.random.default_rng(seed)
     weights = rng.choice([-1, 1], (5, 3))
     low = np.minimum(weights, 0).sum(axis=1) * 4
     theta = [Fraction(int(rng.integers(-6, 30)), 6) for _ in weights]
     tau = [min(max(ceil(t) - int(a), 0), 13) for t, a in zip(theta, low, strict=True)]
-    layer = LevelLayer(weights, tau, [4] * 3, theta=theta)
-    return Network(
-        Encoder.of_integers(3, 0, 4), [layer], Head(rng.choice([-1, 1], (3, 5)), [Fraction(1, 3), 0, 0])
-    )
+    head = Head(rng.choice([-1, 1], (3, 5)), [Fraction(1, 3), 0, 0])
+    if reals:
+        return Network(Encoder.of_reals(3, 0, 4), [RealLayer(weights, theta)], head)
+    return Network(Encoder.of_integers(3, 0, 4), [LevelLayer(weights, tau, [4] * 3)], head)
 
 
 def convolution(seed: int, top: int | None, side: int = 3) -> Network:
@@ -134,6 +135,8 @@ def built() -> dict[str, Network]:
         ),
         "levels": levels(0),
         "levels 2": levels(1),
+        "reals": levels(0, reals=True),
+        "reals 2": levels(1, reals=True),
         "bit convolution": convolution(0, None),
         "level convolution": convolution(1, 2),
         "wide convolution": wide_convolution(),
@@ -373,7 +376,7 @@ def entries(networks: dict[str, Network]) -> Iterator[tuple[str, str, str | None
         for bound in (-100, 0, 100):
             question = two_boxes(9, f"(assert (>= Y_1 {bound}))")
             yield f"{name}: two boxes, {bound}", name, None, True, verify(name, question)
-    for name in ("levels", "levels 2"):
+    for name in ("levels", "levels 2", "reals", "reals 2"):
         for low, high in (
             (0, 4),
             (1, 2),

@@ -4,13 +4,13 @@ with a clock that is given.
 
 from fractions import Fraction
 from itertools import count, product
-from math import ceil
 
 import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.bnn import DenseLayer, Encoder, Head, LevelLayer, Network
+from sugenet.bnn import DenseLayer, Encoder, Head, Network, RealLayer
+from sugenet.bnn.boxed import in_box
 from sugenet.checker.patches import check_patches
 from sugenet.checker.query import Case, Inequality, Query, QueryBox
 from sugenet.checker.reals import check_real_witness
@@ -25,14 +25,12 @@ TOP = 3
 
 
 def network(weights, theta, head, top=TOP):
-    weights = np.array(weights)
-    lowest, sizes = np.minimum(weights, 0).sum(axis=1) * top, np.abs(weights).sum(axis=1) * top
-    tau = [
-        min(max(ceil(t) - int(low), 0), int(n) + 1) for t, n, low in zip(theta, sizes, lowest, strict=True)
-    ]
-    features = weights.shape[1]
-    layer = LevelLayer(weights, tau, [top] * features, theta=theta)
-    return Network(Encoder.of_integers(features, 0, top), [layer], Head(head))
+    layer = RealLayer(weights, theta)
+    return Network(Encoder.of_reals(layer.inputs, 0, top), [layer], Head(head))
+
+
+def front_of(net, box):
+    return BoxFront.of(in_box(net, box.lower, box.upper))
 
 
 def asked(lower, upper, bound=0):
@@ -91,7 +89,7 @@ def agrees(net, query):
         assert query.contains(outcome.witness)
         check_real_witness(outcome.witness, net, query)
     else:  # ends and thresholds a hair apart: what fits on a grid is proved where it holds
-        assert truth(net, query) or BoxFront.of(net, query.cases[0].box).grid >= 1 << 50
+        assert truth(net, query) or front_of(net, query.cases[0].box).grid >= 1 << 50
     return type(outcome)
 
 
@@ -212,10 +210,11 @@ def test_the_grid_is_the_finest_on_which_sums_fit():
 def test_a_box_grows_by_less_than_a_step():
     net = network([[1, -1]], [Fraction(1, 7)], [[1], [-1]])
     box = QueryBox([Fraction(1, 10**30), Fraction(1, 3)], [Fraction(1, 3) + Fraction(1, 10**30), TOP])
-    front = BoxFront.of(net, box)
+    boxed = in_box(net, box.lower, box.upper)
+    front = BoxFront.of(boxed)
     for i in range(2):
-        assert 0 <= box.lower[i] * front.grid - int(front.lower[i]) < 1
-        assert 0 <= int(front.upper[i]) - box.upper[i] * front.grid < 1
+        assert 0 <= boxed.lower[i] * front.grid - int(front.lower[i]) < 1
+        assert 0 <= int(front.upper[i]) - boxed.upper[i] * front.grid < 1
 
 
 def test_fractions_too_long_to_add_up_are_left_open_or_proved_on_the_grid():
@@ -280,8 +279,7 @@ def test_a_time_limit_is_used_and_kept(boxes, monkeypatch):
 
 def test_where_nothing_can_be_tried_again_no_time_is_waited_for():
     low, high = Fraction(1, 2) - Fraction(1, 10**6), Fraction(1, 2)
-    layer = LevelLayer([[1]], tau=[1], tops=[1], theta=[(low, high)])
-    net = Network(Encoder.of_integers(1, 0, 1), [layer], Head([[1], [-1]]))
+    net = Network(Encoder.of_reals(1, 0, 1), [RealLayer([[1]], [(low, high)])], Head([[1], [-1]]))
     ticks = Ticks(0.01)
     outcome = decide_query(net, asked([low], [low]), Clock(25, now=ticks))
     assert isinstance(outcome, Open)

@@ -6,7 +6,6 @@ import copy
 import json
 from fractions import Fraction
 from itertools import product
-from math import ceil
 
 import numpy as np
 import pytest
@@ -21,10 +20,10 @@ from sugenet.bnn import (
     LevelLayer,
     Network,
     PoolLayer,
-    Steps,
+    RealLayer,
     Window,
-    threshold,
 )
+from sugenet.bnn.boxed import in_box
 from sugenet.checker.patches import check_patches
 from sugenet.checker.query import Case, Inequality, Query, QueryBox
 from sugenet.checker.reals import check_real_witness
@@ -50,14 +49,7 @@ def fractions(rng, count, least, most):
     ]
 
 
-def tau_for(theta, sizes, lowest):
-    """The thresholds of whole numbers that belong to those of real ones."""
-    return [
-        min(max(ceil(t) - int(low), 0), int(n) + 1) for t, n, low in zip(theta, sizes, lowest, strict=True)
-    ]
-
-
-def level_layer(rng, n, m):
+def real_layer(rng, n, m):
     weights = rng.choice([-1, 0, 1, 1, -1], (m, n))
     lowest, sizes = np.minimum(weights, 0).sum(axis=1) * TOP, np.abs(weights).sum(axis=1) * TOP
     theta = [
@@ -68,17 +60,14 @@ def level_layer(rng, n, m):
         (t + Fraction(int(low)) + Fraction(int(n), 2)) / 2
         for t, low, n in zip(theta, lowest, sizes, strict=True)
     ]
-    return LevelLayer(weights, tau_for(middle, sizes, lowest), [TOP] * n, theta=middle)
+    return RealLayer(weights, middle)
 
 
 def conv_layer(rng, channels=2, side=3, pads=0):
     window = Window((1, side, side), kernel=2, pads=pads)
     weights = rng.choice([-1, 1], (channels, 1, 2, 2))
-    plain = ConvLayer(weights, np.zeros(channels, int), window, top=TOP)
     theta = fractions(rng, channels, -2, 2)
-    lowest = plain._constant_sums(np.minimum(weights, 0)) * TOP
-    tau = tau_for([t for t in theta for _ in range(len(window.taps))], plain.sizes, lowest)
-    return ConvLayer(weights, np.reshape(tau, plain.output_shape), window, top=TOP, theta=theta)
+    return RealLayer(weights, [t for t in theta for _ in range(len(window.taps))], window)
 
 
 def dense_layer(rng, n, m):
@@ -88,10 +77,10 @@ def dense_layer(rng, n, m):
 
 def network(kind, seed):
     rng = np.random.default_rng([seed, len(kind)])
-    if kind == "level":
-        layers = [level_layer(rng, 4, 6)]
-    elif kind == "level, dense":
-        layers = [level_layer(rng, 4, 6), dense_layer(rng, 6, 5)]
+    if kind == "real":
+        layers = [real_layer(rng, 4, 6)]
+    elif kind == "real, dense":
+        layers = [real_layer(rng, 4, 6), dense_layer(rng, 6, 5)]
     elif kind == "conv":
         layers = [conv_layer(rng)]
     elif kind == "conv, conv":
@@ -114,10 +103,22 @@ def network(kind, seed):
         layers = [conv_layer(rng, channels=1, pads=(1, 0, 0, 0))]
     outputs = layers[-1].outputs
     head = Head(rng.choice([-1, 1], (3, outputs)), fractions(rng, 3, 0, 1), [1, Fraction(1, 2), 1])
-    return Network(Encoder.of_integers(layers[0].inputs, 0, TOP), layers, head)
+    return Network(Encoder.of_reals(layers[0].inputs, 0, TOP), layers, head)
 
 
-KINDS = ["level", "level, dense", "conv", "conv, conv", "conv, conv, dense", "conv, pool, dense", "padded"]
+def front_of(net, box):
+    return BoxFront.of(in_box(net, box.lower, box.upper))
+
+
+def rows_of(layer):
+    """The weights of every neuron over all inputs."""
+    rows = np.zeros((layer.outputs, layer.inputs), int)
+    for row, (places, weights) in zip(rows, layer.reads(), strict=True):
+        row[places] = weights
+    return rows
+
+
+KINDS = ["real", "real, dense", "conv", "conv, conv", "conv, conv, dense", "conv, pool, dense", "padded"]
 
 
 def query_around(net, seed, eps):
@@ -131,11 +132,7 @@ def query_around(net, seed, eps):
 def scores_at(net, x):
     """The definition once more, in fractions and by hand."""
     first = net.layers[0]
-    rows = (
-        first.weights
-        if isinstance(first, LevelLayer)
-        else np.array([first.row(j) for j in range(first.outputs)])
-    )
+    rows = rows_of(first)
     sums = [sum((int(w) * Fraction(v) for w, v in zip(row, x, strict=True)), Fraction(0)) for row in rows]
     bits = np.array([[s >= high for s, (_, high) in zip(sums, first.theta, strict=True)]])
     return scores_of(net, bits)
@@ -153,11 +150,7 @@ def truth(net, query):
     By every sign pattern of the first layer and a linear program for each; None where it is too close.
     """
     first = net.layers[0]
-    rows = (
-        first.weights
-        if isinstance(first, LevelLayer)
-        else np.array([first.row(j) for j in range(first.outputs)])
-    )
+    rows = rows_of(first)
     edge = np.array([float(low) for low, _ in first.theta])
     close = False
     for case in query.cases:
@@ -326,8 +319,8 @@ def test_damaged_proofs_are_refused(change, match):
 @pytest.mark.parametrize("proof", [{"kind": "bounds"}, {"kind": "parts", "parts": [{"kind": "bounds"}]}])
 def test_what_holds_for_whole_numbers_proves_nothing_about_real_ones(proof):
     """x >= 1/2 and x < 3/4 turns the class, and no whole number is there."""
-    first = LevelLayer([[1], [1]], [1, 1], [TOP], theta=[Fraction(1, 2), Fraction(3, 4)])
-    net = Network(Encoder.of_integers(1, 0, TOP), [first], Head([[1, -1], [-1, 1]], [Fraction(-1), 0]))
+    first = RealLayer([[1], [1]], [Fraction(1, 2), Fraction(3, 4)])
+    net = Network(Encoder.of_reals(1, 0, TOP), [first], Head([[1, -1], [-1, 1]], [Fraction(-1), 0]))
     query = Query(1, 2, [Case(QueryBox([0], [Fraction(9, 10)]), [[Inequality({0: 1, 1: -1}, 1)]])])
     certificate = json.loads(json.dumps(sg.verify(net, query).certificate))
     assert certificate["answer"] == "refuted"
@@ -338,7 +331,7 @@ def test_what_holds_for_whole_numbers_proves_nothing_about_real_ones(proof):
 
 def test_a_split_is_as_good_as_its_parts():
     net, query, proof = proved()
-    neuron = int(np.flatnonzero(BoxFront.of(net, query.cases[0].box).states[0] == 0)[0])
+    neuron = int(np.flatnonzero(front_of(net, query.cases[0].box).states[0] == 0)[0])
     for case in proof["cases"]:
         case["closures"] = [{"by": "split", "neuron": neuron, "on": c, "off": c} for c in case["closures"]]
     check_patches(proof, net, query)
@@ -366,7 +359,7 @@ def test_the_greatest_difference_of_two_scores_is_found_and_proved():
             rng.choice([-1, 1], (4, 3, 2, 2)), [6, 6, 7, 6], Window((3, side - 1, side - 1), 2)
         )
         net = Network(
-            Encoder.of_integers(side**2, 0, TOP),
+            Encoder.of_reals(side**2, 0, TOP),
             [first, second],
             Head(rng.choice([-1, 1], (3, second.outputs))),
         )
@@ -402,7 +395,7 @@ def test_no_pattern_that_occurs_is_ruled_out():
     for kind, seed in product(KINDS, range(4)):
         net = network(kind, seed)
         query = query_around(net, seed, Fraction(7, 3))
-        front = BoxFront.of(net, query.cases[0].box)
+        front = front_of(net, query.cases[0].box)
         ends = np.stack([front.lower, front.upper])
         points = np.concatenate([rng.integers(front.lower, front.upper + 1, (300, len(front.lower))), ends])
         sums = np.array(
@@ -424,8 +417,7 @@ def test_no_pattern_that_occurs_is_ruled_out():
 
 def test_a_witness_inside_an_enclosure_shows_nothing():
     low, high = Fraction(1, 2) - Fraction(1, 10**6), Fraction(1, 2)
-    first = LevelLayer([[1]], tau=[1], tops=[1], theta=[(low, high)])
-    net = Network(Encoder.of_integers(1, 0, 1), [first], Head([[1], [-1]]))
+    net = Network(Encoder.of_reals(1, 0, 1), [RealLayer([[1]], [(low, high)])], Head([[1], [-1]]))
     query = Query.around([1], 1, 0, 2, low=0, high=1)
     assert "violates" in check_real_witness([Fraction(1, 4)], net, query)
     assert "violates" in check_real_witness([low - Fraction(1, 3**50)], net, query)
@@ -441,81 +433,61 @@ def test_a_witness_inside_an_enclosure_shows_nothing():
     check_patches(decide_query(net, above, Clock()).proof, net, above)
 
 
-def test_levels_that_begin_between_whole_numbers_have_no_real_values():
-    """Raw 1 is at level 0 there, but half a level above the lowest value."""
-    first = LevelLayer([[1]], tau=[1], tops=[2], theta=[Fraction(1, 2)])
-    odd = Steps((1.5, 2.5), low=0.5, high=2.5, whole=True)
-    net = Network(Encoder([odd]), [first], Head([[1], [-1]]))
-    query = Query(1, 2, [Case(QueryBox([1], [2]), [[Inequality({0: 1, 1: -1}, 0)]])])
-    answer = sg.verify(net, query)
-    assert isinstance(answer, sg.Undecided)
-    assert "step by step" in answer.reason
-    with pytest.raises(CertificateError, match="step of its own"):
-        check_real_witness([1], net, query)
+def test_a_neuron_is_active_from_the_middle_of_its_enclosure():
+    layer = RealLayer([[1]], [(1, 2)])
+    assert layer.edges == (Fraction(3, 2),)
+    assert layer.activity([[1.5], [1.25]]).tolist() == [[True], [False]]
+    exact = np.array([[Fraction(3, 2)], [Fraction(4, 3)]], object)
+    assert layer.activity(exact).tolist() == [[True], [False]]
 
 
-def test_real_values_can_fail_where_whole_numbers_hold():
-    first = LevelLayer([[1, 1], [1, 1]], tau=[3, 4], tops=[4, 4], theta=[Fraction(5, 2), Fraction(7, 2)])
-    net = Network(Encoder.of_integers(2, 0, 4), [first], Head([[1, 1], [-1, -1]]))
-    query = Query.around([2, 2], Fraction(1, 3), 0, 2)  # 4 at whole numbers, from 10/3 at real ones
+def test_real_values_can_fail_where_integers_hold():
+    first = RealLayer([[1, 1], [1, 1]], [Fraction(5, 2), Fraction(7, 2)])
+    net = Network(Encoder.of_reals(2, 0, 4), [first], Head([[1, 1], [-1, -1]]))
+    query = Query.around([2, 2], Fraction(1, 3), 0, 2)  # 4 at integers, from 10/3 at real numbers
     outcome = decide_query(net, query, Clock())
     assert isinstance(outcome, Fails)
     assert sum(map(Fraction, outcome.witness)) < Fraction(7, 2)
     assert isinstance(decide_query(net, query.whole_numbers(), Clock()), Holds)
+    whole = LevelLayer([[1, 1], [1, 1]], [3, 4], [4, 4])
+    integers = Network(Encoder.of_integers(2, 0, 4), [whole], net.head)
+    assert isinstance(sg.verify(integers, query), sg.Proved)
 
 
-def test_theta_must_fit_tau_on_whole_numbers():
-    LevelLayer([[1, -1]], tau=[3], tops=[4, 4], theta=[Fraction(-3, 2)])
-    with pytest.raises(NetworkError, match="does not fit its tau=4"):
-        LevelLayer([[1, -1]], tau=[4], tops=[4, 4], theta=[Fraction(-3, 2)])
+def test_thresholds_are_numbers_or_pairs():
     with pytest.raises(NetworkError, match="2 values of theta, but there are 1"):
-        LevelLayer([[1, -1]], tau=[3], tops=[4, 4], theta=[0, 0])
+        RealLayer([[1, -1]], [0, 0])
     with pytest.raises(NetworkError, match="which is empty"):
-        LevelLayer([[1, -1]], tau=[4], tops=[4, 4], theta=[(1, 0)])
+        RealLayer([[1, -1]], [(1, 0)])
     with pytest.raises(NetworkError, match="a number or a pair"):
-        LevelLayer([[1, -1]], tau=[4], tops=[4, 4], theta=["many"])
-    with pytest.raises(NetworkError, match="give top as well"):
-        ConvLayer(np.ones((1, 1, 2, 2), int), [3], Window((1, 3, 3), 2), theta=[0])
-    layer = ConvLayer(
-        np.ones((2, 1, 2, 2), int),
-        [3, 4],
-        Window((1, 3, 3), 2),
-        top=1,
-        theta=[Fraction(5, 2), (3 + Fraction(1, 9), 4)],
-    )
-    assert layer.theta[:4] == ((Fraction(5, 2),) * 2,) * 4
-    assert layer != ConvLayer(layer.weights, [3, 4], layer.window, top=1)
+        RealLayer([[1, -1]], ["many"])
 
 
-def test_theta_is_part_of_the_fingerprint_only_where_it_is_there():
-    nets = []
-    for theta in (None, [Fraction(5, 2)], [Fraction(9, 4)]):
-        layer = LevelLayer([[1, 1]], tau=[3], tops=[4, 4], theta=theta)
-        nets.append(Network(Encoder.of_integers(2, 0, 4), [layer], Head([[1], [-1]])))
+def test_thresholds_are_part_of_the_fingerprint():
+    nets = [
+        Network(Encoder.of_reals(2, 0, 4), [RealLayer([[1, 1]], [theta])], Head([[1], [-1]]))
+        for theta in (Fraction(5, 2), Fraction(9, 4), (Fraction(9, 4), Fraction(5, 2)))
+    ]
     assert len({net.fingerprint for net in nets}) == 3
-    assert nets[0].fingerprint == "89b96f059ab2e8b04c2741676bc052f0940dc0b42d3e3950ce3e581b4778fa68"
-    assert all((net.predict([[1, 1], [2, 1]]) == [1, 0]).all() for net in nets)
 
 
 # -- refusals ------------------------------------------------------------------------------------------------
 
 
 def test_what_the_engine_refuses_it_says():
-    plain = Network(Encoder.of_integers(1, 0, 1), [LevelLayer([[1]], [1], [1])], Head([[1], [-1]]))
-    query = Query.around([0], 1, 0, 2, low=0, high=1)
-    assert "keeps no thresholds on real values" in decide_query(plain, query, Clock()).reason
-    layer = LevelLayer([[1]], [1], [1], theta=[1])
-    net = Network(Encoder.of_integers(1, 0, 1), [layer], Head([[1], [-1]]))
-    assert "beyond 0 to 1" in decide_query(net, Query.around([0], 1, 0, 2), Clock()).reason
-    cut = Network(Encoder([threshold(0.5)]), [layer], Head([[1], [-1]]))
-    assert "have no levels" in decide_query(cut, query, Clock()).reason
+    net = Network(Encoder.of_reals(1, 0, 1), [RealLayer([[1]], [1])], Head([[1], [-1]]))
+    outside = Query.around([0], 1, 0, 2)
+    assert "leaves the real numbers" in decide_query(net, outside, Clock()).reason
     with pytest.raises(QuestionError, match="2 inputs"):
         decide_query(net, Query.around([0, 0], 1, 0, 2), Clock())
-    for network_, message in ((plain, "keeps no thresholds"), (cut, "have no level")):
-        with pytest.raises(CertificateError, match=message):
-            check_patches(
-                {"kind": "patches", "cases": [{"grid": 1, "patches": [], "closures": []}]}, network_, query
-            )
+    plain = Network(Encoder.of_integers(1, 0, 1), [LevelLayer([[1]], [1], [1])], Head([[1], [-1]]))
+    query = Query.around([0], 1, 0, 2, low=0, high=1)
+    proof = {"kind": "patches", "cases": [{"grid": 1, "patches": [], "closures": []}]}
+    for network_, asked in ((plain, query), (net, outside)):
+        with pytest.raises(CertificateError, match="does not keep real numbers, or the box leaves"):
+            check_patches(proof, network_, asked)
+    with pytest.raises(CertificateError, match="does not keep real numbers"):
+        check_real_witness([1], plain, query)
 
 
 def test_time_can_be_up_at_once():

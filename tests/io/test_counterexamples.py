@@ -203,7 +203,7 @@ def test_the_scripts_do_what_the_competition_asks(instance, tmp_path):
 def test_counterexamples_on_the_command_line(instance, tmp_path):
     folder, net = instance
     model, result = tmp_path / "net.sugenet", tmp_path / "result.txt"
-    line = ["convert", str(folder / "net.onnx"), "-o", str(model), "--inputs=-5..6"]
+    line = ["convert", str(folder / "net.onnx"), "-o", str(model), "--inputs=reals:-5..6"]
     code, _, err = in_process(line)
     assert code == 0, err
     query = str(folder / "far.vnnlib")

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.bnn import Encoder, Head, LevelLayer, Network, StairLayer, integer
+from sugenet.bnn import Encoder, Head, LevelLayer, Network, RealLayer, StairLayer, integer
 from sugenet.checker import proof as check_proof
 from sugenet.checker.query import Case, Inequality, Query, QueryBox
 from sugenet.errors import CheckLimitError
@@ -221,10 +221,10 @@ def query(lower, upper):
 
 
 def test_real_boxes_in_front_of_staircases():
-    """Thresholds on real values are those of a binary first layer; what is behind it may have levels."""
-    first = LevelLayer([[1, 1], [1, -1]], [3, 4], [3, 3], theta=[Fraction(5, 2), Fraction(1, 2)])
+    """A first layer over real numbers is binary; what is behind it may have levels."""
+    first = RealLayer([[1, 1], [1, -1]], [Fraction(5, 2), Fraction(1, 2)])
     behind = StairLayer([[1, 1], [1, -1]], [[1, 2], [1, 2]], [1, 1])
-    network = Network(Encoder.of_integers(2, 0, 3), [first, behind], Head([[1, 0], [0, 1]], tops=[2, 2]))
+    network = Network(Encoder.of_reals(2, 0, 3), [first, behind], Head([[1, 0], [0, 1]], tops=[2, 2]))
     for low, high in ((0, 1), (2, 3), (Fraction(9, 4), Fraction(5, 2))):
         box = query([Fraction(low), Fraction(0)], [Fraction(high), Fraction(1, 4)])
         answer = sg.verify(network, box)

@@ -187,13 +187,14 @@ def test_what_cannot_be_drawn_is_refused_kindly():
 
 
 def test_a_query_with_real_inputs_is_drawn():
+    from sugenet.bnn import RealLayer
     from sugenet.checker.query import Query
     from sugenet.reason.envelope import envelope
     from sugenet.reason.verdicts.answers import Refuted
     from sugenet.show.drawings import drawing as draw
 
-    layer = sg.LevelLayer([[1, 1]], [4], [9, 9], theta=[3.5])
-    network = sg.Network(sg.Encoder.of_integers(2, 0, 9), [layer], sg.Head([[1], [-1]]))
+    layer = RealLayer([[1, 1]], [3.5])
+    network = sg.Network(sg.Encoder.of_reals(2, 0, 9), [layer], sg.Head([[1], [-1]]))
     question = Query(2, 2, [])
     certificate = envelope(network, question, answer="refuted", witness=[0.5, 3], proof=None)
     found = Refuted(network, question, "no violation", (0.5, 3), ("0",), "patches", 0.0, certificate)

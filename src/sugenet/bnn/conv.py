@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from sugenet.bnn.arrays import Bits, Ints, integer_array
 from sugenet.bnn.geometry import Window
-from sugenet.bnn.layers import WIDEST, DenseLayer, Theta, check_size, check_tau, exact_thetas
+from sugenet.bnn.layers import WIDEST, DenseLayer, check_size, check_tau
 from sugenet.bnn.memory import make_sure
 from sugenet.bnn.neuron import Neuron
 from sugenet.brief import Brief
@@ -44,9 +44,6 @@ class ConvLayer(Brief):
         Channel groups; as many as channels for a depthwise convolution.
     top
         None when the input is bits; else the largest level of each input value, as in `LevelLayer`.
-    theta
-        Where `top` is given, the thresholds on sums of real values as in `LevelLayer`:
-        one an output channel, or one a neuron.
 
     Examples
     --------
@@ -63,7 +60,6 @@ class ConvLayer(Brief):
     top: int | None = None
     flipped: Bits | None = None
     ties: Bits | None = None
-    theta: Theta | None = None
 
     def __init__(
         self,
@@ -75,7 +71,6 @@ class ConvLayer(Brief):
         *,
         flipped: Any = None,
         ties: Any = None,
-        theta: Any = None,
     ) -> None:
         kernel = integer_array(weights, 4, "kernel")
         channels = window.shape[0]
@@ -115,14 +110,6 @@ class ConvLayer(Brief):
                     f"{name} has shape {kept.shape}, but there are {len(kernel)} output channels."
                 )
             object.__setattr__(self, name, kept)
-        object.__setattr__(self, "theta", None if theta is None else self._thetas(list(theta)))
-
-    def _thetas(self, theta: list[Any]) -> Theta:
-        if self.top is None:
-            raise NetworkError("theta is for layers that read levels: give top as well.")
-        if len(theta) == len(self.weights) != self.outputs:
-            theta = [value for value in theta for _ in range(len(self.window.taps))]
-        return exact_thetas(theta, self.tau, self.sizes, self.lowest)
 
     @property
     def inputs(self) -> int:
@@ -251,18 +238,11 @@ class ConvLayer(Brief):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ConvLayer):
             return NotImplemented
-        same = (self.window, self.groups, self.top, self.theta) == (
-            other.window,
-            other.groups,
-            other.top,
-            other.theta,
-        )
+        same = (self.window, self.groups, self.top) == (other.window, other.groups, other.top)
         return same and np.array_equal(self.weights, other.weights) and np.array_equal(self.tau, other.tau)
 
     def __hash__(self) -> int:
-        return hash(
-            (self.window, self.groups, self.top, self.theta, self.weights.tobytes(), self.tau.tobytes())
-        )
+        return hash((self.window, self.groups, self.top, self.weights.tobytes(), self.tau.tobytes()))
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,31 +12,25 @@ import operator
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
-from math import ceil
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
 import numpy as np
 
 from sugenet.bnn.arrays import Bits, Ints, integer_array
 from sugenet.bnn.neuron import Neuron
 from sugenet.brief import Brief
-from sugenet.capacity.thresholds import exact_number
-from sugenet.errors import CapacityError, NetworkError
+from sugenet.errors import NetworkError
 
 __all__ = [
     "ROOM",
     "WIDEST",
     "DenseLayer",
     "LevelLayer",
-    "Theta",
     "check_size",
     "check_tau",
     "checked_levels",
     "checked_tops",
-    "exact_pairs",
-    "exact_thetas",
     "match_counts",
 ]
 
@@ -50,7 +44,6 @@ WIDEST = 1 << 56
 up in 64 bits.
 """
 
-Theta: TypeAlias = tuple[tuple[Fraction, Fraction], ...]
 """For each neuron an enclosure of its threshold on real values;
 both ends are equal where the threshold is rational.
 """
@@ -123,47 +116,6 @@ def match_counts(weights: Ints, bits: Bits, sizes: Ints | None = None) -> Ints:
     """
     signed = np.where(bits, 1, -1).astype(np.int64) @ weights.T
     return np.asarray((signed + (np.abs(weights).sum(axis=1) if sizes is None else sizes)) // 2)
-
-
-def exact_pairs(theta: Any) -> list[tuple[Fraction, Fraction]]:
-    """Thresholds on sums of real values, each one number or (low, high), as pairs of exact numbers."""
-    known: dict[Any, tuple[Fraction, Fraction]] = {}
-    found = []
-    for j, given in enumerate(theta):
-        key = tuple(given) if isinstance(given, list | tuple) else (given, given)
-        if key not in known:
-            try:
-                low, high = (Fraction(exact_number(end, f"theta of neuron {j + 1}")) for end in key)
-            except (CapacityError, ValueError) as error:
-                raise NetworkError(
-                    f"theta of neuron {j + 1} is {given!r}, but a number or a pair of them is needed."
-                ) from error
-            if low > high:
-                raise NetworkError(f"theta of neuron {j + 1} lies between {low} and {high}, which is empty.")
-            known[key] = low, high
-        found.append(known[key])
-    return found
-
-
-def exact_thetas(theta: Any, tau: Ints, sizes: Ints, lowest: Ints) -> Theta:
-    """Check thresholds on the weighted sum of real values, one number or (low, high) a neuron, against the
-    tau of whole numbers.
-
-    `lowest` is the least sum of each neuron, where its match count is 0.
-    """
-    found = exact_pairs(theta)
-    if len(found) != len(tau):
-        raise NetworkError(f"{len(found)} values of theta, but there are {len(tau)} neurons.")
-    for j, (ends, count, size, least) in enumerate(
-        zip(found, tau.tolist(), sizes.tolist(), lowest.tolist(), strict=True)
-    ):
-        first, last = (min(max(ceil(end) - least, 0), size + 1) for end in ends)
-        if not first <= min(max(count, 0), size + 1) <= last:
-            raise NetworkError(
-                f"theta of neuron {j + 1}, about {float(ends[0])}, "
-                f"does not fit its tau={count} on whole numbers."
-            )
-    return tuple(found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -323,10 +275,6 @@ class LevelLayer(_Thresholds):
         As in `DenseLayer`.
     tops
         The largest level of each feature.
-    theta
-        What tau keeps for whole numbers only: the threshold on the weighted sum s of real values in 0..top,
-        one number a neuron, or (low, high) where it is known to lie between two. The neuron is active where
-        s >= high, and not where s < low. None: unknown.
 
     Examples
     --------
@@ -338,19 +286,11 @@ class LevelLayer(_Thresholds):
     """
 
     tops: Ints
-    theta: Theta | None
     _limit = WIDEST
 
-    def __init__(
-        self, weights: Any, tau: Any, tops: Any, *, flipped: Any = None, ties: Any = None, theta: Any = None
-    ) -> None:
+    def __init__(self, weights: Any, tau: Any, tops: Any, *, flipped: Any = None, ties: Any = None) -> None:
         _Thresholds.__init__(self, weights, tau, flipped=flipped, ties=ties)
-        highest = checked_tops(tops, self.weights, WIDEST)
-        object.__setattr__(self, "tops", highest)
-        lowest = np.minimum(self.weights, 0) @ highest
-        object.__setattr__(
-            self, "theta", None if theta is None else exact_thetas(theta, self.tau, self.sizes, lowest)
-        )
+        object.__setattr__(self, "tops", checked_tops(tops, self.weights, WIDEST))
 
     def match_counts(self, levels: Any) -> Ints:
         """M of every sample and neuron, from the levels of the features."""
@@ -378,14 +318,10 @@ class LevelLayer(_Thresholds):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, LevelLayer):
             return NotImplemented
-        return (
-            _Thresholds.__eq__(self, other)
-            and np.array_equal(self.tops, other.tops)
-            and self.theta == other.theta
-        )
+        return _Thresholds.__eq__(self, other) and np.array_equal(self.tops, other.tops)
 
     def __hash__(self) -> int:
-        return hash((_Thresholds.__hash__(self), self.tops.tobytes(), self.theta))
+        return hash((_Thresholds.__hash__(self), self.tops.tobytes()))
 
 
 def _bits(bits: Any, n: int) -> Bits:

@@ -25,7 +25,6 @@ from sugenet.bnn.head import Head
 from sugenet.bnn.lawful import lawful_parts
 from sugenet.bnn.laws import Law, some_obey
 from sugenet.bnn.layer import Layer, dense_of, gives, tops_of
-from sugenet.bnn.layers import LevelLayer
 from sugenet.bnn.neuron import Neuron
 from sugenet.bnn.packed import Packed, Unpacked, compiled
 from sugenet.bnn.reals import RealLayer
@@ -335,13 +334,6 @@ class Network(Drawn):
         """Whether raw inputs are real numbers that are kept as they are."""
         return bool(self.layers) and isinstance(self.layers[0], RealLayer)
 
-    @property
-    def reads_reals(self) -> bool:
-        """Whether the first layer knows its thresholds as real numbers, so that inputs between the levels
-        have a meaning too.
-        """
-        return bool(self.layers) and getattr(self.layers[0], "theta", None) is not None
-
     def hidden(self, X: Any, engine: EngineChoice = "definition") -> list[npt.NDArray[Any]]:
         """Activity of every hidden layer, bits or levels; by definition unless another engine is asked."""
         bits = self.inputs(X)
@@ -457,7 +449,7 @@ class Network(Drawn):
             if isinstance(layer, StairLayer):
                 parts += [layer.tops]
             _digest_arrays(digest, parts)
-            if isinstance(layer, LevelLayer | ConvLayer | RealLayer) and layer.theta is not None:
+            if isinstance(layer, RealLayer):
                 digest.update(json.dumps([[str(end) for end in ends] for ends in layer.theta]).encode())
         _digest_arrays(digest, [self.head.weights, *([] if self.head.tops is None else [self.head.tops])])
         digest.update(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import ceil, floor, inf, lcm
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -20,12 +20,16 @@ import numpy.typing as npt
 from sugenet.bnn.arrays import Bits, Ints, integer_array
 from sugenet.bnn.conv import ConvLayer
 from sugenet.bnn.geometry import Window
-from sugenet.bnn.layers import WIDEST, LevelLayer, Theta, exact_pairs
+from sugenet.bnn.layers import WIDEST, LevelLayer
 from sugenet.bnn.neuron import Neuron
 from sugenet.brief import Brief
-from sugenet.errors import NetworkError, QuestionError
+from sugenet.capacity.thresholds import exact_number
+from sugenet.errors import CapacityError, NetworkError, QuestionError
 
-__all__ = ["Placed", "RealLayer"]
+__all__ = ["Placed", "RealLayer", "Theta"]
+
+Theta: TypeAlias = tuple[tuple[Fraction, Fraction], ...]
+"""Thresholds on sums of real numbers, each between two exact numbers."""
 
 _ROUNDING = 2.0**-52  # twice that of one float operation
 _TINY = 2.0**-1000  # above what underflow can lose
@@ -36,10 +40,11 @@ _WIDTH = 1 << 12  # levels of the widest side of a box
 @dataclass(frozen=True, eq=False)
 class Placed:
     """A real layer over one box, as a layer over levels: the raw value of level z of a feature
-    is ``low + unit * z``.
+    is ``low + unit * z``. Real levels have the thresholds `theta`, whole ones the tau of the layer.
     """
 
     layer: LevelLayer | ConvLayer
+    theta: Theta
     low: tuple[int, ...]
     unit: int
 
@@ -62,8 +67,8 @@ class RealLayer(Brief):
         Whole numbers below 2^56: one row a neuron; or a kernel of shape (out channels, in channels / groups,
         height, width) where there is a window.
     theta
-        One number a neuron, or a pair that it lies between: active from the second on, not below the first.
-        Between the two, where only rounding in the source could decide, it counts as not active.
+        One number per neuron, or a pair that it lies between: active from the second on, not below the
+        first. Between the two only rounding in the source could decide: active from the middle on.
     window, groups
         Of a convolution, as in `ConvLayer`; taps on padding add nothing.
 
@@ -89,7 +94,7 @@ class RealLayer(Brief):
         object.__setattr__(self, "weights", rows)
         object.__setattr__(self, "window", window)
         object.__setattr__(self, "groups", groups)
-        ends = exact_pairs(theta)
+        ends = _exact_pairs(theta)
         if len(ends) != self.outputs:
             raise NetworkError(f"{len(ends)} values of theta, but there are {self.outputs} neurons.")
         object.__setattr__(self, "theta", tuple(ends))
@@ -126,8 +131,13 @@ class RealLayer(Brief):
 
     def sums(self, x: Sequence[Any]) -> list[Fraction]:
         """The exact weighted sums of one raw sample."""
+        totals, unit = self.sums_over(x)
+        return [Fraction(total, unit) for total in totals]
+
+    def sums_over(self, x: Sequence[Any]) -> tuple[list[int], int]:
+        """The exact weighted sums of one raw sample, over a common denominator."""
         whole, unit = _over_one_unit(x)
-        return [Fraction(_sum(whole, places, weights), unit) for places, weights in self.reads()]
+        return self._whole_sums(whole, self.weights), unit
 
     def activity(self, inputs: Any) -> Bits:
         """Which neurons are active in which sample; floats are the exact numbers that they are."""
@@ -144,9 +154,15 @@ class RealLayer(Brief):
         """Activity of some neurons in whole numbers."""
         whole, unit = _over_one_unit(x)
         return [
-            _sum(whole, *self.every[j]) * self.theta[j][1].denominator >= self.theta[j][1].numerator * unit
+            _sum(whole, *self.every[j]) * self.edges[j].denominator >= self.edges[j].numerator * unit
             for j in neurons
         ]
+
+    @cached_property
+    def edges(self) -> tuple[Fraction, ...]:
+        """The sum from which each neuron is active."""
+        known = {ends: (ends[0] + ends[1]) / 2 for ends in set(self.theta)}
+        return tuple(known[ends] for ends in self.theta)
 
     @cached_property
     def every(self) -> list[tuple[npt.NDArray[np.intp], Ints]]:
@@ -160,12 +176,12 @@ class RealLayer(Brief):
         twice as large, with something for the rounded weights, theta and underflow.
         """
         found = np.empty((len(values), self.outputs), bool)
-        edge = np.array([_float(high) for _, high in self.theta])
+        edge = np.array([_float(value) for value in self.edges])
         step = max(1, _VALUES // max(1, self.inputs if self.window is None else self._taps))
         for start in range(0, len(values), step):
             part = values[start : start + step]
             with np.errstate(over="ignore", invalid="ignore"):
-                sums, sizes = self._floats(part, self._weights), self._floats(np.abs(part), self._sizes)
+                sums, sizes = self._sums(part, self._weights), self._sums(np.abs(part), self._sizes)
                 off = (self._terms + 8) * _ROUNDING * (sizes + np.abs(edge)) + _TINY
                 near = ~(np.abs(sums - edge) > off)  # also where something is infinite
             found[start : start + step] = sums >= edge
@@ -190,13 +206,20 @@ class RealLayer(Brief):
     def _sizes(self) -> npt.NDArray[np.float64]:
         return np.abs(self._weights)
 
-    def _floats(
-        self, values: npt.NDArray[np.float64], weights: npt.NDArray[np.float64]
-    ) -> npt.NDArray[np.float64]:
+    def _whole_sums(self, values: Sequence[int], weights: Ints) -> list[int]:
+        """Sums of one row of whole numbers of any size, with other weights of the same shape."""
+        most = max(map(abs, values), default=0) * int(np.abs(weights).max(initial=0)) * max(1, self._terms)
+        kind: Any = np.int64 if most < 1 << 62 else object
+        rows = weights.reshape(len(weights), -1).astype(kind)
+        return list(self._sums(np.array([values], kind), rows)[0].tolist())
+
+    def _sums(self, values: npt.NDArray[Any], weights: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Weighted sums of every row of values, floats or whole numbers."""
         if self.window is None:
             return np.asarray(values @ weights.T)
         channels, height, width = self.window.shape
-        maps = np.zeros((len(values), channels, height * width + 1))  # tap -1 reads the zero behind
+        # tap -1 reads the zero behind
+        maps = np.zeros((len(values), channels, height * width + 1), values.dtype)
         maps[:, :, :-1] = values.reshape(len(values), channels, height * width)
         per_in, per_out = channels // self.groups, len(weights) // self.groups
         parts = []
@@ -219,24 +242,27 @@ class RealLayer(Brief):
         tops = [max(1, ceil(Fraction(high - start) / unit)) for start, high in zip(low, upper, strict=True)]
         if self.window is not None:
             tops = [max(tops, default=1)] * len(tops)
-        most = max((_sum(tops, places, np.abs(weights)) for places, weights in self.every), default=0)
+        most = max(self._whole_sums(tops, np.abs(self.weights)), default=0)
         coarse = 1 << max(0, most.bit_length() - _SUMS)
         rounded = np.asarray((self.weights + coarse // 2) // coarse)
+        bases = self._whole_sums(low, self.weights)
+        offs = self._whole_sums(tops, np.abs(self.weights - rounded * coarse))
+        least = self._whole_sums(tops, np.minimum(rounded, 0))
+        sizes = self._whole_sums(tops, np.abs(rounded))
         theta, taus = [], []
-        for (places, weights), (start, end) in zip(self.every, self.theta, strict=True):
-            near = (weights + coarse // 2) // coarse
-            off = _sum(tops, places, np.abs(weights - near * coarse)) * unit if coarse > 1 else 0
-            base = _sum(low, places, weights)
-            ends = tuple(Fraction(e) / (unit * coarse) for e in (start - base - off, end - base + off))
-            least = _sum(tops, places, np.minimum(near, 0))
-            size = _sum(tops, places, np.abs(near))
-            theta.append(ends)
-            taus.append(min(max(ceil(ends[1]) - least, 0), size + 1))
+        for j, (start, end) in enumerate(self.theta):
+            off = offs[j] * unit
+            first = (start - bases[j] - off) / (unit * coarse)
+            last = first if start == end and not off else (end - bases[j] + off) / (unit * coarse)
+            theta.append((first, last))
+            taus.append(min(max(ceil(last) - least[j], 0), sizes[j] + 1))
+        layer: LevelLayer | ConvLayer
         if self.window is None:
-            return Placed(LevelLayer(rounded, taus, tops, theta=theta), low, unit)
-        tau = np.array(taus, np.int64).reshape(len(self.weights), *self.window.positions)
-        top = max(tops, default=1)
-        return Placed(ConvLayer(rounded, tau, self.window, self.groups, top, theta=theta), low, unit)
+            layer = LevelLayer(rounded, taus, tops)
+        else:
+            tau = np.array(taus, np.int64).reshape(len(self.weights), *self.window.positions)
+            layer = ConvLayer(rounded, tau, self.window, self.groups, max(tops, default=1))
+        return Placed(layer, tuple(theta), low, unit)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, RealLayer):
@@ -280,6 +306,26 @@ class RealLayer(Brief):
 
 _SUMS = 44
 """Bits of sums over a box: what is left to 58 is for its grid."""
+
+
+def _exact_pairs(theta: Any) -> list[tuple[Fraction, Fraction]]:
+    """Thresholds on sums of real values, each one number or (low, high), as pairs of exact numbers."""
+    known: dict[Any, tuple[Fraction, Fraction]] = {}
+    found = []
+    for j, given in enumerate(theta):
+        key = tuple(given) if isinstance(given, list | tuple) else (given, given)
+        if key not in known:
+            try:
+                low, high = (Fraction(exact_number(end, f"theta of neuron {j + 1}")) for end in key)
+            except (CapacityError, ValueError) as error:
+                raise NetworkError(
+                    f"theta of neuron {j + 1} is {given!r}, but a number or a pair of them is needed."
+                ) from error
+            if low > high:
+                raise NetworkError(f"theta of neuron {j + 1} lies between {low} and {high}, which is empty.")
+            known[key] = low, high
+        found.append(known[key])
+    return found
 
 
 def _sum(values: Sequence[int], places: npt.NDArray[np.intp], weights: Ints) -> int:

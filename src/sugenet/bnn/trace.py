@@ -145,7 +145,7 @@ class Trace(Drawn):
 
     def _prove_reals(self, layer: RealLayer, seen: LayerTrace) -> str:
         """Real numbers are no literals: their sums are worked out once more, in fractions."""
-        active = [s >= high for s, (_, high) in zip(layer.sums(self.sample), layer.theta, strict=True)]
+        active = [s >= edge for s, edge in zip(layer.sums(self.sample), layer.edges, strict=True)]
         if active != seen.active.tolist():
             raise SoundnessError("layer 1: sums of real numbers in fractions differ from the activity.")
         return f"layer 1: {many(layer.outputs, 'sum')} of real numbers in fractions equal the activity"
@@ -241,7 +241,7 @@ def trace(network: Network, x: Any) -> Trace:
         top = gives(layer)
         if isinstance(layer, RealLayer):
             bits = layer.activity(bits)
-            sums, ends = layer.sums(inputs[0].tolist()), [high for _, high in layer.theta]
+            sums, ends = layer.sums(inputs[0].tolist()), layer.edges
             most = np.array([int(np.abs(weights).sum()) for _, weights in layer.reads()])
             given: Any = [np.array(row, dtype=object) for row in (sums, ends)]
             seen.append(LayerTrace(given[0], given[1], most, bits[0]))

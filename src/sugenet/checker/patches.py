@@ -22,8 +22,8 @@ from sugenet.bnn.arrays import Bits, Ints
 from sugenet.bnn.boxed import in_box
 from sugenet.checker.form import ByBounds, ByImpossible, ByMultipliers, BySplit, PatchedCase, Patches
 from sugenet.checker.limit import Limit
-from sugenet.checker.query import Case, Inequality, Query, QueryBox
-from sugenet.checker.reals import first_layer, lows_of, reads, sums_of, thetas_of, unit_of_all
+from sugenet.checker.query import Case, Inequality, Query
+from sugenet.checker.reals import reads, sums_of, unit_of_all
 from sugenet.errors import CertificateError
 
 __all__ = ["check_patches"]
@@ -59,15 +59,16 @@ class _Case:
     """One box of the query, with the part of the proof for it."""
 
     def __init__(self, network: Network, case: Case, part: PatchedCase, limit: Limit) -> None:
-        placed = in_box(network, case.box.lower, case.box.upper)
-        box = case.box
-        if placed is not None:  # levels of the box itself
-            network, box = placed.network, QueryBox(placed.lower, placed.upper)
-        self.network, self.case, self.part, self.limit = network.cut, case, part, limit
-        self.layer, self.grid = first_layer(network), part.grid
+        boxed = in_box(network, case.box.lower, case.box.upper)
+        if boxed is None:
+            raise CertificateError(
+                "the network does not keep real numbers, or the box leaves the values of a feature."
+            )
+        self.network, self.case, self.part, self.limit = boxed.network.cut, case, part, limit
+        self.layer, self.theta, self.grid = boxed.layer, boxed.theta, part.grid
         if not 0 < self.grid * (int(self.layer.sizes.max(initial=0)) + 1) < 1 << 58:
             raise CertificateError(f"the grid {str(self.grid)[:40]} is not an integer that sums fit on.")
-        self.lower, self.upper = self._levels(box)
+        self.lower, self.upper = boxed.lower, boxed.upper
         self.low, self.high = self._edges()
         self.states = self._states()
         self.patches = [list(outs) for outs in part.patches]
@@ -79,12 +80,6 @@ class _Case:
         self._known: dict[tuple[int, int], frozenset[int]] = {}
         self.enumerated: dict[int, tuple[list[int], Bits, npt.NDArray[np.int64]]] = {}
         self.by_bounds = self.by_patterns = self.seen = 0
-
-    def _levels(self, box: QueryBox) -> tuple[list[Fraction], list[Fraction]]:
-        lows = lows_of(self.network, list(zip(box.lower, box.upper, strict=True)))
-        return tuple(
-            [value - low for value, low in zip(ends, lows, strict=True)] for ends in (box.lower, box.upper)
-        )  # type: ignore[return-value]
 
     @cached_property
     def box(self) -> tuple[Ints, Ints]:
@@ -103,12 +98,8 @@ class _Case:
     def _edges(self) -> tuple[Ints, Ints]:
         """ThresholdSystem on the grid, rounded apart; those beyond every sum are brought just beyond."""
         most = self.grid * (int(self.layer.sizes.max(initial=0)) + 1)
-        pairs = {id(ends): ends for ends in thetas_of(self.layer)}
-        known = {key: (floor(low * self.grid), ceil(high * self.grid)) for key, (low, high) in pairs.items()}
-        low, high = (
-            [min(max(known[id(ends)][side], -most), most) for ends in thetas_of(self.layer)]
-            for side in (0, 1)
-        )
+        low = [min(max(floor(start * self.grid), -most), most) for start, _ in self.theta]
+        high = [min(max(ceil(end * self.grid), -most), most) for _, end in self.theta]
         return np.array(low, np.int64), np.array(high, np.int64)
 
     def _states(self) -> list[npt.NDArray[np.int64]]:
@@ -176,7 +167,7 @@ class _Case:
             sign = share if fixed[neuron] else -share
             for i, w in zip(*(part.tolist() for part in reads(self.layer, neuron)), strict=True):
                 total[i] += sign * w
-            low, high = thetas_of(self.layer)[neuron]
+            low, high = self.theta[neuron]
             needed += sign * (low if fixed[neuron] else high)
             strict |= sign < 0
         unit, lower, upper = self._ends

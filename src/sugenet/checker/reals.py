@@ -15,20 +15,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import ConvLayer, Layer, LevelLayer, Network, PoolLayer, RealLayer, Steps
-from sugenet.bnn.arrays import Bits, Ints
-from sugenet.bnn.layers import Theta
+from sugenet.bnn import ConvLayer, Layer, Network, PoolLayer, RealLayer, Steps
+from sugenet.bnn.arrays import Ints
 from sugenet.checker.query import Query
 from sugenet.errors import CertificateError
 
 __all__ = [
     "check_real_witness",
-    "first_layer",
-    "lows_of",
     "reads",
     "real_scores",
     "sums_of",
-    "thetas_of",
     "unit_of_all",
 ]
 
@@ -53,94 +49,37 @@ def real_scores(raw: Sequence[Fraction], network: Network) -> list[Fraction]:
 
     Raises `CertificateError` where a sum of the first layer is too near its threshold.
     """
-    if network.keeps_reals:
-        bits: Any = _real_bits(network, raw)
-        for later in network.layers[1:]:
-            bits = later.activity(bits)
-        return list(network.head.scores(network.head.match_counts(bits))[0])
-    layer = first_layer(network)
-    levels = [
-        value - low
-        for value, low in zip(raw, lows_of(network, [(value, value) for value in raw]), strict=True)
-    ]
-    unit = unit_of_all(levels)
-    if unit is None:
-        raise CertificateError(
-            f"the values of the witness have a common denominator of more than {_LONGEST:,} bits. Round them."
-        )
-    whole = [int(value * unit) for value in levels]
-    if unit * (int(layer.sizes.max(initial=0)) + 1) < 1 << 62:
-        sums = sums_of(layer, layer.weights, np.array(whole, np.int64)).tolist()
-    else:  # beyond 64 bits, one by one
-        parts = (reads(layer, j) for j in range(layer.outputs))
-        sums = [
-            sum(w * whole[i] for i, w in zip(inputs.tolist(), weights.tolist(), strict=True))
-            for inputs, weights in parts
-        ]
-    thetas = {id(ends): ends for ends in thetas_of(layer)}  # neurons of a kernel share the same pair
-    # a whole sum reaches an end iff its ceiling
-    on = {key: (ceil(ends[0] * unit), ceil(ends[1] * unit)) for key, ends in thetas.items()}
-    bits = np.zeros((1, layer.outputs), bool)
-    for j, (total, ends) in enumerate(zip(sums, thetas_of(layer), strict=True)):
-        low, high = on[id(ends)]
-        bits[0, j] = total >= high
-        if low <= total < high:
-            raise CertificateError(
-                f"neuron {j + 1} of layer 1 is so near its threshold that the witness shows nothing."
-            )
+    bits = _real_bits(network, raw)
     for later in network.layers[1:]:
         bits = later.activity(bits)
     return list(network.head.scores(network.head.match_counts(bits))[0])
 
 
-def _real_bits(network: Network, raw: Sequence[Fraction]) -> Bits:
+def _real_bits(network: Network, raw: Sequence[Fraction]) -> Any:
     """Activity of a first layer over real numbers, none of them in doubt."""
-    first = network.layers[0]
-    assert isinstance(first, RealLayer)
+    first = network.layers[0] if network.layers else None
+    if not isinstance(first, RealLayer):
+        raise CertificateError("the network does not keep real numbers, so it has no thresholds on them.")
     for coding, value in zip(network.encoder.codings, raw, strict=True):
         assert isinstance(coding, Steps)
         if not coding.low <= value <= coding.high:
             raise CertificateError("the witness leaves the values that a feature can have.")
-    sums = first.sums(raw)
-    for j, (total, (low, high)) in enumerate(zip(sums, first.theta, strict=True)):
+    if unit_of_all(raw) is None:
+        raise CertificateError(
+            f"the values of the witness have a common denominator of more than {_LONGEST:,} bits. Round them."
+        )
+    sums, unit = first.sums_over(raw)
+    # a whole sum reaches an end iff it reaches its ceiling
+    known = {ends: (ceil(ends[0] * unit), ceil(ends[1] * unit)) for ends in set(first.theta)}
+    bits = np.zeros((1, first.outputs), bool)
+    for j, (total, ends) in enumerate(zip(sums, first.theta, strict=True)):
+        low, high = known[ends]
+        bits[0, j] = total >= high
         if low <= total < high:
             raise CertificateError(
                 f"neuron {j + 1} of layer 1 is so near its threshold that the witness shows nothing."
             )
-    return np.array([[total >= high for total, (_, high) in zip(sums, first.theta, strict=True)]], bool)
-
-
-def first_layer(network: Network) -> LevelLayer | ConvLayer:
-    """The first layer, which must read real values."""
-    layer = network.layers[0] if network.layers else None
-    if not isinstance(layer, LevelLayer | ConvLayer) or layer.theta is None:
-        raise CertificateError("the first layer of the network keeps no thresholds on real values.")
-    return layer
-
-
-def thetas_of(layer: LevelLayer | ConvLayer) -> Theta:
-    """Its thresholds on real sums: the ends that they lie between."""
-    assert layer.theta is not None
-    return layer.theta
-
-
-def lows_of(network: Network, ends: Sequence[tuple[Fraction, Fraction]]) -> list[Fraction]:
-    """The raw value of level 0 of every feature; every raw value between `ends` must have a level."""
-    found: dict[int, Fraction] = {}
-    lows = []
-    for coding, (low, high) in zip(network.encoder.codings, ends, strict=True):
-        if id(coding) not in found:
-            if not isinstance(coding, Steps) or not coding.every_step:
-                raise CertificateError(
-                    "a feature is not a whole number with a step of its own for each, "
-                    "so real values have no level."
-                )
-            found[id(coding)] = Fraction(coding.low)
-        assert isinstance(coding, Steps)
-        if low < coding.low or high > coding.high:
-            raise CertificateError("the box leaves the values that a feature can have.")
-        lows.append(found[id(coding)])
-    return lows
+    return bits
 
 
 def unit_of_all(values: Iterable[Fraction]) -> int | None:

@@ -1,22 +1,22 @@
 """One instance of a verification competition: an ONNX file and a VNNLIB query, which speaks of real numbers.
 
-What raw samples are is not said there and need not be: a network that takes the sign of every input at once
-is asked about real thresholds, and one that reads numbers keeps the real thresholds of its first layer. One
-that knows neither would answer for whole numbers alone, and is refused.
+What raw samples are is not said there: a network that compares every input with thresholds at once reads
+floats, and one whose first layer adds numbers up keeps real numbers within the bounds of the query. One that
+reads integers alone is refused.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from math import ceil, floor
+from math import ceil, floor, inf, nextafter
 
 import numpy as np
 
 from sugenet.bnn import Network, Steps
 from sugenet.checker.query import Query
 from sugenet.errors import FileError
-from sugenet.io.exact.domains import Integers
+from sugenet.io.exact.domains import Reals
 from sugenet.io.importers import read_onnx
 from sugenet.io.onnx.graph import read_graph
 from sugenet.io.onnx.judge.interpreter import Interpreter
@@ -41,7 +41,7 @@ def read_instance(
     Raises
     ------
     FileError
-        Where one of them cannot be read, they do not fit, or the network is not known between whole numbers.
+        Where one of them cannot be read, they do not fit, or the network reads integers alone.
     """
     query = read_vnnlib(vnnlib)
     network = _network(onnx, query, prove)
@@ -51,10 +51,10 @@ def read_instance(
             f"{network.encoder.features} and {network.head.outputs}."
         )
     real = all(isinstance(coding, Steps) and not coding.whole for coding in network.encoder.codings)
-    if not (real or network.reads_reals):
+    if not real:
         raise FileError(
-            "the query is about real numbers, but the network is known for whole numbers alone: it quantizes "
-            "its inputs, or reads them in a way whose thresholds are not kept."
+            "the query is about real numbers, but the network reads integers alone. Read it with "
+            "read_onnx(path, inputs=Integers(low, high)), and ask verify about integers."
         )
     return network, query
 
@@ -80,4 +80,14 @@ def _network(onnx: str | os.PathLike[str], query: Query, prove: bool) -> Network
             raise
     ends = [end for case in query.cases for row in (case.box.lower, case.box.upper) for end in row]
     low, high = (floor(min(ends)), ceil(max(ends))) if ends else (0, 1)
-    return read_onnx(str(onnx), inputs=Integers(low, max(high, low + 1)), prove=prove).network
+    reals = Reals(_float(low, -inf), _float(max(high, low + 1), inf))
+    return read_onnx(str(onnx), inputs=reals, prove=prove).network
+
+
+def _float(end: int, way: float) -> float:
+    """The float at an integer; where there is none, one beyond it on the way to an infinity."""
+    try:
+        near = float(end)
+    except OverflowError:
+        return way
+    return near if near == end else nextafter(near, way)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from sugenet.bnn import Network
 from sugenet.bnn.arrays import Ints
-from sugenet.checker.reals import real_scores
 from sugenet.problem.neighbourhood import row_of
 
 __all__ = ["tie_words", "winners"]
@@ -18,8 +16,7 @@ __all__ = ["tie_words", "winners"]
 
 def winners(network: Network, row: Sequence[Any], counts: Ints | None = None) -> tuple[int, ...]:
     """The classes with the largest exact score at a raw input, lowest number first; several where there is
-    a tie. Where the first layer keeps its thresholds on real numbers, values between whole ones count too.
-    Match counts of the classes, where they are known, are not worked out again.
+    a tie. Match counts of the classes, where they are known, are not worked out again.
 
     Examples
     --------
@@ -27,11 +24,8 @@ def winners(network: Network, row: Sequence[Any], counts: Ints | None = None) ->
     >>> winners(Network.of_bits([], Head([[1, 1], [-1, 1], [1, 1]])), [1, 1])
     (0, 2)
     """
-    if network.reads_reals and any(value != int(value) for value in row):
-        scores = np.array(real_scores([Fraction(value) for value in row], network), object)
-    else:
-        held = network.match_counts(row_of(row), engine="definition") if counts is None else counts
-        scores = network.head.ranked(held)[0]
+    held = network.match_counts(row_of(row), engine="definition") if counts is None else counts
+    scores = network.head.ranked(held)[0]
     return tuple(np.flatnonzero(scores == scores.max()).tolist())
 
 

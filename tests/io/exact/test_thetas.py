@@ -6,10 +6,9 @@ from random import Random
 import numpy as np
 import pytest
 
-from sugenet.bnn import LevelLayer
 from sugenet.checker.query import Case, Inequality, Query
 from sugenet.errors import FileError, QuestionError
-from sugenet.io.exact.domains import Integers
+from sugenet.io.exact.domains import Integers, Reals
 from sugenet.io.exact.lower import lower
 from sugenet.io.exact.ops import Affine, BatchNorm, Clip, Convolution, Flatten, LinearOp, OpChain, Sign
 from sugenet.problem.sourced import of_network
@@ -20,12 +19,8 @@ def chain_of(seed):
     """A first layer with random steps in front of its sign, over levels that enter it rescaled."""
     maker = Maker(seed)
     random = maker.random
-    domain = Integers(
-        random.choice([0, -2]),
-        3,
-        step=random.choice([1, Fraction(1, 4), -2]),
-        start=random.choice([0, Fraction(1, 3)]),
-    )
+    if random.random() < 0.5:
+        maker.ops.append(Affine("scale", random.choice([0.25, -2.0]), random.choice([0.0, 0.5])))
     if random.random() < 0.5:
         maker.ops.append(LinearOp("linear", maker.binary(3, 4), maker.bias(3)))
         shape = (4,)
@@ -37,7 +32,7 @@ def chain_of(seed):
         shape = (1, 2, 3)
     maker.steps(3)
     maker.sign()
-    return OpChain("chain", shape, tuple(maker.ops)), domain
+    return OpChain("chain", shape, tuple(maker.ops)), Reals(random.choice([0, -2]), 3)
 
 
 def with_head(chain, outputs):
@@ -53,24 +48,16 @@ def test_the_layer_turns_on_real_values_where_the_chain_does(part):
         n = int(np.prod(chain.shape))
         outputs = len(run_all(chain, [Fraction(0)] * n))
         layer = lower(with_head(chain, outputs), domain).network.layers[0]
-        rows = (
-            layer.weights
-            if isinstance(layer, LevelLayer)
-            else np.array([layer.row(j) for j in range(layer.outputs)])
-        )
-        assert layer.theta is not None
         kinds |= {low == high for low, high in layer.theta}
         assert all(high - low <= Fraction(1, 2**100) for low, high in layer.theta)
         for _ in range(12):
-            top = domain.high - domain.low
-            levels = [
-                random.choice([Fraction(0), Fraction(top), Fraction(random.randint(0, 60 * top), 60)])
+            ends = domain.low, domain.high
+            values = [
+                random.choice([*map(Fraction, ends), Fraction(random.randint(60 * ends[0], 180), 60)])
                 for _ in range(n)
             ]
-            values = [domain.start + domain.step * (domain.low + level) for level in levels]
             wanted = [value == chain.ops[-1].high for value in run_all(chain, values)]
-            for row, (low, high), on in zip(rows, layer.theta, wanted, strict=True):
-                total = sum((int(w) * v for w, v in zip(row, levels, strict=True)), Fraction(0))
+            for total, (low, high), on in zip(layer.sums(values), layer.theta, wanted, strict=True):
                 near += low <= total < high
                 assert on if total >= high else low <= total or not on
     assert kinds == {True, False}
@@ -91,11 +78,11 @@ def imported(*steps, zero=1, **domain):
         Sign("sign", zero),
         LinearOp("head", np.array([[1.0], [-1.0]])),
     )
-    return lower(OpChain("chain", (2,), ops), Integers(0, 4, **domain))
+    return lower(OpChain("chain", (2,), ops), Integers(0, 4, **domain) if domain else Reals(0, 4))
 
 
-def theta(*steps, **about):
-    return imported(*steps, **about).network.layers[0].theta
+def theta(*steps, zero=1):
+    return imported(*steps, zero=zero).network.layers[0].theta
 
 
 def test_thresholds_by_hand():
@@ -106,9 +93,8 @@ def test_thresholds_by_hand():
     assert low**2 < 2 < high**2
     assert theta(Affine("a", 1.0, -3.0), zero=-1)[0][0] == 3
     assert 3 < theta(Affine("a", 1.0, -3.0), zero=-1)[0][1] < 3 + Fraction(1, 2**100)
-    assert theta(Clip("c", 0.0, 1.0)) == ((Fraction(-4),) * 2,)  # never below 0: always on
-    assert theta(Clip("c", -1.0, 0.0), zero=-1) == ((Fraction(5),) * 2,)  # never above 0: always off
-    assert theta(Affine("a", 1.0, -1.0), step=Fraction(1, 255)) == ((Fraction(255),) * 2,)
+    assert theta(Clip("c", 0.0, 1.0)) == ((Fraction(0),) * 2,)  # never below 0: always on, and reads nothing
+    assert theta(Clip("c", -1.0, 0.0), zero=-1) == ((Fraction(1),) * 2,)  # never above 0: always off
 
 
 def test_two_batch_norms_in_a_row_are_refused():
@@ -125,6 +111,7 @@ def test_queries_about_the_file_are_put_in_the_numbers_of_the_network():
     turned = imported(step=-1, start=4).network
     assert of_network(turned, Query.around([1, 2], 1, 0, 2)).cases[0].box.lower == (2, 1)
     assert imported().network.source.inputs([3, 2.5]) == (3, 2.5)
+    assert imported(step=1).network.source.inputs([3, 2]) == (3, 2)
 
 
 def test_queries_about_a_file_with_channels_last_keep_their_order():

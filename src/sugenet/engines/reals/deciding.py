@@ -1,9 +1,9 @@
 """Deciding a query over real inputs: a search for a counterexample, then bounds,
 sign patterns of patches, and cases.
 
-For networks whose first layer reads numbers and keeps its thresholds on real values (`theta`). What is proved
-is proved for all real inputs of the box, not only for whole numbers; a counterexample is made of whole
-numbers where it can be. `check_patches` checks either again.
+For networks that keep real numbers as they are (`Real` codings, `RealLayer`). A proof covers all real inputs
+of the box. A counterexample is made of integers where it can be, else of floats, else of fractions.
+`check_patches` and `check_real_witness` check them again.
 """
 
 from __future__ import annotations
@@ -18,15 +18,16 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.bnn import Network, Steps
+from sugenet.bnn import Network
 from sugenet.bnn.arrays import Ints
-from sugenet.bnn.boxed import Boxed, in_box
-from sugenet.checker.query import Case, Query, QueryBox
+from sugenet.bnn.boxed import in_box
+from sugenet.bnn.reals import Placed
+from sugenet.checker.query import Case, Query
 from sugenet.checker.reals import check_real_witness, real_scores
 from sugenet.engines.reals.anneal import Search
 from sugenet.engines.reals.bound import Reach, Slack
 from sugenet.engines.reals.coupled import coupled_point
-from sugenet.engines.reals.front import BoxFront, level_box
+from sugenet.engines.reals.front import BoxFront
 from sugenet.engines.reals.patterns import BoxPatches
 from sugenet.engines.reals.split import Closure, OutOfBudget, Splitter, Witness
 from sugenet.errors import CertificateError, QuestionError
@@ -52,7 +53,7 @@ def decide_query(network: Network, query: Query, clock: Clock) -> Holds | Fails 
     Parameters
     ----------
     network
-        Its first layer reads numbers and has `theta`, as imported networks have.
+        Its first layer reads real numbers, as those imported with ``inputs=Reals(low, high)``.
     query
         Over raw inputs in the order of the network.
     clock
@@ -86,29 +87,21 @@ class _Boxed:
     patches: BoxPatches
     levels: tuple[list[Fraction], list[Fraction]]
     slacks: list[Slack]
-    placed: Boxed | None
-    """The network over levels of the box itself, where its own are none or too wide."""
+    placed: Placed
 
     @classmethod
     def of(cls, network: Network, case: Case, clock: Clock) -> _Boxed:
-        placed = in_box(network, case.box.lower, case.box.upper)
-        if placed is None and network.keeps_reals:
+        boxed = in_box(network, case.box.lower, case.box.upper)
+        if boxed is None:
             raise QuestionError("the box leaves the real numbers that the features can be.")
-        box = case.box
-        if placed is not None:
-            network, box = placed.network, QueryBox(placed.lower, placed.upper)
-        front = BoxFront.of(network, box)
-        slacks = [Slack.of(network.cut.head, conjunction) for conjunction in case.condition]
-        return cls(case, front, BoxPatches(front, clock), level_box(network, box), slacks, placed)
+        front = BoxFront.of(boxed)
+        slacks = [Slack.of(boxed.network.cut.head, conjunction) for conjunction in case.condition]
+        levels = boxed.lower, boxed.upper
+        return cls(case, front, BoxPatches(front, clock), levels, slacks, boxed.placed)
 
     def raw(self, levels: Sequence[Fraction]) -> tuple[Any, ...]:
         """Raw values of real levels: whole numbers as int, others as float where a float holds them."""
-        if self.placed is not None:
-            return tuple(map(_short, self.placed.raw(levels)))
-        lows = [
-            Fraction(coding.low) for coding in self.front.network.encoder.codings if isinstance(coding, Steps)
-        ]
-        return tuple(_short(level + low) for level, low in zip(levels, lows, strict=True))
+        return tuple(map(_short, self.placed.raw(levels)))
 
     def inside(self) -> tuple[Ints, Ints]:
         """The box on the grid, rounded inwards; where that leaves nothing of a feature,

@@ -18,12 +18,13 @@ from math import ceil, floor, lcm
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import ConvLayer, Layer, LevelLayer, Network, PoolLayer, Steps
+from sugenet.bnn import ConvLayer, Layer, Network, PoolLayer
 from sugenet.bnn.arrays import Ints
-from sugenet.checker.query import QueryBox
+from sugenet.bnn.boxed import Boxed
+from sugenet.bnn.reals import Theta
 from sugenet.errors import QuestionError
 
-__all__ = ["Block", "BoxFront", "blocks_of", "common_denominator", "finest_grid", "level_box"]
+__all__ = ["Block", "BoxFront", "blocks_of", "common_denominator", "finest_grid"]
 
 # beyond every sum of the first layer, in units of the grid:
 # three of them and their thresholds add up in 64 bits
@@ -84,28 +85,6 @@ def _window_blocks(layer: ConvLayer | PoolLayer) -> Iterable[Block]:
             yield Block(into.reshape(-1), outs, rows, tau[outs])
 
 
-def level_box(network: Network, box: QueryBox) -> tuple[list[Fraction], list[Fraction]]:
-    """A box of raw values as one of levels; `QuestionError` where levels do not follow raw values, or the box
-    leaves their domain.
-    """
-    lower, upper = [], []
-    for name, coding, low, high in zip(
-        network.encoder.names, network.encoder.codings, box.lower, box.upper, strict=True
-    ):
-        if not isinstance(coding, Steps) or not coding.every_step:
-            raise QuestionError(
-                f"{name} is not a whole number that enters the network step by step, "
-                f"so its real values have no levels."
-            )
-        if low < coding.low or high > coding.high:
-            raise QuestionError(
-                f"the box reaches from {low} to {high} in {name}, beyond {coding.low:g} to {coding.high:g}."
-            )
-        lower.append(low - Fraction(coding.low))
-        upper.append(high - Fraction(coding.low))
-    return lower, upper
-
-
 def finest_grid(denominators: Iterable[int], size: int) -> int:
     """The grid that holds fractions with these denominators, where sums up to `size` fit on it; else as many
     of them as do, refined.
@@ -147,6 +126,8 @@ class BoxFront:
     """
 
     network: Network
+    theta: Theta
+    """The thresholds of the first layer, exactly."""
     grid: int
     lower: Ints
     upper: Ints
@@ -160,30 +141,19 @@ class BoxFront:
     """Of every layer."""
 
     @classmethod
-    def of(cls, network: Network, box: QueryBox) -> BoxFront:
-        """Bounds through all layers.
-
-        `QuestionError` where the network does not know its thresholds on real values.
-        """
-        network = network.cut
-        first = network.layers[0] if network.layers else None
-        if not isinstance(first, LevelLayer | ConvLayer) or first.theta is None:
-            raise QuestionError(
-                "the first layer keeps no thresholds on real values (theta): "
-                "import the network from its own file."
-            )
-        lower, upper = level_box(network, box)
-        thetas = {id(ends): ends for ends in first.theta}  # many neurons share the same pair
-        rational = {low.denominator for low, high in thetas.values() if low == high}
-        grid = finest_grid(
-            rational | {end.denominator for end in chain(lower, upper)}, int(first.sizes.max(initial=0))
-        )
-        known = {key: (floor(ends[0] * grid), ceil(ends[1] * grid)) for key, ends in thetas.items()}
-        # a threshold beyond every sum may be anywhere beyond
-        widest = 2 * grid * (int(first.sizes.max(initial=0)) + 1)
+    def of(cls, boxed: Boxed) -> BoxFront:
+        """Bounds through all layers; `QuestionError` where sums are too large for them."""
+        network, lower, upper = boxed.network.cut, boxed.lower, boxed.upper
+        rational = {low.denominator for low, high in boxed.theta if low == high}
+        size = int(boxed.layer.sizes.max(initial=0))
+        grid = finest_grid(rational | {end.denominator for end in chain(lower, upper)}, size)
+        widest = 2 * grid * (size + 1)  # a threshold beyond every sum may be anywhere beyond
         low, high = (
-            np.array([min(max(known[id(ends)][k], -widest), widest) for ends in first.theta], np.int64)
-            for k in (0, 1)
+            np.array([min(max(edge, -widest), widest) for edge in edges], np.int64)
+            for edges in (
+                [floor(start * grid) for start, _ in boxed.theta],
+                [ceil(end * grid) for _, end in boxed.theta],
+            )
         )
         floors = np.array([floor(value * grid) for value in lower], np.int64)
         ceils = np.array([ceil(value * grid) for value in upper], np.int64)
@@ -191,7 +161,7 @@ class BoxFront:
         states = [_first_states(blocks[0], floors, ceils, low, high)]
         for layer, part in zip(network.layers[1:], blocks[1:], strict=True):
             states.append(_next_states(part, states[-1], layer.outputs))
-        return cls(network, grid, floors, ceils, low, high, blocks, tuple(states))
+        return cls(network, boxed.theta, grid, floors, ceils, low, high, blocks, tuple(states))
 
     @cached_property
     def home(self) -> dict[int, tuple[Block, int]]:

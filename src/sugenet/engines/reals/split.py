@@ -168,8 +168,7 @@ class Splitter:
         )
         if never(front.lower[inputs].tolist(), front.upper[inputs].tolist(), needed):
             return True
-        theta = front.network.layers[0].theta  # type: ignore[union-attr]
-        assert theta is not None
+        theta = front.theta
         ends = [[side[i] for i in inputs.tolist()] for side in self.box]
         unit = common_denominator(chain(*ends))
         if unit is None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from math import prod
+from math import isinf, prod
 from typing import Any, Literal
 
 import numpy as np
@@ -31,7 +31,6 @@ from sugenet.bnn import (
     StairLayer,
     Window,
 )
-from sugenet.bnn.arrays import Ints
 from sugenet.bnn.folding import thresholds
 from sugenet.errors import FileError, NetworkError
 from sugenet.io.exact.domains import BitInputs, Inputs, Integers, Reals
@@ -83,7 +82,7 @@ from sugenet.io.exact.sums import (
     unrolled,
 )
 from sugenet.io.exact.tail import head_of_tail, is_affine
-from sugenet.io.exact.thetas import least_sum, real_theta_of, theta_of
+from sugenet.io.exact.thetas import least_sum, theta_of
 
 __all__ = ["WAY", "lower"]
 
@@ -397,7 +396,7 @@ class _Lowering:
                 "binarized layer would have weights of one size"
             )
         if sums.error:
-            self._remark(sums, self.reports[-1].nearest, getattr(layer, "theta", None) is not None)
+            self._remark(sums, self.reports[-1].nearest)
         count = layer.outputs
         if sums.pool is not None:
             per = max(len(lines) // sums.pool.shape[0], 1)
@@ -472,7 +471,6 @@ class _Lowering:
         tau = np.empty((channels, len(cases)), np.int64)
         flipped, ties = np.zeros(channels, bool), np.zeros(channels, bool)
         gap = np.full(channels, np.inf)
-        thetas: list[list[tuple[Fraction, Fraction] | None]] = []
         for number, (rows, sizes, below, position) in enumerate(cases):
             starts = [
                 sums.offset.reshape(channels, per)[c, position] - sums.unit[c] * int(below[c])
@@ -489,8 +487,6 @@ class _Lowering:
             _, tau[:, number], falls, tied = thresholds(np.sign(rows), sizes, decide, self._zero(op))
             flipped |= falls
             ties |= tied
-            if sums.raw:
-                thetas.append(self._thetas(sums, lines, self._zero(op), position, (-below, sizes - below)))
             gap = np.minimum(
                 gap,
                 [
@@ -506,14 +502,10 @@ class _Lowering:
         if sums.window is not None:
             positions = tau[:, case_of].reshape(channels, *sums.window.positions)
             top = sums.top if sums.raw or sums.top > 1 else None
-            theta = [thetas[case][c] for c in range(channels) for case in case_of] if sums.raw else None
-            layer = ConvLayer(
-                weights, positions, sums.window, sums.groups, top, **marks, theta=_if_known(theta)
-            )
+            layer = ConvLayer(weights, positions, sums.window, sums.groups, top, **marks)
         elif sums.raw or sums.top > 1:
             tops = np.full(weights.shape[1], sums.top)
-            theta = thetas[0] if sums.raw else None
-            layer = LevelLayer(weights, tau[:, 0], tops, **marks, theta=_if_known(theta))
+            layer = LevelLayer(weights, tau[:, 0], tops, **marks)
         else:
             layer = DenseLayer(weights, tau[:, 0], **marks)
         self.reports.append(
@@ -530,7 +522,9 @@ class _Lowering:
         return layer, lines
 
     def _real_layer(self, sums: SumSignal, lines: list[Pipeline], zero: Literal[1, -1, 0]) -> RealLayer:
-        """The layer over real numbers, exactly: what is constant reads nothing."""
+        """The layer over real numbers: what is constant reads nothing, and thresholds are as far apart as
+        rounded factors can matter within the bounds of the inputs.
+        """
         channels = len(sums.weights)
         if zero == 0:
             raise FileError(
@@ -542,14 +536,18 @@ class _Lowering:
             [line.direction() * sign_of(u) < 0 for line, u in zip(lines, sums.unit, strict=True)]
         )
         weights = np.where(flipped.reshape(-1, *[1] * (sums.weights.ndim - 1)), -sums.weights, sums.weights)
+        largest = self._largest()
         theta: list[tuple[Fraction, Fraction]] = []
         constant = 0
         for c, line in enumerate(lines):
-            known = {o: real_theta_of(line, zero, sums.unit[c], o) for o in set(offsets[c].tolist())}
+            known = {o: theta_of(line, zero, sums.unit[c], o) for o in set(offsets[c].tolist())}
             ends = [known[o] for o in offsets[c].tolist()]
             if any(isinstance(end, bool) for end in ends):  # then all positions are constant
                 weights[c], constant = 0, constant + len(ends)
                 ends = [(Fraction(not end),) * 2 for end in ends]
+            elif sums.error and largest is not None:
+                off = sums.error * largest / abs(sums.unit[c])
+                ends = [(low - off, high + off) for low, high in ends]  # type: ignore[misc]
             theta += ends  # type: ignore[arg-type]
         layer = RealLayer(weights, theta, sums.window, sums.groups)
         self.reports.append(
@@ -559,37 +557,25 @@ class _Lowering:
         )
         return layer
 
-    def _thetas(
-        self,
-        sums: SumSignal,
-        lines: list[Pipeline],
-        zero: Literal[1, -1, 0],
-        position: int,
-        ends: tuple[Ints, Ints],
-    ) -> list[tuple[Fraction, Fraction] | None]:
-        """The threshold of each channel on real values; None where sign(0) is neither,
-        which real values can meet.
-        """
-        channels = len(lines)
-        if zero == 0:
-            return [None] * channels
-        offsets = sums.offset.reshape(channels, -1)[:, position]
-        found = [
-            theta_of(lines[c], zero, sums.unit[c], offsets[c], int(ends[0][c]), int(ends[1][c]))
-            for c in range(channels)
-        ]
-        if not sums.error:
-            return [*found]
-        off = [sums.error / abs(unit) if unit else Fraction(0) for unit in sums.unit]
-        return [(low - e, high + e) for (low, high), e in zip(found, off, strict=True)]
+    def _largest(self) -> Fraction | None:
+        """The largest size of a real input, at least 1; None where inputs have no bound."""
+        assert isinstance(self.inputs, Reals)
+        ends = (self.inputs.low, self.inputs.high)
+        return None if any(map(isinf, ends)) else max(Fraction(1), *(abs(Fraction(end)) for end in ends))
 
-    def _remark(self, sums: SumSignal, nearest: float, has_theta: bool) -> None:
+    def _remark(self, sums: SumSignal, nearest: float) -> None:
         """Say how far the factors of raw inputs are off, and what that can change."""
         off = float(sums.error)
         if sums.real:
+            self.blurred = self._largest() is None
             self.remarks.append(
                 f"{sums.where}: the factors of its inputs have square roots, or no short common unit, and "
                 "are kept to 54 bits of the largest"
+                + (
+                    "; without bounds on the inputs the rest may matter: inputs=Reals(low, high)"
+                    if self.blurred
+                    else "; boxes of real inputs allow for the rest"
+                )
             )
             return
         if 2 * off < nearest:
@@ -598,12 +584,11 @@ class _Lowering:
                 "of whole numbers is so near a threshold that the rest matters"
             )
             return
-        self.blurred = not has_theta
+        self.blurred = True
         self.remarks.append(
             f"{sums.where}: the factors of its inputs have square roots, or no short common unit, and are "
             f"rounded: a sum is off by at most {off:.2g}, and a neuron that comes nearer than that to its "
             "threshold may differ from the exact one"
-            + (". Boxes of real inputs allow for it" if has_theta else "")
         )
 
     # -- sums ------------------------------------------------------------------------------------------------
@@ -787,8 +772,3 @@ def _levels(shape: tuple[int, ...], order: Any, low: Fraction, high: Fraction, t
 
 def _word(op: Op) -> str:
     return type(op).__name__.removesuffix("Op")
-
-
-def _if_known(theta: list[tuple[Fraction, Fraction] | None] | None) -> list[tuple[Fraction, Fraction]] | None:
-    known = [] if theta is None else [ends for ends in theta if ends is not None]
-    return known if theta is not None and len(known) == len(theta) else None

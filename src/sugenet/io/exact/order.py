@@ -91,7 +91,7 @@ def pixel_by_pixel(
         weights = np.ones((first.window.shape[0], 1, *first.window.kernel), np.int64)
         new = _wide(weights, first.window, first.window.shape[0], first.tau)
     elif isinstance(first, LevelLayer):
-        new = LevelLayer(first.weights[:, order], first.tau, first.tops[order], **marks, theta=first.theta)
+        new = LevelLayer(first.weights[:, order], first.tau, first.tops[order], **marks)
     else:
         new = DenseLayer(first.weights[:, bits], first.tau, **marks)
     return moved, (new, *kept[1:]), head
@@ -101,9 +101,7 @@ def _wide(weights: Ints, window: Window, groups: int, tau: Ints, like: ConvLayer
     """The convolution over one channel that holds all channels of a pixel side by side."""
     kernel, slide = _widened(weights, window, groups)
     about: dict[str, Any] = (
-        {}
-        if like is None
-        else {"top": like.top, "flipped": like.flipped, "ties": like.ties, "theta": like.theta}
+        {} if like is None else {"top": like.top, "flipped": like.flipped, "ties": like.ties}
     )
     return ConvLayer(kernel, tau.reshape(len(weights), *window.positions), slide, **about)
 

@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 from sugenet.bnn.folding import sign_of_affine
 from sugenet.io.exact.steps import Pipeline, Root
 
-__all__ = ["LeastSum", "least_sum", "real_theta_of", "theta_of"]
+__all__ = ["LeastSum", "least_sum", "theta_of"]
 
 _BITS = 128
 
@@ -45,45 +45,17 @@ class _HalfLine:
 
 
 def theta_of(
-    line: Pipeline, zero: Literal[1, -1], unit: Fraction, offset: Fraction, lowest: int, highest: int
-) -> tuple[Fraction, Fraction]:
-    """Enclosure of theta, active iff ``s >= theta``, for the sum s that enters the steps
-    as ``unit * s + offset``.
-
-    Where the sign falls with s, it is the theta of -s. A neuron that turns only behind its threshold, as
-    where sign(0) is -1, has an enclosure that begins there. `lowest` and `highest` are the ends of s; a
-    constant neuron has the theta that says so.
-
-    Examples
-    --------
-    >>> line = Pipeline((Root(Fraction(1), Fraction(-1), Fraction(3), Fraction(4)),))  # (x - 3) / 2 - 1 >= 0
-    >>> theta_of(line, 1, Fraction(1), Fraction(0), -10, 10)
-    (Fraction(5, 1), Fraction(5, 1))
-    """
-    falls = line.direction() * unit < 0
-    half = _solved(line, _HalfLine(True, zero == 1, Fraction(0)))
-    if not isinstance(half, bool) and not unit:  # the inputs are all the same number
-        half = half.holds(offset)
-    if isinstance(half, bool):
-        least = -highest if falls else lowest
-        end = Fraction(least if half else least + highest - lowest + 1)
-        return end, end
-    half = half.moved(unit, offset)
-    if not half.up:  # the same of -s
-        half = replace(half, up=True, p=-half.p, q=-half.q)
-    return _enclosed(half)
-
-
-def real_theta_of(
     line: Pipeline, zero: Literal[1, -1], unit: Fraction, offset: Fraction
 ) -> tuple[Fraction, Fraction] | bool:
-    """The same for sums of any size: theta, or whether the neuron is always on or always off.
+    """Enclosure of theta, active iff ``s >= theta``, for the sum s of real numbers that enters the steps as
+    ``unit * s + offset``; or whether the neuron is always on or always off.
 
-    Where sign(0) is -1, the enclosure is so small that no sum of floats with whole weights lies inside.
+    Where the sign falls with s, it is the theta of -s. Where sign(0) is -1, the enclosure begins at theta
+    and is so small that no other sum of floats with whole weights lies inside.
 
     Examples
     --------
-    >>> low, high = real_theta_of(Pipeline(()), -1, Fraction(1), Fraction(-2))
+    >>> low, high = theta_of(Pipeline(()), -1, Fraction(1), Fraction(-2))
     >>> low, 0 < high - low < Fraction(1, 2**1074)
     (Fraction(2, 1), True)
     """

@@ -29,7 +29,7 @@ _VERSION = 6
 """The latest; a file has the first version that can hold it: 6 where the first layer reads real numbers, or
 features have steps of their own in its source, else 5 where it says what was seen in training or
 which inputs can occur, else 4 where something behind the encoder has more than two levels, else 3 where it
-says what its source is, else 2 where a layer has theta, else 1.
+says what its source is, else 1; no file has version 2.
 """
 _STAIRS = ("stairs", "stairs conv", "level pool")
 """Kinds of layers that version 4 brought."""
@@ -284,6 +284,4 @@ def _version_of(document: Document) -> int:
         return 5
     if (isinstance(head, dict) and "top" in head) or any(layer.get("kind") in _STAIRS for layer in known):
         return 4
-    if "source" in document:
-        return 3
-    return 2 if any("theta" in layer for layer in known) else 1
+    return 3 if "source" in document else 1

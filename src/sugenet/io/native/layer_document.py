@@ -22,7 +22,7 @@ from sugenet.bnn import (
     StairLayer,
     Window,
 )
-from sugenet.bnn.layers import Theta
+from sugenet.bnn.reals import Theta
 from sugenet.errors import FileError
 from sugenet.io.native.container import Document, Tensors
 
@@ -118,12 +118,7 @@ def layer_out(name: str, layer: Layer, tensors: Tensors, *, reads_levels: bool) 
             "weights": form,
             "marks": list(given),
         }
-        return {
-            "kind": "conv",
-            **_geometry_out(layer.window),
-            **about,
-            **_theta_out(name, layer.theta, tau.shape, tensors),
-        }
+        return {"kind": "conv", **_geometry_out(layer.window), **about}
     tensors[f"{name}.tau"] = _smallest(layer.tau)
     return {
         "kind": "dense" if isinstance(layer, DenseLayer) else "level",
@@ -131,7 +126,6 @@ def layer_out(name: str, layer: Layer, tensors: Tensors, *, reads_levels: bool) 
         "outputs": layer.outputs,
         "weights": weights_out(name, layer.weights, tensors),
         "marks": list(given),
-        **(_theta_out(name, layer.theta, layer.tau.shape, tensors) if isinstance(layer, LevelLayer) else {}),
     }
 
 
@@ -147,12 +141,10 @@ def _real_out(name: str, layer: RealLayer, tensors: Tensors) -> Document:
     return {**about, **form, **_theta_out(name, layer.theta, shape, tensors)}
 
 
-def _theta_out(name: str, theta: Theta | None, shape: tuple[int, ...], tensors: Tensors) -> Document:
+def _theta_out(name: str, theta: Theta, shape: tuple[int, ...], tensors: Tensors) -> Document:
     """The different thresholds in the order of their first use,
     and a tensor with the number of each neuron's.
     """
-    if theta is None:
-        return {}
     number: dict[tuple[Fraction, Fraction], int] = {}
     places = np.array([number.setdefault(ends, len(number)) for ends in theta], np.int64).reshape(shape)
     same = places.ndim == 2 and bool((places == places[:, :1]).all())
@@ -162,9 +154,7 @@ def _theta_out(name: str, theta: Theta | None, shape: tuple[int, ...], tensors: 
 
 def _theta_in(
     name: str, part: Document, shape: tuple[int, ...], tensors: Tensors
-) -> list[tuple[Fraction, Fraction]] | None:
-    if "theta" not in part:
-        return None
+) -> list[tuple[Fraction, Fraction]]:
     ends = [fractions(row) if isinstance(row, list) else None for row in part["theta"]]
     if any(pair is None or len(pair) != 2 for pair in ends):
         raise FileError(f"{name}: theta must be pairs of exact numbers, written as '3' or '-1/2'.")
@@ -200,14 +190,12 @@ def layer_size(entry: Any, what: str) -> int:
         "stairs": _STAIRS,
         "stairs conv": _STAIRS_CONV,
         "level pool": {**_POOL, "top": int},
-        "real": {"kind": str, "inputs": int, "outputs": int, "weights": str},
-        "real conv": {**_POOL, "groups": int, "outputs": int, "weights": str},
+        "real": {"kind": str, "inputs": int, "outputs": int, "weights": str, "theta": list},
+        "real conv": {**_POOL, "groups": int, "outputs": int, "weights": str, "theta": list},
     }
     if not isinstance(kind, str) or kind not in known:
         raise FileError(f"{what} is of kind {str(kind)[:80]!r}, but {', '.join(map(repr, known))} are known.")
-    needed = kind in ("real", "real conv")
-    optional = {"theta": list} if needed or (kind in ("level", "conv") and "theta" in entry) else {}
-    parts = fields(entry, what, **known[kind], **optional)
+    parts = fields(entry, what, **known[kind])
     if kind in ("stairs", "stairs conv"):
         _check_counts(what, parts["steps"])
     if kind in ("dense", "level", "stairs", "real"):
@@ -271,16 +259,15 @@ def layer_in(name: str, part: Document, tops: tuple[int, ...] | None, tensors: T
         if part["top"] is not None and type(part["top"]) is not int:
             raise FileError(f"{name}: top must be a whole number or null.")
         full = tau if tau.ndim == 1 else tau.reshape(count, *window.positions)
-        theta = _theta_in(name, part, (count, len(window.taps)), tensors)
         kernel = weights.reshape(count, per_group, *window.kernel)
-        return ConvLayer(kernel, full, window, part["groups"], part["top"], **marks, theta=theta)
+        return ConvLayer(kernel, full, window, part["groups"], part["top"], **marks)
     tau = tensor(tensors, f"{name}.tau", _INTEGERS, (count,))
     weights = weights_in(name, part, tensors)
     if kind == "dense":
         return DenseLayer(weights, tau, **marks)
     if tops is None:
         raise FileError(f"{name} reads levels, but a feature is a category and has none.")
-    return LevelLayer(weights, tau, tops, **marks, theta=_theta_in(name, part, (count,), tensors))
+    return LevelLayer(weights, tau, tops, **marks)
 
 
 def _real_in(name: str, part: Document, tensors: Tensors) -> RealLayer:
@@ -292,7 +279,7 @@ def _real_in(name: str, part: Document, tensors: Tensors) -> RealLayer:
     per_group = window.shape[0] // max(part["groups"], 1)
     rows = weights_in(name, {**part, "inputs": per_group * prod(window.kernel)}, tensors)
     theta = _theta_in(name, part, (count, len(window.taps)), tensors)
-    if theta is not None and len(theta) == count != count * len(window.taps):  # one for all positions
+    if len(theta) == count != count * len(window.taps):  # one for all positions
         theta = [ends for ends in theta for _ in range(len(window.taps))]
     return RealLayer(rows.reshape(count, per_group, *window.kernel), theta, window, part["groups"])
 

@@ -91,6 +91,14 @@ class RawRanges:
             [maker(len(range(k, count, len(makers))), random) for k, maker in enumerate(makers)]
         )
 
+    def in_float32(self, rows: _Rows) -> _Rows:
+        """Samples rounded to float32, to the next one inside where that leaves the domain."""
+        near = rows.astype(np.float32)
+        near = np.where(near.astype(np.float64) > self.high, np.nextafter(near, np.float32(-np.inf)), near)
+        near = np.where(near.astype(np.float64) < self.low, np.nextafter(near, np.float32(np.inf)), near)
+        found = near.astype(np.float64)
+        return np.where((self.low <= found) & (found <= self.high), found, rows)
+
     def _anywhere(self, count: int, random: np.random.Generator) -> _Rows:
         shape = (count, len(self.low))
         low, high = (

@@ -159,7 +159,7 @@ def _judged(
     """What a judge says of all samples; a refusal where it differs by more than rounding."""
     found, network = ours.found, ours.network
     if judge.floats.bits < 53 and not ours.domain.whole:
-        rows = rows.astype(np.float32).astype(np.float64)
+        rows = ours.domain.in_float32(rows)
     source = ours.source(rows)
     parts = range(0, len(rows), _CHUNK)
     seen = [_ran(chain, judge, source[start : start + _CHUNK]) for start in parts]

@@ -77,13 +77,13 @@ def verify(
     network = network.within(within)
     if network.keeps_reals and not isinstance(question, Query):
         question, network = query_about(network, question), network.by_itself()
-    if network.domain and isinstance(question, Query) and network.reads_reals:
+    if network.domain and isinstance(question, Query) and network.keeps_reals:
         raise QuestionError("real-valued queries know no limits or laws of the network: ask without them.")
     clock = Clock(time_limit, threads, seed, notify)
     claim = described(network, question)
     joint: Joint | None = None
     try:
-        if isinstance(question, Query) and network.reads_reals:
+        if isinstance(question, Query) and network.keeps_reals:
             from sugenet.engines.reals.deciding import decide_query
 
             found = decide_query(network, of_network(network, question), clock)
