@@ -34,6 +34,7 @@ from sugenet.engines.reals.patterns import BoxPatches, conflicts
 from sugenet.errors import CertificateError, NetworkError, QuestionError
 from sugenet.problem.clock import Clock
 from sugenet.problem.outcomes import Fails, Holds, Open
+from tests.io.queries import around
 
 TOP = 8
 
@@ -125,7 +126,7 @@ def query_around(net, seed, eps):
     center = [Fraction(int(v), 2) for v in rng.integers(0, 2 * TOP + 1, net.encoder.features)]
     scores = scores_at(net, center)
     label = max(range(3), key=lambda k: scores[k])
-    return Query.around(center, eps, label, 3, low=0, high=TOP)
+    return around(center, eps, label, 3, low=0, high=TOP)
 
 
 def scores_at(net, x):
@@ -426,7 +427,7 @@ def test_a_witness_inside_an_enclosure_shows_nothing():
     low, high = Fraction(1, 2) - Fraction(1, 10**6), Fraction(1, 2)
     first = LevelLayer([[1]], tau=[1], tops=[1], theta=[(low, high)])
     net = Network(Encoder.of_integers(1, 0, 1), [first], Head([[1], [-1]]))
-    query = Query.around([1], 1, 0, 2, low=0, high=1)
+    query = around([1], 1, 0, 2, low=0, high=1)
     assert "violates" in check_real_witness([Fraction(1, 4)], net, query)
     assert "violates" in check_real_witness([low - Fraction(1, 3**50)], net, query)
     with pytest.raises(CertificateError, match="near its threshold"):
@@ -457,7 +458,7 @@ def test_levels_that_begin_between_whole_numbers_have_no_real_values():
 def test_real_values_can_fail_where_whole_numbers_hold():
     first = LevelLayer([[1, 1], [1, 1]], tau=[3, 4], tops=[4, 4], theta=[Fraction(5, 2), Fraction(7, 2)])
     net = Network(Encoder.of_integers(2, 0, 4), [first], Head([[1, 1], [-1, -1]]))
-    query = Query.around([2, 2], Fraction(1, 3), 0, 2)  # 4 at whole numbers, from 10/3 at real ones
+    query = around([2, 2], Fraction(1, 3), 0, 2)  # 4 at whole numbers, from 10/3 at real ones
     outcome = decide_query(net, query, Clock())
     assert isinstance(outcome, Fails)
     assert sum(map(Fraction, outcome.witness)) < Fraction(7, 2)
@@ -502,15 +503,15 @@ def test_theta_is_part_of_the_fingerprint_only_where_it_is_there():
 
 def test_what_the_engine_refuses_it_says():
     plain = Network(Encoder.of_integers(1, 0, 1), [LevelLayer([[1]], [1], [1])], Head([[1], [-1]]))
-    query = Query.around([0], 1, 0, 2, low=0, high=1)
+    query = around([0], 1, 0, 2, low=0, high=1)
     assert "keeps no thresholds on real values" in decide_query(plain, query, Clock()).reason
     layer = LevelLayer([[1]], [1], [1], theta=[1])
     net = Network(Encoder.of_integers(1, 0, 1), [layer], Head([[1], [-1]]))
-    assert "beyond 0 to 1" in decide_query(net, Query.around([0], 1, 0, 2), Clock()).reason
+    assert "beyond 0 to 1" in decide_query(net, around([0], 1, 0, 2), Clock()).reason
     cut = Network(Encoder([threshold(0.5)]), [layer], Head([[1], [-1]]))
     assert "have no levels" in decide_query(cut, query, Clock()).reason
     with pytest.raises(QuestionError, match="2 inputs"):
-        decide_query(net, Query.around([0, 0], 1, 0, 2), Clock())
+        decide_query(net, around([0, 0], 1, 0, 2), Clock())
     for network_, message in ((plain, "keeps no thresholds"), (cut, "have no level")):
         with pytest.raises(CertificateError, match=message):
             check_patches(

@@ -17,6 +17,7 @@ from sugenet.bnn import DenseLayer, Encoder, Head, Network
 from sugenet.checker.query import BIT_LIMIT, Case, Inequality, Query, QueryBox
 from sugenet.errors import FileError, SugenetError
 from sugenet.io.vnnlib import parse_vnnlib, read_vnnlib, write_vnnlib
+from tests.io.queries import around
 
 HEAD = "(declare-const X_0 Real)(declare-const X_1 Real)(declare-const Y_0 Real)(declare-const Y_1 Real)\n"
 BOUNDED = HEAD + "(assert (and (<= 0 X_0 1) (<= 0 X_1 1)))\n"
@@ -71,7 +72,7 @@ def test_layout_does_not_matter(query):
 
 
 def test_files_plain_and_compressed(tmp_path):
-    query = Query.around([Fraction(1, 3), 0.1, 7], eps=Fraction(1, 7), label=2, outputs=4)
+    query = around([Fraction(1, 3), 0.1, 7], eps=Fraction(1, 7), label=2, outputs=4)
     for name in ("a.vnnlib", "a.vnnlib.gz"):
         write_vnnlib(query, tmp_path / name)
         first = (tmp_path / name).read_bytes()
@@ -115,7 +116,7 @@ def test_numbers_are_exact(spelling, value):
 
 
 def test_the_text_is_what_other_readers_know():
-    text = Query.around([0.5, 3], eps=0.25, label=0, outputs=2, low=0, high=3).to_text()
+    text = around([0.5, 3], eps=0.25, label=0, outputs=2, low=0, high=3).to_text()
     lines = [line for line in text.splitlines() if not line.startswith(";")]
     assert lines == [
         *(f"(declare-const {name} Real)" for name in ("X_0", "X_1", "Y_0", "Y_1")),
@@ -219,7 +220,7 @@ def test_robustness_of_a_network_by_trying_every_input():
         )
         center = rng.integers(0, 3, 3)
         label = int(network.predict([center])[0])
-        query = Query.around(center, 1, label, 3, low=0, high=2)
+        query = around(center, 1, label, 3, low=0, high=2)
         assert query.label == label
         text = query.to_text()
         for x in product(range(3), repeat=3):
@@ -385,7 +386,7 @@ def test_a_comment_or_space_of_any_size_is_no_harm():
 def test_garbled_text_is_read_or_refused(seed):
     """Nothing but `FileError` comes out of a text with a few changes."""
     rng = random.Random(seed)
-    text = Query.around([1, 2], eps=Fraction(1, 3), label=0, outputs=3).to_text()
+    text = around([1, 2], eps=Fraction(1, 3), label=0, outputs=3).to_text()
     for _ in range(rng.randint(1, 4)):
         place, other = rng.randrange(len(text)), rng.randrange(len(text))
         piece = rng.choice(["(", ")", "", "-", "X_1", "Y_0", "1e99", "\0", "and", text[other : other + 9]])
@@ -451,12 +452,12 @@ def test_what_cannot_be_written_is_refused():
         (lambda: Query(0, 1, []), "needs inputs and outputs"),
         (lambda: Query(2, 1, [Case(QueryBox([0], [1]), [])]), "bounds 1 inputs, but the query has 2"),
         (lambda: Query(1, 1, [Case(QueryBox([0], [1]), [[Inequality({1: 1}, 0)]])]), "names Y_1"),
-        (lambda: Query.around([0], -1, 0, 2), "must not be negative"),
-        (lambda: Query.around([0], 1, 2, 2), "label=2 is no class"),
-        (lambda: Query.around([0, 1], [1], 0, 2), "eps has 1 values, but 2 are needed"),
-        (lambda: Query.around([5], 1, 0, 2, high=3), "the box is empty"),
-        (lambda: Query.around([0], 1, 0, 2).contains([0, 0]), "X has 2 values, but 1 are needed"),
-        (lambda: Query.around([0], 1, 0, 2).violated_by([0], [0]), "Y has 1 values, but 2 are needed"),
+        (lambda: around([0], -1, 0, 2), "must not be negative"),
+        (lambda: around([0], 1, 2, 2), "label=2 is no class"),
+        (lambda: around([0, 1], [1], 0, 2), "eps has 1 values, but 2 are needed"),
+        (lambda: around([5], 1, 0, 2, high=3), "the box is empty"),
+        (lambda: around([0], 1, 0, 2).contains([0, 0]), "X has 2 values, but 1 are needed"),
+        (lambda: around([0], 1, 0, 2).violated_by([0], [0]), "Y has 1 values, but 2 are needed"),
     ],
 )
 def test_wrong_values_are_named(make, match):
@@ -492,7 +493,7 @@ def test_the_traffic_sign_queries(traffic):
                 low + 1 if low else high - 1 for low, high in zip(box.lower, box.upper, strict=True)
             ]
         center = centers[index]
-        assert query == Query.around(center, Fraction(eps), query.label, 43, low=0, high=255)
+        assert query == around(center, Fraction(eps), query.label, 43, low=0, high=255)
         assert query.whole_numbers() == query
         assert query.contains(center)
         assert parse_vnnlib(query.to_text()) == query
