@@ -19,6 +19,7 @@ from sugenet.errors import FileError, SugenetError
 from sugenet.io.vnnlib import parse_vnnlib, read_vnnlib, write_vnnlib
 from tests.io.queries import around
 
+BITS = Network.of_bits([], Head([[1, 1], [-1, -1]]))
 HEAD = "(declare-const X_0 Real)(declare-const X_1 Real)(declare-const Y_0 Real)(declare-const Y_1 Real)\n"
 BOUNDED = HEAD + "(assert (and (<= 0 X_0 1) (<= 0 X_1 1)))\n"
 
@@ -88,11 +89,12 @@ def test_files_plain_and_compressed(tmp_path):
     ("spelling", "value"),
     [
         ("195.00000000", Fraction(195)),
-        ("0.1", Fraction(1, 10)),
-        ("-0.1", Fraction(-1, 10)),
+        ("0.1", 0.1),
+        ("1/10", Fraction(1, 10)),
+        ("-0.1", -0.1),
         ("+.5", Fraction(1, 2)),
         ("5.", Fraction(5)),
-        ("1e-3", Fraction(1, 1000)),
+        ("1e-3", 0.001),
         ("-2.50E+2", Fraction(-250)),
         ("(- 2.5)", Fraction(-5, 2)),
         ("(- 1 2 3)", Fraction(-4)),
@@ -100,14 +102,16 @@ def test_files_plain_and_compressed(tmp_path):
         ("0e4000", Fraction(0)),
         ("000100", Fraction(100)),
         ("1e4001", None),
-        ("1e-3999", Fraction(1, 10**3999)),
+        ("1e-3999", 0),
+        (f"{2**53 + 1}", 2**53 + 1),
+        (f"{2**53 + 1}.0", 2**53),
         ("9" * 4000, Fraction(10**4000 - 1)),
     ],
 )
 def test_numbers_are_exact(spelling, value):
     text = f"(declare-const X_0 Real)(declare-const Y_0 Real)(assert (<= {spelling} X_0 {spelling}))"
     if value is None:
-        with pytest.raises(FileError, match="4000 digits"):
+        with pytest.raises(FileError, match="beyond all floats"):
             parse_vnnlib(text)
         return
     query = parse_vnnlib(text)
@@ -234,9 +238,9 @@ def test_robustness_of_a_network_by_trying_every_input():
 def test_a_float_is_the_number_it_holds():
     query = parse_vnnlib(HEAD + "(assert (<= 0.1 X_0 0.1)) (assert (<= 0 X_1 1))")
     assert query.contains([Decimal("0.1"), 0])
-    assert query.contains([Fraction(1, 10), np.float32(0.5)])
-    assert not query.contains([0.1, 0])
-    assert query.contains(np.array([[Fraction(1, 10)], [1]], dtype=object))
+    assert query.contains([0.1, np.float32(0.5)])
+    assert not query.contains([Fraction(1, 10), 0])
+    assert query.contains(np.array([[Fraction(0.1)], [1]], dtype=object))
 
 
 def test_spellings_of_a_half_space_are_one_value():
@@ -430,7 +434,7 @@ def test_bad_files(tmp_path):
 
 
 def test_what_cannot_be_written_is_refused():
-    for value in (Fraction(1, 3**9000), Fraction(1, 2**9000), Fraction(2 ** (BIT_LIMIT + 1))):
+    for value in (Fraction(1, 3**9000), Fraction(1, 2**13289), Fraction(2 ** (BIT_LIMIT + 1))):
         with pytest.raises(FileError, match="more than 4000 digits"):
             Query(1, 1, [Case(QueryBox([value], [value]), [[]])]).to_text()
     fits = Query(1, 1, [Case(QueryBox([Fraction(1, 2**5000)], [Fraction(7**4000, 3)]), [[]])])
@@ -448,13 +452,13 @@ def test_what_cannot_be_written_is_refused():
         (lambda: Inequality({0: 0}, 0), "without an output"),
         (lambda: Inequality([(0, 1), (0, 1)], 0), "twice"),
         (lambda: Inequality({-1: 1}, 0), "an output is -1"),
-        (lambda: Inequality({0: "1"}, 0), "coefficient of Y_0 is '1'"),
+        (lambda: Inequality({0: "1"}, 0), "coefficient of Y_0 is the text '1'"),
         (lambda: Query(0, 1, []), "needs inputs and outputs"),
         (lambda: Query(2, 1, [Case(QueryBox([0], [1]), [])]), "bounds 1 inputs, but the query has 2"),
         (lambda: Query(1, 1, [Case(QueryBox([0], [1]), [[Inequality({1: 1}, 0)]])]), "names Y_1"),
-        (lambda: around([0], -1, 0, 2), "must not be negative"),
-        (lambda: around([0], 1, 2, 2), "label=2 is no class"),
-        (lambda: around([0, 1], [1], 0, 2), "eps has 1 values, but 2 are needed"),
+        (lambda: Query.around(BITS, [0, 1], -1), "must not be negative"),
+        (lambda: Query.within([0], [1], 2, 2), "label=2 is no class"),
+        (lambda: Query.around(BITS, [0, 1], [1]), "eps has 1 values, but 2 are needed"),
         (lambda: around([5], 1, 0, 2, high=3), "the box is empty"),
         (lambda: around([0], 1, 0, 2).contains([0, 0]), "X has 2 values, but 1 are needed"),
         (lambda: around([0], 1, 0, 2).violated_by([0], [0]), "Y has 1 values, but 2 are needed"),

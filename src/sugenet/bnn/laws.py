@@ -458,11 +458,9 @@ class _Parser:
 
     def _number(self, text: str) -> int | float | Fraction:
         try:
-            return read_number(text, "it")
+            return read_number(text)
         except CapacityError as error:
-            raise RuleSyntaxError(
-                f"the law {self.text!r} has a number that cannot be read: {error}"
-            ) from None
+            raise RuleSyntaxError(f"the law {self.text!r} cannot be read: {error}") from None
 
     def _listed(self, feature: int) -> Iterator[Any]:
         if not (self._mark("{") or self._mark("(") or self._mark("[")):

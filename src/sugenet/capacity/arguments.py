@@ -63,12 +63,12 @@ def in_order(values: object, what: str) -> list[Any]:
 NUMBER = r"[+-]?(?:[0-9]+(?:/[0-9]+)?|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
 """How people write numbers, as a pattern."""
 _SPELLED = re.compile(NUMBER)
-_DIGITS = 4000
-"""Digits of an integer, or of a part of a fraction, as Python's own limit is a little above."""
+_DIGITS = 4300
+"""Digits of an integer, or of a part of a fraction: Python's own limit."""
 _SHOWN = 60
 
 
-def read_number(value: Any, what: str) -> int | float | Fraction:
+def read_number(value: Any, what: str = "") -> int | float | Fraction:
     """Read a number: text as Python reads it, anything else as the number that it is.
 
     This is the one function that Python arguments, command line, CSV files, server, rules, laws and VNN-LIB
@@ -80,7 +80,7 @@ def read_number(value: Any, what: str) -> int | float | Fraction:
     value
         Text, int, float, Fraction, Decimal or a NumPy scalar.
     what
-        The name of the value, for the message.
+        The name of the value, for the message; none if its place is named elsewhere.
 
     Returns
     -------
@@ -111,9 +111,9 @@ def read_number(value: Any, what: str) -> int | float | Fraction:
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, bool) or not isinstance(value, int | float | Fraction | np.floating):
-        raise CapacityError(f"{what} is {_shown(value)}, which is not a number.")
+        raise CapacityError(f"{_said(what, value)} is not a number.")
     if isinstance(value, float | np.floating) and not np.isfinite(value):
-        raise CapacityError(f"{what} is {_shown(value)}, which is not a finite number.")
+        raise CapacityError(f"{_said(what, value)} is not a finite number.")
     if isinstance(value, np.floating):  # more digits than float64 has
         exact = Fraction(*value.as_integer_ratio())
         return float(value) if _is_float(exact) else exact
@@ -122,25 +122,23 @@ def read_number(value: Any, what: str) -> int | float | Fraction:
 
 def _spelled(text: str, what: str) -> int | float | Fraction:
     if _SPELLED.fullmatch(text) is None:
-        raise CapacityError(f"{what} is {_shown(text)}, which is not a number such as 12, 0.5, 1e-3 or 1/3.")
+        raise CapacityError(f"{_said(what, text)} is not a number such as 12, 0.5, 1e-3 or 1/3.")
     if any(letter in text for letter in ".eE"):
         number = float(text)
         if not isfinite(number):
-            raise CapacityError(
-                f"{what} is {_shown(text)}, which is beyond all floats. Write its digits out."
-            )
+            raise CapacityError(f"{_said(what, text)} is beyond all floats. Write its digits out.")
         return number
     parts = text.split("/")
-    if max(map(len, parts)) > _DIGITS:
-        raise CapacityError(f"{what} is {_shown(text)}, which takes more than {_DIGITS} digits.")
+    if max(len(part.lstrip("+-")) for part in parts) > _DIGITS:
+        raise CapacityError(f"{_said(what, text)} takes more than {_DIGITS} digits.")
     if len(parts) == 1:
         return int(text)
     if int(parts[1]) == 0:
-        raise CapacityError(f"{what} is {_shown(text)}, a division by zero.")
+        raise CapacityError(f"{_said(what, text)} is a division by zero.")
     return Fraction(int(parts[0]), int(parts[1]))
 
 
-def float_number(value: Any, what: str) -> float:
+def float_number(value: Any, what: str = "") -> float:
     """Read a number that must be a float64, as by `read_number`; others are refused, not rounded.
 
     Examples
@@ -150,15 +148,13 @@ def float_number(value: Any, what: str) -> float:
     >>> float_number(Fraction(1, 10), "cut")
     Traceback (most recent call last):
     ...
-    sugenet.errors.CapacityError: cut is 1/10, which is not a float64. Round it first.
+    sugenet.errors.CapacityError: cut is Fraction(1, 10), which is not a float64. Round it first.
     """
     number = read_number(value, what)
     if isinstance(number, float):
         return number
     if not _is_float(number):
-        raise CapacityError(
-            f"{what} is {number_words(number)[:_SHOWN]}, which is not a float64. Round it first."
-        )
+        raise CapacityError(f"{_said(what, value)} is not a float64. Round it first.")
     return float(number)
 
 
@@ -181,6 +177,10 @@ def _is_float(exact: int | Fraction) -> bool:
         return float(exact) == exact
     except OverflowError:
         return False
+
+
+def _said(what: str, value: object) -> str:
+    return f"{what} is {_shown(value)}, which" if what else _shown(value)
 
 
 def _shown(value: object) -> str:

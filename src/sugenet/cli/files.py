@@ -65,7 +65,7 @@ def _region(text: str) -> str:
 def _number(text: str) -> float:
     from sugenet.capacity.arguments import float_number
 
-    return float_number(text, "the value")
+    return float_number(text)
 
 
 def _train(parser: Parser) -> Run:

@@ -76,7 +76,7 @@ def number(text: str) -> Any:
     """A number as Python reads it: 2, 1.5, 1e-3; or exactly 3/2."""
     from sugenet.capacity.arguments import read_number
 
-    return read_number(text, "the value")
+    return read_number(text)
 
 
 def integer(text: str) -> int:

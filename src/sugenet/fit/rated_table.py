@@ -91,7 +91,7 @@ class RatedTable:
             return self._level(row, name, text, order)
         where = f"{self.file}, line {self.lines[row]}, column {name!r}: {text!r}"
         try:
-            number = Fraction(read_number(text, "it"))
+            number = Fraction(read_number(text))
         except CapacityError:
             raise EncodingError(
                 f"{where} is no number. Give the names of the levels, worst first: order='bad<ok<good'."
@@ -237,7 +237,7 @@ def _table(
 
 def _weight(file: Path, line: int, name: str, text: str) -> Fraction:
     with suppress(CapacityError):
-        if (weight := Fraction(read_number(text, "it"))) >= 0:
+        if (weight := Fraction(read_number(text))) >= 0:
             return weight
     raise EncodingError(
         f"{called(file)}, line {line}, column {name!r}: {text[:60]!r} is no weight, a number of at least 0."

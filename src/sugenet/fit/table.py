@@ -266,7 +266,7 @@ def typed_column(file: Path, name: str, cells: list[tuple[int, str]]) -> tuple[s
 
 def _number(file: Path, name: str, line: int, text: str) -> float:
     try:
-        return float(read_number(text, "it"))
+        return float(read_number(text))
     except (CapacityError, OverflowError):
         raise EncodingError(
             f"{called(file)}, line {line}, column {name!r}: {text[:60]!r} is beyond all floats."

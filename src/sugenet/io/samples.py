@@ -253,7 +253,7 @@ def _cell(text: str, coding: Steps | OneHot) -> Any:
             )
         return known[text]
     try:
-        return read_number(text, "it")
+        return read_number(text)
     except CapacityError as error:
         raise FileError(str(error)) from None
 

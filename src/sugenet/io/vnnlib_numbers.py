@@ -30,9 +30,9 @@ def constant_of(place: int, word: str) -> Fraction:
     if re.fullmatch(NUMBER, word) is None:
         raise UnsupportedError(place, f"{shortened(word)} is no number or variable. {SUPPORTED}")
     try:
-        return Fraction(read_number(word, "it"))
+        return sized(place, Fraction(read_number(word)))
     except CapacityError as error:
-        raise UnsupportedError(place, f"a number cannot be read: {error}") from None
+        raise UnsupportedError(place, str(error)) from None
 
 
 def sized(place: int, value: Fraction) -> Fraction:

@@ -274,7 +274,7 @@ def _number(text: str) -> Fraction | None:
     if re.fullmatch(r"[-+]?[0-9]{1,50}(?:\.[0-9]{1,50}|/[0-9]{1,50})?", text) is None:
         return None
     with suppress(CapacityError):
-        return Fraction(read_number(text, "it"))
+        return Fraction(read_number(text))
     return None
 
 

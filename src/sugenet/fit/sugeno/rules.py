@@ -134,7 +134,7 @@ def _read_step(reader: Reader, chain: FeatureLevels) -> Any:
         return _named(reader, list(chain.order))
     _, text, _ = reader.tokens[reader.next] if not reader.at_end else ("", "the end", 0)
     try:
-        number = float_number(text, "it")
+        number = float_number(text)
     except CapacityError:
         reader.fail(f"found {text}, expected a number, as {chain.name} has")
     reader.next += 1

@@ -281,7 +281,7 @@ def _rows(lines: TextIO, name: str) -> Iterator[list[float]]:
     width = None
     for number, cells in csv_rows(lines, name, quotes=False, longest=_MAX_CSV):
         try:
-            row = [float_number(cell, "a cell") for cell in cells]
+            row = [float_number(cell) for cell in cells]
         except CapacityError as error:
             raise FileError(f"{name}, line {number}: {error}") from None
         width = width or len(row)

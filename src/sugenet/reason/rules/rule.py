@@ -345,7 +345,7 @@ def _beyond(value: Any, way: float) -> Any:
 
 def _number(word: str) -> Any:
     try:
-        return read_number(word, "a value")
+        return read_number(word)
     except CapacityError as error:
         raise RuleSyntaxError(str(error)) from None
 
