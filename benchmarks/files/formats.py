@@ -21,7 +21,8 @@ def _tensors(folder: Path) -> Outcome:
     """Two hundred boxes of 12 inputs in both versions."""
     random, different = np.random.default_rng(0), 0
     for number in range(200):
-        query = Query.around(random.integers(0, 9, 12).tolist(), 1, number % 3, 3)
+        center = random.integers(0, 9, 12)
+        query = Query.within(center - 1, center + 1, number % 3, 3)
         text = query.to_text()
         new = "(vnnlib-version <2.0>)\n(declare-network f (declare-input X Real [1,3,4])\n"
         new += "(declare-output Y Real [3]))\n"
@@ -73,7 +74,7 @@ def _counterexamples(folder: Path) -> Outcome:
         )
         x = [Fraction(int(v), 10) for v in random.integers(-20, 20, 6)]
         label = int(net.predict([[float(v) for v in x]])[0])
-        query = Query.around(x, 1, label, 2)
+        query = Query.around(net, x, 1, label)
         answer = sg.verify(net, query)
         write_counterexample(answer, folder / "result.txt")
         word, _, rest = (folder / "result.txt").read_text().partition("\n")

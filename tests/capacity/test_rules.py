@@ -476,7 +476,7 @@ def test_any_text_is_a_rule_or_a_syntax_error(text):
         ("criteria: x\nscale: bad < bad", r"line 2, column 14: level 'bad' stands twice"),
         (
             "criteria: x\n\n# a remark\nscale: [0, 1]\nif x >= 2 then S >= 2",
-            r"line 5, column 9: value is 2.0, which is not in \[0, 1\]",
+            r"line 5, column 9: value is 2, which is not in \[0, 1\]",
         ),
     ],
 )

@@ -124,7 +124,8 @@ def test_a_batch_value_off_the_scale_is_named_with_its_place(scale, values, mess
 
 
 def test_unit_accepts_what_is_exactly_a_number():
-    assert UNIT.check(Decimal("0.1")) == Fraction(1, 10)
+    assert UNIT.check(Decimal("0.1")) == UNIT.check("0.1") == 0.1
+    assert UNIT.check("1/10") == Fraction(1, 10)
     assert UNIT.check("1/3") == Fraction(1, 3)
     assert UNIT.check(np.float32(0.5)) == 0.5
     assert UNIT.check(True) == 1

@@ -12,6 +12,7 @@ import sugenet as sg
 from sugenet.cli import asking, main
 from sugenet.problem.regions import BALLS
 from sugenet.problem.sizes import sets_within
+from tests.io.queries import around
 
 
 def run(capsys, *arguments):
@@ -97,10 +98,9 @@ def test_a_query_of_a_file(capsys, tmp_path):
     query = tmp_path / "q.vnnlib"
     net = sg.models.digits()
     X, _ = sg.models.samples("digits")
-    from sugenet.checker.query import Query
     from sugenet.io import write_vnnlib
 
-    write_vnnlib(Query.around(X[7].tolist(), eps=1, label=3, outputs=10, low=0, high=16), query)
+    write_vnnlib(around(X[7].tolist(), eps=1, label=3, outputs=10, low=0, high=16), query)
     assert net.encoder.features == 64
     assert run(capsys, "verify", "digits", "--query", query)[0] == 0
 

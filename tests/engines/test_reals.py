@@ -33,6 +33,7 @@ from sugenet.engines.reals.patterns import BoxPatches, conflicts
 from sugenet.errors import CertificateError, NetworkError, QuestionError
 from sugenet.problem.clock import Clock
 from sugenet.problem.outcomes import Fails, Holds, Open
+from tests.io.queries import around
 
 TOP = 8
 
@@ -126,7 +127,7 @@ def query_around(net, seed, eps):
     center = [Fraction(int(v), 2) for v in rng.integers(0, 2 * TOP + 1, net.encoder.features)]
     scores = scores_at(net, center)
     label = max(range(3), key=lambda k: scores[k])
-    return Query.around(center, eps, label, 3, low=0, high=TOP)
+    return around(center, eps, label, 3, low=0, high=TOP)
 
 
 def scores_at(net, x):

@@ -27,6 +27,7 @@ import numpy as np
 
 from sugenet.bnn import DenseLayer, Encoder, Head, Network
 from sugenet.errors import SugenetError
+from tests.io.queries import around
 
 FEATURES = 784
 
@@ -162,7 +163,6 @@ def good() -> dict[str, bytes]:
     from PIL import Image
 
     import sugenet as sg
-    from sugenet.checker.query import Query
 
     rng = np.random.default_rng(0)
     X = rng.integers(0, 2, (5, FEATURES))
@@ -192,7 +192,7 @@ def good() -> dict[str, bytes]:
     with TemporaryDirectory() as folder:
         sg.save(model(), Path(folder) / "m.sugenet")
         found[".sugenet"] = (Path(folder) / "m.sugenet").read_bytes()
-    text = Query.around([0.25] * 6, 0.125, 0, 3).to_text().encode()
+    text = around([0.25] * 6, 0.125, 0, 3).to_text().encode()
     found |= {".vnnlib": text, ".vnnlib.gz": gzip.compress(text, mtime=0)}
     found[".table.csv"] = b"a,b,y\n" + b"".join(
         b"%d,%d.5,%s\n" % (k % 7, k % 5, b"yn"[k % 2 : k % 2 + 1]) for k in range(60)

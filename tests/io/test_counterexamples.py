@@ -13,13 +13,14 @@ import pytest
 
 import sugenet as sg
 from sugenet.bnn import DenseLayer, Encoder, Head, Network, Source, threshold
-from sugenet.checker.query import Query
 from sugenet.errors import FileError, QuestionError
 from sugenet.io import read_instance, read_vnnlib, write_counterexample, write_vnnlib
 from tests.cli.runner import in_process
 
 onnx = pytest.importorskip("onnx")
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402
+
+from tests.io.queries import around  # noqa: E402
 
 
 def parsed(path):
@@ -87,7 +88,7 @@ def test_real_counterexamples_hold_as_floats(tmp_path, seed):
     random = np.random.default_rng(seed)
     center = random.integers(-30, 30, 4) / 10  # tenths are no floats
     label = int(np.argmax(net.outputs_at([Fraction(str(v)) for v in center])))
-    query = Query.around([Fraction(str(v)) for v in center], Fraction(7, 10), label, 3)
+    query = around([Fraction(str(v)) for v in center], Fraction(7, 10), label, 3)
     write_vnnlib(query, tmp_path / "query.vnnlib")
     network, read = read_instance(path, tmp_path / "query.vnnlib")
     assert read == query
@@ -109,7 +110,7 @@ def test_real_counterexamples_hold_as_floats(tmp_path, seed):
 def test_whole_numbers_and_thresholds(tmp_path):
     layer, head = DenseLayer([[1, -1, 1], [1, 1, -1]], tau=[2, 2]), Head([[1, 1], [-1, -1]])
     reals = Network(Encoder([threshold(0.1)] * 3), [layer], head)
-    query = Query.around([0.0, 0.0, 0.0], Fraction(1, 5), int(reals.predict([[0.0] * 3])[0]), 2)
+    query = around([0.0, 0.0, 0.0], Fraction(1, 5), int(reals.predict([[0.0] * 3])[0]), 2)
     answer = sg.verify(reals, query)
     write_counterexample(answer, tmp_path / "result.txt")
     _, x, y = parsed(tmp_path / "result.txt")
@@ -118,7 +119,7 @@ def test_whole_numbers_and_thresholds(tmp_path):
     pixels = Source(step=Fraction(1, 255))
     found = Network(Encoder([threshold(100, 0, 255, whole=True)] * 3), [layer], head, source=pixels)
     start = int(found.predict([[0, 0, 0]])[0])
-    answer = sg.verify(found, Query.around([0, 0, 0], 1, start, 2, low=0, high=1))
+    answer = sg.verify(found, around([0, 0, 0], 1, start, 2, low=0, high=1))
     write_counterexample(answer, tmp_path / "result.txt")
     word, x, _ = parsed(tmp_path / "result.txt")
     assert word == "sat"
@@ -136,7 +137,7 @@ def test_what_is_no_query_has_no_such_file(tmp_path):
 
 def test_files_that_do_not_fit_are_refused(instance, tmp_path):
     folder, _ = instance
-    write_vnnlib(Query.around([0, 0, 0], 1, 0, 2), tmp_path / "three.vnnlib")
+    write_vnnlib(around([0, 0, 0], 1, 0, 2), tmp_path / "three.vnnlib")
     with pytest.raises(FileError, match="the query has 3 inputs and 2 outputs, the network 4 and 3"):
         read_instance(folder / "net.onnx", tmp_path / "three.vnnlib")
 
@@ -152,7 +153,7 @@ def instance(tmp_path_factory):
     center = [Fraction(1, 2)] * 4
     label = int(np.argmax(net.outputs_at(center)))
     for name, eps in (("far", Fraction(5)), ("near", Fraction(1, 1000))):
-        write_vnnlib(Query.around(center, eps, label, 3), folder / f"{name}.vnnlib")
+        write_vnnlib(around(center, eps, label, 3), folder / f"{name}.vnnlib")
     return folder, net
 
 
@@ -229,7 +230,7 @@ def test_time_that_is_up_is_a_timeout():
     from sugenet.io.counterexamples import outcome_word
     from sugenet.reason import Undecided
 
-    query = Query.around([0], 1, 0, 2)
+    query = around([0], 1, 0, 2)
     answers = [
         Undecided(None, query, "", reason, {}, "", 0.0, {}) for reason in ("the time was up", "too large")
     ]

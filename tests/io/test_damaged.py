@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from sugenet.capacity import UnitInterval
-from sugenet.checker.query import Query
 from sugenet.errors import FileError, ScaleError, SugenetError
 from sugenet.io import read_samples
 from sugenet.io.plain.packed import open_archive
 from tests.cli.runner import in_process
 from tests.fuzzing.damaged import Case, bombs, cases, good, measured, model, outcome
+from tests.io.queries import around
 
 READ = {".npy: type <f16", ".png: PNG of 28 x 28", *(f"{end}: the number" for end in (".csv", ".table.csv"))}
 """What looks odd and is fine: a wide float, more rows than an image needs,
@@ -159,7 +159,7 @@ def test_numbers_that_cannot_be_meant_are_wrong_usage(words):
 def test_decimals_that_would_fill_the_memory_are_refused():
     for text in ("1e999999999", "-1e-999999999"):
         with pytest.raises(SugenetError, match="larger or finer number than can be meant"):
-            Query.around([Decimal(text)], 0, 0, 2)
+            around([Decimal(text)], 0, 0, 2)
         with pytest.raises(ScaleError, match="not a number in"):
             UnitInterval().check(Decimal(text))
-    assert Query.around([Decimal("1e-30")], 0, 0, 2).cases[0].box.lower == (Fraction(1, 10**30),)
+    assert around([Decimal("1e-30")], 0, 0, 2).cases[0].box.lower == (Fraction(1, 10**30),)

@@ -11,7 +11,6 @@ import pytest
 
 import sugenet as sg
 from sugenet.bnn import DenseLayer, Head, Network
-from sugenet.checker.query import Query
 from sugenet.errors import CertificateError, QuestionError
 from sugenet.reason import (
     Counted,
@@ -24,6 +23,7 @@ from sugenet.reason import (
     settings_of,
 )
 from sugenet.reason.questions import Rules
+from tests.io.queries import around
 from tests.problem.small import random_network, random_sample
 
 NET = Network.of_bits([DenseLayer([[1, 1, -1, 1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
@@ -174,7 +174,7 @@ def test_settings_are_those_of_the_question():
     assert settings_of(WHOLE["why"]) == {"minimal": "subset", "n": 1}
     assert settings_of(WHOLE["count"]) == {"method": "auto", "samples": None, "confidence": 0.99}
     assert settings_of(WHOLE["predict"]) == {}
-    assert settings_of(Query.around([0], 1, 0, 2)) == {"engine": "auto"}
+    assert settings_of(around([0], 1, 0, 2)) == {"engine": "auto"}
     with pytest.raises(QuestionError, match=r"n=2 is no setting of Robust. It has engine."):
         ask(NET, sg.Robust(X, BALL), n=2)
     with pytest.raises(QuestionError, match=r"engine='auto' is no setting of Predict. It has none."):

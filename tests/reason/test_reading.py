@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 import sugenet as sg
 from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, integer, thermometer
 from sugenet.bnn.source import Source
-from sugenet.checker.query import Query
 from sugenet.errors import CertificateError, QuestionError
 from sugenet.reason import (
     CheckedRule,
@@ -40,6 +39,7 @@ from sugenet.reason import (
     question_of,
 )
 from sugenet.reason.questions import data_of
+from tests.io.queries import around
 from tests.problem.small import random_network, random_sample, raw_values
 
 NET = Network(
@@ -66,8 +66,8 @@ ANSWERS = {
     "refuted": lambda: sg.verify(NET, sg.Robust(FLOAT, sg.L1(Fraction(7, 3)), ties="against")),
     "refuted pair": lambda: sg.verify(NET, sg.Fair("side", {"size": (1, 3)})),
     "refuted agreement": lambda: sg.verify(NET, sg.Agree(OTHER, {"side": "left"})),
-    "refuted query": lambda: sg.verify(FILED, Query.around([0, -1], 1, 0, 2)),
-    "proved query": lambda: sg.verify(FILED, Query.around([0, -1], Fraction(1, 4), 0, 2)),
+    "refuted query": lambda: sg.verify(FILED, around([0, -1], 1, 0, 2)),
+    "proved query": lambda: sg.verify(FILED, around([0, -1], Fraction(1, 4), 0, 2)),
     "undecided": lambda: sg.verify(NET, sg.Never(1), engine="bounds"),
     "undecided, up to": lambda: sg.verify(NET, sg.Robust(X, sg.Anything()), engine="flips"),
     "minimum": lambda: sg.whatif(NET, X, sg.L2, limit=1.5),

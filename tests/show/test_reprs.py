@@ -21,6 +21,7 @@ from sugenet.show import drawing, html, svg
 from sugenet.show.demonstration import questions
 from sugenet.show.figures import Bars, Heat, Meters, Pixels, Race, Strip
 from sugenet.sweeps import curve_of
+from tests.io.queries import around
 from tests.show.conftest import bits
 
 SVG = "{http://www.w3.org/2000/svg}svg"
@@ -307,7 +308,7 @@ def test_an_answer_at_a_prompt_says_what_it_prints(digits, table):
             assert shown == f"{start}{text}>" or (
                 shown.endswith("...>") and text.startswith(shown[len(start) : -7])
             )
-    query = sg.io.Query.around([0.5] * 784, eps=1, label=1, outputs=10)
+    query = around([0.5] * 784, eps=1, label=1, outputs=10)
     assert repr(query) == "<Query: query over 784 inputs and 10 outputs: 1 box, 9 ways to violate it>"
     assert repr(digits["network"]) == f"<Network: {digits['network']}>"
     assert repr(digits["proved"].certificate).startswith("<certificate: robust, proved, proof: ")

@@ -278,7 +278,7 @@ def test_floats_as_they_are_or_as_they_are_meant():
     tenths = state(**{"lif1.beta": np.array(0.9, np.float32), "lif2.beta": np.array(0.9, np.float32)})
     with pytest.raises(TooLargeError, match=r"floats='decimal'"):
         from_snntorch(tenths, leaky())
-    for options in ({"floats": "decimal"}, {"leak": "9/10"}, {"leak": ["0.9", Fraction(9, 10)]}):
+    for options in ({"floats": "decimal"}, {"leak": "9/10"}, {"leak": ["9/10", Fraction(9, 10)]}):
         found = from_snntorch(tenths, leaky(), **options)
         assert "fc1, lif1: 2 neurons, leak 0.9" in found.remarks
     with pytest.raises(FileError, match="1 leaks for 2 layers"):

@@ -349,7 +349,8 @@ class Steps(Brief):
 
     def _read_one(self, value: Any, name: str, row: int) -> int | float:
         try:
-            number = self._number(read_number(value, name))
+            truth = isinstance(value, bool | np.bool_)
+            number = self._number(read_number(int(value) if truth else value, name))
         except CapacityError:
             if isinstance(value, float | np.floating):  # infinite, or not a number
                 raise self._refused_value(value, name, row) from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate
@@ -18,10 +19,12 @@ from sugenet.bnn.arrays import Bits, Ints
 from sugenet.bnn.codings import Coding, OneHot, Real, Span, Steps, bit, integer, threshold
 from sugenet.bnn.samples import rows_of, shape_words, values_of
 from sugenet.brief import Brief
-from sugenet.errors import EncodingError
+from sugenet.capacity.arguments import read_number
+from sugenet.errors import CapacityError, EncodingError
 
 __all__ = ["Encoder"]
 
+_TEXT = (str, bytes, Decimal)
 _FEW = 8
 """Different values of a number up to which each of them is remembered."""
 _TABLE, _TABLES = 1 << 16, 1 << 22
@@ -200,7 +203,7 @@ class Encoder(Brief):
             raise EncodingError("there are no samples to be seen.")
         spans = []
         for feature, coding in enumerate(self.codings):
-            column = rows[:, feature]
+            column = self._column(rows, feature)
             plain = np.unique(column).tolist() if column.dtype.kind in "biu" else column.tolist()
             different = {value.item() if isinstance(value, np.generic) else value for value in plain}
             if isinstance(coding, OneHot):
@@ -223,11 +226,13 @@ class Encoder(Brief):
         values = values_of(x, self.names, self.shape)
         if type(x) is np.ndarray and x.dtype.kind in "biuf":
             return values
-        if len(values) != self.features or not any(issubclass(kind, str) for kind in set(map(type, values))):
+        if len(values) != self.features or not any(
+            issubclass(kind, _TEXT) for kind in set(map(type, values))
+        ):
             return values
         return [
-            _number_of(value) if isinstance(value, str) and isinstance(coding, Steps) else value
-            for coding, value in zip(self.codings, values, strict=True)
+            _number_of(value, name) if isinstance(coding, Steps) else value
+            for name, coding, value in zip(self.names, self.codings, values, strict=True)
         ]
 
     def encode(self, X: Any) -> Bits:
@@ -409,7 +414,7 @@ class Encoder(Brief):
         return (
             np.stack(
                 [
-                    coding.read(array[:, feature], self.names[feature])
+                    coding.read(self._column(array, feature), self.names[feature])
                     for feature, coding in enumerate(self.codings)
                 ],
                 axis=1,
@@ -417,6 +422,15 @@ class Encoder(Brief):
             if self.features
             else np.zeros((len(array), 0))
         )
+
+    def _column(self, rows: npt.NDArray[Any], feature: int) -> npt.NDArray[Any]:
+        """A column of raw samples, with numbers that are text read."""
+        column, name = rows[:, feature], self.names[feature]
+        if column.dtype.kind not in "OUS" or isinstance(self.codings[feature], OneHot):
+            return column
+        read = np.empty(len(column), dtype=object)
+        read[:] = [_number_of(value, name) for value in column.tolist()]
+        return read
 
     @cached_property
     def _uniform(self) -> Steps | None:
@@ -434,12 +448,14 @@ class Encoder(Brief):
         return first
 
 
-def _number_of(text: str) -> Any:
-    """A number that is written out; other text as it is, for the coding to refuse."""
+def _number_of(value: Any, name: str) -> Any:
+    """A number that is written out, or a `Decimal`, as all text is read; other values as they are."""
+    if not isinstance(value, _TEXT):
+        return value
     try:
-        return float(text)
-    except ValueError:
-        return text
+        return read_number(value, name)
+    except CapacityError as error:
+        raise EncodingError(str(error)) from None
 
 
 def _shared(codings: tuple[Coding, ...]) -> tuple[Coding, ...]:

@@ -19,17 +19,18 @@ from typing import Any, NamedTuple, TypeAlias
 from sugenet.bnn.codings import OneHot, Steps
 from sugenet.bnn.encoder import Encoder
 from sugenet.brief import quoted
-from sugenet.errors import RuleSyntaxError, TooLargeError
+from sugenet.capacity.arguments import NUMBER, read_number
+from sugenet.errors import CapacityError, RuleSyntaxError, TooLargeError
 
-__all__ = ["DEEPEST", "Clause", "Law", "Literal", "some_obey"]
+__all__ = ["DEEPEST", "Clause", "Law", "Literal", "compares", "some_obey"]
 
 DEEPEST = 100
 """Brackets inside brackets of a law or a formula."""
 
 _MOST = 4096
 """Clauses of one law."""
-_LONGEST = 300
-"""Digits of a number, and its powers of ten."""
+_WRITTEN = r"[-+]?[0-9.][0-9A-Za-z_./]*(?:(?<=[eE])[-+][0-9]+)?"
+"""All that stands together where a number does; `read_number` reads it or refuses it."""
 _TRIED = 100_000
 """Clauses looked at after which it stays open whether laws can be obeyed."""
 _SIGNS = (">=", "<=", "!=", "==", "<", ">", "=")
@@ -107,7 +108,7 @@ class Law:
 
 
 def _number(coding: Steps, value: Any) -> Any:
-    """A raw number as it compares exactly, an infinite one too."""
+    """A raw number as it compares exactly."""
     number = 0 if coding.bipolar and value == -1 else value
     return number if isinstance(number, float) else Fraction(number)
 
@@ -121,7 +122,7 @@ def _holds(formula: _Formula, values: Sequence[Any], encoder: Encoder) -> bool:
     coding, value = encoder.codings[formula.feature], values[formula.feature]
     if isinstance(coding, OneHot):
         return bool((value == formula.value) == (formula.sign == "="))
-    return _compares(_number(coding, value), formula.sign, _number(coding, formula.value))
+    return compares(_number(coding, value), formula.sign, _number(coding, formula.value))
 
 
 # -- clauses -------------------------------------------------------------------------------------------------
@@ -192,7 +193,8 @@ def _compared(formula: _Compared, on: bool, encoder: Encoder) -> set[Clause]:
     return found
 
 
-def _compares(left: Any, sign: str, right: Any) -> bool:
+def compares(left: Any, sign: str, right: Any) -> bool:
+    """Whether two exact numbers compare as a sign says."""
     match sign:
         case ">=":
             return bool(left >= right)
@@ -215,20 +217,31 @@ def _cut(coding: Steps, value: Fraction, *, beyond: bool = False) -> float:
     """The cut that just those values reach that are at least a value, or above it."""
     if coding.whole:
         number = floor(value) + 1 if beyond else ceil(value)
-        if float(number) != number:
+        near = _float(number)
+        if abs(near) != inf and near != number:
             raise RuleSyntaxError(f"a law compares with {value}, but floats have no {number}.")
-        return float(number)
-    near = float(value)
+        return near
+    near = _float(value)
+    if abs(near) == inf:
+        return near
     if Fraction(near) < value or (beyond and Fraction(near) == value):
         near = nextafter(near, inf)
     return near
+
+
+def _float(value: int | Fraction) -> float:
+    """The nearest float; infinite beyond all of them, which no value reaches."""
+    try:
+        return float(value)
+    except OverflowError:
+        return inf if value > 0 else -inf
 
 
 def _reaches(coding: Steps, cut: float) -> bool | None:
     """Whether all values that can occur reach a cut, or none; None: it depends."""
     if cut <= coding.low or (coding.whole and cut - 1 < coding.low):
         return True
-    return False if cut > coding.high else None
+    return False if cut > coding.high or cut == inf else None
 
 
 def some_obey(
@@ -372,7 +385,7 @@ class _Parser:
             )
         coding = self.encoder.codings[feature]
         is_bit = isinstance(coding, Steps) and coding.bipolar and sign not in ("=", "!=")
-        if is_bit and _compares(-1, sign, value) != _compares(0, sign, value):
+        if is_bit and compares(-1, sign, value) != compares(0, sign, value):
             raise RuleSyntaxError(
                 f"the law {quoted(self.text)} orders {self.encoder.names[feature]} between -1 and 0, but it "
                 f"is a bit, and both are off: use = or !=."
@@ -396,7 +409,7 @@ class _Parser:
         """A number and a sign in front of a feature, as in ``0 <= x``."""
         start = self.place
         self._blanks()
-        found = re.compile(r"[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?").match(self.text, self.place)
+        found = re.compile(rf"{NUMBER}(?![\w./])").match(self.text, self.place)
         if found is not None:
             self.place = found.end()
             sign = self._sign()
@@ -405,8 +418,8 @@ class _Parser:
                     f"the law {quoted(self.text)} has {found[0]}, a number that is the name of a "
                     f"feature too. Put the name into quotes, or the number behind what it is compared with."
                 )
-            if sign is not None and (number := _exact(found[0])) is not None:
-                return number, sign
+            if sign is not None:
+                return self._number(found[0]), sign
         self.place = start
         return None
 
@@ -453,12 +466,17 @@ class _Parser:
                         self.place = end
                         return category
             raise self._wrong(f"a category of {self.encoder.names[feature]} ({_some(coding.categories)})")
-        found = re.compile(r"[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?(?:/[0-9]+)?").match(self.text, self.place)
-        number = None if found is None else _exact(found[0])
-        if found is None or number is None:
+        found = re.compile(_WRITTEN).match(self.text, self.place)
+        if found is None:
             raise self._wrong(f"a number, since a law compares {self.encoder.names[feature]} with a value")
         self.place = found.end()
-        return number
+        return self._number(found[0])
+
+    def _number(self, text: str) -> int | float | Fraction:
+        try:
+            return read_number(text)
+        except CapacityError as error:
+            raise RuleSyntaxError(f"the law {self.text!r} cannot be read: {error}") from None
 
     def _listed(self, feature: int) -> Iterator[Any]:
         if not (self._mark("{") or self._mark("(") or self._mark("[")):
@@ -492,23 +510,6 @@ class _Parser:
         here = self.text[self.place :][:40].strip()
         found = f"{here!r}" if here else "its end"
         return RuleSyntaxError(f"the law {quoted(self.text)} has {found} where {wanted} is needed.")
-
-
-def _exact(text: str) -> int | float | Fraction | None:
-    """A number as a sample has it: a whole number or a fraction as it is, a decimal as its float. None where
-    floats do not come near to it, or where it takes all memory to be written out.
-    """
-    power = re.search(r"[eE]([-+]?[0-9]+)", text)
-    if len(text) > _LONGEST or (power and (len(power[1]) > 4 or abs(int(power[1])) > _LONGEST)):
-        return None
-    try:
-        number = Fraction(text)
-        near = float(number)
-    except (ValueError, ZeroDivisionError, OverflowError):
-        return None
-    if number.denominator == 1:
-        return int(number)
-    return number if "/" in text else near
 
 
 def _some(words: Sequence[Any]) -> str:

@@ -14,9 +14,17 @@ import numpy as np
 
 from sugenet.errors import CapacityError
 
-__all__ = ["exact_number", "in_order", "is_too_long", "number_words", "plain", "read_number", "show_number"]
+__all__ = [
+    "NUMBER",
+    "exact_number",
+    "float_number",
+    "in_order",
+    "number_words",
+    "plain",
+    "read_number",
+    "show_number",
+]
 
-_POWERS = 10_000
 _WRITTEN = 1e15
 """Whole floats up to here are written without their point."""
 
@@ -52,57 +60,132 @@ def in_order(values: object, what: str) -> list[Any]:
     return list(values)
 
 
+NUMBER = r"[+-]?(?:[0-9]+(?:/[0-9]+)?|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
+"""How people write numbers, as a pattern."""
+_SPELLED = re.compile(NUMBER)
+_DIGITS = 4300
+"""Digits of an integer, or of a part of a fraction: Python's own limit."""
+_SHOWN = 60
+
+
+def read_number(value: Any, what: str = "") -> int | float | Fraction:
+    """Read a number: text as Python reads it, anything else as the number that it is.
+
+    This is the one function that Python arguments, command line, CSV files, server, rules, laws and VNN-LIB
+    files share. ``12`` is an integer of any size, a decimal such as ``0.1``, ``5.`` or ``1e-3`` is the
+    float64 nearest to it, and ``1/10`` is that fraction. A `Decimal` is read as its text.
+
+    Parameters
+    ----------
+    value
+        Text, int, float, Fraction, Decimal or a NumPy scalar.
+    what
+        The name of the value, for the message; none if its place is named elsewhere.
+
+    Returns
+    -------
+    int, float or Fraction
+        The number; a NumPy scalar as the Python number equal to it.
+
+    Raises
+    ------
+    CapacityError
+        For anything else: infinity, NaN, a decimal beyond the floats, a bool, other text.
+
+    Examples
+    --------
+    >>> [read_number(text, "radius") for text in ("12", "0.1", ".5", "1e-3", " 1/10 ", str(2**53 + 1))]
+    [12, 0.1, 0.5, 0.001, Fraction(1, 10), 9007199254740993]
+    >>> read_number("0x10", "radius")
+    Traceback (most recent call last):
+    ...
+    sugenet.errors.CapacityError: radius is '0x10', which is not a number such as 12, 0.5, 1e-3 or 1/3.
+    """
+    kind = type(value)
+    if kind is int or (kind is float and isfinite(value)):
+        return value  # type: ignore[no-any-return]
+    if isinstance(value, str):
+        return _spelled(value.strip(), what)
+    if isinstance(value, Decimal) and value.is_finite():
+        return _spelled(str(value), what)
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, bool) or not isinstance(value, int | float | Fraction | np.floating):
+        raise CapacityError(f"{_said(what, value)} is not a number.")
+    if isinstance(value, float | np.floating) and not np.isfinite(value):
+        raise CapacityError(f"{_said(what, value)} is not a finite number.")
+    if isinstance(value, np.floating):  # more digits than float64 has
+        exact = Fraction(*value.as_integer_ratio())
+        return float(value) if _is_float(exact) else exact
+    return value if isinstance(value, float | Fraction) else int(value)
+
+
+def _spelled(text: str, what: str) -> int | float | Fraction:
+    if _SPELLED.fullmatch(text) is None:
+        raise CapacityError(f"{_said(what, text)} is not a number such as 12, 0.5, 1e-3 or 1/3.")
+    if any(letter in text for letter in ".eE"):
+        number = float(text)
+        if not isfinite(number):
+            raise CapacityError(f"{_said(what, text)} is beyond all floats. Write its digits out.")
+        return number
+    parts = text.split("/")
+    if max(len(part.lstrip("+-")) for part in parts) > _DIGITS:
+        raise CapacityError(f"{_said(what, text)} takes more than {_DIGITS} digits.")
+    if len(parts) == 1:
+        return int(text)
+    if int(parts[1]) == 0:
+        raise CapacityError(f"{_said(what, text)} is a division by zero.")
+    return Fraction(int(parts[0]), int(parts[1]))
+
+
+def float_number(value: Any, what: str = "") -> float:
+    """Read a number that must be a float64, as by `read_number`; others are refused, not rounded.
+
+    Examples
+    --------
+    >>> float_number("0.1", "cut"), float_number(3, "cut")
+    (0.1, 3.0)
+    >>> float_number(Fraction(1, 10), "cut")
+    Traceback (most recent call last):
+    ...
+    sugenet.errors.CapacityError: cut is Fraction(1, 10), which is not a float64. Round it first.
+    """
+    number = read_number(value, what)
+    if isinstance(number, float):
+        return number
+    if not _is_float(number):
+        raise CapacityError(f"{_said(what, value)} is not a float64. Round it first.")
+    return float(number)
+
+
 def exact_number(value: Any, what: str) -> int | Fraction:
-    """Take an int, Fraction, Decimal or float as the exact number it is."""
-    value = plain(value)
-    if isinstance(value, Decimal) and is_too_long(value):
-        raise CapacityError(f"{what} is {value}, a larger or finer number than can be meant.")
-    try:
-        if isinstance(value, str) or (isinstance(value, float) and not isfinite(value)):
-            raise ValueError
-        exact = Fraction(value)
-    except (TypeError, ValueError, OverflowError):
-        raise CapacityError(f"{what} is {value!r}, which is not a finite number.") from None
+    """A number of Python as the exact number it is, read by `read_number`; text is refused.
+
+    Examples
+    --------
+    >>> exact_number(0.5, "radius"), exact_number(Decimal("0.1"), "radius") == Fraction(0.1)
+    (Fraction(1, 2), True)
+    """
+    if isinstance(value, str):
+        raise CapacityError(f"{what} is the text {_shown(value)}. Give a number.")
+    exact = Fraction(read_number(value, what))
     return exact.numerator if exact.denominator == 1 else exact
 
 
-_INTEGER = re.compile(r"[-+]?[0-9]{1,4000}")
-_FRACTION = re.compile(r"[-+]?[0-9]{1,4000}/[0-9]{1,4000}")
-_FLOAT = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
+def _is_float(exact: int | Fraction) -> bool:
+    try:
+        return float(exact) == exact
+    except OverflowError:
+        return False
 
 
-def read_number(value: Any, what: str) -> int | float | Fraction:
-    """Read a number as Python reads it: ``12`` is an integer, ``0.1`` the nearest float64, ``1/10`` exact.
-
-    Examples
-    --------
-    >>> read_number("0.1", "x"), read_number("1/10", "x"), read_number(" 12 ", "x"), read_number(0.5, "x")
-    (0.1, Fraction(1, 10), 12, 0.5)
-    """
-    value = str(value) if isinstance(value, Decimal) else plain(value)
-    if isinstance(value, str):
-        text = value.strip()
-        if _INTEGER.fullmatch(text):
-            return int(text)
-        if _FRACTION.fullmatch(text) and int(text.split("/")[1]):
-            return Fraction(text)
-        value = float(text) if _FLOAT.fullmatch(text) else None
-    if isinstance(value, float) and isfinite(value):
-        return value
-    if isinstance(value, int | Fraction):
-        return value
-    raise CapacityError(f"{what} is {value!r}, which is not a finite number.")
+def _said(what: str, value: object) -> str:
+    return f"{what} is {_shown(value)}, which" if what else _shown(value)
 
 
-def is_too_long(value: Decimal) -> bool:
-    """Whether a decimal, written out as a fraction, would fill the memory.
-
-    Examples
-    --------
-    >>> is_too_long(Decimal("1e999999999")), is_too_long(Decimal("1e-300"))
-    (True, False)
-    """
-    return value.is_finite() and abs(value.adjusted()) > _POWERS
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
 def show_number(value: int | Fraction) -> str:
@@ -125,24 +208,21 @@ def show_number(value: int | Fraction) -> str:
 
 
 def number_words(value: Any) -> str:
-    """A number in the fewest digits that read back as it: decimals where there are some, a whole float
-    without its point, else a fraction; anything else as it is written.
+    """A number in few digits that `read_number` reads back as it: decimals where a float is just that, an
+    integer without a point, else a fraction; anything else as it is written.
 
     Examples
     --------
     >>> [number_words(value) for value in (Fraction(5, 2), Fraction(1, 3), 13.0, 0.1, Fraction(0.1), 1e-7)]
     ['2.5', '1/3', '13', '0.1', '0.1', '1e-07']
-    >>> number_words(2**60 + 1), number_words("left")
-    ('1152921504606846977', 'left')
+    >>> number_words(Fraction(1, 10)), number_words(2**60 + 1), number_words("left")
+    ('1/10', '1152921504606846977', 'left')
     """
     value = plain(value)
-    if isinstance(value, Decimal) and value.is_finite() and not is_too_long(value):
-        value = Fraction(value)
+    if isinstance(value, Decimal) and value.is_finite():
+        value = _spelled(str(value), "the number")
+    if isinstance(value, Fraction) and value.denominator > 1 and _is_float(value):
+        value = float(value)
     if isinstance(value, float):
         return str(int(value)) if value == value // 1 and abs(value) < _WRITTEN else repr(value)
-    if not isinstance(value, Fraction):
-        return str(value)
-    if value.denominator == 1:
-        return str(value.numerator)
-    near = repr(float(value)) if abs(value) < _WRITTEN else "0"
-    return near if value in (Fraction(near), Fraction(float(near))) else str(value)
+    return str(value)

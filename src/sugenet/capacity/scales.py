@@ -21,8 +21,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.brief import quoted
-from sugenet.capacity.arguments import is_too_long, plain
-from sugenet.errors import ScaleError
+from sugenet.capacity.arguments import plain, read_number
+from sugenet.errors import CapacityError, ScaleError
 
 __all__ = [
     "BOOLEAN",
@@ -229,11 +229,9 @@ class UnitInterval(Scale):
     def check(self, value: object, what: str = "value") -> Value:
         """Accept numbers in [0, 1], and text such as ``1/3`` as an exact fraction."""
         number: Any = value
-        if isinstance(value, str):
-            return self.parse(value)
-        if isinstance(value, Decimal):
-            number = Fraction(value) if value.is_finite() and not is_too_long(value) else value
-        elif isinstance(value, np.generic):
+        if isinstance(value, str | Decimal):
+            return self.parse(str(value))
+        if isinstance(value, np.generic):
             number = value.item()
         if isinstance(number, bool):
             number = int(number)
@@ -311,13 +309,11 @@ class UnitInterval(Scale):
         word = text.strip()
         try:
             if word.startswith("1 - "):
-                return self.reverse(self.check(float(word[4:])))
-            if word in ("0", "1"):
-                return int(word)
-            return self.check(Fraction(word) if "/" in word else float(word))
+                return self.reverse(self.check(read_number(word[4:], "value")))
+            return self.check(read_number(word, "value"))
         except ScaleError:
             raise
-        except (ValueError, ZeroDivisionError) as error:
+        except CapacityError as error:
             raise ScaleError(
                 f"{quoted(text)} is not a number in [0, 1]. Write it like 0.5, 1/3 or 1 - 0.3."
             ) from error

@@ -2,7 +2,7 @@
 property.
 
 A query is *sat*, the property violated, iff some x of a box gives outputs y that meet the condition of that
-box. All numbers are rationals: a decimal text is the rational it spells, a float the rational it holds.
+box. All numbers are exact: a float is the rational it holds, and a decimal text the float nearest to it.
 """
 
 from __future__ import annotations
@@ -12,13 +12,16 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from math import ceil, floor, gcd, lcm
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from sugenet.bnn import Network
+from sugenet.capacity.arguments import exact_number
 from sugenet.checker.form import QueryAsked
 from sugenet.errors import CertificateError, FileError, SugenetError
+
+if TYPE_CHECKING:
+    from sugenet.bnn import Network
 
 __all__ = ["BIT_LIMIT", "SIZE_LIMIT", "Case", "Condition", "Inequality", "Query", "QueryBox", "query_of"]
 
@@ -26,8 +29,6 @@ BIT_LIMIT = 13288
 """The most bits of a numerator or denominator in a file: room for every number of 4000 digits."""
 SIZE_LIMIT = 1 << 26
 """The most characters that a query may take."""
-_POWERS = 10_000
-"""Powers of ten beyond which a decimal would fill the memory."""
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -182,7 +183,7 @@ class Query:
 
     Examples
     --------
-    >>> query = Query.around([10, 20], eps=1, label=1, outputs=3)
+    >>> query = Query.within([9, 19], [11, 21], label=1, outputs=3)
     >>> print(query)
     query over 2 inputs and 3 outputs: 1 box, 2 ways to violate it
     >>> query.violated_by([9.5, 21], [0, 2, 2]), query.violated_by([9.5, 21], [0, 2, 1]), query.label
@@ -219,36 +220,74 @@ class Query:
 
     @classmethod
     def around(
-        cls, center: Any, eps: Any, label: int, outputs: int, *, low: Any = None, high: Any = None
+        cls,
+        network: Network,
+        x: Any,
+        eps: Any,
+        label: int | None = None,
+        *,
+        low: Any = None,
+        high: Any = None,
     ) -> Query:
-        """Local robustness: the question whether, within `eps` of `center`, some other class scores at least
-        as high as `label`.
+        """Local robustness: the question whether, within `eps` of `x`, some other class scores at least as
+        high as `label`.
+
+        The network reads the sample: a bit that is off is 0, whether it is written -1 or 0, so that the bit
+        can turn on if `eps` is at least 1, as within ``Linf(eps)``.
 
         Parameters
         ----------
-        center
-            The sample.
+        network
+            The network that will be asked.
+        x
+            The sample, in the numbers of the file that the network was read from.
         eps
             How far each input may move; one number, or one for each input.
         label
-            The class that must stay alone on top.
-        outputs
-            How many classes there are.
+            The class that must stay alone on top, by number (default: the network's class of `x`).
         low, high
-            The values that inputs can take at all, as 0 and 255 for pixels; none unless given.
+            The least and the largest value of every input, such as 0 and 255 (default: none).
+
+        Examples
+        --------
+        >>> from sugenet.bnn import Head, Network
+        >>> net = Network.of_bits([], Head([[1, 1], [-1, -1]]))
+        >>> Query.around(net, [-1, 1], 1).cases[0].box == Query.around(net, [0, 1], 1).cases[0].box
+        True
         """
-        if not 0 <= _number(label, "label") < outputs:
-            raise SugenetError(f"label={label} is no class: they are 0 to {outputs - 1}.")
-        x = _row(center, "center")
-        reach = _row(eps, "eps", len(x)) if np.ndim(eps) else (_exact(eps, "eps"),) * len(x)
+        values = _row(network.encoder.values(x), "x")
+        lines = network.source.lines(len(values))
+        raw = [(value - start) / step for value, (start, step) in zip(values, lines, strict=True)]
+        bits = [getattr(coding, "bipolar", False) for coding in network.encoder.codings]
+        center = network.source.inputs(
+            [Fraction(0) if is_bit and v == -1 else v for v, is_bit in zip(raw, bits, strict=True)]
+        )
+        if label is None:
+            label = int(network.predict([raw])[0])
+        reach = _row(eps, "eps", len(center)) if np.ndim(eps) else (_exact(eps, "eps"),) * len(center)
         if min(reach, default=Fraction(0)) < 0:
             raise SugenetError(f"eps={_shown(min(reach))} must not be negative.")
-        lower, upper = ([a + sign * b for a, b in zip(x, reach, strict=True)] for sign in (-1, 1))
+        lower, upper = ([a + sign * b for a, b in zip(center, reach, strict=True)] for sign in (-1, 1))
         if low is not None:
             lower = [max(value, _exact(low, "low")) for value in lower]
         if high is not None:
             upper = [min(value, _exact(high, "high")) for value in upper]
-        return cls(len(x), outputs, [Case(QueryBox(lower, upper), _misclassified(label, outputs))])
+        return cls.within(lower, upper, label, network.head.outputs)
+
+    @classmethod
+    def within(cls, lower: Any, upper: Any, label: int, outputs: int) -> Query:
+        """The question whether some input between two bounds, both included, gives another class a score at
+        least as high as that of `label`.
+
+        Examples
+        --------
+        >>> Query.within([9, 19], [11, 21], label=1, outputs=3).label
+        1
+        """
+        if not 0 <= _number(label, "label") < outputs:
+            raise SugenetError(f"label={label} is no class: they are 0 to {outputs - 1}.")
+        box = QueryBox(lower, upper)
+        return cls(len(box.lower), outputs, [Case(box, _misclassified(label, outputs))])
 
     @property
     def label(self) -> int | None:
@@ -293,7 +332,8 @@ class Query:
     def to_text(self) -> str:
         """The query in the VNNLIB of the competitions; it reads back to an equal query.
 
-        Numbers are decimals where they can be; a bound as 1/3 is written ``(<= (* 3 X_0) 1.0)``.
+        A float is written as a decimal, which reads back as that float; a bound such as 1/3 or 1/10, which is
+        no float, as ``(<= (* 3 X_0) 1.0)``.
         """
         lines = ["; inputs", *(f"(declare-const X_{i} Real)" for i in range(self.inputs))]
         lines += ["; outputs", *(f"(declare-const Y_{k} Real)" for k in range(self.outputs))]
@@ -356,16 +396,7 @@ def _misclassified(label: int, outputs: int) -> Condition:
 
 
 def _exact(value: Any, what: str) -> Fraction:
-    """An int, Fraction, Decimal or float as the exact number it is."""
-    value = value.item() if isinstance(value, np.generic) else value
-    if isinstance(value, Decimal) and value.is_finite() and abs(value.adjusted()) > _POWERS:
-        raise SugenetError(f"{what} is {value}, a larger or finer number than can be meant.")
-    try:
-        if isinstance(value, str):
-            raise ValueError
-        return Fraction(value)
-    except (TypeError, ValueError, OverflowError):
-        raise SugenetError(f"{what} is {value!r}, which is not a finite number.") from None
+    return Fraction(exact_number(value, what))
 
 
 def _number(value: Any, what: str) -> int:
@@ -401,29 +432,25 @@ def _bounds(box: QueryBox) -> list[str]:
 
 
 def _against(name: str, value: Fraction) -> str:
-    """Both sides of a comparison of a variable with a number."""
-    if _decimal_places(value.denominator) is not None:
+    """Both sides of a comparison of a variable with a number, which `read_number` reads back as it."""
+    if value.denominator == 1 or _is_float(value):
         return f"{name} {_decimal(value)}"
-    return f"(* {_integer(value.denominator)} {name}) {_integer(value.numerator)}.0"
-
-
-def _decimal_places(denominator: int) -> int | None:
-    """How many digits after the point a fraction in lowest terms needs;
-    None when no number of them is enough.
-    """
-    twos = (denominator & -denominator).bit_length() - 1
-    rest, fives = denominator >> twos, 0
-    while rest % 5 == 0:
-        rest, fives = rest // 5, fives + 1
-    return max(twos, fives) if rest == 1 else None
+    return f"(* {_integer(value.denominator)} {name}) {_decimal(Fraction(value.numerator))}"
 
 
 def _decimal(value: Fraction) -> str:
-    places = _decimal_places(value.denominator)
-    assert places is not None
-    digits = _integer(abs(value.numerator) * 10**places // value.denominator).rjust(places + 1, "0")
-    whole, part = digits[: len(digits) - places], digits[len(digits) - places :]
-    return f"{'-' if value < 0 else ''}{whole}.{part or '0'}"
+    """A float as a decimal, without a power of ten; another integer as it is."""
+    if not _is_float(value):
+        return _integer(value.numerator)
+    digits = format(Decimal(repr(float(value))), "f")
+    return digits if "." in digits else f"{digits}.0"
+
+
+def _is_float(value: Fraction) -> bool:
+    try:
+        return float(value) == value
+    except OverflowError:
+        return False
 
 
 def _integer(value: int) -> str:

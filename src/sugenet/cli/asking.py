@@ -8,9 +8,10 @@ import argparse
 import json
 from argparse import Namespace
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from sugenet.cli.options import give, network_of, number, typed
+from sugenet.cli.options import give, integer, network_of, number, typed
 from sugenet.cli.output import Screen
 from sugenet.cli.parser import Parser, UsageError
 from sugenet.errors import SugenetError
@@ -129,9 +130,10 @@ def how_many(text: str) -> Any:
     """A number, or the word all."""
     if text == "all":
         return text
-    if not text.isdecimal() or len(text) > 18:
-        raise SugenetError(f"{text[:40]} must be a number, or all")
-    return int(text)
+    with suppress(SugenetError):
+        if 0 <= (many := integer(text)) < 10**18:
+            return many
+    raise SugenetError(f"{text[:40]} must be a number, or all")
 
 
 # -- what they share in work ---------------------------------------------------------------------------------

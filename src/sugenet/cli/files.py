@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import os
+import re
 from argparse import Namespace
 from collections.abc import Callable
+from fractions import Fraction
 from itertools import pairwise
-from math import isfinite
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from sugenet.cli.options import give, is_shipped, network_of, number, refuse_idle, sign_of, typed, whole
+from sugenet.cli.options import (
+    give,
+    integer,
+    is_shipped,
+    network_of,
+    number,
+    refuse_idle,
+    sign_of,
+    typed,
+    whole,
+)
 from sugenet.cli.output import Screen
 from sugenet.cli.parser import Commands, Parser, Run, UsageError
 from sugenet.cli.spiking import SPIKING, is_spiking, on_spiking, read_spiking
@@ -29,14 +40,14 @@ _MODEL_FILE = {"required": True, "help": "write the model to FILE"}
 
 def _sizes(text: str) -> list[int]:
     try:
-        return [int(size) for size in text.split(",") if size.strip()]
-    except ValueError:
+        return [integer(size) for size in text.split(",") if size.strip()]
+    except SugenetError:
         raise SugenetError(f"{text} must be whole numbers with commas between them, such as 64,32") from None
 
 
 def _cuts(text: str) -> list[float]:
     cuts = [_number(cut) for cut in text.split(",")]
-    if not all(a < b for a, b in pairwise(cuts)) or not all(map(isfinite, cuts)):
+    if not all(a < b for a, b in pairwise(cuts)):
         raise SugenetError(f"{text[:80]} must rise, such as 0.5,1.5")
     return cuts
 
@@ -52,10 +63,9 @@ def _region(text: str) -> str:
 
 
 def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise SugenetError(f"{text} is not a number") from None
+    from sugenet.capacity.arguments import float_number
+
+    return float_number(text)
 
 
 def _train(parser: Parser) -> Run:
@@ -276,7 +286,7 @@ _NOT_SPIKING = tuple(name for name in _READING if name not in ("image", "names",
 
 def _image(text: str) -> list[int]:
     parts = text.lower().split("x")
-    if len(parts) not in (2, 3) or not all(part.isdecimal() and len(part) < 7 for part in parts):
+    if len(parts) not in (2, 3) or not all(re.fullmatch("[0-9]{1,6}", part) for part in parts):
         raise SugenetError(f"{text} must be a size such as 28x28, 32x32x3 or 3x32x32")
     return [int(part) for part in parts]
 
@@ -288,12 +298,10 @@ def _kind(text: str) -> tuple[Any, ...]:
     """What raw samples are: one word, or the ends of a range of integers, what they are multiplied by, and
     what is added then.
     """
-    import re
-
     ends = r"(-?[0-9]{1,18})\.\.(-?[0-9]{1,18})"
     found = re.fullmatch(rf"{ends}(?:(/|\*)({_EXACT}))?([+-]{_EXACT})?", text)
     if found:
-        step = number(found[4] or "1")
+        step = Fraction(number(found[4] or "1"))
         if step:
             return (
                 int(found[1]),
@@ -305,7 +313,7 @@ def _kind(text: str) -> tuple[Any, ...]:
         return (text,)
     between = re.fullmatch(rf"reals:(-?{_EXACT})\.\.(-?{_EXACT})", text)
     if between:
-        return ("reals", float(number(between[1])), float(number(between[2])))
+        return ("reals", _number(between[1]), _number(between[2]))
     raise SugenetError(
         f"{text} is not bits, reals, or integers such as 0..255, 0..255/255 or 0..255*2/255-1; reals may "
         "have bounds, as in reals:-3..3"

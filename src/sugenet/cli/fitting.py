@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
@@ -61,7 +62,7 @@ def _fit(parser: Parser) -> Run:
 def _terms(text: str) -> Any:
     if text == "card":
         return text
-    if not text.isdecimal() or not 1 <= int(text[:9]) <= 1000:
+    if not re.fullmatch("[0-9]{1,9}", text) or not 1 <= int(text) <= 1000:
         raise SugenetError(f"{text[:40]} must be a whole number from 1 to 1000, or card")
     return int(text)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable, Iterable
-from math import isfinite
+from contextlib import suppress
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ __all__ = [
     "check_paths",
     "chosen_sample",
     "give",
+    "integer",
     "is_shipped",
     "network_of",
     "number",
@@ -61,10 +62,7 @@ def whole(low: int | None = 0, high: int | None = None) -> Callable[[str], int]:
     """A whole number between two ends, as the parser wants it."""
 
     def read(text: str) -> int:
-        try:
-            value = int(text)
-        except ValueError:
-            raise SugenetError(f"{text} is not a whole number") from None
+        value = integer(text)
         if high is not None and low is not None and not low <= value <= high:
             raise SugenetError(f"{text} must be from {low} to {high}")
         if low == 0 and value < 0:
@@ -75,28 +73,28 @@ def whole(low: int | None = 0, high: int | None = None) -> Callable[[str], int]:
 
 
 def number(text: str) -> Any:
-    """An exact number: 2, 1.5, 3/2 or 1e-3."""
-    import re
-    from fractions import Fraction
+    """A number as Python reads it: 2, 1.5, 1e-3; or exactly 3/2."""
+    from sugenet.capacity.arguments import read_number
 
-    power = re.search(r"e([+-]?[0-9_]+)\s*$", text, re.IGNORECASE)
-    if len(text) > 1000 or (power and (len(power[1]) > 5 or abs(int(power[1])) > 400)):
-        raise SugenetError(f"{text[:40]} is a larger or finer number than can be meant.")
-    try:
-        return Fraction(text)
-    except (ValueError, ZeroDivisionError):
-        raise SugenetError(f"{text} is not a number.") from None
+    return read_number(text)
+
+
+def integer(text: str) -> int:
+    """An integer."""
+    with suppress(SugenetError):
+        value = number(text)
+        if isinstance(value, int):
+            return value
+    raise SugenetError(f"{text[:40]} is not a whole number")
 
 
 def seconds(text: str) -> float:
     """A time that may be 0."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not value >= 0 or not isfinite(value):
-        raise SugenetError(f"{text} must be a number of seconds, 0 or more")
-    return value
+    with suppress(SugenetError, OverflowError):
+        value = float(number(text))
+        if value >= 0:
+            return value
+    raise SugenetError(f"{text[:40]} must be a number of seconds, 0 or more")
 
 
 # -- the vocabulary ------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from argparse import Namespace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from sugenet.cli.asking import announced, asked_among, keep_certificate
@@ -59,7 +60,7 @@ def _results(parser: Parser) -> Run:
 def _share(text: str) -> Any:
     is_percent = text.endswith("%")
     try:
-        share = number(text.removesuffix("%")) / (100 if is_percent else 1)
+        share = Fraction(number(text.removesuffix("%"))) / (100 if is_percent else 1)
     except SugenetError:
         raise SugenetError(f"{text} is no share such as 0.1, 1/10 or 10%. Name files first") from None
     if not 0 < share <= 1:

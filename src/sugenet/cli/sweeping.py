@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from argparse import Namespace
 from importlib import import_module
 from shlex import quote
@@ -80,7 +81,7 @@ def _pair(text: str) -> tuple[str, Any]:
     key, equals, value = text.partition("=")
     if not equals or not key.isidentifier():
         raise SugenetError(f"{text[:80]} must be KEY=VALUE")
-    return key, int(value) if value.isdecimal() and len(value) < 19 else value
+    return key, int(value) if re.fullmatch("[0-9]{1,18}", value) else value
 
 
 # -- what is asked -------------------------------------------------------------------------------------------

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from argparse import Namespace
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from sugenet.cli.asking import announced, asked_among, asked_network, how, keep_certificate, on_work
-from sugenet.cli.options import give, number, refuse_idle, samples_of, typed
+from sugenet.cli.options import give, integer, number, refuse_idle, samples_of, typed
 from sugenet.cli.output import Screen
 from sugenet.cli.parser import Commands, Parser, Run, UsageError
 from sugenet.errors import SugenetError
@@ -63,15 +65,11 @@ def _on_images(parser: Parser) -> None:
 def _places(text: str) -> list[int]:
     """Numbers of samples with commas between them."""
     parts = [part.strip() for part in text.split(",")]
-    if not all(part.isdecimal() and len(part) < 12 for part in parts):
-        raise SugenetError(f"{text} must be numbers of samples from 0, such as 7,3")
-    return [int(part) for part in parts]
-
-
-def _whole_number(text: str) -> int:
-    if len(text) > 4000 or not text.removeprefix("-").isdecimal():
-        raise SugenetError(f"{text[:40]} is not a whole number")
-    return int(text)
+    with suppress(SugenetError):
+        places = [integer(part) for part in parts]
+        if min(places) >= 0:
+            return places
+    raise SugenetError(f"{text} must be numbers of samples from 0, such as 7,3")
 
 
 def _check_usage(options: Namespace) -> str | None:
@@ -151,7 +149,7 @@ def _sum(parser: Parser) -> Run:
     for side in ("--left", "--right"):
         parser.add_argument(side, type=typed(_places), required=True, metavar="I,I,...", help=about)
     about = "ask about this sum, or with --whatif for it"
-    parser.add_argument("--total", type=typed(_whole_number), metavar="N", help=about)
+    parser.add_argument("--total", type=typed(integer), metavar="N", help=about)
     _on_question(parser)
     return _ask_sum
 
@@ -208,7 +206,7 @@ def _state(parser: Parser) -> Run:
 
 def _named(text: str) -> tuple[str, int]:
     name, equals, place = text.rpartition("=")
-    if not equals or not name or not place.isdecimal() or len(place) > 11:
+    if not equals or not name or not re.fullmatch("[0-9]{1,11}", place):
         raise SugenetError(f"{text} must be NAME=I, with the number of a sample from 0")
     return name, int(place)
 

@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from sugenet.bnn import Encoder, OneHot, Steps
 from sugenet.bnn.arrays import Bits
-from sugenet.capacity.arguments import exact_number, number_words
-from sugenet.errors import SugenetError
+from sugenet.capacity.arguments import exact_number, number_words, read_number
+from sugenet.errors import CapacityError, SugenetError
 from sugenet.problem.regions import Hamming, Linf
 
 __all__ = ["Leeway", "region_text", "robust_region"]
@@ -43,8 +43,11 @@ def robust_region(given: Any) -> Linf | Hamming | None:
     if isinstance(given, str):
         kind, _, radius = given.partition(":")
         made = _KINDS.get(kind.strip().lower())
-        number = _number(radius)
-        if made is None or number is None:
+        try:
+            number = read_number(radius, "radius")
+        except CapacityError:
+            made = None
+        if made is None:
             raise SugenetError(f"robust={given!r} is no region to train against: write linf:R or hamming:K.")
         return robust_region(made(number))
     if type(given) not in (Linf, Hamming):
@@ -58,16 +61,6 @@ def robust_region(given: Any) -> Linf | Hamming | None:
     if isinstance(given, Hamming) and size != floor(size):
         raise SugenetError(f"robust={given!r}: bits are flipped in whole numbers. Give one, such as 2.")
     return given  # type: ignore[no-any-return]
-
-
-def _number(text: str) -> int | float | None:
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    if not -inf < value < inf:
-        return None
-    return int(value) if value == floor(value) else value
 
 
 def region_text(region: Linf | Hamming | None) -> str | None:

@@ -4,8 +4,8 @@ place of whatever is wrong.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from fractions import Fraction
@@ -15,13 +15,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.errors import EncodingError
+from sugenet.capacity.arguments import read_number
+from sugenet.errors import CapacityError, EncodingError
 from sugenet.fit.capacities import Ratings
 from sugenet.fit.table import called, read_cells, refuse_missing, refuse_unnamed, typed_column
 
 __all__ = ["RatedTable", "read_cases", "read_ratings"]
-
-_NUMBER = re.compile(r"[+-]?(\d{1,40}\.?\d{0,40}|\.\d{1,40})([eE][+-]?\d{1,2})?|\d{1,18}/0*[1-9]\d{0,17}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,11 +90,12 @@ class RatedTable:
         if order is not None:
             return self._level(row, name, text, order)
         where = f"{self.file}, line {self.lines[row]}, column {name!r}: {text!r}"
-        if not _NUMBER.fullmatch(text):
+        try:
+            number = Fraction(read_number(text))
+        except CapacityError:
             raise EncodingError(
                 f"{where} is no number. Give the names of the levels, worst first: order='bad<ok<good'."
-            )
-        number = Fraction(text)
+            ) from None
         if not 0 <= number <= 1:
             raise EncodingError(
                 f"{where} is not from 0 to 1. Give the levels, worst first, such as order='1<2<3'; or, where "
@@ -236,8 +236,9 @@ def _table(
 
 
 def _weight(file: Path, line: int, name: str, text: str) -> Fraction:
-    if not _NUMBER.fullmatch(text) or Fraction(text) < 0:
-        raise EncodingError(
-            f"{called(file)}, line {line}, column {name!r}: {text!r} is no weight, a number of at least 0."
-        )
-    return Fraction(text)
+    with suppress(CapacityError):
+        if (weight := Fraction(read_number(text))) >= 0:
+            return weight
+    raise EncodingError(
+        f"{called(file)}, line {line}, column {name!r}: {text[:60]!r} is no weight, a number of at least 0."
+    )

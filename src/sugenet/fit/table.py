@@ -14,7 +14,8 @@ from typing import Any, TextIO
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.errors import EncodingError, FileError
+from sugenet.capacity.arguments import NUMBER, read_number
+from sugenet.errors import CapacityError, EncodingError, FileError
 from sugenet.io.plain.gzipped import unzipped
 from sugenet.io.plain.packed import open_archive
 from sugenet.io.plain.rows import csv_rows, otherwise_separated
@@ -32,8 +33,9 @@ __all__ = [
 ]
 
 _MISSING = {"", "?", "na", "n/a", "nan", "null"}
-_WHOLE = re.compile(r"[+-]?\d{1,15}")
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_WHOLE = re.compile(r"[+-]?[0-9]{1,15}")
+_NUMBER = re.compile(rf"(?!.*/){NUMBER}")
+"""Fractions are names, as dates are."""
 _WITH_COMMAS = re.compile(r"[+-]?\d[\d,.]*,[\d,.]*\d([eE][+-]?\d+)?")
 _MOST_CLASSES = 100
 _UNPACKED = 1 << 30
@@ -244,7 +246,7 @@ def typed_column(file: Path, name: str, cells: list[tuple[int, str]]) -> tuple[s
         return "whole", [int(text) for text in texts]
     numeric = [_NUMBER.fullmatch(text) is not None for text in texts]
     if all(numeric):
-        return "number", [float(text) for text in texts]
+        return "number", [_number(file, name, line, text) for line, text in cells]
     if sum(numeric) >= _MOSTLY * len(texts):
         line, text = cells[numeric.index(False)]
         raise EncodingError(
@@ -260,6 +262,15 @@ def typed_column(file: Path, name: str, cells: list[tuple[int, str]]) -> tuple[s
             "ignore=: nothing is guessed."
         )
     return "category", texts
+
+
+def _number(file: Path, name: str, line: int, text: str) -> float:
+    try:
+        return float(read_number(text))
+    except (CapacityError, OverflowError):
+        raise EncodingError(
+            f"{called(file)}, line {line}, column {name!r}: {text[:60]!r} is beyond all floats."
+        ) from None
 
 
 def _classes(file: Path, target: str, cells: list[str]) -> tuple[npt.NDArray[np.int64], tuple[str, ...]]:

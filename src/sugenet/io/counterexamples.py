@@ -60,7 +60,7 @@ def write_counterexample(
     >>> from sugenet.reason import verify
     >>> net = Network.of_bits([DenseLayer([[+1, -1]], tau=[1])], Head([[+1], [-1]]))
     >>> with TemporaryDirectory() as folder:
-    ...     write_counterexample(verify(net, Query.around([1, 0], 1, 0, 2)), Path(folder) / "result")
+    ...     write_counterexample(verify(net, Query.within([0, -1], [2, 1], 0, 2)), Path(folder) / "result")
     ...     print((Path(folder) / "result").read_text())
     sat
     ((X_0 0.0)

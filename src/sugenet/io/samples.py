@@ -11,10 +11,10 @@ import re
 import struct
 from collections.abc import Sequence
 from contextlib import suppress
+from fractions import Fraction
 from itertools import chain
 from math import prod
 from pathlib import Path
-from sys import float_info
 from typing import Any, TextIO
 
 import numpy as np
@@ -22,8 +22,8 @@ import numpy.typing as npt
 
 from sugenet.bnn import Network, OneHot, Steps
 from sugenet.bnn.samples import shape_words
-from sugenet.capacity.arguments import number_words
-from sugenet.errors import FileError
+from sugenet.capacity.arguments import NUMBER, number_words, read_number
+from sugenet.errors import CapacityError, FileError
 from sugenet.files import write_bytes, write_text
 from sugenet.io.images import IMAGES, SIZE_LIMIT, read_folder, read_image
 from sugenet.io.plain.gzipped import unzipped
@@ -41,7 +41,6 @@ _SAMPLES, _CLASSES = (
 _IDX = re.compile(r"[.-]idx[1-8]?-ubyte$|[.-]ubyte$|\.idx[1-8]?$", re.IGNORECASE)
 _IDX_KINDS = {8: "u1", 9: "i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}
 _DIGITS = re.compile(r"[0-9.eE+-]*")
-_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?inf(inity)?", re.IGNORECASE)
 _EXACT = 2.0**53  # floats hold every whole number up to here
 
 
@@ -178,7 +177,7 @@ def _csv(
             )
         second = next(rows, None)
         words = [
-            not _NUMBER.fullmatch(cell) and isinstance(coding, Steps)
+            isinstance(coding, Steps) and not re.fullmatch(NUMBER, cell)
             for coding, cell in zip(codings, header, strict=True)
         ]
         if all(words):
@@ -218,7 +217,8 @@ def _sample(cells: list[str], network: Network, where: str, kind: Any) -> npt.ND
             values[j] = _cell(text, coding)
         except FileError as error:
             raise FileError(f"{where} {network.encoder.names[j]}: {error}") from None
-    return values if any(type(value) is int for value in values) else values.astype(kind)
+    is_long = any(type(v) is Fraction or (type(v) is int and abs(v) >= _EXACT) for v in values)
+    return values if is_long else values.astype(kind)
 
 
 def _some(names: Sequence[str]) -> str:
@@ -252,10 +252,10 @@ def _cell(text: str, coding: Steps | OneHot) -> Any:
                 f"{_shown(text)} is no category. The categories are {', '.join(list(known)[:12])}."
             )
         return known[text]
-    if not _NUMBER.fullmatch(text):
-        raise FileError(f"{_shown(text)} is not a number.")
-    number = float(text)
-    return int(text) if _EXACT <= abs(number) <= float_info.max and text.lstrip("+-").isdigit() else number
+    try:
+        return read_number(text)
+    except CapacityError as error:
+        raise FileError(str(error)) from None
 
 
 def _shown(text: str) -> str:

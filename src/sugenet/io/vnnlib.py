@@ -88,7 +88,7 @@ def write_vnnlib(query: Query, path: str | os.PathLike[str]) -> None:
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
-    >>> query = Query.around([0.25, 7], eps=0.5, label=0, outputs=2)
+    >>> query = Query.within([0.1, 7], [0.25, 8], label=0, outputs=2)
     >>> with TemporaryDirectory() as folder:
     ...     write_vnnlib(query, f"{folder}/robust.vnnlib.gz")
     ...     read_vnnlib(f"{folder}/robust.vnnlib.gz") == query
@@ -105,11 +105,11 @@ def parse_vnnlib(text: str) -> Query:
     --------
     >>> query = parse_vnnlib('''
     ... (declare-const X_0 Real) (declare-const Y_0 Real) (declare-const Y_1 Real)
-    ... (assert (>= X_0 -1e-1)) (assert (<= X_0 0.3))  ; exactly 3/10
+    ... (assert (>= X_0 -5e-1)) (assert (<= X_0 0.1))  ; the float64 0.1
     ... (assert (or (and (<= Y_0 Y_1)) (and (>= (+ Y_0 (* 2.0 Y_1)) 5))))
     ... ''')
-    >>> query.cases[0].box, len(query.cases[0].condition)
-    (QueryBox(lower=(Fraction(-1, 10),), upper=(Fraction(3, 10),)), 2)
+    >>> query.cases[0].box == QueryBox([-0.5], [0.1]), len(query.cases[0].condition)
+    (True, 2)
     >>> parse_vnnlib("(declare-const X_0 Real) (assert (< X_0 1))")
     Traceback (most recent call last):
     sugenet.errors.FileError: line 1, column 35: < is not supported. Supported are declare-const of X_i

@@ -1,16 +1,16 @@
-"""Numbers in VNNLIB files, exactly as they are spelled and within limits; and what is refused there."""
+"""Numbers in VNNLIB files, read as all text is and within limits; and what is refused there."""
 
 from __future__ import annotations
 
 import re
 from fractions import Fraction
 
+from sugenet.capacity.arguments import NUMBER, read_number
 from sugenet.checker.query import BIT_LIMIT
+from sugenet.errors import CapacityError
 
 __all__ = ["SUPPORTED", "UnsupportedError", "constant_of", "shortened", "sized"]
 
-_NUMBER = re.compile(r"([+-]?)(\d+)?(?:\.(\d*))?(?:[eE]([+-]?\d+))?", re.ASCII)
-_LONGEST_NUMBER = 20_000  # characters, leading zeros included
 SUPPORTED = (
     "Supported are declare-const of X_i and Y_k as Real, and assert with and, or, <=, >=, +, "
     "-, * and numbers."
@@ -27,18 +27,12 @@ class UnsupportedError(Exception):
 
 def constant_of(place: int, word: str) -> Fraction:
     """The number that a word spells."""
-    found = _NUMBER.fullmatch(word)
-    if found is None or not (found[2] or found[3]):
+    if re.fullmatch(NUMBER, word) is None:
         raise UnsupportedError(place, f"{shortened(word)} is no number or variable. {SUPPORTED}")
-    if len(word) > _LONGEST_NUMBER:
-        raise UnsupportedError(place, f"{shortened(word)} takes more than 4000 digits.")
-    sign, whole, part, power = found[1], found[2] or "", found[3] or "", found[4] or "0"
-    digits = (whole + part).strip("0") or "0"  # zeros at the end are counted in the power
-    tens = len(whole + part) - len((whole + part).rstrip("0")) - len(part)
-    if len(digits) > 4100 or len(power) > 6 or abs(tens + int(power)) > _LONGEST_NUMBER:
-        raise UnsupportedError(place, f"{shortened(word)} takes more than 4000 digits.")
-    exponent = tens + int(power)
-    return sized(place, Fraction(int(sign + digits) * 10 ** max(exponent, 0), 10 ** max(-exponent, 0)))
+    try:
+        return sized(place, Fraction(read_number(word)))
+    except CapacityError as error:
+        raise UnsupportedError(place, str(error)) from None
 
 
 def sized(place: int, value: Fraction) -> Fraction:

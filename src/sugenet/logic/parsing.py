@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from fractions import Fraction
 from itertools import product
 from typing import NamedTuple
 
 from sugenet.bnn.laws import DEEPEST
 from sugenet.brief import quoted
-from sugenet.errors import RuleSyntaxError
+from sugenet.capacity.arguments import read_number
+from sugenet.errors import CapacityError, RuleSyntaxError
 from sugenet.logic.formulas import Every, Listed, LogicFormula, OneOf, Some, negated
 from sugenet.logic.readings import Reading
 
@@ -274,10 +276,9 @@ def _wrong(word: _Word, wanted: str) -> RuleSyntaxError:
 def _number(text: str) -> Fraction | None:
     if re.fullmatch(r"[-+]?[0-9]{1,50}(?:\.[0-9]{1,50}|/[0-9]{1,50})?", text) is None:
         return None
-    try:
-        return Fraction(text)
-    except ZeroDivisionError:
-        return None
+    with suppress(CapacityError):
+        return Fraction(read_number(text))
+    return None
 
 
 def _compare(left: str | Fraction, sign: str, right: str | Fraction) -> bool:

@@ -15,7 +15,7 @@ from math import floor, isfinite, log10
 from typing import Any, TypeAlias
 
 from sugenet.bnn import Network, OneHot, Steps
-from sugenet.capacity.arguments import number_words
+from sugenet.capacity.arguments import exact_number, number_words
 from sugenet.checker.query import Query
 from sugenet.problem.boxes import Box, meets
 from sugenet.problem.regions import L1, L2, Linf, Prices, Region
@@ -179,9 +179,9 @@ def _in_region(network: Network, region: Region, before: Sequence[Any], shown: S
     """Whether a sample whose states are those of one in the region is there itself."""
     match region:
         case L1() | Linf():
-            return raw_cost(network, type(region), before, shown) <= Fraction(region.radius)
+            return raw_cost(network, type(region), before, shown) <= exact_number(region.radius, "radius")
         case L2():
-            return raw_cost(network, L2, before, shown) <= Fraction(region.radius) ** 2
+            return raw_cost(network, L2, before, shown) <= exact_number(region.radius, "radius") ** 2
         case Box():
             return _in_box(network, region, shown)
     return True

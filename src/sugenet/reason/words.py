@@ -108,23 +108,29 @@ def part_words(share: Fraction, digits: int, towards: int = 0) -> str:
 
 
 def short_number(value: Fraction, towards: int = 0) -> str:
-    """An exact number for people: as it is in up to six digits; else about what it is, or rounded down (-1)
-    or up (+1) to six of them, so that a bound stays one.
+    """An exact number for people: as it reads back, in up to six digits; else about what it is, or rounded
+    down (-1) or up (+1) to six of them, so that a bound stays one when it is typed in.
 
     Examples
     --------
-    >>> short_number(Fraction(2_000_000)), short_number(Fraction(5, 2)), short_number(Fraction(0.1))
-    ('2000000', '2.5', '0.1')
+    >>> [short_number(Fraction(value)) for value in (2_000_000, 2.5, 0.1, "1/10")]
+    ['2000000', '2.5', '0.1', '1/10']
     >>> [short_number(Fraction(2, 3), towards) for towards in (-1, 0, 1)]
     ['0.666666', 'about 0.666667', '0.666667']
     """
     if value.denominator == 1:
         return str(value)
     near = _rounded(value, 6, 0)
-    if value in (Fraction(near), Fraction(float(near))):
+    if value == float(near):
         return number_words(float(near))
-    rounded = near if towards == 0 else _rounded(value, 6, towards)
-    return f"{'' if towards else 'about '}{number_words(float(rounded))}"
+    if value == Fraction(near):  # a decimal, but no float: what is typed in as a decimal would be another
+        return str(value)
+    if towards == 0:
+        return f"about {number_words(float(near))}"
+    rounded = _rounded(value, 6, towards)
+    while (Fraction(float(rounded)) - value) * towards < 0:  # the float of a decimal may be on the other side
+        rounded = Context(prec=6).add(rounded, towards * Decimal(1).scaleb(rounded.adjusted() - 5))
+    return number_words(float(rounded))
 
 
 def _rounded(value: Fraction, digits: int, towards: int) -> Decimal:

@@ -4,13 +4,12 @@ as the shortest decimal that names them.
 
 from __future__ import annotations
 
-import re
 from fractions import Fraction
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from sugenet.capacity.arguments import exact_number, plain
+from sugenet.capacity.arguments import plain, read_number
 from sugenet.errors import CapacityError, NetworkError
 
 __all__ = ["Floats", "exact", "meant", "on_grid"]
@@ -18,29 +17,23 @@ __all__ = ["Floats", "exact", "meant", "on_grid"]
 Floats: TypeAlias = Literal["exact", "decimal"]
 """How floats are read: 0.9 in a float32 is 15099494/16777216 exactly, and 9/10 as a decimal."""
 
-_WRITTEN = re.compile(r"[+-]?[0-9]{1,40}(?:/0*[1-9][0-9]{0,40}|(?:\.[0-9]{0,40})?(?:[eE][+-]?[0-9]{1,2})?)")
-
 
 def exact(value: Any, what: str) -> Fraction:
-    """An exact number: a float as it is, text as it is written.
+    """An exact number: a float as it is, text as `read_number` reads it.
 
     Examples
     --------
-    >>> exact("9/10", "leak"), exact("0.9", "leak"), exact(0.5, "leak")
-    (Fraction(9, 10), Fraction(9, 10), Fraction(1, 2))
+    >>> exact("9/10", "leak"), exact("0.9", "leak") == Fraction(0.9), exact(0.5, "leak")
+    (Fraction(9, 10), True, Fraction(1, 2))
     >>> exact("fast", "leak")
     Traceback (most recent call last):
     ...
-    sugenet.errors.NetworkError: leak is 'fast', which is not a number such as 9/10 or 0.9.
+    sugenet.errors.NetworkError: leak is 'fast', which is not a number such as 12, 0.5, 1e-3 or 1/3.
     """
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value.item()
-    if isinstance(value, str):
-        if _WRITTEN.fullmatch(value.strip()) is None:
-            raise NetworkError(f"{what} is {value[:40]!r}, which is not a number such as 9/10 or 0.9.")
-        return Fraction(value.strip())
     try:
-        return Fraction(exact_number(value, what))
+        return Fraction(read_number(value, what))
     except CapacityError as error:
         raise NetworkError(str(error)) from None
 

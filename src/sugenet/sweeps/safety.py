@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TypeAlias
 
+from sugenet.capacity.arguments import number_words
 from sugenet.checker.form import exact
 from sugenet.errors import FileError, SoundnessError
 from sugenet.sweeps.rows import Row
@@ -21,6 +22,8 @@ __all__ = ["Safety", "chosen_radii", "radius_words", "safety_of_radii", "safety_
 
 _RADII = 12
 """Radii of a curve from `whatif`, unless some are given."""
+_SHORT = 8
+"""A radius of more letters is rounded."""
 
 
 _End: TypeAlias = tuple[Fraction | float, bool]
@@ -144,33 +147,36 @@ def chosen_radii(found: Mapping[int, Safety], *, squares: bool, most: int = _RAD
 
 
 def _root_above(square: Fraction) -> Fraction:
-    """The least number with three decimals whose square is as large."""
-    scaled = square * 10**6
-    root = math.isqrt(math.ceil(scaled))
-    return Fraction(root if root * root >= scaled else root + 1, 1000)
+    """The least float with three decimals whose square is as large."""
+    place = math.isqrt(math.ceil(square * 10**6))
+    while _decimal(place, Fraction(1, 1000)) ** 2 < square:
+        place += 1
+    return _decimal(place, Fraction(1, 1000))
 
 
 def _short_above(size: Fraction) -> Fraction:
-    """A size that is short, or else the least one with four digits that is as large."""
-    if _short_words(size) is not None:
+    """A size that is short, or else the least float with four digits that is as large."""
+    if len(number_words(size)) <= _SHORT:
         return size
     unit = Fraction(10) ** (math.floor(math.log10(size)) - 3)
-    return math.ceil(size / unit) * unit
+    place = math.ceil(size / unit)
+    while _decimal(place, unit) < size:
+        place += 1
+    return _decimal(place, unit)
+
+
+def _decimal(place: int, unit: Fraction) -> Fraction:
+    """The float that a decimal is read as."""
+    return Fraction(float(place * unit))
 
 
 def radius_words(radius: Fraction) -> str:
-    """A radius for people: as a decimal where it is one, else as a fraction; a long one in four digits.
+    """A radius for people, as it is typed in; a long one in four digits.
 
     Examples
     --------
-    >>> [radius_words(Fraction(text)) for text in ("0.25", "1/3", "0.00003735", "0.1234567891")]
+    >>> [radius_words(Fraction(value)) for value in (0.25, "1/3", 3.735e-05, 0.1234567891)]
     ['0.25', '1/3', '3.735e-05', '0.1235']
     """
-    return _short_words(radius) or f"{float(radius):.4g}"
-
-
-def _short_words(radius: Fraction) -> str | None:
-    places = next((n for n in range(7) if (radius * 10**n).denominator == 1), None)
-    if places is not None:
-        return f"{float(radius):.{places}f}"
-    return str(radius) if len(str(radius)) <= 8 else None
+    words = number_words(radius)
+    return words if len(words) <= _SHORT else f"{float(radius):.4g}"

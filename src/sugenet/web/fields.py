@@ -5,23 +5,22 @@ A question is checked field by field, so that what is wrong is named.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from math import isfinite
-from sys import float_info
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from sugenet.bnn import Network, OneHot
 from sugenet.bnn.codings import Coding
-from sugenet.errors import QuestionError
+from sugenet.capacity.arguments import NUMBER, read_number
+from sugenet.errors import CapacityError, QuestionError
 from sugenet.problem.regions import BALLS, Anything, Free, Region
 from sugenet.reason.rules.rule import parse_rule
 
-__all__ = ["MOST_SECONDS", "SECONDS", "checked", "json_value", "number_of", "question_schema"]
+__all__ = ["MOST_SECONDS", "SECONDS", "checked", "json_value", "question_schema"]
 
 SECONDS = 30.0
 """Time limit of a question that names none."""
@@ -30,9 +29,8 @@ _MOST_ANSWERS = 50
 """Reasons or counterfactuals that one question may ask for."""
 _RULE_LETTERS = 2000
 _SEEDS = 2**32
-_EXACT = r"^-?([0-9]{16,400}|[0-9]{1,400}/[1-9][0-9]{0,399})$"
-"""A number that JavaScript would round: a long whole one, or a fraction."""
-_RADIUS = r"^[0-9]{1,9}(\.[0-9]{1,9})?$"
+_WRITTEN = {"type": "string", "pattern": f"^{NUMBER}$"}
+"""A number as text, which keeps what JavaScript would round: a long integer, or a fraction."""
 
 Schema: TypeAlias = dict[str, Any]
 
@@ -170,25 +168,17 @@ def _value(name: str, coding: Coding, value: Any) -> Any:
         raise QuestionError(
             f"sample: {name} is {_shown(value)}, which is no category. The categories are {some}."
         )
-    number = number_of(value)
-    if number is None or not -float_info.max <= number <= float_info.max:
-        raise QuestionError(f"sample: {name} is {_shown(value)}, but must be a number.")
+    number = _read(value, f"sample: {name}")
     coding.read(np.array([number], dtype=object), f"sample: {name}")
     return number
 
 
-def number_of(value: Any) -> int | float | Fraction | None:
-    """A number of JSON: itself, or text such as "1/3" where JavaScript would round it; None if it is neither.
-
-    Examples
-    --------
-    >>> number_of(0.5), number_of("1/3"), number_of("1152921504606846977"), number_of("1"), number_of(True)
-    (0.5, Fraction(1, 3), 1152921504606846977, None, None)
-    """
-    if isinstance(value, str) and re.fullmatch(_EXACT, value) and value.isascii():
-        exact = Fraction(value)
-        return int(exact) if exact.denominator == 1 else exact
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+def _read(value: Any, what: str) -> int | float | Fraction:
+    """A number of JSON: itself, or as text."""
+    try:
+        return read_number(value, what)
+    except CapacityError as error:
+        raise QuestionError(str(error)) from None
 
 
 def json_value(value: Any) -> Any:
@@ -218,12 +208,10 @@ def _value_schema(coding: Coding) -> Schema:
     if isinstance(coding, OneHot):
         return {"enum": [json_value(category) for category in coding.categories]}
     if coding.bipolar:
-        return {"enum": [-1, 0, 1]}
+        return {"enum": [-1, 0, 1, "-1", "0", "1"]}
     ends = {"minimum": coding.low, "maximum": coding.high}
     bounds = {name: int(end) if end == int(end) else end for name, end in ends.items() if isfinite(end)}
-    number = {"type": "integer" if coding.whole else "number"} | bounds
-    small = coding.whole and max(abs(coding.low), abs(coding.high)) < 2**53
-    return number if small else {"anyOf": [number, {"type": "string", "pattern": _EXACT}]}
+    return {"anyOf": [{"type": "integer" if coding.whole else "number"} | bounds, _WRITTEN]}
 
 
 def _region(network: Network, region: Any) -> Region:
@@ -246,17 +234,15 @@ def _region(network: Network, region: Any) -> Region:
         return Anything()
     if kind == "Free":
         return Free(_names(network, region["features"], "region: features"))
-    radius = region["radius"]
-    if not isinstance(radius, str) or not re.fullmatch(_RADIUS, radius, re.ASCII):
-        raise QuestionError(
-            f'region: radius is {_shown(radius)}, but must be a number as text, such as "2" or "0.5".'
-        )
-    exact = Fraction(radius)
-    return BALLS[kind](int(exact) if exact.denominator == 1 else exact)
+    radius = _read(region["radius"], "region: radius")
+    if radius < 0:
+        raise QuestionError(f"region: radius is {_shown(region['radius'])}, but a radius is not negative.")
+    return BALLS[kind](radius)
 
 
 def _region_schema(network: Network) -> Schema:
-    balls = {"kind": {"enum": list(BALLS)}, "radius": {"type": "string", "pattern": _RADIUS}}
+    radius = {"anyOf": [{"type": "number", "minimum": 0}, _WRITTEN]}
+    balls = {"kind": {"enum": list(BALLS)}, "radius": radius}
     free = {"kind": {"const": "Free"}, "features": _names_schema(network)}
     return {
         "oneOf": [

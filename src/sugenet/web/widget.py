@@ -14,10 +14,10 @@ from anywidget import AnyWidget
 
 from sugenet.bnn import Network, OneHot
 from sugenet.bnn.codings import Coding
-from sugenet.errors import EncodingError
+from sugenet.capacity.arguments import read_number
+from sugenet.errors import CapacityError, EncodingError
 from sugenet.files import write_text
 from sugenet.web.bundle import page_html
-from sugenet.web.fields import number_of
 from sugenet.web.page_data import payload, raw_value, raw_values
 
 __all__ = ["Explorer"]
@@ -137,8 +137,9 @@ def _read(coding: Coding, value: Any) -> Any:
     """A value of the page as the encoder has it: a category, a whole number, a float, an exact fraction."""
     if isinstance(coding, OneHot):
         return coding.categories[coding.state(value)]
-    number = number_of(value)
-    if number is None:
-        raise EncodingError(f"the page shows {value!r}, which is no number.")
+    try:
+        number = read_number(value, "the value on the page")
+    except CapacityError as error:
+        raise EncodingError(str(error)) from None
     number = float(value) if not isinstance(value, str) else number  # JavaScript writes 2**60 in fewer digits
     return int(number) if coding.whole and number == number // 1 else number

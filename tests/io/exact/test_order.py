@@ -32,6 +32,7 @@ from sugenet.io.exact.ops import LinearOp, OpChain, Sign
 from sugenet.io.exact.order import pixel_by_pixel, pixel_order
 from sugenet.io.exact.relaxed import split
 from sugenet.io.vnnlib import write_vnnlib
+from tests.io.queries import around
 
 TOP = 3
 SHAPE = (2, 2, 2)  # height, width, channels
@@ -244,7 +245,7 @@ def test_a_part_of_a_file_answers_no_query_about_it():
     found = split(OpChain("net", (4,), ops))  # what raw samples are is not said, so that nothing reads them
     assert found.stem is not None
     with pytest.raises(QuestionError, match="a part of it is computed in floats: stem, s1"):
-        sg.verify(found.network, Query.around([1] * found.network.encoder.features, 0, 0, 2))
+        sg.verify(found.network, around([1] * found.network.encoder.features, 0, 0, 2))
 
 
 def test_a_source_checks_its_numbers():
@@ -432,7 +433,7 @@ def test_questions_pixel_by_pixel_have_the_answers_of_the_twin(kind, top, seed):
     assert sg.count(first, x.tolist(), sg.L0(1)).counts == sg.count(last, moved.tolist(), sg.L0(1)).counts
     reasons = [sg.why(net, row.tolist(), region, minimal="size") for net, row in ((first, x), (last, moved))]
     assert len(reasons[0].reasons[0].features) == len(reasons[1].reasons[0].features)
-    query = Query.around(
+    query = around(
         moved.tolist(), 1, int(last.predict(moved[None])[0]), 3, low=0, high=3 if top is None else top
     )
     back = np.argsort(order)

@@ -13,6 +13,7 @@ from sugenet.io.exact.lower import lower
 from sugenet.io.exact.ops import Affine, BatchNorm, Clip, Convolution, Flatten, LinearOp, OpChain, Sign
 from sugenet.problem.sourced import of_network
 from tests.io.exact.test_lower import Maker, run
+from tests.io.queries import around
 
 
 def chain_of(seed):
@@ -105,11 +106,11 @@ def test_two_batch_norms_in_a_row_are_refused():
 
 def test_queries_about_the_file_are_put_in_the_numbers_of_the_network():
     found = imported(step=Fraction(1, 4), start=1).network
-    query = of_network(found, Query.around([1.25, 1.5], 0.125, 0, 2))
+    query = of_network(found, around([1.25, 1.5], 0.125, 0, 2))
     assert query.cases[0].box.lower == (Fraction(1, 2), Fraction(3, 2))
     assert found.source.inputs(query.cases[0].box.lower) == (Fraction(9, 8), Fraction(11, 8))
     turned = imported(step=-1, start=4).network
-    assert of_network(turned, Query.around([1, 2], 1, 0, 2)).cases[0].box.lower == (2, 1)
+    assert of_network(turned, around([1, 2], 1, 0, 2)).cases[0].box.lower == (2, 1)
     assert imported().network.source.inputs([3, 2.5]) == (3, 2.5)
     assert imported(step=1).network.source.inputs([3, 2]) == (3, 2)
 
@@ -128,7 +129,7 @@ def test_queries_about_a_file_with_channels_last_keep_their_order():
         left_out=("softmax",),
     )
     found = lower(chain, Integers(0, 4)).network
-    query = Query.around([1, 2, 3, 4], 0, 0, 2)
+    query = around([1, 2, 3, 4], 0, 0, 2)
     assert of_network(found, query) == query
     absolute = Query(4, 2, [Case(query.cases[0].box, [[Inequality({0: 1}, 1)]])])
     with pytest.raises(QuestionError, match="more than compare outputs"):

@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 
 from sugenet.brief import Said
+from sugenet.capacity.arguments import float_number
 from sugenet.capacity.text import Reader, write_name
+from sugenet.errors import CapacityError
 from sugenet.fit.sugeno.columns import FeatureLevels
 
 __all__ = ["LevelRule", "parse_level_rule", "strongest"]
@@ -132,8 +134,8 @@ def _read_step(reader: Reader, chain: FeatureLevels) -> Any:
         return _named(reader, list(chain.order))
     _, text, _ = reader.tokens[reader.next] if not reader.at_end else ("", "the end", 0)
     try:
-        number = float(text)
-    except ValueError:
+        number = float_number(text)
+    except CapacityError:
         reader.fail(f"found {text}, expected a number, as {chain.name} has")
     reader.next += 1
     return number

@@ -12,7 +12,8 @@ from typing import Any, TextIO
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.errors import FileError
+from sugenet.capacity.arguments import float_number
+from sugenet.errors import CapacityError, FileError
 from sugenet.io.exact.ops import Affine, BatchNorm, LinearOp, Op, OpChain, Sign
 from sugenet.io.exact.sizes import check_numbers
 from sugenet.io.plain.ledger import Ledger
@@ -280,9 +281,9 @@ def _rows(lines: TextIO, name: str) -> Iterator[list[float]]:
     width = None
     for number, cells in csv_rows(lines, name, quotes=False, longest=_MAX_CSV):
         try:
-            row = [float(cell.replace("_", "?")) for cell in cells]  # float() would read 1_0 as 10
-        except ValueError as error:
-            raise FileError(f"{name}, line {number}: {str(error)[:80]}.") from None
+            row = [float_number(cell) for cell in cells]
+        except CapacityError as error:
+            raise FileError(f"{name}, line {number}: {error}") from None
         width = width or len(row)
         if len(row) != width:
             raise FileError(

@@ -11,13 +11,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from math import ceil, floor, inf, isfinite, nextafter
+from math import ceil, floor, inf, nextafter
 from typing import Any
 
 from sugenet.bnn import Network, OneHot, Steps
+from sugenet.bnn.laws import compares
 from sugenet.bnn.samples import places_of
 from sugenet.brief import Said, quoted
-from sugenet.errors import QuestionError, RuleSyntaxError
+from sugenet.capacity.arguments import number_words, read_number
+from sugenet.errors import CapacityError, QuestionError, RuleSyntaxError
 from sugenet.problem.boxes import Box
 from sugenet.reason.questions import class_of
 
@@ -297,7 +299,7 @@ def _limit(network: Network, feature: int, sign: str, word: str, part: str) -> A
             f"the condition {quoted(part)} leaves out one number; write two rules, below and above it."
         )
     value = _number(word)
-    if coding.bipolar and -1 < value <= 0 and sign in ((">=", "<") if value == 0 else (">=", ">", "<=", "<")):
+    if coding.bipolar and sign != "=" and compares(-1, sign, value) != compares(0, sign, value):
         name = network.encoder.names[feature]
         raise RuleSyntaxError(
             f"the condition {quoted(part)} orders {name} between -1 and 0, but it is a bit, and both "
@@ -306,7 +308,7 @@ def _limit(network: Network, feature: int, sign: str, word: str, part: str) -> A
     return _compared(network, feature, sign, value)
 
 
-def _compared(network: Network, feature: int, sign: str, value: float) -> tuple[Any, Any]:
+def _compared(network: Network, feature: int, sign: str, value: Any) -> tuple[Any, Any]:
     """Closed bounds for a comparison with a number: the next whole number or float where the bound
     itself is left out.
     """
@@ -324,20 +326,31 @@ def _compared(network: Network, feature: int, sign: str, value: float) -> tuple[
         case ">=":
             return (ceil(value) if coding.whole else value), None
         case ">":
-            return (floor(value) + 1 if coding.whole else nextafter(value, inf)), None
+            return (floor(value) + 1 if coding.whole else _beyond(value, inf)), None
         case "<=":
             return None, (floor(value) if coding.whole else value)
-    return None, (ceil(value) - 1 if coding.whole else nextafter(value, -inf))
+    return None, (ceil(value) - 1 if coding.whole else _beyond(value, -inf))
 
 
-def _number(word: str) -> float:
+def _beyond(value: Any, way: float) -> Any:
+    """A closed bound for all floats beyond a number: the next float, or a number that is none itself."""
     try:
-        number = float(word.replace("_", "?"))
-    except ValueError:
-        raise RuleSyntaxError(f"{quoted(word)} is not a number.") from None
-    if not isfinite(number):
-        raise RuleSyntaxError(f"{quoted(word)} is not a finite number.")
-    return int(word) if abs(number) >= 2.0**53 and re.fullmatch("[+-]?[0-9]+", word) else number
+        near = float(value)
+    except OverflowError:
+        return value
+    if near != value:
+        return value
+    found = nextafter(near, way)
+    if found == way:
+        raise RuleSyntaxError(f"no value is {'above' if way > 0 else 'below'} {number_words(value)}.")
+    return found
+
+
+def _number(word: str) -> Any:
+    try:
+        return read_number(word)
+    except CapacityError as error:
+        raise RuleSyntaxError(str(error)) from None
 
 
 def _both(network: Network, feature: int, a: Any, b: Any) -> Any:

@@ -1,4 +1,5 @@
 // What the page shows: the sample, its changes, what is held, what is chosen. With undo, and as text in the address.
+import { readNumber } from "./engine/exact.js";
 import { isNumber } from "./features.js";
 
 const DEPTH = 400;
@@ -181,7 +182,7 @@ export class State {
       if (this.model.reachableStates(feature).includes(state)) this.move(feature, state);
       return;
     }
-    const value = Number.isNaN(Number(text)) ? text : Number(text);
-    if (isNumber(this.payload, feature) && Math.abs(value) !== Infinity && coding.takes(value)) this.put(feature, value);
+    const value = readNumber(text);
+    if (isNumber(this.payload, feature) && value !== null && coding.takes(value)) this.put(feature, value);
   }
 }

@@ -1,6 +1,7 @@
 // The input as a form: a slider with its cuts marked and a field to type into for a number, choices for a category; a group moves as one.
 // The features that the verdict or an answer names come first.
 import { byId, button, fill, h, put, say, toast } from "./dom.js";
+import { readNumber } from "./engine/exact.js";
 import { codingOf, ends, nearestState, shortWords, valueWords } from "./features.js";
 
 const FEW = 6;
@@ -37,8 +38,8 @@ export function makeTable(app) {
     input.addEventListener("change", () => {
       const text = input.value.trim();
       const { coding } = model.features[feature];
-      const number = Number(text.replace(/^\+/, ""));
-      const takes = text !== "" && Number.isFinite(number) && coding.takes(number);
+      const number = readNumber(text);
+      const takes = number !== null && (coding.whole || typeof number === "number") && coding.takes(number);
       if (takes && number !== state.values[feature]) {
         state.stroke();
         state.put(feature, number);

@@ -5,6 +5,19 @@ function gcd(a, b) {
   return a < 0n ? -a : a;
 }
 
+const WRITTEN = /^[+-]?(?:[0-9]+(?:\/[0-9]*[1-9][0-9]*)?|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)$/;
+
+// A number that somebody typed, as read_number of sugenet.capacity.arguments reads it: an integer or a fraction exactly, a decimal as
+// the nearest float. What no float holds stays text; null for anything else.
+export function readNumber(text) {
+  const word = text.trim();
+  if (word.length > 4000 || !WRITTEN.test(word)) return null;
+  if (/[.eE]/.test(word)) return Number.isFinite(Number(word)) ? Number(word) : null;
+  const exact = Fraction.ofText(word.replace("+", ""));
+  const near = exact.toNumber();
+  return Number.isFinite(near) && Fraction.ofNumber(near).compare(exact) === 0 ? near : exact.toString();
+}
+
 export class Fraction {
   constructor(top, bottom = 1n) {
     if (bottom === 0n) throw new RangeError("a fraction with denominator 0");
