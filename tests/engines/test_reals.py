@@ -419,7 +419,7 @@ def test_no_pattern_that_occurs_is_ruled_out():
 def test_a_witness_inside_an_enclosure_shows_nothing():
     low, high = Fraction(1, 2) - Fraction(1, 10**6), Fraction(1, 2)
     net = Network(Encoder.of_reals(1, 0, 1), [RealLayer([[1]], [(low, high)])], Head([[1], [-1]]))
-    query = Query.around([1], 1, 0, 2, low=0, high=1)
+    query = around([1], 1, 0, 2, low=0, high=1)
     assert "violates" in check_real_witness([Fraction(1, 4)], net, query)
     assert "violates" in check_real_witness([low - Fraction(1, 3**50)], net, query)
     with pytest.raises(CertificateError, match="near its threshold"):
@@ -445,7 +445,7 @@ def test_a_neuron_is_active_from_the_middle_of_its_enclosure():
 def test_real_values_can_fail_where_integers_hold():
     first = RealLayer([[1, 1], [1, 1]], [Fraction(5, 2), Fraction(7, 2)])
     net = Network(Encoder.of_reals(2, 0, 4), [first], Head([[1, 1], [-1, -1]]))
-    query = Query.around([2, 2], Fraction(1, 3), 0, 2)  # 4 at integers, from 10/3 at real numbers
+    query = around([2, 2], Fraction(1, 3), 0, 2)  # 4 at integers, from 10/3 at real numbers
     outcome = decide_query(net, query, Clock())
     assert isinstance(outcome, Fails)
     assert sum(map(Fraction, outcome.witness)) < Fraction(7, 2)
@@ -477,12 +477,12 @@ def test_thresholds_are_part_of_the_fingerprint():
 
 def test_what_the_engine_refuses_it_says():
     net = Network(Encoder.of_reals(1, 0, 1), [RealLayer([[1]], [1])], Head([[1], [-1]]))
-    outside = Query.around([0], 1, 0, 2)
+    outside = around([0], 1, 0, 2)
     assert "leaves the real numbers" in decide_query(net, outside, Clock()).reason
     with pytest.raises(QuestionError, match="2 inputs"):
-        decide_query(net, Query.around([0, 0], 1, 0, 2), Clock())
+        decide_query(net, around([0, 0], 1, 0, 2), Clock())
     plain = Network(Encoder.of_integers(1, 0, 1), [LevelLayer([[1]], [1], [1])], Head([[1], [-1]]))
-    query = Query.around([0], 1, 0, 2, low=0, high=1)
+    query = around([0], 1, 0, 2, low=0, high=1)
     proof = {"kind": "patches", "cases": [{"grid": 1, "patches": [], "closures": []}]}
     for network_, asked in ((plain, query), (net, outside)):
         with pytest.raises(CertificateError, match="does not keep real numbers, or the box leaves"):

@@ -367,8 +367,8 @@ class Steps(Brief):
         if isinstance(value, float) or abs(value) < _EXACT:
             return float(value)
         state = bisect_right(self.cuts, value)
-        low = self.cuts[state - 1] if state else -_LARGEST
-        high = nextafter(self.cuts[state], -inf) if state < self.width else _LARGEST
+        low = max(self.cuts[state - 1], -_LARGEST) if state else -_LARGEST
+        high = min(nextafter(self.cuts[state], -inf), _LARGEST) if state < self.width else _LARGEST
         return _float(min(max(Fraction(value), Fraction(low)), Fraction(high)), up=value <= low)
 
     def _domain(self) -> str:

@@ -125,7 +125,8 @@ def _region(asked: Asked, network: Network, total: int, limit: Limit) -> CountRe
     setting = setting_of(asked, limit)
     if setting.budget is not None and setting.budget < 0:
         raise CertificateError("no input of the region meets the limits.")
-    prices = [option.price for row in setting.options.values() for option in row]
+    every = (option.price for row in setting.options.values() for option in row)
+    prices = [price for price in every if setting.budget is None or price <= setting.budget]
     unit = unit_of_all(prices)
     if unit is None or sum(prices, Fraction(0)) * unit >= 2**60:
         raise CertificateError("the costs are too finely divided to count again.")

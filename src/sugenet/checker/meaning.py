@@ -105,7 +105,7 @@ def _between(coding: Steps, low: Any, high: Any, *, above: bool = False, below: 
     """The values of a feature from `low` to `high`; or above the one, below the other."""
     least = max(-_down(coding, -low, strict=above), -_down(coding, -_exact(coding.low)))
     most = min(_down(coding, high, strict=below), _down(coding, _exact(coding.high)))
-    return ((least, most),) if least <= most else ()
+    return ((least, most),) if least <= most and least < inf and most > -inf else ()
 
 
 def _exact(bound: float) -> Any:

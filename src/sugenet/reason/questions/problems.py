@@ -142,5 +142,5 @@ def _query(network: Network, query: Query) -> tuple[Problem, ...]:
         ends = enumerate(zip(case.box.lower, case.box.upper, strict=True))
         cases = tuple(tuple(map(vote, conjunction)) for conjunction in case.condition)
         goal = Goal(cases, network.head.room)
-        problems.append(Problem(Box(dict(ends)).of(network.lawful), lawful(network, goal)))
+        problems.append(Problem(_inside(network, Box(dict(ends))), lawful(network, goal)))
     return tuple(problems)
