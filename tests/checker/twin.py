@@ -1,8 +1,8 @@
 """What questions mean, by enumeration: the twin of `sugenet.problem` and of `sugenet.checker.meaning`.
 
-It shares no code with either. A network is written down here as plain lists, and evaluated here. For each feature
-the representatives are the sample, every cut, limit and radius end, and their neighbours on both sides; the
-questions are constant between them, so that all of them together decide a small question exactly.
+It shares no code with either. A network is written down here as plain lists, and evaluated here. The
+representatives of a feature are the sample, every cut, limit and radius end, and their neighbours on both
+sides. Questions are constant between them, so that together they decide a small question exactly.
 """
 
 from __future__ import annotations

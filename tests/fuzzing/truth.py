@@ -88,7 +88,7 @@ class Truth:
         found = {}
         for f, (a, b) in enumerate(zip(sample, x, strict=True)):
             one_hot = isinstance(self.codings[f], OneHot)
-            if (a != b) if one_hot else Fraction(a) != Fraction(b):
+            if (a != b) if one_hot else self.number(f, a) != self.number(f, b):
                 bits = (
                     self.codings[f].bits(self.state(f, a)) != self.codings[f].bits(self.state(f, b))
                 ).sum()
@@ -369,18 +369,12 @@ def _counts(truth, question):
     counts = [0] * truth.network.head.outputs
     options = []
     for f, values in enumerate(truth.values):
-        inside = {
-            truth.state(f, v)
-            for v in values
-            if truth.meets([(g, lim) for g, lim in where if g == f], [v] * (f + 1))
-        }
         states = {}
         for v in values:
-            state = truth.state(f, v)
-            if state not in inside:
+            if not truth.meets([(g, lim) for g, lim in where if g == f], [v] * (f + 1)):
                 continue
-            price = Fraction(0)
-            if sample is not None and state != truth.state(f, sample[f]):
+            state, price = truth.state(f, v), Fraction(0)
+            if sample is not None:
                 row = list(sample)
                 row[f] = v
                 if question["region"]["kind"] in ("Free", "Box", "Anything"):

@@ -369,6 +369,8 @@ class Steps(Brief):
         state = bisect_right(self.cuts, value)
         low = max(self.cuts[state - 1], -_LARGEST) if state else -_LARGEST
         high = min(nextafter(self.cuts[state], -inf), _LARGEST) if state < self.width else _LARGEST
+        if high == -inf:  # no float is below the cut
+            return high
         return _float(min(max(Fraction(value), Fraction(low)), Fraction(high)), up=value <= low)
 
     def _domain(self) -> str:

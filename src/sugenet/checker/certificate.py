@@ -29,6 +29,7 @@ from sugenet.checker.form import (
 )
 from sugenet.checker.learned import check_learned
 from sugenet.checker.limit import MEMORY, SECONDS, Limit
+from sugenet.checker.meaning import row_of
 from sugenet.checker.proof import check_proof
 from sugenet.checker.rated import HasSamples, RatedSamples
 from sugenet.checker.reason import check_reason
@@ -145,6 +146,9 @@ def _check(data: dict[str, Any], network: Network, other: Network | None, limit:
     certificate = read_certificate(data, network)
     known, limits = within_domain(certificate.domain, network, limit)
     asked = Asked(certificate.question, known, limits, other)
+    sample = getattr(certificate.question, "sample", None)
+    if sample is not None:
+        row_of(known, sample)  # also if nothing is claimed
     match certificate:
         case Counted():
             from sugenet.checker.count import recount  # compiled code is loaded when it is needed

@@ -152,7 +152,8 @@ def span_of_limit(coding: Coding, limit: Any, name: str) -> Span:
                 f"bounds {limit} need numbers, but the feature is a category: "
                 f"{', '.join(map(str, coding.categories))}."
             )
-        low, high = (None if end is None else read_number(end, f"a bound of {name}") for end in limit)
+        ends = (int(end) if isinstance(end, bool | np.bool_) else end for end in limit)
+        low, high = (None if end is None else read_number(end, f"a bound of {name}") for end in ends)
         if low is not None and high is not None and low > high:
             raise QuestionError(f"no number is from {low} to {high}: the limits of {name} are empty.")
         return Span(low, high)
