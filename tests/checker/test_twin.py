@@ -113,6 +113,7 @@ def check_verdict(seed):
     elif asked.sample is not None and not asked.obeys(asked.sample):
         with pytest.raises(QuestionError):
             sg.verify(known, twin.python_question(asked, network, net))
+        inputs, bad = [], []
     elif inputs:
         answer = sg.verify(known, twin.python_question(asked, network, net))
         outcomes = ["refuted" if bad else "proved"]

@@ -147,8 +147,10 @@ def _check(data: dict[str, Any], network: Network, other: Network | None, limit:
     known, limits = within_domain(certificate.domain, network, limit)
     asked = Asked(certificate.question, known, limits, other)
     sample = getattr(certificate.question, "sample", None)
-    if sample is not None:
-        row_of(known, sample)  # also if nothing is claimed
+    if sample is not None:  # also if nothing is claimed
+        broken = known.domain.broken(row_of(known, sample))
+        if broken is not None:
+            raise CertificateError(f"the sample breaks the law {broken!r}, so it cannot occur.")
     match certificate:
         case Counted():
             from sugenet.checker.count import recount  # compiled code is loaded when it is needed
