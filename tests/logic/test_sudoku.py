@@ -1,5 +1,6 @@
 """Sudoku grids: search over levels against all 288 grids of 16 cells; the line between valid and invalid."""
 
+import random
 from fractions import Fraction
 
 import numpy as np
@@ -9,8 +10,10 @@ import sugenet as sg
 from sugenet.errors import QuestionError
 from sugenet.logic import GapLine, Reading, read
 from sugenet.logic.composed import Wanted
+from sugenet.logic.search import _Bounding
 from sugenet.logic.sudoku import units
 from tests.logic.wholes import given, valid_grids
+from tests.problem.clocks import ringing
 
 GRIDS = valid_grids()
 
@@ -145,3 +148,53 @@ def test_the_line_is_the_best_there_is():
         assert right == max(sum(one.says(g) == t for g, t in zip(gaps, truths, strict=True)) for one in tried)
     with pytest.raises(QuestionError, match="needs some wholes"):
         GapLine.fit([], [])
+
+
+def copied_rows():
+    """A grid all of whose rows are 1 2 3 4, far from any Sudoku."""
+    return sg.Sudoku(
+        [
+            Reading.given(f"cell {k}", {str(digit): int(digit != k % 4 + 1) for digit in range(1, 5)})
+            for k in range(16)
+        ]
+    )
+
+
+@pytest.mark.parametrize("bits", [1, 8, 62, 64, 1000])
+@pytest.mark.parametrize("is_bounded", [False, True])
+def test_the_cheapest_grid_for_costs_of_any_size(bits, is_bounded):
+    draw, grid = random.Random(bits), copied_rows()
+    costs = [[0 if gap == 0 else 1 + draw.getrandbits(bits) for gap in cell.gaps] for cell in grid.cells]
+    least = min(sum(costs[k][digit - 1] for k, digit in enumerate(one)) for one in GRIDS)
+    if is_bounded:
+        with _Bounding(grid._choices, costs, None) as bounding:
+            assert bounding.run(10**9)
+            assert (bounding.least, grid.value(bounding.values)) == (least, True)
+    else:
+        found = grid.least_cost(Wanted(True), costs)
+        assert found[0] == least == sum(costs[k][value] for k, value in enumerate(found[1]))
+
+
+def test_branch_and_bound_is_stopped_and_goes_on():
+    grid = copied_rows()
+    costs = [[0 if gap == 0 else 10**300 + 7 * k for gap in cell.gaps] for k, cell in enumerate(grid.cells)]
+    with _Bounding(grid._choices, costs, None) as whole:
+        assert whole.run(10**9)
+    with _Bounding(grid._choices, costs, None) as bounding:
+        turns = 1
+        while not bounding.run(5_000):
+            turns += 1
+        assert turns > 1
+        assert bounding.least == whole.least
+    for looks in range(6):
+        with pytest.raises(TimeoutError):
+            grid.least_cost(Wanted(True), costs, ringing(looks).up)
+
+
+def test_what_cannot_be_has_no_cheapest_grid():
+    grid = copied_rows()
+    none = [[0 if digit == 0 else None for digit in range(4)] for _ in grid.cells]
+    assert grid.least_cost(Wanted(True), none) is None
+    with _Bounding(grid._choices, none, None) as bounding:
+        assert bounding.run(10**9)
+        assert bounding.values is None

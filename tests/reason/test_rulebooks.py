@@ -29,10 +29,12 @@ from sugenet.bnn import (
     unused,
 )
 from sugenet.errors import CertificateError, QuestionError, TooLargeError
+from sugenet.problem.clock import Clock
 from sugenet.reason import Always, Proved, verify
-from sugenet.reason.rules.book import Rulebook, rulebook
+from sugenet.reason.rules.book import Rulebook, _Work, rulebook
 from sugenet.reason.rules.grid import Grid, places_of
 from sugenet.reason.rules.rule import parse_rule
+from sugenet.reason.rules.small import all_primes, cover
 from tests.problem.small import raw_values
 
 whole = importlib.import_module("sugenet.reason.rules.book")  # the module, not the function of that name
@@ -308,6 +310,62 @@ def test_what_is_left_out_is_counted():
     assert few.rules[0].coverage == book.rules[0].coverage
     assert "left out" in str(few)
     assert not rulebook(network, time_limit=0).complete
+
+
+class Steady:
+    """A clock that goes on by one second whenever it is looked at."""
+
+    def __init__(self):
+        self.time = 0
+
+    def __call__(self):
+        self.time += 1
+        return self.time
+
+
+def work_until(network, limit, now):
+    return _Work(Grid(network), (0, 1), None, None, Clock(limit, now=now))
+
+
+def test_nothing_goes_on_when_the_time_is_up():
+    """Of a small network: its table, the cover, what is needless in it, every prime rule, the proofs."""
+    network, seen = steps_network(), set()
+    whole = Steady()
+    every_look = len(work_until(network, 10**6, whole).small(False)) and whole.time
+    for limit in range(0, every_look, max(1, every_look // 60)):
+        for every in (False, True):
+            now = Steady()
+            book = work_until(network, limit, now).small(every)
+            assert now.time <= limit + 6, (limit, every)  # a few looks to see that it is up
+            assert not book.complete or limit > every_look // 2
+            book.check()
+            seen.add(len(book))
+    assert 0 in seen
+    assert len(seen) > 2  # some of the time is for proofs, so that some rules are found and proved
+
+
+def test_tables_covers_and_primes_look_at_the_clock_in_every_step():
+    network = steps_network()
+    grid = Grid(network)
+    has_class = grid.table() == 1
+    looks = iter([False] * 3 + [True] * 10**6)
+    few = cover(grid, has_class, stop=lambda: next(looks))
+    assert len(few) == 3
+    assert sum(1 for _ in looks) > 10**6 - 5
+    with pytest.raises(TimeoutError):
+        grid.table(stop=lambda: True)
+    with pytest.raises(TimeoutError):
+        all_primes(grid, has_class, lambda: True)
+
+
+def test_rules_of_a_large_network_stop_with_the_clock():
+    network, X = sg.models.breast_cancer(), sg.models.samples("breast_cancer")[0][:20]
+    for limit in (0, 10, 40, 200):
+        now = Steady()
+        book = work_until(network, limit, now).large(X)
+        assert now.time <= limit + 40  # one feature is widened as far as it goes, by halving
+        assert not book.complete
+        book.check()
 
 
 def test_wrong_questions_are_named():

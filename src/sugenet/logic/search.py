@@ -1,5 +1,5 @@
 """Search where no form helps: the least gap by halving over the levels, one SAT call each, and the least sum
-of costs by MaxSAT, both by python-sat.
+of costs by MaxSAT and by branch and bound, all by python-sat.
 
 Each reading has a variable for each value, of which one is true. What the solvers find is looked at again by
 the caller; that there is nothing better is theirs to say here, and the judge's to see again.
@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from itertools import combinations
 from math import lcm
+from typing import Any
 
 from sugenet.engines.outside.pysat import hearing_ctrl_c
 from sugenet.logic.formulas import Every, Listed, LogicFormula, OneOf
@@ -20,6 +21,12 @@ __all__ = ["Choices", "Costs"]
 
 Costs = Sequence[Sequence["Gap | None"]]
 """For each reading what each of its values costs; None: it cannot have it."""
+_Prices = list[list[int | None]]
+"""Costs as integers."""
+_WORK = 1_000_000
+"""Propagations after which MaxSAT is left for branch and bound, at first; about a second."""
+_CONFLICTS = 200
+"""Of a solver, between two looks at the clock."""
 
 
 class Choices:
@@ -146,40 +153,58 @@ class Choices:
     ) -> tuple[Gap, tuple[int, ...]] | None:
         """The least sum of costs with which all clauses are obeyed, and such values; None: there are none.
 
+        Two ways take turns, each time with twice the work: MaxSAT, which is quick while few costs differ, and
+        branch and bound, to which numbers of any size are alike.
+
         Raises
         ------
         TimeoutError
-            Where the time `is_up` first; that is looked at between calls of the solver.
+            Where the time `is_up` first.
         """
+        known = [Fraction(cost) for row in costs for cost in row if cost is not None]
+        unit = lcm(1, *(cost.denominator for cost in known))
+        prices = [[None if cost is None else int(cost * unit) for cost in row] for row in costs]
+        work = _WORK
+        with _Bounding(self, prices, is_up) as bounding:
+            while True:
+                try:
+                    values = self._by_cores(prices, is_up, work)
+                    break
+                except _WorkDoneError:
+                    if bounding.run(work):
+                        values = bounding.values
+                        break
+                    work *= 2
+        if values is None:
+            return None
+        total = sum((Fraction(costs[p][v] or 0) for p, v in enumerate(values)), Fraction(0))
+        return (int(total) if total.denominator == 1 else total), values
+
+    def _by_cores(
+        self, prices: _Prices, is_up: Callable[[], bool] | None, most: int
+    ) -> tuple[int, ...] | None:
+        """Values of the least cost by MaxSAT; raises `_WorkDoneError` after so many propagations."""
         from pysat.examples.rc2 import RC2
         from pysat.formula import WCNF
 
-        known = [Fraction(cost) for row in costs for cost in row if cost is not None]
-        unit = lcm(1, *(cost.denominator for cost in known))
         wcnf = WCNF()
         wcnf.extend(self.clauses)
         wcnf.extend([[-a, -b] for row in self.apart for a, b in combinations(row, 2)])
         wcnf.nv = max(wcnf.nv, self.variables)
-        for place, row in enumerate(costs):
-            for value, cost in enumerate(row):
-                if cost is None:
+        for place, row in enumerate(prices):
+            for value, price in enumerate(row):
+                if price is None:
                     wcnf.append([-self.of(place, value)])
-                elif cost:
-                    wcnf.append([-self.of(place, value)], weight=int(cost * unit))
+                elif price:
+                    wcnf.append([-self.of(place, value)], weight=price)
 
-        class Timed(RC2):  # type: ignore[misc]  # python-sat has no types
-            def process_core(self) -> None:
-                if is_up is not None and is_up():
-                    raise TimeoutError
-                super().process_core()
+        class Stepping(RC2):  # type: ignore[misc]  # python-sat has no types
+            def _call_oracle(self, assumptions: Sequence[int] = (), **_: Any) -> bool:
+                return _solved(self.oracle, list(assumptions), is_up, most)
 
-        with Timed(wcnf) as solver, hearing_ctrl_c():
+        with Stepping(wcnf) as solver:
             model = solver.compute()
-        if model is None:
-            return None
-        values = self._values(model)
-        total = sum((Fraction(costs[p][v] or 0) for p, v in enumerate(values)), Fraction(0))
-        return (int(total) if total.denominator == 1 else total), values
+        return None if model is None else self._values(model)
 
     def _values(self, model: Sequence[int]) -> tuple[int, ...]:
         """What a model chooses for each reading."""
@@ -188,3 +213,112 @@ class Choices:
             next(value for value in range(size) if self.of(place, value) in true)
             for place, size in enumerate(self.sizes)
         )
+
+
+class _WorkDoneError(Exception):
+    """The work that was allowed is done."""
+
+
+def _solved(solver: Any, assumed: list[int], is_up: Callable[[], bool] | None, most: int) -> bool:
+    """Whether clauses can be obeyed under assumptions.
+
+    Raises
+    ------
+    TimeoutError
+        Where the time is up first.
+    _WorkDoneError
+        Where the solver has made more than so many propagations since it began.
+    """
+    while True:
+        if is_up is not None and is_up():
+            raise TimeoutError
+        if solver.accum_stats()["propagations"] > most:
+            raise _WorkDoneError
+        solver.conf_budget(_CONFLICTS)
+        with hearing_ctrl_c():
+            answer = solver.solve_limited(assumptions=assumed)
+        if answer is not None:
+            return bool(answer)
+
+
+class _Bounding:
+    """Branch and bound: a node has assumptions about values, and each reading its cheapest value under them.
+
+    If these values exclude each other, the solver names some of them that do: one of these readings has
+    another value. That costs at least the least step from a value that is named to the next cheapest one.
+    Readings that are named once are not asked about again, so these steps add up to a lower bound. A node
+    that may beat the best values so far is split by one value that was named: the reading has it, or not.
+    """
+
+    def __init__(self, choices: Choices, prices: _Prices, is_up: Callable[[], bool] | None) -> None:
+        self.choices, self.is_up = choices, is_up
+        self.rows = [
+            sorted((price, value) for value, price in enumerate(row) if price is not None) for row in prices
+        ]
+        self.prices = prices
+        self.values: tuple[int, ...] | None = None
+        self.least: int | None = None
+        self.open: list[tuple[int, ...]] = [()] if all(self.rows) else []
+        self.solver: Any = None
+
+    def __enter__(self) -> _Bounding:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.solver is not None:
+            self.solver.delete()
+
+    def run(self, work: int) -> bool:
+        """Go on for so many propagations; whether nothing is left to look at, so that `values` are the best
+        there are, or None.
+        """
+        from pysat.solvers import Solver
+
+        if self.solver is None:
+            self.solver = Solver("minicard", bootstrap_with=self.choices.clauses)
+            for row in self.choices.apart:
+                self.solver.add_atmost(row, 1)
+        most = self.solver.accum_stats()["propagations"] + work
+        while self.open:
+            node = self.open.pop()
+            try:
+                self._look(node, most)
+            except _WorkDoneError:
+                self.open.append(node)
+                return False
+        return True
+
+    def _look(self, assumed: tuple[int, ...], most: int) -> None:
+        of, known = self.choices.of, set(assumed)
+        rows = []
+        for place, row in enumerate(self.rows):
+            had = [pair for pair in row if of(place, pair[1]) in known]
+            rows.append(had or [pair for pair in row if -of(place, pair[1]) not in known])
+        never = [
+            -of(p, v) for p, row in enumerate(self.prices) for v, price in enumerate(row) if price is None
+        ]
+        if not all(rows):
+            return
+        lower = sum(row[0][0] for row in rows)
+        wanted = {of(place, row[0][1]): row for place, row in enumerate(rows)}
+        named: list[tuple[int, int]] = []
+        while self.least is None or lower < self.least:
+            if _solved(self.solver, [*assumed, *never, *wanted], self.is_up, most):
+                break
+            mine = [literal for literal in self.solver.get_core() or () if literal in wanted]
+            steps = [
+                (row[1][0] - row[0][0], literal) for literal in mine if len(row := wanted.pop(literal)) > 1
+            ]
+            if not steps:
+                return
+            lower += min(steps)[0]
+            named += steps
+        else:
+            return
+        values = self.choices._values(self.solver.get_model())
+        total = sum(self.prices[place][value] or 0 for place, value in enumerate(values))
+        if self.least is None or total < self.least:
+            self.least, self.values = total, values
+        if named and lower < self.least:
+            literal = max(named)[1]
+            self.open += [(*assumed, literal), (*assumed, -literal)]

@@ -9,6 +9,7 @@ and are silent elsewhere.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -34,6 +35,8 @@ from sugenet.reason.words import part_words
 
 __all__ = ["ProvedRule", "Rulebook", "rulebook"]
 
+_SMALL, _LARGE = 0.5, 0.9
+"""Parts of the time for finding rules of a small and of a large network; the rest is for proving them."""
 _RANDOM = 32
 """Random codewords that a large network's rules grow from, when there are no samples."""
 _DRAWS = 4096
@@ -328,7 +331,8 @@ def rulebook(
     every
         All prime rules of a small network, instead of a cover.
     time_limit
-        Seconds after which the rules so far are given.
+        Seconds after which the rules that are proved so far are given; no limit unless given. A part of them
+        is kept for proofs.
     seed
         Of random choices: the answer is the same for the same seed, unless time runs out.
     notify
@@ -377,19 +381,20 @@ class _Work:
 
     def small(self, every: bool) -> Rulebook:
         """Rules of a network whose codewords can all be looked at."""
-        table = self.grid.table()
+        search = self.clock.share(_SMALL)
         found: list[tuple[int, Masks]] = []
-        for label in self.classes:
-            self.clock.tell(f"rules of {self.grid.network.classes[label]} ...")
-            has_class = np.asarray(table == label)
-            how: dict[str, Any] = {
-                "seed": self.clock.seed,
-                "stop": self.clock.up,
-                "notify": self.clock.tell,
-            }
-            boxes = all_primes(self.grid, has_class) if every else cover(self.grid, has_class, **how)
-            found += [(label, masks) for masks in boxes]
-        stopped = self.clock.up()
+        with suppress(TimeoutError):
+            table = self.grid.table(stop=search.up)
+            for label in self.classes:
+                self.clock.tell(f"rules of {self.grid.network.classes[label]} ...")
+                has_class = np.asarray(table == label)
+                if every:
+                    boxes = all_primes(self.grid, has_class, search.up)
+                else:
+                    how: dict[str, Any] = {"stop": search.up, "notify": self.clock.tell}
+                    boxes = cover(self.grid, has_class, seed=self.clock.seed, **how)
+                found += [(label, masks) for masks in boxes]
+        stopped = search.up()
         found.sort(key=lambda pair: _rank(self.grid, *pair))
         for label, masks in found:
             if self._fits(masks):
@@ -407,15 +412,16 @@ class _Work:
 
         places, labels = self._seeds(X)
         growers: dict[int, Grower] = {}
+        search = self.clock.share(_LARGE)
         for row, label in zip(places, labels.tolist(), strict=True):
-            if self.clock.up() or (self.most is not None and len(self.rules) >= self.most):
+            if search.up() or (self.most is not None and len(self.rules) >= self.most):
                 break
             if label not in self.classes or any(
                 rule.label == label and self.grid.inside(rule.masks, row[None, :])[0] for rule in self.rules
             ):
                 continue
             if label not in growers:
-                growers[label] = Grower(self.grid, label, self.clock, places[labels != label])
+                growers[label] = Grower(self.grid, label, search, places[labels != label])
             grown = growers[label].grow(row.tolist())
             if grown is None:
                 self.left_out["not proved in time"] += 1
@@ -445,10 +451,11 @@ class _Work:
         whatever engine does it.
         """
         question = Always(label, _rule(self.grid, masks, label, prime, {}).box)
-        clock = self.clock.for_proof()  # for all engines together
         for engine in ("bounds", "cdcl", "auto"):
+            if self.clock.up():
+                break
             answer = verify(
-                self.grid.network, question, engine=engine, time_limit=clock.left(), seed=self.clock.seed
+                self.grid.network, question, engine=engine, time_limit=self.clock.left(), seed=self.clock.seed
             )
             if isinstance(answer, Proved):
                 self.rules.append(_rule(self.grid, masks, label, prime, answer.certificate))

@@ -9,7 +9,7 @@ counting the same.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -128,11 +128,13 @@ class Grid:
             for c, states in zip(codings, self.states, strict=True)
         ]
 
-    def table(self, engine: EngineChoice = "auto") -> Ints:
-        """Class of every codeword, one axis a feature of `live`."""
+    def table(self, engine: EngineChoice = "auto", stop: Callable[[], bool] = lambda: False) -> Ints:
+        """Class of every codeword, one axis a feature of `live`; raises `TimeoutError` if it is stopped."""
         shape = [self.sizes[feature] for feature in self.live]
         found = np.empty(self.total, np.int64)
         for low in range(0, self.total, _BATCH):
+            if stop():
+                raise TimeoutError
             numbers = np.arange(low, min(low + _BATCH, self.total))
             places = np.zeros((len(numbers), len(self.sizes)), np.int64)
             if self.live:

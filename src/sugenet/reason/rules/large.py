@@ -72,9 +72,13 @@ class Grower:
             return None
         box = known
         for feature in order:
+            if self._late():
+                break
             if box[feature] != self.grid.full[feature]:
                 box = self._asked([*box[:feature], self.grid.full[feature], *box[feature + 1 :]]) or box
         for feature in order:
+            if self._late():
+                break
             if box[feature] != self.grid.full[feature]:
                 box[feature] = self._widened(box, feature)
         return Grown(tuple(box), not self._open)
@@ -152,8 +156,9 @@ class Grower:
 
     def _late(self) -> bool:
         """Whether the time is up, so that what is asked now stays open."""
-        self._open |= self.clock.up()
-        return self.clock.up()
+        late = self.clock.up()
+        self._open |= late
+        return late
 
     def _refuted(self, box: list[int]) -> bool:
         return bool(self.grid.inside(tuple(box), self.others).any())

@@ -69,7 +69,7 @@ def cover(
         found.append(best)
         if len(found) % 256 == 0:
             notify(f"{len(found)} rules, {int(left.sum()):,} codewords to go")
-    kept = _needed(has_class.shape, found)
+    kept = _needed(has_class.shape, found, stop)
     return [_whole(grid, live, box) for box in kept]
 
 
@@ -120,13 +120,18 @@ def _grown(has_class: Bits, point: Sequence[int], order: Sequence[int], ordered:
     return box
 
 
-def _needed(shape: tuple[int, ...], boxes: list[list[int]]) -> list[list[int]]:
-    """Drop boxes, smallest first, whose codewords all lie in others."""
+def _needed(shape: tuple[int, ...], boxes: list[list[int]], stop: Callable[[], bool]) -> list[list[int]]:
+    """Drop boxes, smallest first, whose codewords all lie in others; when stopped, no more of them."""
     times = np.zeros(shape, np.int32)
     for box in boxes:
+        if stop():
+            return boxes
         _put(times, box, _part(times, box) + 1)
-    kept = []
-    for box in sorted(boxes, key=lambda row: prod(mask.bit_count() for mask in row)):
+    kept: list[list[int]] = []
+    ordered = sorted(boxes, key=lambda row: prod(mask.bit_count() for mask in row))
+    for number, box in enumerate(ordered):
+        if stop():
+            return kept + ordered[number:]
         part = _part(times, box)
         if (part > 1).all():
             _put(times, box, part - 1)
@@ -142,8 +147,8 @@ def _whole(grid: Grid, live: Sequence[int], box: Sequence[int]) -> Masks:
     return tuple(masks)
 
 
-def all_primes(grid: Grid, has_class: Bits) -> list[Masks]:
-    """Every prime box of a class.
+def all_primes(grid: Grid, has_class: Bits, stop: Callable[[], bool] = lambda: False) -> list[Masks]:
+    """Every prime box of a class; raises `TimeoutError` where it is stopped.
 
     Examples
     --------
@@ -167,11 +172,16 @@ def all_primes(grid: Grid, has_class: Bits) -> list[Masks]:
         )
     true = has_class
     for axis, masks in enumerate(options):
-        true = np.stack([true.take(places_of(mask), axis=axis).all(axis=axis) for mask in masks], axis=axis)
+        parts = []
+        for mask in masks:
+            _see_time(stop)
+            parts.append(true.take(places_of(mask), axis=axis).all(axis=axis))
+        true = np.stack(parts, axis=axis)
     prime = true.copy()
     for axis, masks in enumerate(options):
         number = {mask: k for k, mask in enumerate(masks)}
         for k, mask in enumerate(masks):
+            _see_time(stop)
             here: Any = (slice(None),) * axis
             for place in range(grid.sizes[live[axis]]):
                 wider = number.get(mask | 1 << place, k)
@@ -181,6 +191,11 @@ def all_primes(grid: Grid, has_class: Bits) -> list[Masks]:
         _whole(grid, live, [masks[k] for masks, k in zip(options, row, strict=True)])
         for row in np.argwhere(prime).tolist()
     ]
+
+
+def _see_time(stop: Callable[[], bool]) -> None:
+    if stop():
+        raise TimeoutError
 
 
 def _options(size: int, ordered: bool) -> Iterator[int]:
