@@ -10,7 +10,17 @@ from itertools import product
 
 import numpy as np
 
-from sugenet.io.exact.ops import Affine, BatchNorm, Convolution, Flatten, LinearOp, MaxPool, Pad, Sign
+from sugenet.io.exact.ops import (
+    Affine,
+    AveragePool,
+    BatchNorm,
+    Convolution,
+    Flatten,
+    LinearOp,
+    MaxPool,
+    Pad,
+    Sign,
+)
 
 __all__ = ["followed"]
 
@@ -61,11 +71,14 @@ def _after(op, x):
         case Pad():
             top, left, bottom, right = op.pads
             return np.pad(x, ((0, 0), (top, bottom), (left, right)), constant_values=Fraction(op.value))
-        case MaxPool():
+        case MaxPool() | AveragePool():
             height, width = op.kernel
+            pooled = np.max if isinstance(op, MaxPool) else np.mean
             rows = range(0, x.shape[1] - height + 1, op.stride[0])
             columns = range(0, x.shape[2] - width + 1, op.stride[1])
-            found = [[x[:, y : y + height, z : z + width].max(axis=(1, 2)) for z in columns] for y in rows]
+            found = [
+                [pooled(x[:, y : y + height, z : z + width], axis=(1, 2)) for z in columns] for y in rows
+            ]
             return np.array(found, dtype=object).transpose(2, 0, 1)
         case Flatten():
             return (x if op.order == "CHW" else x.transpose(1, 2, 0)).reshape(-1)

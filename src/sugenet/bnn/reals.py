@@ -176,7 +176,7 @@ class RealLayer(Brief):
         twice as large, with something for the rounded weights, theta and underflow.
         """
         found = np.empty((len(values), self.outputs), bool)
-        edge = np.array([_float(value) for value in self.edges])
+        edge = self._edges
         step = max(1, _VALUES // max(1, self.inputs if self.window is None else self._taps))
         for start in range(0, len(values), step):
             part = values[start : start + step]
@@ -197,6 +197,10 @@ class RealLayer(Brief):
     @property
     def _taps(self) -> int:
         return 1 if self.window is None else self.window.taps.size * (self.window.shape[0] // self.groups)
+
+    @cached_property
+    def _edges(self) -> npt.NDArray[np.float64]:
+        return np.array([_float(value) for value in self.edges])
 
     @cached_property
     def _weights(self) -> npt.NDArray[np.float64]:

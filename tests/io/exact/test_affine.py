@@ -13,11 +13,13 @@ from hypothesis import strategies as st
 
 import sugenet as sg
 from sugenet.bnn import ConvLayer, LevelLayer, RealLayer
+from sugenet.checker.query import Case, Inequality, Query, QueryBox
 from sugenet.errors import FileError, QuestionError
 from sugenet.io.exact.factors import Roots, in_common_units, wide_row
 from sugenet.io.exact.lower import lower
 from sugenet.io.exact.ops import (
     Affine,
+    AveragePool,
     BatchNorm,
     Clip,
     Convolution,
@@ -113,6 +115,21 @@ def test_channels_are_rescaled(name, real):
     network = assert_equal(chain, sg.Reals() if real else PIXELS, X)
     assert isinstance(network.layers[0], RealLayer if real else ConvLayer)
     assert network_from(network_bytes(network)) == network
+
+
+@pytest.mark.parametrize("name", ["times 1/std", "batch norm"])
+@pytest.mark.parametrize("inputs", [PIXELS, sg.Reals(0, 255)])
+def test_averages_of_the_first_sums(name, inputs):
+    """They stay sums of real numbers, and are off by as much as the sums are."""
+    rng = np.random.default_rng(21)
+    kernel = Convolution("conv", signs(rng, 4, 3, 3, 3), None, (1, 1), (1, 1), (0, 0, 0, 0), 1)
+    ops = (*FRONTS[name](rng), kernel, AveragePool("mean", (2, 2), (1, 1)), Sign("sign"), Flatten("flat"))
+    chain = OpChain("net", (3, 6, 6), (*ops, LinearOp("out", signs(rng, 4, 36))))
+    found = lower(chain, inputs)
+    X = rng.integers(0, 256, (5, 108)) / (1 if inputs is PIXELS else 4)
+    network = assert_equal(chain, inputs, X.astype(int) if inputs is PIXELS else X, found)
+    assert isinstance(network.layers[0], LevelLayer if inputs is PIXELS else RealLayer)
+    assert any("square roots" in remark for remark in found.remarks) == (name == "batch norm")
 
 
 @pytest.mark.parametrize("real", [False, True])
@@ -341,10 +358,19 @@ def test_thresholds_are_as_far_apart_as_rounded_factors_can_matter():
     assert seen > 350
 
 
+def test_queries_about_a_file_need_bounds_where_factors_are_rounded():
+    rng = np.random.default_rng(11)
+    chain = dense_chain(rng, norm(rng, 5, "bn0"), features=5)
+    found, query = lower(chain, sg.Reals()), Query.around([1] * 5, 1, 0, 4)
+    assert found.network.source.outputs == "other"
+    with pytest.raises(QuestionError, match=r"the rest may matter: inputs=Reals\(low, high\)"):
+        sg.verify(found.network, query)
+    assert sg.verify(lower(chain, sg.Reals(0, 2)).network, query).outcome != "undecided"
+    sg.check(sg.verify(found.network, sg.Robust([1.0] * 5, sg.Linf(1))).certificate, found.network)
+
+
 def test_boxes_of_reals_over_a_wide_first_layer():
     """Levels of the box itself keep the grid fine; what is proved holds at sampled points, by the twin."""
-    from sugenet.checker.query import Case, Inequality, Query, QueryBox
-
     rng = np.random.default_rng(12)
     chain = dense_chain(rng, norm(rng, 5, "bn0"), features=5)
     network = lower(chain, sg.Reals(0, 20)).network

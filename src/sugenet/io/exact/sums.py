@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import ConvLayer, Window
+from sugenet.bnn import RealLayer, Window
 from sugenet.bnn.arrays import Ints
+from sugenet.bnn.layers import WIDEST
 from sugenet.errors import FileError
+from sugenet.io.exact.factors import wide_row
 from sugenet.io.exact.ops import Affine, AveragePool, BatchNorm, Clip, LinearOp
 from sugenet.io.exact.signals import SumSignal, flat_order
 from sugenet.io.exact.steps import Pipeline, Step, pipelines
@@ -56,13 +58,15 @@ def averaged_sums(sums: SumSignal, op: AveragePool) -> SumSignal:
             f"Rescale them behind the pooling."
         )
     per = prod(sums.shape[1:])
-    rows, offsets, units = [], [], []
+    rows, offsets, units, rounded = [], [], [], Fraction(0)
     for c in range(channels):
         for pixels, count in zip(window.taps, counts, strict=True):
             chosen = [c * per + int(p) for p in pixels if p >= 0]
-            rows.append(dense.weights[chosen].sum(axis=0))
+            row, unit, error = _total(dense.weights[chosen], dense.unit[c * per] / count, sums)
+            rows.append(row)
+            units.append(unit)
+            rounded = max(rounded, error)
             offsets.append(sum((dense.offset[j] for j in chosen), Fraction(0)) / count)
-            units.append(dense.unit[c * per] / count)
     steps = tuple(_repeated(step, len(window.taps)) for step in sums.steps)
     return SumSignal(
         sums.where,
@@ -73,7 +77,27 @@ def averaged_sums(sums: SumSignal, op: AveragePool) -> SumSignal:
         top=sums.top,
         raw=sums.raw,
         steps=steps,
+        real=sums.real,
+        floats=sums.floats,
+        error=sums.error + rounded,  # an average of sums is off by no more than the sums
     )
+
+
+def _total(rows: Ints, unit: Fraction, sums: SumSignal) -> tuple[Ints, Fraction, Fraction]:
+    """The sum of rows of weights, its unit, and how far it is off: long weights of real numbers are
+    rounded.
+    """
+    short = int(np.abs(rows).max(initial=0)) * len(rows) < WIDEST
+    whole = (rows if short else rows.astype(object)).sum(axis=0)
+    if short or not sums.real:
+        return np.asarray(whole, np.int64), unit, Fraction(0)
+    places = np.flatnonzero(whole)
+    found, near = (
+        wide_row([w * unit for w in whole[places].tolist()], None, sums.where),
+        np.zeros_like(rows[0]),
+    )
+    near[places] = found.whole
+    return near, found.unit, found.error
 
 
 def averaged_window(shape: tuple[int, ...], op: AveragePool) -> tuple[Window, list[int]]:
@@ -99,10 +123,13 @@ def unrolled(sums: SumSignal) -> SumSignal:
         return sums
     per = len(sums.window.taps)
     _small(len(sums.weights) * per * sums.window.inputs, sums.where)
-    zeros = np.zeros(len(sums.weights), np.int64)
+    layer = RealLayer(sums.weights, [0] * (len(sums.weights) * per), sums.window, sums.groups)
+    rows = np.zeros((layer.outputs, layer.inputs), np.int64)
+    for row, (places, weights) in zip(rows, layer.reads(), strict=True):
+        row[places] = weights
     return replace(
         sums,
-        weights=ConvLayer(sums.weights, zeros, sums.window, sums.groups, top=1).rows(),
+        weights=rows,
         unit=[u for u in sums.unit for _ in range(per)],
         window=None,
         steps=tuple(_repeated(step, per) for step in sums.steps),
