@@ -93,7 +93,7 @@ def _imported(
     inputs, zero = options.inputs, options.zero
     made_exact = lower if options.strict else split
     found = made_exact(chain, inputs, zero=zero, names=options.names, classes=options.classes)
-    found = options.seen(found)
+    found = replace(options.seen(found), operations_judged_alone=chain.judged_alone)
     if not options.prove:
         return found
     return prove_import(
