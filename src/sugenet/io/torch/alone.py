@@ -105,7 +105,7 @@ class Operation:
             Fraction(self._cast(np.array([float(number)]), tensor.dtype).double().item()) == number
             for number, (tensor, _) in zip(given, self.tracked, strict=True)
         )
-        beside = [x + way * max(abs(x), 1) / (1 << 16) for way in (-1, 1)]
+        beside = [x + way * max(abs(x), Fraction(1)) / (1 << 16) for way in (-1, 1)]
         return not exact and any(abs(float(self.found.function.value(y)) - value) <= off for y in beside)
 
     def _numbers(self) -> list[Fraction]:
@@ -144,11 +144,11 @@ class Operation:
     def _fits(self, value: Fraction, tensor: Any) -> bool:
         """Whether a tensor of this kind can hold a number, at least rounded."""
         if tensor.dtype.is_floating_point:
-            return abs(value) < self.torch.finfo(tensor.dtype).max / 4
+            return bool(abs(value) < self.torch.finfo(tensor.dtype).max / 4)
         if tensor.dtype == self.torch.bool:
             return value in (0, 1)
         ends = self.torch.iinfo(tensor.dtype)
-        return value.denominator == 1 and ends.min <= value <= ends.max
+        return bool(value.denominator == 1 and ends.min <= value <= ends.max)
 
     def _scalars(self) -> list[float]:
         """Numbers that the operation is given beside the data."""
@@ -216,8 +216,8 @@ class Operation:
         sides = np.arange(batch)[:, None] % 3
         laid = np.where(sides == 0, mixed, np.where(sides == 1, -laid, laid))
         if all(tensor.dtype.is_floating_point for tensor, _ in self.tracked):
-            return laid
-        return np.abs(np.rint(laid)) % 100
+            return np.asarray(laid)
+        return np.asarray(np.abs(np.rint(laid)) % 100)
 
     # -- one run ---------------------------------------------------------------------------------------------
 

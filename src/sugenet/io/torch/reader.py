@@ -60,7 +60,7 @@ _SAME_NUMBERS = frozenset(
 """Operations that give the numbers of their first argument, perhaps in other places."""
 
 
-def chain_of_module(module: Any, example: Any) -> OpChain:
+def chain_of_module(module: Any, example: Any, *, alone: bool = True) -> OpChain:
     """The operations of a PyTorch module in eval mode, from raw samples to scores.
 
     Parameters
@@ -69,6 +69,8 @@ def chain_of_module(module: Any, example: Any) -> OpChain:
         Any `torch.nn.Module` whose forward pass takes one tensor and does not branch on its values.
     example
         A batch of at least one sample, a tensor or an array of shape (samples, ...).
+    alone
+        Whether each operation is compared alone with PyTorch's own (default: True).
 
     Raises
     ------
@@ -96,7 +98,7 @@ def chain_of_module(module: Any, example: Any) -> OpChain:
     source = type(module).__name__
     batch = _batch(torch, module, example)
     _check_evaluation(torch, module, batch)
-    signal, actual, judged = signal_of_module(module, batch, alone=True)
+    signal, actual, judged = signal_of_module(module, batch, alone=alone)
     chain = chain_of_signal(source, signal, actual, f"output of {source}")
     return replace(chain, judged_alone=judged)
 
