@@ -30,8 +30,8 @@ _SIZES = (1.0, 2.0**-6, 2.0**12, 0.25)
 _MOST_NODES = 32
 """Of a part of the graph that begins at one tensor and is read and run by itself."""
 _MOST_NUMBERS = 64
-_WORK = 1 << 22
-"""Values that the interpreter makes for one node."""
+_WORK, _LEAST = 1 << 19, 4
+"""Values that the interpreter makes for one node, and the fewest samples; the most telling come first."""
 _NEAR = 2.0**-20
 """How far apart values may be, for the rounding of the file's own floats, as a share of the largest."""
 
@@ -127,8 +127,7 @@ def _compare(chain: OpChain, program: Interpreter, part: Graph, node: Node, axis
     size, batch = prod(program.sample), program.batch or 1
     spent = program.run(np.zeros((batch, *program.sample))).spent // batch
     rows = _rows(part, size, program.kind)
-    most = max(1, _WORK // max(spent, 1))
-    rows = rows[np.linspace(0, len(rows) - 1, min(most, len(rows))).astype(int)]
+    rows = rows[: max(_LEAST, _WORK // max(spent, 1))]
     if program.batch is not None:
         rows = np.resize(rows, (-(-len(rows) // batch) * batch, size))
     shape = (batch if program.batch is not None else len(rows), *program.sample)
@@ -159,14 +158,14 @@ def _rows(part: Graph, size: int, kind: np.dtype[Any]) -> Array:
     plain = random.integers(1, 9, (3 * len(_SIZES), size)) * np.repeat(_SIZES, 3)[:, None]
     signs = np.tile([[0.0], [-1.0], [1.0]], (len(_SIZES), 1))
     signs = np.where(signs == 0, random.choice([-1.0, 1.0], plain.shape), signs)
-    found = [signs * plain]
+    found = []
     numbers, low = _numbers(part), 0.0
     for high in _ENDS:
         some = numbers[(np.abs(numbers) <= high) & (np.abs(numbers) >= low)]
         low = np.nextafter(high, np.inf)
         count = min(_MOST_NUMBERS, -(-len(some) // size)) if len(some) else 0
         found.append(np.resize(some, (count, size)))
-    rows = np.concatenate(found)
+    rows = np.concatenate([found[0], signs * plain, *found[1:]])
     if kind.kind == "f":
         return rows.astype(kind).astype(np.float64)
     ends = np.iinfo(kind)
