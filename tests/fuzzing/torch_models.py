@@ -278,6 +278,8 @@ class _Builder:
         made = self.pick(
             nn.Hardtanh,
             lambda: nn.Hardtanh(-2.0, 0.5, inplace=True),
+            lambda: nn.Hardtanh(-1, 1),
+            lambda: nn.Hardtanh(-1, 2),
             nn.ReLU,
             nn.ReLU6,
             lambda: Do("clamp(min=-1)", lambda x: x.clamp(min=-1.0)),

@@ -337,6 +337,84 @@ def test_keras_branches_that_are_not_added(tmp_path):
         sg.read_larq(net.write(tmp_path / "net.h5"), inputs=sg.BitInputs())
 
 
+class Signed(nn.Module):
+    """Signs on the inputs themselves, and a shortcut past the last layer."""
+
+    def __init__(self, layers):
+        super().__init__()
+        self.layers = nn.ModuleList([Rows(6 if k == 0 else 5, 5, bias=False) for k in range(layers + 1)])
+        self.cut, self.out = Cut(), Rows(5, 3, bias=False)
+
+    def forward(self, x):
+        x = self.cut(x)
+        for layer in self.layers[:-1]:
+            x = self.cut(layer(x))
+        return self.out(self.cut(self.layers[-1](x)) + x)
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+@pytest.mark.parametrize("inputs", [sg.BitInputs(), sg.Integers(-1, 1), None])
+def test_a_shortcut_behind_signs_on_the_inputs(layers, inputs):
+    """A sign of bits has no layer and no report, so reports are not counted by signs."""
+    net = trained(Signed(layers))
+    found = sg.from_torch(net, torch.zeros(1, 6), inputs=inputs)
+    named = [layer.where.split()[0] for layer in found.layers if layer.kind != "inputs"]
+    assert named == [f"layers.{k}" for k in range(layers + 1)]
+    assert [layer.carried for layer in found.layers if layer.kind != "inputs"] == [0] * layers + [5]
+    X = np.array(list(product([-1, 1], repeat=6)))
+    with torch.no_grad():
+        assert (found.network.logits(X) == net(torch.tensor(X, dtype=torch.float32)).numpy()).all()
+
+
+@pytest.mark.parametrize("spelled", list(product([False, True], repeat=4)))
+def test_a_sign_in_two_comparisons_beside_another_branch(spelled):
+    """x > 0 or x == 0: behind the addition of branches, values are no longer those of one sign."""
+    onnx = pytest.importorskip("onnx")
+    helper, random = onnx.helper, np.random.default_rng(0)
+    nodes, numbers = [], {"zero": F(0), "one": F(1), "minus": F(-1)}
+
+    def sign(before, after, twice):
+        test = [("GreaterOrEqual", [before, "zero"], f"{after}o")]
+        if twice:
+            test = [("Greater", [before, "zero"], f"{after}g"), ("Equal", [before, "zero"], f"{after}e")]
+            test.append(("Or", [f"{after}g", f"{after}e"], f"{after}o"))
+        for op, reads, made in (*test, ("Where", [f"{after}o", "one", "minus"], after)):
+            nodes.append(helper.make_node(op, reads, [made]))
+
+    def layer(before, after, sizes):
+        numbers[f"{after}w"] = random.choice([-1, 1], sizes).astype(F)
+        nodes.append(helper.make_node("MatMul", [before, f"{after}w"], [after]))
+
+    first, second, left, right = spelled
+    sign("x", "a", first)
+    layer("a", "b", (6, 4))
+    sign("b", "c", second)
+    layer("c", "d", (4, 4))
+    sign("d", "e", left)
+    layer("c", "f", (4, 4))
+    sign("f", "g", right)
+    nodes.append(helper.make_node("Add", ["e", "g"], ["h"]))
+    nodes.append(helper.make_node("Add", ["h", "c"], ["i"]))
+    layer("i", "y", (4, 3))
+    graph = helper.make_graph(
+        nodes,
+        "graph",
+        [helper.make_tensor_value_info("x", 1, [None, 6])],
+        [helper.make_tensor_value_info("y", 1, [None, 3])],
+        [onnx.numpy_helper.from_array(np.asarray(value), name) for name, value in numbers.items()],
+    )
+    opset = [helper.make_opsetid("", 17)]
+    raw = helper.make_model(graph, opset_imports=opset, ir_version=8).SerializeToString()
+    X = np.array(list(product([-1, 1], repeat=6)), F)
+
+    def up(x):
+        return np.where(x >= 0, 1, -1)
+
+    c = up(up(X) @ numbers["bw"])
+    expected = (up(c @ numbers["dw"]) + up(c @ numbers["fw"]) + c) @ numbers["yw"]
+    assert (sg.read_onnx(raw, inputs=sg.BitInputs()).network.logits(X) == expected).all()
+
+
 # -- floats at both ends -------------------------------------------------------------------------------------
 
 

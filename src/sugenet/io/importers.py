@@ -32,6 +32,8 @@ from sugenet.io.marabou.contents import read_input_query
 from sugenet.io.marabou.judge import judge_of_query
 from sugenet.io.marabou.reader import chain_of_query, query_of_contents
 from sugenet.io.onnx import reader as onnx_reader
+from sugenet.io.onnx.alone import compare_nodes
+from sugenet.io.onnx.dataflow import plain_graph
 from sugenet.io.onnx.graph import Graph, read_graph
 from sugenet.io.onnx.judging import judges_of_graph
 from sugenet.io.onnx.quantized.network import level_import
@@ -93,7 +95,7 @@ def _imported(
     inputs, zero = options.inputs, options.zero
     made_exact = lower if options.strict else split
     found = made_exact(chain, inputs, zero=zero, names=options.names, classes=options.classes)
-    found = options.seen(found)
+    found = replace(options.seen(found), operations_judged_alone=chain.judged_alone)
     if not options.prove:
         return found
     return prove_import(
@@ -142,6 +144,8 @@ def read_onnx(
     if is_quantized(graph):
         return _levels(graph, options)
     chain, graph, output = onnx_reader.read_file(graph)
+    if prove:
+        chain = replace(chain, judged_alone=compare_nodes(plain_graph(graph)))
     return _imported(chain, options, lambda chain: judges_of_graph(graph, output, chain))
 
 
@@ -198,7 +202,7 @@ def from_torch(
     options = _Options(inputs, zero, strict, names, classes, image, prove)
     if quantized.is_quantized(module):
         return _whole(module, example, options)
-    chain = torch_reader.chain_of_module(module, example)
+    chain = torch_reader.chain_of_module(module, example, alone=prove)
     options = replace(options, shape=tuple(int(size) for size in np.shape(example)[1:]))
     return _imported(
         chain,

@@ -54,7 +54,7 @@ def _module(torch: Any, module: Any) -> tuple[Run, str]:
 
     def run(x: _Array) -> Seen:
         try:
-            signal, found = signal_of_module(module, tensor(x))
+            signal, found, _ = signal_of_module(module, tensor(x))
         except FileError:  # it cannot be followed, but run
             with torch.no_grad():
                 return Seen(np.asarray(module(tensor(x)).detach().cpu().numpy()))

@@ -1,13 +1,17 @@
 """Float parts at the ends are kept outside the exact part, named, and give the scores of the whole chain."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
-from sugenet.errors import FileError
-from sugenet.io.exact.domains import BitInputs
+from sugenet.errors import EncodingError, FileError
+from sugenet.io.exact.domains import BitInputs, Integers
 from sugenet.io.exact.ops import Affine, Clip, Convolution, Flatten, LinearOp, OpChain, Sign
 from sugenet.io.exact.relaxed import PartlyImported, split
 from sugenet.io.exact.report import Imported
+from sugenet.io.proof.judges import judge_of_chain
+from sugenet.io.proof.proving import prove_import
 from tests.io.chains import evaluate
 
 RNG = np.random.default_rng(0)
@@ -63,6 +67,41 @@ def test_an_exact_chain_is_lowered_whole():
     assert partly.scores(X).shape == (10, 2)
     with pytest.raises(FileError, match="no float stem"):
         partly.bits(X)
+
+
+INPUTS = [
+    Integers(0, 255, step=Fraction(1, 255)),
+    Integers(-3, 4, step=[Fraction(1, 2), 1, Fraction(1, 3), -1], start=[0, 1, -1, 0]),
+    BitInputs(0, 1),
+]
+
+
+@pytest.mark.parametrize("inputs", INPUTS)
+@pytest.mark.parametrize("where", ["stem", "tail", "both"])
+def test_raw_samples_are_those_that_the_inputs_say(inputs, where):
+    stem = (
+        (LinearOp("stem", floats(5, 4), floats(5)), Clip("relu", 0.0, float("inf")))
+        if where != "tail"
+        else ()
+    )
+    first = (*stem, LinearOp("in", floats(6, 5) if stem else signs(6, 4)), Sign("s0"))
+    relu = Clip("relu", 0.0, float("inf"))
+    tail = (relu, LinearOp("tail", floats(3, 3))) if where != "stem" else ()
+    middle = (LinearOp("hidden", signs(5, 6)), Sign("s1"), LinearOp("out", signs(3, 5)))
+    chain = OpChain("net", (4,), (*first, *middle, *tail))
+    found = prove_import(split(chain, inputs), chain, [judge_of_chain(chain)], inputs)
+    assert isinstance(found, PartlyImported)
+    ends = (0, 1) if isinstance(inputs, BitInputs) else (inputs.low, inputs.high)
+    X = RNG.integers(*ends, (100, 4), endpoint=True)
+    if isinstance(inputs, BitInputs):
+        values = X.astype(float)
+    else:
+        values = [[float(inputs.value(int(x), k % inputs.channels)) for k, x in enumerate(row)] for row in X]
+    assert np.allclose(found.scores(X), evaluate(chain, np.array(values)))
+    with pytest.raises(EncodingError, match="must be"):
+        found.scores(X + 1000)
+    with pytest.raises(EncodingError, match="3"):
+        found.scores(X[:, :3])
 
 
 def test_where_nothing_is_exact_the_reason_is_that_of_the_whole():

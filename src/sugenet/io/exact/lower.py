@@ -176,10 +176,9 @@ def _without_branches(
             elif made.layer is not None and made.places is None:
                 span = (part.start, part.stop)
                 places[part.number] = replace(made, number=part.number, where=part.where, part=span)
-        if made.number in straight.reports and made.layer is not None:
-            own = layers[made.number]  # one report a sign
-            seen = straight.reports[made.number]
-            layers[made.number] = replace(seen, kind=own.kind, neurons=own.neurons, constant=own.constant)
+        if made.number in straight.reports and made.report is not None:
+            own, seen = layers[made.report], straight.reports[made.number]
+            layers[made.report] = replace(seen, kind=own.kind, neurons=own.neurons, constant=own.constant)
     return replace(found, layers=tuple(layers), signs=tuple(places))
 
 
@@ -241,12 +240,12 @@ class _Lowering:
     def _place(self, op: Sign | Stairs, before: RawSignal | LevelSignal | SumSignal) -> SignPlace:
         levels, number = self.signal, len(self.signs)
         assert isinstance(levels, LevelSignal)
+        report = None if isinstance(before, LevelSignal) else len(self.reports) - 1
         if not isinstance(before, SumSignal):
-            return SignPlace(number, op.where, None)
+            return SignPlace(number, op.where, None, report=report)
         plain = np.array_equal(levels.order, np.arange(len(levels.order)))
-        return SignPlace(
-            number, before.where, len(self.layers) - 1, None if plain else np.argsort(levels.order)
-        )
+        places = None if plain else np.argsort(levels.order)
+        return SignPlace(number, before.where, len(self.layers) - 1, places, report=report)
 
     def _from_raw(self, raw: RawSignal, op: Op) -> RawSignal | LevelSignal | SumSignal:
         match op:

@@ -268,6 +268,8 @@ class OpChain:
     largest score first, the largest scores themselves, or a mark at the class;
     nothing of the kind where it is empty.
     """
+    judged_alone: int = 0
+    """Operations of the source that its reader compared, each alone, with the framework's own."""
 
     def __post_init__(self) -> None:
         assert len(self.shape) in (1, 3)

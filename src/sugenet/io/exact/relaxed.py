@@ -16,8 +16,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import Source
-from sugenet.errors import FileError
+from sugenet.bnn import Encoder, Source
+from sugenet.errors import EncodingError, FileError
 from sugenet.io.exact.domains import BitInputs, Inputs, Integers
 from sugenet.io.exact.evaluation import laid_out, passed
 from sugenet.io.exact.lower import WAY, lower
@@ -25,7 +25,7 @@ from sugenet.io.exact.ops import Convolution, Flatten, LinearOp, Op, OpChain, Si
 from sugenet.io.exact.order import source_shape
 from sugenet.io.exact.report import Imported, SignPlace
 
-__all__ = ["PartlyImported", "split"]
+__all__ = ["PartlyImported", "source_values", "split"]
 
 _MOST = 1 << 12
 """Values that the exact part may end with, where a float part reads them."""
@@ -43,6 +43,8 @@ class PartlyImported(Imported):
     tail: tuple[Op, ...] = ()
     inside: tuple[int, ...] = ()
     """The shape of the values that the tail reads."""
+    inputs: Inputs | None = None
+    """What raw samples are, where a float stem reads them."""
 
     def __str__(self) -> str:
         network = self.network
@@ -53,24 +55,53 @@ class PartlyImported(Imported):
         return "\n".join([first, *super().__str__().splitlines()[1:]])
 
     def bits(self, X: Any) -> npt.NDArray[Any]:
-        """What the exact part reads: the float stem's signs or levels,
-        or the samples themselves where there is no stem.
-        """
+        """The float stem's signs or levels for raw samples: what the exact part reads."""
         if self.stem is None:
             raise FileError("there is no float stem: give the samples to the network.")
-        x = passed(self.stem.ops, laid_out(self.stem, X))
+        x = passed(self.stem.ops, laid_out(self.stem, source_values(self.stem, self.inputs, X)))
         last = self.stem.ops[-1]
         given = x == last.high if isinstance(last, Sign) else x.astype(np.int64)
         return np.asarray(given).reshape(len(x), -1)
 
     def scores(self, X: Any) -> npt.NDArray[np.float64]:
-        """Class scores: float stem, exact part, float tail."""
+        """Class scores of raw samples: float stem, exact part, float tail."""
         found = self.network.logits(X if self.stem is None else self.bits(X))
         return passed(self.tail, found.reshape(len(found), *self.inside) if self.tail else found)
 
     def predict(self, X: Any) -> npt.NDArray[np.intp]:
         """Class of each sample."""
         return np.asarray(self.scores(X).argmax(axis=1))
+
+
+def source_values(chain: OpChain, inputs: Inputs | None, X: Any) -> npt.NDArray[np.float64]:
+    """Raw samples in the numbers that the source reads, one flat row a sample in its own order.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> chain = OpChain("net", (2,), ())
+    >>> source_values(chain, Integers(0, 4, step=[Fraction(1, 4), 1], start=[0, -2]), [[1, 3]]).tolist()
+    [[0.25, 1.0]]
+    >>> source_values(chain, BitInputs(0, 1), [[-1, 1]]).tolist()
+    [[0.0, 1.0]]
+    """
+    count, rows = prod(chain.shape), np.asarray(X).reshape(len(X), -1)
+    if rows.shape[1] != count:
+        raise EncodingError(f"a sample has {rows.shape[1]} values, but {chain.source} reads {count}.")
+    match inputs:
+        case Integers():
+            levels = Encoder.of_integers(count, inputs.low, inputs.high).levels(rows)
+            raw = range(inputs.low, inputs.high + 1)
+            tables = [[float(inputs.value(x, k)) for x in raw] for k in range(inputs.channels)]
+            places = np.arange(count)
+            channel = (
+                places % inputs.channels if chain.channels_last else places // (count // inputs.channels)
+            )
+            return np.asarray(np.array(tables)[channel, levels])
+        case BitInputs():
+            bits = Encoder.of_bits(count).encode(rows)
+            return np.where(bits, float(inputs.high), float(inputs.low))
+    return rows.astype(np.float64)
 
 
 def split(
@@ -136,7 +167,7 @@ def _middle(
         chain.ops[tail_start:],
     )
     shape, inside = chain.shape, tuple[int, ...]()
-    names, classes = about.features, about.classes
+    names, classes, given = about.features, about.classes, inputs
     if stem:
         shape = passed(stem, np.zeros((1, *chain.shape))).shape[1:]
         last = stem[-1]
@@ -176,6 +207,7 @@ def _middle(
         tail=tail,
         inside=inside,
         error=found.error,
+        inputs=given,
     )
 
 

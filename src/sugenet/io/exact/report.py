@@ -66,6 +66,8 @@ class SignPlace(Brief):
     """First and last neuron of the layer, from 0 and not included, that are this sign's, where others carry
     values past it; None: all.
     """
+    report: int | None = None
+    """Which of the import's layer reports is about this sign, from 0; None of signs of bits."""
 
     @property
     def neurons(self) -> slice:
@@ -132,6 +134,10 @@ class Imported(Said):
     """What was compared with the source before the import returned; None: nothing was."""
     error: float = 0.0
     """How far scores can be from those of the source, where roots behind the last sign were rounded."""
+    operations_judged_alone: int = 0
+    """Operations of the source that were compared, each alone, with the framework's own, at, beside and
+    beyond every number where they change.
+    """
 
     def arrange(self, X: Any) -> npt.NDArray[Any]:
         """Samples as flat rows.
@@ -155,10 +161,13 @@ class Imported(Said):
             ],
             "remarks": list(self.remarks),
             "proof": None if self.proof is None else self.proof.data(),
+            "operations_judged_alone": self.operations_judged_alone,
         }
 
     def __str__(self) -> str:
         proof = "nothing was compared with the source" if self.proof is None else str(self.proof)
+        if self.operations_judged_alone:
+            proof += f"; {many(self.operations_judged_alone, 'operation')} compared alone"
         return "\n".join([str(self.network), *(f"  {line}" for line in (*self.layers, *self.remarks, proof))])
 
 

@@ -25,7 +25,7 @@ from sugenet.io.onnx.patterns import POINTWISE, elementwise
 from sugenet.io.onnx.rules import RULES, arrays_of, flow_of
 from sugenet.io.onnx.values import Constant, Failure, ScoreTail, Value, WindowRows, settled
 
-__all__ = ["ACCEPTED", "read_file"]
+__all__ = ["ACCEPTED", "GraphWalk", "read_file"]
 
 _VALUES_PER_WEIGHT = 32
 _MOST_AXES = 16
@@ -96,7 +96,7 @@ def read_file(source: str | os.PathLike[str] | bytes | Graph) -> tuple[OpChain, 
     """
     graph = source if isinstance(source, Graph) else read_graph(source)
     try:
-        walk = _GraphWalk(plain_graph(graph))
+        walk = GraphWalk(plain_graph(graph))
         return walk.chain(), graph, walk.output
     except FileError as error:
         raise FileError(f"{graph.source}: {error}") from error
@@ -114,7 +114,7 @@ def read_file(source: str | os.PathLike[str] | bytes | Graph) -> tuple[OpChain, 
 
 
 @dataclass
-class _GraphWalk:
+class GraphWalk:
     """What each name of the graph stands for, so far."""
 
     graph: Graph

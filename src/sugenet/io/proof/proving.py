@@ -22,9 +22,9 @@ from sugenet.bnn.layer import gives
 from sugenet.bnn.reals import RealLayer
 from sugenet.bnn.stairs import StairConv
 from sugenet.errors import FileError, TooLargeError
-from sugenet.io.exact.domains import BitInputs, Inputs, Integers
+from sugenet.io.exact.domains import Inputs
 from sugenet.io.exact.ops import OpChain, Sign, Stairs, every
-from sugenet.io.exact.relaxed import PartlyImported
+from sugenet.io.exact.relaxed import PartlyImported, source_values
 from sugenet.io.exact.report import Imported, ImportProof, many
 from sugenet.io.exact.rounding import Rounding, rounding_of
 from sugenet.io.proof.judges import Seen, SourceJudge, Stage, judge_of_chain
@@ -111,7 +111,7 @@ class _Ours:
         if self.direct:
             return rows
         assert isinstance(self.found, PartlyImported)
-        return self.found.bits(self.source(rows))
+        return self.found.bits(rows)
 
     def hidden(self, rows: npt.NDArray[Any]) -> list[Bits]:
         try:
@@ -121,7 +121,7 @@ class _Ours:
 
     def scores(self, rows: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
         if isinstance(self.found, PartlyImported):
-            return self.found.scores(self.source(rows))
+            return self.found.scores(rows)
         return self.network.head.logits(self.counts(rows))
 
     def counts(self, rows: npt.NDArray[Any]) -> Ints:
@@ -130,22 +130,7 @@ class _Ours:
 
     def source(self, rows: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
         """Samples, flat, in the numbers of the source."""
-        if isinstance(self.inputs, Integers):
-            given, levels = self.inputs, rows.astype(np.int64) - self.inputs.low
-            tables = np.array(
-                [
-                    [float(given.value(x, k)) for x in range(given.low, given.high + 1)]
-                    for k in range(given.channels)
-                ]
-            )
-            per = rows.shape[1] // given.channels
-            owner = np.arange(rows.shape[1]) // per
-            if self.chain.channels_last:
-                owner = np.arange(rows.shape[1]) % given.channels
-            return np.asarray(tables[owner, levels])
-        if isinstance(self.inputs, BitInputs):
-            return np.where(rows > 0, float(self.inputs.high), float(self.inputs.low))
-        return np.asarray(rows, dtype=np.float64)
+        return source_values(self.chain, self.inputs, rows)
 
 
 def _judged(

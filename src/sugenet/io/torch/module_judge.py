@@ -99,7 +99,7 @@ class _Module:
             outputs = first_of(self.module(batch.clone()))
             plain = np.asarray(outputs.detach().cpu().to(self.torch.float64).numpy())
             try:
-                signal, _ = signal_of_module(self.module, batch.clone())
+                signal, _, _ = signal_of_module(self.module, batch.clone())
             except FileError:
                 return Seen(plain)
         if not signal.tail:

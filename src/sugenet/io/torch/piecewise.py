@@ -23,13 +23,13 @@ from sugenet.errors import FileError
 from sugenet.io.exact.ops import Affine, Clip, Op, Sign, Stairs, numbers
 from sugenet.io.exact.steps import sign_of
 
-__all__ = ["Line", "Piecewise"]
+__all__ = ["FARTHEST", "Line", "Piecewise"]
 
 Line: TypeAlias = tuple[Fraction, Fraction]
 """Slope and value at 0."""
 
 
-_FARTHEST = 1 << 8
+FARTHEST = 1 << 8
 """Whole numbers that rounding is followed to."""
 
 
@@ -169,10 +169,10 @@ class Piecewise:
                 for end in (low, high)
             )
             # without bounds only so far: there the function stays as it is, for what follows to cut off
-            first = -_FARTHEST if ends[0] == -inf else ends[0]
-            last = _FARTHEST if ends[1] == inf else ends[1]
-            if last - first > 2 * _FARTHEST:
-                raise FileError(f"rounds to more than {2 * _FARTHEST} whole numbers. Clip them to fewer.")
+            first = -FARTHEST if ends[0] == -inf else ends[0]
+            last = FARTHEST if ends[1] == inf else ends[1]
+            if last - first > 2 * FARTHEST:
+                raise FileError(f"rounds to more than {2 * FARTHEST} whole numbers. Clip them to fewer.")
             levels = range(ceil(first - half), floor(last - half) + 1)
             breaks |= {(level + half - start) / slope for level in levels}
         places = sorted(breaks)
@@ -212,7 +212,7 @@ class Piecewise:
             return clip
         if self.is_steps:
             return self._stairs(where)
-        if len(self.breaks) > _FARTHEST:
+        if len(self.breaks) > FARTHEST:
             raise FileError(
                 f"{where}: rounds numbers without bounds to whole ones. Clip them before or after rounding."
             )
@@ -258,7 +258,7 @@ class Piecewise:
             for t, point, (a, b), jump in zip(self.breaks, self.points, pairwise(levels), jumps, strict=True)
         ]
         row = [(t, strict) for t, strict, count in sorted(turns) for _ in range(count)]
-        if len(row) > 2 * _FARTHEST:
+        if len(row) > 2 * FARTHEST:
             raise FileError(f"{where}: its {len(levels)} values are no multiples of one distance apart.")
         stairs = Stairs(where, numbers([t for t, _ in row])[None], np.array([strict for _, strict in row]))
         turned = () if rises else _affine(where, Fraction(-1), Fraction(0))
@@ -301,8 +301,8 @@ def _chosen(f: Piecewise, limit: Fraction, below: Piecewise, equal: Piecewise, a
         for (a, b), low, high in zip(f.lines, edges, edges[1:], strict=False)
         if a and low < (limit - b) / a < high
     }
-    if len(f.breaks) > _FARTHEST and any(not f.breaks[0] <= t <= f.breaks[-1] for t in crossings):
-        raise FileError(f"rounds numbers without bounds and decides beyond {_FARTHEST}. Clip them first.")
+    if len(f.breaks) > FARTHEST and any(not f.breaks[0] <= t <= f.breaks[-1] for t in crossings):
+        raise FileError(f"rounds numbers without bounds and decides beyond {FARTHEST}. Clip them first.")
     breaks = sorted({*f.breaks, *crossings, *below.breaks, *equal.breaks, *above.breaks})
     three = (equal, above, below)  # by the sign of the difference: 0, 1, -1
     each = [one._lines(breaks) for one in three]

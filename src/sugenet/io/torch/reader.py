@@ -8,9 +8,10 @@ library come out as the operations that they perform, with the weights that they
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ import numpy.typing as npt
 
 from sugenet.errors import FileError, how_to_install
 from sugenet.io.exact.ops import OpChain
+from sugenet.io.torch.alone import Operation, mapped
 from sugenet.io.torch.calls import Call
 from sugenet.io.torch.layers import LAYERS
 from sugenet.io.torch.piecewise import Piecewise
@@ -58,7 +60,7 @@ _SAME_NUMBERS = frozenset(
 """Operations that give the numbers of their first argument, perhaps in other places."""
 
 
-def chain_of_module(module: Any, example: Any) -> OpChain:
+def chain_of_module(module: Any, example: Any, *, alone: bool = True) -> OpChain:
     """The operations of a PyTorch module in eval mode, from raw samples to scores.
 
     Parameters
@@ -67,6 +69,8 @@ def chain_of_module(module: Any, example: Any) -> OpChain:
         Any `torch.nn.Module` whose forward pass takes one tensor and does not branch on its values.
     example
         A batch of at least one sample, a tensor or an array of shape (samples, ...).
+    alone
+        Whether each operation is compared alone with PyTorch's own (default: True).
 
     Raises
     ------
@@ -94,15 +98,20 @@ def chain_of_module(module: Any, example: Any) -> OpChain:
     source = type(module).__name__
     batch = _batch(torch, module, example)
     _check_evaluation(torch, module, batch)
-    signal, actual = signal_of_module(module, batch)
-    return chain_of_signal(source, signal, actual, f"output of {source}")
+    signal, actual, judged = signal_of_module(module, batch, alone=alone)
+    chain = chain_of_signal(source, signal, actual, f"output of {source}")
+    return replace(chain, judged_alone=judged)
 
 
-def signal_of_module(module: Any, batch: Any) -> tuple[Signal, npt.NDArray[np.float64]]:
-    """The output of a module for a batch, as a signal with all the nodes before it; and its values."""
+def signal_of_module(
+    module: Any, batch: Any, *, alone: bool = False
+) -> tuple[Signal, npt.NDArray[np.float64], int]:
+    """The output of a module for a batch, as a signal with all the nodes before it; its values; and how many
+    operations were compared alone, if that is asked for.
+    """
     torch = require_torch()
     _check_mode(torch, module)
-    recorder = _recorder(torch)()
+    recorder = _recorder(torch)(alone=alone)
     recorder.put(batch, start(_numpy(torch, batch).astype(np.float64)))
     try:
         with torch.no_grad(), _watched(torch, module, recorder), recorder:
@@ -134,7 +143,7 @@ def signal_of_module(module: Any, batch: Any) -> tuple[Signal, npt.NDArray[np.fl
             f"{type(module).__name__}: the output cannot be traced back to the input. The forward pass "
             "leaves PyTorch on the way (NumPy, lists) or returns something that is no tensor."
         )
-    return signal, _numpy(torch, output).astype(np.float64)
+    return signal, _numpy(torch, output).astype(np.float64), recorder.judged
 
 
 def first_of(output: Any) -> Any:
@@ -339,6 +348,10 @@ def _recorder(torch: Any) -> Any:
         """Whole numbers times a scale, as weight quantizers make them; their product is not rounded."""
         read: set[int] = field(default_factory=set)
         """Memory that some operation read."""
+        alone: bool = False
+        """Whether each operation is compared alone with PyTorch's own."""
+        judged: int = 0
+        """How many were."""
 
         def __post_init__(self) -> None:
             super().__init__()  # type: ignore[no-untyped-call]
@@ -403,17 +416,11 @@ def _recorder(torch: Any) -> Any:
                     self.lost[other] = f"{where} ({name} changed it in place through a view)"
 
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            schema = func._schema
-            bound = dict(zip((argument.name for argument in schema.arguments), args, strict=False)) | (
-                kwargs or {}
-            )
-            flat = [
-                v for value in bound.values() for v in (value if isinstance(value, list | tuple) else [value])
-            ]
+            kwargs = kwargs or {}
+            name, bound = _bound(func, args, kwargs)
+            flat = _flat(bound)
             self.read |= {v.untyped_storage().data_ptr() for v in flat if isinstance(v, torch.Tensor)}
-            name = schema.name.removeprefix("aten::")
-            name = name.rstrip("_") if not name.startswith("__") else name
-            tracked = [found for found in map(self.find, flat) if found is not None]
+            tracked = {id(v): (v, found) for v in flat if (found := self.find(v)) is not None}
             where = self.stack[-1] if self.stack else "forward"
             lost = next(
                 (
@@ -428,7 +435,7 @@ def _recorder(torch: Any) -> Any:
                     raise FileError(
                         f"{where}: {name} looks at values of {lost}: the operations must not depend on them."
                     )
-                out = func(*args, **(kwargs or {}))
+                out = func(*args, **kwargs)
                 for tensor in out if isinstance(out, tuple | list) else [out]:
                     if isinstance(tensor, torch.Tensor) and tensor.numel():
                         self.alive.append(tensor.detach())
@@ -436,17 +443,44 @@ def _recorder(torch: Any) -> Any:
                         self.lost[self.key(tensor)] = lost
                 return out
             if not tracked or name in _MAKES_CONSTANTS:
-                out = func(*args, **(kwargs or {}))
+                out = func(*args, **kwargs)
                 self.keep_exact(func, name, args, out)
                 return out
-            before = {id(value): self.find(value) for value in flat}
+            known = {key: signal for key, (_, signal) in tracked.items()}
+            constants = {} if not (self.alone and func._schema.is_mutable) else _copies(torch, flat, known)
+            out, first, signal = self.followed(func, args, kwargs, where, lambda v: known.get(id(v)))
+            if self.alone:
+                read = partial(self.read_again, func, where, constants)
+                tensors = list(tracked.values())
+                Operation(
+                    torch, name, where, args, kwargs, bound, first.dtype, tensors, read, signal
+                ).compare()
+                self.judged += 1
+            written = [
+                bound.get(argument.name)
+                for argument in func._schema.arguments
+                if argument.alias_info and argument.alias_info.is_write
+            ]
+            others = (
+                [tensor for tensor in out if tensor is not first] if isinstance(out, tuple | list) else ()
+            )
+            self.lose(others, [v for v in written if isinstance(v, torch.Tensor)], where, name)
+            self.put(first, signal)
+            return out
+
+        def followed(
+            self, func: Any, args: Any, kwargs: Any, where: str, find: Callable[[Any], Signal | None]
+        ) -> tuple[Any, Any, Signal]:
+            """An operation run and read: what came out, which part of it is followed, and as what."""
+            name, bound = _bound(func, args, kwargs)
+            flat = _flat(bound)
             # a call in place changes them
             values = {
                 id(v): _numpy(torch, self.exact.get(self.key(v), v)).copy()
                 for v in flat
                 if isinstance(v, torch.Tensor)
             }
-            out = None if name not in _RULES else func(*args, **(kwargs or {}))
+            out = None if name not in _RULES else func(*args, **kwargs)
             # the classes, not their scores
             place = 1 if name in ("max", "topk") and isinstance(out, tuple | list) else 0
             first = out[place] if isinstance(out, tuple | list) else out
@@ -456,23 +490,24 @@ def _recorder(torch: Any) -> Any:
                 and first.dtype in short
                 and any(v.dtype in wide for v in flat if isinstance(v, torch.Tensor))
             )
-            call = Call(
-                name, where, bound, lambda v: before.get(id(v)), lambda v: _value(v, values), result, narrowed
+            call = Call(name, where, bound, find, lambda v: _value(v, values), result, narrowed)
+            return out, first, _ruled(call, [found for v in flat if (found := find(v)) is not None])
+
+        def read_again(
+            self,
+            func: Any,
+            where: str,
+            constants: dict[int, Any],
+            args: Any,
+            kwargs: Any,
+            find: Callable[[Any], Signal | None],
+        ) -> tuple[npt.NDArray[Any], Signal]:
+            """An operation run and read on other numbers, with the constants as they were before it."""
+            args, kwargs = mapped(
+                [args, kwargs], lambda v: constants[id(v)].clone() if id(v) in constants else v
             )
-            signal = _ruled(call, tracked)
-            written = [
-                bound.get(argument.name)
-                for argument in schema.arguments
-                if argument.alias_info and argument.alias_info.is_write
-            ]
-            others = (
-                [tensor for k, tensor in enumerate(out) if k != place]
-                if isinstance(out, tuple | list)
-                else ()
-            )
-            self.lose(others, [v for v in written if isinstance(v, torch.Tensor)], where, name)
-            self.put(first, signal)
-            return out
+            _, first, signal = self.followed(func, args, kwargs, where, find)
+            return _numpy(torch, first), signal
 
     return Recorder
 
@@ -486,6 +521,27 @@ class _Result:
     @property
     def shape(self) -> tuple[int, ...]:
         return self.array.shape
+
+
+def _bound(func: Any, args: Any, kwargs: Any) -> tuple[str, dict[str, Any]]:
+    """The name of an operation, in-place forms without their underscore, and all its arguments by name:
+    PyTorch leaves out those that equal the operator's own defaults.
+    """
+    schema = func._schema
+    name = schema.name.removeprefix("aten::")
+    given = zip((argument.name for argument in schema.arguments), args, strict=False)
+    defaults = {a.name: a.default_value for a in schema.arguments if a.has_default_value()}
+    return name.rstrip("_") if not name.startswith("__") else name, {**defaults, **dict(given), **kwargs}
+
+
+def _copies(torch: Any, values: list[Any], but: dict[int, Signal]) -> dict[int, Any]:
+    """Tensors that do not depend on the input, as they are before an operation that writes."""
+    tensors = [v for v in values if isinstance(v, torch.Tensor) and id(v) not in but]
+    return {id(v): v.detach().clone() for v in tensors}
+
+
+def _flat(bound: dict[str, Any]) -> list[Any]:
+    return [v for value in bound.values() for v in (value if isinstance(value, list | tuple) else [value])]
 
 
 def _value(value: Any, known: dict[int, npt.NDArray[Any]]) -> npt.NDArray[Any]:

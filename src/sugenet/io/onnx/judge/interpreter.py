@@ -116,13 +116,20 @@ class Interpreter:
         budget = _Budget()
         decisions: list[tuple[Decision, Tensor]] = []
         stems: dict[str, list[int]] = {}  # the decisions that a tensor stems from
+        origins: dict[str, frozenset[str]] = {}  # the tensors that another is a function of, place by place
         for node in self.nodes:
             if all(name in self.fixed for name in node.outputs if name):
                 continue
             made = self._step(node, values, budget)
             found = values[node.outputs[0]]
-            numbers = [number for name in node.inputs for number in stems.get(name, ())]
-            numbers += range(len(decisions), len(decisions) + len(made))
+            numbers = list(range(len(decisions), len(decisions) + len(made)))
+            data = [
+                origins.get(name, frozenset({name})) for name in node.inputs if name and values[name].data
+            ]
+            if len(set(data)) == 1:  # where branches meet, the signs of each are over
+                numbers = [number for name in node.inputs for number in stems.get(name, ())] + numbers
+            if node.op in POINTWISE:
+                origins[node.outputs[0]] = frozenset[str]().union(*data)
             decisions += [(decision, found) for decision in made]
             alike = all(values[name].data or values[name].values.size == 1 for name in node.inputs if name)
             if found.signs and numbers and (alike or node.op not in POINTWISE):

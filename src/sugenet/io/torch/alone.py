@@ -1,0 +1,286 @@
+"""Compare each PyTorch operation of a module alone with PyTorch's own, at numbers that samples may never
+reach: at and beside every break, at zero, at the numbers that it is given, and far beyond.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.errors import FileError
+from sugenet.io.exact.evaluation import passed
+from sugenet.io.exact.ops import Affine
+from sugenet.io.torch.piecewise import FARTHEST, Piecewise
+from sugenet.io.torch.signals import Signal, SignalNode
+
+__all__ = ["Operation", "Reading", "mapped"]
+
+_Array = npt.NDArray[Any]
+Reading: TypeAlias = Callable[[Any, Any, Callable[[Any], Signal | None]], tuple[Any, Signal]]
+"""Runs an operation on arguments, of which some are followed, and reads it: its result and its signal."""
+
+_SMALL = (2.0**-30, 2.0**-10, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 20.0, 127.0, 256.0)
+_LARGE = (2.0**15, 2.0**20, 2.0**60)
+_SIZES = (1.0, 2.0**-6, 2.0**12, 0.25, 64.0)
+"""Sizes of the numbers that a layer reads, sample by sample."""
+_MOST, _FEW = 64, 8
+"""Breaks of a function that are tried, and how many may be for its own numbers to be traced back."""
+_MOVES = frozenset(
+    ("view", "_unsafe_view", "reshape", "flatten", "squeeze", "unsqueeze", "permute", "transpose", "t")
+)
+"""Operations that move numbers and look at none."""
+_ROUNDS = ("add", "sub", "rsub", "mul", "div", "fake_quantize")
+"""Beginnings of the names of operations on single numbers whose results are rounded."""
+_ULPS, _ULPS_OF_LAYERS = 16, 512
+"""Units in the last place that a result may be off, for rounding."""
+_PARALLEL = Affine("another branch", np.array([2.0]), np.array([0.25]))
+
+
+@dataclass(frozen=True, eq=False)
+class Operation:
+    """An operation that ran and was read."""
+
+    torch: Any
+    name: str
+    where: str
+    args: Any
+    kwargs: Any
+    arguments: Mapping[str, Any]
+    """The same by name, with those that PyTorch left out because they are its defaults."""
+    result: Any
+    """What kind of number came out."""
+    tracked: Sequence[tuple[Any, Signal]]
+    """Tensors among the arguments that depend on the input, and what is known of them."""
+    read: Reading
+    found: Signal
+    """What it was read as."""
+
+    def compare(self) -> None:
+        """Run it on chosen numbers, and refuse it where it gives something else than what was read."""
+        first = self.tracked[0][1]
+        if self.found.tail and self.found.tail != first.tail:
+            self._compare_order()
+        elif any(self.found.node is signal.node for _, signal in self.tracked):
+            self._compare_numbers()
+        else:
+            self._compare_layer()
+
+    # -- numbers, each by itself -----------------------------------------------------------------------------
+
+    def _compare_numbers(self) -> None:
+        numbers = self._numbers()
+        given = [_values(signal.function, numbers) for _, signal in self.tracked]
+        wanted = _values(self.found.function, numbers)
+        wide, *tables = (np.array(row, np.float64) for row in (wanted, *given))
+        sizes = np.abs(np.array([*tables, wide])).max(axis=0) + self._scalar()
+        node = self.found.node
+        batch, size = len(node.values), node.values[0].size
+        for start in range(0, len(numbers), batch * size):
+            places = (np.arange(batch * size) + start).reshape(batch, size) % len(numbers)
+            fresh = _fresh(node, np.array(numbers, np.float64)[places])
+            actual, found = self._again({id(node): fresh}, [table[places] for table in tables])
+            if found.function != self.found.function:
+                raise self._refused("it was read in two ways")
+            at, got = places[:, found.order.reshape(-1)], actual.reshape(batch, -1)
+            off = self._ulp() * _ULPS * sizes
+            for row, column in np.argwhere(~(np.abs(got - wide[at]) <= off[at])).tolist():
+                place, value = at[row, column], float(got[row, column])
+                if not self._by_rounding(numbers[place], [row[place] for row in given], value, off[place]):
+                    raise self._refused(
+                        f"at {float(given[0][place]):.9g} it gives {value:.9g}, "
+                        f"but it was read as giving {wide[place]:.9g}"
+                    )
+
+    def _by_rounding(self, x: Fraction, given: Sequence[Fraction], value: float, off: float) -> bool:
+        """Whether rounding explains another value: that of a number beside this one, where the operation
+        rounds, or its arguments were rounded.
+        """
+        exact = not self.name.removeprefix("_").startswith(_ROUNDS) and all(
+            Fraction(self._cast(np.array([float(number)]), tensor.dtype).double().item()) == number
+            for number, (tensor, _) in zip(given, self.tracked, strict=True)
+        )
+        beside = [x + way * max(abs(x), Fraction(1)) / (1 << 16) for way in (-1, 1)]
+        return not exact and any(abs(float(self.found.function.value(y)) - value) <= off for y in beside)
+
+    def _numbers(self) -> list[Fraction]:
+        """Numbers of the node at which the operation is tried: in the floats of its arguments, so that it is
+        known what these are.
+        """
+        functions = [signal.function for _, signal in self.tracked]
+        kind = next((t.dtype for t, _ in self.tracked if t.dtype.is_floating_point), self.torch.float32)
+        if all(f.is_identity for f in (*functions, self.found.function)) and self.name in _MOVES:
+            wanted = [Fraction(sign * v) for v in _SMALL for sign in (1, -1)]
+        else:
+            wanted = self._marks(functions)
+        there = np.array([float(x) for x in wanted])
+        near = np.concatenate([there * (1 + way * self._ulp()) for way in (0, 1, -1)])
+        rounded = self._cast(near, kind).double().numpy()
+        found = [Fraction(x) for x in np.unique(rounded[np.isfinite(rounded)]).tolist()]
+        pairs = [(tensor, f) for (tensor, _), f in zip(self.tracked, functions, strict=True)]
+        return [x for x in found if all(self._fits(f.value(x), tensor) for tensor, f in pairs)]
+
+    def _marks(self, functions: Sequence[Piecewise]) -> list[Fraction]:
+        """Where something may happen: at zero, at breaks and between them, at the operation's own numbers,
+        and far out.
+        """
+        breaks = sorted({t for f in (*functions, self.found.function) for t in f.breaks})
+        own = [Fraction(v) for v in self._scalars() if np.isfinite(v)]
+        ends = [Fraction(sign * v) for v in (*_SMALL, *_LARGE) for sign in (1, -1)]
+        some = breaks[:: -(-len(breaks) // _MOST)] if breaks else []
+        found = [Fraction(0), *own, *ends, *some, *((a + b) / 2 for a, b in pairwise(some))]
+        if len(breaks) <= _FEW:
+            lines = {line for f in functions for line in f.lines if line[0]}
+            found += [(mark - start) / slope for slope, start in lines for mark in own]
+        if len(breaks) > FARTHEST:  # rounding without bounds is followed only so far
+            found = [x for x in found if breaks[0] < x < breaks[-1]]
+        return found
+
+    def _fits(self, value: Fraction, tensor: Any) -> bool:
+        """Whether a tensor of this kind can hold a number, at least rounded."""
+        if tensor.dtype.is_floating_point:
+            return bool(abs(value) < self.torch.finfo(tensor.dtype).max / 4)
+        if tensor.dtype == self.torch.bool:
+            return value in (0, 1)
+        ends = self.torch.iinfo(tensor.dtype)
+        return bool(value.denominator == 1 and ends.min <= value <= ends.max)
+
+    def _scalars(self) -> list[float]:
+        """Numbers that the operation is given beside the data."""
+        found: list[float] = []
+        ours = {id(tensor) for tensor, _ in self.tracked}
+        for leaf in _leaves(self.arguments):
+            if isinstance(leaf, int | float):
+                found.append(float(leaf))
+            elif isinstance(leaf, self.torch.Tensor) and id(leaf) not in ours and leaf.numel() <= 16:
+                found += leaf.detach().double().reshape(-1).tolist()
+        return found
+
+    def _scalar(self) -> float:
+        return max((abs(v) for v in self._scalars() if np.isfinite(v)), default=0.0)
+
+    # -- layers, and the ends of networks --------------------------------------------------------------------
+
+    def _compare_layer(self) -> None:
+        """A layer, pooling, or a sum of branches, on samples of several sizes; some all positive, some all
+        negative.
+        """
+        nodes = list({id(signal.node): signal.node for _, signal in self.tracked}.values())
+        laid = self._samples(nodes[0])
+        root = _fresh(nodes[0], laid)
+        fresh = {id(node): root if k == 0 else root.then(_PARALLEL) for k, node in enumerate(nodes)}
+        tables = [
+            _spread(signal.function, fresh[id(signal.node)].values.reshape(len(laid), -1))
+            for _, signal in self.tracked
+        ]
+        actual, found = self._again(fresh, tables)
+        start, *later = found.node.path()
+        wanted = passed([node.op for node in later if node.op is not None], start.values)
+        wanted = _spread(found.function, wanted.reshape(len(laid), -1))[:, found.order.reshape(-1)]
+        got = actual.reshape(wanted.shape)
+        size = np.maximum(np.abs(wanted), np.abs(laid).max(axis=1, keepdims=True)).max(axis=1, keepdims=True)
+        off = ~(np.abs(got - wanted) <= self._ulp() * _ULPS_OF_LAYERS * size)
+        if off.any():
+            row, column = (int(k) for k in np.argwhere(off)[0])
+            raise self._refused(
+                f"on chosen numbers its value {column} is {got[row, column]:.9g}, but it was read as giving "
+                f"{wanted[row, column]:.9g}"
+            )
+
+    def _compare_order(self) -> None:
+        """What leaves the largest score the largest, and picks no other."""
+        tensor, signal = self.tracked[0]
+        random = np.random.default_rng(0)
+        batch, size = len(signal.node.values), signal.node.values[0].size
+        laid = random.integers(-16, 0, (batch, size)) / 8.0
+        laid[np.arange(batch), random.integers(0, size, batch)] = 2.0
+        scores = laid[:, signal.order.reshape(-1)]
+        plain = replace(signal, function=Piecewise.identity())
+        again = replace(self, tracked=[(tensor, plain)])
+        actual, _ = again._again({id(signal.node): _fresh(signal.node, laid)}, [laid])
+        rows = actual.reshape(len(laid), -1)
+        picks = self.name in ("argmax", "max", "topk")
+        if ((rows[:, 0] if picks else rows.argmax(axis=1)) != scores.argmax(axis=1)).any():
+            raise self._refused("it does not leave the largest of chosen numbers the largest")
+
+    def _samples(self, node: SignalNode) -> _Array:
+        random = np.random.default_rng(0)
+        batch, size = len(node.values), node.values[0].size
+        laid = random.integers(1, 9, (batch, size)) * np.resize(_SIZES, batch)[:, None]
+        mixed = np.where(random.integers(0, 2, laid.shape) > 0, laid, -laid)
+        sides = np.arange(batch)[:, None] % 3
+        laid = np.where(sides == 0, mixed, np.where(sides == 1, -laid, laid))
+        if all(tensor.dtype.is_floating_point for tensor, _ in self.tracked):
+            return np.asarray(laid)
+        return np.asarray(np.abs(np.rint(laid)) % 100)
+
+    # -- one run ---------------------------------------------------------------------------------------------
+
+    def _again(self, fresh: Mapping[int, SignalNode], tables: Sequence[_Array]) -> tuple[_Array, Signal]:
+        """Run and read the operation on numbers of the nodes, of which each tensor is what its table says."""
+        stand_ins, known = {}, {}
+        for (tensor, signal), table in zip(self.tracked, tables, strict=True):
+            made = self._cast(table[:, signal.order.reshape(-1)], tensor.dtype)
+            stand_ins[id(tensor)] = made.reshape(tensor.shape).to(tensor.device)
+            known[id(stand_ins[id(tensor)])] = replace(signal, node=fresh[id(signal.node)], reach=0.0)
+        args, kwargs = mapped([self.args, self.kwargs], lambda leaf: stand_ins.get(id(leaf), leaf))
+        try:
+            out, found = self.read(args, kwargs, lambda value: known.get(id(value)))
+        except FileError as error:
+            raise self._refused(str(error).removeprefix(f"{self.where}: ").rstrip(".")) from None
+        return np.asarray(out, np.float64), found
+
+    def _cast(self, values: _Array, dtype: Any) -> Any:
+        return self.torch.from_numpy(np.array(values, np.float64)).to(dtype)
+
+    def _ulp(self) -> float:
+        kinds = [self.result, *(tensor.dtype for tensor, _ in self.tracked)]
+        return max((self.torch.finfo(kind).eps for kind in kinds if kind.is_floating_point), default=2.0**-23)
+
+    def _refused(self, why: str) -> FileError:
+        return FileError(
+            f"{self.where}: {self.name} was compared alone with PyTorch's own: {why}. Nothing was imported. "
+            "This is a fault of the reader: please report it with the module."
+        )
+
+
+def _fresh(node: SignalNode, values: _Array) -> SignalNode:
+    """A node of the same shape with other numbers, at the input if the node is there."""
+    laid = values.reshape(len(values), *node.shape)
+    root = SignalNode(node.shape, laid, channels_last=node.channels_last)
+    if node.op is None:
+        return root
+    return SignalNode(node.shape, laid, Affine("chosen numbers", np.ones(1), np.zeros(1)), root)
+
+
+def _values(function: Piecewise, numbers: Iterable[Fraction]) -> list[Fraction]:
+    return list(numbers) if function.is_identity else [function.value(x) for x in numbers]
+
+
+def _spread(function: Piecewise, values: _Array) -> _Array:
+    """A function at every number of an array, in exact arithmetic up to the last step."""
+    if function.is_identity:
+        return values
+    found, places = np.unique(values, return_inverse=True)
+    table = np.array([float(function.value(Fraction(x))) for x in found.tolist()])
+    return np.asarray(table[places.reshape(values.shape)])
+
+
+def _leaves(value: Any) -> list[Any]:
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    return [leaf for part in value for leaf in _leaves(part)] if isinstance(value, list | tuple) else [value]
+
+
+def mapped(value: Any, change: Callable[[Any], Any]) -> Any:
+    """Arguments with each leaf changed."""
+    if isinstance(value, Mapping):
+        return {key: mapped(part, change) for key, part in value.items()}
+    return (
+        type(value)(mapped(part, change) for part in value) if type(value) in (list, tuple) else change(value)
+    )
