@@ -15,9 +15,11 @@ import pytest
 import sugenet as sg
 from sugenet.bnn import DenseLayer, Head, Network
 from sugenet.checker.reason import hitting_set_within
+from sugenet.engines import ladder
 from sugenet.errors import CertificateError, QuestionError
 from sugenet.problem.clock import Clock
 from sugenet.reason import L0, Anything, Free, Hamming, Linf, chain_of, check, each_reason, why
+from sugenet.reason.reasons import oracle
 from sugenet.reason.reasons.finding import _Search
 from sugenet.reason.reasons.oracle import Oracle
 from tests.problem.small import random_network, random_sample, samples_inside
@@ -277,6 +279,27 @@ def test_under_a_time_limit_a_minimum_not_found_leaves_a_minimal_reason():
     assert answer.upper is not None
     assert answer.upper <= 14
     assert answer.lower <= answer.upper
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_set_of_features_is_decided_twice(seed, monkeypatch):
+    """Deciding is most of the work; the proof that ends the search is in the certificate."""
+    rng = np.random.default_rng(seed)
+    layers = [DenseLayer(rng.choice([-1, 1], (12, 10)), np.full(12, 5))]
+    layers += [DenseLayer(rng.choice([-1, 1], (12, 12)), np.full(12, 6)) for _ in range(2)]
+    network = Network.of_bits(layers, Head(rng.choice([-1, 1], (3, 12))))
+    decided = []
+
+    def decide(problem, clock):
+        decided.append(frozenset(problem.near.places))
+        return ladder.decide(problem, clock)
+
+    monkeypatch.setattr(oracle, "decide", decide)
+    (reason,) = why(network, rng.integers(0, 2, 10).tolist(), Linf(1)).reasons
+    assert reason.status in ("minimal", "minimum")
+    assert check(reason.certificate, network)
+    assert decided
+    assert len(set(decided)) == len(decided)
 
 
 def test_equal_sets_are_met_once():

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -60,6 +60,8 @@ class Oracle:
     clock: Clock
     contrasts: list[Contrast] = field(default_factory=list)
     sufficient: list[Features] = field(default_factory=list)
+    proved: tuple[Features, Any] | None = None
+    """The set that an engine last proved sufficient, and its proof; one, since proofs may be large."""
 
     @cached_property
     def features(self) -> Features:
@@ -100,6 +102,7 @@ class Oracle:
         outcome = decide(problem, self.clock)
         if isinstance(outcome, Holds):
             self.sufficient.append(fixed)
+            self.proved = fixed, outcome.proof
             return True
         if isinstance(outcome, Fails):
             self.learn(problem.near.moves_to(outcome.witness))
@@ -166,6 +169,13 @@ class Oracle:
             if front is not None:
                 rows = np.delete(rows, place, axis=0)
         return kept
+
+    def proof(self, fixed: Features) -> Any:
+        """A proof that a set is sufficient; None if there was no time for one."""
+        if self.proved is not None and self.proved[0] == fixed:
+            return self.proved[1]
+        outcome = decide(self.freed(fixed), self.clock.for_proof())
+        return outcome.proof if isinstance(outcome, Holds) else None
 
     def enough(self, fixed: Features) -> Features:
         """The smallest set known to be sufficient inside a sufficient one."""
