@@ -16,12 +16,15 @@ import sugenet as sg
 from sugenet.bnn import DenseLayer, Head, Network
 from sugenet.checker.reason import hitting_set_within
 from sugenet.engines import ladder
+from sugenet.engines.walk import blocks
 from sugenet.errors import CertificateError, QuestionError
 from sugenet.problem.clock import Clock
+from sugenet.problem.problem import Problem
 from sugenet.reason import L0, Anything, Free, Hamming, Linf, chain_of, check, each_reason, why
 from sugenet.reason.reasons import oracle
 from sugenet.reason.reasons.finding import _Search
 from sugenet.reason.reasons.oracle import Oracle
+from tests.engines.test_sets import NEVER, wide
 from tests.problem.small import random_network, random_sample, samples_inside
 from tests.reason.test_verdicts import is_violated, top
 
@@ -300,6 +303,18 @@ def test_no_set_of_features_is_decided_twice(seed, monkeypatch):
     assert check(reason.certificate, network)
     assert decided
     assert len(set(decided)) == len(decided)
+
+
+@pytest.mark.parametrize(("depth", "free", "small"), [(1, 20, True), (1, 21, False), (2, 27, True)])
+@pytest.mark.parametrize("blocks_fit", [True, False])
+def test_combinations_that_are_walked_instead_of_asked_of_the_solver(
+    depth, free, small, blocks_fit, monkeypatch
+):
+    monkeypatch.setattr(blocks, "_WIDEST", 2000 if blocks_fit else 8)
+    network, x = wide(70, features=32, depth=depth)
+    problem = Problem(Free(range(free)).around(network, x), NEVER)
+    assert oracle._is_small(problem) == (small and (depth == 1 or blocks_fit))
+    assert not oracle._is_small(Problem(Anything().around(network, x), NEVER))
 
 
 def test_equal_sets_are_met_once():

@@ -26,7 +26,7 @@ from sugenet.problem.outcomes import Enumerated, Holds, Open, Outcome, replayed,
 from sugenet.problem.problem import Problem
 from sugenet.problem.sizes import combinations_of, see_time, sets_within
 
-__all__ = ["EXHAUST", "MOST_COMBINATIONS", "ends_of", "exhaust"]
+__all__ = ["EXHAUST", "MOST_COMBINATIONS", "ends_of", "exhaust", "is_for_blocks"]
 
 MOST_COMBINATIONS = 2.0**34
 """More are not gone through."""
@@ -42,7 +42,7 @@ def _exhaust(problem: Problem, clock: Clock) -> Outcome:
         return Open("exhaust", "exhaustion is for regions without a budget, and this one has one", {})
     if combinations > MOST_COMBINATIONS:
         return Open("exhaust", f"there are {combinations:.3g} combinations, too many to go through", {})
-    if combinations >= _MANY and len(problem.front.fragile) > _LANES:
+    if _has_many(problem):
         see_time(problem.near, clock)
         judge = PatternJudge(problem.front, problem.goal)
         combined = Combined.of(problem, judge)
@@ -56,6 +56,16 @@ def _exhaust(problem: Problem, clock: Clock) -> Outcome:
     if found.violation is not None:
         return replayed(problem, "exhaust", found.violation)
     return Holds("exhaust", walk_record(found))
+
+
+def _has_many(problem: Problem) -> bool:
+    """Whether there are too many combinations and fragile neurons for patterns to be kept."""
+    return combinations_of(problem.near) >= _MANY and len(problem.front.fragile) > _LANES
+
+
+def is_for_blocks(problem: Problem) -> bool:
+    """Whether all combinations are walked by blocks."""
+    return _has_many(problem) and Combined.of(problem, PatternJudge(problem.front, problem.goal)) is not None
 
 
 def _outcome(problem: Problem, found: Stepped | None) -> Outcome:
