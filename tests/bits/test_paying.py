@@ -53,6 +53,47 @@ def test_a_kernel_is_compiled_once_that_pays(monkeypatch):
     assert Paying(kernel, lambda _: "twin", Account(10))(0, np.uint64(1)) == 2
 
 
+class _Asked:
+    """A kernel that counts how often numba is asked for the type of an argument."""
+
+    def __init__(self, kernel):
+        self.kernel, self.overloads, self.asked = kernel, kernel.overloads, 0
+
+    def typeof_pyval(self, value):
+        self.asked += 1
+        return self.kernel.typeof_pyval(value)
+
+    def __call__(self, *args):
+        return self.kernel(*args)
+
+
+def test_types_of_arguments_are_asked_for_once(monkeypatch):
+    monkeypatch.delenv(ENGINE, raising=False)
+    kernel = _Asked(numba.njit(lambda x, _y: x))
+    both = Paying(kernel, lambda x, _y: ("twin", x), Account(0))
+    words, more = np.arange(6, dtype=np.uint64), (np.zeros((2, 2)), 3)
+    kernel.kernel(words, more)
+    assert both(1, words, more) is words
+    assert kernel.asked == 2
+    assert both(1, words.copy(), (np.ones((2, 2)), 4)).tolist() == words.tolist()
+    assert kernel.asked == 2
+    read_only = words.copy()
+    read_only.flags.writeable = False
+    different = (
+        (words.astype(np.int64), more),
+        (words[::2], more),
+        (read_only, more),
+        (words.reshape(2, 3), more),
+        (words, (np.zeros((2, 2)).T[:1], 3)),
+        (words, (np.zeros((2, 2)), 3, 3)),
+        (words, (np.zeros((2, 2)), 3.0)),
+        (words, (np.zeros((2, 2)), True)),
+    )
+    for number, args in enumerate(different, start=2):
+        both(1, *args)
+        assert kernel.asked == 2 * number
+
+
 class _Both:
     """Runs the kernel and the twin on the same arguments and compares all that they give and change."""
 

@@ -11,7 +11,7 @@ import pytest
 
 from sugenet.bnn import DenseLayer, LevelLayer
 from sugenet.checker import proof as check_proof
-from tests.fuzzing.forgeries import bombs, difference, forgeries, tried
+from tests.fuzzing.forgeries import EDGES, ODD, bombs, difference, forgeries, replace_value, tried
 
 MEGABYTES = 500
 
@@ -81,6 +81,37 @@ def test_the_checker_of_large_networks_says_the_same_of_small_ones(monkeypatch):
 def test_no_false_certificate_is_accepted_at_length(seed):
     for forgery in islice(forgeries(seed), 20_000):
         assert difference(forgery) is None
+
+
+def test_no_change_writes_a_list_into_itself_or_into_the_next_forgery():
+    class Rolled:
+        """A generator whose numbers are given."""
+
+        def __init__(self, *numbers):
+            self.numbers = iter(numbers)
+
+        def integers(self, _below):
+            return next(self.numbers)
+
+    odd = len(EDGES) + ODD.index([[]])
+    forged = {"proof": 0}
+    replace_value(Rolled(0, odd), forged, [])
+    replace_value(Rolled(1, odd), forged, [])  # the list in the list
+    assert forged == {"proof": [[[]]]}
+    assert ODD.count([[]]) == 1
+
+
+def test_no_two_parts_of_a_forgery_are_one_list():
+    for forgery in islice(forgeries(7), 300):
+        inner = list(_containers(forgery.certificate))
+        assert len({id(part) for part in inner}) == len(inner), forgery.how
+
+
+def _containers(data):
+    if isinstance(data, dict | list):
+        yield data
+        for part in data.values() if isinstance(data, dict) else data:
+            yield from _containers(part)
 
 
 def test_certificates_as_they_are_hold():

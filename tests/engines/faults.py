@@ -44,9 +44,9 @@ FAULTS = [
     ),
     Fault(
         "the first move dropped, being number 0",
-        "sugenet.engines.walk.choices",
-        "np.zeros_like(start) if k is None else rows[k]",
-        "np.zeros_like(start) if not k else rows[k]",
+        "sugenet.engines.walk.combined",
+        "nothing if k is None else rows[k]",
+        "nothing if not k else rows[k]",
         "exhaust",
     ),
     Fault(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from sugenet.engines import ladder
 from sugenet.engines.walk import sweep as walks
 from sugenet.engines.walk.choices import EXHAUST, exhaust
 from sugenet.engines.walk.sets import flip_level
@@ -93,3 +94,12 @@ def test_stopping_and_the_sample_itself():
     near = Anything().around(network, x)
     assert exhaust(Problem(near, NEVER), Clock(0)) is None
     assert exhaust(Problem(near, Goal(((),))), Clock()).violation == ()
+
+
+@pytest.mark.parametrize(
+    ("free", "first"), [(16, ["bounds", "exhaust"]), (17, ["bounds", "cdcl"]), (24, ["bounds", "cdcl"])]
+)
+def test_few_combinations_are_walked_before_anything_is_learned(free, first):
+    network, x = wide(70, features=300, depth=2)
+    problem = Problem(Free(range(free)).around(network, x), NEVER)
+    assert [engine.name for engine in ladder._ladder(problem)][:2] == first

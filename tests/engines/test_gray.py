@@ -13,8 +13,9 @@ import pytest
 import sugenet as sg
 from sugenet.bnn import DenseLayer, Head, Network
 from sugenet.checker import combinations
-from sugenet.engines.walk import choices, gray
+from sugenet.engines.walk import blocks, choices, combined, gray
 from sugenet.engines.walk.choices import EXHAUST
+from sugenet.engines.walk.combined import Combined
 from sugenet.engines.walk.gray import Stepped, has_slices, step_through
 from sugenet.engines.walk.judge import PatternJudge
 from sugenet.errors import CertificateError
@@ -34,25 +35,33 @@ from tests.problem.small import random_network, random_sample
 
 @pytest.fixture
 def always(monkeypatch):
-    """Few combinations, and few neurons, too; in small parts."""
+    """Few combinations, and few neurons, too; in small parts and groups."""
     monkeypatch.setattr(choices, "_MANY", 0)
     monkeypatch.setattr(choices, "_LANES", 0)
+    monkeypatch.setattr(combined, "_GROUP", 8)
     monkeypatch.setattr(gray, "_PART", 16)
     monkeypatch.setattr(combinations, "_PART", 16)
 
 
 def agrees(problem, threads=None):
+    """What both walks find: in Gray-code order, and by blocks."""
     judge = PatternJudge(problem.front, problem.goal)
     if problem.replays(()) or not has_slices(judge):
         return None
-    found = step_through(problem, judge, Clock(threads=threads))
+    both = step_through(problem, judge, Clock(threads=threads)), by_blocks(problem, threads)
     sets, _, _, bad = expected(problem)
-    if bad:
-        assert found.violation is not None
-        assert problem.replays(found.violation)
-    else:
-        assert found == Stepped(sets, None)
-    return found
+    for found in both:
+        if bad:
+            assert found.violation is not None
+            assert problem.replays(found.violation)
+        else:
+            assert found == Stepped(sets, None)
+    return both
+
+
+def by_blocks(problem, threads=None):
+    judge = PatternJudge(problem.front, problem.goal)
+    return Combined.of(problem, judge).walk(Clock(threads=threads))
 
 
 @pytest.mark.usefixtures("always")
@@ -86,7 +95,7 @@ def test_vectors_of_neurons_that_are_full_and_not(width, zeros):
     network = Network.of_bits(layers, Head(rng.choice([-1, 1], (3, 70))))
     near = Anything().around(network, rng.integers(0, 2, 9).tolist())
     silent = Problem(near, NEVER)
-    assert agrees(silent) == Stepped(512, None)
+    assert agrees(silent) == (Stepped(512, None),) * 2
     # the best of all classes' leads, reached just so and just not
     rows = np.array(
         [
@@ -99,11 +108,11 @@ def test_vectors_of_neurons_that_are_full_and_not(width, zeros):
     lead = counts[:, 0] - counts[:, 1]
     just = Problem(near, Goal(((Votes((1, -1, 0), int(lead.max())),),)))
     over = Problem(near, Goal(((Votes((1, -1, 0), int(lead.max()) + 1),),)))
-    assert agrees(over) == Stepped(512, None)
+    assert agrees(over) == (Stepped(512, None),) * 2
     if not just.replays(()):
         one, two = (agrees(just, threads) for threads in (1, 2))
-        assert one == two
-        assert one.violation is not None
+        assert [found.violation for found in one] == [found.violation for found in two]
+        assert None not in [found.violation for found in one]
 
 
 @pytest.mark.usefixtures("always")
@@ -118,6 +127,23 @@ def test_a_planted_violation_is_found(threads):
         found = EXHAUST(problem, Clock(threads=threads))
         assert isinstance(found, Fails)
         assert np.flatnonzero(found.witness).tolist() == chosen
+
+
+def test_groups_of_every_size_hold_all_combinations(monkeypatch):
+    network, x = wide(70, features=9, seed=3, depth=2)
+    silent = Problem(Anything().around(network, x), NEVER)
+    for size in (1, 2, 4, 8, 32, 256, 512):
+        monkeypatch.setattr(combined, "_GROUP", size)
+        assert by_blocks(silent) == Stepped(512, None)
+
+
+@pytest.mark.usefixtures("always")
+def test_what_planes_cannot_hold_is_walked_in_gray_code(monkeypatch):
+    monkeypatch.setattr(blocks, "_WIDEST", 8)
+    network, x = wide(70, features=9, seed=3, depth=2)
+    silent = Problem(Anything().around(network, x), NEVER)
+    assert Combined.of(silent, PatternJudge(silent.front, silent.goal)) is None
+    assert EXHAUST(silent, Clock()).proof == {"kind": "combinations", "sets": 512}
 
 
 @pytest.mark.usefixtures("always")

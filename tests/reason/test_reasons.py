@@ -15,11 +15,16 @@ import pytest
 import sugenet as sg
 from sugenet.bnn import DenseLayer, Head, Network
 from sugenet.checker.reason import hitting_set_within
+from sugenet.engines import ladder
+from sugenet.engines.walk import blocks
 from sugenet.errors import CertificateError, QuestionError
 from sugenet.problem.clock import Clock
+from sugenet.problem.problem import Problem
 from sugenet.reason import L0, Anything, Free, Hamming, Linf, chain_of, check, each_reason, why
+from sugenet.reason.reasons import oracle
 from sugenet.reason.reasons.finding import _Search
 from sugenet.reason.reasons.oracle import Oracle
+from tests.engines.test_sets import NEVER, wide
 from tests.problem.small import random_network, random_sample, samples_inside
 from tests.reason.test_verdicts import is_violated, top
 
@@ -277,6 +282,39 @@ def test_under_a_time_limit_a_minimum_not_found_leaves_a_minimal_reason():
     assert answer.upper is not None
     assert answer.upper <= 14
     assert answer.lower <= answer.upper
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_set_of_features_is_decided_twice(seed, monkeypatch):
+    """Deciding is most of the work; the proof that ends the search is in the certificate."""
+    rng = np.random.default_rng(seed)
+    layers = [DenseLayer(rng.choice([-1, 1], (12, 10)), np.full(12, 5))]
+    layers += [DenseLayer(rng.choice([-1, 1], (12, 12)), np.full(12, 6)) for _ in range(2)]
+    network = Network.of_bits(layers, Head(rng.choice([-1, 1], (3, 12))))
+    decided = []
+
+    def decide(problem, clock):
+        decided.append(frozenset(problem.near.places))
+        return ladder.decide(problem, clock)
+
+    monkeypatch.setattr(oracle, "decide", decide)
+    (reason,) = why(network, rng.integers(0, 2, 10).tolist(), Linf(1)).reasons
+    assert reason.status in ("minimal", "minimum")
+    assert check(reason.certificate, network)
+    assert decided
+    assert len(set(decided)) == len(decided)
+
+
+@pytest.mark.parametrize(("depth", "free", "small"), [(1, 20, True), (1, 21, False), (2, 27, True)])
+@pytest.mark.parametrize("blocks_fit", [True, False])
+def test_combinations_that_are_walked_instead_of_asked_of_the_solver(
+    depth, free, small, blocks_fit, monkeypatch
+):
+    monkeypatch.setattr(blocks, "_WIDEST", 2000 if blocks_fit else 8)
+    network, x = wide(70, features=32, depth=depth)
+    problem = Problem(Free(range(free)).around(network, x), NEVER)
+    assert oracle._is_small(problem) == (small and (depth == 1 or blocks_fit))
+    assert not oracle._is_small(Problem(Anything().around(network, x), NEVER))
 
 
 def test_equal_sets_are_met_once():

@@ -34,6 +34,8 @@ ENGINES: dict[str, Engine] = {
 }
 
 _CPSAT = SOLVERS["cpsat"]
+_INSTANT = 2.0**16
+"""Sets that are walked through in less time than it takes to set up a search with learning."""
 _FEW = 3e5
 """Sets that are walked through before anything is searched for."""
 _WALK = 3e8
@@ -113,7 +115,8 @@ def _ladder(problem: Problem) -> list[Engine]:
         count, soon, late, walk = sets, _soon(problem, sets), _WALK_LATE, FLIPS
     levels = problem.near.network.has_levels
     large = problem.near.network.encoder.features >= _LARGE
-    first = [BOUNDS, BRIEFLY] if large and not levels and problem.near.budget is None else [BOUNDS]
+    brief = large and not levels and problem.near.budget is None and count > _INSTANT
+    first = [BOUNDS, BRIEFLY] if brief else [BOUNDS]
     if large and _has_one_layer(problem):
         first.insert(1, BRANCH_BRIEFLY)
     last = _CPSAT if _CPSAT.is_there else SOLVERS["pysat"]

@@ -3,6 +3,9 @@
 Features are fixed one after another, those that matter most first. Where no fragile neuron can turn or turn
 back any more, whatever the rest does, one combination stands for all; the last few features are gone through
 as one table of what they add together.
+
+Many combinations of many fragile neurons are walked by blocks, or, if the sums are too large for planes, in
+Gray-code order. Neither keeps patterns.
 """
 
 from __future__ import annotations
@@ -14,16 +17,16 @@ from typing import Any
 import numpy as np
 
 from sugenet.engines.protocol import Engine
-from sugenet.engines.walk.gray import has_slices, step_through
+from sugenet.engines.walk.combined import Combined, gains_of, options_of, sums_of
+from sugenet.engines.walk.gray import Stepped, has_slices, step_through
 from sugenet.engines.walk.judge import PatternJudge
 from sugenet.engines.walk.sweep import WALKERS, lanes_for, sweep
 from sugenet.problem.clock import Clock
-from sugenet.problem.neighbourhood import Neighbourhood
 from sugenet.problem.outcomes import Enumerated, Holds, Open, Outcome, replayed, walk_record
 from sugenet.problem.problem import Problem
 from sugenet.problem.sizes import combinations_of, see_time, sets_within
 
-__all__ = ["EXHAUST", "MOST_COMBINATIONS", "ends_of", "exhaust", "sums_of"]
+__all__ = ["EXHAUST", "MOST_COMBINATIONS", "ends_of", "exhaust", "is_for_blocks"]
 
 MOST_COMBINATIONS = 2.0**34
 """More are not gone through."""
@@ -39,10 +42,14 @@ def _exhaust(problem: Problem, clock: Clock) -> Outcome:
         return Open("exhaust", "exhaustion is for regions without a budget, and this one has one", {})
     if combinations > MOST_COMBINATIONS:
         return Open("exhaust", f"there are {combinations:.3g} combinations, too many to go through", {})
-    if combinations >= _MANY and len(problem.front.fragile) > _LANES:
+    if _has_many(problem):
+        see_time(problem.near, clock)
         judge = PatternJudge(problem.front, problem.goal)
+        combined = Combined.of(problem, judge)
+        if combined is not None:
+            return _outcome(problem, combined.walk(clock))
         if has_slices(judge):
-            return _stepped(problem, judge, clock)
+            return _outcome(problem, step_through(problem, judge, clock))
     found = exhaust(problem, clock)
     if found is None:
         return Open("exhaust", "the time was up", {})
@@ -51,9 +58,17 @@ def _exhaust(problem: Problem, clock: Clock) -> Outcome:
     return Holds("exhaust", walk_record(found))
 
 
-def _stepped(problem: Problem, judge: PatternJudge, clock: Clock) -> Outcome:
-    see_time(problem.near, clock)
-    found = step_through(problem, judge, clock)
+def _has_many(problem: Problem) -> bool:
+    """Whether there are too many combinations and fragile neurons for patterns to be kept."""
+    return combinations_of(problem.near) >= _MANY and len(problem.front.fragile) > _LANES
+
+
+def is_for_blocks(problem: Problem) -> bool:
+    """Whether all combinations are walked by blocks."""
+    return _has_many(problem) and Combined.of(problem, PatternJudge(problem.front, problem.goal)) is not None
+
+
+def _outcome(problem: Problem, found: Stepped | None) -> Outcome:
     if found is None:
         return Open("exhaust", "the time was up", {})
     if found.violation is not None:
@@ -78,13 +93,11 @@ def exhaust(problem: Problem, clock: Clock) -> Enumerated | None:
     if judge.shortfall(np.zeros((1, judge.words), np.uint64))[0] <= 0:
         return Enumerated(1, 1, "", ())
     start, rows = lanes_for(problem.front)
-    features = _features(near, rows)
+    features = options_of(near, rows)
     tail = len(features)  # the features from here on make up the table
     while tail and prod(len(options) for options in features[tail - 1 :]) <= _BLOCK:
         tail -= 1
-    gains = [
-        np.array([np.zeros_like(start) if k is None else rows[k] for k in options]) for options in features
-    ]
+    gains = [gains_of(options, rows) for options in features]
     block = sums_of(gains[tail:], start)
     least, most = (ends_of(gains, tail, start, pick) for pick in (np.min, np.max))
     first = np.cumsum([0, *(len(options) for options in gains[:tail])])
@@ -110,26 +123,6 @@ def exhaust(problem: Problem, clock: Clock) -> Enumerated | None:
     if depth == tail:
         chosen += next(c for n, c in enumerate(product(*features[tail:])) if n == swept.state[LEAF])
     return Enumerated(swept.sets, swept.patterns, "", tuple(near.moves[k] for k in chosen if k is not None))
-
-
-def _features(near: Neighbourhood, rows: Any) -> list[list[int | None]]:
-    """The options of every feature that may move, to stay (None) first;
-    features that change the lanes most come first.
-    """
-    found: list[list[int | None]] = [
-        [None, *range(moves.start, moves.stop)] for moves in near.places.values()
-    ]
-    return sorted(
-        found, key=lambda options: -int(np.abs(rows[options[1:]].astype(np.int64)).max(axis=0).sum())
-    )
-
-
-def sums_of(gains: list[Any], start: Any) -> Any:
-    """What every combination of features adds to the lanes, in the order of `itertools.product`."""
-    sums = np.zeros((1, len(start)), start.dtype)
-    for options in gains:
-        sums = (sums[:, None] + options[None]).reshape(len(sums) * len(options), len(start))
-    return np.ascontiguousarray(sums)
 
 
 def ends_of(gains: list[Any], tail: int, start: Any, pick: Any) -> Any:

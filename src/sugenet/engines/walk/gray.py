@@ -1,4 +1,4 @@
-"""All combinations of few free features in Gray-code order, where nearly every one has a pattern of its own
+"""All combinations of few free features in Gray-code order, for layers and sums that planes cannot hold
 (docs/theory.md 7.4).
 
 Wide first layers have hundreds of fragile neurons, so that patterns hardly repeat and keeping them is of no

@@ -77,12 +77,12 @@ class LateJudge:
 class Told:
     """Tells a clock's listener how far a walk is, one share of ten after another."""
 
-    def __init__(self, clock: Clock, total: float) -> None:
-        self.clock, self.total, self.done, self.told = clock, total, 0, 0
+    def __init__(self, clock: Clock, total: float, engine: str = "flips") -> None:
+        self.clock, self.total, self.engine, self.done, self.told = clock, total, engine, 0, 0
 
     def __call__(self, sets: int) -> None:
         self.done += sets
         share = int(10 * self.done / self.total)
         if share > self.told and share < 10:
             self.told = share
-            self.clock.tell(f"flips: {10 * share} % of {int(self.total):,} changes")
+            self.clock.tell(f"{self.engine}: {10 * share} % of {int(self.total):,} changes")

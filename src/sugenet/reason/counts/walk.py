@@ -15,7 +15,8 @@ import numpy as np
 
 from sugenet.bits.threads import share
 from sugenet.bnn.arrays import Ints
-from sugenet.engines.walk.choices import ends_of, sums_of
+from sugenet.engines.walk.choices import ends_of
+from sugenet.engines.walk.combined import sums_of
 from sugenet.errors import TooLargeError
 from sugenet.problem.sizes import one_more
 from sugenet.reason.counts.blocks import count_blocks, is_for_blocks

@@ -10,7 +10,6 @@ from contextlib import suppress
 from typing import Any, Literal
 
 from sugenet.bnn import Network
-from sugenet.engines.ladder import decide
 from sugenet.engines.walk.anneal import search
 from sugenet.engines.walk.listing import needed_changes
 from sugenet.engines.walk.singles import violating_singles
@@ -19,7 +18,6 @@ from sugenet.problem.boxes import plain
 from sugenet.problem.clock import Clock
 from sugenet.problem.keeps import Ties
 from sugenet.problem.neighbourhood import FeatureMove
-from sugenet.problem.outcomes import Holds
 from sugenet.problem.problem import Problem
 from sugenet.problem.regions import Anything, Region
 from sugenet.reason.envelope import envelope
@@ -378,8 +376,7 @@ class _Search:
         """A reason with its proof and what shows that nothing can be left out."""
         oracle = self.oracle
         near = oracle.problem.near
-        outcome = decide(oracle.freed(features), oracle.clock.for_proof())
-        proof = outcome.proof if isinstance(outcome, Holds) else None
+        proof = oracle.proof(features)
         found = "minimum" if minimum else "sufficient" if needs is None else "minimal"
         status = "unknown" if proof is None else found
         witness = None

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from sugenet.engines.bounds import BOUNDS
 from sugenet.engines.dual.deciding import DUAL
 from sugenet.engines.ladder import decide
 from sugenet.engines.learn.solver import Core, Found, Solver, solver_of
+from sugenet.engines.walk.choices import is_for_blocks
 from sugenet.errors import TooLargeError
 from sugenet.problem.clock import Clock
 from sugenet.problem.front import Front
@@ -37,6 +38,8 @@ _SMALL = 2e6
 """Sets or combinations that are walked through at once rather than asked of the solver."""
 _SMALL_DEEP = 2.0**26
 """The same behind more hidden layers, where the solver is slow."""
+_SMALL_BLOCKS = 2.0**30
+"""The same if 512 combinations are judged at once."""
 _QUICK = 0.1
 """Seconds of dual bounds, where there are too many steps for others."""
 _SHALLOW = 2
@@ -60,6 +63,8 @@ class Oracle:
     clock: Clock
     contrasts: list[Contrast] = field(default_factory=list)
     sufficient: list[Features] = field(default_factory=list)
+    proved: tuple[Features, Any] | None = None
+    """The set that an engine last proved sufficient, and its proof; one, since proofs may be large."""
 
     @cached_property
     def features(self) -> Features:
@@ -85,11 +90,8 @@ class Oracle:
         if self.is_bounded(problem):
             self.sufficient.append(fixed)
             return True
-        shallow = len(problem.near.network.layers) <= _SHALLOW
-        small = min(sets_within(problem.near), combinations_of(problem.near)) <= (
-            _SMALL if shallow else _SMALL_DEEP
-        )
-        return self._decided(problem, fixed) if small or self._solver is None else self._solved(fixed)
+        walked = _is_small(problem) or self._solver is None
+        return self._decided(problem, fixed) if walked else self._solved(fixed)
 
     def is_bounded(self, problem: Problem) -> bool:
         """Whether bounds alone exclude every violation."""
@@ -100,6 +102,7 @@ class Oracle:
         outcome = decide(problem, self.clock)
         if isinstance(outcome, Holds):
             self.sufficient.append(fixed)
+            self.proved = fixed, outcome.proof
             return True
         if isinstance(outcome, Fails):
             self.learn(problem.near.moves_to(outcome.witness))
@@ -167,6 +170,24 @@ class Oracle:
                 rows = np.delete(rows, place, axis=0)
         return kept
 
+    def proof(self, fixed: Features) -> Any:
+        """A proof that a set is sufficient; None if there was no time for one."""
+        if self.proved is not None and self.proved[0] == fixed:
+            return self.proved[1]
+        outcome = decide(self.freed(fixed), self.clock.for_proof())
+        return outcome.proof if isinstance(outcome, Holds) else None
+
     def enough(self, fixed: Features) -> Features:
         """The smallest set known to be sufficient inside a sufficient one."""
         return min((known for known in self.sufficient if known <= fixed), key=len, default=fixed)
+
+
+def _is_small(problem: Problem) -> bool:
+    """Whether all sets or combinations are soon walked through, compared with what the solver takes."""
+    combinations = combinations_of(problem.near)
+    count = min(sets_within(problem.near), combinations)
+    if len(problem.near.network.layers) <= _SHALLOW:
+        return count <= _SMALL
+    if count <= _SMALL_DEEP:
+        return True
+    return count == combinations <= _SMALL_BLOCKS and is_for_blocks(problem)
