@@ -13,6 +13,7 @@ from typing import Any
 
 from sugenet.errors import QuestionError, SugenetError
 from sugenet.reason.questions import WhatIf
+from sugenet.reason.rechecking import certificates_of
 from sugenet.reason.words import short_number
 from sugenet.show.drawings import drawing, table_html
 from sugenet.show.figures import Figure, Meters
@@ -32,7 +33,6 @@ from sugenet.show.report_pieces import (
 from sugenet.show.reports import GLOSSARY
 from sugenet.sweeps import Results, Row
 from sugenet.sweeps.curve import AccuracyCurve, curve_of
-from sugenet.sweeps.proofs import certificates_of
 from sugenet.sweeps.rows import REFUSED
 from sugenet.sweeps.tally import SweepTally, time_words
 

@@ -11,7 +11,7 @@ from sugenet.bnn import Network, OneHot
 from sugenet.brief import Brief
 from sugenet.errors import QuestionError
 from sugenet.problem.boxes import Box, limits_data, plain
-from sugenet.problem.neighbourhood import FeatureMove, Neighbourhood, place_of
+from sugenet.problem.neighbourhood import FeatureMove, Neighbourhood
 from sugenet.problem.regions import (
     Region,
     region_data,
@@ -118,13 +118,13 @@ class HowMany(OfSample, Limited):
 
     def describe(self, network: Network) -> str:
         """Where inputs are counted, in words."""
-        region, names = self.region, network.encoder.names
-        words = [str(region)]
+        region = self.region
+        words = [region.words(network) if isinstance(region, Box) else str(region)]
         if isinstance(region, Neighbourhood):
             within = "" if region.budget is None else f" within {region.budget * region.unit}"
             words = [f"{len(region.moves)} changes{within}"]
         if self.box.limits:
-            limits = str(Box([(names[place_of(network, f)], limit) for f, limit in self.box.limits]))
+            limits = self.box.words(network)
             return limits if region is None else f"{words[0]} and {limits}"
         return "any input" if region is None else words[0]
 
