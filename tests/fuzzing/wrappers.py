@@ -48,7 +48,7 @@ def _others(value: Any, others: Mapping[str, list[Any]]) -> list[Any]:
         case int():
             return [value + 1, value - 1]
         case float():
-            return [value + 1.0, value / 2]
+            return [value + 1.0, value - 0.5]
         case str():
             found = [*others.get(value, []), f"{value} or so"]
             try:

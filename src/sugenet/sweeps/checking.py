@@ -21,6 +21,7 @@ from sugenet.brief import Said
 from sugenet.checker.limit import SECONDS
 from sugenet.errors import CertificateError, CheckLimitError, QuestionError, SugenetError, SweepError
 from sugenet.io.native.file import network_bytes, network_from
+from sugenet.problem.boxes import plain
 from sugenet.problem.neighbourhood import row_of
 from sugenet.reason import rechecking
 from sugenet.reason.asking import ask, is_settled, outcome_of
@@ -328,11 +329,15 @@ def _check_refusal(
     if hash_of(values) != known:
         raise CertificateError("the answer is about another sample than its row.")
     label = int(network.predict(row_of(values), engine="definition")[0])
-    if (row.label, row.outcome, row.settled, row.certified) != (label, REFUSED, True, False):
+    kept = (row.label, row.outcome, row.settled, row.certified, row.value, row.lower)
+    if kept != (label, REFUSED, True, False, None, None):
         raise CertificateError("the row says something else than that the sample was not asked about.")
     try:
         ask(network, question.about(values), time_limit=0.0, threads=1, **settings)
     except REFUSALS as error:
+        asked = {"sample": [plain(value) for value in values]}
+        if data != {"outcome": REFUSED, "reason": str(error), "question": asked}:
+            raise CertificateError(f"the sample was refused for another reason: {error}") from error
         return "recomputed", f"refused again: {error}"
     raise CertificateError("the question makes sense for this sample, and was not asked.")
 
