@@ -12,6 +12,7 @@ import pytest
 import sugenet as sg
 from sugenet.bnn import DenseLayer, Head, Network
 from sugenet.errors import QuestionError, SugenetError
+from sugenet.reason.reasons.oracle import Contrast
 from sugenet.sweeps.checking import ROW_REMARKS, check_answer, check_results, chosen_samples
 from sugenet.sweeps.samples import hash_of
 from sugenet.sweeps.store import Entry, writing
@@ -162,16 +163,15 @@ def test_claims_beside_the_certificates_are_seen(tmp_path):
     assert words == "2 changes of least cost change the class, but 1 are listed."
     assert "another question" in failure(nearest, 0, lambda data, other: data | {"others": [other]})
     assert "4 features at least" in failure(why, 0, lambda data, _: data | {"lower": 4})
-    false = {"contrastive": [["x3"], ["x4"]], "contrastive_values": [[1], [1]], "core": ["x3", "x4"]}
-    assert "no contrastive set" in failure(why, 0, lambda data, _: data | false)
-    few = {"attribution": {"x1": "1", "x2": "1"}}
-    words = failure(why, 1, lambda data, _: fewer(data) | few)
-    assert "all reasons" in words or "does not fit" in words
 
+    def changed(data, **fields):
+        return json.loads(json.dumps(replace(sg.reason.answer_of(data, network), **fields).data()))
 
-def fewer(data):
-    kept = [one for one in data["reasons"] if one["features"] == ["x1", "x2"]]
-    return data | {"reasons": kept, "relevant": ["x1", "x2"], "irrelevant": ["x3", "x4"]}
+    false = tuple(Contrast(frozenset({place}), (), ((place, 1),)) for place in (2, 3))
+    words = failure(why, 0, lambda data, _: changed(data, contrasts=false, all_contrasts=True))
+    assert words.startswith("x3 are no contrastive set")
+    one = sg.why(network, samples[1], n="all").reasons[:1]
+    assert "all reasons are listed" in failure(why, 1, lambda data, _: changed(data, reasons=one))
 
 
 def test_the_answer_of_another_sample_is_seen(tmp_path):
