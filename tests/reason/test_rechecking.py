@@ -78,8 +78,8 @@ def test_each_field_of_an_answer_is_compared_or_named_as_not_covered(name):
 
 def says_less(path, false, data):
     """The same sets in another order, another change of a contrastive set that was replayed, a seed that
-    draws the same, a claim that follows from the true one and its certificates, or one about another sample, where
-    there are none.
+    draws the same, a claim that follows from the true one and its certificates, or one about another
+    sample, where there are none.
     """
     if path[0] in ("contrastive_values", "all_contrastive", "question", "seed"):
         return True

@@ -305,7 +305,10 @@ class _SweepPage:
         about = Html(
             "<p>To check a certificate again, by the definition alone: copy its text to "
             "<code>certificate.json</code>, then run <code>sugenet check certificate.json MODEL</code>; all "
-            "of them: <code>sugenet results {} --check</code>. The digest is the SHA-256 of that text.</p>"
+            "of them, and all that is said beside them: <code>sugenet results {} --check</code>. The digest "
+            "is the SHA-256 of that text.</p>\n"
+            "<p>This page repeats what the results say, and checks nothing. Not covered by a certificate: "
+            "times, engines and versions, and what the check names.</p>"
         ).format(" ".join(map(quote, self.names)))
         return section(
             "answers", "The answers", (paragraph(words) if words else Html()) + about + Html("\n").join(body)
