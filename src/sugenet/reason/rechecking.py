@@ -8,7 +8,7 @@ each claim is compared with what certificates prove, or proved anew, or named as
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from sugenet.bnn import Network
 from sugenet.brief import Said
@@ -77,18 +77,20 @@ class AnswerCheck(Said):
         return f"{self.words}; {uncovered_words(self.uncovered)}" if self.uncovered else self.words
 
 
-def check_answer(answer: Answer, *, time_limit: float | None = SECONDS, **settings: Any) -> AnswerCheck:
+def check_answer(
+    answer: Answer, *, n: int | Literal["all"] | None = None, time_limit: float | None = SECONDS
+) -> AnswerCheck:
     """Check all that an answer says, by the definition: its certificates, and what it says beside them.
 
     Parameters
     ----------
     answer
         The answer, as it was given or as `answer_of` read it.
+    n
+        How many counterfactuals were asked for, where that is known: with ``"all"``, all of least cost must
+        be there.
     time_limit
         Seconds for each certificate, and for what is proved anew; None: any.
-    settings
-        What was asked for besides the question, as in `settings_of`, where that is known: with ``n="all"``,
-        all counterfactuals of least cost must be there.
 
     Raises
     ------
@@ -109,7 +111,7 @@ def check_answer(answer: Answer, *, time_limit: float | None = SECONDS, **settin
     if isinstance(answer, Rulebook):
         said, _, names = answer.check(time_limit=time_limit).partition("; not covered by a certificate: ")
         return AnswerCheck("holds", said, tuple(names.split(", ")), ())
-    work = _Work(answer, Limit(time_limit), settings)
+    work = _Recheck(answer, Limit(time_limit), n)
     try:
         status, words = work.see(answer)
     except CertificateError:
@@ -164,13 +166,13 @@ def trusted_in(certificates: list[dict[str, Any]]) -> str | None:
 # -- one answer ----------------------------------------------------------------------------------------------
 
 
-class _Work:
+class _Recheck:
     """One answer on its way; `claims` are the fields that turn out not to be covered."""
 
-    def __init__(self, answer: Any, limit: Limit, settings: dict[str, Any]) -> None:
+    def __init__(self, answer: Any, limit: Limit, n: int | Literal["all"] | None) -> None:
         self.network: Network = answer.network
         self.other: Network | None = getattr(answer.question, "other", None)
-        self.limit, self.settings = limit, settings
+        self.limit, self.n = limit, n
         self.claims: list[str] = []
 
     def see(self, answer: Answer) -> tuple[str, str]:
@@ -260,7 +262,7 @@ class _Work:
         """See that further counterfactuals are about the same question, and dearer; and that there are no
         more of them, where all of least cost were asked for.
         """
-        rows, n = [answer, *answer.others], self.settings.get("n")
+        rows, n = [answer, *answer.others], self.n
         asked = answer.question.data(self.network)
         states = [self._states(row.changed) for row in rows]
         for row in answer.others:
@@ -271,7 +273,7 @@ class _Work:
             raise CertificateError("further counterfactuals are others, and the cheapest come first.")
         if n == "all" and len(set(values)) > 1:
             raise CertificateError("a further counterfactual is not of least cost.")
-        if n not in (None, "all") and len(rows) > n:
+        if isinstance(n, int) and len(rows) > n:
             raise CertificateError(f"{n} counterfactuals were asked for, but there are {len(rows)}.")
         if n == 1 or not answer.all_listed or (n is None and not answer.others):
             return []
@@ -284,7 +286,7 @@ class _Work:
                     f"{many} changes of least cost change the class, but {len(rows)} are listed."
                 )
         self.claims += ["others"] * bool(answer.others)
-        self.claims += ["all_listed"] * (n in (None, "all") or len(rows) < n)
+        self.claims += ["all_listed"] * (not isinstance(n, int) or len(rows) < n)
         return []
 
     def _states(self, values: tuple[Any, ...]) -> tuple[int, ...]:
@@ -319,7 +321,7 @@ class _Work:
 class _Reasons:
     """What an answer to why says beyond the certificate of each reason."""
 
-    def __init__(self, work: _Work, answer: Reasons) -> None:
+    def __init__(self, work: _Recheck, answer: Reasons) -> None:
         self.work, self.answer, self.network, self.limit = work, answer, answer.network, work.limit
         self.proved = [frozenset(one.features) for one in answer.reasons if one.status != "unknown"]
         self.contrasts = [contrast.features for contrast in answer.contrasts]

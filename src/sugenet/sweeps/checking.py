@@ -304,7 +304,7 @@ def check_answer(
             if not isinstance(answer, Predicted) and answer.network.domain != network.domain:
                 raise CertificateError("the answer is about other inputs that can occur than the sweep.")
             _check_row(network, question, settings, row, known, answer)
-            found = rechecking.check_answer(answer, time_limit=time_limit, **settings)
+            found = rechecking.check_answer(answer, n=settings.get("n"), time_limit=time_limit)
             status, words, uncovered = found.status, str(found), found.uncovered
     except CheckLimitError as error:
         status, words = "not checked", str(error)
