@@ -77,6 +77,7 @@ ORDERS = {
         "asking",
         "rules",
         "reading",
+        "rechecking",
     ],
     "sugenet.logic": [
         "readings",

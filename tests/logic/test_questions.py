@@ -13,6 +13,7 @@ from sugenet import logic
 from sugenet.errors import CertificateError, QuestionError
 from sugenet.logic import Reading, readings_of
 from sugenet.logic.composed import Wanted
+from tests.fuzzing.wrappers import altered
 from tests.logic.wholes import images, net_of, valid_grids
 
 BITS = 3
@@ -327,3 +328,21 @@ def test_time_ends_the_search_for_the_cheapest_choice_too():
     answer = seen(logic.whatif(grid, time_limit=0), net)
     assert answer.outcome == "undecided"
     assert answer.lower >= 1
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_each_field_of_an_answer_is_compared_with_its_certificate(seed):
+    """All but `seconds`, which no certificate covers: it is a remark."""
+    for whole, nets, _ in wholes(seed):
+        found = [logic.read(whole), logic.verify(whole, sg.Hamming(1)), logic.why(whole, sg.Hamming(1))]
+        found.append(logic.whatif(whole))
+        for answer in found:
+            data = json.loads(json.dumps(answer.data()))
+            for path, wrong in altered(data, skip=lambda path: "certificate" in path[:-1]):
+                try:
+                    again = logic.answer_of(wrong, *nets)
+                    sg.check(wrong["certificate"], list(dict.fromkeys(nets)))
+                except CertificateError:
+                    continue
+                assert path == ("seconds",) or str(again) == str(answer), (path, str(again))
+                assert path[0] in ("seconds", "certificate"), path

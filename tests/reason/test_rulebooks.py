@@ -7,6 +7,7 @@ from __future__ import annotations
 import copy
 import importlib
 import json
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
@@ -33,8 +34,10 @@ from sugenet.problem.clock import Clock
 from sugenet.reason import Always, Proved, verify
 from sugenet.reason.rules.book import Rulebook, _Work, rulebook
 from sugenet.reason.rules.grid import Grid, places_of
+from sugenet.reason.rules.recheck import KINDS
 from sugenet.reason.rules.rule import parse_rule
 from sugenet.reason.rules.small import all_primes, cover
+from tests.fuzzing.wrappers import altered, uncovered_in
 from tests.problem.small import raw_values
 
 whole = importlib.import_module("sugenet.reason.rules.book")  # the module, not the function of that name
@@ -421,7 +424,7 @@ def test_breast_cancer():
     assert all(a in (None, b) for a, b in zip(said, network.predict(X).tolist(), strict=True))
     assert None not in said[:10]
     assert all(rule.prime for rule in book.rules)
-    assert book.check() == f"{len(book)} rules hold, all of them prime"
+    assert book.check().startswith(f"{len(book)} rules hold for any input, all of them prime; not covered")
     for rule in book.rules[:3]:  # prime: each widening is refuted
         for masks in wider(rule.grid, rule.masks):
             assert not isinstance(
@@ -523,3 +526,73 @@ def test_a_cover_is_not_every_prime_rule():
         Rulebook.from_data(network, cover.data() | {"kind": "every"})
     with pytest.raises(CertificateError, match="is needless"):
         Rulebook.from_data(network, every.data() | {"kind": "cover"})
+
+
+def test_a_rule_is_about_any_input_and_not_about_those_of_its_certificate():
+    """The certificate holds within 12..20, where every input is high; 5 is low."""
+    network = Network(Encoder([threshold(10.0)], ["x"]), [], Head([[-1], [1]]), ["low", "high"])
+    good = json.loads(json.dumps(rulebook(network, "high").data()))
+    proved = sg.verify(network, sg.Always("high"), within="12 <= x <= 20")
+    rule = {"if": [], "then": "high", "states": [], "coverage": "1", "prime": True}
+    false = good | {
+        "complete": False,
+        "kind": "some",
+        "covered": {"high": {"share": "1", "exact": True}},
+        "rules": [rule | {"certificate": proved.certificate}],
+    }
+    assert sg.check(proved.certificate, network)
+    with pytest.raises(CertificateError, match="rule 1 is not about the rule any input -> high: its domain"):
+        Rulebook.from_data(network, json.loads(json.dumps(false)))
+    within = network.within("x >= 12")
+    with pytest.raises(CertificateError, match="its domain is another one"):
+        Rulebook.from_data(within, json.loads(json.dumps(false)))
+    assert Rulebook.from_data(within, good).data() == good
+
+
+def unsure(book):
+    rules = tuple(replace(rule, prime=False) for rule in book.rules)
+    return replace(book, kind="some", rules=rules)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        rulebook,
+        lambda network: rulebook(network, every=True),
+        lambda network: rulebook(network, "yes", most=1),
+        lambda network: rulebook(network, "yes", every=True, most=2),
+        lambda network: unsure(rulebook(network, "yes", most=2)),
+    ],
+    ids=["cover", "every", "some of a cover", "some of every", "grown"],
+)
+def test_each_field_of_a_book_is_compared_or_named_as_not_covered(made):
+    """Also those of the certificates, but for their proofs, which may hold in another form. Of three prime
+    rules for yes, one is needless.
+    """
+    encoder = Encoder([thermometer([4, 8], 0, 16, True), bit(), bit()], ["size", "b", "c"])
+    layer = DenseLayer([[0, 1, 1, 0], [0, -1, 0, 1]], [2, 2])
+    network = Network(encoder, [layer], Head([[-1, -1], [1, 1]], bias=[0, 1]), ["no", "yes"])
+    data = json.loads(json.dumps(made(network).data()))
+    others = {"yes": ["no"], "no": ["yes"]} | {kind: list(KINDS) for kind in KINDS}
+    many = 0
+    for path, false in altered(data, others=others, skip=lambda path: "proof" in path):
+        if false == data:
+            continue
+        many += 1
+        try:
+            words = Rulebook.from_data(network, false).check()
+        except CertificateError:
+            continue
+        assert uncovered_in(words) & set(path) or says_less(path, false, data), (path, words)
+    assert many > 50
+
+
+def says_less(path, false, data):
+    """A book that does not say that it is complete, or that some of all prime rules are some of a cover: none
+    of them is needless. Or the same rules in another order, where they cover as much.
+    """
+    if path == ("rules",):
+        return sorted(map(str, false["rules"])) == sorted(map(str, data["rules"]))
+    return (path == ("complete",) and not false["complete"]) or (
+        path == ("kind",) and data["kind"] == "every"
+    )

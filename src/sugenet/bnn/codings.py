@@ -161,7 +161,8 @@ class Steps(Brief):
     def spelled(self) -> str:
         """All of it as one text, as fingerprints have it: it must never change."""
         ends = f"low={self.low!r}, high={self.high!r}, whole={self.whole!r}, bipolar={self.bipolar!r}"
-        return f"Steps(cuts={self.cuts!r}, {ends})"
+        silent = f", silent={self.silent!r}" if self.silent else ""
+        return f"Steps(cuts={self.cuts!r}, {ends}{silent})"
 
     @property
     def states(self) -> int:

@@ -111,7 +111,7 @@ def _show_results(options: Namespace, screen: Screen) -> int:
 
 def _show_sample(options: Namespace, screen: Screen, found: Results) -> int:
     answer = found.answer(options.sample)
-    from sugenet.sweeps.proofs import certificates_of
+    from sugenet.reason.rechecking import certificates_of
 
     certificates = certificates_of(answer)
     keep_certificate(options, screen, certificates[0] if certificates else None, "the answer has none")

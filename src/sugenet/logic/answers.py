@@ -457,7 +457,7 @@ _TYPES: dict[tuple[str, str], type[ComposedAnswer]] = {
 
 def answer_of(data: Mapping[str, Any], *networks: Network) -> ComposedAnswer:
     """Read an answer about a whole from what its `data` gave, for the same networks. That reads, it does not
-    believe: `check` the certificate.
+    believe: `check` the certificate, which covers every field but `seconds`.
 
     Examples
     --------
@@ -470,6 +470,8 @@ def answer_of(data: Mapping[str, Any], *networks: Network) -> ComposedAnswer:
         certificate = data["certificate"]
         whole = whole_in(certificate, networks, data.get("stated"))
         made = _TYPES[certificate["question"]["kind"], certificate["answer"]]
+        if type(data["seconds"]) not in (int, float):
+            raise CertificateError("the field 'seconds' of the answer is not a number.")
         found = made.of(whole, data)
         again = found.data()
     except CertificateError:

@@ -115,6 +115,19 @@ class Box(Brief):
             values.append(known[key][0])
         return build(network, values, _free, None, limits=spans)
 
+    def words(self, network: Network) -> str:
+        """The limits in words, by name and in the order of the features, however they were given.
+
+        Examples
+        --------
+        >>> from sugenet.bnn import Head, Network, Encoder, integer
+        >>> net = Network(Encoder([integer(0, 3)] * 2, ["a", "b"]), [], Head([[1] * 6, [-1] * 6]))
+        >>> Box({1: 3, "a": (1, None)}).words(net)
+        'a >= 1 and b = 3'
+        """
+        placed = sorted(self.placed(network).items())
+        return str(Box([(network.encoder.names[feature], limit) for feature, limit in placed]))
+
     def __str__(self) -> str:
         return " and ".join(limit_words(str(feature), limit) for feature, limit in self.limits) or "any input"
 
@@ -217,6 +230,8 @@ def _frozen(limit: Any) -> Any:
 
 def limit_words(name: str, limit: Any) -> str:
     """A limit of a feature in words."""
+    if isinstance(limit, frozenset) and len(limit) == 1:
+        (limit,) = limit
     if isinstance(limit, frozenset):
         return f"{name} one of {', '.join(sorted(map(number_words, limit)))}"
     if not isinstance(limit, tuple):

@@ -34,6 +34,7 @@ from sugenet.reason.questions import (
 )
 from sugenet.reason.reading import answer_of
 from sugenet.reason.reasons import Chain, Reason, Reasons, chain_of, each_reason, why
+from sugenet.reason.rechecking import AnswerCheck, check_answer
 from sugenet.reason.rules import (
     CheckedRule,
     NetworkRule,
@@ -54,6 +55,7 @@ __all__ = [
     "L2",
     "Agree",
     "Always",
+    "AnswerCheck",
     "Anything",
     "Box",
     "Chain",
@@ -93,6 +95,7 @@ __all__ = [
     "ask",
     "chain_of",
     "check",
+    "check_answer",
     "check_rule",
     "count",
     "coverage",

@@ -46,8 +46,6 @@ _COUNTS: dict[str, Any] = {"counted": Counted, "undecided": CountOpen, "estimate
 _PREDICTIONS: dict[str, Any] = {"predicted": Predicted}
 
 _FREE: dict[str, Any] = {
-    "claim": str,
-    "region": str,
     "reason": str,
     "order": str,
     "engine": str,

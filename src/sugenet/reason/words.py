@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 from itertools import islice
@@ -22,6 +22,7 @@ __all__ = [
     "percent_words",
     "short_number",
     "show_cost",
+    "uncovered_words",
     "value_words",
 ]
 
@@ -43,6 +44,17 @@ _ENGINES = {
 _NAMES = {words: name for name, words in _ENGINES.items()}
 _COUNTED = ("walk", "sweep", "combinations")
 """Proofs that say how many changes were gone through."""
+
+
+def uncovered_words(names: Iterable[str]) -> str:
+    """Which fields of an answer nothing shows, in words.
+
+    Examples
+    --------
+    >>> uncovered_words(["engine", "seconds"])
+    'not covered by a certificate: engine, seconds'
+    """
+    return f"not covered by a certificate: {', '.join(names)}"
 
 
 def engine_words(engine: str, proof: Mapping[str, Any] | None = None) -> str:

@@ -546,7 +546,9 @@ class Page:
         words = Html(
             "<p>Each claim above names its certificate. To check one again, by the definition alone: copy "
             "its text to <code>certificate.json</code>, then run <code>sugenet check certificate.json "
-            "{}</code>. The digest is the SHA-256 of that text.</p>"
+            "{}</code>. The digest is the SHA-256 of that text.</p>\n"
+            "<p>Not covered by a certificate: all that names none, such as scores, pictures, times and the "
+            "engine that settled a question. It is as sugenet computed it.</p>"
         ).format(name)
         items = []
         for number, (text, (claim, standing)) in enumerate(self.cited.items(), start=1):

@@ -13,6 +13,7 @@ from typing import Any
 
 from sugenet.errors import QuestionError, SugenetError
 from sugenet.reason.questions import WhatIf
+from sugenet.reason.rechecking import certificates_of
 from sugenet.reason.words import short_number
 from sugenet.show.drawings import drawing, table_html
 from sugenet.show.figures import Figure, Meters
@@ -32,7 +33,6 @@ from sugenet.show.report_pieces import (
 from sugenet.show.reports import GLOSSARY
 from sugenet.sweeps import Results, Row
 from sugenet.sweeps.curve import AccuracyCurve, curve_of
-from sugenet.sweeps.proofs import certificates_of
 from sugenet.sweeps.rows import REFUSED
 from sugenet.sweeps.tally import SweepTally, time_words
 
@@ -305,7 +305,10 @@ class _SweepPage:
         about = Html(
             "<p>To check a certificate again, by the definition alone: copy its text to "
             "<code>certificate.json</code>, then run <code>sugenet check certificate.json MODEL</code>; all "
-            "of them: <code>sugenet results {} --check</code>. The digest is the SHA-256 of that text.</p>"
+            "of them, and all that is said beside them: <code>sugenet results {} --check</code>. The digest "
+            "is the SHA-256 of that text.</p>\n"
+            "<p>This page repeats what the results say, and checks nothing. Not covered by a certificate: "
+            "times, engines and versions, and what the check names.</p>"
         ).format(" ".join(map(quote, self.names)))
         return section(
             "answers", "The answers", (paragraph(words) if words else Html()) + about + Html("\n").join(body)

@@ -18,20 +18,21 @@ from typing import TYPE_CHECKING, Any
 
 from sugenet.bnn import Network
 from sugenet.brief import Said
-from sugenet.checker import check
 from sugenet.checker.limit import SECONDS
 from sugenet.errors import CertificateError, CheckLimitError, QuestionError, SugenetError, SweepError
 from sugenet.io.native.file import network_bytes, network_from
+from sugenet.problem.boxes import plain
 from sugenet.problem.neighbourhood import row_of
-from sugenet.reason.asking import Found, ask, is_settled, outcome_of
+from sugenet.reason import rechecking
+from sugenet.reason.asking import ask, is_settled, outcome_of
 from sugenet.reason.counterfactuals import Counterfactual, OpenCounterfactual
 from sugenet.reason.counts import CountSampled
 from sugenet.reason.predictions import Predicted
 from sugenet.reason.questions import raw_of
 from sugenet.reason.reading import answer_of
-from sugenet.reason.reasons import Reasons
+from sugenet.reason.rechecking import STATUSES, is_checkable
+from sugenet.reason.words import uncovered_words
 from sugenet.sweeps.driving import workers
-from sugenet.sweeps.proofs import certificates_of, is_checkable, trusted_in
 from sugenet.sweeps.rows import REFUSALS, REFUSED, Row
 from sugenet.sweeps.samples import digest_of, hash_of
 from sugenet.sweeps.tally import listed
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from sugenet.sweeps.results import Results
 
 __all__ = [
-    "STATUSES",
     "CheckedResults",
     "SampleCheck",
     "check_answer",
@@ -48,15 +48,8 @@ __all__ = [
     "chosen_samples",
 ]
 
-STATUSES = {
-    "holds": "hold",
-    "recomputed": "computed again with the same result",
-    "trusted": "rest on the word of a solver: nothing to check",
-    "nothing": "claim nothing: nothing to check",
-    "not checked": "not checked within the limits",
-    "fails": "do not hold",
-}
-"""What can come of checking one answer, and the words for many."""
+ROW_REMARKS = ("engine", "seconds", "time_limit", "version")
+"""Fields of a row that say how its answer came about."""
 _SHOWN = 20
 _TOGETHER = 16
 """Answers that go to a worker at a time, at most."""
@@ -64,11 +57,14 @@ _TOGETHER = 16
 
 @dataclass(frozen=True)
 class SampleCheck:
-    """What came of checking the answer about one sample: a word of `STATUSES`, and what was seen."""
+    """What came of checking the answer about one sample: a word of `STATUSES`, what was seen, and which
+    fields of the answer nothing shows.
+    """
 
     sample: int
     status: str
     words: str
+    uncovered: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"sample {self.sample}: {self.words}"
@@ -98,8 +94,16 @@ class CheckedResults(Said):
         return self._of("not checked")
 
     @property
+    def uncovered(self) -> dict[str, int]:
+        """Fields of answers and rows that nothing shows, with the number of answers that have them."""
+        names = Counter(name for one in self.checks for name in (*one.uncovered, *ROW_REMARKS))
+        return {name: names[name] for name in sorted(names)}
+
+    @property
     def holds(self) -> bool | None:
-        """Whether everything that was looked at holds; None: not all of it could be checked in the time."""
+        """Whether everything that was looked at holds, except for what is `uncovered`; None: not all of it
+        could be checked in the time.
+        """
         if self.failures or self.same_data is False:
             return False
         return None if self.left else True
@@ -123,6 +127,7 @@ class CheckedResults(Said):
             "seed": self.seed,
             "same_data": self.same_data,
             "counts": self.counts,
+            "not_covered": self.uncovered,
             "failures": [{"sample": one.sample, "error": one.words} for one in self.failures],
             "not_checked": [{"sample": one.sample, "error": one.words} for one in self.left],
         }
@@ -131,6 +136,8 @@ class CheckedResults(Said):
         what = f"{len(self.checks):,} of {self.answered:,} answers"
         what += "" if self.share == 1 else f", drawn with seed {self.seed}"
         lines = [f"checked {what}:", *(f"  {many:,} {STATUSES[one]}" for one, many in self.counts.items())]
+        if self.uncovered:
+            lines.append(uncovered_words(self.uncovered))
         if self.same_data is False:
             lines.append("the samples or their true classes are not those that the sweep began with")
         if self.same_data is None:
@@ -196,6 +203,7 @@ def check_results(
     >>> print(check_results(found, jobs=1))
     checked 3 of 3 answers:
       3 hold
+    not covered by a certificate: engine, seconds, time_limit, version
     """
     from joblib import delayed
 
@@ -287,6 +295,7 @@ def check_answer(
     time_limit
         Seconds for each certificate.
     """
+    uncovered: tuple[str, ...] = ()
     try:
         if data.get("outcome") == REFUSED:
             status, words = _check_refusal(network, question, settings, row, known, data)
@@ -295,12 +304,13 @@ def check_answer(
             if not isinstance(answer, Predicted) and answer.network.domain != network.domain:
                 raise CertificateError("the answer is about other inputs that can occur than the sweep.")
             _check_row(network, question, settings, row, known, answer)
-            status, words = _check_proofs(network, answer, time_limit)
+            found = rechecking.check_answer(answer, n=settings.get("n"), time_limit=time_limit)
+            status, words, uncovered = found.status, str(found), found.uncovered
     except CheckLimitError as error:
         status, words = "not checked", str(error)
     except SugenetError as error:
         status, words = "fails", str(error)
-    return SampleCheck(row.sample, status, words)
+    return SampleCheck(row.sample, status, words, uncovered)
 
 
 def _check_refusal(
@@ -319,11 +329,15 @@ def _check_refusal(
     if hash_of(values) != known:
         raise CertificateError("the answer is about another sample than its row.")
     label = int(network.predict(row_of(values), engine="definition")[0])
-    if (row.label, row.outcome, row.settled, row.certified) != (label, REFUSED, True, False):
+    kept = (row.label, row.outcome, row.settled, row.certified, row.value, row.lower)
+    if kept != (label, REFUSED, True, False, None, None):
         raise CertificateError("the row says something else than that the sample was not asked about.")
     try:
         ask(network, question.about(values), time_limit=0.0, threads=1, **settings)
     except REFUSALS as error:
+        asked = {"sample": [plain(value) for value in values]}
+        if data != {"outcome": REFUSED, "reason": str(error), "question": asked}:
+            raise CertificateError(f"the sample was refused for another reason: {error}") from error
         return "recomputed", f"refused again: {error}"
     raise CertificateError("the question makes sense for this sample, and was not asked.")
 
@@ -352,52 +366,13 @@ def _check_row(
         "value": (row.value, str(answer.value) if isinstance(answer, Counterfactual) else None),
         "lower bound": (row.lower, str(answer.lower) if is_cost else None),
     }
+    if isinstance(answer, CountSampled):
+        said["confidence"] = (settings["confidence"], answer.confidence)
+        if settings["samples"] is not None:
+            said["number of samples"] = (settings["samples"], answer.drawn)
     for name, (mine, its) in said.items():
         if mine != its or type(mine) is not type(its):
             raise CertificateError(f"the row says {name} {_short(mine)}, but the answer {_short(its)}.")
-    if isinstance(answer, Reasons):
-        _check_reasons(network, answer)
-
-
-def _check_reasons(network: Network, answer: Reasons) -> None:
-    """See that each reason is about the question."""
-    asked = answer.question.data(network)
-    for reason in answer.reasons:
-        its = reason.question.data(network)
-        for name in set(asked) - {"kind"}:
-            if its[name] != asked[name]:
-                raise CertificateError(
-                    f"a reason is about another question: its {name} is {_short(its[name])}, "
-                    f"not {_short(asked[name])}."
-                )
-
-
-def _check_proofs(network: Network, answer: Found, time_limit: float | None) -> tuple[str, str]:
-    """Check what an answer claims: the status and words."""
-    if isinstance(answer, Predicted):
-        if not answer.is_as_defined():
-            raise CertificateError("the definition has other match counts.")
-        return "recomputed", "predicted again by the definition"
-    if isinstance(answer, CountSampled):
-        return _count_again(network, answer)
-    certificates = certificates_of(answer)
-    solver = trusted_in(certificates)
-    if solver is not None:
-        if isinstance(answer, Counterfactual):  # its witness can be replayed all the same
-            for certificate in certificates:
-                check(certificate | {"lower": "0", "proof": None}, network, time_limit=time_limit)
-        return "trusted", f"the answer trusts {solver}"
-    said = [check(certificate, network, time_limit=time_limit) for certificate in certificates]
-    return "holds" if is_checkable(answer) else "nothing", "; ".join(said) or "nothing is claimed"
-
-
-def _count_again(network: Network, answer: CountSampled) -> tuple[str, str]:
-    how: dict[str, Any] = {"samples": answer.drawn, "confidence": answer.confidence, "seed": answer.seed}
-    again = ask(network, answer.question, method="sample", **how)
-    assert isinstance(again, CountSampled)
-    if (again.hits, again.intervals, again.total) != (answer.hits, answer.intervals, answer.total):
-        raise CertificateError("the same draw gives another estimate.")
-    return "recomputed", "drawn again with the same seed"
 
 
 def _short(value: Any) -> str:

@@ -26,8 +26,8 @@ from sugenet.io.native.file import network_from
 from sugenet.problem.boxes import plain
 from sugenet.problem.sizes import sets_within
 from sugenet.reason import ask, is_settled, outcome_of
+from sugenet.reason.rechecking import is_checkable
 from sugenet.sweeps.interrupts import deaf, loud
-from sugenet.sweeps.proofs import is_checkable
 from sugenet.sweeps.rows import REFUSALS, REFUSED, Row
 from sugenet.sweeps.samples import hash_of
 from sugenet.sweeps.store import Entry

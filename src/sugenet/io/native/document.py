@@ -182,6 +182,11 @@ def _coding_out(coding: Coding, what: str) -> Document:
             f"{what} has a coding of type {type(coding).__name__}, but the format holds Steps, Real and "
             "OneHot."
         )
+    if coding.silent:
+        raise FileError(
+            f"{what} has silent cuts, as networks made for laws have them, and the format holds none. Save "
+            "the network itself: its laws are stored as its domain."
+        )
     entry: Document = {"kind": "steps", "cuts": len(coding.cuts)}
     for name, kinds in (
         ("low", (int, float)),

@@ -16,7 +16,7 @@ from sugenet.drawn import Drawn
 from sugenet.errors import QuestionError
 from sugenet.problem.neighbourhood import row_of
 from sugenet.reason.envelope import domain_data
-from sugenet.reason.questions import HowMany, class_of
+from sugenet.reason.questions import HowMany, class_of, described_within
 from sugenet.reason.words import percent_words
 
 __all__ = ["METHODS", "CountOpen", "CountSampled", "Counted"]
@@ -33,6 +33,11 @@ def _table(network: Network, rows: list[tuple[int, str]]) -> str:
     return "\n".join(
         f"  {name:<{max(map(len, names))}}  {text}" for name, (_, text) in zip(names, rows, strict=True)
     )
+
+
+def _where(network: Network, question: HowMany) -> str:
+    """Where is counted, in words."""
+    return described_within(network, question.describe(network))
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +111,7 @@ class Counted(_Count):
         """The answer from its JSON data."""
         kept = data["certificate"]
         counts, method = tuple(kept["counts"][: network.head.outputs]), kept["method"]
-        return cls(network, question, data["region"], counts, method, data["seconds"], kept)
+        return cls(network, question, _where(network, question), counts, method, data["seconds"], kept)
 
     def __str__(self) -> str:
         some = sorted((-many, k) for k, many in enumerate(self.counts) if many)
@@ -160,7 +165,15 @@ class CountOpen(_Count):
     def of(cls, network: Network, question: Any, data: Mapping[str, Any]) -> Self:
         """The answer from its JSON data."""
         lower = tuple(data["lower"][name] for name in network.classes)
-        return cls(network, question, data["region"], lower, data["total"], data["reason"], data["seconds"])
+        return cls(
+            network,
+            question,
+            _where(network, question),
+            lower,
+            data["total"],
+            data["reason"],
+            data["seconds"],
+        )
 
     def __str__(self) -> str:
         order = sorted(range(len(self.lower)), key=lambda k: (-self.lower[k], k))
@@ -225,7 +238,7 @@ class CountSampled(_Count):
         ends = tuple((low, high) for low, high in (data["intervals"][name] for name in network.classes))
         rest = [data[name] for name in ("confidence", "total", "seed", "seconds")]
         rest.append(data["drawn"] if network.domain.laws else sum(hits))
-        return cls(network, question, data["region"], hits, ends, *rest)
+        return cls(network, question, _where(network, question), hits, ends, *rest)
 
     def __str__(self) -> str:
         order = sorted(range(len(self.hits)), key=lambda k: (-self.hits[k], k))

@@ -10,7 +10,7 @@ from sugenet.bnn import Network
 from sugenet.brief import Brief
 from sugenet.errors import QuestionError
 from sugenet.problem.boxes import Box, limits_data
-from sugenet.problem.neighbourhood import Neighbourhood, place_of
+from sugenet.problem.neighbourhood import Neighbourhood
 from sugenet.problem.regions import (
     Region,
     region_data,
@@ -78,11 +78,12 @@ class HowMany(OfSample, Limited):
 
     def describe(self, network: Network) -> str:
         """Where inputs are counted, in words."""
-        names = network.encoder.names
+        region = self.region
+        words = region.words(network) if isinstance(region, Box) else str(region)
         if self.box.limits:
-            limits = str(Box([(names[place_of(network, f)], limit) for f, limit in self.box.limits]))
-            return limits if self.region is None else f"{self.region} and {limits}"
-        return "any input" if self.region is None else str(self.region)
+            limits = self.box.words(network)
+            return limits if region is None else f"{words} and {limits}"
+        return "any input" if region is None else words
 
 
 @dataclass(frozen=True, eq=False)

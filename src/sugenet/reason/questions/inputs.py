@@ -48,7 +48,8 @@ class _OfClass(Limited):
 
     def describe(self, network: Network) -> str:
         """The question's claim in words."""
-        return f"the class {self.verb} {network.classes[class_of(network, self.label)]} for {self.box}"
+        label = network.classes[class_of(network, self.label)]
+        return f"the class {self.verb} {label} for {self.box.words(network)}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +120,9 @@ class Monotone(Limited):
         name, label = network.encoder.names[place_of(network, self.feature)], self.label
         kept = None if label is None else network.classes[class_of(network, label)]
         effect = "lowers the class" if kept is None else f"loses class {kept}"
-        return f"{'raising' if self.rising else 'lowering'} {name} never {effect}, for {self.box}"
+        return (
+            f"{'raising' if self.rising else 'lowering'} {name} never {effect}, for {self.box.words(network)}"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +165,7 @@ class Fair(Limited):
     def describe(self, network: Network) -> str:
         """The question's claim in words."""
         names = ", ".join(network.encoder.names[place_of(network, feature)] for feature in self.protected)
-        return f"the class does not depend on {names}, for {self.box}"
+        return f"the class does not depend on {names}, for {self.box.words(network)}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,6 +183,6 @@ class Agree(Limited):
             "where": limits_data(network, self.box),
         }
 
-    def describe(self, network: Network) -> str:  # noqa: ARG002 as the other questions
+    def describe(self, network: Network) -> str:
         """The question's claim in words."""
-        return f"the two networks give the same class, for {self.box}"
+        return f"the two networks give the same class, for {self.box.words(network)}"

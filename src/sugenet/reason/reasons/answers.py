@@ -12,8 +12,10 @@ from typing import Any, Self
 
 from sugenet.bnn import Network
 from sugenet.drawn import Drawn
+from sugenet.errors import CertificateError
+from sugenet.problem.boxes import plain
 from sugenet.reason.envelope import Certified, domain_data, opened
-from sugenet.reason.questions import Suffices, Why
+from sugenet.reason.questions import Suffices, Why, described_within
 from sugenet.reason.reasons.oracle import Contrast, Features
 
 __all__ = ["Reason", "Reasons"]
@@ -117,7 +119,9 @@ class Reasons(Drawn):
 
     @cached_property
     def core(self) -> tuple[str, ...]:
-        """Features in every reason: those that change the class on their own. Always complete."""
+        """Features known to be in every reason: those that change the class on their own. All of them, where
+        all contrastive sets are listed, and unless time or memory ended first.
+        """
         return self._named(
             {feature for c in self.contrasts if len(c.features) == 1 for feature in c.features}
         )
@@ -160,6 +164,7 @@ class Reasons(Drawn):
             "region": self.region,
             "reasons": [reason.data() for reason in self.reasons],
             "contrastive": [[names[f] for f in sorted(c.features)] for c in self.contrasts],
+            "contrastive_values": [[plain(v) for v in c.values.values()] for c in self.contrasts],
             "all_reasons": self.all_reasons,
             "all_contrastive": self.all_contrasts,
             "lower": self.lower,
@@ -177,16 +182,22 @@ class Reasons(Drawn):
 
     @classmethod
     def of(cls, network: Network, question: Why, data: Mapping[str, Any]) -> Self:
-        """The answer from its JSON data; of the contrastive sets, without the ways to change them."""
-        sets = [frozenset(map(network.encoder.names.index, row)) for row in data["contrastive"]]
+        """The answer from its JSON data."""
+        for name, kind in (("lower", int), ("all_reasons", bool), ("all_contrastive", bool)):
+            if type(data[name]) is not kind:
+                raise CertificateError(f"the field {name!r} of the answer is not what it must be.")
+        contrasts = []
+        for names, values in zip(data["contrastive"], data["contrastive_values"], strict=True):
+            places = tuple(map(network.encoder.names.index, names))
+            contrasts.append(Contrast(frozenset(places), (), tuple(zip(places, values, strict=True))))
         return cls(
             question=question,
             network=network,
-            region=data["region"],
+            region=described_within(network, question.described_region(network)),
             reasons=tuple(
                 Reason.of(network, opened(row["certificate"], network), row) for row in data["reasons"]
             ),
-            contrasts=tuple(Contrast(features) for features in sets),
+            contrasts=tuple(contrasts),
             all_reasons=data["all_reasons"],
             all_contrasts=data["all_contrastive"],
             lower=data["lower"],

@@ -177,7 +177,7 @@ class _Search:
         return Reasons(
             question=self.question,
             network=self.network,
-            region=described_within(self.network, str(self.question.region)),
+            region=described_within(self.network, self.question.described_region(self.network)),
             reasons=tuple(self.reasons),
             contrasts=tuple(sorted(oracle.contrasts, key=lambda c: (len(c.features), sorted(c.features)))),
             all_reasons=self.complete,

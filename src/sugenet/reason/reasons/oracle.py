@@ -53,6 +53,13 @@ class Contrast(Brief):
     features: Features
     moves: tuple[FeatureMove, ...] = ()
     """Nothing where it was read from the data of an answer."""
+    read: tuple[tuple[int, Any], ...] = ()
+    """What was read instead: features and their values, as JSON."""
+
+    @property
+    def values(self) -> dict[int, Any]:
+        """The values of the changed features, in the order of the features."""
+        return dict(sorted([*self.read, *((move.feature, move.value) for move in self.moves)]))
 
 
 @dataclass

@@ -140,8 +140,8 @@ class Rulebook(Drawn):
         return {self.network.classes[label]: self.covered(label) for label in self.classes}
 
     def check(self, network: Network | None = None, *, time_limit: float | None = SECONDS) -> str:
-        """Check every claim by the definition: the certificate of each rule, that it is prime, and where the
-        book is complete, that.
+        """Check every claim by the definition: the certificate of each rule, that it is about any input, that
+        the rule is prime, and what the rules are together. Its words name the fields that nothing shows.
 
         Raises `CertificateError` where a claim is not so, and `CheckLimitError` when the time ends first.
         """
@@ -202,6 +202,7 @@ class Rulebook(Drawn):
         """Read a book from what `data` gave, and check all that it claims, as `check` does;
         nothing is believed.
         """
+        network = network.anywhere()  # a book is about any input
         check_data(data, network)
         try:
             grid = Grid(network)
@@ -219,7 +220,7 @@ class Rulebook(Drawn):
                         f"the words or the coverage of rule {number} are not about the rule {rule}."
                     )
                 rules.append(rule)
-            classes = tuple(network.classes.index(name) for name in data["classes"])
+            classes = tuple(sorted(network.classes.index(name) for name in data["classes"]))
             book = cls(
                 network,
                 tuple(rules),
@@ -236,10 +237,14 @@ class Rulebook(Drawn):
                 f"the rulebook is damaged: {type(error).__name__}: {str(error)[:200]}"
             ) from error
         book.check(time_limit=time_limit)
-        if data["covered"] != book.data()["covered"]:
+        again = book.data()
+        if data["covered"] != again["covered"]:
             raise CertificateError(
                 "the rules do not cover exactly the shares of all codewords that the book says."
             )
+        for name, value in again.items():
+            if data[name] != value:
+                raise CertificateError(f"the rulebook spells its {name} in another way than sugenet does.")
         return book
 
     def to_python(self) -> str:

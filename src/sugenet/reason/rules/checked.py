@@ -52,13 +52,8 @@ class CheckedRule(Drawn):
     @classmethod
     def of(cls, network: Network, verdict: Any, data: Mapping[str, Any]) -> Self:
         """The answer from its JSON data and its verdict."""
-        named = f" and {data['rule']}".rpartition(" -> ")[0]
-        limits = []
-        for feature, limit in verdict.question.box.placed(network).items():
-            alone = next(iter(limit)) if isinstance(limit, frozenset) and len(limit) == 1 else None
-            is_alone = f" and {network.encoder.names[feature]} = {alone}" in named
-            limits.append((feature, alone if is_alone and isinstance(limit, frozenset) else limit))
-        rule = NetworkRule(network, tuple(limits), verdict.question.label)
+        limits = verdict.question.box.placed(network)
+        rule = NetworkRule(network, tuple(limits.items()), verdict.question.label)
         return cls(rule, verdict, RuleFigures.of(rule, data["figures"]))
 
     def __str__(self) -> str:

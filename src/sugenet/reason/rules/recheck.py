@@ -14,11 +14,13 @@ from sugenet.bnn import Network
 from sugenet.checker.certificate import check
 from sugenet.checker.limit import Limit
 from sugenet.errors import CertificateError, CheckLimitError
+from sugenet.reason.envelope import envelope
 from sugenet.reason.questions import Always
 from sugenet.reason.rules.grid import Grid, Masks, places_of
 from sugenet.reason.rules.rule import NetworkRule
 from sugenet.reason.rules.small import CODEWORDS, all_primes, marked
 from sugenet.reason.verdicts import Proved, Refuted, verify
+from sugenet.reason.words import uncovered_words
 
 if TYPE_CHECKING:
     from sugenet.reason.rules.book import ProvedRule, Rulebook
@@ -123,14 +125,13 @@ def masks_in(grid: Grid, row: Mapping[str, Any], number: int) -> Masks:
 
 
 def check_book(book: Rulebook, judge: Network, limit: Limit) -> str:
-    """Check every claim of a book by the definition; say what was checked."""
+    """Check every claim of a book by the definition; say what was checked, and what no certificate covers."""
+    judge = judge.anywhere()  # a book is about any input
     for number, rule in enumerate(book.rules, start=1):
         limit.look()
-        claim = Always(rule.label, rule.box).data(judge)
-        if rule.certificate.get("question") != claim or rule.certificate.get("answer") != "proved":
-            raise CertificateError(f"the certificate of rule {number} is not about the rule {rule}.")
+        _check_envelope(rule, number, judge)
         check(rule.certificate, judge, time_limit=limit.left(), memory_limit=limit.memory)
-    said = f"{len(book.rules)} rules hold"
+    said = f"{len(book.rules)} rules hold for any input"
     grid = Grid(judge)
     table = grid.table("definition") if grid.total <= CODEWORDS else None
     prime = [(number, rule) for number, rule in enumerate(book.rules, start=1) if rule.prime]
@@ -143,31 +144,77 @@ def check_book(book: Rulebook, judge: Network, limit: Limit) -> str:
                 )
     if prime:
         said += f", {'all' if len(prime) == len(book.rules) else len(prime)} of them prime"
+    if book.kind != "some":
+        _check_kind(book, grid, table)
+    covering = [rule.coverage for rule in book.rules]
+    if covering != sorted(covering, reverse=True) or len(
+        {(rule.label, rule.masks) for rule in book.rules}
+    ) < len(book.rules):
+        raise CertificateError("each rule stands once in a book, those that cover most first.")
     if book.complete:
-        if table is None:
-            raise CertificateError(
-                f"that the rules say everything cannot be checked: there are {grid.total:,} codewords."
-            )
-        for label in book.classes:
-            _check_class(book, grid, table == label, label)
         said += f", and cover exactly the inputs of {', '.join(judge.classes[k] for k in book.classes)}"
-    return said
+    return f"{said}; {uncovered_words(_uncovered(book))}"
 
 
-def _check_class(book: Rulebook, grid: Grid, has_class: Any, label: int) -> None:
-    """See that the rules of a class hold exactly its codewords, and are what their kind says."""
+def _check_envelope(rule: ProvedRule, number: int, judge: Network) -> None:
+    """See that a certificate says that a rule holds for any input, and nothing else."""
+    claim = envelope(judge, Always(rule.label, rule.box), answer="proved", witness=None)
+    for name in {**claim, **rule.certificate}:
+        if name != "proof" and (name not in claim or rule.certificate.get(name, claim) != claim[name]):
+            if name == "network":
+                continue  # `check` says which one it is for
+            raise CertificateError(
+                f"the certificate of rule {number} is not about the rule {rule}: its {str(name)[:40]} is "
+                f"another one."
+            )
+
+
+def _uncovered(book: Rulebook) -> list[str]:
+    """Fields of a book that nothing shows."""
+    names = [] if all(rule.prime for rule in book.rules) else ["prime"]
+    names += ["kind"] if book.kind == "some" else []
+    names += [] if book.complete or book.kind == "every" else ["left_out"]
+    return [*names, "seconds"]
+
+
+def _check_kind(book: Rulebook, grid: Grid, table: Any) -> None:
+    """See that the rules are what their kind says, and together what they are said to be."""
+    if table is None:
+        raise CertificateError(
+            f"that the rules are of kind {book.kind!r} cannot be checked: there are {grid.total:,} codewords."
+        )
+    if not all(rule.prime for rule in book.rules):
+        raise CertificateError(f"rules of kind {book.kind!r} are prime, but some are not said to be.")
+    missing = sum(book.left_out.values())
+    for label in book.classes:
+        missing -= _check_class(book, grid, table == label, label)
+    if book.kind == "every" and missing:
+        raise CertificateError("the rules that were left out are not as many as the book says.")
+
+
+def _check_class(book: Rulebook, grid: Grid, has_class: Any, label: int) -> int:
+    """See that the rules of a class are what their kind says, and hold exactly its codewords where the book
+    is complete; of every rule, how many are missing.
+    """
     boxes, name = [rule.masks for rule in book.of(label)], grid.network.classes[label]
-    if not np.array_equal(marked(grid, boxes), has_class):
+    if book.complete and not np.array_equal(marked(grid, boxes), has_class):
         raise CertificateError(f"the rules do not cover exactly the inputs of {name}.")
-    if book.kind == "every" and set(boxes) != set(all_primes(grid, has_class)):
-        raise CertificateError(f"these are not all prime rules of {name}.")
-    if book.kind == "cover":
-        times = np.zeros(has_class.shape, np.int64)
-        alone = [marked(grid, [box]) for box in boxes]
-        for part in alone:
-            times += part
-        if any(not (times[part] == 1).any() for part in alone):
-            raise CertificateError(f"a rule of {name} is needless, against what the book says.")
+    if book.kind == "every":
+        every = set(all_primes(grid, has_class))
+        if (
+            len(set(boxes)) < len(boxes)
+            or not set(boxes) <= every
+            or (book.complete and len(boxes) < len(every))
+        ):
+            raise CertificateError(f"these are not all prime rules of {name}.")
+        return len(every) - len(boxes)
+    times = np.zeros(has_class.shape, np.int64)
+    alone = [marked(grid, [box]) for box in boxes]
+    for part in alone:
+        times += part
+    if any(not (times[part] == 1).any() for part in alone):
+        raise CertificateError(f"a rule of {name} is needless, against what the book says.")
+    return 0
 
 
 def _widened(grid: Grid, masks: Masks) -> Iterator[Masks]:

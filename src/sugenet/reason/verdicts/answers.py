@@ -14,7 +14,7 @@ from sugenet.capacity.arguments import number_words
 from sugenet.checker.form import exact
 from sugenet.checker.query import Query
 from sugenet.reason.envelope import Settled, changes_between, changes_data, conditions_of
-from sugenet.reason.questions import Agree, Question, Robust, raw_of
+from sugenet.reason.questions import Agree, Fair, Monotone, Question, Robust, described, raw_of
 from sugenet.reason.shown import short_pair, short_witness
 from sugenet.reason.winning import tie_words, winners
 from sugenet.reason.words import LISTED, advice, changes_listed, engine_in, show_cost
@@ -59,7 +59,7 @@ class Proved(_Verdict):
         """The answer from its JSON data."""
         certificate = data["certificate"]
         engine = engine_in(data["engine"], certificate["proof"])
-        return cls(network, question, data["claim"], engine, data["seconds"], certificate)
+        return cls(network, question, described(network, question), engine, data["seconds"], certificate)
 
     def __str__(self) -> str:
         return f"{self.claim}: {'proved by ' if self.is_certified else 'so it is said, '}{self.settled_by}"
@@ -149,13 +149,20 @@ class Refuted(_Verdict):
 
     @classmethod
     def of(cls, network: Network, question: Any, data: Mapping[str, Any]) -> Self:
-        """The answer from its JSON data."""
-        certificate, labels = data["certificate"], tuple(data["labels"])
-        row = certificate["witness"]
-        is_pair = len(labels) == 2 and not isinstance(question, Agree)
-        witness = tuple(raw_of(network, one) for one in row) if is_pair else raw_of(network, row)
-        engine = engine_in(data["engine"])
-        return cls(network, question, data["claim"], witness, labels, engine, data["seconds"], certificate)
+        """The answer from its JSON data; the classes of the witness are computed again."""
+        certificate = data["certificate"]
+        row, networks = certificate["witness"], [network]
+        if isinstance(question, Monotone | Fair):
+            witness: tuple[Any, ...] = tuple(raw_of(network, one) for one in row)
+            rows = list(witness)
+        else:
+            witness = raw_of(network, row)
+            networks += [question.other] if isinstance(question, Agree) else []
+            rows = [witness] * len(networks)
+        networks *= len(rows) // len(networks)
+        labels = tuple(net.classes[winners(net, one)[0]] for net, one in zip(networks, rows, strict=True))
+        claim, engine = described(network, question), engine_in(data["engine"])
+        return cls(network, question, claim, witness, labels, engine, data["seconds"], certificate)
 
     def __str__(self) -> str:
         found = f"Class {' and '.join(self.labels)}"
@@ -219,8 +226,8 @@ class Undecided(_Verdict):
     @classmethod
     def of(cls, network: Network, question: Any, data: Mapping[str, Any]) -> Self:
         """The answer from its JSON data."""
-        names = ("claim", "reason", "facts", "engine", "seconds", "certificate")
-        return cls(network, question, *(data[name] for name in names))
+        names = ("reason", "facts", "engine", "seconds", "certificate")
+        return cls(network, question, described(network, question), *(data[name] for name in names))
 
     def __str__(self) -> str:
         known = ""

@@ -1,0 +1,440 @@
+"""Checking a whole answer, not its certificate alone: `check_answer`.
+
+An answer says more than its certificate proves: further counterfactuals, that all reasons are listed, what is
+known of every feature. Reading it (`answer_of`) sees that its fields fit one another and the question. Here
+each claim is compared with what certificates prove, or proved anew, or named as not covered.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from sugenet.bnn import Network
+from sugenet.brief import Said
+from sugenet.checker import check
+from sugenet.checker.limit import SECONDS, Limit
+from sugenet.checker.reason import hitting_set_within
+from sugenet.engines.ladder import decide
+from sugenet.errors import CertificateError, CheckLimitError, SugenetError, TooLargeError
+from sugenet.problem.boxes import Box, plain
+from sugenet.problem.clock import Clock
+from sugenet.problem.outcomes import Fails, Holds
+from sugenet.problem.problem import Problem
+from sugenet.reason.counterfactuals import Counterfactual
+from sugenet.reason.counts import Counted, CountOpen, CountSampled, count
+from sugenet.reason.counts.space import combinations_within
+from sugenet.reason.envelope import envelope
+from sugenet.reason.predictions import Predicted
+from sugenet.reason.questions import HowMany, Robust, Suffices
+from sugenet.reason.reading import Answer
+from sugenet.reason.reasons import Reasons
+from sugenet.reason.reasons.duality import is_antichain, unlisted_change
+from sugenet.reason.reasons.oracle import Features
+from sugenet.reason.rules.book import Rulebook
+from sugenet.reason.rules.checked import CheckedRule
+from sugenet.reason.verdicts import Refuted, Undecided
+from sugenet.reason.words import uncovered_words
+
+__all__ = ["STATUSES", "AnswerCheck", "certificates_of", "check_answer", "is_checkable", "trusted_in"]
+
+STATUSES = {
+    "holds": "hold",
+    "partly": "hold in part: not all that they claim is covered",
+    "recomputed": "computed again with the same result",
+    "trusted": "rest on the word of a solver: nothing to check",
+    "nothing": "claim nothing: nothing to check",
+    "not checked": "not checked within the limits",
+    "fails": "do not hold",
+}
+"""What can come of checking one answer, and the words for many."""
+
+REMARKS = ("engine", "facts", "method", "order", "reason", "seconds")
+"""Fields that say how an answer came about. Nothing shows them, and no claim rests on them."""
+
+_PROOFS = 64
+"""Further reasons that are proved, at most, to see that all contrastive sets are listed."""
+
+
+@dataclass(frozen=True)
+class AnswerCheck(Said):
+    """What came of checking an answer.
+
+    `status` is ``holds``, ``partly``, ``recomputed``, ``trusted`` or ``nothing``; `words` says what was seen;
+    `uncovered` are the fields that nothing shows, and `claims` those of them that claim something.
+    """
+
+    status: str
+    words: str
+    uncovered: tuple[str, ...]
+    claims: tuple[str, ...]
+
+    def data(self) -> dict[str, Any]:
+        """Everything as JSON data."""
+        return {"status": self.status, "checked": self.words.split("; "), "not_covered": list(self.uncovered)}
+
+    def __str__(self) -> str:
+        return f"{self.words}; {uncovered_words(self.uncovered)}" if self.uncovered else self.words
+
+
+def check_answer(
+    answer: Answer, *, n: int | Literal["all"] | None = None, time_limit: float | None = SECONDS
+) -> AnswerCheck:
+    """Check all that an answer says, by the definition: its certificates, and what it says beside them.
+
+    Parameters
+    ----------
+    answer
+        The answer, as it was given or as `answer_of` read it.
+    n
+        How many counterfactuals were asked for, where that is known: with ``"all"``, all of least cost must
+        be there.
+    time_limit
+        Seconds for each certificate, and for what is proved anew; None: any.
+
+    Raises
+    ------
+    CertificateError
+        Where the answer says something that is not so.
+    CheckLimitError
+        Where time or memory ended first.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.reason import why
+    >>> net = Network.of_bits([DenseLayer([[1, 1, 1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
+    >>> found = check_answer(why(net, [1, 1, -1], n="all"))
+    >>> found.status, found.uncovered
+    ('holds', ('order', 'seconds'))
+    """
+    if isinstance(answer, Rulebook):
+        said, _, names = answer.check(time_limit=time_limit).partition("; not covered by a certificate: ")
+        return AnswerCheck("holds", said, tuple(names.split(", ")), ())
+    work = _Recheck(answer, Limit(time_limit), n)
+    try:
+        status, words = work.see(answer)
+    except CertificateError:
+        raise
+    except TooLargeError as error:
+        raise CheckLimitError(f"not checked within the limit: {error}") from error
+    except SugenetError as error:
+        raise CertificateError(f"the answer is damaged: {error}") from error
+    claims = tuple(dict.fromkeys(work.claims))
+    fields = (answer.verdict if isinstance(answer, CheckedRule) else answer).data()
+    remarks = [name for name in REMARKS if name in fields]
+    if status == "holds" and claims:
+        status = "partly"
+    return AnswerCheck(status, words, (*claims, *(name for name in remarks if name not in claims)), claims)
+
+
+# -- certificates --------------------------------------------------------------------------------------------
+
+
+def certificates_of(answer: Answer) -> list[dict[str, Any]]:
+    """All certificates of an answer, the main one first; none where nothing was certified."""
+    match answer:
+        case Reasons():
+            return [reason.certificate for reason in answer.reasons]
+        case Counterfactual():
+            return [answer.certificate, *(other.certificate for other in answer.others)]
+        case Rulebook():
+            return [rule.certificate for rule in answer.rules]
+        case CheckedRule():
+            more = answer.figures.certificate
+            return [*certificates_of(answer.verdict), *([] if more is None else [more])]
+    certificate = getattr(answer, "certificate", None)
+    return [] if certificate is None else [certificate]
+
+
+def is_checkable(answer: Answer) -> bool:
+    """Whether `check` finds a proof or a witness in every certificate of an answer."""
+    found = certificates_of(answer)
+    if isinstance(
+        answer, Counterfactual | Refuted
+    ):  # a witness is enough, where no solver is trusted besides
+        return trusted_in(found) is None
+    return bool(found) and all(one["proof"] is not None for one in found) and trusted_in(found) is None
+
+
+def trusted_in(certificates: list[dict[str, Any]]) -> str | None:
+    """The solver whose word some of the certificates rest on; None: nobody is trusted."""
+    proofs = (one["proof"] for one in certificates)
+    return next((str(proof["solver"]) for proof in proofs if proof and proof["kind"] == "trust"), None)
+
+
+# -- one answer ----------------------------------------------------------------------------------------------
+
+
+class _Recheck:
+    """One answer on its way; `claims` are the fields that turn out not to be covered."""
+
+    def __init__(self, answer: Any, limit: Limit, n: int | Literal["all"] | None) -> None:
+        self.network: Network = answer.network
+        self.other: Network | None = getattr(answer.question, "other", None)
+        self.limit, self.n = limit, n
+        self.claims: list[str] = []
+
+    def see(self, answer: Answer) -> tuple[str, str]:
+        """The status of an answer, and what was seen."""
+        match answer:
+            case Predicted():
+                if not answer.is_as_defined():
+                    raise CertificateError("the definition has other match counts.")
+                return "recomputed", "predicted again by the definition"
+            case CountSampled():
+                return self._counted_again(answer)
+            case CountOpen():
+                self.claims += ["lower", "upper", "total"]
+                return "nothing", "there is no certificate"
+            case CheckedRule():
+                return self._rule(answer)
+        solver = trusted_in(certificates_of(answer))
+        if solver is not None:
+            return self._trusting(answer, solver)
+        said = [self.checked(one) for one in certificates_of(answer)]
+        match answer:
+            case Counterfactual():
+                said += self._several(answer)
+            case Reasons():
+                said += _Reasons(self, answer).see()
+            case Undecided():
+                self._facts(answer)
+        return "holds" if is_checkable(answer) else "nothing", "; ".join(said) or "nothing is claimed"
+
+    def checked(self, certificate: dict[str, Any]) -> str:
+        """What `check` says of a certificate."""
+        return check(certificate, self.network, self.other, time_limit=self.limit.seconds)
+
+    def _trusting(self, answer: Answer, solver: str) -> tuple[str, str]:
+        if isinstance(answer, Counterfactual):  # its witness can be replayed all the same
+            for certificate in certificates_of(answer):
+                self.checked(certificate | {"lower": "0", "proof": None})
+        return "trusted", f"the answer trusts {solver}"
+
+    def _counted_again(self, answer: CountSampled) -> tuple[str, str]:
+        how: dict[str, Any] = {
+            "samples": answer.drawn,
+            "confidence": answer.confidence,
+            "seed": answer.seed,
+            "where": answer.question.where,
+        }
+        again = count(self.network, answer.question.sample, answer.question.region, method="sample", **how)
+        assert isinstance(again, CountSampled)
+        if (again.hits, again.intervals, again.total) != (answer.hits, answer.intervals, answer.total):
+            raise CertificateError("the same draw gives another estimate.")
+        return "recomputed", "drawn again with the same seed"
+
+    def _facts(self, answer: Undecided) -> None:
+        """Of what is known so far, the certificate shows up to where the claim holds."""
+        known, shown = answer.facts.get("proved_up_to"), answer.certificate["proved_up_to"]
+        if shown is not None and known != shown:
+            raise CertificateError("the answer is proved up to another bound than its certificate says.")
+        if set(answer.facts) - ({"proved_up_to"} if shown is not None else set()):
+            self.claims.append("facts")
+
+    # -- rules -----------------------------------------------------------------------------------------------
+
+    def _rule(self, answer: CheckedRule) -> tuple[str, str]:
+        """The verdict, and the count that the figures are from."""
+        status, words = self.see(answer.verdict)
+        figures, certificate = answer.figures, answer.figures.certificate
+        if certificate is None:
+            self.claims.append("figures")
+            return status, words
+        asked = envelope(self.network, HowMany(None, None, answer.rule.box))
+        if certificate["question"] != asked["question"] or certificate.get("domain") != asked.get("domain"):
+            raise CertificateError("the count is about other inputs than those that the rule covers.")
+        counted = self.checked(certificate)
+        counts = certificate["counts"][: self.network.head.outputs]
+        right = counts[answer.rule.label]
+        if (figures.covered, figures.right, figures.right_at_most) != (sum(counts), right, right):
+            raise CertificateError("the figures of the rule are not those of the count.")
+        if self.network.domain.laws:  # how many inputs obey them, nothing shows
+            self.claims.append("figures")
+        elif figures.total != combinations_within(Box({}).of(self.network)):
+            raise CertificateError("the figures are shares of another number of inputs than there are.")
+        return status, f"{words}; {counted}"
+
+    # -- counterfactuals -------------------------------------------------------------------------------------
+
+    def _several(self, answer: Counterfactual) -> list[str]:
+        """See that further counterfactuals are about the same question, and dearer; and that there are no
+        more of them, where all of least cost were asked for.
+        """
+        rows, n = [answer, *answer.others], self.n
+        asked = answer.question.data(self.network)
+        states = [self._states(row.changed) for row in rows]
+        for row in answer.others:
+            if row.question.data(self.network) != asked:
+                raise CertificateError("a further counterfactual is about another question.")
+        values = [row.value for row in rows]
+        if values != sorted(values) or len(set(states)) < len(states):
+            raise CertificateError("further counterfactuals are others, and the cheapest come first.")
+        if n == "all" and len(set(values)) > 1:
+            raise CertificateError("a further counterfactual is not of least cost.")
+        if isinstance(n, int) and len(rows) > n:
+            raise CertificateError(f"{n} counterfactuals were asked for, but there are {len(rows)}.")
+        if n == 1 or not answer.all_listed or (n is None and not answer.others):
+            return []
+        if len(set(values)) == 1 and n in (None, "all"):
+            many = self._of_least_cost(answer)
+            if many == len(rows):
+                return [f"no more than {many} inputs do it at this cost"]
+            if many is not None and n == "all":
+                raise CertificateError(
+                    f"{many} changes of least cost change the class, but {len(rows)} are listed."
+                )
+        self.claims += ["others"] * bool(answer.others)
+        self.claims += ["all_listed"] * (not isinstance(n, int) or len(rows) < n)
+        return []
+
+    def _states(self, values: tuple[Any, ...]) -> tuple[int, ...]:
+        codings = self.network.lawful.encoder.codings
+        return tuple(coding.state(value) for coding, value in zip(codings, values, strict=True))
+
+    def _of_least_cost(self, answer: Counterfactual) -> int | None:
+        """How many changes do it at the cost of a counterfactual that is proved to be the least: a count
+        around the sample. None where that cannot be counted.
+        """
+        question, asked = answer.question, answer.question.data(self.network)
+        simple = asked["region"] is None and asked["ties"] == "lowest"
+        simple &= asked["movable"] == list(range(self.network.encoder.features))
+        if not simple or not answer.is_minimum or question.cost_name not in ("L0", "L1", "Hamming"):
+            return None
+        kind: Any = question.cost
+        try:
+            region = kind(int(answer.value) if answer.value.denominator == 1 else answer.value)
+            found = count(self.network, question.sample, region, time_limit=self.limit.left())
+        except SugenetError:  # too large, or too finely divided
+            return None
+        if not isinstance(found, Counted):
+            return None
+        self.checked(found.certificate)
+        own = [asked["target"]] if asked["target"] is not None else range(len(found.counts))
+        return sum(found.counts[k] for k in own if k != asked["label"])
+
+
+# -- reasons -------------------------------------------------------------------------------------------------
+
+
+class _Reasons:
+    """What an answer to why says beyond the certificate of each reason."""
+
+    def __init__(self, work: _Recheck, answer: Reasons) -> None:
+        self.work, self.answer, self.network, self.limit = work, answer, answer.network, work.limit
+        self.proved = [frozenset(one.features) for one in answer.reasons if one.status != "unknown"]
+        self.contrasts = [contrast.features for contrast in answer.contrasts]
+        self.said: list[str] = []
+
+    def see(self) -> list[str]:
+        """Check everything; what was seen."""
+        answer = self.answer
+        self._questions()
+        sizes = [len(reason.features) for reason in answer.reasons]
+        if sizes != sorted(sizes) or not is_antichain(frozenset(one.features) for one in answer.reasons):
+            raise CertificateError("reasons are listed shortest first, and none contains another.")
+        for place in range(len(answer.contrasts)):
+            self._replay(place)
+        if self.contrasts:
+            self.said.append(f"{len(self.contrasts)} contrastive sets change the class")
+        self._lower()
+        self._all()
+        return self.said
+
+    def _questions(self) -> None:
+        """See that each reason is about the question."""
+        asked = self.answer.question.data(self.network)
+        for reason in self.answer.reasons:
+            its = reason.question.data(self.network)
+            for name in set(asked) - {"kind"}:
+                if its[name] != asked[name]:
+                    raise CertificateError(f"a reason is about another question: it has another {name}.")
+
+    def _replay(self, place: int) -> None:
+        """See that a contrastive set changes the class, by the values that it has then."""
+        self.limit.look()
+        why, contrast = self.answer.question, self.answer.contrasts[place]
+        question = Robust(why.sample, why.region, why.target, why.ties)
+        data = envelope(self.network, question, answer="refuted", proof=None)
+        row = list(data["question"]["sample"])
+        for feature, value in ((f, plain(v)) for f, v in contrast.values.items()):
+            if row[feature] == value:
+                raise CertificateError(f"a contrastive set does not change {self._names({feature})}.")
+            row[feature] = value
+        if set(contrast.values) != contrast.features:
+            raise CertificateError("a contrastive set has values of other features.")
+        try:
+            self.work.checked(data | {"witness": row})
+        except CheckLimitError:
+            raise
+        except CertificateError as error:
+            raise CertificateError(
+                f"{self._names(contrast.features)} are no contrastive set: {error}"
+            ) from error
+
+    def _lower(self) -> None:
+        """See that no reason is smaller: none meets all contrastive sets."""
+        lower = self.answer.lower
+        if lower < 0 or (self.answer.upper is not None and lower > self.answer.upper):
+            raise CertificateError(f"a reason is said to have {lower} features at least.")
+        least = [len(one.features) for one in self.answer.reasons if one.status == "minimum"]
+        if lower <= max(least, default=0):
+            return
+        if hitting_set_within([set(row) for row in self.contrasts], lower - 1, self.limit):
+            raise CertificateError(f"nothing shows that every reason has at least {lower} features.")
+        self.said.append(f"no {lower - 1} features meet all contrastive sets")
+
+    def _all(self) -> None:
+        """See that no reason and no contrastive set is missing, where that is said."""
+        answer = self.answer
+        if not answer.all_reasons and not answer.all_contrasts:
+            return
+        if answer.all_contrasts and not is_antichain(self.contrasts):
+            raise CertificateError("a contrastive set contains another one, so it is not minimal.")
+        if answer.all_reasons and len(self.proved) < len(answer.reasons):
+            self.work.claims += ["all_reasons", "attribution", "irrelevant"]
+            return
+        for _ in range(_PROOFS):
+            beside = unlisted_change(self.proved, self.contrasts, self.limit.look)
+            if beside is None:
+                self.said.append("no set of features is missing: those that are listed are dual")
+                return
+            rest = self._least(answer.movable - beside)
+            if answer.all_reasons:
+                raise CertificateError(
+                    f"nothing shows that all reasons are listed: none of them is within {self._names(rest)}."
+                )
+            if not self._suffices(rest):
+                break
+        self.work.claims += ["all_contrastive", "relevant", "irrelevant"]
+
+    def _least(self, features: Features) -> Features:
+        """As few of the features as meet every contrastive set."""
+        for feature in sorted(features):
+            if all(row & (features - {feature}) for row in self.contrasts):
+                features -= {feature}
+        return features
+
+    def _suffices(self, features: Features) -> bool:
+        """Prove that features suffice, and check that; False where it is open."""
+        why = self.answer.question
+        fixed = tuple(sorted(features))
+        near = why.near(self.network).fixing(set(fixed))
+        found = decide(Problem(near, why.keeps(self.network).goal), Clock(self.limit.left(), 1, 0, None))
+        if isinstance(found, Fails):
+            raise CertificateError(
+                f"not all contrastive sets are listed: the class also changes while {self._names(features)} "
+                f"stay."
+            )
+        if not isinstance(found, Holds) or trusted_in([{"proof": found.proof}]) is not None:
+            return False
+        question = Suffices(why.sample, why.region, why.target, why.ties, fixed)
+        contents: dict[str, Any] = {"answer": "sufficient", "witness": None, "proof": found.proof}
+        self.work.checked(envelope(self.network, question, **contents))
+        self.proved.append(frozenset(features))
+        return True
+
+    def _names(self, features: Any) -> str:
+        names = [self.network.encoder.names[feature] for feature in sorted(features)]
+        return ", ".join(names) or "nothing"
