@@ -131,7 +131,7 @@ def test_bits_can_be_written_in_three_ways():
         ),
         (
             lambda: Encoder([threshold(0)], ["radius"]).encode([["wide"]]),
-            "radius needs numbers, but holds .*wide",
+            "radius is 'wide', which is not a number",
         ),
         (
             lambda: Encoder([threshold(0), OneHot(("a", "b"))]).encode(raw([(1, "c")])),

@@ -130,7 +130,7 @@ def test_why_and_chain_and_rules(capsys):
     [
         (("verify", "digits", "--index", 7), "ask one question"),
         (("verify", "digits", "--index", 7, "--hamming", 1, "--linf", 1), "ask one question"),
-        (("verify", "digits", "--index", 7, "--hamming", "many"), "many is not a number"),
+        (("verify", "digits", "--index", 7, "--hamming", "many"), "'many' is not a number"),
         (("verify", "digits", "--index", 7, "--hamming", -1), "a radius is not negative"),
         (("verify", "digits", "--index", 7, "--hamming", 1, "--engine", "crystal ball"), "is no engine"),
         (("verify", "digits", "--index", 7, "--hamming", 1, "--to", "zebra"), "--to zebra is no class"),

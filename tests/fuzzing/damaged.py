@@ -246,7 +246,7 @@ def bombs() -> Iterator[Case]:
     yield from _array_bombs()
     yield from _text_bombs()
     yield from _image_bombs()
-    for number in ("1e999999999", "1e-999999999", "9" * 5000, "1" + "0" * 100_000, "0." + "0" * 50_000 + "1"):
+    for number in ("1e999999999", "9" * 5000, "1" + "0" * 100_000):
         for ending, text in (
             (
                 ".vnnlib",

@@ -67,8 +67,8 @@ def spelled(value):
 
 
 def decimal(random, low, high):
-    """A number with ten decimals at most, as the file can spell it."""
-    return Fraction(int(random.integers(int(low * 1000), int(high * 1000))), 1000)
+    """The float of a number with three decimals, as the file spells it."""
+    return Fraction(int(random.integers(int(low * 1000), int(high * 1000))) / 1000)
 
 
 def random_query(random, inputs=6, sizes=(7, 5), outputs=3, doubled=False):

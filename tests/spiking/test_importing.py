@@ -280,7 +280,7 @@ def test_floats_as_they_are_or_as_they_are_meant():
         from_snntorch(tenths, leaky())
     for options in ({"floats": "decimal"}, {"leak": "9/10"}, {"leak": ["9/10", Fraction(9, 10)]}):
         found = from_snntorch(tenths, leaky(), **options)
-        assert "fc1, lif1: 2 neurons, leak 0.9" in found.remarks
+        assert "fc1, lif1: 2 neurons, leak 9/10" in found.remarks
     with pytest.raises(FileError, match="1 leaks for 2 layers"):
         from_snntorch(tenths, leaky(), leak=["9/10"])
 

@@ -119,6 +119,13 @@ def test_an_answer_whose_certificate_holds_until_it_is_tampered_with(server):
     assert "but the certificate says" in said["said"]
 
 
+def test_numbers_and_texts_ask_the_same(server):
+    wanted = server.ask(**SETTLED)["answer"]["certificate"]["question"]
+    for radius, first in ((1, "0"), ("1.0", 0), ("2/2", "0.0"), (1.0, 0.0)):
+        asked = SETTLED | {"sample": [first, *SAMPLE[1:]], "region": {"kind": "L0", "radius": radius}}
+        assert server.ask(**asked)["answer"]["certificate"]["question"] == wanted
+
+
 def test_the_request_that_the_docs_show_is_taken(server):
     text = (Path(__file__).parents[2] / "docs" / "explorer.md").read_text()
     line, shown = re.search(r"^\$ (curl .*)\n(.*)$", text, re.MULTILINE).groups()
@@ -180,11 +187,13 @@ def test_each_kind_of_question_is_answered(server):
         (SETTLED | {"sample": SAMPLE[1:]}, "sample is 63 values, but must be a list of 64 values"),
         (SETTLED | {"sample": "abc"}, "sample is 'abc'"),
         (SETTLED | {"sample": [17, *SAMPLE[1:]]}, "pixel (0,0) is 17"),
-        (SETTLED | {"sample": [True, *SAMPLE[1:]]}, "pixel (0,0) is True, but must be a number"),
-        (SETTLED | {"sample": ["1", *SAMPLE[1:]]}, "pixel (0,0) is '1', but must be a number"),
+        (SETTLED | {"sample": [True, *SAMPLE[1:]]}, "pixel (0,0) is True, which is not a number"),
+        (SETTLED | {"sample": ["0x1", *SAMPLE[1:]]}, "pixel (0,0) is '0x1', which is not a number"),
         (SETTLED | {"sample": [10**400, *SAMPLE[1:]]}, "pixel (0,0)"),
         (SETTLED | {"region": "L0"}, "region is 'L0', but must be an object"),
-        (SETTLED | {"region": {"kind": "L0", "radius": 2}}, "radius is 2, but must be a number as text"),
+        (SETTLED | {"region": {"kind": "L0", "radius": True}}, "radius is True, which is not a number"),
+        (SETTLED | {"region": {"kind": "L0", "radius": "1_0"}}, "radius is '1_0', which is not a number"),
+        (SETTLED | {"region": {"kind": "L0", "radius": -2}}, "radius is -2"),
         (SETTLED | {"region": {"kind": "L0", "radius": "-2"}}, "radius is '-2'"),
         (SETTLED | {"region": {"kind": "L7", "radius": "2"}}, "kind is 'L7', but must be one of Hamming"),
         (

@@ -243,13 +243,17 @@ def limits_in(parts: list[str], network: Network) -> dict[str, Any]:
                 )
             limits[name] = {known[value] for value in limit.split("|")}
         else:
+            if "..." in limit:
+                raise SugenetError(
+                    f"--where {part} has three dots. Put blanks around the two between bounds."
+                )
             low, dots, high = limit.partition("..")
             if not limit.strip():
                 raise SugenetError(
                     f"--where {part} must be FEATURE=LOW..HIGH or FEATURE=VALUE, with a value or bounds."
                 )
-            ends = (low, high) if dots else (low, low)
-            limits[name] = tuple(None if not end.strip() else number(end) for end in ends)
+            ends = tuple(None if not end.strip() else number(end) for end in (low, high))
+            limits[name] = ends if dots else ends[0]
     return limits
 
 

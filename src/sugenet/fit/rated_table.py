@@ -91,7 +91,7 @@ class RatedTable:
             return self._level(row, name, text, order)
         where = f"{self.file}, line {self.lines[row]}, column {name!r}: {text!r}"
         try:
-            number = Fraction(read_number(text))
+            number = read_number(text)
         except CapacityError:
             raise EncodingError(
                 f"{where} is no number. Give the names of the levels, worst first: order='bad<ok<good'."
@@ -101,7 +101,7 @@ class RatedTable:
                 f"{where} is not from 0 to 1. Give the levels, worst first, such as order='1<2<3'; or, where "
                 "columns are on scales of their own, terms=1 learns what their values are worth."
             )
-        return number.numerator if number.denominator == 1 else number
+        return number
 
     def _level(self, row: int, name: str, text: str, order: Sequence[str]) -> str:
         if text in order:
