@@ -18,6 +18,7 @@ from sugenet.errors import CertificateError, CheckLimitError, NetworkError
 from sugenet.io import read_json
 from sugenet.io.plain.strict import strict_json
 from sugenet.problem.goal import Goal, Votes, loses, wins
+from tests.checker.typed import asked_of
 from tests.fuzzing.bombs import bits
 from tests.fuzzing.truth import Truth, is_true
 
@@ -229,7 +230,7 @@ def test_verdicts_about_huge_heads_are_right(seed):
         counts = network.match_counts(rows, engine="definition")
         assert goal.violates(counts).tolist() == [truth.label(x) == found for x in truth.inputs]
     question = {"kind": "always", "label": 0, "where": []}
-    plain = whole_of(setting_of(question, network, None, Limit()), Limit())
+    plain = whole_of(setting_of(asked_of(question, network), Limit()), Limit())
     assert plain.violates(network.match_counts(rows, engine="definition")).tolist() == [
         truth.label(x) != 0 for x in truth.inputs
     ]

@@ -259,9 +259,9 @@ def _union_reader(kinds: tuple[Any, ...]) -> _Read:
     others = {
         _json_type(kind): _reader(kind) for kind in kinds if kind is not NoneType and kind not in objects
     }
-    tagged: dict[Any, _Read] = {getattr(kind, "tag", None): _reader(kind) for kind in objects}
+    tagged: dict[Any, _Read] = {tag: _reader(kind) for kind in objects for tag in _tags(kind)}
     names = sorted({tag[0] for tag in tagged if tag is not None})
-    assert len(tagged) == len(objects)
+    assert len(tagged) == sum(len(_tags(kind)) for kind in objects)
 
     def union(value: Any, sizes: Sizes) -> Any:
         if value is None and NoneType in kinds:
@@ -287,6 +287,14 @@ def _union_reader(kinds: tuple[Any, ...]) -> _Read:
         return reader(value, sizes)
 
     return union
+
+
+def _tags(kind: Any) -> list[tuple[str, str] | None]:
+    """The fields and texts that name an object; None if nothing does."""
+    if hasattr(kind, "tag"):
+        return [kind.tag]
+    literals = ((name, hint) for name, hint in get_type_hints(kind).items() if get_origin(hint) is Literal)
+    return [(name, text) for name, hint in literals for text in get_args(hint)] or [None]
 
 
 def _json_type(kind: Any) -> type | None:
