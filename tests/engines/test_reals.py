@@ -188,9 +188,7 @@ def test_decisions_are_true_and_checked(kind):
             assert query.violated_by(outcome.witness, scores_at(net, outcome.witness))
             assert "exact arithmetic" in check_real_witness(outcome.witness, net, query)
         else:
-            assert check_patches(outcome.proof, net, query).startswith(
-                "none of 2 ways"
-            )
+            assert check_patches(outcome.proof, net, query).startswith("none of 2 ways")
         seen.add(type(outcome))
     assert seen == {Holds, Fails}
 

@@ -412,7 +412,7 @@ def _somewhere(rng: np.random.Generator, data: Any) -> tuple[Any, Any]:
 def replace_value(rng, forged, pool):
     where, key = _somewhere(rng, forged)
     values = [*EDGES, *ODD]
-    where[key] = values[rng.integers(len(values))]
+    where[key] = copy.deepcopy(values[rng.integers(len(values))])  # else a list could hold itself
 
 
 def nudge_number(rng, forged, pool):
