@@ -15,7 +15,7 @@ import pytest
 import sugenet as sg
 from sugenet.bnn import DenseLayer, Head, Network
 from sugenet.checker.clauses import clauses_of, written
-from sugenet.checker.drup import check_drup, followed
+from sugenet.checker.drup import followed
 from sugenet.checker.limit import Limit
 from sugenet.checker.setting import parts_of, setting_of
 from sugenet.checker.whole import whole_of
@@ -25,6 +25,7 @@ from sugenet.errors import CertificateError, SugenetError
 from sugenet.problem.outcomes import Holds
 from sugenet.problem.regions import Hamming
 from sugenet.reason.questions import Agree, Fair, Monotone, Robust, problems_of
+from tests.checker.typed import asked_of, check_drup
 from tests.problem.levels import any_network, some_of
 from tests.problem.small import random_sample
 from tests.problem.test_problem import REGIONS
@@ -36,10 +37,8 @@ solvers = pytest.importorskip("pysat.solvers")
 def both(network, question, other=None):
     """A question as the engines see it, and as the checker does."""
     problems, _ = problems_of(network, question)
-    data, limit = question.data(network), Limit()
-    plains = [
-        whole_of(setting_of(data, network, other, limit, part), limit) for part in range(parts_of(data))
-    ]
+    asked, limit = asked_of(question.data(network), network, other), Limit()
+    plains = [whole_of(setting_of(asked, limit, part), limit) for part in range(parts_of(asked.question))]
     return list(zip(problems, plains, strict=True))
 
 
@@ -142,7 +141,7 @@ def test_a_proof_with_anything_changed_is_refused(proved):
     for data, words in (("!", "Only base64 data"), (proof["data"][:-8], "is cut off"), ("", "is cut off")):
         with pytest.raises(CertificateError, match=words):
             check_drup({**proof, "data": data}, plain)
-    with pytest.raises(CertificateError, match="damaged"):
+    with pytest.raises(CertificateError, match="drup has no field 'solver'"):
         check_drup({"kind": "drup"}, plain)
 
 

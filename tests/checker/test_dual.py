@@ -17,6 +17,7 @@ from sugenet.checker.limit import Limit
 from sugenet.checker.setting import setting_of
 from sugenet.errors import CertificateError
 from sugenet.reason.verdicts.answers import Proved
+from tests.checker.typed import asked_of
 from tests.engines.test_dual import KINDS, _everything
 from tests.problem.levels import lively_network
 
@@ -103,10 +104,13 @@ def test_forged_proofs_are_refused_or_true(proved):
         (lambda proof: proof.update(multipliers=_packed(_numbers(proof)[:-1])), "end too soon"),
         (lambda proof: proof.update(multipliers=_packed([*_numbers(proof), 0])), "more multipliers"),
         (lambda proof: proof.update(multipliers="no"), "damaged|cut off"),
-        (lambda proof: proof["cases"].__setitem__(0, True), "0 or 1"),
-        (lambda proof: proof["cases"].__setitem__(0, [1, 0, 1, 0]), "damaged"),
+        (lambda proof: proof["cases"].__setitem__(0, True), "cases: an integer is needed, not True"),
+        (
+            lambda proof: proof["cases"].__setitem__(0, [1, 0, 1, 0]),
+            "a split has a layer",
+        ),
         (lambda proof: proof["cases"].__setitem__(0, [9, 0, 1, 0, 0]), "not there"),
-        (lambda proof: proof["cases"].__setitem__(0, [1, -1, 1, 0, 0]), "names a layer"),
+        (lambda proof: proof["cases"].__setitem__(0, [1, -1, 1, 0, 0]), "a split has a layer"),
         (lambda proof: proof["cases"].__setitem__(0, [1, 0, 0, 0, 0]), "above 0"),
         (lambda proof: proof["cases"].__setitem__(0, [0, 99, 1, 0, 0]), "does not move"),
     ],
@@ -140,7 +144,7 @@ def test_numbers_beyond_64_bits_are_added_up_exactly():
         "ties": "lowest",
         "region": {"kind": "Linf", "radius": "1"},
     }
-    asked = _one_side(setting_of(question, network, None, Limit()), Limit())
+    asked = _one_side(setting_of(asked_of(question, network), Limit()), Limit())
     ranges = asked.ranges({})
     rng = np.random.default_rng(0)
 

@@ -25,16 +25,16 @@ ABOUT = {
     "add_field": r"has a field '.*' that it must not have|above the limit|^0 proofs|no len",
     "free_a_feature": r"has a field 'features' that it must not have|sets of changes|violation",
     "widen_region": (
-        r"sets of changes|the region has .* inputs|exclude|other clauses|no "
+        r"sets of changes|the region has .* inputs|exclude|other clauses|not a "
         r"propagation proof|follow|no budget"
     ),
     "widen_where": (
-        r"exclude|sets of changes|other clauses|no propagation proof|the "
+        r"exclude|sets of changes|other clauses|not a propagation proof|the "
         r"region has|not about|limits"
     ),
-    "other_label": r"class|target|no violation|exclude|other clauses|follow|change the answer|propagation",
+    "other_label": r"class|target|not a violation|exclude|other clauses|follow|change the answer|propagation",
     "move_count": r"inputs of the classes, not|must be a whole number",
-    "only_the_end": r"has a field 'clauses' that|the number of clauses is missing|does not follow",
+    "only_the_end": r"has a field 'clauses' that|clauses: an integer is needed|does not follow",
     "invent_cut": r"cut",
     "invent_fact": r"fact|is no literal",
     "shrink_reason": r"exclude|sets of changes|other clauses|propagation|needed|counterexample|left out",

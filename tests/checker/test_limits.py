@@ -18,6 +18,7 @@ from sugenet.errors import CertificateError, CheckLimitError, NetworkError
 from sugenet.io import read_json
 from sugenet.io.plain.strict import strict_json
 from sugenet.problem.goal import Goal, Votes, loses, wins
+from tests.checker.typed import asked_of
 from tests.fuzzing.bombs import bits
 from tests.fuzzing.truth import Truth, is_true
 
@@ -109,11 +110,18 @@ def test_sets_are_counted_as_they_are_walked():
 
 
 @pytest.mark.parametrize(
-    "numbers", [{"patterns": 5.0}, {"patterns": 0}, {"sets": True}, {"patterns": 10**13}, {"sets": 0}]
+    ("numbers", "words"),
+    [
+        ({"patterns": 5.0}, "patterns: an integer is needed, not 5.0"),
+        ({"patterns": 0}, "a walk meets a pattern or more"),
+        ({"sets": True}, "sets: an integer is needed, not True"),
+        ({"patterns": 10**13}, "a walk meets a pattern or more, and no more of them than sets"),
+        ({"sets": 0}, "a walk goes through one set or more"),
+    ],
 )
-def test_a_walk_has_numbers(numbers):
+def test_a_walk_has_numbers(numbers, words):
     certificate, network = walked(**numbers)
-    with pytest.raises(CertificateError, match="a walk"):
+    with pytest.raises(CertificateError, match=words):
         sg.check(certificate, network)
 
 
@@ -133,25 +141,28 @@ def test_a_walk_over_maps_is_seen_without_writing_them_out():
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda c: c.update(note=""), "the certificate has a field 'note' that it must not have"),
-        (lambda c: c["proof"].update(note=""), "the proof has a field 'note' that it must not have"),
+        (lambda c: c.update(note=""), "proved has a field 'note' that it must not have"),
+        (lambda c: c["proof"].update(note=""), "proof: bounds has a field 'note' that it must not have"),
         (
             lambda c: c.update(proved_up_to=None),
-            "the certificate has a field 'proved_up_to' that it must not have",
+            "proved has a field 'proved_up_to' that it must not have",
         ),
         (
             lambda c: c.update(witness=[0] * 12),
-            "the field 'witness' must be null where the answer is 'proved'",
+            "witness: null is needed, not a list",
         ),
-        (lambda c: c.update(answer="undecided"), "the certificate has no field 'proved_up_to'"),
+        (lambda c: c.update(answer="undecided"), "undecided has no field 'proved_up_to'"),
         (
             lambda c: c.update(answer="undecided", proved_up_to=None),
             "there is a proof, but nothing that it proves",
         ),
-        (lambda c: c.update(version=2.0), "no sugenet certificate of version 2"),
-        (lambda c: c.update(version=True), "no sugenet certificate of version 2"),
-        (lambda c: c.update(proof=None), "the proof must be a JSON object"),
-        (lambda c: c.update(proof={"kind": "partition", "order": [], "parts": []}), "none of this question"),
+        (lambda c: c.update(version=2.0), "not a sugenet certificate of version 2"),
+        (lambda c: c.update(version=True), "not a sugenet certificate of version 2"),
+        (lambda c: c.update(proof=None), "proof: a JSON object is needed, not null"),
+        (
+            lambda c: c.update(proof={"kind": "partition", "order": [], "parts": []}),
+            "unknown kind 'partition'",
+        ),
     ],
 )
 def test_nothing_stands_in_a_certificate_that_nobody_reads(change, words):
@@ -229,7 +240,7 @@ def test_verdicts_about_huge_heads_are_right(seed):
         counts = network.match_counts(rows, engine="definition")
         assert goal.violates(counts).tolist() == [truth.label(x) == found for x in truth.inputs]
     question = {"kind": "always", "label": 0, "where": []}
-    plain = whole_of(setting_of(question, network, None, Limit()), Limit())
+    plain = whole_of(setting_of(asked_of(question, network), Limit()), Limit())
     assert plain.violates(network.match_counts(rows, engine="definition")).tolist() == [
         truth.label(x) != 0 for x in truth.inputs
     ]

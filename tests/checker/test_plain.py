@@ -12,10 +12,10 @@ from sugenet.checker.clauses import written
 from sugenet.checker.drup import followed
 from sugenet.checker.limit import Limit
 from sugenet.checker.plain import plain_followed, plain_walk
-from sugenet.checker.rup import check_rup
 from sugenet.checker.walk import walk
 from sugenet.errors import CertificateError, CheckLimitError
 from tests.checker.test_golden import golden
+from tests.checker.typed import check_rup
 from tests.engines.test_learn import plain as system_of
 from tests.engines.test_learn import random_cascade
 from tests.fuzzing.forgeries import forgeries

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from sugenet.bnn import DenseLayer, Head, Network
-from sugenet.checker.rup import check_rup
 from sugenet.checker.thresholds import ThresholdSystem
 from sugenet.engines.learn.solver import Core, Solver, facts_of
 from sugenet.errors import CertificateError
@@ -17,6 +16,7 @@ from sugenet.problem.clock import Clock
 from sugenet.problem.goal import Goal, Votes
 from sugenet.problem.problem import Problem
 from sugenet.problem.regions import Anything, Hamming
+from tests.checker.typed import check_rup
 from tests.engines.test_learn import plain, random_cascade
 
 ONE = np.ones((1, 1), np.int64)
@@ -43,7 +43,7 @@ def test_propagation_alone_can_be_enough():
         check_rup(proof_of([[]], 5), two_inputs(3))
         == "1 clauses follow one after the other, the last one empty"
     )
-    with pytest.raises(CertificateError, match="clause 1 of 1, the empty one, does not follow"):
+    with pytest.raises(CertificateError, match="clause 1, the empty one, does not follow"):
         check_rup(proof_of([[]], 5), two_inputs(2))
 
 
@@ -116,8 +116,13 @@ def test_cuts_are_sums_with_the_budget():
     layers = ((weights, np.array([2, 2])), (np.ones((1, 2), np.int64), np.array([2])))
     problem = ThresholdSystem(tuple((i,) for i in range(4)), ((1, 1, 1, 1), 2), layers, ((0,),))
     check_rup(proof_of([[]], 8, cuts=[[5, 1, 1], [6, 1, 1]]), problem)
-    for cut in ([5, -1, 1], [5, 1, -1], [7, 1, 1], [0, 1, 1]):
-        with pytest.raises(CertificateError, match="the cut"):
+    for cut, words in (
+        ([5, -1, 1], "cuts: an integer of at least 0 is needed, not -1"),
+        ([5, 1, -1], "cuts: an integer of at least 0 is needed, not -1"),
+        ([7, 1, 1], "the cut"),
+        ([0, 1, 1], "the cut"),
+    ):
+        with pytest.raises(CertificateError, match=words):
             check_rup(proof_of([[]], 8, cuts=[cut]), problem)
     with pytest.raises(CertificateError, match="no budget"):
         check_rup(proof_of([[]], 5, cuts=[[3, 1, 1]]), two_inputs(3))
@@ -185,22 +190,24 @@ def test_a_proof_is_for_its_own_problem(seed):
 def test_damaged_proofs_are_said_to_be_damaged():
     good = proof_of([[]], 5)
     for change, words in [
-        ({"kind": "drat"}, "no propagation proof over 5 variables"),
-        ({"variables": 6}, "no propagation proof"),
-        ({"clauses": [[9], []]}, "9 is no literal"),
-        ({"clauses": [[0], []]}, "0 is no literal"),
-        ({"clauses": [["1"], []]}, "'1' is no literal"),
-        ({"clauses": [[True], []]}, "True is no literal"),
-        ({"clauses": None}, "damaged"),
-        ({"facts": 3}, "damaged"),
-        ({"encoding": "zip"}, "unknown encoding"),
+        ({"kind": "drat"}, "unknown kind 'drat'"),
+        ({"variables": 6}, "not a propagation proof over 5 variables"),
+        ({"clauses": [[9], []]}, "9 is not a literal"),
+        ({"clauses": [[0], []]}, "0 is not a literal"),
+        ({"clauses": [["1"], []]}, "clauses: an integer is needed, not '1'"),
+        ({"clauses": [[True], []]}, "clauses: an integer is needed, not True"),
+        ({"clauses": None}, "clauses: text or a list is needed, not null"),
+        ({"facts": 3}, "facts: a list is needed, not 3"),
+        ({"encoding": "zip"}, "encoding: zlib.base64 is needed, not 'zip'"),
+        ({"encoding": "zlib+base64"}, "lists, or text with an encoding"),
+        ({"clauses": "eJw="}, "lists, or text with an encoding"),
         ({"encoding": "zlib+base64", "clauses": "!!"}, "damaged"),
         ({"encoding": "zlib+base64", "clauses": "AAAA"}, "damaged"),
         ({"encoding": "zlib+base64", "clauses": "eJw="}, "cut off"),
     ]:
         with pytest.raises(CertificateError, match=words):
             check_rup({**good, **change}, two_inputs(3))
-    with pytest.raises(CertificateError, match="damaged"):
+    with pytest.raises(CertificateError, match="has no field 'kind'"):
         check_rup({}, two_inputs(3))
     odd = ThresholdSystem(((1,), (0,)), None, two_inputs(3).layers, ((0,),))
     with pytest.raises(CertificateError, match="in order"):

@@ -13,7 +13,6 @@ from functools import cache
 import numpy as np
 
 from sugenet.bnn import Head, Network
-from sugenet.checker.rup import check_rup
 from sugenet.engines.ladder import decide
 from sugenet.errors import CertificateError, SoundnessError
 from sugenet.problem.clock import Clock
@@ -21,6 +20,7 @@ from sugenet.problem.keeps import Keeps
 from sugenet.problem.outcomes import Fails, Holds, Open
 from sugenet.problem.problem import Problem
 from sugenet.problem.regions import L0, L1, Anything, Hamming, Linf
+from tests.checker.typed import check_rup
 from tests.engines.test_learn import plain
 from tests.engines.walked import expected
 from tests.problem.levels import KINDS, lively_network

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from sugenet.bnn import DenseLayer, Encoder, Head, Network, bit, thermometer
-from sugenet.checker.rup import check_rup
 from sugenet.checker.thresholds import ThresholdSystem
 from sugenet.engines.learn import half_kernels, kernels
 from sugenet.engines.learn.halves import halves_of
@@ -20,6 +19,7 @@ from sugenet.problem.goal import Goal, Votes, loses, wins
 from sugenet.problem.outcomes import Fails, Holds, Open
 from sugenet.problem.problem import Problem
 from sugenet.problem.regions import L0, L1, L2, Anything, Free, Hamming, Linf
+from tests.checker.typed import check_rup
 from tests.problem.levels import any_network, some_of
 from tests.problem.small import random_network, random_sample, samples_inside, violating
 

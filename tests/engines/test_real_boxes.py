@@ -11,7 +11,6 @@ import pytest
 import sugenet as sg
 from sugenet.bnn import DenseLayer, Encoder, Head, Network, RealLayer
 from sugenet.bnn.boxed import in_box
-from sugenet.checker.patches import check_patches
 from sugenet.checker.query import Case, Inequality, Query, QueryBox
 from sugenet.checker.reals import check_real_witness
 from sugenet.engines.reals.deciding import decide_query
@@ -20,6 +19,7 @@ from sugenet.errors import CertificateError, QuestionError
 from sugenet.problem.clock import Clock
 from sugenet.problem.outcomes import Fails, Holds, Open
 from sugenet.reason.verdicts.answers import Proved
+from tests.checker.typed import check_patches
 
 TOP = 3
 

@@ -24,7 +24,6 @@ from sugenet.bnn import (
     Window,
 )
 from sugenet.bnn.boxed import in_box
-from sugenet.checker.patches import check_patches
 from sugenet.checker.query import Case, Inequality, Query, QueryBox
 from sugenet.checker.reals import check_real_witness
 from sugenet.engines.reals.deciding import decide_query
@@ -33,6 +32,7 @@ from sugenet.engines.reals.patterns import BoxPatches, conflicts
 from sugenet.errors import CertificateError, NetworkError, QuestionError
 from sugenet.problem.clock import Clock
 from sugenet.problem.outcomes import Fails, Holds, Open
+from tests.checker.typed import check_patches
 from tests.io.queries import around
 
 TOP = 8
@@ -188,9 +188,7 @@ def test_decisions_are_true_and_checked(kind):
             assert query.violated_by(outcome.witness, scores_at(net, outcome.witness))
             assert "exact arithmetic" in check_real_witness(outcome.witness, net, query)
         else:
-            assert check_patches(json.loads(json.dumps(outcome.proof)), net, query).startswith(
-                "none of 2 ways"
-            )
+            assert check_patches(outcome.proof, net, query).startswith("none of 2 ways")
         seen.add(type(outcome))
     assert seen == {Holds, Fails}
 

@@ -140,7 +140,7 @@ def example():
         (lambda c: c.update(note="holds"), "the certificate has a field 'note' that it must not have"),
         (lambda c: c["proof"].update(note="holds"), "the proof has a field 'note' that it must not have"),
         (lambda c: c.pop("witness"), "the certificate has no field 'witness'"),
-        (lambda c: c.update(version=2.0), "no sugenet certificate of version 2"),
+        (lambda c: c.update(version=2.0), "not a sugenet certificate of version 2"),
         (lambda c: c["question"].update(limit="0"), "above the limit"),
         (lambda c: c.update(proof={"kind": "trust", "solver": "hearsay 1.0"}), "trusts hearsay"),
         (lambda c: c.update(proof={"kind": "magic"}), "unknown kind of proof"),

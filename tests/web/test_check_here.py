@@ -359,7 +359,7 @@ def certificate_of_kind(kind):
     ("kind", "path", "value", "message"),
     [
         ("robust", ("network",), "0" * 64, "is for the network 000000000000"),
-        ("robust", ("version",), 1, "no sugenet certificate of version 2"),
+        ("robust", ("version",), 1, "not a sugenet certificate of version 2"),
         ("robust", ("question", "more"), 1, "has a field more that it must not have"),
         ("robust", ("more",), 1, "has a field more that it must not have"),
         ("robust", ("question", "label"), 1, "the sample has class 0, not 1"),

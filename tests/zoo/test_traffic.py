@@ -3,7 +3,6 @@ ONNX Runtime confirms.
 """
 
 import gzip
-import json
 import os
 from functools import cache
 from pathlib import Path
@@ -12,12 +11,12 @@ import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.checker.patches import check_patches
 from sugenet.checker.reals import check_real_witness
 from sugenet.engines.reals.deciding import decide_query
 from sugenet.io import read_onnx, read_vnnlib
 from sugenet.problem.clock import Clock
 from sugenet.problem.outcomes import Fails, Holds
+from tests.checker.typed import check_patches
 
 ZOO = os.environ.get("SUGENET_ZOO")
 pytestmark = pytest.mark.skipif(not ZOO, reason="SUGENET_ZOO does not name a folder of public networks")
@@ -41,7 +40,7 @@ def test_8258_is_robust_within_1():
     network, query = traffic().network, asked(8258, 1)
     outcome = decide_query(network, query, Clock())
     assert isinstance(outcome, Holds)
-    said = check_patches(json.loads(json.dumps(outcome.proof)), network, query)
+    said = check_patches(outcome.proof, network, query)
     assert said.startswith("none of 42 ways to violate the property can occur")
 
 

@@ -67,6 +67,13 @@ _DIGITS = 9000
 """Characters of a number as text."""
 _BITS = 30_000
 """Bits of an integer."""
+_WORDS: dict[type, str] = {
+    bool: "true or false",
+    str: "text",
+    list: "a list",
+    dict: "a JSON object",
+    NoneType: "null",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,13 +223,13 @@ def _reader(kind: Any) -> _Read:
 
 def _of_type(value: Any, kind: type) -> Any:
     if not isinstance(value, kind):
-        raise _wrong({bool: "true or false", str: "text", dict: "a JSON object"}[kind], value)
+        raise _wrong(_WORDS[kind], value)
     return value
 
 
 def _null(value: Any) -> None:
     if value is not None:
-        raise _wrong("null", value)
+        raise _wrong(_WORDS[NoneType], value)
 
 
 def _one_of(value: Any, allowed: tuple[Any, ...]) -> Any:
@@ -233,7 +240,7 @@ def _one_of(value: Any, allowed: tuple[Any, ...]) -> Any:
 
 def _list(value: Any) -> list[Any]:
     if type(value) is not list:
-        raise _wrong("a list", value)
+        raise _wrong(_WORDS[list], value)
     return value
 
 
@@ -259,9 +266,9 @@ def _union_reader(kinds: tuple[Any, ...]) -> _Read:
     others = {
         _json_type(kind): _reader(kind) for kind in kinds if kind is not NoneType and kind not in objects
     }
-    tagged: dict[Any, _Read] = {getattr(kind, "tag", None): _reader(kind) for kind in objects}
+    tagged: dict[Any, _Read] = {tag: _reader(kind) for kind in objects for tag in _tags(kind)}
     names = sorted({tag[0] for tag in tagged if tag is not None})
-    assert len(tagged) == len(objects)
+    assert len(tagged) == sum(len(_tags(kind)) for kind in objects)
 
     def union(value: Any, sizes: Sizes) -> Any:
         if value is None and NoneType in kinds:
@@ -272,21 +279,27 @@ def _union_reader(kinds: tuple[Any, ...]) -> _Read:
                 if type(said) is str and (name, said) in tagged:
                     return tagged[name, said](value, sizes)
             if None not in tagged:
-                said = next((value[name] for name in names if name in value), None)
-                raise CertificateError(f"unknown {' or '.join(names)} {_brief(said)}.")
+                known = [name for name in names if name in value]
+                if not known:
+                    raise CertificateError(f"a JSON object has no field {' or '.join(map(repr, names))}.")
+                raise CertificateError(f"unknown {known[0]} {_brief(value[known[0]])}.")
             return tagged[None](value, sizes)
         reader = others.get(type(value), others.get(None))
         if reader is None:
-            known = [one.__name__ for one in others if one is not None]
-            raise _wrong(
-                " or ".join(
-                    [*known, *(["object"] if objects else []), *(["null"] if NoneType in kinds else [])]
-                ),
-                value,
-            )
+            known = [_WORDS[one] for one in others if one is not None]
+            known += [_WORDS[dict]] * bool(objects) + [_WORDS[NoneType]] * (NoneType in kinds)
+            raise _wrong(" or ".join(known), value)
         return reader(value, sizes)
 
     return union
+
+
+def _tags(kind: Any) -> list[tuple[str, str] | None]:
+    """The fields and texts that name an object; None if nothing does."""
+    if hasattr(kind, "tag"):
+        return [kind.tag]
+    literals = ((name, hint) for name, hint in get_type_hints(kind).items() if get_origin(hint) is Literal)
+    return [(name, text) for name, hint in literals for text in get_args(hint)] or [None]
 
 
 def _json_type(kind: Any) -> type | None:
@@ -301,7 +314,7 @@ def _object_reader(kind: Any) -> _Read:
 
     def read_object(value: Any, sizes: Sizes) -> Any:
         if not isinstance(value, dict):
-            raise _wrong("a JSON object", value)
+            raise _wrong(_WORDS[dict], value)
         if tag is not None and value.get(tag[0]) != tag[1]:
             raise CertificateError(f"unknown {tag[0]} {_brief(value.get(tag[0]))}.")
         for name in value:
@@ -332,7 +345,9 @@ def _object_reader(kind: Any) -> _Read:
 
 
 def _brief(value: Any) -> str:
-    shown = repr(value) if type(value) in (str, int, float, bool, NoneType) else f"a {type(value).__name__}"
+    if isinstance(value, list | dict | NoneType):
+        return _WORDS[type(value)]
+    shown = repr(value)
     return shown if len(shown) <= 60 else f"{shown[:57]}..."
 
 

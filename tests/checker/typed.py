@@ -1,0 +1,33 @@
+"""The checker's own functions for data as a file has them, read as `check` reads them."""
+
+import json
+
+from sugenet.checker import drup, patches, rup
+from sugenet.checker.form import Proof, Question, sizes_of
+from sugenet.checker.reading import Sizes, read
+from sugenet.checker.setting import Asked
+
+__all__ = ["asked_of", "check_drup", "check_patches", "check_rup", "proof_of_data"]
+
+
+def proof_of_data(data):
+    """A proof as a typed value."""
+    return read(Proof, json.loads(json.dumps(data)), Sizes(), "the proof")
+
+
+def asked_of(data, network, other=None):
+    """A question about all inputs of a network as a typed value."""
+    question = read(Question, json.loads(json.dumps(data)), sizes_of(network), "the question")
+    return Asked(question, network, {}, other)
+
+
+def check_rup(data, thresholds, assumed=(), *, plain=False):
+    return rup.check_rup(proof_of_data(data), thresholds, assumed, plain=plain)
+
+
+def check_drup(data, whole):
+    return drup.check_drup(proof_of_data(data), whole)
+
+
+def check_patches(data, network, query):
+    return patches.check_patches(proof_of_data(data), network, query)
