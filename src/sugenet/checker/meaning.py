@@ -332,7 +332,7 @@ class Inputs:
         """
         base: list[Priced] = []
         others: dict[int, list[Priced]] = {}
-        budget = self.budget if self.measure not in (None, "Linf") else None
+        budget = self.budget
         known: dict[Any, tuple[Priced, list[Priced]]] = {}
         codings = self.network.lawful.encoder.codings
         for feature, coding in enumerate(codings):
@@ -361,7 +361,7 @@ class Inputs:
                 found.append(Priced(state, some(values), Fraction(0)))
                 continue
             there, price = _nearest(coding, values, own), Fraction(0)
-            if self.measure not in (None, "Linf"):
+            if self.budget is not None:  # without a budget, no price matters
                 assert self.measure is not None
                 price = _cost(self.measure, coding, own, there, self.prices.get(feature))
             found.append(Priced(state, there, price))
