@@ -136,8 +136,6 @@ class CheckedResults(Said):
         what = f"{len(self.checks):,} of {self.answered:,} answers"
         what += "" if self.share == 1 else f", drawn with seed {self.seed}"
         lines = [f"checked {what}:", *(f"  {many:,} {STATUSES[one]}" for one, many in self.counts.items())]
-        if self.uncovered:
-            lines.append(uncovered_words(self.uncovered))
         if self.same_data is False:
             lines.append("the samples or their true classes are not those that the sweep began with")
         if self.same_data is None:
@@ -146,6 +144,8 @@ class CheckedResults(Said):
             lines += [str(one) for one in found[:_SHOWN]]
             if len(found) > _SHOWN:
                 lines.append(f"and samples {listed([one.sample for one in found[_SHOWN:]], _SHOWN)}")
+        if self.uncovered:
+            lines.append(uncovered_words(self.uncovered))
         return "\n".join(lines)
 
 

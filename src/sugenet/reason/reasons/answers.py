@@ -187,6 +187,8 @@ class Reasons(Drawn):
             if type(data[name]) is not kind:
                 raise CertificateError(f"the field {name!r} of the answer is not what it must be.")
         contrasts = []
+        if [len(row) for row in data["contrastive"]] != [len(row) for row in data["contrastive_values"]]:
+            raise CertificateError("each feature of a contrastive set has a value in 'contrastive_values'.")
         for names, values in zip(data["contrastive"], data["contrastive_values"], strict=True):
             places = tuple(map(network.encoder.names.index, names))
             contrasts.append(Contrast(frozenset(places), (), tuple(zip(places, values, strict=True))))
