@@ -17,6 +17,8 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import lru_cache
+from itertools import pairwise
 from math import ceil, floor, inf, nextafter
 from sys import float_info
 from typing import Any, TypeAlias
@@ -66,21 +68,25 @@ def value_of(coding: Coding, raw: Any) -> Any:
             raise CertificateError(f"{str(raw)[:40]!r} is not a category of its feature.")
         return raw
     number = exact(raw)
-    if coding.bipolar and number == -1:
-        return Fraction(0)
-    if not _between(coding, number, number):
+    value = number.numerator if number.denominator == 1 else number
+    if coding.bipolar and value == -1:
+        return 0
+    if not _between(coding, value, value):
         raise CertificateError(f"{str(raw)[:40]} is not a value of its feature.")
-    return number
+    return value
 
 
 def row_of(network: Network, row: Sequence[Any]) -> tuple[Any, ...]:
     """The values that a raw sample of a certificate names."""
-    found = []
+    found, known = [], dict[Any, Any]()
     for feature, (coding, raw) in enumerate(zip(network.encoder.codings, row, strict=True)):
-        try:
-            found.append(value_of(coding, raw))
-        except CertificateError as error:
-            raise CertificateError(f"feature {feature}: {error}") from None
+        key = (id(coding), type(raw), raw)
+        if key not in known:
+            try:
+                known[key] = value_of(coding, raw)
+            except CertificateError as error:
+                raise CertificateError(f"feature {feature}: {error}") from None
+        found.append(known[key])
     return tuple(found)
 
 
@@ -91,7 +97,7 @@ def _down(coding: Steps, bound: Any, *, strict: bool = False) -> Any:
             raise CertificateError("real numbers below a bound have no largest one.")
         return bound
     if coding.whole:
-        return bound if abs(bound) == inf else Fraction(ceil(bound) - 1 if strict else floor(bound))
+        return bound if abs(bound) == inf else ceil(bound) - 1 if strict else floor(bound)
     if bound > _LARGEST:
         return _LARGEST
     if bound < -_LARGEST or (strict and bound == -_LARGEST):
@@ -104,9 +110,16 @@ def _down(coding: Steps, bound: Any, *, strict: bool = False) -> Any:
 
 def _between(coding: Steps, low: Any, high: Any, *, above: bool = False, below: bool = False) -> Values:
     """The values of a feature from `low` to `high`; or above the one, below the other."""
-    least = max(-_down(coding, -low, strict=above), -_down(coding, -_exact(coding.low)))
-    most = min(_down(coding, high, strict=below), _down(coding, _exact(coding.high)))
+    ends = _ends(coding)
+    least = max(-_down(coding, -low, strict=above), ends[0])
+    most = min(_down(coding, high, strict=below), ends[1])
     return ((least, most),) if least <= most and least < inf and most > -inf else ()
+
+
+@lru_cache(maxsize=1 << 12)
+def _ends(coding: Steps) -> tuple[Any, Any]:
+    """The least and the largest value of a feature."""
+    return -_down(coding, -_exact(coding.low)), _down(coding, _exact(coding.high))
 
 
 def _exact(bound: float) -> Any:
@@ -133,6 +146,13 @@ def _is_in(category: Any, categories: Iterable[Any]) -> bool:
     return any(type(category) is type(other) and category == other for other in categories)
 
 
+def _is_allowed(value: Any, values: Values) -> bool:
+    """Whether a value is in a set."""
+    if values and isinstance(values[0], tuple):
+        return any(low <= value <= high for low, high in values)
+    return _is_in(value, values)
+
+
 def _limited(coding: Coding, limit: Limit) -> Values:
     """The values that a limit allows."""
     if isinstance(coding, OneHot):
@@ -150,7 +170,7 @@ def _limited(coding: Coding, limit: Limit) -> Values:
     if coding.bipolar:  # off is both -1 and 0
         spans = [
             (value, value)
-            for value, names in ((Fraction(0), (-1, 0)), (Fraction(1), (1,)))
+            for value, names in ((0, (-1, 0)), (1, (1,)))
             if any(low <= name <= high for low, high in spans for name in names)
         ]
     return tuple(piece for low, high in spans for piece in _between(coding, low, high))
@@ -174,15 +194,16 @@ def states_within(codings: Sequence[Coding], values: Values) -> list[tuple[int, 
     coding = codings[0]
     if isinstance(coding, OneHot):
         return [(state, (c,)) for state, c in enumerate(coding.categories) if _is_in(c, values)]
-    cuts = sorted({cut for one in codings if isinstance(one, Steps) for cut in one.cuts})
-    found = []
-    for state in range(len(cuts) + 1):
-        low = -inf if state == 0 else _exact(cuts[state - 1])
-        high = inf if state == len(cuts) else _exact(cuts[state])
-        cell = _between(coding, low, high, below=high < inf)
-        if inside := _both(coding, values, cell):
-            found.append((state, inside))
-    return found
+    parts = ((state, _both(coding, values, cell)) for state, cell in enumerate(_cells(tuple(codings))))
+    return [(state, inside) for state, inside in parts if inside]
+
+
+@lru_cache(maxsize=1 << 8)
+def _cells(codings: tuple[Steps, ...]) -> tuple[Values, ...]:
+    """The values of each state, by all cuts of some codings of one feature."""
+    cuts = sorted({cut for coding in codings for cut in coding.cuts})
+    ends = [-inf, *map(_exact, cuts), inf]
+    return tuple(_between(codings[0], low, high, below=high < inf) for low, high in pairwise(ends))
 
 
 def state_of(coding: Coding, value: Any) -> int:
@@ -311,8 +332,8 @@ class Inputs:
 
     def see(self, row: Sequence[Any], what: str = "the witness") -> None:
         """See that an input is one of the set."""
-        for feature, coding in enumerate(self.network.encoder.codings):
-            if not _both(coding, self.allowed[feature], _single(coding, row[feature])):
+        for feature, (value, allowed) in enumerate(zip(row, self.allowed, strict=True)):
+            if not _is_allowed(value, allowed):
                 raise CertificateError(
                     f"{what} has {row[feature]} for feature {feature}, which the question does not allow."
                 )
