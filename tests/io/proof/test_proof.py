@@ -69,7 +69,8 @@ def test_the_report_says_what_was_compared_and_by_whom():
     assert proof.scores == proof.samples * 3
     assert str(found).splitlines()[-1].strip() == (
         f"equal to the module itself in float64 on {proof.samples} samples, {proof.near} of them near "
-        f"thresholds: {proof.bits:,} hidden bits of 2 layers and {proof.scores:,} scores"
+        f"thresholds: {proof.bits:,} hidden bits of 2 layers and {proof.scores:,} scores; "
+        f"{found.operations_judged_alone} operations compared alone"
     )
     assert json.loads(json.dumps(found.data()))["proof"]["samples"] == proof.samples
 

@@ -87,6 +87,12 @@ def test_every_default_is_known(cut):
         assert (found.network.logits(X) == module(torch.tensor(X, dtype=torch.float32)).numpy()).all()
 
 
+def test_decimals_of_a_rounding_are_not_passed_over():
+    module = dense(Do(lambda x: torch.round(x, decimals=1)))
+    with pytest.raises(FileError, match=r"1 \(Do\): round cannot be read. It rounds to decimals"):
+        sg.from_torch(module, torch.ones(1, 64), inputs=sg.BitInputs())
+
+
 def bounded(random):
     """Something that clips, with whole or other bounds, and how it is written."""
     low = random.choice([-1, -1.0, -2, 0, 0.0, -0.5, -3, True])

@@ -261,6 +261,12 @@ def _fake_quantized(call: Call, f: Piecewise) -> Piecewise:
     return codes.plus(-zero).times(scale)
 
 
+def _rounded(call: Call, f: Piecewise) -> Piecewise:
+    if call.args.get("decimals"):
+        raise call.refused("It rounds to decimals. Multiply, round to integers and divide.")
+    return f.rounded("round")
+
+
 def _heaviside(call: Call, f: Piecewise) -> Piecewise:
     at = _operand(call, "values", call.args["self"], call.signal())
     if not isinstance(at, Piecewise):
@@ -286,7 +292,7 @@ POINTWISE: dict[str, Callable[[Call], Signal]] = {
         ),
         _pointwise(_fake_quantized),
     ),
-    "round": _pointwise(lambda _, f: f.rounded("round")),
+    "round": _pointwise(_rounded),
     "floor": _pointwise(lambda _, f: f.rounded("floor")),
     "ceil": _pointwise(lambda _, f: f.rounded("ceil")),
     "where": _where,
