@@ -193,7 +193,7 @@ def test_boxes_are_decided_and_their_certificates_hold(seed):
         sg.Never(int(rng.integers(3)), limits),
         sg.Always(int(network.predict([x])[0]), limits),
     ][seed % 5]
-    answer = sg.verify(network, question, time_limit=20)
+    answer = sg.verify(network, question)
     said = sg.check(answer.certificate, network)
     assert said
     if isinstance(answer, sg.reason.Proved):

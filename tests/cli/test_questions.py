@@ -13,6 +13,7 @@ from sugenet.cli import asking, main
 from sugenet.problem.regions import BALLS
 from sugenet.problem.sizes import sets_within
 from tests.io.queries import around
+from tests.problem.clocks import hold
 
 
 def run(capsys, *arguments):
@@ -112,13 +113,14 @@ def test_the_question_for_other_solvers(capsys, tmp_path):
     assert (tmp_path / "question.opb.map.json").exists()
 
 
-def test_why_and_chain_and_rules(capsys):
+def test_why_and_chain_and_rules(capsys, monkeypatch):
     code, out, _ = run(capsys, "why", "breast_cancer", "--index", 3)
     assert (code, "proved minimal" in out) == (0, True)
     code, out, _ = run(capsys, "why", "breast_cancer", "--index", 3, "--chain", "--limit", 2)
     assert (code, out.startswith("malignant, because these")) == (0, True)
     code, out, _ = run(capsys, "rules", "breast_cancer", "--limit", 1, "--time-limit", 5)
     assert (code, "rules grown from samples" in out) == (0, True)
+    hold(monkeypatch, 0.05)
     code, out, _ = run(
         capsys, "rules", "breast_cancer", "--check", "mean radius >= 14 -> malignant", "--time-limit", 1
     )

@@ -20,6 +20,7 @@ from sugenet.problem.outcomes import Fails, Holds, Open
 from sugenet.problem.problem import Problem
 from sugenet.problem.regions import L0, L1, L2, Anything, Free, Hamming, Linf
 from tests.checker.typed import check_rup
+from tests.problem.clocks import ringing
 from tests.problem.levels import any_network, some_of
 from tests.problem.small import random_network, random_sample, samples_inside, violating
 
@@ -287,7 +288,7 @@ def test_a_brief_search_leaves_large_networks_and_hard_questions_open():
     hard = hard_problem()
     found = BRIEFLY(hard)
     assert isinstance(found, Open)
-    assert 0 < found.facts["conflicts"] < CDCL(hard, Clock(0.3)).facts["conflicts"]
+    assert 0 < found.facts["conflicts"] < CDCL(hard, ringing(100)).facts["conflicts"]
     rng = np.random.default_rng(1)
     layers = [DenseLayer(rng.choice([-1, 1], (400, n)), [n // 2] * 400) for n in (20, 400)]
     network = Network.of_bits(layers, Head(rng.choice([-1, 1], (2, 400))))

@@ -18,6 +18,7 @@ from sugenet.problem.regions import L0, L1, L2, Anything, Free, Hamming, Linf
 from sugenet.reason import Counted, CountOpen, CountSampled, NetworkRule, count, coverage, parse_rule
 from sugenet.reason.counts import walk as count_walk
 from sugenet.reason.counts.counting import within
+from tests.problem.clocks import hold
 from tests.problem.levels import any_network, some_of
 from tests.problem.small import random_network, random_sample, raw_values, samples_inside
 
@@ -211,14 +212,14 @@ def test_rules_that_cover_nothing_in_a_region():
     assert "covers 0 of 4" in str(figures)
 
 
-def test_a_time_limit_leaves_lower_bounds():
+def test_a_time_limit_leaves_lower_bounds(monkeypatch):
+    hold(monkeypatch, 0.02)
     rng = np.random.default_rng(8)
     first = rng.choice([-1, 1], (60, 60))
     network = Network.of_bits([DenseLayer(first, [30] * 60)], Head(rng.choice([-1, 1], (3, 60))))
     answer = count(network, rng.integers(0, 2, 60), Hamming(8), time_limit=0.3)
     assert isinstance(answer, CountOpen)
     assert 0 < sum(answer.lower) < answer.total == sum(comb(60, k) for k in range(9))
-    assert answer.seconds < 20
     assert all(low <= high for low, high in zip(answer.lower, answer.upper, strict=True))
     assert "of them counted" in str(answer)
     assert answer.data()["outcome"] == "undecided"

@@ -25,6 +25,7 @@ from sugenet.reason.reasons import oracle
 from sugenet.reason.reasons.finding import _Search
 from sugenet.reason.reasons.oracle import Oracle
 from tests.engines.test_sets import NEVER, wide
+from tests.problem.clocks import hold
 from tests.problem.small import random_network, random_sample, samples_inside
 from tests.reason.test_verdicts import is_violated, top
 
@@ -275,13 +276,13 @@ def test_not_all_reasons_are_claimed_when_a_set_stays_open(monkeypatch):
     assert not answer.all_reasons
 
 
-def test_under_a_time_limit_a_minimum_not_found_leaves_a_minimal_reason():
+def test_under_a_time_limit_a_minimum_not_found_leaves_a_minimal_reason(monkeypatch):
     network, (X, _) = sg.models.breast_cancer(), sg.models.samples("breast_cancer")
-    sg.why(network, X[3])  # compiles
-    answer = sg.why(network, X[3], minimal="size", time_limit=2)
-    assert answer.upper is not None
-    assert answer.upper <= 14
-    assert answer.lower <= answer.upper
+    for step, status in ((0.1, "sufficient"), (0.002, "minimal")):
+        hold(monkeypatch, step)
+        answer = sg.why(network, X[3], minimal="size", time_limit=2, threads=1)
+        assert [reason.status for reason in answer.reasons] == [status]
+        assert answer.lower < answer.upper == len(answer.reasons[0].features)
 
 
 @pytest.mark.parametrize("seed", range(4))

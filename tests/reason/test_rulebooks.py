@@ -445,12 +445,12 @@ def test_breast_cancer():
 def test_digits():
     network = sg.models.digits()
     X, _ = sg.models.samples("digits")
-    book = rulebook(network, X=X, time_limit=3)
-    assert len(book)
+    book = rulebook(network, X=X, most=3)
+    assert len(book) == 3
     assert book.check()
     assert all(a in (None, b) for a, b in zip(book.predict(X), network.predict(X).tolist(), strict=True))
     assert all(len(rule) > 20 for rule in book.rules)
-    assert not rulebook(network, X=X, longest=3, time_limit=1).rules
+    assert not rulebook(network, X=X[:2], longest=3).rules
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import pytest
 
 import sugenet as sg
 from sugenet.bnn import DenseLayer, Head, Network
+from tests.problem.clocks import hold
 
 matplotlib.use("Agg")
 
@@ -36,7 +37,7 @@ def answers_of(network, x):
         "proved": sg.verify(network, sg.Robust(x, sg.Hamming(0))),
         "refuted": sg.verify(network, sg.Robust(x, sg.L0(len(x)))),
         "undecided": sg.verify(network, sg.Robust(x, sg.Hamming(3)), time_limit=0),
-        "reasons": sg.why(network, x, sg.L0(2), n=10, time_limit=5),
+        "reasons": sg.why(network, x, sg.L0(2), n=10),
         "counted": sg.count(network, x, sg.Hamming(2)),
         "sampled": sg.count(network, x, sg.Hamming(2), method="sample", samples=500),
     }
@@ -61,7 +62,9 @@ def table():
     found["fair"] = sg.verify(network, sg.Fair(["mean texture"]))
     found["always"] = sg.verify(network, sg.Always("benign", {"worst radius": (None, 13)}))
     found["agree"] = sg.verify(network, sg.Agree(sg.simplify(network)))
-    found["checked rule"] = sg.check_rule(network, "worst area >= 1000 -> malignant", time_limit=1)
+    with pytest.MonkeyPatch.context() as patch:
+        hold(patch, 0.05)
+        found["checked rule"] = sg.check_rule(network, "worst area >= 1000 -> malignant", time_limit=1)
     found["rulebook"] = sg.rulebook(network, X=X[:2], most=2)
     return found
 

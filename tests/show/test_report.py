@@ -19,7 +19,17 @@ from sugenet.show import report
 from sugenet.show.findings import find
 from sugenet.show.report_page import Page
 from sugenet.show.report_style import STYLE
+from tests.problem.clocks import hold
 from tests.show.conftest import HOSTILE, bits
+
+
+@pytest.fixture(scope="module", autouse=True)
+def held_clock():
+    """No time passes: what a report says does not depend on how fast the machine is."""
+    with pytest.MonkeyPatch.context() as patch:
+        hold(patch)
+        yield
+
 
 SECTIONS = ["verdict", "rests", "changes", "robust", "chain", "model", "certificates", "words"]
 VOID = {"meta", "br"}

@@ -22,6 +22,16 @@ from sugenet.reason import Counterfactual, Refuted, answer_of
 from sugenet.reason.questions import raw_of
 from sugenet.reason.shown import raw_cost, short_witness
 from sugenet.show.figures import Strip
+from tests.problem.clocks import hold
+
+
+@pytest.fixture(scope="module", autouse=True)
+def held_clock():
+    """No time passes: what a report says does not depend on how fast the machine is."""
+    with pytest.MonkeyPatch.context() as patch:
+        hold(patch)
+        yield
+
 
 LINE = re.compile(r"(x\d+) from (\S+) to ([^\s;(]+)")
 CUTS = [

@@ -383,7 +383,7 @@ def test_boxes_of_reals_over_a_wide_first_layer():
         )
         way = [[Inequality({k: 1, label: -1}, 1)] for k in range(4) if k != label]
         box = QueryBox([v - wide for v in x], [v + wide / 2 for v in x])
-        answer = sg.verify(network, Query(5, 4, [Case(box, way)]), time_limit=20)
+        answer = sg.verify(network, Query(5, 4, [Case(box, way)]))
         sg.check(answer.certificate, network)
         kinds.add(type(answer).__name__)
         if isinstance(answer, sg.reason.Refuted):
