@@ -1,13 +1,11 @@
-"""Certificates of every kind, as they were written and checked before the rooms were moved.
+"""Certificates of every kind, kept as they were written, with what the checker said of them.
 
-``tests/checker/golden/certificates.json.gz`` was made by this script with the last tree that had all of
-reasoning in one folder ``sugenet/reason``::
+This script writes ``tests/checker/golden/certificates.json.gz``; read what changed before it is kept::
 
-    PYTHONPATH=that/tree/src:. python -m tests.checker.make_golden tests/checker/golden/certificates.json.gz
+    python -m tests.checker.make_golden tests/checker/golden/certificates.json.gz
 
-It uses public names alone, so that the tree of today asks the same questions (`entries`) of the same
-networks. Networks are kept beside the certificates as native files; those that ship with the package are
-named. An entry has ``again`` where the engine gives the same certificate every time.
+Networks are kept beside the certificates as native files; those that ship with the package are named. An
+entry has ``again`` if the engine gives the same certificate every time.
 """
 
 from __future__ import annotations
@@ -23,6 +21,7 @@ from math import ceil
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from zlib import compress
 
 import numpy as np
 
@@ -44,6 +43,8 @@ from sugenet.bnn import (
     threshold,
 )
 from sugenet.errors import CertificateError, QuestionError
+from tests.checker import test_composed, test_learned
+from tests.engines import test_reals
 
 FILE = Path(__file__).parent / "golden" / "certificates.json.gz"
 Ask = Callable[[], dict[str, Any]]
@@ -140,6 +141,8 @@ def built() -> dict[str, Network]:
         "bit convolution": convolution(0, None),
         "level convolution": convolution(1, 2),
         "wide convolution": wide_convolution(),
+        "real convolution": test_reals.two_convolutions(5, 6),
+        "codes": test_composed.NET,
     }
 
 
@@ -231,14 +234,14 @@ def entries(networks: dict[str, Network]) -> Iterator[tuple[str, str, str | None
             for ties in ("lowest", "against") if number % 3 == 0 else ("lowest",):
                 question = sg.Robust(x, region, ties=ties)
                 yield f"{name}: {question}", name, None, True, verify(name, question)
-        for engine in ("bounds", "flips", "exhaust", "cdcl", "pysat"):
+        for engine in ("bounds", "flips", "exhaust", "branch", "cdcl", "dual", "pysat"):
             for region in (sg.L0(1), sg.L0(2), sg.L2(2), sg.Linf(1)):
                 question = sg.Robust(x, region)
                 yield (
                     f"{name}: {question} by {engine}",
                     name,
                     None,
-                    engine != "pysat",
+                    engine not in ("dual", "pysat"),
                     verify(name, question, engine),
                 )
         label = int(network.predict([x])[0])
@@ -408,6 +411,9 @@ def entries(networks: dict[str, Network]) -> Iterator[tuple[str, str, str | None
                 True,
                 verify(name, two_boxes(3, f"(assert (>= Y_1 {bound}))")),
             )
+    convolved = networks["real convolution"]
+    split = test_reals.led_by(test_reals.query_around(convolved, 6, Fraction(1)), 19)
+    yield "real convolution: led by 19", "real convolution", None, False, verify("real convolution", split)
     x = [1, -1] * 7
     for engine in ("bounds", "flips", "exhaust", "cdcl", "pysat", "cpsat"):
         for radius in (1, 2, 3):
@@ -507,11 +513,22 @@ def entries(networks: dict[str, Network]) -> Iterator[tuple[str, str, str | None
 
 
 def derived(certificates: dict[str, tuple[str, Any]]) -> Iterator[tuple[str, str, Any]]:
-    """Answers that a clock decides otherwise: parts of a region, a lower bound alone,
-    nothing, a solver's word.
+    """Answers that a clock or a size decides otherwise: parts of a region, a lower bound alone, nothing, a
+    solver's word, changes that are enumerated in other ways, clauses that are packed.
     """
     for name, (network, certificate) in certificates.items():
         question, proof = certificate["question"], certificate["proof"]
+        kind = None if proof is None else proof["kind"]
+        if certificate["answer"] == "proved" and kind == "walk":
+            without_budget = question["kind"] != "robust" or "radius" not in question["region"]
+            for other in ("sweep", "combinations")[: 1 + without_budget]:
+                enumerated = {"kind": other, "sets": proof["sets"]}
+                yield f"{name}, by {other}", network, {**certificate, "proof": enumerated}
+        if kind == "rup" and "encoding" not in proof and question["kind"] != "agree":
+            text = "\n".join(" ".join(map(str, [*clause, 0])) for clause in proof["clauses"])
+            packed = b64encode(compress(text.encode())).decode()
+            smaller = {**proof, "encoding": "zlib+base64", "clauses": packed}
+            yield f"{name}, packed", network, {**certificate, "proof": smaller}
         if (
             certificate["answer"] == "proved"
             and question["kind"] == "robust"
@@ -536,6 +553,7 @@ def derived(certificates: dict[str, tuple[str, Any]]) -> Iterator[tuple[str, str
         if question["kind"] == "reason" and certificate["answer"] in ("minimal", "minimum"):
             short = {key: value for key, value in certificate.items() if key != "contrasts"}
             yield f"{name}, then sufficient", network, {**short, "answer": "sufficient", "witness": None}
+            yield f"{name}, then unknown", network, {**short, "answer": "unknown", "proof": None}
             if certificate["witness"] is not None:
                 yield f"{name}, then minimal", network, {**short, "answer": "minimal"}
     network, certificate = certificates["bits: never"]
@@ -552,6 +570,15 @@ def derived(certificates: dict[str, tuple[str, Any]]) -> Iterator[tuple[str, str
     )
 
 
+def composed(certificates: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Certificates about a whole, and answers that a clock decides otherwise."""
+    yield from certificates.items()
+    for answer in ("minimal", "sufficient", "unknown"):
+        yield f"why, then {answer}", {**certificates["why"], "answer": answer}
+    found = {name: value for name, value in certificates["whatif"].items() if name not in ("choice", "cost")}
+    yield "whatif, then open", {**found, "answer": "open"}
+
+
 def books(networks: dict[str, Network]) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Rulebooks: name, network, data."""
     for name in ("mixed", "mixed 2", "mixed 3", "bit convolution"):
@@ -566,7 +593,7 @@ def asked(ask: Ask) -> Any:
         return json.loads(json.dumps(ask()))
 
 
-def said_of(certificate: Any, network: Network, other: Network | None) -> str:
+def said_of(certificate: Any, network: Any, other: Network | None = None) -> str:
     """What the checker says, or why it refuses."""
     try:
         return sg.check(json.loads(json.dumps(certificate)), network, other)
@@ -612,8 +639,18 @@ def main(path: str) -> None:
                 "said": said,
             }
         )
+    wholes = []
+    for name, certificate in composed(test_composed.certificates()):
+        said = said_of(certificate, networks["codes"])
+        wholes.append({"name": name, "certificate": certificate, "said": said})
+    learned = []
+    for name in test_learned.ANSWERS:
+        ratings, certificate = test_learned.certificate(name)
+        learned.append({"name": name, "certificate": certificate, "said": said_of(certificate, ratings)})
     found = {
         "networks": {name: packed(network) for name, network in built().items()},
+        "wholes": wholes,
+        "learned": learned,
         "certificates": rows,
         "rulebooks": [
             {"name": name, "network": network, "data": {**data, "seconds": 0}}

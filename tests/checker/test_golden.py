@@ -1,13 +1,29 @@
-"""Certificates that were written before the rooms were moved: they hold today, in the same words, and the
-same questions give the same certificates.
+"""Certificates of every kind that were kept: they hold today, in the same words, and the same questions give
+the same certificates.
 """
 
 from functools import cache
+from typing import get_args
 
 import pytest
 
 import sugenet as sg
-from tests.checker import make_golden
+from sugenet.checker import composed
+from sugenet.checker.form import (
+    BySplit,
+    Certificate,
+    Closure,
+    Partition,
+    Parts,
+    Patches,
+    Proof,
+    Question,
+    Rup,
+    Undecided,
+    read_certificate,
+)
+from sugenet.checker.learned import _ANSWERS
+from tests.checker import make_golden, test_learned
 
 
 @cache
@@ -21,15 +37,53 @@ def test_the_corpus_has_every_kind():
     verdicts = {"robust", "always", "never", "monotone", "fair", "agree", "query"}
     assert kinds >= {(kind, answer) for kind in verdicts for answer in ("proved", "refuted")}
     assert kinds >= {("whatif", answer) for answer in ("counterfactual", "none", "open")}
-    assert kinds >= {("reason", answer) for answer in ("sufficient", "minimal", "minimum")}
+    assert kinds >= {("reason", answer) for answer in ("sufficient", "minimal", "minimum", "unknown")}
     assert kinds >= {("count", "counted"), ("robust", "undecided")}
-    proofs = {(row["certificate"]["proof"] or {}).get("kind") for row in rows}
-    assert proofs == {"bounds", "walk", "rup", "drup", "trust", "parts", "patches", "partition", None}
     questions = [row["certificate"]["question"] for row in rows]
     regions = {question["region"]["kind"] for question in questions if question.get("region")}
     assert regions == {"Hamming", "L0", "L1", "L2", "Linf", "Anything", "Free", "Box"}
     costs = {question["cost"]["kind"] for question in questions if "cost" in question}
     assert costs == {"L0", "L1", "L2", "Linf", "Hamming", "Prices"}
+
+
+def tags_of(kind):
+    """The texts that name the objects of a union."""
+    return {text for one in get_args(kind) for text in (tags_of(one) if get_args(one) else {one.tag[1]})}
+
+
+def inside(closure):
+    """A closure, and those of both sides of a split."""
+    sides = [closure.on, closure.off] if isinstance(closure, BySplit) else []
+    return [closure, *(one for side in sides for one in inside(side))]
+
+
+def test_the_corpus_has_every_kind_of_the_format():
+    rows = [row for row in golden()["certificates"] if "Error" not in row["said"]]  # so that each one holds
+    known = [read_certificate(row["certificate"], golden()["networks"][row["network"]]) for row in rows]
+    assert {type(one).tag[1] for one in known} == tags_of(Certificate)
+    assert {type(one.question).tag[1] for one in known} == tags_of(Question)
+    proofs = [one.proof for one in known if one.proof is not None]
+    parts = [part for proof in proofs for part in getattr(proof, "parts", ()) if isinstance(proof, Parts)]
+    assert {type(proof).tag[1] for proof in proofs} == tags_of(Proof) - {"trust"} | {Partition.tag[1]}
+    assert parts
+    clauses = [proof.clauses for proof in proofs if isinstance(proof, Rup)]
+    assert {type(one) for one in clauses} == {str, tuple}
+    cases = [case for proof in proofs if isinstance(proof, Patches) for case in proof.cases]
+    closures = [one for case in cases for closure in case.closures for one in inside(closure)]
+    assert {type(one) for one in closures} == set(get_args(Closure))
+    reached = {one.proved_up_to for one in known if isinstance(one, Undecided)}
+    assert None in reached
+    assert len(reached) > 2
+
+
+def test_the_corpus_has_every_whole_and_everything_learned():
+    wholes = {
+        (row["certificate"]["question"]["kind"], row["certificate"]["answer"]) for row in golden()["wholes"]
+    }
+    assert wholes == set(composed._MORE)
+    learned = [row["certificate"] for row in golden()["learned"]]
+    assert {one["answer"] for one in learned} == set(_ANSWERS)
+    assert {one["proof"]["kind"] for one in learned} == {"envelopes", "chains", "sets", "flow"}
 
 
 def test_they_hold_in_the_same_words():
@@ -38,6 +92,13 @@ def test_they_hold_in_the_same_words():
         other = None if row["other"] is None else networks[row["other"]]
         found = make_golden.said_of(row["certificate"], networks[row["network"]], other)
         assert found == row["said"], row["name"]
+    for row in golden()["wholes"]:
+        assert make_golden.said_of(row["certificate"], networks["codes"]) == row["said"], row["name"]
+        assert "Error" not in row["said"]
+    for row in golden()["learned"]:
+        ratings, _ = test_learned.ANSWERS[row["name"]]
+        assert make_golden.said_of(row["certificate"], ratings) == row["said"], row["name"]
+        assert "Error" not in row["said"]
 
 
 @pytest.mark.parametrize("share", [4, pytest.param(1, marks=pytest.mark.slow)])

@@ -42,7 +42,8 @@ def test_both_say_the_same_of_the_golden_certificates(share):
         assert said == row["said"], row["name"]
         kind = (row["certificate"]["proof"] or {}).get("kind")
         seen[kind] = seen.get(kind, 0) + 1
-    assert {"walk", "rup", "drup", "partition", "bounds", "patches", "parts"} <= seen.keys()
+    kinds = {"walk", "sweep", "combinations", "rup", "drup", "dual", "partition", "bounds", "patches", "parts"}
+    assert kinds <= seen.keys()
     assert seen["walk"] > 300 // share
     assert seen["rup"] > 10 // share
     assert seen["drup"] > 5 // share

@@ -346,29 +346,32 @@ def closures_of(closure):
     ]
 
 
+def two_convolutions(side, seed):
+    rng = np.random.default_rng(seed)
+    first = conv_layer(rng, 3, side)
+    second = ConvLayer(rng.choice([-1, 1], (4, 3, 2, 2)), [6, 6, 7, 6], Window((3, side - 1, side - 1), 2))
+    head = Head(rng.choice([-1, 1], (3, second.outputs)))
+    return Network(Encoder.of_reals(side**2, 0, TOP), [first, second], head)
+
+
+def led_by(base, bound):
+    """Whether another class leads that of a query by so much in its box."""
+    one, other = (base.label + 1) % 3, base.label
+    return Query(base.inputs, 3, [Case(base.cases[0].box, [[Inequality({one: 1, other: -1}, bound)]])])
+
+
 def test_the_greatest_difference_of_two_scores_is_found_and_proved():
     """Up to it every bound fails with a counterexample; the next one holds with a proof,
     by cases where they are needed.
     """
     ways = set()
     for side, eps, seed in [(4, 1, 0), (4, 2, 2), (4, 2, 3), (5, 1, 1), (6, 1, 1), (6, 1, 2), (6, 2, 3)]:
-        rng = np.random.default_rng(seed)
-        first = conv_layer(rng, 3, side)
-        second = ConvLayer(
-            rng.choice([-1, 1], (4, 3, 2, 2)), [6, 6, 7, 6], Window((3, side - 1, side - 1), 2)
-        )
-        net = Network(
-            Encoder.of_reals(side**2, 0, TOP),
-            [first, second],
-            Head(rng.choice([-1, 1], (3, second.outputs))),
-        )
+        net = two_convolutions(side, seed)
         base = query_around(net, seed, eps)
         one, other = (base.label + 1) % 3, base.label
         bound, outcome = -40, None
         while not isinstance(outcome, Holds):
-            query = Query(
-                base.inputs, 3, [Case(base.cases[0].box, [[Inequality({one: 1, other: -1}, bound)]])]
-            )
+            query = led_by(base, bound)
             outcome = decide_query(net, query, Clock())
             assert not isinstance(outcome, Open)
             if isinstance(outcome, Fails):

@@ -63,10 +63,12 @@ Tree: TypeAlias = Annotated[Any, "Tree"]
 Nested: TypeAlias = Annotated[dict[str, Any], "Nested"]
 """A JSON object that is read later, for another network."""
 
-_DIGITS = 9000
-"""Characters of a number as text."""
+_WRITTEN = r"-?[0-9]{1,4300}(/[1-9][0-9]{0,4299})?"
+"""A number as text, of at most as many digits as Python reads."""
 _BITS = 30_000
 """Bits of an integer."""
+_SHOWN = 150
+"""Bits of an integer that a message shows."""
 _WORDS: dict[type, str] = {
     bool: "true or false",
     str: "text",
@@ -101,12 +103,14 @@ def read(kind: Any, data: Any, sizes: Sizes, what: str) -> Any:
         raise CertificateError(f"{what}: {error}") from None
     except RecursionError:
         raise CertificateError(f"{what} is nested too deeply.") from None
+    except ValueError as error:  # a number that is too long to be shown
+        raise CertificateError(f"{what} is damaged: {error}") from None
 
 
 def exact(value: Any, *, least: int | None = None) -> Fraction:
     """The exact number that a JSON value is: an integer, a finite float, or text such as ``-7/2``."""
     if type(value) is str:
-        if len(value) > _DIGITS or not fullmatch(r"-?[0-9]+(/[1-9][0-9]*)?", value):
+        if not fullmatch(_WRITTEN, value):
             raise _wrong("a number such as 3 or -7/2", value)
         number = Fraction(value)
         if str(number) != value:
@@ -347,6 +351,8 @@ def _object_reader(kind: Any) -> _Read:
 def _brief(value: Any) -> str:
     if isinstance(value, list | dict | NoneType):
         return _WORDS[type(value)]
+    if isinstance(value, int) and value.bit_length() > _SHOWN:
+        return f"an integer of {value.bit_length():,} bits"
     shown = repr(value)
     return shown if len(shown) <= 60 else f"{shown[:57]}..."
 

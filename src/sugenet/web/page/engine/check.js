@@ -29,7 +29,7 @@ export function check(certificate, model, { seconds = SECONDS } = {}) {
 }
 
 function checked(certificate, model, limit) {
-  if (certificate?.format !== "sugenet certificate" || certificate.version !== 2) throw new Wrong("this is no sugenet certificate of version 2.");
+  if (certificate?.format !== "sugenet certificate" || certificate.version !== 2) throw new Wrong("this is not a sugenet certificate of version 2.");
   if (certificate.network !== model.fingerprint) {
     throw new Wrong(`the certificate is for the network ${String(certificate.network).slice(0, 12)}, not for ${model.fingerprint.slice(0, 12)}.`);
   }
