@@ -143,9 +143,9 @@ def test_fields_that_nobody_reads_and_missing_ones_are_refused(name):
         ("total", ("question", "costs"), {"over": "2", "under": "1"}, "do not cost"),
         ("prices", ("question", "costs"), [], "no scale of levels"),
         ("between", ("least",), "7", "the total cost is at least [0-9]+, not 7"),
-        ("between", ("question", "loss"), "largest", "only of the total cost"),
+        ("between", ("question", "loss"), "largest", "unknown loss"),
         ("total", ("ratings",), "0" * 64, "is for the ratings 000000000000"),
-        ("total", ("version",), 3, "version 2"),
+        ("total", ("version",), 3, "version: 2 is needed, not 3"),
         ("total", ("answer",), "fits", "must not have"),
     ],
 )
