@@ -2,6 +2,7 @@
 
 import copy
 import json
+from fractions import Fraction
 from functools import cache
 from itertools import combinations, product
 
@@ -10,7 +11,7 @@ import pytest
 
 import sugenet as sg
 from sugenet import logic
-from sugenet.bnn import Head, Network
+from sugenet.bnn import Domain, Encoder, Head, Network, Span, Steps
 from sugenet.checker.composed_form import WholeSaid
 from sugenet.checker.limit import Limit
 from sugenet.checker.reading import Sizes, read
@@ -419,7 +420,8 @@ def is_true(found):
             min((joined(c, gaps, max) for c in choices if (whole.value(c) == value) != other), default=None)
             for other in (False, True)
         ]
-        return [None if one is None else str(one) for one in least] == [found.get("gap"), found["margin"]]
+        said = [found.get("gap"), found["margin"]]
+        return least == [None if one is None else Fraction(one) for one in said]
     reach = [reached(reading) for reading in whole.readings]
     if question["kind"] == "robust":
         most, join = int(question["region"]["radius"]), sum if question["joint"] else max
@@ -447,6 +449,102 @@ def test_damaged_ones_are_refused_or_true(name):
             continue
         assert is_true(found), found
     assert refusals > 10
+
+
+EDGES = [
+    -(2**63),
+    -(2**31),
+    -1,
+    0,
+    1,
+    2**31,
+    2**53,
+    2**63 - 1,
+    2**63,
+    10**30,
+    -0.0,
+    1.0,
+    0.5,
+    True,
+    False,
+    "x",
+]
+
+
+@pytest.mark.parametrize("name", sorted(set(certificates()) - {"why", "why either"}))
+def test_numbers_at_their_edges_are_refused_or_true(name):
+    whole, refusals = certificates()[name], 0
+    for way in leaves(whole):
+        place = whole
+        for step in way:
+            place = place[step]
+        if "proof" in way or not (type(place) in (int, bool) or (type(place) is str and place.isdecimal())):
+            continue
+        for value in EDGES:
+            as_text = isinstance(place, str) and type(value) is int
+            found = forged(name, **{"__".join(map(str, way)): str(value) if as_text else value})
+            try:
+                sg.check(found, NET)
+            except CertificateError:
+                refusals += 1
+                continue
+            assert is_true(found), (way, value)
+    assert refusals > 100
+
+
+def test_a_part_is_about_the_inputs_of_its_reading():
+    """A domain that excludes every counterexample must be that of the reading, and is said with it."""
+    free = logic.verify(sg.Stated.of([*logic.readings_of(NET, [ONE], ["a"])], "a = 1"), sg.Hamming(3))
+    assert free.certificate["answer"] == "refuted"
+    kept = NET.within(Domain({f: Span(values=(1,)) for f in range(6)}))
+    (a,) = logic.readings_of(kept, [ONE], ["a"])
+    proved = json.loads(json.dumps(logic.verify(sg.Stated.of([a], "a = 1"), sg.Hamming(3)).certificate))
+    assert proved["answer"] == "proved"
+    assert sg.check(proved, NET)
+    lie = copy.deepcopy(proved)
+    domain = lie["readings"][0].pop("domain")
+    refused(lie, "other inputs that can occur|no part excludes")
+    other = copy.deepcopy(proved)
+    other["readings"][0]["domain"] = {"limits": domain["limits"][:-1], "laws": []}
+    if other["parts"]:
+        refused(other, "other inputs that can occur")
+    wrong = copy.deepcopy(proved)
+    wrong["readings"][0]["domain"]["limits"][0][0] = 6
+    refused(wrong, "a feature from 0 to 5 is needed")
+
+
+def test_readings_that_are_given():
+    door, window = (logic.Reading.given(name, {"open": 3, "shut": 0}) for name in ("door", "window"))
+    found = json.loads(json.dumps(logic.read(sg.Stated.of([door, window], "door = open")).certificate))
+    assert sg.check(found, []).endswith("2 of the readings are as the certificate gives them")
+    for gaps, said in (
+        (["3"], "a gap for each value"),
+        (["3", "1"], "0 for the best"),
+        (["-1", "0"], "0 for the best"),
+    ):
+        wrong = copy.deepcopy(found)
+        wrong["readings"][0]["gaps"] = gaps
+        refused(wrong, said, [])
+    wrong = copy.deepcopy(found)
+    wrong["readings"][0]["values"] = ["open", "open"]
+    refused(wrong, "a value twice", [])
+    del wrong["readings"][0]["kind"]
+    refused(wrong, "must not have", [])
+
+
+def test_bits_of_silent_cuts_cost_nothing():
+    """So another class need not cost a bit."""
+    quiet = Network(
+        Encoder([Steps((0.5,), 0, 1, True, silent=(0,))] * 2), [], Head([[1, 1], [-1, -1]]), ["1", "2"]
+    )
+    (a,) = logic.readings_of(quiet, [[1, 1]], ["a"])
+    about = json.loads(json.dumps(logic.verify(sg.Stated.of([a], "a = 1"), sg.Hamming(0)).certificate))
+    question = {"kind": "whatif", "cost": {"kind": "Hamming"}, "value": False, "other": False}
+    claim = about | {"question": question, "answer": "open", "lower": "1", "parts": []}
+    claim.pop("choice", None)
+    refused(claim, "do not show that less than 1 is not enough", quiet)
+    assert "less than 0 is not enough" in sg.check(claim | {"lower": "0"}, quiet)
+    refused(claim | {"lower": "-1"}, "the lower bound -1 is negative", quiet)
 
 
 # -- reasons put together in every way -----------------------------------------------------------------------

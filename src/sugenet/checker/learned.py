@@ -61,12 +61,12 @@ def check_learned(data: Any, samples: RatedSamples, limit: Limit) -> str:
         _check_between(samples, range(len(fitted)), fitted, fitted, None, limit)
         cost = f"that costs {error}" if isinstance(certificate, Between) else "of that cost"
         return f"the total cost of no capacity is below {least}, and some capacity {cost} was checked"
-    units = error * samples.unit
-    if units.denominator != 1 or units > samples.top:  # so all numbers stay small
-        raise CertificateError(
-            f"the error {error} cannot be: it is no difference of two values, nor half of one."
-        )
     if isinstance(question, LargestError):
+        units = error * samples.unit
+        if units.denominator != 1 or units > samples.top:  # so sums fit 64 bits
+            raise CertificateError(
+                f"the error {error} cannot be: it is no difference of two values, nor half of one."
+            )
         size = question.maxitive if question.minitive is None else question.minitive
         if size is None and isinstance(proof, Forced):
             return _check_largest(int(units), error, proof, samples, limit)
