@@ -12,7 +12,7 @@ from sugenet.errors import CertificateError
 __all__ = [
     "Change",
     "Composed",
-    "Every",
+    "EveryPart",
     "Formula",
     "GivenReading",
     "Impossible",
@@ -22,7 +22,7 @@ __all__ = [
     "NoChange",
     "OpenChange",
     "Possible",
-    "Some",
+    "SomePart",
     "WholeMinimal",
     "WholeMinimum",
     "WholePart",
@@ -122,25 +122,25 @@ class NamedRows:
 
 
 @dataclass(frozen=True, slots=True)
-class _Joined:
+class _FormulaParts:
     parts: tuple[Formula, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Every(_Joined):
+class EveryPart(_FormulaParts):
     """All parts hold."""
 
     tag: ClassVar[tuple[str, str]] = ("kind", "every")
 
 
 @dataclass(frozen=True, slots=True)
-class Some(_Joined):
+class SomePart(_FormulaParts):
     """One part holds, or several."""
 
     tag: ClassVar[tuple[str, str]] = ("kind", "some")
 
 
-Formula: TypeAlias = NamedClasses | NamedRows | Every | Some
+Formula: TypeAlias = NamedClasses | NamedRows | EveryPart | SomePart
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +215,7 @@ class WholePart:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Envelope:
+class _ComposedEnvelope:
     format: Literal["sugenet certificate"]
     version: Literal[2]
     networks: tuple[str, ...]
@@ -234,7 +234,7 @@ class _Envelope:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Impossible(_Envelope):
+class Impossible(_ComposedEnvelope):
     """No classes have the value; those of another value have a gap of `margin`, null if there are none."""
 
     tag: ClassVar[tuple[str, str]] = ("answer", "impossible")
@@ -243,7 +243,7 @@ class Impossible(_Envelope):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Possible(_Envelope):
+class Possible(_ComposedEnvelope):
     """The classes of the choice have the value and a gap, and none with the value have a smaller one."""
 
     tag: ClassVar[tuple[str, str]] = ("answer", "possible")
@@ -254,7 +254,7 @@ class Possible(_Envelope):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _AboutRegion(_Envelope):
+class _AboutRegion(_ComposedEnvelope):
     question: WholeRobust
 
 
@@ -281,7 +281,7 @@ class WholeUndecided(_AboutRegion):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _AboutReasons(_Envelope):
+class _AboutReasons(_ComposedEnvelope):
     question: WholeReason
 
 
@@ -314,7 +314,7 @@ class WholeMinimum(_AboutReasons):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _AboutCost(_Envelope):
+class _AboutCost(_ComposedEnvelope):
     question: WholeWhatIf
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.checker.learned_form import Costs, CostsOfErrors, Flow
+from sugenet.checker.learned_form import Costs, CostsOfErrors, FlowProof
 from sugenet.checker.limit import Limit
 from sugenet.checker.rated import RatedSamples
 from sugenet.errors import CertificateError
@@ -29,7 +29,7 @@ def check_flow(
     costs: Costs,
     error: Fraction,
     least: Fraction,
-    proof: Flow,
+    proof: FlowProof,
     samples: RatedSamples,
     limit: Limit,
 ) -> npt.NDArray[Any]:

@@ -19,16 +19,16 @@ import numpy.typing as npt
 
 from sugenet.checker.flow import check_flow
 from sugenet.checker.learned_form import (
-    Between,
-    Chains,
-    Conflict,
-    Envelopes,
-    Fits,
-    Flow,
-    Forced,
+    ChainProof,
+    CostBetween,
+    EnvelopeProof,
+    FlowProof,
+    ForcedProof,
     LargestError,
     LearnedCertificate,
-    SetWeights,
+    RatingConflict,
+    RatingsFit,
+    SetsProof,
     TotalCost,
 )
 from sugenet.checker.limit import Limit
@@ -50,16 +50,16 @@ def check_learned(data: Any, samples: RatedSamples, limit: Limit) -> str:
             f"not for {samples.fingerprint[:12]}."
         )
     match certificate:
-        case Fits():
+        case RatingsFit():
             return _check_fits(certificate.proof, samples, limit)
-        case Conflict():
+        case RatingConflict():
             return _check_conflict(certificate, samples, limit)
     error, question, proof = certificate.error, certificate.question, certificate.proof
-    if isinstance(question, TotalCost) and isinstance(proof, Flow):
-        least = certificate.least if isinstance(certificate, Between) else error
+    if isinstance(question, TotalCost) and isinstance(proof, FlowProof):
+        least = certificate.least if isinstance(certificate, CostBetween) else error
         fitted = check_flow(question.costs, error, least, proof, samples, limit)
         _check_between(samples, range(len(fitted)), fitted, fitted, None, limit)
-        cost = f"that costs {error}" if isinstance(certificate, Between) else "of that cost"
+        cost = f"that costs {error}" if isinstance(certificate, CostBetween) else "of that cost"
         return f"the total cost of no capacity is below {least}, and some capacity {cost} was checked"
     if isinstance(question, LargestError):
         units = error * samples.unit
@@ -68,9 +68,9 @@ def check_learned(data: Any, samples: RatedSamples, limit: Limit) -> str:
                 f"the error {error} cannot be: it is no difference of two values, nor half of one."
             )
         size = question.maxitive if question.minitive is None else question.minitive
-        if size is None and isinstance(proof, Forced):
+        if size is None and isinstance(proof, ForcedProof):
             return _check_largest(int(units), error, proof, samples, limit)
-        if size is not None and isinstance(proof, SetWeights):
+        if size is not None and isinstance(proof, SetsProof):
             is_maxitive = question.minitive is None
             return _check_limited(size, is_maxitive, int(units), error, proof, samples, limit)
     raise CertificateError("the proof is not of the kind that the question needs.")
@@ -92,7 +92,7 @@ def _check_between(
     kept: Sequence[int],
     low: npt.NDArray[Any],
     high: npt.NDArray[Any],
-    proof: Envelopes | Chains | None,
+    proof: EnvelopeProof | ChainProof | None,
     limit: Limit,
 ) -> None:
     """See that the least and the greatest capacity of the samples that the proof names (else of all) give
@@ -143,13 +143,13 @@ def _clash(samples: RatedSamples, k: int, m: int) -> bool:
     return high > low and all(one < high or other > low for one, other in both)
 
 
-def _check_fits(proof: Envelopes, samples: RatedSamples, limit: Limit) -> str:
+def _check_fits(proof: EnvelopeProof, samples: RatedSamples, limit: Limit) -> str:
     _check_between(samples, range(len(samples.rows)), samples.a, samples.a, proof, limit)
     many = len(samples.rows)
     return f"exactly the capacities from the least to the greatest give all {many} samples their ratings"
 
 
-def _check_conflict(certificate: Conflict, samples: RatedSamples, limit: Limit) -> str:
+def _check_conflict(certificate: RatingConflict, samples: RatedSamples, limit: Limit) -> str:
     dropped, proof, count = certificate.dropped, certificate.proof, len(samples.rows)
     _see_samples(dropped, samples, "dropped")
     if not dropped:
@@ -179,7 +179,9 @@ def _check_conflict(certificate: Conflict, samples: RatedSamples, limit: Limit) 
 # -- best fits -----------------------------------------------------------------------------------------------
 
 
-def _check_largest(units: int, error: Fraction, proof: Forced, samples: RatedSamples, limit: Limit) -> str:
+def _check_largest(
+    units: int, error: Fraction, proof: ForcedProof, samples: RatedSamples, limit: Limit
+) -> str:
     _see_samples(proof.because, samples, "because")
     if not _forces(samples, proof.because, units):
         raise CertificateError(f"the samples named force no error of {error}.")
@@ -210,7 +212,7 @@ def _check_limited(
     is_maxitive: bool,
     units: int,
     error: Fraction,
-    proof: SetWeights,
+    proof: SetsProof,
     samples: RatedSamples,
     limit: Limit,
 ) -> str:
@@ -231,7 +233,7 @@ def _check_limited(
     return f"no {size}-{kind} capacity errs by less than {error} on each sample, and this one errs by no more"
 
 
-def _weights(proof: SetWeights, size: int, samples: RatedSamples) -> list[tuple[list[int], int]]:
+def _weights(proof: SetsProof, size: int, samples: RatedSamples) -> list[tuple[list[int], int]]:
     n, found = len(samples.criteria), []
     for places, share in proof.capacity:
         worth = share * samples.unit

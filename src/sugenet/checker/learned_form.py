@@ -9,21 +9,21 @@ from sugenet.checker.reading import Natural, Number
 from sugenet.errors import CertificateError
 
 __all__ = [
-    "Between",
-    "Chains",
-    "Conflict",
+    "BestFit",
+    "ChainProof",
+    "CostBetween",
     "Costs",
     "CostsOfErrors",
-    "Envelopes",
-    "Fits",
-    "Fitted",
-    "Flow",
-    "Forced",
+    "EnvelopeProof",
+    "FlowProof",
+    "ForcedProof",
     "LargestError",
     "LearnedCertificate",
-    "SetWeights",
+    "RatingConflict",
+    "RatingsFit",
+    "SetsProof",
     "TotalCost",
-    "VersionSpace",
+    "VersionSpaceAsked",
 ]
 
 Samples: TypeAlias = tuple[Natural, ...]
@@ -33,7 +33,7 @@ Samples: TypeAlias = tuple[Natural, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class VersionSpace:
+class VersionSpaceAsked:
     """Which capacities give every sample its rating."""
 
     tag: ClassVar[tuple[str, str]] = ("kind", "version space")
@@ -85,7 +85,7 @@ class LargestError:
 
 
 @dataclass(frozen=True, slots=True)
-class Envelopes:
+class EnvelopeProof:
     """The samples that make the least and the greatest capacity."""
 
     tag: ClassVar[tuple[str, str]] = ("kind", "envelopes")
@@ -94,14 +94,14 @@ class Envelopes:
 
 
 @dataclass(frozen=True, slots=True)
-class Forced(Envelopes):
+class ForcedProof(EnvelopeProof):
     """The same; and one or two samples that force the error."""
 
     because: Samples
 
 
 @dataclass(frozen=True, slots=True)
-class Chains:
+class ChainProof:
     """The same for the samples that are kept; and chains of samples of which each clashes with the next."""
 
     tag: ClassVar[tuple[str, str]] = ("kind", "chains")
@@ -115,7 +115,7 @@ class Chains:
 
 
 @dataclass(frozen=True, slots=True)
-class SetWeights:
+class SetsProof:
     """A capacity by sets of criteria and what each is worth; and a sample that forces the error."""
 
     tag: ClassVar[tuple[str, str]] = ("kind", "sets")
@@ -124,7 +124,7 @@ class SetWeights:
 
 
 @dataclass(frozen=True, slots=True)
-class Flow:
+class FlowProof:
     """The value of each sample; and parts (k, t, m, s, amount), which say that if sample k gets at least t,
     then sample m gets at least s.
     """
@@ -142,7 +142,7 @@ class Flow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Envelope:
+class _LearnedEnvelope:
     format: Literal["sugenet certificate"]
     version: Literal[2]
     ratings: str
@@ -150,26 +150,26 @@ class _Envelope:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fits(_Envelope):
+class RatingsFit(_LearnedEnvelope):
     """The capacities between the envelopes give every sample its rating."""
 
     tag: ClassVar[tuple[str, str]] = ("answer", "fits")
-    question: VersionSpace
-    proof: Envelopes
+    question: VersionSpaceAsked
+    proof: EnvelopeProof
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Conflict(_Envelope):
+class RatingConflict(_LearnedEnvelope):
     """They do so without some samples, and none do so without fewer."""
 
     tag: ClassVar[tuple[str, str]] = ("answer", "conflict")
-    question: VersionSpace
+    question: VersionSpaceAsked
     dropped: Samples
-    proof: Chains
+    proof: ChainProof
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Measured(_Envelope):
+class _Measured(_LearnedEnvelope):
     error: Number
 
     def __post_init__(self) -> None:
@@ -178,25 +178,25 @@ class _Measured(_Envelope):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fitted(_Measured):
+class BestFit(_Measured):
     """No capacity has a smaller error or cost."""
 
     tag: ClassVar[tuple[str, str]] = ("answer", "fitted")
     question: TotalCost | LargestError
-    proof: Forced | SetWeights | Flow
+    proof: ForcedProof | SetsProof | FlowProof
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Between(_Measured):
+class CostBetween(_Measured):
     """Some capacity has this total cost, and none costs less than `least`."""
 
     tag: ClassVar[tuple[str, str]] = ("answer", "between")
     question: TotalCost
     least: Number
-    proof: Flow
+    proof: FlowProof
 
 
-LearnedCertificate: TypeAlias = Fits | Conflict | Fitted | Between
+LearnedCertificate: TypeAlias = RatingsFit | RatingConflict | BestFit | CostBetween
 
 
 def _see_costs(costs: tuple[Number, ...]) -> None:

@@ -14,11 +14,11 @@ from math import isqrt
 from typing import Any, NamedTuple
 
 from sugenet.checker.composed_form import (
-    Every,
+    EveryPart,
     Formula,
     NamedClasses,
     NamedRows,
-    Some,
+    SomePart,
     WholeSaid,
     WholeStated,
     WholeSum,
@@ -231,9 +231,9 @@ class _FormulaWhole(ComposedWhole):
 
     def _node(self, formula: Formula) -> _Node:
         """A formula whose readings and classes exist."""
-        if isinstance(formula, Every | Some):
+        if isinstance(formula, EveryPart | SomePart):
             parts = tuple(map(self._node, formula.parts))
-            return _Node(isinstance(formula, Every), (), frozenset(), True, parts)
+            return _Node(isinstance(formula, EveryPart), (), frozenset(), True, parts)
         if isinstance(formula, NamedClasses):
             formula = NamedRows((formula.reading,), tuple((k,) for k in formula.classes), on=True)
         places, rows = formula.readings, formula.rows
