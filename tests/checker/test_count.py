@@ -97,7 +97,7 @@ def test_changed_certificates_fail():
         bad(r"the region has \d+ inputs, not", lambda c: c.update(total=c["total"] + 1))
         bad("do not make up the region|has no parts", lambda c: c["proof"]["parts"].pop())
         bad("do not make up the region", lambda c: c["proof"]["parts"].append(c["proof"]["parts"][0]))
-        bad("is for another network", lambda c: c.update(network=other.fingerprint))
+        bad("is for the network", lambda c: c.update(network=other.fingerprint))
         bad("does not have 3 counts", lambda c: c["proof"]["parts"][0][1].append(0))
         bad("proof: unknown kind 'trust'", lambda c: c["proof"].update(kind="trust"))
     forged = copy.deepcopy(count(network, x, Hamming(1)).certificate)

@@ -16,6 +16,7 @@ from sugenet.checker.composed import check_composed
 from sugenet.checker.counterfactual import check_counterfactual
 from sugenet.checker.domain import within_domain
 from sugenet.checker.form import (
+    Certificate,
     Counted,
     Counterfactual,
     NoCounterfactual,
@@ -103,7 +104,7 @@ def check(
 
 
 def is_about_ratings(certificate: object) -> bool:
-    """Whether a certificate is about ratings, not about a network."""
+    """Whether a certificate is about ratings, not about a network. What it says of them is not read."""
     return isinstance(certificate, dict) and "network" not in certificate and "ratings" in certificate
 
 
@@ -136,17 +137,14 @@ def _check_any(
         )
     if len(networks) != 1:
         raise CertificateError(f"the certificate is about one network, and {len(networks)} are given.")
-    return _check(certificate, networks[0], other, limit, plain)
-
-
-def _check(data: dict[str, Any], network: Network, other: Network | None, limit: Limit, plain: bool) -> str:
-    if is_about_ratings(data):
+    if is_about_ratings(certificate):
         raise CertificateError("the certificate is about ratings, not about a network.")
-    if type(data.get("network")) is str and data["network"] != network.fingerprint:
-        raise CertificateError(
-            f"the certificate is for the network {data['network'][:12]}, not for {network.fingerprint[:12]}."
-        )
-    certificate = read_certificate(data, network)
+    return _check(read_certificate(certificate, networks[0]), networks[0], other, limit, plain)
+
+
+def _check(
+    certificate: Certificate, network: Network, other: Network | None, limit: Limit, plain: bool
+) -> str:
     known, limits = within_domain(certificate.domain, network, limit)
     asked = Asked(certificate.question, known, limits, other)
     sample = getattr(certificate.question, "sample", None)

@@ -9,63 +9,83 @@ without a network is given: it has the classes and gaps that the certificate say
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NamedTuple
+from math import floor
+from typing import Any
 
-from sugenet.bnn import Domain, Network
-from sugenet.checker.form import Region, exact, sizes_of
+from sugenet.bnn import Network
+from sugenet.checker.composed_form import (
+    Change,
+    Composed,
+    GivenReading,
+    Impossible,
+    NetworkReading,
+    NoChange,
+    OpenChange,
+    Possible,
+    WholeMinimal,
+    WholeMinimum,
+    WholePossible,
+    WholeProved,
+    WholeReason,
+    WholeRefuted,
+    WholeRobust,
+    WholeSufficient,
+    WholeUndecided,
+    WholeUnknown,
+    WholeWhatIf,
+)
+from sugenet.checker.domain import within_domain
+from sugenet.checker.form import (
+    Certificate,
+    Counterfactual,
+    InputDomain,
+    Minimal,
+    Minimum,
+    NoCounterfactual,
+    OpenCounterfactual,
+    Proved,
+    Reason,
+    Refuted,
+    Robust,
+    Sufficient,
+    UnknownReason,
+    WhatIf,
+    read_certificate,
+    sizes_of,
+)
 from sugenet.checker.limit import Limit
-from sugenet.checker.meaning import row_of, scores, top
-from sugenet.checker.reading import Row, read
+from sugenet.checker.meaning import row_of, scores, top, within_limits
+from sugenet.checker.reading import Row, Sizes, read
 from sugenet.checker.wholes import ComposedWhole, composed_whole
 from sugenet.errors import CertificateError
 
 __all__ = ["check_composed"]
 
-_Judge = Callable[[dict[str, Any], Network], str]
-_SUMMED = ("L0", "L1", "L2", "Hamming")
-_TOP = {"format", "version", "networks", "readings", "whole", "question", "answer", "parts"}
-_QUESTIONS = {
-    "possible": {"kind", "value"},
-    "robust": {"kind", "region", "joint"},
-    "reason": {"kind", "region"},
-    "whatif": {"kind", "cost", "value", "other"},
-}
-_MORE: dict[tuple[str, str], set[str]] = {
-    ("possible", "possible"): {"gap", "choice", "margin"},
-    ("possible", "impossible"): {"margin"},
-    ("robust", "proved"): set(),
-    ("robust", "refuted"): {"choice"},
-    ("robust", "undecided"): set(),
-    ("reason", "minimum"): set(),
-    ("reason", "minimal"): set(),
-    ("reason", "sufficient"): set(),
-    ("reason", "unknown"): set(),
-    ("whatif", "counterfactual"): {"choice", "cost", "lower"},
-    ("whatif", "open"): {"lower"},
-    ("whatif", "none"): set(),
-}
-"""For each question and answer the fields that a certificate has besides."""
+_Judge = Callable[[Certificate, Network], str]
 
 
-class _Variable(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Variable:
     """A reading, worked out."""
 
     network: Network | None
     classes: tuple[str, ...]
-    gaps: list[Fraction]
+    gaps: Sequence[Fraction]
     own: int
     """The class that it has."""
-    sample: tuple[Any, ...] | None
-    domain: Any
-    is_narrowed: bool
+    sample: tuple[Any, ...] = ()
+    domain: InputDomain | None = None
+    is_narrowed: bool = False
     """Whether it chooses among some classes of its network alone."""
 
 
-class _Claim(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Claim:
     """A composed certificate whose readings are worked out."""
 
-    data: dict[str, Any]
+    certificate: Composed
     readings: list[_Variable]
     whole: ComposedWhole
     choice: list[int]
@@ -87,111 +107,87 @@ class _Claim(NamedTuple):
             for reading in self.readings
         ]
 
-    def parts(self, kind: str) -> list[tuple[int, dict[str, Any]]]:
+    def parts(self, kind: type) -> list[tuple[int, Certificate]]:
         """The parts, each seen to hold and to be about its reading; the question of each is of one kind."""
         found = []
-        for part in _list(self.data["parts"], "the parts"):
-            _see_fields(part, {"reading", "certificate"}, "a part")
-            place, certificate = part["reading"], part["certificate"]
-            if type(place) is not int or place not in self.movable:
-                raise CertificateError("a part is about a reading that there is not, or that is given.")
-            reading = self.readings[place]
+        for part in self.certificate.parts:
+            if part.reading not in self.movable:
+                raise CertificateError("a part is about a reading that does not exist, or that is given.")
+            reading = self.readings[part.reading]
             assert reading.network is not None
-            if not isinstance(certificate, dict) or "networks" in certificate:
-                raise CertificateError("a part is no certificate about one network.")
-            question = certificate["question"]
-            if question["kind"] != kind:
-                raise CertificateError(f"a part answers {str(question['kind'])[:40]!r}, not {kind!r}.")
-            if row_of(reading.network, question["sample"]) != reading.sample:
-                raise CertificateError(f"a part is about another sample than that of reading {place}.")
-            if question["ties"] != "lowest":
+            certificate = read_certificate(part.certificate, reading.network)
+            question = certificate.question
+            if not isinstance(question, kind):
+                raise CertificateError(f"a part answers {question.tag[1]!r}, not {kind.tag[1]!r}.")  # type: ignore[attr-defined]
+            assert isinstance(question, Robust | Reason | WhatIf)
+            if row_of(reading.network, question.sample) != reading.sample:
+                raise CertificateError(f"a part is about another sample than that of reading {part.reading}.")
+            if question.ties != "lowest":
                 raise CertificateError("a part counts ties in another way than the class of a reading.")
-            if certificate.get("domain") != reading.domain:
+            if certificate.domain != reading.domain:
                 raise CertificateError("a part is about other inputs that can occur than its reading.")
+            if question.label != reading.own:
+                raise CertificateError(
+                    f"a part says that reading {part.reading} has another class than it has."
+                )
             self.judge(certificate, reading.network)
-            if question["label"] != reading.own:
-                raise CertificateError(f"a part says that reading {place} has another class than it has.")
-            found.append((place, certificate))
+            found.append((part.reading, certificate))
         return found
 
 
-def check_composed(
-    certificate: dict[str, Any], networks: Sequence[Network], limit: Limit, judge: _Judge
-) -> str:
+def check_composed(data: Any, networks: Sequence[Network], limit: Limit, judge: _Judge) -> str:
     """Check a certificate about a whole against the networks that read its parts; say what was checked."""
-    claim = _opened(certificate, networks, judge, limit)
-    checks = {"possible": _possible, "robust": _robust, "reason": _reason, "whatif": _whatif}
-    said = checks[certificate["question"]["kind"]](claim)
+    certificate: Composed = read(Composed, data, Sizes(), "the certificate")
+    readings = [
+        _given(one) if isinstance(one, GivenReading) else _read(one, certificate.networks, networks, limit)
+        for one in certificate.readings
+    ]
+    whole = composed_whole(certificate.whole, [reading.classes for reading in readings])
+    claim = _Claim(certificate, readings, whole, [reading.own for reading in readings], judge, limit)
+    match certificate.question:
+        case WholePossible() | WholeWhatIf():
+            whole.see_value(certificate.question.value)
+    match certificate:
+        case Possible() | Impossible():
+            said = _possible(claim, certificate)
+        case WholeProved() | WholeRefuted() | WholeUndecided():
+            said = _robust(claim, certificate)
+        case NoChange() | OpenChange() | Change():
+            said = _whatif(claim, certificate)
+        case _:
+            said = _reason(claim, certificate)
     many = len(claim.readings) - len(claim.movable)
     said += f"; {many} of the readings are as the certificate gives them" if many else ""
     some = sum(reading.is_narrowed for reading in claim.readings)
     return said + (f"; {some} of the readings choose among some classes of their network" if some else "")
 
 
-# -- reading -------------------------------------------------------------------------------------------------
+# -- readings ------------------------------------------------------------------------------------------------
 
 
-def _opened(data: dict[str, Any], networks: Sequence[Network], judge: _Judge, limit: Limit) -> _Claim:
-    question, answer = data["question"], data["answer"]
-    kind = question["kind"] if isinstance(question, dict) else None
-    if not isinstance(kind, str) or kind not in _QUESTIONS:
-        raise CertificateError("unknown question about a whole.")
-    if not isinstance(answer, str) or (kind, answer) not in _MORE:
-        raise CertificateError(f"unknown answer {str(answer)[:40]!r}.")
-    _see_fields(question, _QUESTIONS[kind], f"the question {kind}")
-    _see_fields(data, _TOP | _MORE[kind, answer], "the certificate")
-    readings = [
-        _variable(one, _list(data["networks"], "networks"), networks, limit)
-        for one in _list(data["readings"], "readings")
-    ]
-    _see_names(data["readings"], data["networks"])
-    for reading in readings:
-        if "region" in question and reading.network is not None:
-            read(Region, question["region"], sizes_of(reading.network), "the region")
-    whole = composed_whole(data["whole"], [reading.classes for reading in readings])
-    if "value" in question:
-        whole.see_value(question["value"])
-    return _Claim(data, readings, whole, [reading.own for reading in readings], judge, limit)
+def _given(said: GivenReading) -> _Variable:
+    return _Variable(None, said.values, said.gaps, said.gaps.index(Fraction(0)))
 
 
-def _see_names(readings: list[dict[str, Any]], networks: list[Any]) -> None:
-    """See that each reading has a name of its own, and that what is named is read."""
-    names = [one["name"] for one in readings]
-    if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
-        raise CertificateError("each reading has a name of its own, which is text.")
-    used = {one["network"] for one in readings if "network" in one}
-    if used != set(range(len(networks))) or len(set(networks)) < len(networks):
-        raise CertificateError("a network is named twice, or reads nothing.")
-
-
-def _variable(data: Any, named: list[Any], networks: Sequence[Network], limit: Limit) -> _Variable:
+def _read(said: NetworkReading, named: Sequence[str], networks: Sequence[Network], limit: Limit) -> _Variable:
     limit.look()
-    if isinstance(data, dict) and "gaps" in data:
-        _see_fields(data, {"name", "values", "gaps"}, "a reading that is given")
-        gaps = [exact(gap, least=0) for gap in _list(data["gaps"], "gaps")]
-        names = _list(data["values"], "values")
-        if len(names) != len(gaps) or 0 not in gaps or len(set(map(str, names))) < len(names):
-            raise CertificateError("a reading that is given needs a gap for each value, and 0 for the best.")
-        return _Variable(None, tuple(map(str, names)), gaps, gaps.index(Fraction(0)), None, None, False)
-    _see_fields(data, {"name", "network", "classes", "sample"} | ({"domain"} & set(data)), "a reading")
-    number = data["network"]
-    if type(number) is not int or not 0 <= number < len(named):
-        raise CertificateError("a reading names a network that there is not.")
-    base = next((one for one in networks if one.fingerprint == named[number]), None)
+    base = next((one for one in networks if one.fingerprint == named[said.network]), None)
     if base is None:
         raise CertificateError(
-            f"the certificate is about the network {str(named[number])[:12]}, which is not given."
+            f"the certificate is about the network {named[said.network][:12]}, which is not given."
         )
     network = base.anywhere()
-    if data["classes"] is not None:
-        rows = _list(data["classes"], "classes")
-        if any(type(k) is not int for k in rows) or sorted(set(rows)) != rows:
-            raise CertificateError("classes are numbers that rise.")
-        network = network.among(rows)
-    domain = data.get("domain")
-    if domain is not None:
-        network = network.within(Domain.of(domain, network.encoder, limit.look))
-    sample = row_of(network, read(Row, data["sample"], sizes_of(network), "a sample"))
+    if said.classes is not None:
+        if said.classes[-1] >= len(network.classes):
+            raise CertificateError("a reading names a class that its network does not have.")
+        network = network.among(said.classes)
+    domain: InputDomain | None = None
+    if said.domain is not None:
+        domain = read(InputDomain, said.domain, sizes_of(network), "the domain of a reading")
+        network, limits = within_domain(domain, network, limit)
+        for feature, one in limits.items():
+            within_limits(network.encoder.codings[feature], [one])
+    sample = row_of(network, read(Row, [*said.sample], sizes_of(network), "the sample of a reading"))
     found = scores(network, sample)
     gaps = [max(found) - score for score in found]
     narrowed = len(network.classes) < len(base.classes)
@@ -202,47 +198,29 @@ def _parts(many: int) -> str:
     return "1 part" if many == 1 else f"{many} parts"
 
 
-def _see_fields(data: Any, names: set[str], what: str) -> None:
-    if not isinstance(data, dict):
-        raise CertificateError(f"{what} must be a JSON object.")
-    for name in sorted(names - set(data)):
-        raise CertificateError(f"{what} has no field {name!r}.")
-    for name in data:
-        if name not in names:
-            raise CertificateError(f"{what} has a field {str(name)[:40]!r} that it must not have.")
-
-
-def _list(value: Any, what: str) -> list[Any]:
-    if not isinstance(value, list):
-        raise CertificateError(f"{what} must be a list.")
-    return value
-
-
-def _choice(claim: _Claim) -> list[int]:
-    """The classes that a certificate says its readings may have."""
-    choice = _list(claim.data["choice"], "a choice")
+def _see_choice(claim: _Claim, choice: Sequence[int]) -> None:
+    """See that a choice has a class for each reading."""
     if len(choice) != len(claim.readings):
-        raise CertificateError("a choice has a class for each reading.")
-    for k, reading in zip(choice, claim.readings, strict=True):
-        if type(k) is not int or not 0 <= k < len(reading.classes):
-            raise CertificateError("a choice names a class that there is not.")
-    return choice
+        raise CertificateError("a choice needs a class for each reading.")
+    if any(k >= len(reading.classes) for k, reading in zip(choice, claim.readings, strict=True)):
+        raise CertificateError("a choice names a class that does not exist.")
 
 
 # -- how possible --------------------------------------------------------------------------------------------
 
 
-def _possible(claim: _Claim) -> str:
+def _possible(claim: _Claim, certificate: Possible | Impossible) -> str:
     """The gap is that of a choice, and no choice has a smaller one; the same of the margin."""
-    if claim.data["parts"] != []:
+    if certificate.parts:
         raise CertificateError("there are parts, but nothing that needs them.")
-    value = claim.data["question"]["value"]
-    if claim.data["answer"] == "impossible":
+    value, margin = certificate.question.value, certificate.margin
+    if isinstance(certificate, Impossible):
         if _some(claim, value, other=False, most=None, strict=False):
             raise CertificateError("what is said to be impossible is not.")
         said = "no classes have this value"
     else:
-        choice, gap = _choice(claim), exact(claim.data["gap"], least=0)
+        choice, gap = certificate.choice, certificate.gap
+        _see_choice(claim, choice)
         if claim.whole.value(choice) != value:
             raise CertificateError("the choice does not have the value that is claimed.")
         worst = max(reading.gaps[k] for reading, k in zip(claim.readings, choice, strict=True))
@@ -251,17 +229,15 @@ def _possible(claim: _Claim) -> str:
         if _some(claim, value, other=False, most=gap, strict=True):
             raise CertificateError(f"there are classes of a smaller gap than {gap}.")
         said = f"these classes have a gap of {gap}, and none with this value have a smaller one"
-    margin = claim.data["margin"]
     if margin is None:
         if _some(claim, value, other=True, most=None, strict=False):
             raise CertificateError("another value is said to be impossible, and is not.")
         return f"{said}; no classes have another value"
-    least = exact(margin, least=0)
-    if _some(claim, value, other=True, most=least, strict=True) or not _some(
-        claim, value, other=True, most=least, strict=False
+    if _some(claim, value, other=True, most=margin, strict=True) or not _some(
+        claim, value, other=True, most=margin, strict=False
     ):
-        raise CertificateError(f"another value does not have the gap of {least} that is claimed.")
-    return f"{said}; another value has a gap of {least}"
+        raise CertificateError(f"another value does not have the gap of {margin} that is claimed.")
+    return f"{said}; another value has a gap of {margin}"
 
 
 def _some(claim: _Claim, value: Any, *, other: bool, most: Fraction | None, strict: bool) -> bool:
@@ -280,39 +256,36 @@ def _some(claim: _Claim, value: Any, *, other: bool, most: Fraction | None, stri
 # -- can it fail ---------------------------------------------------------------------------------------------
 
 
-def _robust(claim: _Claim) -> str:
-    question, answer = claim.data["question"], claim.data["answer"]
-    region, joint = question["region"], question["joint"]
-    if type(joint) is not bool or (joint and region.get("kind") not in _SUMMED):
-        raise CertificateError("a budget that images share is one that adds up their changes.")
+def _robust(claim: _Claim, certificate: WholeProved | WholeRefuted | WholeUndecided) -> str:
+    question: WholeRobust = certificate.question
     allowed, moved = claim.everything(), list(claim.choice)
     changed: set[int] = set()
     proved = 0
-    for place, part in claim.parts("robust"):
-        asked, reading = part["question"], claim.readings[place]
-        if asked["region"] != region:
+    for place, part in claim.parts(Robust):
+        asked, reading = part.question, claim.readings[place]
+        assert isinstance(asked, Robust)
+        if asked.region != question.region:
             raise CertificateError("a part is about another region than the whole.")
-        if part["answer"] == "proved":
+        if isinstance(part, Proved):
             proved += 1
-            gone = [asked["target"]] if asked["target"] is not None else range(len(reading.classes))
+            gone = range(len(reading.classes)) if asked.target is None else [asked.target]
             for k in gone:
                 if k != reading.own:
                     allowed[place].pop(k, None)
-        elif part["answer"] == "refuted":
-            assert reading.network is not None
+        elif isinstance(part, Refuted):
             if place in changed:
                 raise CertificateError("a reading is changed twice.")
             changed.add(place)
-            moved[place] = top(scores(reading.network, row_of(reading.network, part["witness"])))[0]
+            moved[place] = _class_of(reading, part.witness[0])
     own = claim.whole.value(claim.choice)
-    if answer == "undecided":
+    if isinstance(certificate, WholeUndecided):
         return f"{_parts(proved)} proved; the whole is not decided"
-    if answer == "refuted":
-        if moved != _choice(claim):
+    if isinstance(certificate, WholeRefuted):
+        if moved != list(certificate.choice):
             raise CertificateError("the witnesses do not have the classes that are claimed.")
         if claim.whole.value(moved) == own:
             raise CertificateError("the witnesses do not change the value of the whole.")
-        if joint and len(changed) > 1:
+        if question.joint and len(changed) > 1:
             raise CertificateError("several images are changed, each with a budget of its own.")
         return (
             f"with the witnesses of {_parts(len(changed))} the value is {claim.whole.value(moved)}, not {own}"
@@ -322,34 +295,45 @@ def _robust(claim: _Claim) -> str:
     return f"{_parts(proved)} checked, and what is left open does not change the value {own}"
 
 
+def _class_of(reading: _Variable, witness: Sequence[Any]) -> int:
+    assert reading.network is not None
+    return top(scores(reading.network, row_of(reading.network, witness)))[0]
+
+
 # -- why -----------------------------------------------------------------------------------------------------
 
 
-def _reason(claim: _Claim) -> str:
-    status = claim.data["answer"]
+_RANKS = (UnknownReason, Sufficient, Minimal, Minimum)
+_WHOLE_RANKS = (WholeUnknown, WholeSufficient, WholeMinimal, WholeMinimum)
+
+
+def _reason(claim: _Claim, certificate: WholeUnknown | WholeSufficient | WholeMinimal | WholeMinimum) -> str:
+    question: WholeReason = certificate.question
+    status, rank = certificate.tag[1], _WHOLE_RANKS.index(type(certificate))
     allowed = claim.everything()
     fixed: set[int] = set()
-    ranks = ("unknown", "sufficient", "minimal", "minimum")
-    lowest = len(ranks) - 1
-    for place, part in claim.parts("reason"):
-        if part["question"]["region"] != claim.data["question"]["region"]:
+    lowest = len(_RANKS) - 1
+    for place, part in claim.parts(Reason):
+        asked = part.question
+        assert isinstance(part, _RANKS)
+        assert isinstance(asked, Reason)
+        if asked.region != question.region:
             raise CertificateError("a part is about another region than the whole.")
-        if part["question"]["target"] is not None:
+        if asked.target is not None:
             raise CertificateError("a part is about one other class, not about all of them.")
         if place in fixed:
             raise CertificateError("a reading has two reasons.")
-        rank = ranks.index(part["answer"])
-        lowest = min(lowest, rank)
         fixed.add(place)
-        if rank:
+        lowest = min(lowest, _RANKS.index(type(part)))
+        if not isinstance(part, UnknownReason):
             allowed[place] = {claim.readings[place].own: Fraction(0)}
-    if status == "unknown":
+    if not rank:
         return "nothing is claimed of the whole"
     own = claim.whole.value(claim.choice)
     if claim.whole.least(allowed, own, True, claim.limit) is not None:
         raise CertificateError("the readings of the parts do not suffice for the value of the whole.")
-    if ranks.index(status) > 1:
-        if lowest < ranks.index(status):
+    if rank > 1:
+        if lowest < rank:
             raise CertificateError(f"a part is not {status}, so the whole is not.")
         if fixed != set(claim.movable) or not claim.whole.is_sensitive(claim.choice, claim.movable):
             raise CertificateError(
@@ -361,43 +345,45 @@ def _reason(claim: _Claim) -> str:
 # -- what if -------------------------------------------------------------------------------------------------
 
 
-def _whatif(claim: _Claim) -> str:
-    question, answer = claim.data["question"], claim.data["answer"]
-    cost, value, other = question["cost"], question["value"], question["other"]
-    if not isinstance(cost, dict) or set(cost) != {"kind"} or cost["kind"] not in _SUMMED:
-        raise CertificateError("the costs of several images are not added up so.")
-    if type(other) is not bool:
-        raise CertificateError("true or false is needed.")
+def _whatif(claim: _Claim, certificate: NoChange | OpenChange | Change) -> str:
+    question: WholeWhatIf = certificate.question
+    value, other = question.value, question.other
     own = claim.whole.value(claim.choice)
     if (own == value) != other:
         raise CertificateError("the whole has such a value already.")
-    whole_steps = cost["kind"] in ("L0", "Hamming")
-    lower = claim.everything()
-    for place, reading in enumerate(claim.readings):
-        for k in lower[place]:
-            lower[place][k] = Fraction(int(whole_steps and k != reading.own))
+    lower = [
+        {k: Fraction(k != reading.own and _by_one(question, reading)) for k in row}
+        for reading, row in zip(claim.readings, claim.everything(), strict=True)
+    ]
     changed: dict[tuple[int, int], Fraction] = {}
-    for place, part in claim.parts("whatif"):
-        _bound(claim, place, part, lower[place], changed, whole_steps=whole_steps)
-    if answer == "none":
+    for place, part in claim.parts(WhatIf):
+        assert isinstance(part, Counterfactual | OpenCounterfactual | NoCounterfactual)
+        _bound(question, claim.readings[place], part, lower[place])
+        if isinstance(part, Counterfactual):
+            key = place, _class_of(claim.readings[place], part.witness)
+            changed[key] = min(part.value, changed.get(key, part.value))
+    if isinstance(certificate, NoChange):
         if claim.whole.least(lower, value, other, claim.limit) is not None:
             raise CertificateError("classes that no part excludes have such a value.")
-        return f"{_parts(len(claim.data['parts']))} checked: every such value is excluded"
-    least = exact(claim.data["lower"], least=0)
+        return f"{_parts(len(certificate.parts))} checked: every such value is excluded"
+    least = certificate.lower
+    if least < 0:
+        raise CertificateError(f"the lower bound {least} is negative.")
     if least > 0 and claim.whole.least(lower, value, other, claim.limit, least) is not None:
         raise CertificateError(f"the parts do not show that less than {least} is not enough.")
-    if answer == "open":
+    if isinstance(certificate, OpenChange):
         return f"the parts show that less than {least} is not enough"
-    choice, total = _choice(claim), Fraction(0)
-    if (claim.whole.value(choice) == value) == other:
+    _see_choice(claim, certificate.choice)
+    if (claim.whole.value(certificate.choice) == value) == other:
         raise CertificateError("the choice does not have the value that is claimed.")
-    for place, (k, reading) in enumerate(zip(choice, claim.readings, strict=True)):
+    total = Fraction(0)
+    for place, (k, reading) in enumerate(zip(certificate.choice, claim.readings, strict=True)):
         if k != reading.own:
             if (place, k) not in changed:
                 raise CertificateError(f"no part changes reading {place} to the class that is claimed.")
             total += changed[place, k]
-    if total != exact(claim.data["cost"]):
-        raise CertificateError(f"the changes cost {total}, not {claim.data['cost']}.")
+    if total != certificate.cost:
+        raise CertificateError(f"the changes cost {total}, not {certificate.cost}.")
     if least > total:
         raise CertificateError("the lower bound is above the cost.")
     return (
@@ -405,36 +391,35 @@ def _whatif(claim: _Claim) -> str:
     )
 
 
+def _by_one(question: WholeWhatIf, reading: _Variable) -> bool:
+    """Whether costs are integers, so another class costs at least 1; bits of silent cuts cost nothing."""
+    if question.cost.kind != "Hamming":
+        return question.cost.kind == "L0"
+    codings = () if reading.network is None else reading.network.encoder.codings
+    return not any(getattr(coding, "silent", ()) for coding in codings)
+
+
 def _bound(
-    claim: _Claim,
-    place: int,
-    part: dict[str, Any],
+    question: WholeWhatIf,
+    reading: _Variable,
+    part: Counterfactual | OpenCounterfactual | NoCounterfactual,
     lower: dict[int, Fraction],
-    changed: dict[tuple[int, int], Fraction],
-    *,
-    whole_steps: bool,
 ) -> None:
-    """What a part says of the classes of a reading: what reaching them costs at least, and at most."""
-    asked, reading = part["question"], claim.readings[place]
-    network = reading.network
-    assert network is not None
-    if asked["cost"] != claim.data["question"]["cost"]:
+    """What a part says of the classes of a reading: what reaching them costs at least."""
+    asked = part.question
+    assert reading.network is not None
+    if asked.cost != question.cost:
         raise CertificateError("a part counts changes in another way than the whole.")
-    if asked["region"] is not None or asked["movable"] != list(range(network.encoder.features)):
+    if asked.region is not None or asked.movable != tuple(range(reading.network.encoder.features)):
         raise CertificateError("a part is about some changes only.")
-    target = asked["target"]
-    classes = [k for k in list(lower) if k != reading.own and target in (None, k)]
-    if part["answer"] == "none":
-        if asked["limit"] is None:
-            for k in classes:
-                del lower[k]
-            return
-        most = exact(asked["limit"])
-        bound = Fraction(most.__floor__() + 1) if whole_steps else most
+    classes = [k for k in list(lower) if k != reading.own and asked.target in (None, k)]
+    if not isinstance(part, NoCounterfactual):
+        bound = part.lower
+    elif asked.limit is not None:
+        bound = Fraction(floor(asked.limit) + 1) if question.cost.kind in ("L0", "Hamming") else asked.limit
     else:
-        bound = exact(part["lower"])
-        if part["answer"] == "counterfactual":
-            k, price = top(scores(network, row_of(network, part["witness"])))[0], exact(part["value"])
-            changed[place, k] = min(price, changed.get((place, k), price))
+        for k in classes:
+            del lower[k]
+        return
     for k in classes:
         lower[k] = max(lower[k], bound)

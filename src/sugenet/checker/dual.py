@@ -170,7 +170,7 @@ class _Inputs:
         some = np.sort(best, axis=1)[:, max(0, best.shape[1] - self.together) :]
         most = np.maximum(some, 0).sum(axis=1) + np.minimum(best, 0).sum(axis=1)
         paid = gains.any(axis=0) | (self.prices > 0)  # all others change nothing
-        if (self.prices[paid] > 0).all() and int(np.abs(gains).max(initial=0)) * self.budget < 1 << 62:
+        if (self.prices[paid] > 0).all() and int(np.abs(gains).max(initial=1)) * self.budget < 1 << 62:
             rates = gains[:, paid] * self.budget // self.prices[paid].astype(np.int64)
             most = np.minimum(most, np.maximum(rates, 0).max(axis=1, initial=0))
         return np.asarray(most)
@@ -494,11 +494,11 @@ class _Question:
 
     def _stays_small(self, worth: Numbers, tops: Ints, nu: int, given: list[Numbers]) -> bool:
         """Whether no number on the way leaves 62 bits: all are sums of parts of these, each at most twice."""
-        parts = [abs(c) * top for c, top in zip(worth.tolist(), tops.tolist(), strict=True)]
+        parts = [abs(c) * max(1, top) for c, top in zip(worth.tolist(), tops.tolist(), strict=True)]
         for layer, own in zip(self.layers, given, strict=True):
             parts += [abs(a) * b for a, b in zip(own.tolist(), layer.sizes.tolist(), strict=True)]
         if self.inputs.budget is not None:
-            parts.append(nu * (self.inputs.budget + sum(self.inputs.prices.tolist())))
+            parts.append((nu + 1) * (self.inputs.budget + sum(self.inputs.prices.tolist())))
         return bool(4 * sum(parts) < 1 << 62)
 
 

@@ -7,16 +7,16 @@ What a sample costs beyond its amounts, at its least, is due besides (docs/theor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from sugenet.checker.learned_form import Costs, CostsOfErrors, FlowProof
 from sugenet.checker.limit import Limit
 from sugenet.checker.rated import RatedSamples
-from sugenet.checker.reading import exact
 from sugenet.errors import CertificateError
 
 __all__ = ["check_flow"]
@@ -26,10 +26,10 @@ _Due = tuple[list[tuple[int, Fraction]], list[tuple[int, Fraction]]]
 
 
 def check_flow(
-    costs: Any,
+    costs: Costs,
     error: Fraction,
     least: Fraction,
-    proof: dict[str, Any],
+    proof: FlowProof,
     samples: RatedSamples,
     limit: Limit,
 ) -> npt.NDArray[Any]:
@@ -37,9 +37,6 @@ def check_flow(
 
     Whether some capacity gives them is seen elsewhere.
     """
-    only(proof, {"kind", "fitted", "parts"}, "the proof")
-    if proof["kind"] != "flow":
-        raise CertificateError(f"unknown kind of proof {str(proof['kind'])[:40]!r}.")
     price, is_table = _price(costs, samples)
     # a cost that is linear between neighbouring values of the data is least at some of these values
     levels = (
@@ -49,18 +46,17 @@ def check_flow(
     )
     places = {level: place for place, level in enumerate(levels)}
     count = len(samples.rows)
-    if not isinstance(proof["fitted"], list) or len(proof["fitted"]) != count:
+    if len(proof.fitted) != count:
         raise CertificateError(f"fitted must be a list of {count} values.")
-    fitted = [_level(value, samples, places) for value in proof["fitted"]]
+    fitted = [_level(value, samples, places) for value in proof.fitted]
     if sum((price(k, value) for k, value in enumerate(fitted)), Fraction(0)) != error:
         raise CertificateError(f"the values do not cost {error} in total.")
-    if not isinstance(proof["parts"], list):
-        raise CertificateError("parts must be a list.")
     due: list[_Due] = [([], []) for _ in range(count)]
     total = Fraction(0)
-    for part in proof["parts"]:
+    for k, high, m, low, amount in proof.parts:
         limit.look()
-        k, t, m, s, amount = _part(part, samples, places)
+        t, s = _level(high, samples, places), _level(low, samples, places)
+        _see_bound(k, t, m, s, samples)
         due[k][0].append((places[t], amount))
         due[m][1].append((places[s], amount))
         total += amount
@@ -71,28 +67,20 @@ def check_flow(
     return np.array(fitted, dtype=samples.a.dtype)
 
 
-def _level(value: Any, samples: RatedSamples, places: dict[int, int]) -> int:
-    if type(value) is not str:
-        raise CertificateError("values are written as text, such as 1 or 3/10.")
-    level = exact(value) * samples.unit
+def _level(value: Fraction, samples: RatedSamples, places: dict[int, int]) -> int:
+    level = value * samples.unit
     if level not in places:
-        raise CertificateError(f"{value[:40]} is no value of the data.")
+        raise CertificateError(f"{str(value)[:40]} is not a value of the data.")
     return int(level)
 
 
-def _part(part: Any, samples: RatedSamples, places: dict[int, int]) -> tuple[int, int, int, int, Fraction]:
-    if not isinstance(part, list) or len(part) != 5:
-        raise CertificateError("a part is a list of a sample, a value, a sample, a value and an amount.")
-    k, m = part[0], part[2]
-    if any(type(one) is not int or not 0 <= one < len(samples.rows) for one in (k, m)):
+def _see_bound(k: int, t: int, m: int, s: int, samples: RatedSamples) -> None:
+    """See that every capacity that gives sample k at least t gives sample m at least s."""
+    if max(k, m) >= len(samples.rows):
         raise CertificateError(f"a part must name samples from 0 to {len(samples.rows) - 1}.")
-    t, s = _level(part[1], samples, places), _level(part[3], samples, places)
     both = zip(samples.rows[k], samples.rows[m], strict=True)
     if s > t or any(x >= t and y < s for x, y in both):
         raise CertificateError(f"what sample {k} gets does not bind sample {m} as a part claims.")
-    if type(part[4]) is not str:
-        raise CertificateError("amounts are written as text, such as 1 or 3/10.")
-    return k, t, m, s, exact(part[4], least=0)
 
 
 def _rest(
@@ -133,39 +121,24 @@ def _rest(
     return least
 
 
-def _price(costs: Any, samples: RatedSamples) -> tuple[_Price, bool]:
+def _price(costs: Costs, samples: RatedSamples) -> tuple[_Price, bool]:
     """What it costs to give a sample a value; and whether a table says so."""
     ratings, weights = samples.ratings, samples.weights
-    if isinstance(costs, list):
+    if isinstance(costs, tuple):
+        table = costs
         if samples.levels is None:
             raise CertificateError("costs is a table, but the ratings are on no scale of levels.")
         size = len(samples.levels)
-        if len(costs) != size or any(not isinstance(row, list) or len(row) != size for row in costs):
+        if len(table) != size or any(len(row) != size for row in table):
             raise CertificateError("costs must be a table with a row and a column for each level.")
-        table = [[exact(cost, least=0) for cost in row] for row in costs]
         if any(table[level][level] for level in range(size)):
             raise CertificateError("a rating that is met must cost nothing.")
         return (lambda k, value: weights[k] * table[ratings[k]][value]), True
-    over = under = Fraction(1)
-    if costs is not None:
-        if not isinstance(costs, dict):
-            raise CertificateError("costs must be null, prices over and under, or a table.")
-        only(costs, {"over", "under"}, "costs")
-        over, under = exact(costs["over"], least=0), exact(costs["under"], least=0)
+    prices = costs or CostsOfErrors(Fraction(1), Fraction(1))
     unit = samples.unit
 
     def price(k: int, value: int) -> Fraction:
         off = value - ratings[k]
-        return weights[k] * (over * off if off > 0 else -under * off) / unit
+        return weights[k] * (prices.over * off if off > 0 else -prices.under * off) / unit
 
     return price, False
-
-
-def only(data: dict[str, Any], names: Collection[str], what: str) -> None:
-    """See that data has these fields and no others."""
-    for name in sorted(names):
-        if name not in data:
-            raise CertificateError(f"{what} has no field {name!r}.")
-    for name in data:
-        if name not in names:
-            raise CertificateError(f"{what} has a field {str(name)[:40]!r} that it must not have.")

@@ -674,8 +674,13 @@ def read_certificate(data: Any, network: Network) -> Certificate:
     Raises
     ------
     CertificateError
-        Naming the field that is missing, unknown or not of its kind.
+        If it is for another network; else naming the field that is missing, unknown or not of its kind.
     """
+    named = data.get("network") if isinstance(data, dict) else None
+    if isinstance(named, str) and named != network.fingerprint:  # before the sizes of the network matter
+        raise CertificateError(
+            f"the certificate is for the network {named[:12]}, not for {network.fingerprint[:12]}."
+        )
     found: Certificate = read(Certificate, data, sizes_of(network), "the certificate")
     return found
 

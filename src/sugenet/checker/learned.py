@@ -8,6 +8,7 @@ a sample reaches that, and the greatest one worth at most `high` where a sample 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import combinations, pairwise
 from math import comb
@@ -16,81 +17,71 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.checker.flow import check_flow, only
+from sugenet.checker.flow import check_flow
+from sugenet.checker.learned_form import (
+    ChainProof,
+    CostBetween,
+    EnvelopeProof,
+    FlowProof,
+    ForcedProof,
+    LargestError,
+    LearnedCertificate,
+    RatingConflict,
+    RatingsFit,
+    SetsProof,
+    TotalCost,
+)
 from sugenet.checker.limit import Limit
 from sugenet.checker.rated import RatedSamples
-from sugenet.checker.reading import exact
+from sugenet.checker.reading import Sizes, read
 from sugenet.errors import CertificateError, CheckLimitError
 
 __all__ = ["check_learned"]
 
-_TOP = {"format", "version", "ratings", "question", "answer", "proof"}
-_ANSWERS = {"fits": set[str](), "conflict": {"dropped"}, "fitted": {"error"}, "between": {"error", "least"}}
 _MOST_SETS = 10_000_000
 
 
-def check_learned(certificate: dict[str, Any], samples: RatedSamples, limit: Limit) -> str:
+def check_learned(data: Any, samples: RatedSamples, limit: Limit) -> str:
     """Check a certificate about rated samples; say what was checked."""
-    if certificate.get("ratings") != samples.fingerprint:
+    certificate: LearnedCertificate = read(LearnedCertificate, data, Sizes(), "the certificate")
+    if certificate.ratings != samples.fingerprint:
         raise CertificateError(
-            f"the certificate is for the ratings {str(certificate.get('ratings'))[:12]}, "
+            f"the certificate is for the ratings {certificate.ratings[:12]}, "
             f"not for {samples.fingerprint[:12]}."
         )
-    answer, question = certificate.get("answer"), certificate.get("question")
-    if not isinstance(answer, str) or answer not in _ANSWERS:
-        raise CertificateError(f"unknown answer {str(answer)[:40]!r}.")
-    only(certificate, _TOP | _ANSWERS[answer], "the certificate")
-    if not isinstance(question, dict) or not isinstance(certificate["proof"], dict):
-        raise CertificateError("question and proof of a certificate are JSON objects.")
-    if answer in ("fits", "conflict"):
-        only(question, {"kind"}, "the question")
-        _is(question, {"kind": "version space"}, "the question")
-        return (_check_fits if answer == "fits" else _check_conflict)(certificate, samples, limit)
-    error = _size(certificate["error"])
-    if question.get("loss") == "total":
-        only(question, {"kind", "loss", "costs"}, "the question")
-        _is(question, {"kind": "fit"}, "the question")
-        least = error if answer == "fitted" else _size(certificate["least"])
-        fitted = check_flow(question["costs"], error, least, certificate["proof"], samples, limit)
+    match certificate:
+        case RatingsFit():
+            return _check_fits(certificate.proof, samples, limit)
+        case RatingConflict():
+            return _check_conflict(certificate, samples, limit)
+    error, question, proof = certificate.error, certificate.question, certificate.proof
+    if isinstance(question, TotalCost) and isinstance(proof, FlowProof):
+        least = certificate.least if isinstance(certificate, CostBetween) else error
+        fitted = check_flow(question.costs, error, least, proof, samples, limit)
         _check_between(samples, range(len(fitted)), fitted, fitted, None, limit)
-        cost = "of that cost" if answer == "fitted" else f"that costs {error}"
+        cost = f"that costs {error}" if isinstance(certificate, CostBetween) else "of that cost"
         return f"the total cost of no capacity is below {least}, and some capacity {cost} was checked"
-    if answer == "between":
-        raise CertificateError("only of the total cost bounds can be claimed.")
-    only(question, {"kind", "loss", "maxitive", "minitive"}, "the question")
-    _is(question, {"kind": "fit", "loss": "largest"}, "the question")
-    units = error * samples.unit
-    if units.denominator != 1:
-        raise CertificateError(
-            f"the error {error} cannot be: it is no difference of two values, nor half of one."
-        )
-    if question["maxitive"] is None and question["minitive"] is None:
-        return _check_largest(int(units), error, certificate["proof"], samples, limit)
-    return _check_limited(question, int(units), error, certificate["proof"], samples, limit)
+    if isinstance(question, LargestError):
+        units = error * samples.unit
+        if units.denominator != 1 or units > samples.top:  # so sums fit 64 bits
+            raise CertificateError(
+                f"the error {error} cannot be: it is no difference of two values, nor half of one."
+            )
+        size = question.maxitive if question.minitive is None else question.minitive
+        if size is None and isinstance(proof, ForcedProof):
+            return _check_largest(int(units), error, proof, samples, limit)
+        if size is not None and isinstance(proof, SetsProof):
+            is_maxitive = question.minitive is None
+            return _check_limited(size, is_maxitive, int(units), error, proof, samples, limit)
+    raise CertificateError("the proof is not of the kind that the question needs.")
 
 
-def _is(data: dict[str, Any], wanted: dict[str, Any], what: str) -> None:
-    for name, value in wanted.items():
-        if data.get(name) != value:
-            raise CertificateError(f"{what} has {name} {str(data.get(name))[:40]!r}, not {value!r}.")
-
-
-def _size(value: Any) -> Fraction:
-    if type(value) is not str:
-        raise CertificateError("an error is written as text, such as 1 or 3/10.")
-    return exact(value, least=0)
-
-
-def _numbers(value: Any, samples: RatedSamples, what: str) -> list[int]:
-    """Numbers of samples, none twice."""
-    if not isinstance(value, list):
-        raise CertificateError(f"{what} must be a list.")
-    for one in value:
-        if type(one) is not int or not 0 <= one < len(samples.rows):
-            raise CertificateError(f"{what} must name samples from 0 to {len(samples.rows) - 1}.")
-    if len(set(value)) < len(value):
+def _see_samples(named: Sequence[int], samples: RatedSamples, what: str) -> None:
+    """See that samples exist, and that none is named twice."""
+    if any(one >= len(samples.rows) for one in named):
+        raise CertificateError(f"{what} must name samples from 0 to {len(samples.rows) - 1}.")
+    if len(set(named)) < len(named):
         raise CertificateError(f"{what} names a sample twice.")
-    return value
 
 
 # -- what capacities give ------------------------------------------------------------------------------------
@@ -98,18 +89,19 @@ def _numbers(value: Any, samples: RatedSamples, what: str) -> list[int]:
 
 def _check_between(
     samples: RatedSamples,
-    kept: Any,
+    kept: Sequence[int],
     low: npt.NDArray[Any],
     high: npt.NDArray[Any],
-    proof: dict[str, Any] | None,
+    proof: EnvelopeProof | ChainProof | None,
     limit: Limit,
 ) -> None:
     """See that the least and the greatest capacity of the samples that the proof names (else of all) give
     every sample that is kept a value from its `low` to its `high`; then so does every capacity between.
     """
     x, rows = samples.x, list(kept)
-    lower = rows if proof is None else _numbers(proof["lower"], samples, "lower")
-    upper = rows if proof is None else _numbers(proof["upper"], samples, "upper")
+    lower, upper = (rows, rows) if proof is None else (proof.lower, proof.upper)
+    _see_samples(lower, samples, "lower")
+    _see_samples(upper, samples, "upper")
     if not set(lower) | set(upper) <= set(rows):
         raise CertificateError("a capacity is made of a sample that is dropped.")
     if not rows:
@@ -151,29 +143,23 @@ def _clash(samples: RatedSamples, k: int, m: int) -> bool:
     return high > low and all(one < high or other > low for one, other in both)
 
 
-def _check_fits(certificate: dict[str, Any], samples: RatedSamples, limit: Limit) -> str:
-    proof = certificate["proof"]
-    only(proof, {"kind", "lower", "upper"}, "the proof")
-    _is(proof, {"kind": "envelopes"}, "the proof")
+def _check_fits(proof: EnvelopeProof, samples: RatedSamples, limit: Limit) -> str:
     _check_between(samples, range(len(samples.rows)), samples.a, samples.a, proof, limit)
     many = len(samples.rows)
     return f"exactly the capacities from the least to the greatest give all {many} samples their ratings"
 
 
-def _check_conflict(certificate: dict[str, Any], samples: RatedSamples, limit: Limit) -> str:
-    proof = certificate["proof"]
-    only(proof, {"kind", "chains", "lower", "upper"}, "the proof")
-    _is(proof, {"kind": "chains"}, "the proof")
-    count = len(samples.rows)
-    dropped = _numbers(certificate["dropped"], samples, "dropped")
+def _check_conflict(certificate: RatingConflict, samples: RatedSamples, limit: Limit) -> str:
+    dropped, proof, count = certificate.dropped, certificate.proof, len(samples.rows)
+    _see_samples(dropped, samples, "dropped")
     if not dropped:
         raise CertificateError("a conflict is claimed, but no sample is dropped.")
     kept = sorted(set(range(count)) - set(dropped))
-    chains = proof["chains"]
-    if not isinstance(chains, list) or not all(isinstance(chain, list) and chain for chain in chains):
-        raise CertificateError("chains must be a list of lists of samples.")
+    chains = proof.chains
     fair = [k for k in range(count) if not _alone(samples, k)]
-    if sorted(_numbers([k for chain in chains for k in chain], samples, "chains")) != fair:
+    linked = [k for chain in chains for k in chain]
+    _see_samples(linked, samples, "chains")
+    if sorted(linked) != fair:
         raise CertificateError("the chains do not hold every sample that can be met alone.")
     for chain in chains:
         limit.look()
@@ -194,12 +180,10 @@ def _check_conflict(certificate: dict[str, Any], samples: RatedSamples, limit: L
 
 
 def _check_largest(
-    units: int, error: Fraction, proof: dict[str, Any], samples: RatedSamples, limit: Limit
+    units: int, error: Fraction, proof: ForcedProof, samples: RatedSamples, limit: Limit
 ) -> str:
-    only(proof, {"kind", "because", "lower", "upper"}, "the proof")
-    _is(proof, {"kind": "envelopes"}, "the proof")
-    because = _numbers(proof["because"], samples, "because")
-    if not _forces(samples, because, units):
+    _see_samples(proof.because, samples, "because")
+    if not _forces(samples, proof.because, units):
         raise CertificateError(f"the samples named force no error of {error}.")
     low, high = np.maximum(samples.a - units, 0), np.minimum(samples.a + units, samples.top)
     _check_between(samples, range(len(samples.rows)), low, high, proof, limit)
@@ -209,7 +193,7 @@ def _check_largest(
     )
 
 
-def _forces(samples: RatedSamples, because: list[int], units: int) -> bool:
+def _forces(samples: RatedSamples, because: Sequence[int], units: int) -> bool:
     if not units or not because:
         return not units and not because
     if len(because) == 1:
@@ -224,22 +208,19 @@ def _forces(samples: RatedSamples, because: list[int], units: int) -> bool:
 
 
 def _check_limited(
-    question: dict[str, Any],
+    size: int,
+    is_maxitive: bool,
     units: int,
     error: Fraction,
-    proof: dict[str, Any],
+    proof: SetsProof,
     samples: RatedSamples,
     limit: Limit,
 ) -> str:
     """Capacities without focal sets of more than `size` criteria; k-minitive ones are that upside down."""
-    only(proof, {"kind", "because", "capacity"}, "the proof")
-    _is(proof, {"kind": "sets"}, "the proof")
-    maxitive, minitive = question["maxitive"], question["minitive"]
-    size, n = (maxitive if minitive is None else minitive), len(samples.criteria)
-    if type(size) is not int or not 1 <= size <= n or (maxitive is not None and minitive is not None):
-        raise CertificateError(f"either maxitive or minitive must be a number from 1 to {n}, the other null.")
-    x, a = (samples.x, samples.a) if minitive is None else (samples.top - samples.x, samples.top - samples.a)
-    weights = _weights(proof["capacity"], size, samples)
+    if not 1 <= size <= len(samples.criteria):
+        raise CertificateError(f"maxitive or minitive must be from 1 to {len(samples.criteria)}.")
+    x, a = (samples.x, samples.a) if is_maxitive else (samples.top - samples.x, samples.top - samples.a)
+    weights = _weights(proof, size, samples)
     values = np.zeros_like(a)
     for places, worth in weights:
         limit.look()
@@ -247,33 +228,27 @@ def _check_limited(
     wrong = np.flatnonzero((values < a - units) | (values > a + units))
     if wrong.size:
         raise CertificateError(f"the capacity errs by more than {error} on sample {wrong[0]}.")
-    _check_sets_force(proof["because"], x, a, size, units, limit)
-    kind = "maxitive" if minitive is None else "minitive"
+    _check_sets_force(proof.because, x, a, size, units, limit)
+    kind = "maxitive" if is_maxitive else "minitive"
     return f"no {size}-{kind} capacity errs by less than {error} on each sample, and this one errs by no more"
 
 
-def _weights(value: Any, size: int, samples: RatedSamples) -> list[tuple[list[int], int]]:
+def _weights(proof: SetsProof, size: int, samples: RatedSamples) -> list[tuple[list[int], int]]:
     n, found = len(samples.criteria), []
-    for one in value if isinstance(value, list) else [None]:
-        if not isinstance(one, list) or len(one) != 2 or not isinstance(one[0], list):
-            raise CertificateError("a capacity is a list of sets and what each is worth.")
-        places, worth = one[0], _size(one[1]) * samples.unit
-        if (
-            not 1 <= len(places) <= size
-            or not all(type(i) is int and 0 <= i < n for i in places)
-            or len(set(places)) < len(places)
-        ):
+    for places, share in proof.capacity:
+        worth = share * samples.unit
+        if not 1 <= len(places) <= size or max(places) >= n or len(set(places)) < len(places):
             raise CertificateError(f"a focal set must be of 1 to {size} different criteria.")
         if worth.denominator != 1 or not 0 < worth <= samples.top:
             raise CertificateError("a focal set must be worth more than bottom and at most top.")
-        found.append((places, int(worth)))
+        found.append((list(places), int(worth)))
     if not any(worth == samples.top for _, worth in found):
         raise CertificateError("this is no capacity: no set is worth top.")
     return found
 
 
 def _check_sets_force(
-    because: Any, x: npt.NDArray[Any], a: npt.NDArray[Any], size: int, units: int, limit: Limit
+    because: int | None, x: npt.NDArray[Any], a: npt.NDArray[Any], size: int, units: int, limit: Limit
 ) -> None:
     """See that every set of so few criteria is of no use to a sample at a smaller error, or cannot be worth
     top where no sample is named.
@@ -282,8 +257,8 @@ def _check_sets_force(
         if because is not None:
             raise CertificateError("an error of 0 needs no sample that forces it.")
         return
-    if because is not None and (type(because) is not int or not 0 <= because < len(a)):
-        raise CertificateError("because must be the number of a sample, or null.")
+    if because is not None and because >= len(a):
+        raise CertificateError("because must be the index of a sample, or null.")
     n = x.shape[1]
     if sum(comb(n, many) for many in range(1, size + 1)) > _MOST_SETS:
         raise CheckLimitError("not checked within the limit: there are too many sets of criteria.")

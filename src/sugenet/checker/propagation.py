@@ -38,7 +38,7 @@ class Propagation:
         total = starts[-1]
         self.limit = limit
         flat = [implication for layer in layers for implication in layer]
-        if any(float(np.abs(i.weights.astype(float)).sum()) + abs(i.least) >= _LARGE for i in flat):
+        if any(int(np.abs(i.weights).sum()) + abs(i.least) >= _LARGE for i in flat):
             raise CheckLimitError(
                 "the weights, prices or factors are too large for 64 bits: "
                 "check(..., plain=True) can check them."

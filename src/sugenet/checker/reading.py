@@ -307,7 +307,9 @@ def _tags(kind: Any) -> list[tuple[str, str] | None]:
 
 
 def _json_type(kind: Any) -> type | None:
-    """The JSON type of a list or text; None for all others."""
+    """The JSON type of a list, text, true or false; None for all others."""
+    if kind is bool:
+        return bool
     return list if get_origin(kind) is tuple else str if kind is str or get_origin(kind) is Literal else None
 
 

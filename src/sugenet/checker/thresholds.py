@@ -24,6 +24,8 @@ from sugenet.errors import CertificateError
 
 __all__ = ["Implication", "ThresholdSystem", "implications_of", "reach", "thresholds_of"]
 
+_LARGE = 1 << 61
+
 
 @dataclass(frozen=True, eq=False)
 class ThresholdSystem:
@@ -68,12 +70,15 @@ def thresholds_of(whole: Whole) -> ThresholdSystem:
     layers = [(np.array(columns, np.int64).reshape(count, len(whole.base)).T, -start)]
     layers += [(weights, tau + np.minimum(weights, 0).sum(axis=1)) for weights, tau in whole.layers]
     parts, cases = whole.inequalities
-    whole.limit.take(8 * len(parts) * whole.head.shape[1], "the inequalities over the last neurons")
-    weights, least = np.empty((len(parts), whole.head.shape[1]), np.int64), np.empty(len(parts), np.int64)
-    for number, part in enumerate(parts):
+    whole.limit.take(50 * len(parts) * whole.head.shape[1], "the inequalities over the last neurons")
+    shape, rows = (len(parts), whole.head.shape[1]), []
+    for part in parts:
         whole.limit.look()
-        weights[number], least[number] = over_neurons(whole.head, *part)  # an error where it leaves 64 bits
-    layers.append((weights, least))
+        rows.append(over_neurons(whole.head, *part))
+    small = all(int(np.abs(row).sum()) + abs(least) < _LARGE for row, least in rows)
+    kind: Any = np.int64 if small else object  # Python integers, so that no sign turns
+    weights = np.array([row for row, _ in rows], kind).reshape(shape)
+    layers.append((weights, np.array([least for _, least in rows], kind)))
     budget = None if whole.budget is None else (tuple(prices), whole.budget - spent)
     return ThresholdSystem(tuple(chains), budget, tuple(layers), tuple(map(tuple, cases)))
 

@@ -13,6 +13,16 @@ from fractions import Fraction
 from math import isqrt
 from typing import Any, NamedTuple
 
+from sugenet.checker.composed_form import (
+    EveryPart,
+    Formula,
+    NamedClasses,
+    NamedRows,
+    SomePart,
+    WholeSaid,
+    WholeStated,
+    WholeSum,
+)
 from sugenet.checker.limit import Limit
 from sugenet.errors import CertificateError
 
@@ -59,9 +69,9 @@ class ComposedWhole(ABC):
 class _DigitSum(ComposedWhole):
     """Two numbers of digits, the first digit first, are added."""
 
-    def __init__(self, classes: Sequence[Sequence[str]], left: Any) -> None:
+    def __init__(self, classes: Sequence[Sequence[str]], left: int) -> None:
         super().__init__(classes)
-        if type(left) is not int or not 0 < left < len(classes):
+        if not 0 < left < len(classes):
             raise CertificateError("a sum has a number on the left and one on the right.")
         if any(name not in set("0123456789") for row in classes for name in row):
             raise CertificateError("a sum is of digits, but a class is none.")
@@ -69,7 +79,7 @@ class _DigitSum(ComposedWhole):
 
     def see_value(self, value: Any) -> None:
         if type(value) is not int:
-            raise CertificateError("the value of a sum is a whole number.")
+            raise CertificateError("the value of a sum is an integer.")
 
     def value(self, choice: Sequence[int]) -> int:
         digits = [row[k] for row, k in zip(self.classes, choice, strict=True)]
@@ -215,37 +225,24 @@ class _Node(NamedTuple):
 class _FormulaWhole(ComposedWhole):
     """A formula over classes: conditions, lists of rows, every and some of several."""
 
-    def __init__(self, classes: Sequence[Sequence[str]], formula: Any) -> None:
+    def __init__(self, classes: Sequence[Sequence[str]], formula: Formula) -> None:
         super().__init__(classes)
-        self.formula = self._seen(formula)
+        self.formula = self._node(formula)
 
-    def _seen(self, formula: Any) -> _Node:
-        """A formula whose fields are what they must be."""
-        kind = formula["kind"]
-        known = {
-            "one of": {"kind", "reading", "classes"},
-            "rows": {"kind", "readings", "rows", "on"},
-            "every": {"kind", "parts"},
-            "some": {"kind", "parts"},
-        }
-        if kind not in known or set(formula) != known[kind]:
-            raise CertificateError(f"unknown formula {str(kind)[:40]!r}, or not with its fields.")
-        if kind in ("every", "some"):
-            return _Node(kind == "every", (), frozenset(), True, tuple(map(self._seen, formula["parts"])))
-        if kind == "rows" and type(formula["on"]) is not bool:
-            raise CertificateError("rows are on or not: true or false is needed.")
-        places = [formula["reading"]] if kind == "one of" else formula["readings"]
-        rows = [[k] for k in formula["classes"]] if kind == "one of" else formula["rows"]
-        if any(type(p) is not int or not 0 <= p < len(self.classes) for p in places):
-            raise CertificateError("a formula speaks of a reading that there is not.")
-        if len(set(places)) < len(places):
-            raise CertificateError("a formula names a reading twice in one row.")
-        for row in rows:
-            for place, k in zip(places, row, strict=True):
-                if type(k) is not int or not 0 <= k < len(self.classes[place]):
-                    raise CertificateError("a formula speaks of a class that there is not.")
+    def _node(self, formula: Formula) -> _Node:
+        """A formula whose readings and classes exist."""
+        if isinstance(formula, EveryPart | SomePart):
+            parts = tuple(map(self._node, formula.parts))
+            return _Node(isinstance(formula, EveryPart), (), frozenset(), True, parts)
+        if isinstance(formula, NamedClasses):
+            formula = NamedRows((formula.reading,), tuple((k,) for k in formula.classes), on=True)
+        places, rows = formula.readings, formula.rows
+        if any(place >= len(self.classes) for place in places):
+            raise CertificateError("a formula names a reading that does not exist.")
+        if any(k >= len(self.classes[place]) for row in rows for place, k in zip(places, row, strict=True)):
+            raise CertificateError("a formula names a class that does not exist.")
         alone = frozenset(k for (k,) in rows) if len(places) == 1 else None
-        return _Node(False, tuple(places), frozenset(map(tuple, rows)), formula.get("on", True), alone=alone)
+        return _Node(False, places, frozenset(rows), formula.on, alone=alone)
 
     def value(self, choice: Sequence[int]) -> bool:
         return bool(self._truth(self.formula, [frozenset([k]) for k in choice]))
@@ -306,14 +303,11 @@ class _FormulaWhole(ComposedWhole):
         return min(found) if node.every else (sum(many for many, _ in found), min(found)[1])
 
 
-def composed_whole(data: Any, classes: Sequence[Sequence[str]]) -> ComposedWhole:
+def composed_whole(said: WholeSaid, classes: Sequence[Sequence[str]]) -> ComposedWhole:
     """The whole that a certificate is about."""
-    fields = {"sum": {"kind", "left"}, "sudoku": {"kind"}, "stated": {"kind", "formula"}}
-    if not isinstance(data, dict) or data.get("kind") not in fields or set(data) != fields[data["kind"]]:
-        raise CertificateError("the whole is none that is known, or not with its fields.")
-    if data["kind"] == "sum":
-        return _DigitSum(classes, data["left"])
-    return _Grid(classes) if data["kind"] == "sudoku" else _FormulaWhole(classes, data["formula"])
+    if isinstance(said, WholeSum):
+        return _DigitSum(classes, said.left)
+    return _FormulaWhole(classes, said.formula) if isinstance(said, WholeStated) else _Grid(classes)
 
 
 def _below(found: Fraction | None, below: Fraction | None) -> Fraction | None:

@@ -74,6 +74,7 @@ class WordWalk:
     ) -> None:
         self.limit = limit
         weight = np.array([price for row in features for price, _ in row], np.int64)
+        budget = min(budget, sum(max(price for price, _ in row) for row in features))  # fits 64 bits
         limit.take(24 * len(weight) * len(base), "all changes of a walk")
         gains = np.array([gain for row in features for _, gain in row], np.int64).reshape(
             len(weight), len(base)

@@ -61,7 +61,8 @@ def certificate_of(
 
 def _reading_data(reading: Reading, named: Sequence[str]) -> dict[str, Any]:
     if reading.network is None:
-        return {"name": reading.name, "values": list(reading.values), "gaps": [str(g) for g in reading.gaps]}
+        gaps = [str(gap) for gap in reading.gaps]
+        return {"kind": "given", "name": reading.name, "values": list(reading.values), "gaps": gaps}
     base = reading.base or reading.network
     some = None if reading.base is None else [base.classes.index(name) for name in reading.values]
     return {

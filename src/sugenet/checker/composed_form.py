@@ -1,0 +1,359 @@
+"""The format of certificates about a whole of several readings, as frozen values (`reading` makes them)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal, TypeAlias
+
+from sugenet.checker.form import Anything, Ball, Plain
+from sugenet.checker.reading import Integer, Natural, Nested, Number, Scalar
+from sugenet.errors import CertificateError
+
+__all__ = [
+    "Change",
+    "Composed",
+    "EveryPart",
+    "Formula",
+    "GivenReading",
+    "Impossible",
+    "NamedClasses",
+    "NamedRows",
+    "NetworkReading",
+    "NoChange",
+    "OpenChange",
+    "Possible",
+    "SomePart",
+    "WholeMinimal",
+    "WholeMinimum",
+    "WholePart",
+    "WholePossible",
+    "WholeProved",
+    "WholeReason",
+    "WholeRefuted",
+    "WholeRobust",
+    "WholeSaid",
+    "WholeStated",
+    "WholeSudoku",
+    "WholeSufficient",
+    "WholeSum",
+    "WholeUndecided",
+    "WholeUnknown",
+    "WholeValue",
+    "WholeWhatIf",
+]
+
+# -- readings ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class GivenReading:
+    """A variable whose gaps are taken as they are; the best value has 0."""
+
+    tag: ClassVar[tuple[str, str]] = ("kind", "given")
+    name: str
+    values: tuple[str, ...]
+    gaps: tuple[Number, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.values) != len(self.gaps) or not self.gaps or min(self.gaps) != 0:
+            raise CertificateError("a reading that is given needs a gap for each value, and 0 for the best.")
+        if len(set(self.values)) < len(self.values):
+            raise CertificateError("a reading that is given has a value twice.")
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkReading:
+    """What a network reads in a sample, among all of its classes or some of them."""
+
+    name: str
+    network: Natural
+    """The index of its fingerprint."""
+    classes: tuple[Natural, ...] | None
+    sample: tuple[Scalar, ...]
+    domain: Nested | None = None
+    """An `InputDomain` of that network."""
+
+    def __post_init__(self) -> None:
+        if self.classes is not None and (not self.classes or sorted(set(self.classes)) != [*self.classes]):
+            raise CertificateError("classes must be indices that rise.")
+
+
+# -- wholes --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class WholeSum:
+    """Two numbers are added; the first readings are the digits of the left one."""
+
+    tag: ClassVar[tuple[str, str]] = ("kind", "sum")
+    left: Natural
+
+
+@dataclass(frozen=True, slots=True)
+class WholeSudoku:
+    """The readings are the cells of a grid, row by row."""
+
+    tag: ClassVar[tuple[str, str]] = ("kind", "sudoku")
+
+
+@dataclass(frozen=True, slots=True)
+class NamedClasses:
+    """A reading has one of some classes."""
+
+    tag: ClassVar[tuple[str, str]] = ("kind", "one of")
+    reading: Natural
+    classes: tuple[Natural, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NamedRows:
+    """Some readings have the classes of one of the rows; or, if not `on`, of none."""
+
+    tag: ClassVar[tuple[str, str]] = ("kind", "rows")
+    readings: tuple[Natural, ...]
+    rows: tuple[tuple[Natural, ...], ...]
+    on: bool
+
+    def __post_init__(self) -> None:
+        if len(set(self.readings)) < len(self.readings):
+            raise CertificateError("a formula names a reading twice in one row.")
+        if any(len(row) != len(self.readings) for row in self.rows):
+            raise CertificateError("a row of a formula needs a class for each of its readings.")
+
+
+@dataclass(frozen=True, slots=True)
+class _FormulaParts:
+    parts: tuple[Formula, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EveryPart(_FormulaParts):
+    """All parts hold."""
+
+    tag: ClassVar[tuple[str, str]] = ("kind", "every")
+
+
+@dataclass(frozen=True, slots=True)
+class SomePart(_FormulaParts):
+    """One part holds, or several."""
+
+    tag: ClassVar[tuple[str, str]] = ("kind", "some")
+
+
+Formula: TypeAlias = NamedClasses | NamedRows | EveryPart | SomePart
+
+
+@dataclass(frozen=True, slots=True)
+class WholeStated:
+    """A formula over the classes of the readings."""
+
+    tag: ClassVar[tuple[str, str]] = ("kind", "stated")
+    formula: Formula
+
+
+WholeSaid: TypeAlias = WholeSum | WholeSudoku | WholeStated
+
+
+# -- questions -----------------------------------------------------------------------------------------------
+
+WholeValue: TypeAlias = Integer | bool
+"""Of a sum an integer, else true or false."""
+
+
+@dataclass(frozen=True, slots=True)
+class WholePossible:
+    """By how much a value is behind the most possible one."""
+
+    tag: ClassVar[tuple[str, str]] = ("kind", "possible")
+    value: WholeValue
+
+
+@dataclass(frozen=True, slots=True)
+class WholeRobust:
+    """The value stays while every sample stays in the region; or all of them together, if it is joint."""
+
+    tag: ClassVar[tuple[str, str]] = ("kind", "robust")
+    region: Ball | Anything
+    joint: bool
+
+    def __post_init__(self) -> None:
+        if self.joint and (not isinstance(self.region, Ball) or self.region.kind == "Linf"):
+            raise CertificateError("a budget that images share is one that adds up their changes.")
+
+
+@dataclass(frozen=True, slots=True)
+class WholeReason:
+    """The value stays while some features of the samples stay as they are."""
+
+    tag: ClassVar[tuple[str, str]] = ("kind", "reason")
+    region: Ball | Anything
+
+
+@dataclass(frozen=True, slots=True)
+class WholeWhatIf:
+    """The cheapest changes of the samples that give the value, or another one."""
+
+    tag: ClassVar[tuple[str, str]] = ("kind", "whatif")
+    cost: Plain
+    value: WholeValue
+    other: bool
+
+    def __post_init__(self) -> None:
+        if self.cost.kind == "Linf":
+            raise CertificateError("the costs of several images are not added up so.")
+
+
+# -- certificates --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class WholePart:
+    """A certificate about the network and the sample of a reading."""
+
+    reading: Natural
+    certificate: Nested
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ComposedEnvelope:
+    format: Literal["sugenet certificate"]
+    version: Literal[2]
+    networks: tuple[str, ...]
+    """Their fingerprints."""
+    readings: tuple[GivenReading | NetworkReading, ...]
+    whole: WholeSaid
+    parts: tuple[WholePart, ...]
+
+    def __post_init__(self) -> None:
+        names = [reading.name for reading in self.readings]
+        if len(set(names)) < len(names):
+            raise CertificateError("each reading needs a name of its own.")
+        used = {reading.network for reading in self.readings if isinstance(reading, NetworkReading)}
+        if used != set(range(len(self.networks))) or len(set(self.networks)) < len(self.networks):
+            raise CertificateError("a network is named twice, reads nothing, or is not there.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Impossible(_ComposedEnvelope):
+    """No classes have the value; those of another value have a gap of `margin`, null if there are none."""
+
+    tag: ClassVar[tuple[str, str]] = ("answer", "impossible")
+    question: WholePossible
+    margin: Number | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Possible(_ComposedEnvelope):
+    """The classes of the choice have the value and a gap, and none with the value have a smaller one."""
+
+    tag: ClassVar[tuple[str, str]] = ("answer", "possible")
+    question: WholePossible
+    margin: Number | None
+    gap: Number
+    choice: tuple[Natural, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _AboutRegion(_ComposedEnvelope):
+    question: WholeRobust
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WholeProved(_AboutRegion):
+    """The value stays."""
+
+    tag: ClassVar[tuple[str, str]] = ("answer", "proved")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WholeRefuted(_AboutRegion):
+    """With the witnesses of the parts, the readings have the classes of the choice and another value."""
+
+    tag: ClassVar[tuple[str, str]] = ("answer", "refuted")
+    choice: tuple[Natural, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WholeUndecided(_AboutRegion):
+    """Nothing is claimed beyond the parts."""
+
+    tag: ClassVar[tuple[str, str]] = ("answer", "undecided")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _AboutReasons(_ComposedEnvelope):
+    question: WholeReason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WholeUnknown(_AboutReasons):
+    """Nothing is claimed."""
+
+    tag: ClassVar[tuple[str, str]] = ("answer", "unknown")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WholeSufficient(_AboutReasons):
+    """The reasons of the parts suffice."""
+
+    tag: ClassVar[tuple[str, str]] = ("answer", "sufficient")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WholeMinimal(_AboutReasons):
+    """They suffice, and no feature can be left out."""
+
+    tag: ClassVar[tuple[str, str]] = ("answer", "minimal")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WholeMinimum(_AboutReasons):
+    """They suffice, and no fewer features do."""
+
+    tag: ClassVar[tuple[str, str]] = ("answer", "minimum")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _AboutCost(_ComposedEnvelope):
+    question: WholeWhatIf
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoChange(_AboutCost):
+    """No changes give such a value."""
+
+    tag: ClassVar[tuple[str, str]] = ("answer", "none")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenChange(_AboutCost):
+    """No changes that cost less than `lower` give such a value."""
+
+    tag: ClassVar[tuple[str, str]] = ("answer", "open")
+    lower: Number
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change(_AboutCost):
+    """The same; and the witnesses of the parts give the classes of the choice at this cost."""
+
+    tag: ClassVar[tuple[str, str]] = ("answer", "counterfactual")
+    lower: Number
+    cost: Number
+    choice: tuple[Natural, ...]
+
+
+Composed: TypeAlias = (
+    Impossible
+    | Possible
+    | WholeProved
+    | WholeRefuted
+    | WholeUndecided
+    | WholeUnknown
+    | WholeSufficient
+    | WholeMinimal
+    | WholeMinimum
+    | NoChange
+    | OpenChange
+    | Change
+)
