@@ -42,7 +42,18 @@ def test_both_say_the_same_of_the_golden_certificates(share):
         assert said == row["said"], row["name"]
         kind = (row["certificate"]["proof"] or {}).get("kind")
         seen[kind] = seen.get(kind, 0) + 1
-    kinds = {"walk", "sweep", "combinations", "rup", "drup", "dual", "partition", "bounds", "patches", "parts"}
+    kinds = {
+        "walk",
+        "sweep",
+        "combinations",
+        "rup",
+        "drup",
+        "dual",
+        "partition",
+        "bounds",
+        "patches",
+        "parts",
+    }
     assert kinds <= seen.keys()
     assert seen["walk"] > 300 // share
     assert seen["rup"] > 10 // share
