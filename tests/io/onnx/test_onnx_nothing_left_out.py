@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from sugenet.errors import FileError
+from sugenet.io import importers
 from sugenet.io.exact.domains import BitInputs, Integers, Reals
 from sugenet.io.importers import read_onnx
 from sugenet.io.onnx import attributes, layers, patterns, reader, rules
@@ -384,16 +385,21 @@ def test_the_report_says_by_whom_and_on_how_many_samples():
     )
 
 
+def refused_alone_and_as_a_whole(monkeypatch, raw, node, whole):
+    """A node is compared alone, and then with the whole network."""
+    with pytest.raises(FileError, match=rf"{node} was compared alone with the interpreter"):
+        read_onnx(raw, inputs=Integers(-3, 3))
+    monkeypatch.setattr(importers, "compare_nodes", lambda _: 0)
+    with pytest.raises(FileError, match=rf"not what the source computes; the first difference is at {whole}"):
+        read_onnx(raw, inputs=Integers(-3, 3))
+
+
 def test_a_reader_that_leaves_something_out_is_noticed(monkeypatch):
     """Whichever rule is wrong: the first node that differs is named, and nothing is imported."""
     raw = model(HIDDEN, NUMBERS, ["n", 2])
     monkeypatch.setitem(patterns._RULES, "Add", lambda node, values, flow: flow)
-    with pytest.raises(
-        FileError,
-        match=r"not what the source computes; the first difference is at node 0 \(MatMul\): "
-        r"neuron \d of layer 1",
-    ):
-        read_onnx(raw, inputs=Integers(-3, 3))
+    whole = r"node 0 \(MatMul\): neuron \d of layer 1"
+    refused_alone_and_as_a_whole(monkeypatch, raw, r"node 1 \(Add\)", whole)
 
 
 def test_a_wrong_second_layer_is_noticed_there(monkeypatch):
@@ -402,21 +408,16 @@ def test_a_wrong_second_layer_is_noticed_there(monkeypatch):
         return found if node.number != 4 else layers.linear(node, rules.flow_of(given), abs(given[1].array))
 
     monkeypatch.setitem(reader.RULES, "MatMul", half)
-    with pytest.raises(
-        FileError, match=r"the first difference is at node 4 \(MatMul\): neuron \d of layer 2"
-    ):
-        read_onnx(model(HIDDEN, NUMBERS, ["n", 2]), inputs=Integers(-3, 3))
+    raw, node = model(HIDDEN, NUMBERS, ["n", 2]), r"node 4 \(MatMul\)"
+    refused_alone_and_as_a_whole(monkeypatch, raw, node, rf"{node}: neuron \d of layer 2")
 
 
 def test_wrong_scores_are_noticed(monkeypatch):
     raw = model([*HIDDEN[:-1], ("Gemm", ["u", "w", "b"], "y", {"alpha": 0.5})], NUMBERS, ["n", 2])
     right = layers.gemm
     monkeypatch.setattr(rules, "gemm", lambda node, flow, weights, bias: right(node, flow, weights, None))
-    with pytest.raises(
-        FileError,
-        match=r"not what the source computes; the first difference is at node 7 \(Gemm\): score \d is",
-    ):
-        read_onnx(raw, inputs=Integers(-3, 3))
+    node = r"node 7 \(Gemm\)"
+    refused_alone_and_as_a_whole(monkeypatch, raw, node, rf"{node}: score \d is")
 
 
 def test_what_cannot_be_run_is_said(monkeypatch):
