@@ -22,7 +22,7 @@ from sugenet.errors import SugenetError
 from sugenet.web import content_policy
 from sugenet.web.api import PORT
 from sugenet.web.guards import HEADERS, MOST_BYTES, Guard
-from sugenet.web.serving import serve
+from sugenet.web.serving import _run, serve
 from tests.web.serving import HAS_PROC, JSON, LONG, children, folder_of, is_there, serving, wait_until
 
 NETWORK = sg.models.digits()
@@ -619,6 +619,31 @@ def test_it_runs_inside_an_event_loop_too():
     )
     with serving(last=last) as client:
         assert client.ask(**SETTLED)["state"] == "done"
+
+
+def test_ctrl_c_inside_an_event_loop_waits_for_the_server_to_end():
+    class Slow:
+        """A server that takes a while to end."""
+
+        should_exit = ended = False
+
+        def run(self, **_options):
+            os.kill(os.getpid(), signal.SIGINT)
+            while not self.should_exit:
+                time.sleep(0.01)
+            time.sleep(0.2)
+            self.ended = True
+
+    server = Slow()
+
+    async def main():
+        with pytest.raises(KeyboardInterrupt):
+            _run(server, None)
+
+    loop = asyncio.new_event_loop()
+    loop.run_until_complete(main())
+    loop.close()
+    assert server.ended
 
 
 def test_without_the_web_libraries_the_extra_is_named():

@@ -142,13 +142,23 @@ def _run(server: _Server, listening: socket.socket) -> None:
     except RuntimeError:
         server.run(sockets=[listening])
         return
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
-    thread.start()
+    over = threading.Event()  # an interrupted join takes the thread as ended, though it still runs
+
+    def run() -> None:
+        try:
+            server.run(sockets=[listening])
+        finally:
+            over.set()
+
+    thread = threading.Thread(target=run)
     try:
-        thread.join()
+        thread.start()
+        over.wait()
     finally:
         server.should_exit = True
-        thread.join()
+        if thread.ident is not None:
+            over.wait()
+            thread.join()
 
 
 def _listen(host: str, port: int, notify: Callable[[str], object]) -> socket.socket:
