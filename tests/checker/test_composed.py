@@ -90,7 +90,7 @@ def test_no_field_is_left_out_added_or_of_another_kind(name):
     whole = certificates()[name]
     for field in whole:
         broken = {key: value for key, value in whole.items() if key != field}
-        refused(broken, "no field|unknown answer|must not have")
+        refused(broken, "no field|unknown answer|must not have|not a sugenet certificate")
         for wrong in (None, 7, "x", [], {}, [None], True, -1):
             if wrong != whole[field]:
                 changed = copy.deepcopy(whole) | {field: wrong}
@@ -106,9 +106,12 @@ def test_no_field_is_left_out_added_or_of_another_kind(name):
         refused(whole | {"question": question}, "no field|unknown kind")
     refused(forged(name, question__more=1), "has a field 'more' that it must not have")
     refused(forged(name, readings__0__more=1), "has a field 'more' that it must not have")
-    refused(forged(name, version=3), "version: 2 is needed, not 3")
-    refused(forged(name, version=2.0), "version: 2 is needed, not 2.0")
-    refused(forged(name, format="sugenet"), "format: sugenet certificate is needed")
+    for change in ({"version": 3}, {"version": 2.0}, {"format": "sugenet"}):
+        refused(forged(name, **change), "not a sugenet certificate of version 2")
+    for number in range(len(whole["parts"])):
+        part = f"parts__{number}__certificate__"
+        refused(forged(name, **{f"{part}version": 2.0}), "version: 2 is needed, not 2.0")
+        refused(forged(name, **{f"{part}format": "sugenet"}), "format: sugenet certificate is needed")
 
 
 def test_how_possible():
