@@ -98,7 +98,7 @@ def one_data_set(folder: Path) -> Callable[[], object]:
     def ask() -> None:
         question = sugenet.Robust(sugenet.each, sugenet.Hamming(2))
         with sugenet.sweep(network, [sample], question, store=path, jobs=1) as found:
-            assert str(found.check(jobs=1)).endswith("1 hold")
+            assert "1 hold" in str(found.check(jobs=1))
 
     return ask
 

@@ -107,7 +107,6 @@ WAYS = {
             "tops": ([3, 3], [2, 3]),
             "flipped": (None, [True]),
             "ties": (None, [True]),
-            "theta": (None, [Fraction(3, 2)]),
         },
     ),
     StairLayer: (
@@ -128,7 +127,6 @@ WAYS = {
             "top": (2, 3),
             "flipped": (None, [True, False]),
             "ties": (None, [True, False]),
-            "theta": (None, [Fraction(5, 2), Fraction(3)]),
         },
     ),
     StairConv: (

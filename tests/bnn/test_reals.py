@@ -13,6 +13,7 @@ import sugenet as sg
 from sugenet.bnn import DenseLayer, Encoder, Head, Network, Real, RealLayer, Window, summary
 from sugenet.bnn.boxed import in_box
 from sugenet.bnn.conv import ConvLayer
+from sugenet.checker.form import read_certificate
 from sugenet.checker.query import query_of
 from sugenet.errors import EncodingError, FileError, NetworkError, QuestionError
 from sugenet.web import payload
@@ -117,11 +118,11 @@ def test_a_layer_over_a_box_is_the_layer_there(seed, bits, maps):
 
 def test_values_are_checked():
     network = Network(Encoder.of_reals(2, -1, 1), [RealLayer([[1, 1]], [0])], Head([[1], [-1]]))
-    for x, words in (([0.5, 1.5], "must be a number from -1 to 1"), ([0.5, np.nan], "must be")):
+    for x, words in (([0.5, 1.5], "must be a finite number from -1 to 1"), ([0.5, np.nan], "must be")):
         with pytest.raises(EncodingError, match=words):
             network.predict([x])
     free = Network(Encoder.of_reals(1), [RealLayer([[1]], [2**70])], Head([[1], [-1]]))
-    with pytest.raises(EncodingError, match="must be finite"):
+    with pytest.raises(EncodingError, match="must be a finite number"):
         free.predict([[np.inf]])
     assert free.predict(np.array([[2**70], [2**70 - 1], [Fraction(2**71, 2)]], object)).tolist() == [0, 1, 0]
     with pytest.raises(NetworkError, match="go together"):
@@ -168,7 +169,7 @@ def test_files_traces_and_tables(maps, tmp_path):
 
 def holds_throughout(network, certificate, rng, count):
     """Whether no sampled point of the box meets the condition, by the definition."""
-    (case,) = query_of(certificate["question"]).cases
+    (case,) = query_of(read_certificate(certificate, network).question, network).cases
     ends = list(zip(case.box.lower, case.box.upper, strict=True))
     for _ in range(count):
         point = [low + (high - low) * Fraction(int(rng.choice([0, 1, 3, 5, 8])), 8) for low, high in ends]
@@ -214,7 +215,7 @@ def test_boxes_outside_the_domain_are_refused():
     assert in_box(network, [Fraction(-2), Fraction(0)], [Fraction(0), Fraction(0)]) is None
     answer = sg.verify(network, sg.Robust([0.5, 0.9], sg.Linf(0.25)))  # cut to what can occur
     assert isinstance(answer, sg.reason.Proved)
-    case = query_of(answer.certificate["question"]).cases[0]
+    case = query_of(read_certificate(answer.certificate, network).question, network).cases[0]
     assert case.box.upper == (Fraction(3, 4), Fraction(1))
     with pytest.raises(QuestionError, match="limited to single values"):
         sg.verify(network, sg.Always(0, {0: {0.5, 0.25}}))

@@ -34,7 +34,7 @@ from sugenet.checker.reading import exact
 from sugenet.errors import CertificateError
 
 __all__ = [
-    "Inputs",
+    "InputSet",
     "Priced",
     "Values",
     "around",
@@ -207,6 +207,7 @@ def _cells(codings: tuple[Steps, ...]) -> tuple[Values, ...]:
 
 
 def state_of(coding: Coding, value: Any) -> int:
+    """The state of a feature that a value has."""
     if isinstance(coding, OneHot):
         return next(s for s, c in enumerate(coding.categories) if _is_in(value, (c,)))
     return bisect_right(coding.cuts, value)
@@ -308,7 +309,7 @@ class Priced:
 
 
 @dataclass(frozen=True, eq=False)
-class Inputs:
+class InputSet:
     """A set of inputs: values of every feature, and what the changes of a sample may cost together."""
 
     network: Network
@@ -403,7 +404,7 @@ def around(
     limits: Mapping[int, Limit],
     where: Mapping[int, Limit] | None = None,
     fixed: Iterable[int] = (),
-) -> Inputs:
+) -> InputSet:
     """The inputs of a region around a sample that can occur.
 
     Parameters
@@ -444,7 +445,7 @@ def around(
     budget = (
         Fraction(region.radius) ** (2 if kind == "L2" else 1) if kind and isinstance(region, Ball) else None
     )
-    return Inputs(network, allowed, sample, kind, budget)
+    return InputSet(network, allowed, sample, kind, budget)
 
 
 def _occurring(coding: Coding, own: Any, limit: Limit | None) -> Values:
@@ -473,7 +474,7 @@ def cheaper(
     bound: Fraction | None,
     *,
     strict: bool,
-) -> Inputs:
+) -> InputSet:
     """The inputs that a counterfactual's question allows, up to a cost or below it."""
     fixed = set(range(network.encoder.features)) - set(asked.movable)
     cost = asked.cost

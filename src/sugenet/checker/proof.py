@@ -25,7 +25,7 @@ from sugenet.checker.form import (
     Walk,
 )
 from sugenet.checker.limit import Limit
-from sugenet.checker.meaning import Inputs
+from sugenet.checker.meaning import InputSet
 from sugenet.checker.patches import check_patches
 from sugenet.checker.query import query_of
 from sugenet.checker.sets import see_sets
@@ -43,7 +43,7 @@ up to which everything is written out.
 
 
 def check_proof(
-    asked: Asked, proof: Proof, limit: Limit, inputs: Inputs | None = None, *, plain: bool = False
+    asked: Asked, proof: Proof, limit: Limit, inputs: InputSet | None = None, *, plain: bool = False
 ) -> str:
     """Check the proof that a question has no violation; `inputs` as in `setting_of`."""
     question, network = asked.question, asked.network

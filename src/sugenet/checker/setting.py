@@ -2,8 +2,8 @@
 violation.
 
 To be ensured: no input that the question is about is left out (`meaning`), and no violation. What the checker
-itself assumes comes as arguments (`Inputs`). A question about two inputs or two networks has two *sides*, and
-their classes come one after another.
+itself assumes comes as arguments (`InputSet`). A question about two inputs or two networks has two *sides*,
+and their classes come one after another.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from sugenet.checker.form import (
 from sugenet.checker.limit import Limit as Resources
 from sugenet.checker.meaning import (
     OPTION_BYTES,
-    Inputs,
+    InputSet,
     Values,
     around,
     row_of,
@@ -117,7 +117,7 @@ def sample_of(asked: Asked) -> tuple[Any, ...]:
     return sample
 
 
-def inputs_asked(asked: Asked, part: int = 0) -> Inputs:
+def inputs_asked(asked: Asked, part: int = 0) -> InputSet:
     """The inputs that a question, or a part of it, is about; each of the two if it is about pairs."""
     question, network = asked.question, asked.network
     match question:
@@ -137,7 +137,7 @@ def inputs_asked(asked: Asked, part: int = 0) -> Inputs:
     return _inside(asked, question.where)
 
 
-def _inside(asked: Asked, where: Limits) -> Inputs:
+def _inside(asked: Asked, where: Limits) -> InputSet:
     """All inputs within limits that can occur."""
     named, known = dict(where), dict[Any, Values]()
     allowed = []
@@ -153,7 +153,7 @@ def _inside(asked: Asked, where: Limits) -> Inputs:
             raise CertificateError(
                 f"no value of feature {feature} is allowed, so the question is about no input."
             )
-    return Inputs(asked.network, allowed)
+    return InputSet(asked.network, allowed)
 
 
 def _fitting(case: CaseAsked, network: Network) -> CaseAsked:
@@ -220,7 +220,7 @@ def parts_of(question: Question) -> int:
     return len(question.cases) if isinstance(question, QueryAsked) else 1
 
 
-def setting_of(asked: Asked, resources: Resources, part: int = 0, inputs: Inputs | None = None) -> Setting:
+def setting_of(asked: Asked, resources: Resources, part: int = 0, inputs: InputSet | None = None) -> Setting:
     """What a question asks, or the part of it with an index.
 
     `inputs` is what the checker asks about instead of the question's own inputs: of a counterfactual always,
@@ -247,7 +247,7 @@ def setting_of(asked: Asked, resources: Resources, part: int = 0, inputs: Inputs
     return _options(inputs or inputs_asked(asked, part), obeying(network, cases), resources)
 
 
-def _options(inputs: Inputs, cases: _Demands, resources: Resources) -> Setting:
+def _options(inputs: InputSet, cases: _Demands, resources: Resources) -> Setting:
     """A set of inputs as options around its cheapest input."""
     base, others, budget = inputs.states(resources)
     known: dict[int, list[Option]] = {}  # features alike have the same list

@@ -21,7 +21,7 @@ from sugenet.checker.form import exact
 from sugenet.errors import QuestionError
 from sugenet.problem.neighbourhood import Neighbourhood, build, joined, pairs_of, place_of
 
-__all__ = ["Box", "limit_words", "limits_data", "limits_of", "meets", "plain", "plain_row"]
+__all__ = ["Box", "limit_words", "limits_data", "limits_of", "meets", "plain", "plain_row", "span_of_limit"]
 
 _LONG = 12
 """A number of more letters is one that nobody wrote."""

@@ -23,7 +23,7 @@ from sugenet.errors import QuestionError
 from sugenet.problem.front import first_layer
 from sugenet.problem.goal import Goal, Votes, wins
 
-__all__ = ["Joint", "Pair", "Placed", "Side", "abreast", "twins"]
+__all__ = ["Joint", "Pair", "Pairs", "Placed", "Side", "abreast", "twins"]
 
 _SMALLER = "Questions about two sides are for smaller networks."
 
