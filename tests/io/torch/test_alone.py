@@ -204,7 +204,7 @@ def test_a_fault_is_refused_by_the_name_of_the_operation(monkeypatch, fault):
 def test_the_first_fault_is_missed_by_samples_of_the_whole_network(monkeypatch):
     """So comparing each operation alone is needed: samples at the threshold are within rounding of it."""
     monkeypatch.setitem(reader._RULES, "hardtanh", unread)
-    monkeypatch.setattr(reader.Operation, "compare", lambda _: None)
+    monkeypatch.setattr(reader.Operation, "compare", lambda _: False)
     found = sg.from_torch(dense(nn.Hardtanh(-1, 1)), torch.ones(1, 64), inputs=sg.BitInputs())
     assert found.proof.samples > 200
 

@@ -61,19 +61,22 @@ class Operation:
     found: Signal
     """What it was read as."""
 
-    def compare(self) -> None:
-        """Run it on chosen numbers, and refuse it where it gives something else than what was read."""
+    def compare(self) -> bool:
+        """Run it on chosen numbers, and refuse it where it gives something else than what was read; False
+        where its arguments can be none of these numbers.
+        """
         first = self.tracked[0][1]
         if self.found.tail and self.found.tail != first.tail:
             self._compare_order()
         elif any(self.found.node is signal.node for _, signal in self.tracked):
-            self._compare_numbers()
+            return self._compare_numbers()
         else:
             self._compare_layer()
+        return True
 
     # -- numbers, each by itself -----------------------------------------------------------------------------
 
-    def _compare_numbers(self) -> None:
+    def _compare_numbers(self) -> bool:
         numbers = self._numbers()
         given = [_values(signal.function, numbers) for _, signal in self.tracked]
         wanted = _values(self.found.function, numbers)
@@ -96,6 +99,7 @@ class Operation:
                         f"at {float(given[0][place]):.9g} it gives {value:.9g}, "
                         f"but it was read as giving {wide[place]:.9g}"
                     )
+        return bool(numbers)
 
     def _by_rounding(self, x: Fraction, given: Sequence[Fraction], value: float, off: float) -> bool:
         """Whether rounding explains another value: that of a number beside this one, where the operation

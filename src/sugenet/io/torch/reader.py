@@ -452,10 +452,10 @@ def _recorder(torch: Any) -> Any:
             if self.alone:
                 read = partial(self.read_again, func, where, constants)
                 tensors = list(tracked.values())
-                Operation(
+                operation = Operation(
                     torch, name, where, args, kwargs, bound, first.dtype, tensors, read, signal
-                ).compare()
-                self.judged += 1
+                )
+                self.judged += operation.compare()
             written = [
                 bound.get(argument.name)
                 for argument in func._schema.arguments
