@@ -19,7 +19,7 @@ from sugenet.checker.limit import Limit
 from sugenet.checker.rated import RatedSamples
 from sugenet.errors import CertificateError
 
-__all__ = ["check_flow", "only"]
+__all__ = ["check_flow"]
 
 _Price = Callable[[int, int], Fraction]
 _Due = tuple[list[tuple[int, Fraction]], list[tuple[int, Fraction]]]
