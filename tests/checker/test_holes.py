@@ -283,3 +283,33 @@ def test_a_query_with_a_box_that_holds_no_value_is_refused():
     case = {"lower": [0.25], "upper": [0.75], "condition": [[[[[0, 1]], 0]]]}
     question = {"kind": "query", "inputs": 1, "outputs": 2, "cases": [case]}
     refused(certificate(net, question, "proved", BOUNDS), net, "about no input")
+
+
+def test_prices_are_not_rounded_in_a_count():
+    one = Network(Encoder([threshold(0.0)], ["f"]), [DenseLayer([[1]], [1])], Head([[1], [-1]]))
+    two = Network(Encoder([threshold(0.1), threshold(1e300)]), [DenseLayer([[1, 1]], [1])], Head([[1], [-1]]))
+    for net, sample, region in (
+        (one, [0.0], {"kind": "L1", "radius": "0"}),  # the next float below 0 is 5e-324 away
+        (two, [0.0, 0.0], {"kind": "L1", "radius": "1/10"}),  # the float 0.1 is above 1/10
+        (two, [0.0, 0.0], {"kind": "L2", "radius": "1/10"}),
+    ):
+        question = {"kind": "count", "sample": sample, "region": region, "where": []}
+        for counts in ([1, 1], [2, 0], [1, 0]):
+            parts = [[[], counts]]
+            proof = {"kind": "partition", "order": list(range(len(sample))), "parts": parts}
+            more = {"counts": counts, "total": sum(counts), "method": "walk"}
+            forged = certificate(net, question, "counted", proof, **more)
+            del forged["witness"]
+            if counts == [1, 0]:
+                assert sg.check(forged, net)
+            else:
+                refused(forged, net)
+
+
+def test_laws_that_leave_no_input_prove_nothing():
+    net = Network.of_bits([DenseLayer([[1, 1]], [1])], Head([[1], [-1]]), classes=["a", "b"])
+    for where, limits in (([[0, [1, 1]]], []), ([], [[0, [1, 1]]])):
+        for kind in ("always", "never"):
+            question = {"kind": kind, "label": 0, "where": where}
+            domain = {"limits": limits, "laws": ["x1 = 0"]}
+            refused(certificate(net, question, "proved", BOUNDS, domain=domain), net, "no input")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from math import prod
 from typing import Any
@@ -123,8 +124,10 @@ def _region(asked: Asked, network: Network, total: int, limit: Limit) -> CountRe
     setting = setting_of(asked, limit)
     if setting.budget is not None and setting.budget < 0:
         raise CertificateError("no input of the region meets the limits.")
-    every = (option.price for row in setting.options.values() for option in row)
-    prices = [price for price in every if setting.budget is None or price <= setting.budget]
+    if setting.budget is not None:  # before prices are put into a unit: what is beyond has none
+        within = {f: [o for o in row if o.price <= setting.budget] for f, row in setting.options.items()}
+        setting = replace(setting, options={f: row for f, row in within.items() if row})
+    prices = [option.price for row in setting.options.values() for option in row]
     unit = unit_of_all(prices)
     if unit is None or sum(prices, Fraction(0)) * unit >= 2**60:
         raise CertificateError("the costs are too finely divided to count again.")

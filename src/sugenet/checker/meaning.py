@@ -8,7 +8,7 @@ is used (cuts, low, high, whole, bipolar, silent, categories), not the methods.
 A value is a category, an integer, or a finite float64; for `Real` codings any rational. A bit is off, written
 -1 or 0 and kept as 0, or on; a limit allows off if it contains -1 or 0. A sample's own values can always
 occur, also outside the limits of the domain. Laws hold for every input, the sample too. A box contains its
-sample. A question about no input is refused, except that laws may leave none.
+sample. A question about no input is refused.
 """
 
 from __future__ import annotations

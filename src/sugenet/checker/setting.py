@@ -16,6 +16,7 @@ from math import lcm
 from typing import Any, TypeAlias
 
 from sugenet.bnn import Network, OneHot
+from sugenet.bnn.laws import some_obey
 from sugenet.checker.domain import obeying
 from sugenet.checker.form import (
     Agree,
@@ -153,6 +154,12 @@ def _inside(asked: Asked, where: Limits) -> InputSet:
             raise CertificateError(
                 f"no value of feature {feature} is allowed, so the question is about no input."
             )
+    laws, encoder = asked.network.domain.laws, asked.network.lawful.encoder
+    if laws:
+        parts = enumerate(zip(encoder.codings, allowed, strict=True))
+        states = {f: [state for state, _ in states_within([coding], values)] for f, (coding, values) in parts}
+        if not some_obey([clause for law in laws for clause in law.clauses], encoder, states):
+            raise CertificateError("no allowed input obeys the laws, so the question is about no input.")
     return InputSet(asked.network, allowed)
 
 
