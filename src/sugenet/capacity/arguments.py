@@ -134,7 +134,7 @@ def _spelled(text: str, what: str) -> int | float | Fraction:
     if len(parts) == 1:
         return int(text)
     if int(parts[1]) == 0:
-        raise CapacityError(f"{_said(what, text)} is a division by zero.")
+        raise CapacityError(f"{_said(what, text)} is not a number: it divides by zero.")
     return Fraction(int(parts[0]), int(parts[1]))
 
 
