@@ -123,7 +123,9 @@ ORDERS = {
 }
 """Bottom to top: what stands in a room imports from itself and from what stands before it."""
 
-WALLED = {"sugenet.checker": {"sugenet.checker", "sugenet.bnn", "sugenet.errors"}}
+WALLED = {
+    "sugenet.checker": {"sugenet.checker", "sugenet.bnn", "sugenet.capacity.arguments", "sugenet.errors"}
+}
 """Rooms that import nothing of the project but these."""
 
 KEEP_OUT = {
