@@ -229,7 +229,7 @@ def test_a_network_trained_against_a_region_is_swept(capsys, tmp_path):
         ),
         (["whatif", "digits", "--index", "7", "--to", "ten"], "--to ten is no class"),
         (["whatif", "digits", "--index", "7", "--keep", "nose"], "no feature 'nose'"),
-        (["whatif", "digits", "--index", "7", "--within", "far"], "--within far is not a number"),
+        (["whatif", "digits", "--index", "7", "--within", "far"], "--within 'far' is not a number"),
         (["check", "nowhere.json", "digits"], "nowhere.json cannot be read"),
         (["train", "nowhere.csv", "--target", "y", "-o", "x.sugenet"], "nowhere.csv"),
         (["train", ".", "--target", "y", "-o", "x.sugenet"], "sugenet: . is a folder"),

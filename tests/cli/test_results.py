@@ -140,7 +140,7 @@ def test_too_little_time_ends_with_3(desk):
     [
         ("1.db --check 0", "--check 0 must be above 0"),
         ("1.db --check 2", "at most 1, which is all of them"),
-        ("1.db --curve --radii 1,x", "--radii x is not a number"),
+        ("1.db --curve --radii 1,x", "--radii 'x' is not a number"),
         ("1.db --curve --radii 1", "radii are those of the files"),
         ("1.db --sample 1 --check", "ask one thing, not --sample and --check"),
         ("1.db --seed 1", "--seed goes with --check"),

@@ -17,13 +17,13 @@ def file(tmp_path):
     return path
 
 
-def test_numbers_are_read_as_python_reads_them(file):
+def test_numbers_are_the_decimals_they_are(file):
     table = read_ratings(file, "y", name="id", weights="w", delimiter=";")
     assert (table.criteria, table.lines, table.names) == (("b", "a"), (2, 4), ("x1", "x2"))
     assert table.labels == ("line 2 (x1)", "line 4 (x2)")
     ratings = table.ratings()
-    assert ratings.X.tolist() == [[0.3, Fraction(1, 3)], [1, 0]]
-    assert ratings.a.tolist() == [0.1, 0.3]
+    assert ratings.X.tolist() == [[Fraction(3, 10), Fraction(1, 3)], [1, 0]]
+    assert ratings.a.tolist() == [Fraction(1, 10), Fraction(3, 10)]
     assert ratings.weights == (2, Fraction(1, 2))
     assert ratings.labels == table.labels
 

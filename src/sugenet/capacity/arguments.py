@@ -21,6 +21,7 @@ __all__ = [
     "in_order",
     "number_words",
     "plain",
+    "rating_words",
     "read_number",
     "show_number",
 ]
@@ -134,7 +135,7 @@ def _spelled(text: str, what: str) -> int | float | Fraction:
     if len(parts) == 1:
         return int(text)
     if int(parts[1]) == 0:
-        raise CapacityError(f"{_said(what, text)} is a division by zero.")
+        raise CapacityError(f"{_said(what, text)} is not a number: it divides by zero.")
     return Fraction(int(parts[0]), int(parts[1]))
 
 
@@ -226,3 +227,16 @@ def number_words(value: Any) -> str:
     if isinstance(value, float):
         return str(int(value)) if value == value // 1 and abs(value) < _WRITTEN else repr(value)
     return str(value)
+
+
+def rating_words(value: Any) -> str:
+    """A rating, as tables have them: the decimal that it is where there is one, else as `number_words`.
+
+    Examples
+    --------
+    >>> rating_words(Fraction(7, 20)), rating_words(Fraction(1, 3)), rating_words(0.35)
+    ('0.35', '1/3', '0.35')
+    """
+    if isinstance(value, Fraction) and 0 < abs(value) < _WRITTEN and Fraction(repr(float(value))) == value:
+        return number_words(float(value))
+    return number_words(value)

@@ -4,8 +4,8 @@ place of whatever is wrong.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from fractions import Fraction
@@ -15,12 +15,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.capacity.arguments import read_number
-from sugenet.errors import CapacityError, EncodingError
+from sugenet.errors import EncodingError
 from sugenet.fit.capacities import Ratings
 from sugenet.fit.table import called, read_cells, refuse_missing, refuse_unnamed, typed_column
 
 __all__ = ["RatedTable", "read_cases", "read_ratings"]
+
+_NUMBER = re.compile(
+    r"[+-]?(\d{1,40}\.?\d{0,40}|\.\d{1,40})([eE][+-]?\d{1,2})?|\d{1,18}/0*[1-9]\d{0,17}", re.ASCII
+)
+"""Ratings are the decimals that they are, so that the middle of 0.3 and 0.4 is 0.35."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,18 +94,17 @@ class RatedTable:
         if order is not None:
             return self._level(row, name, text, order)
         where = f"{self.file}, line {self.lines[row]}, column {name!r}: {text!r}"
-        try:
-            number = read_number(text)
-        except CapacityError:
+        if not _NUMBER.fullmatch(text):
             raise EncodingError(
                 f"{where} is no number. Give the names of the levels, worst first: order='bad<ok<good'."
-            ) from None
+            )
+        number = Fraction(text)
         if not 0 <= number <= 1:
             raise EncodingError(
                 f"{where} is not from 0 to 1. Give the levels, worst first, such as order='1<2<3'; or, where "
                 "columns are on scales of their own, terms=1 learns what their values are worth."
             )
-        return number
+        return number.numerator if number.denominator == 1 else number
 
     def _level(self, row: int, name: str, text: str, order: Sequence[str]) -> str:
         if text in order:
@@ -236,9 +239,8 @@ def _table(
 
 
 def _weight(file: Path, line: int, name: str, text: str) -> Fraction:
-    with suppress(CapacityError):
-        if (weight := Fraction(read_number(text))) >= 0:
-            return weight
-    raise EncodingError(
-        f"{called(file)}, line {line}, column {name!r}: {text[:60]!r} is no weight, a number of at least 0."
-    )
+    if not _NUMBER.fullmatch(text) or Fraction(text) < 0:
+        raise EncodingError(
+            f"{called(file)}, line {line}, column {name!r}: {text!r} is no weight, a number of at least 0."
+        )
+    return Fraction(text)

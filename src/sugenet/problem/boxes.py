@@ -18,7 +18,7 @@ from sugenet.bnn.domain import span_data
 from sugenet.brief import Brief
 from sugenet.capacity.arguments import number_words, read_number
 from sugenet.checker.form import exact
-from sugenet.errors import QuestionError
+from sugenet.errors import CapacityError, QuestionError
 from sugenet.problem.neighbourhood import Neighbourhood, build, joined, pairs_of, place_of
 
 __all__ = ["Box", "limit_words", "limits_data", "limits_of", "meets", "plain", "plain_row", "span_of_limit"]
@@ -50,7 +50,9 @@ class Box(Brief):
 
     def __init__(self, limits: Mapping[Any, Any] | Iterable[tuple[Any, Any]]) -> None:
         object.__setattr__(
-            self, "limits", tuple((feature, _frozen(limit)) for feature, limit in pairs_of(limits, "limits"))
+            self,
+            "limits",
+            tuple((feature, _frozen(feature, limit)) for feature, limit in pairs_of(limits, "limits")),
         )
 
     def placed(self, network: Network) -> dict[int, Any]:
@@ -165,8 +167,7 @@ def span_of_limit(coding: Coding, limit: Any, name: str) -> Span:
                 f"bounds {limit} need numbers, but the feature is a category: "
                 f"{', '.join(map(str, coding.categories))}."
             )
-        ends = (int(end) if isinstance(end, bool | np.bool_) else end for end in limit)
-        low, high = (None if end is None else read_number(end, f"a bound of {name}") for end in ends)
+        low, high = limit
         if low is not None and high is not None and low > high:
             raise QuestionError(f"no number is from {low} to {high}: the limits of {name} are empty.")
         return Span(low, high)
@@ -222,10 +223,17 @@ def _limit_of(data: Any, coding: Coding) -> Any:
     return values[0] if len(values) == 1 else set(values)
 
 
-def _frozen(limit: Any) -> Any:
+def _frozen(feature: Any, limit: Any) -> Any:
+    """A limit that does not change, with its bounds read; a bool is 1 or 0."""
     if isinstance(limit, set | frozenset):
         return frozenset(limit)
-    return tuple(limit) if isinstance(limit, list | tuple) else limit
+    if not isinstance(limit, list | tuple):
+        return limit
+    ends = (int(end) if isinstance(end, bool | np.bool_) else end for end in limit)
+    try:
+        return tuple(None if end is None else read_number(end, f"a bound of {feature}") for end in ends)
+    except CapacityError as error:
+        raise QuestionError(str(error)) from None
 
 
 def limit_words(name: str, limit: Any) -> str:

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 from sugenet.bnn import Network, Span
 from sugenet.brief import Brief
-from sugenet.capacity.arguments import exact_number, number_words
+from sugenet.capacity.arguments import number_words, read_number
 from sugenet.checker.form import exact
 from sugenet.errors import QuestionError
 from sugenet.problem.boxes import Box, limits_data, limits_of
@@ -75,6 +75,9 @@ class _Ball:
 
     radius: Any
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "radius", read_number(self.radius, "radius"))
+
     @staticmethod
     def weigh(_feature: int, distance: Fraction, _bits: int) -> Fraction:
         """What a move uses up: the size of the raw change, unless a kind says otherwise."""
@@ -87,7 +90,7 @@ class _Ball:
     @property
     def size(self) -> Fraction:
         """The radius as an exact number."""
-        radius = Fraction(exact_number(self.radius, "radius"))
+        radius = Fraction(self.radius)
         if radius < 0:
             raise QuestionError(f"radius is {self.radius}, but a radius is not negative.")
         return radius
@@ -213,14 +216,15 @@ class Prices(Brief):
     per_unit: bool = False
 
     def __init__(self, prices: Mapping[Any, Any] | Iterable[tuple[Any, Any]], per_unit: bool = False) -> None:
-        object.__setattr__(self, "prices", tuple(pairs_of(prices, "prices")))
+        read = [(f, read_number(price, f"price of {f}")) for f, price in pairs_of(prices, "prices")]
+        object.__setattr__(self, "prices", tuple(read))
         object.__setattr__(self, "per_unit", per_unit)
 
     def exact(self, network: Network) -> dict[int, Fraction]:
         """Prices by number of the feature."""
         found: dict[int, Fraction] = {}
         for feature, price in self.prices:
-            value = Fraction(exact_number(price, f"price of {feature}"))
+            value = Fraction(price)
             if value < 0:
                 raise QuestionError(f"the price of {feature} is {price}, but a price is not negative.")
             place = place_of(network, feature)

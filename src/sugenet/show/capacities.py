@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 from sugenet.capacity import FocalSet, Ordinal, Scale, SetFunction
-from sugenet.capacity.arguments import number_words
+from sugenet.capacity.arguments import rating_words
 from sugenet.capacity.criteria import bits
 from sugenet.errors import CapacityError, TooLargeError
 from sugenet.show.figures import FocalRow, Focals, Lattice, LatticeSet
@@ -60,8 +60,8 @@ def lattice_of(mu: SetFunction, upper: SetFunction | None = None, title: str = "
             tuple(bits(mask)),
             _share(mu.scale, mu.at(mask)),
             _share(mu.scale, greatest.at(mask)),
-            number_words(mu.at(mask)),
-            number_words(greatest.at(mask)),
+            rating_words(mu.at(mask)),
+            rating_words(greatest.at(mask)),
             mu.is_focal(mask),
         )
         for mask in range(1 << n)
@@ -88,7 +88,7 @@ def focal_dots(mu: SetFunction, title: str, limit: int = _ROWS, *, up: bool = Tr
     rows = []
     for one in focal:
         level = one.weight if up else mu.scale.reverse(one.weight)
-        words = f"{'at least' if up else 'at most'} {number_words(level)}"
+        words = f"{'at least' if up else 'at most'} {rating_words(level)}"
         places = tuple(place for place, name in enumerate(kept) if name in one.members)
         rows.append(FocalRow(places, _share(mu.scale, level), words))
     caption = (

@@ -13,7 +13,7 @@ from typing import Any
 from sugenet.bnn import Network, Trace
 from sugenet.bnn.describing import Summary, summary
 from sugenet.capacity import RuleSet, SetFunction
-from sugenet.capacity.arguments import number_words
+from sugenet.capacity.arguments import number_words, rating_words
 from sugenet.checker.query import Query
 from sugenet.errors import NetworkError, SugenetError, TooLargeError
 from sugenet.fit.capacities import CapacityFit, Conflict, InducedCapacity, VersionSpace
@@ -495,12 +495,12 @@ def _rule_cells(rules: RuleSet) -> Cells:
 def _(answer: Conflict) -> Drawing:
     ratings, samples = answer.ratings, answer.ratings.samples
     one, *rest = answer.pairs[0] if answer.pairs else answer.alone[:1]
-    title = f"{ratings.label(one)}, rated {number_words(ratings.value(samples.ratings[one]))}"
+    title = f"{ratings.label(one)}, rated {rating_words(ratings.value(samples.ratings[one]))}"
     if rest:
-        title += f"; {ratings.label(rest[0])}, rated {number_words(ratings.value(samples.ratings[rest[0]]))}"
+        title += f"; {ratings.label(rest[0])}, rated {rating_words(ratings.value(samples.ratings[rest[0]]))}"
     rows = []
     for place, name in enumerate(ratings.criteria):
-        values = [number_words(ratings.value(samples.rows[k][place])) for k in (one, *rest)]
+        values = [rating_words(ratings.value(samples.rows[k][place])) for k in (one, *rest)]
         kind = "kept" if samples.rows[one][place] >= samples.ratings[one] else "plain"
         rows.append(StripRow(str(name), values[0], values[-1] if rest else "", kind))
     caption = f"marked: where {ratings.label(one)} reaches its rating" + (

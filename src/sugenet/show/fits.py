@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sugenet.capacity import RuleSet, elimination_rules, selection_rules
-from sugenet.capacity.arguments import number_words
+from sugenet.capacity.arguments import rating_words
 from sugenet.errors import SugenetError
 from sugenet.fit.capacities import CapacityFit, Conflict, VersionSpace, fit_capacity, version_space
 from sugenet.fit.rated_table import RatedTable
@@ -132,13 +132,13 @@ class FitView:
             }
             out["dropped"] = [lines[k] for k in answer.dropped]
         if isinstance(fit, CapacityFit):
-            out["loss"], out["error"] = fit.loss, number_words(fit.error)
-            out["least"], out["best"] = number_words(fit.least), fit.is_best
+            out["loss"], out["error"] = fit.loss, rating_words(fit.error)
+            out["least"], out["best"] = rating_words(fit.least), fit.is_best
         out["words"] = str(fit)
         out["rules"] = [str(rule) for rule in self.rules.rules]
         if self.cases is not None:
             out["cases"] = [
-                _said(self.cases, row) | {"low": number_words(low), "high": number_words(high)}
+                _said(self.cases, row) | {"low": rating_words(low), "high": rating_words(high)}
                 for row, (low, high) in enumerate(self.intervals)
             ]
         out["certificate"] = dict(answer.certificate)
@@ -192,10 +192,10 @@ class LearnedView:
         if self.cases is None:
             return []
         X, levels = self.cases.columns(self.orders), self.model.levels
-        found = [{"value": number_words(levels[rank])} for rank in self.model.ranks(X)]
+        found = [{"value": rating_words(levels[rank])} for rank in self.model.ranks(X)]
         if self.model.card is None:
             for one, low, high in zip(found, *self.model.interval(X), strict=True):
-                one |= {"low": number_words(levels[low]), "high": number_words(levels[high])}
+                one |= {"low": rating_words(levels[low]), "high": rating_words(levels[high])}
         return found
 
     @property
@@ -231,9 +231,9 @@ class LearnedView:
                 lines.append(f"  {name:<{wide}}  {said}")
         if model.card is not None:
             reached = zip(model.card.thresholds, model.levels[1:], strict=True)
-            sums = ", ".join(f">= {least}: {number_words(level)}" for least, level in reached)
+            sums = ", ".join(f">= {least}: {rating_words(level)}" for least, level in reached)
             lines.append(f"  {'sum':<{wide}}  {sums}")
-        lines += ["", f"rules: the best level of those that hold, else {number_words(model.levels[0])}"]
+        lines += ["", f"rules: the best level of those that hold, else {rating_words(model.levels[0])}"]
         lines += _indented(_listed([str(rule) for rule in model.rules], limit, "rule"))
         off = int((self.errors > 0).sum())
         lines += [
@@ -256,7 +256,7 @@ class LearnedView:
             "target": self.table.target,
             "samples": len(self.errors),
             "criteria": list(self.table.criteria),
-            "levels": [number_words(level) for level in model.levels],
+            "levels": [rating_words(level) for level in model.levels],
             "model": str(model),
             "directions": {chain.name: chain.direction for chain in model.chains},
             "worths": self.worths,
@@ -277,12 +277,12 @@ def _steps(chain: Any, values: Sequence[Any], worst: Any) -> dict[str, Any]:
     for level in range(1, len(values)):
         if values[level] != values[level - 1]:
             sign, value = chain.condition(level)
-            out[f"{sign} {number_words(value)}"] = _plain(values[level])
+            out[f"{sign} {rating_words(value)}"] = _plain(values[level])
     return out
 
 
 def _plain(worth: Any) -> Any:
-    return worth if isinstance(worth, int) else number_words(worth)
+    return worth if isinstance(worth, int) else rating_words(worth)
 
 
 def _words(one: Mapping[str, Any]) -> str:

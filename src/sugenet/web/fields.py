@@ -15,7 +15,7 @@ import numpy as np
 
 from sugenet.bnn import Network, OneHot
 from sugenet.bnn.codings import Coding
-from sugenet.capacity.arguments import NUMBER, read_number
+from sugenet.capacity.arguments import read_number
 from sugenet.errors import CapacityError, QuestionError
 from sugenet.problem.regions import BALLS, Anything, Free, Region
 from sugenet.reason.rules.rule import parse_rule
@@ -29,8 +29,8 @@ _MOST_ANSWERS = 50
 """Reasons or counterfactuals that one question may ask for."""
 _RULE_LETTERS = 2000
 _SEEDS = 2**32
-_WRITTEN = {"type": "string", "pattern": f"^{NUMBER}$"}
-"""A number as text, which keeps what JavaScript would round: a long integer, or a fraction."""
+_WRITTEN = r"[0-9]{1,18}([.][0-9]{1,18}|/[1-9][0-9]{0,17})?$"
+"""Numbers as text, of those that are read: the ones that the schema promises."""
 
 Schema: TypeAlias = dict[str, Any]
 
@@ -208,10 +208,12 @@ def _value_schema(coding: Coding) -> Schema:
     if isinstance(coding, OneHot):
         return {"enum": [json_value(category) for category in coding.categories]}
     if coding.bipolar:
-        return {"enum": [-1, 0, 1, "-1", "0", "1"]}
+        return {"enum": [-1, 0, 1]}
     ends = {"minimum": coding.low, "maximum": coding.high}
     bounds = {name: int(end) if end == int(end) else end for name, end in ends.items() if isfinite(end)}
-    return {"anyOf": [{"type": "integer" if coding.whole else "number"} | bounds, _WRITTEN]}
+    number = {"type": "integer" if coding.whole else "number"} | bounds
+    small = coding.whole and max(abs(coding.low), abs(coding.high)) < 2**53
+    return number if small else {"anyOf": [number, {"type": "string", "pattern": f"^-?{_WRITTEN}"}]}
 
 
 def _region(network: Network, region: Any) -> Region:
@@ -241,7 +243,7 @@ def _region(network: Network, region: Any) -> Region:
 
 
 def _region_schema(network: Network) -> Schema:
-    radius = {"anyOf": [{"type": "number", "minimum": 0}, _WRITTEN]}
+    radius = {"anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": f"^{_WRITTEN}"}]}
     balls = {"kind": {"enum": list(BALLS)}, "radius": radius}
     free = {"kind": {"const": "Free"}, "features": _names_schema(network)}
     return {

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from sugenet.capacity import RuleSet, Scale, SetFunction, elimination_rules, selection_rules, sugeno
-from sugenet.capacity.arguments import number_words, show_number
+from sugenet.capacity.arguments import rating_words, show_number
 from sugenet.capacity.scales import UNIT, Value
 from sugenet.drawn import Drawn
 from sugenet.errors import CriteriaError
@@ -52,7 +52,7 @@ def certificate_of(ratings: Ratings, question: Mapping[str, Any], **contents: An
 
 def words_of(value: Value) -> str:
     """A value of a scale in words: as it is written, else about what it is."""
-    words = number_words(value)
+    words = rating_words(value)
     return show_number(value) if isinstance(value, Fraction) and len(words) > _LONG else words
 
 
