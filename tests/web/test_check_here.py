@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, Steps, threshold
+from sugenet.bnn import DenseLayer, Domain, Encoder, Head, Network, OneHot, Span, Steps, threshold
 from sugenet.errors import CertificateError
 from sugenet.web import payload
 from sugenet.web.bundle import bundled
@@ -426,8 +426,7 @@ def test_a_walk_stops_at_what_it_claims_and_at_the_time_limit(engine):
     ):
         asked["proof"] = {"kind": "walk", "sets": 10**8, "patterns": patterns, "digest": "0" * 16}
         code = (
-            "([page, text, seconds]) => _engine_check.check(text, "
-            "new _engine_model.Model(page), { seconds })"
+            "([page, text, seconds]) => _engine_check.check(text, new _engine_model.Model(page), { seconds })"
         )
         seen = engine(code, [payload(network, title="check"), json.dumps(asked), seconds])
         assert seen["holds"] is holds
@@ -497,7 +496,8 @@ def test_laws_are_left_to_python_and_limits_are_not(engine):
     network = mixed_network()
     x = (0.3, 1.0, "b", 1, 2)
     law = sg.verify(network, sg.Robust(x, sg.L0(1)), within="x5 < 4").certificate
-    limits = sg.verify(network.within({"x5": (0, 3)}), sg.Robust(x, sg.L0(1))).certificate
+    limited = network.within(Domain({4: Span(0, 3)}))
+    limits = sg.verify(limited, sg.Robust(x, sg.L0(1))).certificate
     assert "limits" in limits["domain"]
     found = here(engine, [network], [(0, plain(law)), (0, plain(limits))])
     assert found[0]["holds"] is None
