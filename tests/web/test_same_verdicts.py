@@ -7,6 +7,7 @@ not leave open.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -20,7 +21,7 @@ from sugenet.checker.meaning import cheaper
 from sugenet.checker.plain import plain_walk
 from sugenet.checker.setting import Asked, sample_of, setting_of
 from sugenet.checker.whole import whole_of
-from sugenet.errors import CertificateError, CheckLimitError, NetworkError, TooLargeError
+from sugenet.errors import CertificateError, CheckLimitError, EncodingError, NetworkError, TooLargeError
 from sugenet.web import payload
 from tests.checker import holes, make_golden, test_attacks, test_twin, twin
 
@@ -213,3 +214,87 @@ def test_numbers_of_another_type(engine, seed):
 @pytest.mark.parametrize("seed", range(10, 30))
 def test_numbers_of_another_type_at_length(engine, seed):
     compare(engine, attacked(seed, None))
+
+
+# -- what the page finds itself ------------------------------------------------------------------------------
+
+FIND = """(cases) => cases.map(([page, sample, target, locked]) => {
+  const payload = JSON.parse(page);
+  const model = _engine_model.askedOf(payload);
+  const states = model.statesOf(sample);
+  const near = _engine_walk.nearest(model, states, { target, locked });
+  const free = _engine_free.free(model, states, { target, locked });
+  const limit = near.outcome === "none" ? near.provedUpTo : null;
+  let text;
+  try {
+    text = _engine_strict_json.writePlain(_engine_certify.certify(model, { sample, target, locked, changes: near.changes, limit }));
+  } catch (error) {
+    return { near, free, refused: error.message };
+  }
+  return { near, free, text, seen: _engine_check.check(text, new _engine_model.Model({ ...payload, domain: null })) };
+})"""
+
+
+def least_of(net, asked):
+    """The fewest features to change, by enumeration; None if no change does it."""
+    bad = twin.decided(asked, net)[1]
+    return min((asked.price(net, row) for row in bad), default=None)
+
+
+def questions_of_pages(seeds):
+    """Questions that a page answers: the fewest features that change the class, some of them held."""
+    for seed in seeds:
+        chance, net, asked, network = test_twin.asked_at(seed, "whatif")
+        asked = replace(asked, region=None, cost="L0", limit=None, ties="lowest")
+        known = twin.within(asked, network)
+        if not asked.obeys(asked.sample) or asked.target == net.label(asked.sample):
+            continue
+        try:
+            page = payload(known, [[twin.shown(value) for value in asked.sample]], title="asked")
+        except (EncodingError, NetworkError, TooLargeError):  # what the page would round, and says so
+            continue
+        yield net, asked, network, page
+
+
+def see_found(engine, seeds):
+    cases = list(questions_of_pages(seeds))
+    asked = [
+        [
+            json.dumps(page),
+            page["samples"][0]["values"],
+            one.target,
+            [f for f in range(len(net.features)) if f not in one.movable],
+        ]
+        for net, one, _, page in cases
+    ]
+    answers = set()
+    for (net, one, network, _), found in zip(cases, engine(FIND, asked), strict=True):
+        least, about = least_of(net, one), (one, net, found)
+        assert found["near"]["outcome"] == ("none" if least is None else "minimum"), about
+        assert found["free"]["outcome"] == ("proved" if least is None else "refuted"), about
+        if least is not None:
+            assert len(found["near"]["changes"]) == least, about
+        if "refused" in found:
+            assert "round the limits" in found["refused"], about
+            continue
+        said = by_python(json.loads(found["text"]), network)
+        assert said["holds"], (about, said)
+        assert found["seen"] == said or (found["seen"]["holds"] is None and one.law is not None), about
+        answers.add((json.loads(found["text"])["answer"], bool(one.domain), one.law is not None))
+    return answers
+
+
+def test_what_the_page_finds_is_so_and_certified(engine):
+    answers = see_found(engine, range(400))
+    assert {answer for answer, *_ in answers} == {"counterfactual", "none"}
+    assert {(limited, lawful) for _, limited, lawful in answers} >= {
+        (False, False),
+        (True, False),
+        (False, True),
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("start", range(1000, 9000, 800))
+def test_what_the_page_finds_is_so_and_certified_at_length(engine, start):
+    see_found(engine, range(start, start + 800))

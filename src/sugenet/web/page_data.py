@@ -132,6 +132,8 @@ def _see_that_it_fits(network: Network) -> None:
         what = "its first layer reads real numbers as they are"
     elif any(isinstance(coding, Steps) and coding.silent for coding in network.encoder.codings):
         what = "its encoder has silent cuts"
+    elif any(map(_is_below_floats, network.encoder.codings)):
+        what = "a feature has integers below all floats"
     elif any(
         isinstance(layer, LevelLayer | ConvLayer) and layer.sizes.max(initial=0) >= 1 << 31
         for layer in network.layers
@@ -143,6 +145,12 @@ def _see_that_it_fits(network: Network) -> None:
         f"the explorer cannot show this network: {what}. Ask in Python (sg.verify, sg.why, sg.whatif), or on "
         "the command line (sugenet verify, why, whatif)."
     )
+
+
+def _is_below_floats(coding: Coding) -> bool:
+    """Whether the first state of a feature has values, but none that a float holds."""
+    least = -sys.float_info.max
+    return isinstance(coding, Steps) and coding.whole and least in coding.cuts and coding.low < least
 
 
 def _domain(network: Network) -> dict[str, Any]:
