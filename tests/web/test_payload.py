@@ -62,9 +62,13 @@ def test_without_samples_there_is_one_that_can_occur():
 
 def test_numbers_of_every_kind_in_samples():
     network = network_of([threshold(0.5)] * 5)
-    row = [Fraction(1, 3), np.float32(0.25), np.int8(1), True, 2**60]
+    row = [Fraction(1, 4), np.float32(0.25), np.int8(1), True, 2**60]
     page = payload(network, [row], np.array([1]), title="kinds")
-    assert page["samples"][0] == {"index": 0, "values": ["1/3", 0.25, 1, True, str(2**60)], "truth": 1}
+    assert page["samples"][0] == {"index": 0, "values": [0.25, 0.25, 1, 1, 2**60], "truth": 1}
+    whole = network_of([threshold(0.5, whole=True), OneHot((True, "b")), bit()])
+    (shown,) = payload(whole, [[2**60 + 1, 1, -1]], title="kinds")["samples"]
+    assert shown["values"] == [str(2**60 + 1), True, -1]  # JavaScript would round the first
+    assert shown["values"][1] is True  # as the category is
     json.dumps(page, allow_nan=False)
 
 
@@ -74,8 +78,9 @@ def test_numbers_of_every_kind_in_samples():
         (lambda: payload(network_of([bit()]), [[0]], title="t", index=3), "index=3 is no sample"),
         (lambda: payload(network_of([bit()]), [[0, 1]], title="t"), "sample 0 has 2 values"),
         (lambda: payload(network_of([bit()]), [[7]], title="t"), "it must be -1, 0 or"),
-        (lambda: payload(network_of([threshold(1)]), [[float("inf")]], title="t"), "infinite in sample 0"),
-        (lambda: payload(network_of([OneHot(((1, 2), "b"))]), title="t"), "cannot hold the category"),
+        (lambda: payload(network_of([threshold(1)]), [[float("inf")]], title="t"), "must be a finite number"),
+        (lambda: payload(network_of([OneHot((2**53, "b"))]), title="t"), "cannot hold the category"),
+        (lambda: payload(network_of([OneHot((1.0, "b"))]), title="t"), "cannot hold the category 1.0"),
     ],
 )
 def test_what_cannot_be_shown_is_said(make, message):

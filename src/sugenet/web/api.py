@@ -18,10 +18,10 @@ from sugenet.bnn import Network
 from sugenet.errors import SugenetError
 from sugenet.sweeps import Results
 from sugenet.web.bundle import content_policy, page_html
-from sugenet.web.fields import checked, json_value, question_schema
+from sugenet.web.fields import checked, question_schema
 from sugenet.web.guards import Guard, error_body, parse_json
 from sugenet.web.jobs import Desk, Job
-from sugenet.web.page_data import payload, raw_value
+from sugenet.web.page_data import payload, raw_values
 from sugenet.web.results import Shelf, overview, sample_data, stored, with_results
 from sugenet.web.worker import CHECK_SECONDS
 
@@ -312,7 +312,7 @@ def app(
         return _json(
             {
                 "index": index,
-                "values": [raw_value(json_value(v)) for v in rows[index]],
+                "values": raw_values(network, rows[index], index),
                 "truth": int(truth[index]) if known else None,
             }
         )

@@ -11,7 +11,7 @@ from sugenet.bnn import Network
 from sugenet.problem.neighbourhood import row_of
 from sugenet.web.asking import ask
 from sugenet.web.fields import MOST_SECONDS
-from sugenet.web.page_data import raw_value
+from sugenet.web.page_data import raw_values
 
 __all__ = ["precompute"]
 
@@ -53,7 +53,7 @@ def precompute(
     values = network.encoder.values(x)
     if network.domain.broken(values) is not None:  # the page says so, and asks nothing
         return []
-    sample = [raw_value(value) for value in values]
+    sample = raw_values(network, values, 0)
     label = network.classes[int(network.predict(row_of(values))[0])]
     total = MOST_SECONDS if time_limit is None else time_limit
     end: float = monotonic() + total

@@ -8,7 +8,7 @@ import sys
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
-from math import inf, isfinite
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,7 @@ from sugenet.reason.questions.reading import described_within
 from sugenet.show import grid_of
 from sugenet.web.page_domain import certified, clauses, limit
 
-__all__ = ["payload", "raw_value", "raw_values"]
+__all__ = ["page_value", "payload", "raw_value", "raw_values"]
 
 MOST_SAMPLES = 400
 MOST_STATES = 64
@@ -130,6 +130,10 @@ def _see_that_it_fits(network: Network) -> None:
     """Refuse what the page's own arithmetic, of whole numbers below 2^31, cannot follow."""
     if network.keeps_reals:
         what = "its first layer reads real numbers as they are"
+    elif any(isinstance(coding, Steps) and coding.silent for coding in network.encoder.codings):
+        what = "its encoder has silent cuts"
+    elif any(map(_is_below_floats, network.encoder.codings)):
+        what = "a feature has integers below all floats"
     elif any(
         isinstance(layer, LevelLayer | ConvLayer) and layer.sizes.max(initial=0) >= 1 << 31
         for layer in network.layers
@@ -141,6 +145,12 @@ def _see_that_it_fits(network: Network) -> None:
         f"the explorer cannot show this network: {what}. Ask in Python (sg.verify, sg.why, sg.whatif), or on "
         "the command line (sugenet verify, why, whatif)."
     )
+
+
+def _is_below_floats(coding: Coding) -> bool:
+    """Whether the first state of a feature has values, but none that a float holds."""
+    least = -sys.float_info.max
+    return isinstance(coding, Steps) and coding.whole and least in coding.cuts and coding.low < least
 
 
 def _domain(network: Network) -> dict[str, Any]:
@@ -213,13 +223,14 @@ def _coding(coding: Coding, span: Span | None = None) -> dict[str, Any]:
 
 
 def _category(category: Any) -> Any:
-    """A category, where JSON and JavaScript have it exactly."""
-    exact = isinstance(category, int | float) and isfinite(category) and abs(category) < 1 << 53
-    if category is None or isinstance(category, str) or exact:
+    """A category, where JavaScript has it exactly: it reads 1.0 as 1, and rounds large integers."""
+    if not isinstance(category, int | float) or (
+        not category.is_integer() if isinstance(category, float) else abs(category) < 1 << 53
+    ):
         return category
     raise EncodingError(
-        f"the page cannot hold the category {category!r}: it must be text, "
-        f"a number that JSON keeps exactly, or None."
+        f"the page cannot hold the category {category!r}, which JavaScript reads as another number. "
+        f"Use text, or an integer below 2^53."
     )
 
 
@@ -236,16 +247,17 @@ def _typical(coding: Steps, state: int) -> float | int:
     ends = coding.interval(state)
     assert ends is not None
     low, high = ends
-    if state == 0 and isfinite(low):
-        value = low
-    elif state == coding.width and isfinite(high):
-        value = high
-    elif isfinite(low) and isfinite(high):
-        value = low + (high - low) / 2
-        value = value // 1 if coding.whole else value
-    else:
-        value = low if isfinite(low) else high if isfinite(high) else 0.0
-    return int(value) if coding.whole else value
+    has_low = isfinite(coding.low) or (state > 0 and isfinite(coding.cuts[state - 1]))
+    has_high = isfinite(coding.high) or (state < coding.width and isfinite(coding.cuts[state]))
+    if has_low and (not has_high or (state == 0 and isfinite(coding.low))):
+        return low
+    if has_high and (not has_low or (state == coding.width and isfinite(coding.high))):
+        return high
+    if not has_low:
+        return 0 if coding.whole else 0.0
+    if coding.whole:
+        return low + (high - low) // 2
+    return low + (high - low) / 2 if isfinite(high - low) else low / 2 + high / 2
 
 
 def _finite(value: float) -> float | None:
@@ -293,7 +305,7 @@ def _samples(
 
 
 def _state_value(coding: Coding, state: int) -> Any:
-    return raw_value(coding.categories[state]) if isinstance(coding, OneHot) else _typical(coding, state)
+    return raw_value(coding.categories[state] if isinstance(coding, OneHot) else _typical(coding, state))
 
 
 def raw_values(network: Network, row: Sequence[Any], number: int) -> list[Any]:
@@ -303,13 +315,15 @@ def raw_values(network: Network, row: Sequence[Any], number: int) -> list[Any]:
             f"sample {number} has {len(row)} values, but the network reads "
             f"{network.encoder.features} features."
         )
-    for name, coding, value in zip(network.encoder.names, network.encoder.codings, row, strict=True):
-        coding.state(value)  # says what is wrong with it
-        if not isinstance(coding, OneHot) and not isinstance(value, Fraction) and float(value) in (inf, -inf):
-            raise EncodingError(
-                f"{name} is infinite in sample {number}, which the page cannot show. Leave the sample out."
-            )
-    return [raw_value(value) for value in row]
+    return [page_value(coding, value) for coding, value in zip(network.encoder.codings, row, strict=True)]
+
+
+def page_value(coding: Coding, value: Any) -> Any:
+    """The value of a feature that something stands for, as JSON has it; -1 stays -1 for a bit."""
+    if isinstance(coding, OneHot):
+        return coding.categories[coding.state(value)]
+    number = coding.number(value)
+    return -1 if coding.bipolar and value == -1 else raw_value(number)
 
 
 # -- layers --------------------------------------------------------------------------------------------------

@@ -4,7 +4,6 @@ its states, and the domain as certificates spell it out.
 
 from __future__ import annotations
 
-from fractions import Fraction
 from math import inf, isfinite, nextafter
 from typing import Any
 
@@ -21,30 +20,42 @@ _EXACT = 1 << 53
 
 
 def limit(coding: Coding, span: Span) -> tuple[Any, ...] | list[float | None]:
-    """What a feature is limited to: two ends, None for no end, or a tuple of values.
+    """What a feature is limited to: two ends, None for no end, or a tuple of its values.
 
     Examples
     --------
+    >>> from fractions import Fraction
     >>> limit(Steps((1.0,), low=0.0), Span(None, Fraction(1, 3)))
     [0.0, 0.3333333333333333]
     >>> limit(Steps((1.0,)), Span(values=(Fraction(1, 3), 2)))
-    (Fraction(1, 3), 2)
+    (2,)
     """
+    if not isinstance(coding, Steps):
+        return span.values or ()
+    if coding.bipolar:  # off, if the span holds -1 or 0
+        return tuple(value for value in (0, 1) if coding.holds(span, value))
     if span.values is not None:
-        return span.values
-    assert isinstance(coding, Steps)
-    low = max(coding.low, -inf if span.low is None else _rounded(span.low, inf))
-    high = min(coding.high, inf if span.high is None else _rounded(span.high, -inf))
-    if low > high:
-        raise EncodingError(f"the page cannot hold limits with no float from {span.low} to {span.high}.")
+        return tuple(value for value in span.values if coding.has(value))
+    low = coding.low if span.low is None else max(coding.low, _rounded(span.low, inf))
+    high = coding.high if span.high is None else min(coding.high, _rounded(span.high, -inf))
+    if low > high or (coding.whole and any(_is_rounded(end) for end in (span.low, span.high))):
+        raise EncodingError(f"the page cannot hold limits from {span.low} to {span.high}: it rounds them.")
     return [end if isfinite(end) else None for end in (low, high)]
 
 
 def _rounded(end: Any, towards: float) -> float:
     """The nearest float from there on: states begin and end at floats, so none is lost."""
-    near, exact = float(end), Fraction(end)
-    outside = Fraction(near) < exact if towards > 0 else Fraction(near) > exact
+    try:
+        near = float(end)
+    except OverflowError:
+        near = inf if end > 0 else -inf
+    outside = near < end if towards > 0 else near > end
     return nextafter(near, towards) if outside else near
+
+
+def _is_rounded(end: Any) -> bool:
+    """Whether a bound of integers is too large to be held exactly."""
+    return end is not None and abs(end) >= _EXACT and _rounded(end, inf) != end
 
 
 def clauses(law: Law, encoder: Encoder) -> list[list[list[Any]]]:

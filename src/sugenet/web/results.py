@@ -20,8 +20,7 @@ from sugenet.sweeps.rows import REFUSED
 from sugenet.sweeps.samples import DataSet
 from sugenet.sweeps.tally import SweepTally
 from sugenet.web.asking import cleaned
-from sugenet.web.fields import json_value
-from sugenet.web.page_data import MOST_SAMPLES, payload, raw_value
+from sugenet.web.page_data import MOST_SAMPLES, payload, raw_values
 
 __all__ = ["COLUMNS", "Shelf", "embedded", "overview", "sample_data", "stored", "with_results"]
 
@@ -104,7 +103,7 @@ def sample_data(results: Results, sample: int) -> dict[str, Any] | None:
         return None
     return {
         "index": sample,
-        "values": [raw_value(json_value(value)) for value in results.X(sample)],
+        "values": raw_values(results.network, results.X(sample), sample),
         "truth": row.truth,
     }
 

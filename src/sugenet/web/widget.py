@@ -18,7 +18,7 @@ from sugenet.capacity.arguments import read_number
 from sugenet.errors import CapacityError, EncodingError
 from sugenet.files import write_text
 from sugenet.web.bundle import page_html
-from sugenet.web.page_data import payload, raw_value, raw_values
+from sugenet.web.page_data import page_value, payload, raw_values
 
 __all__ = ["Explorer"]
 
@@ -101,15 +101,15 @@ class Explorer(AnyWidget):
         if not isinstance(shown, list) or len(shown) != len(codings):
             raise EncodingError(f"the page shows {shown!r:.80}, which is no list of {len(codings)} values.")
         return [
-            old if value == raw_value(old) else _read(coding, value)
+            old if value == page_value(coding, old) else _read(coding, value)
             for coding, old, value in zip(codings, self._now, shown, strict=True)
         ]
 
     def _between(self) -> dict[str, Any]:
         return {
             "turn": self._turn,
-            "start": [raw_value(value) for value in self._start],
-            "values": [raw_value(value) for value in self._now],
+            "start": raw_values(self.network, self._start, 0),
+            "values": raw_values(self.network, self._now, 0),
         }
 
     @traitlets.observe("_shown")

@@ -1,6 +1,7 @@
 // The explorer: reads the payload, draws the parts, and lets them follow one state and one address.
 import { startWorker } from "./engine/client.js";
 import { Model } from "./engine/model.js";
+import { parsePlain } from "./engine/strict_json.js";
 import { makeAnswers } from "./answers.js";
 import { call, makeAsk } from "./ask.js";
 import { byId, isTyping, say, toast } from "./dom.js";
@@ -20,7 +21,7 @@ import { makeVerdict } from "./verdict.js";
 
 const MOST = 2000; // samples that are kept once they came from the server
 
-const payload = JSON.parse(byId("payload").textContent);
+const payload = parsePlain(byId("payload").textContent);
 const model = new Model(payload);
 const state = new State(model, payload);
 const app = { payload, model, state, engine: startWorker(payload), mode: "flip", level: 0, channel: 0, marked: new Map() };

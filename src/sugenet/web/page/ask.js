@@ -1,6 +1,7 @@
 // Asking a question: the server where there is one, else an answer computed beforehand, else the engine in the browser,
 // else an honest "undecided" that names the command to run.
 import { many } from "./dom.js";
+import { parsePlain, writePlain } from "./engine/strict_json.js";
 import { newWords, valueWords } from "./features.js";
 import { listed, within } from "./words.js";
 
@@ -300,15 +301,16 @@ function quoted(text) {
 }
 
 // One request to our own server. What it says against a request becomes the error's sentence.
+// body: data, or its JSON text.
 export async function call(method, path, body) {
   const headers = method === "GET" ? {} : { "X-Sugenet": "1", ...(body === undefined ? {} : { "Content-Type": "application/json" }) };
   let reply;
   try {
-    reply = await fetch(path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
+    reply = await fetch(path, { method, headers, body: body === undefined || typeof body === "string" ? body : JSON.stringify(body) });
   } catch {
     throw new Error("The server does not answer. Is `sugenet serve` still running?");
   }
-  const found = await reply.json().catch(() => null);
+  const found = await reply.text().then(parsePlain).catch(() => null);
   if (!reply.ok) throw new Error((found && found.error) || `The server answered ${reply.status} without a sentence.`);
   if (method !== "DELETE" && (found === null || typeof found !== "object")) throw new Error(UNREADABLE);
   return found;
@@ -320,7 +322,7 @@ function same(a, b) {
   const sorted = (value) => Object.entries(value).sort(([x], [y]) => (x < y ? -1 : 1));
   const plain = (question) => {
     const { n, time_limit, seed, ...rest } = { ...DEFAULTS, ...question };
-    return JSON.stringify(sorted({ ...rest, region: sorted(rest.region || {}) }));
+    return writePlain(sorted({ ...rest, region: sorted(rest.region || {}) }));
   };
   return plain(a) === plain(b);
 }

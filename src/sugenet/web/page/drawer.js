@@ -1,7 +1,7 @@
 // The certificate drawer: what an answer rests on, as JSON that may be changed, and checks of it that share nothing with the search.
 import { button, byId, copy, download, fill, h, say, toast } from "./dom.js";
 import { call } from "./ask.js";
-import { parseStrict } from "./engine/strict_json.js";
+import { parseStrict, writePlain } from "./engine/strict_json.js";
 
 const SAID = { true: ["proved", "Holds"], false: ["refuted", "Does not hold"], null: ["undecided", "Not checkable here"] };
 
@@ -11,8 +11,8 @@ export function makeDrawer(app) {
   const claim = h("p", "claim");
   const text = h("textarea", { label: "Certificate as JSON, may be edited", spellcheck: "false", test: "certificate" });
   const result = h("div", { class: "result", role: "status", test: "recheck-result" });
-  const inPage = (certificate) => app.engine.run("check", { certificate });
-  const onServer = (certificate) => call("POST", "/api/check", { certificate });
+  const inPage = (certificate) => app.engine.run("check", { text: certificate });
+  const onServer = (certificate) => call("POST", "/api/check", `{"certificate": ${certificate}}`); // as it is spelled
   const here = button("Re-check here", () => recheck(inPage), "recheck", "primary");
   const there = app.payload.server && button("Re-check on the server", () => recheck(onServer), "recheck-server");
   const close = button("Close", () => dialog.close(), "close-drawer");
@@ -40,11 +40,11 @@ export function makeDrawer(app) {
 
   async function recheck(check) {
     const mine = ++turn;
-    let certificate;
+    const certificate = text.value;
     try {
-      certificate = parseStrict(text.value);
+      parseStrict(certificate);
     } catch (error) {
-      return show("refuted", "Does not hold", `This is no JSON: ${error.message}`);
+      return show("refuted", "Does not hold", `This is not JSON: ${error.message}`);
     }
     show("working", "working", "Going through it again.");
     try {
@@ -58,8 +58,7 @@ export function makeDrawer(app) {
   function open(certificate, sentence) {
     turn++;
     say(claim, sentence);
-    const oneLine = (_, numbers) => `[${numbers.trim().replace(/\s+/g, " ")}]`;
-    text.value = JSON.stringify(certificate, null, 1).replace(/\[\s+((?:[\d.e+-]+,?\s+)+)\]/g, oneLine);
+    text.value = writePlain(certificate);
     show("", "", "Not checked yet.");
     dialog.showModal();
     here.focus();

@@ -1,5 +1,6 @@
-// For the checker: whether a certificate has exactly the fields and kinds of values that it must have. A field that nobody expects could
-// narrow what is checked without anybody noticing, so there must be none.
+// For the checker: the certificate format, as strictly as sugenet.checker.form reads it. Data from `parseStrict`, where an integer is a
+// BigInt and a float is a number, becomes plain values: indices are numbers, exact numbers are fractions, raw values stay as they are.
+// A field that nobody expects could narrow what is checked without anybody noticing, so there must be none.
 
 import { Fraction, ZERO } from "./exact.js";
 
@@ -9,148 +10,221 @@ export class Wrong extends Error {}
 // The certificate may be right, but this page cannot see it again.
 export class Beyond extends Error {}
 
-const LONGEST = 9000; // characters of a number
-const LARGEST = 2 ** 53; // beyond, a number in JSON may have lost digits on its way here
+const LONGEST = 4300; // characters of a number
 const BALLS = ["Hamming", "L0", "L1", "L2", "Linf"];
 
-// A number of a certificate: a JSON number, or text such as 3 or -7/2.
-export function exact(value, { least = null } = {}) {
-  let number;
-  if (typeof value === "string") {
-    if (value.length > LONGEST || !/^-?[0-9]+(\/[0-9]+)?$/.test(value)) throw new Wrong(`${value.slice(0, 40)} is not a number such as 3 or -7/2.`);
-    number = Fraction.ofText(value);
-  } else {
-    if (typeof value !== "number") throw new Wrong(`a number is needed, not ${value === null ? "null" : typeof value}.`);
-    if (Math.abs(value) >= LARGEST) throw new Beyond("numbers of this size lose digits in a browser.");
-    number = Fraction.ofNumber(value);
-  }
-  if (least !== null && number.compare(new Fraction(BigInt(least))) < 0) throw new Wrong(`${value} must not be below ${least}.`);
+function brief(value) {
+  if (value === null || value === undefined) return "null";
+  return Array.isArray(value) ? "a list" : typeof value === "object" ? "a JSON object" : String(value).slice(0, 40);
+}
+
+function wrong(needed, value) {
+  return new Wrong(`${needed} is needed, not ${brief(value)}.`);
+}
+
+// -- readers: (value, {features, classes}) => what it is, or an error ---------------------------------------------------------------
+
+// An integer, a finite float, or text such as -7/2 in lowest terms.
+export function exact(value) {
+  if (typeof value === "bigint") return new Fraction(value);
+  if (typeof value === "number" && Number.isFinite(value)) return Fraction.ofNumber(value);
+  if (typeof value !== "string" || !/^-?[0-9]+(\/[1-9][0-9]*)?$/.test(value)) throw wrong("a number such as 3 or -7/2", value);
+  if (value.length > LONGEST) throw new Beyond("a number has too many digits for a browser.");
+  const number = Fraction.ofText(value);
+  if (String(number) !== value) throw new Wrong(`the number ${value.slice(0, 40)} is not in lowest terms.`);
   return number;
 }
 
-// An object with these fields and no others; some may be left out.
-export function fields(data, names, what, optional = []) {
-  if (data === null || typeof data !== "object" || Array.isArray(data)) throw new Wrong(`${what} must be a JSON object.`);
-  for (const name of names) if (!Object.hasOwn(data, name)) throw new Wrong(`${what} has no field ${name}.`);
-  for (const name of Object.keys(data)) {
-    if (!names.includes(name) && !optional.includes(name)) throw new Wrong(`${what} has a field ${name.slice(0, 40)} that it must not have.`);
-  }
+function notNegative(value) {
+  const number = exact(value);
+  if (number.compare(ZERO) < 0) throw new Wrong(`the number ${number} is negative.`);
+  return number;
 }
 
-export function list(value, what) {
-  if (!Array.isArray(value)) throw new Wrong(`${what} must be a list.`);
+function natural(value) {
+  if (typeof value !== "bigint" || value < 0n) throw wrong("an integer of at least 0", value);
   return value;
 }
 
-export function pair(value, what) {
-  if (list(value, what).length !== 2) throw new Wrong(`${what} must be a pair.`);
+function indexBelow(value, count, what) {
+  if (typeof value !== "bigint" || value < 0n || value >= count) throw wrong(`${what} from 0 to ${count - 1}`, value);
+  return Number(value);
+}
+
+const feature = (value, { features }) => indexBelow(value, features, "a feature");
+const label = (value, { classes }) => indexBelow(value, classes, "a class");
+
+function scalar(value) {
+  if (value !== null && (typeof value === "object" || value === Infinity || value === -Infinity)) throw wrong("a raw value", value);
   return value;
 }
 
-export function place(value, count, what) {
-  if (!Number.isSafeInteger(value) || value < 0 || value >= count) throw new Wrong(`${what} must be a number from 0 to ${count - 1}.`);
+function ofType(type, needed) {
+  return (value) => {
+    if (typeof value !== type) throw wrong(needed, value);
+    return value;
+  };
 }
 
-function oneOf(value, allowed, what) {
-  if (!allowed.includes(value)) throw new Wrong(`unknown ${what}: it must be one of ${allowed.join(", ")}.`);
+const text = ofType("string", "text");
+const truth = ofType("boolean", "true or false");
+const orNull = (read) => (value, sizes) => (value === null ? null : read(value, sizes));
+
+function nothing(value) {
+  if (value !== null) throw wrong("null", value);
+  return null;
 }
 
-function features(value, model) {
-  for (const feature of list(value, "features")) place(feature, model.features.length, "a feature");
-  if (new Set(value).size < value.length) throw new Wrong("a feature stands twice.");
+function oneOf(...allowed) {
+  return (value) => {
+    if (!allowed.includes(value)) throw wrong(allowed.join(" or "), value);
+    return value;
+  };
 }
 
-// A raw value; whether the encoder takes it is seen when it is read.
-function rawValue(value, coding) {
-  if (coding.kind !== "onehot") exact(typeof value === "boolean" ? Number(value) : value);
-  else if (value !== null && typeof value === "object") throw new Wrong("a category is needed.");
+function isObject(value) {
+  return value !== null && typeof value === "object" && !Array.isArray(value);
 }
 
-function sample(value, model) {
-  if (list(value, "a sample").length !== model.features.length) {
-    throw new Wrong(`a sample has ${value.length} values, but the network reads ${model.features.length} features.`);
-  }
+function listOf(read) {
+  return (value, sizes) => {
+    if (!Array.isArray(value)) throw wrong("a list", value);
+    return value.map((part) => read(part, sizes));
+  };
 }
 
-function limits(value, model) {
-  for (const row of list(value, "limits")) {
-    const [feature, limit] = pair(row, "a limit");
-    place(feature, model.features.length, "a feature");
-    if (Array.isArray(limit)) {
-      for (const end of pair(limit, "bounds")) if (end !== null) exact(end);
-    } else {
-      fields(limit, ["one of"], "a limit");
-      if (!list(limit["one of"], "the values of a limit").length) throw new Wrong("a limit allows no value.");
-      for (const one of limit["one of"]) rawValue(one, model.features[feature].coding);
+function pair(first, second) {
+  return (value, sizes) => {
+    if (!Array.isArray(value)) throw wrong("a list", value);
+    if (value.length !== 2) throw new Wrong(`a list has ${value.length} parts, but must have 2.`);
+    return [first(value[0], sizes), second(value[1], sizes)];
+  };
+}
+
+// An object with these fields and no others; `may` lists those that may be left out.
+function object(readers, what, may = []) {
+  return (value, sizes) => {
+    if (!isObject(value)) throw wrong("a JSON object", value);
+    for (const name of Object.keys(value)) if (!Object.hasOwn(readers, name)) throw new Wrong(`${what} has a field ${name.slice(0, 40)} that it must not have.`);
+    const found = {};
+    for (const [name, read] of Object.entries(readers)) {
+      if (Object.hasOwn(value, name)) found[name] = named(name, () => read(value[name], sizes));
+      else if (!may.includes(name)) throw new Wrong(`${what} has no field ${name}.`);
     }
+    return found;
+  };
+}
+
+// What is wrong, with the field where it is.
+function named(name, read) {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof Wrong) throw new Wrong(`${name}: ${error.message}`);
+    throw error;
   }
-  if (new Set(value.map(([feature]) => feature)).size < value.length) throw new Wrong("a feature has limits twice.");
 }
 
-function region(value, model) {
-  const kind = value?.kind;
-  oneOf(kind, [...BALLS, "Free", "Box", "Anything"], "kind of region");
-  const what = `the region ${kind}`;
-  if (BALLS.includes(kind)) {
-    fields(value, ["kind", "radius"], what);
-    exact(value.radius, { least: 0 });
-  } else if (kind === "Free") {
-    fields(value, ["kind", "features"], what);
-    features(value.features, model);
-  } else if (kind === "Box") {
-    fields(value, ["kind", "limits"], what);
-    limits(value.limits, model);
-  } else fields(value, ["kind"], what);
+// Objects by the text of one of their fields. What is checked in Python only is not looked into.
+function byField(field, kinds, elsewhere = [], what = "") {
+  return (value, sizes) => {
+    if (!isObject(value)) throw wrong("a JSON object", value);
+    const kind = value[field];
+    if (elsewhere.includes(kind)) throw new Beyond(`the browser does not check ${what} of kind ${kind}.`);
+    if (typeof kind !== "string" || !Object.hasOwn(kinds, kind)) throw new Wrong(`unknown ${field} ${brief(kind)}.`);
+    return object({ [field]: text, ...kinds[kind] }, kind)(value, sizes);
+  };
 }
 
-function regionOrNone(value, model) {
-  if (value === null) return;
-  region(value, model);
-  oneOf(value.kind, ["Linf", "Free", "Box", "Anything"], "region of a counterfactual");
+function once(read, indexOf = (one) => one) {
+  return (value, sizes) => {
+    const found = read(value, sizes);
+    if (new Set(found.map(indexOf)).size < found.length) throw new Wrong("a feature occurs twice.");
+    return found;
+  };
 }
 
-function cost(value, model) {
-  const kind = value?.kind;
-  oneOf(kind, [...BALLS, "Prices"], "cost");
-  if (kind !== "Prices") {
-    fields(value, ["kind"], `the cost ${kind}`);
-    return;
+const features = once(listOf(feature));
+
+function row(value, sizes) {
+  const found = listOf(scalar)(value, sizes);
+  if (found.length !== sizes.features) throw new Wrong(`a sample has ${found.length} values, but the network reads ${sizes.features} features.`);
+  return found;
+}
+
+// -- the format ---------------------------------------------------------------------------------------------------------------------
+
+// {low, high}, null for no bound; or {values}.
+function limit(value, sizes) {
+  if (Array.isArray(value)) {
+    const [low, high] = pair(orNull(exact), orNull(exact))(value, sizes);
+    return { low, high };
   }
-  fields(value, ["kind", "prices", "per_unit"], "the cost Prices");
-  if (typeof value.per_unit !== "boolean") throw new Wrong("true or false is needed.");
-  for (const row of list(value.prices, "prices")) exact(pair(row, "a price")[1], { least: 0 });
-  features(value.prices.map(([feature]) => feature), model);
+  const values = object({ "one of": listOf(scalar) }, "a limit")(value, sizes)["one of"];
+  if (!values.length) throw new Wrong("a limit allows no value.");
+  return { values };
 }
 
-const label = (value, model) => place(value, model.classes.length, "a class");
-const labelOrNone = (value, model) => value === null || label(value, model);
-const limit = (value) => value === null || exact(value, { least: 0 });
-const ties = (value) => oneOf(value, ["lowest", "against"], "tie rule");
+const firstOf = ([first]) => first;
+const limits = once(listOf(pair(feature, limit)), firstOf);
 
-const ABOUT = { sample, label, target: labelOrNone, ties };
-const QUESTIONS = {
-  robust: { ...ABOUT, region },
-  reason: { ...ABOUT, region, fixed: features },
-  whatif: { ...ABOUT, cost, movable: features, region: regionOrNone, limit },
-  always: { label, where: limits },
-  never: { label, where: limits },
+const REGIONS = { Free: { features }, Box: { limits }, Anything: {}, Linf: { radius: notNegative } };
+const regionInside = byField("kind", REGIONS); // of a counterfactual: without a budget of its own
+const region = byField("kind", { ...Object.fromEntries(BALLS.map((kind) => [kind, { radius: notNegative }])), ...REGIONS });
+const prices = once(listOf(pair(feature, notNegative)), firstOf);
+const cost = byField("kind", { ...Object.fromEntries(BALLS.map((kind) => [kind, {}])), Prices: { prices, per_unit: truth } });
+
+const ABOUT = { sample: row, label, target: orNull(label), ties: oneOf("lowest", "against") };
+const WITHIN = { label, where: limits };
+const VERDICTS = { robust: { ...ABOUT, region }, always: WITHIN, never: WITHIN };
+const REASONS = { reason: { ...ABOUT, region, fixed: features } };
+const WHATIFS = { whatif: { ...ABOUT, cost, movable: features, region: orNull(regionInside), limit: orNull(notNegative) } };
+const QUESTIONS_ELSEWHERE = ["count", "monotone", "fair", "agree", "query"];
+const PROOFS_ELSEWHERE = ["sweep", "combinations", "branches", "rup", "drup", "patches", "parts", "dual"];
+
+function question(kinds) {
+  return (value, sizes) => {
+    const found = byField("kind", kinds, QUESTIONS_ELSEWHERE, "questions")(value, sizes);
+    if ((found.target ?? null) !== null && found.target === found.label) throw new Wrong("the target is the class of the sample.");
+    return found;
+  };
+}
+
+const PROOFS = { bounds: {}, walk: { sets: natural, patterns: orNull(natural), digest: text }, trust: { solver: text } };
+const proof = byField("kind", PROOFS, PROOFS_ELSEWHERE, "proofs");
+const counterexamples = listOf(pair(feature, row));
+const contrasts = listOf(listOf(pair(feature, scalar)));
+
+function domain(value, sizes) {
+  const found = object({ limits, laws: listOf(text) }, "the domain")(value, sizes);
+  if (!found.limits.length && !found.laws.length) throw new Wrong("a domain without limits and laws must be left out.");
+  if (found.laws.length) throw new Beyond("the browser does not check laws of inputs.");
+  return found;
+}
+
+// For each answer its fields.
+const ANSWERS = {
+  proved: { question: question(VERDICTS), witness: nothing, proof },
+  refuted: { question: question(VERDICTS), witness: row, proof: nothing },
+  undecided: { question: question(VERDICTS), witness: nothing, proof: orNull(proof), proved_up_to: orNull(exact) },
+  counterfactual: { question: question(WHATIFS), witness: row, value: exact, lower: exact, proof: orNull(proof) },
+  open: { question: question(WHATIFS), witness: nothing, lower: exact, proof: orNull(proof) },
+  none: { question: question(WHATIFS), witness: nothing, proof },
+  unknown: { question: question(REASONS), witness: orNull(counterexamples), proof: nothing },
+  sufficient: { question: question(REASONS), witness: nothing, proof },
+  minimal: { question: question(REASONS), witness: counterexamples, proof },
+  minimum: { question: question(REASONS), witness: orNull(counterexamples), proof, contrasts },
 };
 
-const ELSEWHERE = ["count", "monotone", "fair", "agree", "query"]; // questions that are checked in Python only
-
-// Whether a question has the fields of its kind, and no others.
-export function checkForm(question, model) {
-  const kind = question?.kind;
-  if (ELSEWHERE.includes(kind)) throw new Beyond(`the browser does not check questions of kind ${kind}.`);
-  if (typeof kind !== "string" || !Object.hasOwn(QUESTIONS, kind)) throw new Wrong("unknown question.");
-  const judges = QUESTIONS[kind];
-  fields(question, ["kind", ...Object.keys(judges)], `the question ${question.kind}`);
-  for (const [name, judge] of Object.entries(judges)) judge(question[name], model);
-  if (Object.hasOwn(judges, "target") && question.target === question.label) {
-    throw new Wrong("the target is the class that the sample has already.");
+// A certificate about this network as plain values.
+export function readCertificate(data, model) {
+  if (!isObject(data) || data.format !== "sugenet certificate" || data.version !== 2n) throw new Wrong("this is not a sugenet certificate of version 2.");
+  if (data.answer === "counted" || "networks" in data || "ratings" in data) throw new Beyond("the browser does not check certificates of this kind.");
+  if (typeof data.network === "string" && data.network !== model.fingerprint) {
+    throw new Wrong(`the certificate is for the network ${data.network.slice(0, 12)}, not for ${model.fingerprint.slice(0, 12)}.`);
   }
-}
-
-export function isZero(fraction) {
-  return fraction.compare(ZERO) === 0;
+  if (typeof data.answer !== "string" || !Object.hasOwn(ANSWERS, data.answer)) throw new Wrong(`unknown answer ${brief(data.answer)}.`);
+  const outside = { format: text, version: natural, network: text, answer: text, domain, ...ANSWERS[data.answer] };
+  const sizes = { features: model.features.length, classes: model.classes.length };
+  return { domain: { limits: [], laws: [] }, ...object(outside, "the certificate", ["domain"])(data, sizes) };
 }

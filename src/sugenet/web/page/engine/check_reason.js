@@ -1,48 +1,42 @@
 // For the checker: that no feature of a reason can be left out, and that no smaller reason exists.
 
-import { Beyond, list, pair, place, Wrong } from "./check_form.js";
+import { Beyond, Wrong } from "./check_form.js";
+import { around, isSame, rowOf, statesOf } from "./check_meaning.js";
 import { violates } from "./check_question.js";
-import { isSame, liesInside, readSample, statesOf } from "./check_values.js";
 
 const MOST_WORK = 20_000_000; // sets that are looked at in the search for a smaller reason
 
-export function checkReason(certificate, model, proved, limit) {
-  const { question, answer: status } = certificate;
+export function checkReason(certificate, { model, question, sample, limits, limit }, proved) {
+  const { answer, witness, contrasts } = certificate;
   const fixed = new Set(question.fixed);
-  const sample = readSample(model, question.sample);
+  const inputs = around(model, sample, question.region, limits); // a counterexample changes fixed features
   const said = [`these ${fixed.size} features suffice: ${proved}`];
 
   // Features that a counterexample changes, after it is replayed.
-  const changedBy = (row) => {
+  const changedBy = (raw) => {
     limit.look();
-    const witness = readSample(model, row);
-    liesInside(model, question.region, sample, witness);
-    if (!violates(model, question, model.evaluate(statesOf(witness)).votes)) throw new Wrong("a counterexample does not change the answer.");
-    return sample.flatMap((value, f) => (isSame(value, witness[f]) ? [] : [f]));
+    const row = rowOf(model, raw);
+    inputs.see(row, "a counterexample");
+    if (!violates(model, question, model.evaluate(statesOf(model, row)).votes)) throw new Wrong("a counterexample does not change the answer as claimed.");
+    return model.features.flatMap(({ coding }, f) => (isSame(coding, sample[f], row[f]) ? [] : [f]));
   };
 
-  if (status === "minimal" || (status === "minimum" && certificate.witness !== null)) {
+  if (witness !== null) {
     const left = new Set(fixed);
-    for (const one of list(certificate.witness, "the counterexamples")) {
-      const [feature, row] = pair(one, "a counterexample");
-      place(feature, model.features.length, "a feature");
+    for (const [feature, row] of witness) {
       const met = changedBy(row).filter((f) => fixed.has(f));
       if (met.length !== 1 || met[0] !== feature) {
         throw new Wrong(`the counterexample for feature ${feature} changes another one of the reason, or not this one.`);
       }
       left.delete(feature);
     }
-    if (left.size) throw new Wrong(`nothing shows that feature ${Math.min(...left)} cannot be left out.`);
+    if (left.size) throw new Wrong(`nothing shows that feature ${[...left].sort((a, b) => a - b)[0]} cannot be left out.`);
     said.push("each has a counterexample that leaves the others of them alone");
   }
-  if (status === "minimum") {
-    const sets = list(certificate.contrasts, "the contrasts").map((changes) => {
+  if (answer === "minimum") {
+    const sets = contrasts.map((changes) => {
       const row = [...question.sample];
-      for (const change of list(changes, "a contrast")) {
-        const [feature, value] = pair(change, "a change");
-        place(feature, model.features.length, "a feature");
-        row[feature] = value;
-      }
+      for (const [feature, value] of changes) row[feature] = value;
       return changedBy(row);
     });
     if (fixed.size && hittingSetWithin(sets, fixed.size - 1)) throw new Wrong("the counterexamples leave room for a smaller reason.");

@@ -22,7 +22,7 @@ export function startWorker(payload) {
   }
 
   // Names and arguments: nearest {states, target, locked, most, budget}, free {states, locked, target, budget}, count {states, most, locked}, towards {states, goal, target, locked},
-  // check {certificate}, certify {sample, target, locked, changes, limit}, bounds {allowed}. A promise of the result; rejected with an AbortError where the signal says stop.
+  // check {text}, certify {sample, target, locked, changes, limit}, bounds {allowed}. A promise of the result; rejected with an AbortError where the signal says stop.
   function run(name, args, { onProgress = () => {}, signal = null } = {}) {
     return new Promise((resolve, reject) => {
       if (signal?.aborted) {

@@ -42,9 +42,9 @@ export class Steps {
     return low;
   }
 
-  // Whether the encoder takes this raw value.
+  // Whether the encoder takes this raw value: an integer or a float of its range.
   takes(value) {
-    if (!["number", "boolean", "string"].includes(typeof value)) return false;
+    if (typeof value !== "number" && typeof value !== "string") return false;
     let number;
     try {
       number = this.read(value);
@@ -52,15 +52,16 @@ export class Steps {
       return false;
     }
     if (number instanceof Fraction) {
-      return exceeds(number, this.low) && !(exceeds(number, this.high) && !sameNumber(number, this.high)) && (!this.whole || number.isWhole);
+      const isValue = this.whole ? number.isWhole : sameNumber(number, number.toNumber());
+      return isValue && exceeds(number, this.low) && !(exceeds(number, this.high) && !sameNumber(number, this.high));
     }
-    return number >= this.low && number <= this.high && (!this.whole || Number.isInteger(number));
+    return Number.isFinite(number) && number >= this.low && number <= this.high && (!this.whole || Number.isInteger(number));
   }
 
   // Least and largest raw value of a state, both included; null when no value that can occur has it.
   interval(state, ends = [this.low, this.high]) {
     let low = state === 0 ? ends[0] : Math.max(ends[0], this.cuts[state - 1]);
-    let high = state === this.cuts.length ? ends[1] : Math.min(ends[1], nextDown(this.cuts[state]));
+    let high = state === this.cuts.length || this.cuts[state] === Infinity ? ends[1] : Math.min(ends[1], nextDown(this.cuts[state]));
     if (this.whole) {
       low = Math.ceil(low);
       high = Math.floor(high);
@@ -100,7 +101,7 @@ export class Steps {
     if (state === 0 && low !== -Infinity) return low;
     if (state === this.cuts.length && high !== Infinity) return high;
     if (low !== -Infinity && high !== Infinity) {
-      const middle = low + (high - low) / 2;
+      const middle = Number.isFinite(high - low) ? low + (high - low) / 2 : low / 2 + high / 2;
       return this.whole ? Math.floor(middle) : middle;
     }
     return low !== -Infinity ? low : high !== Infinity ? high : 0;

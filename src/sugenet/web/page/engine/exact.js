@@ -79,11 +79,16 @@ export class Fraction {
     return this.bottom === 1n;
   }
 
-  // The nearest float, or a neighbour of it; parts that no float holds are made smaller together first.
+  // The largest float that is not above it, infinite beyond all floats: the float itself where it is one.
   toNumber() {
-    const digits = Math.max(String(this.top).length, String(this.bottom).length);
-    const less = digits > 300 ? 10n ** BigInt(digits - 300) : 1n;
-    return Number(this.top / less) / Number(this.bottom / less);
+    const [top, bottom] = [this.top < 0n ? -this.top : this.top, this.bottom];
+    const length = (value) => value.toString(2).length;
+    const power = Math.max(length(top) - length(bottom) - 53, -1074); // 53 or 54 bits, or fewer for the smallest floats
+    const [above, below] = power < 0 ? [top << BigInt(-power), bottom] : [top, bottom << BigInt(power)];
+    const up = this.top < 0n ? below - 1n : 0n; // the size of a negative number is rounded up
+    let size = (above + up) / below;
+    if (size >> 53n) size = this.top < 0n ? (size + 1n) & ~1n : size & ~1n;
+    return (this.top < 0n ? -1 : 1) * Number(size) * 2 ** power;
   }
 
   toString() {

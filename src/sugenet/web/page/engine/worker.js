@@ -16,7 +16,7 @@ const WORK = {
   free: (model, { states, ...rest }) => free(model, states, rest),
   bounds: (model, { allowed }) => bounds(model, allowed),
   certify: (model, args) => certify(model, args),
-  check: (model, { certificate }) => check(certificate, model),
+  check: (model, { text }) => check(text, model),
 };
 
 function listen() {
