@@ -140,7 +140,7 @@ def test_bits_can_be_written_in_three_ways():
         (lambda: thermometer([2, 1]), "do not rise"),
         (lambda: thermometer([float("nan")]), "do not rise"),
         (lambda: threshold(0, low=2, high=1), "low=2.0 is above high=1.0"),
-        (lambda: threshold(0, low="x"), "low='x' is not a number"),
+        (lambda: threshold(0, low="x"), "low is 'x', which is not a number"),
         (lambda: OneHot(("a", "a")), "must be different"),
         (lambda: Encoder([bit()], ["a", "b"]), "2 feature names for 1 features"),
         (lambda: Encoder([bit(), bit()], ["a", "a"]), "'a' stands twice"),

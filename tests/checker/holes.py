@@ -214,8 +214,8 @@ def proofs() -> Iterator[Hole]:
 
 def categories() -> Iterator[Hole]:
     """Categories are told apart by type."""
-    net = Network(Encoder([OneHot((1, "1", 2.5, None, False))]), [], Head([[1] * 5, [-1] * 5]))
-    for value, other in ((1, True), ("1", 1), (2.5, "2.5"), (None, "None"), (False, 0), (1, 1.0)):
+    net = Network(Encoder([OneHot((1, "2", 2.5, None, False))]), [], Head([[1] * 5, [-1] * 5]))
+    for value, other in ((1, True), ("2", 2), (2.5, "2.5"), (None, "None"), (False, 0), (1, 1.0)):
         where = [[0, {"one of": [value]}]]
         never = {"kind": "never", "label": 1, "where": where}  # 1 of 5 bits on: class 1 wins
         yield Hole(net, certificate(net, never, "refuted", witness=[value]), True)
@@ -230,9 +230,36 @@ def queries() -> Iterator[Hole]:
     yield Hole(net, certificate(net, question, "proved", BOUNDS), False, "about no input")
 
 
+def rounding() -> Iterator[Hole]:
+    """Prices are not rounded in a count."""
+    one = Network(Encoder([threshold(0.0)], ["f"]), [DenseLayer([[1]], [1])], Head([[1], [-1]]))
+    two = Network(Encoder([threshold(0.1), threshold(1e300)]), [DenseLayer([[1, 1]], [1])], Head([[1], [-1]]))
+    for net, sample, region in (
+        (one, [0.0], {"kind": "L1", "radius": "0"}),  # the next float below 0 is 5e-324 away
+        (two, [0.0, 0.0], {"kind": "L1", "radius": "1/10"}),  # the float 0.1 is above 1/10
+        (two, [0.0, 0.0], {"kind": "L2", "radius": "1/10"}),
+    ):
+        question = {"kind": "count", "sample": sample, "region": region, "where": []}
+        right = [1, 0] if net is one else [0, 1]
+        for counts in ([1, 1], [2, 0], [0, 2], right):
+            proof = {"kind": "partition", "order": [*range(len(sample))], "parts": [[[], counts]]}
+            more = {"counts": counts, "total": sum(counts), "method": "walk"}
+            yield Hole(net, certificate(net, question, "counted", proof, **more), counts == right)
+
+
+def laws() -> Iterator[Hole]:
+    """Laws that leave no input prove nothing."""
+    net = Network.of_bits([DenseLayer([[1, 1]], [1])], Head([[1], [-1]]), classes=["a", "b"])
+    for where, limits in (([[0, [1, 1]]], []), ([], [[0, [1, 1]]])):
+        for kind in ("always", "never"):
+            question = {"kind": kind, "label": 0, "where": where}
+            domain = {"limits": limits, "laws": ["x1 = 0"]}
+            yield Hole(net, certificate(net, question, "proved", BOUNDS, domain=domain), False, "no input")
+
+
 HOLES = (
     patches, conjunctions, boxes, floats, integers, counts, literals, infinities, bits, proofs, categories,
-    queries,
+    queries, rounding, laws,
 )  # fmt: skip
 
 

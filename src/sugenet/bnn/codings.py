@@ -12,6 +12,7 @@ values of one interval; for `OneHot` it is a category.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -23,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.brief import Brief
-from sugenet.capacity.arguments import read_number
+from sugenet.capacity.arguments import float_number, read_number
 from sugenet.errors import CapacityError, EncodingError, QuestionError
 
 __all__ = [
@@ -128,12 +129,9 @@ class Steps(Brief):
     silent: tuple[int, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "cuts", tuple(float(cut) + 0.0 for cut in self.cuts))  # one spelling of zero
+        object.__setattr__(self, "cuts", tuple(_end(cut, "a cut") for cut in self.cuts))
         for name in ("low", "high"):
-            try:
-                object.__setattr__(self, name, float(getattr(self, name)) + 0.0)
-            except (TypeError, ValueError, OverflowError):
-                raise EncodingError(f"{name}={getattr(self, name)!r} is not a number.") from None
+            object.__setattr__(self, name, _end(getattr(self, name), name))
         for name in ("whole", "bipolar"):
             object.__setattr__(self, name, bool(getattr(self, name)))
         if any(isnan(cut) for cut in self.cuts) or list(self.cuts) != sorted(set(self.cuts)):
@@ -477,6 +475,11 @@ class OneHot(Brief):
         )
         for category in self.categories:
             self._see(category)
+        alike = Counter(map(str, self.categories)).most_common(1)
+        if alike and alike[0][1] > 1 and len(set(self.categories)) == len(self.categories):
+            raise EncodingError(
+                f"two categories are written {alike[0][0]!r}, which no text can tell apart. Rename one."
+            )
         if not self.categories or len(set(self.categories)) < len(self.categories):
             raise EncodingError(f"categories {self.categories} must be different, and at least one.")
 
@@ -581,7 +584,7 @@ def thermometer(cuts: Sequence[float], low: float = -inf, high: float = inf, who
 
 def integer(low: int, high: int) -> Steps:
     """A whole number kept exactly: one bit for each step from `low` to `high` (255 for a uint8 pixel)."""
-    return Steps(tuple(float(cut) for cut in range(low + 1, high + 1)), float(low), float(high), whole=True)
+    return Steps(tuple(range(low + 1, high + 1)), low, high, whole=True)
 
 
 def bit() -> Steps:
@@ -596,6 +599,16 @@ def unused(low: float = -inf, high: float = inf, whole: bool = False) -> Steps:
 
 _EXACT = 2.0**53  # floats hold every integer up to here
 _LARGEST = float(np.finfo(np.float64).max)
+
+
+def _end(value: Any, what: str) -> float:
+    """A cut or a bound, which is a float64 or infinite; others are refused, not rounded."""
+    if isinstance(value, float | np.float32 | np.float16):
+        return float(value) + 0.0  # one spelling of zero
+    try:
+        return float_number(value, what) + 0.0
+    except CapacityError as error:
+        raise EncodingError(str(error)) from None
 
 
 def _whole(end: float, rounded: Callable[[float], int]) -> float:

@@ -26,7 +26,7 @@ from sugenet.checker.recounting import MANY, counted_in_words
 from sugenet.checker.sets import as_words, sets_of
 from sugenet.checker.setting import Asked, setting_of
 from sugenet.checker.whole import priced, whole_of
-from sugenet.errors import CertificateError
+from sugenet.errors import CertificateError, CheckLimitError
 
 __all__ = ["check_count", "recount"]
 
@@ -130,7 +130,7 @@ def _region(asked: Asked, network: Network, total: int, limit: Limit) -> CountRe
     prices = [option.price for row in setting.options.values() for option in row]
     unit = unit_of_all(prices)
     if unit is None or sum(prices, Fraction(0)) * unit >= 2**60:
-        raise CertificateError("the costs are too finely divided to count again.")
+        raise CheckLimitError("not checked within the limit: the costs leave 60 bits.")
     weights, units = priced(setting, limit)
     size = _size([row for _, row in weights.values()], units, limit)
     if size != total:  # nothing is measured for a claim that cannot hold

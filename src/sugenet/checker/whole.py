@@ -257,8 +257,13 @@ def _first(network: Network, states: Ints) -> Ints:
     layer, inputs = network.layers[0], inputs_of(network, states)
     if isinstance(layer, DenseLayer):
         rows, owner = layer.runs
-        return np.asarray(dense_counts(rows, inputs)[:, owner] - layer.tau)
-    return np.asarray(layer.match_counts(inputs) - layer.tau)
+        return np.asarray(dense_counts(rows, inputs)[:, owner] - _reachable_tau(layer))
+    return np.asarray(layer.match_counts(inputs) - _reachable_tau(layer))
+
+
+def _reachable_tau(layer: Layer) -> Ints:
+    """The thresholds, with those beyond every match count just beyond."""
+    return np.asarray(np.clip(layer.tau, 0, layer.sizes + 1))
 
 
 def reachable(base: Ints, features: Options, together: int) -> tuple[Ints, Ints]:

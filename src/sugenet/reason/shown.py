@@ -133,7 +133,10 @@ def _shorter(value: Any, near: Any, codings: Sequence[Steps]) -> Iterator[Any]:
         unit = Fraction(10) ** power
         for rising in ways:
             decimal = unit * (-(-exact // unit) if rising else exact // unit)
-            number = int(decimal) if whole else float(decimal)
+            try:
+                number = int(decimal) if whole else float(decimal)
+            except OverflowError:  # beyond all floats
+                continue
             inside = all(end is not None and end[0] <= number <= end[1] for end in ends)
             if inside and abs(decimal - exact) <= further and _length(number) < many:
                 yield number

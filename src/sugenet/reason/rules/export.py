@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import combinations, pairwise
 from typing import Any
 
-from sugenet.bnn import OneHot
+from sugenet.bnn import OneHot, Steps
 from sugenet.capacity import BOOLEAN, Criteria, PossibilisticBase
 from sugenet.errors import QuestionError
 from sugenet.reason.rules.grid import Grid, Masks, places_of
@@ -118,11 +118,9 @@ def to_python(grid: Grid, rules: Sequence[Any]) -> str:
         ),
     ]
     for feature in used:
-        read = (
-            f"sample[{feature}]"
-            if isinstance(encoder.codings[feature], OneHot)
-            else f"float(sample[{feature}])"
-        )
+        coding = encoder.codings[feature]
+        number = "int" if isinstance(coding, Steps) and coding.whole else "float"
+        read = f"sample[{feature}]" if isinstance(coding, OneHot) else f"{number}(sample[{feature}])"
         lines.append(f"    x{feature} = {read}  # {_line(encoder.names[feature])}")
     for rule in rules:
         tests = " and ".join(
