@@ -26,6 +26,7 @@ from zlib import compress
 import numpy as np
 
 import sugenet as sg
+from sugenet import logic
 from sugenet.bnn import (
     ConvLayer,
     DenseLayer,
@@ -45,6 +46,7 @@ from sugenet.bnn import (
 from sugenet.errors import CertificateError, QuestionError
 from tests.checker import test_composed, test_learned
 from tests.engines import test_reals
+from tests.logic.wholes import given
 
 FILE = Path(__file__).parent / "golden" / "certificates.json.gz"
 Ask = Callable[[], dict[str, Any]]
@@ -570,9 +572,21 @@ def derived(certificates: dict[str, tuple[str, Any]]) -> Iterator[tuple[str, str
     )
 
 
+GRID = [0, 1, 2, 3, 2, 3, 0, 1, 1, 0, 3, 2, 3, 2, 1, 0]
+"""Classes of a Sudoku of four by four."""
+
+
 def composed(certificates: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """Certificates about a whole, and answers that a clock decides otherwise."""
     yield from certificates.items()
+    codes = test_composed.CODES
+    grid = sg.Sudoku(logic.readings_of(test_composed.NET, [codes[k] for k in GRID]))
+    known = given(np.random.default_rng(0), "c", "1234")
+    a, b = logic.readings_of(test_composed.NET, codes[:2], ["a", "b"])
+    stated = sg.Stated.of([a, b, known], "a = b and c = 1 or b = 2")
+    for name, whole in (("grid", grid), ("stated", stated)):
+        yield f"read {name}", json.loads(json.dumps(logic.read(whole).certificate))
+        yield f"{name}, flipped", json.loads(json.dumps(logic.verify(whole, sg.Hamming(1)).certificate))
     for answer in ("minimal", "sufficient", "unknown"):
         yield f"why, then {answer}", {**certificates["why"], "answer": answer}
     found = {name: value for name, value in certificates["whatif"].items() if name not in ("choice", "cost")}

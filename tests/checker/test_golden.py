@@ -8,7 +8,7 @@ from typing import get_args
 import pytest
 
 import sugenet as sg
-from sugenet.checker import composed
+from sugenet.checker.composed_form import Composed, Formula
 from sugenet.checker.form import (
     BySplit,
     Certificate,
@@ -22,7 +22,7 @@ from sugenet.checker.form import (
     Undecided,
     read_certificate,
 )
-from sugenet.checker.learned import _ANSWERS
+from sugenet.checker.learned_form import LearnedCertificate
 from tests.checker import make_golden, test_learned
 
 
@@ -77,13 +77,20 @@ def test_the_corpus_has_every_kind_of_the_format():
 
 
 def test_the_corpus_has_every_whole_and_everything_learned():
-    wholes = {
-        (row["certificate"]["question"]["kind"], row["certificate"]["answer"]) for row in golden()["wholes"]
-    }
-    assert wholes == set(composed._MORE)
+    wholes = [row["certificate"] for row in golden()["wholes"]]
+    assert {one["answer"] for one in wholes} == tags_of(Composed)
+    assert {one["whole"]["kind"] for one in wholes} == {"sum", "stated", "sudoku"}
+    assert {"gaps" in reading for one in wholes for reading in one["readings"]} == {True, False}
+    formulas = [one["whole"]["formula"] for one in wholes if one["whole"]["kind"] == "stated"]
+    assert {part["kind"] for formula in formulas for part in parts_of(formula)} == tags_of(Formula)
     learned = [row["certificate"] for row in golden()["learned"]]
-    assert {one["answer"] for one in learned} == set(_ANSWERS)
+    assert {one["answer"] for one in learned} == tags_of(LearnedCertificate)
     assert {one["proof"]["kind"] for one in learned} == {"envelopes", "chains", "sets", "flow"}
+
+
+def parts_of(formula):
+    """A formula, and those in it."""
+    return [formula, *(one for part in formula.get("parts", ()) for one in parts_of(part))]
 
 
 def test_they_hold_in_the_same_words():

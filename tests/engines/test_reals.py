@@ -264,23 +264,27 @@ def proved(kind="conv, conv"):
 @pytest.mark.parametrize(
     ("change", "match"),
     [
-        (lambda proof, case: proof.update(kind="other"), "of kind 'other'"),
+        (lambda proof, case: proof.update(kind="other"), "unknown kind 'other'"),
         (lambda proof, case: proof.update(cases=[]), "0 cases"),
-        (lambda proof, case: proof.pop("cases"), "damaged"),
+        (lambda proof, case: proof.pop("cases"), "patches has no field 'cases'"),
         (lambda proof, case: case["closures"].pop(), "1 closures for 2"),
         (lambda proof, case: case.update(grid=0), "grid"),
         (lambda proof, case: case.update(grid=1 << 90), "grid"),
         (lambda proof, case: case["patches"].append(case["patches"][0]), "twice"),
         (lambda proof, case: case["patches"].append([10**6]), "twice, or one that is not open"),
-        (lambda proof, case: [c.update(mix=[0], shares=[]) for c in case["closures"]], "must be below 0"),
-        (lambda proof, case: [c.update(mix=[-1]) for c in case["closures"]], "do not fit"),
-        (lambda proof, case: [c.update(mix=[0.5]) for c in case["closures"]], "do not fit"),
+        (
+            lambda proof, case: [c.update(mix=[0], shares=[], by="multipliers") for c in case["closures"]],
+            "must be below 0",
+        ),
+        (lambda proof, case: [c.update(mix=[-1]) for c in case["closures"]], "mix: an integer of at least 0"),
+        (lambda proof, case: [c.update(mix=[1] * 9) for c in case["closures"]], "do not fit"),
+        (lambda proof, case: [c.update(mix=[0.5]) for c in case["closures"]], "mix: an integer is needed"),
         (lambda proof, case: [c.update(by="faith") for c in case["closures"]], "unknown"),
         (
             lambda proof, case: [
                 c.update(by="multipliers", shares=[[0, 10**5, 1]]) for c in case["closures"]
             ],
-            "damaged",
+            "a multiplier of neuron 100000 is for patch 0, which has none",
         ),
         (
             lambda proof, case: case.update(
@@ -296,14 +300,14 @@ def proved(kind="conv, conv"):
         ),
         (
             lambda proof, case: [c.update(by="impossible", shares=[]) for c in case["closures"]],
-            "the fields by, shares and no others",
+            "impossible has a field 'mix' that it must not have",
         ),
-        (lambda proof, case: case.update(note=1), "the fields grid, patches, closures and no others"),
+        (lambda proof, case: case.update(note=1), "PatchedCase has a field 'note' that it must not have"),
         (
             lambda proof, case: case.update(
                 closures=[{"by": "split", "neuron": -1, "on": c, "off": c} for c in case["closures"]]
             ),
-            "no neuron",
+            "neuron: an integer of at least 0 is needed, not -1",
         ),
     ],
 )
@@ -324,7 +328,7 @@ def test_what_holds_for_whole_numbers_proves_nothing_about_real_ones(proof):
     certificate = json.loads(json.dumps(sg.verify(net, query).certificate))
     assert certificate["answer"] == "refuted"
     sg.check(certificate, net)
-    with pytest.raises(CertificateError, match="a query over real values needs a proof of kind 'patches'"):
+    with pytest.raises(CertificateError, match="a query over real numbers needs a proof of kind 'patches'"):
         sg.check({**certificate, "answer": "proved", "witness": None, "proof": proof}, net)
 
 

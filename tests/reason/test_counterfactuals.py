@@ -118,15 +118,15 @@ def example():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda c: c.update(format="other"), "no sugenet certificate"),
+        (lambda c: c.update(format="other"), "not a sugenet certificate"),
         (lambda c: c.update(network="0" * 64), "is for the network 000000000000"),
         (lambda c: c["question"].update(label=1 - c["question"]["label"]), "the sample has class"),
         (lambda c: c.update(value="1/2"), "the witness costs"),
         (lambda c: c["witness"].__setitem__(slice(None), c["question"]["sample"]), "the witness costs 0"),
         (lambda c: c.update(lower="9"), "the lower bound is above"),
-        (lambda c: c["question"].update(movable=[]), "which must stay"),
-        (lambda c: c["question"].pop("sample"), "damaged: KeyError"),
-        (lambda c: c["question"].update(cost={"kind": "L7"}), "unknown cost"),
+        (lambda c: c["question"].update(movable=[]), "which the question does not allow"),
+        (lambda c: c["question"].pop("sample"), "whatif has no field 'sample'"),
+        (lambda c: c["question"].update(cost={"kind": "L7"}), "cost: unknown kind 'L7'"),
         (lambda c: c.update(witness=[1]), "a sample has 1 values"),
         (
             lambda c: (c.pop("value"), c.update(witness=None, answer="open", lower="4")),
@@ -136,14 +136,14 @@ def example():
             lambda c: (c.pop("value"), c.pop("lower"), c.update(answer="none", witness=None)),
             "is a violation|do not exclude",
         ),
-        (lambda c: c.update(answer="none"), "the certificate has a field 'value' that it must not have"),
-        (lambda c: c.update(note="holds"), "the certificate has a field 'note' that it must not have"),
-        (lambda c: c["proof"].update(note="holds"), "the proof has a field 'note' that it must not have"),
-        (lambda c: c.pop("witness"), "the certificate has no field 'witness'"),
+        (lambda c: c.update(answer="none"), "none has a field 'value' that it must not have"),
+        (lambda c: c.update(note="holds"), "counterfactual has a field 'note' that it must not have"),
+        (lambda c: c["proof"].update(note="holds"), "proof: .* has a field 'note' that it must not have"),
+        (lambda c: c.pop("witness"), "counterfactual has no field 'witness'"),
         (lambda c: c.update(version=2.0), "not a sugenet certificate of version 2"),
-        (lambda c: c["question"].update(limit="0"), "above the limit"),
+        (lambda c: c["question"].update(limit="0"), "the witness is at 1, outside the region of 0"),
         (lambda c: c.update(proof={"kind": "trust", "solver": "hearsay 1.0"}), "trusts hearsay"),
-        (lambda c: c.update(proof={"kind": "magic"}), "unknown kind of proof"),
+        (lambda c: c.update(proof={"kind": "magic"}), "proof: unknown kind 'magic'"),
     ],
 )
 def test_a_tampered_certificate_fails(change, message):
@@ -202,7 +202,7 @@ def test_costs_too_finely_divided_to_walk_leave_a_bound_and_a_checked_certificat
 def test_the_n_best_are_those_of_brute_force(question, cost, n):
     """All sets of changes in which none can be left out, cheapest first."""
     network, x = question
-    near = surroundings(network, x, cost, None)
+    near = surroundings(network, x, cost, None, range(len(x)))
     label = int(network.predict(np.array([x], object))[0])
     sets = [
         frozenset(c)
@@ -233,7 +233,7 @@ def test_own_prices_and_regions(question, per_unit, seed):
     prices = {f: Fraction(int(rng.integers(0, 7)), 2) for f in range(len(x)) if rng.random() < 0.8}
     cost = Prices(prices, per_unit=per_unit)
     region = [None, Linf(1), Free([0])][int(rng.integers(3))]
-    near = surroundings(network, x, cost, None)
+    near = surroundings(network, x, cost, None, range(len(x)))
     inside = {(m.feature, m.state) for m in near.moves}
     if region is not None:
         inside &= {(m.feature, m.state) for m in region.around(network, x).moves}
@@ -349,8 +349,13 @@ def test_costs_of_floats_are_walked_again():
 
 def test_fractions_are_measured_exactly():
     net = Network(Encoder([threshold(3.0)]), [], Head([[-1], [1]]))
-    answer = sg.whatif(net, [Fraction(1, 3)], sg.L1)
-    assert answer.value == Fraction(8, 3)
+    answer = sg.whatif(net, [Fraction(1, 4)], sg.L1)
+    assert answer.value == Fraction(11, 4)
+    assert checked(answer, net)
+    with pytest.raises(EncodingError, match=r"Fraction\(1, 3\)"):  # which no float64 is
+        sg.whatif(net, [Fraction(1, 3)], sg.L1)
+    answer = sg.whatif(net, [1 / 3], sg.L1)
+    assert answer.value == 3 - Fraction(1 / 3)
     assert checked(answer, net)
 
 
@@ -375,8 +380,10 @@ def test_largest_change_of_several():
 
 def test_lists_of_numbers_do_not_hide_counterfactuals():
     net = Network(Encoder([thermometer([10, 20], 0, 30, True)]), [], Head([[-1, -1], [1, 1]], [1, 0]))
-    with pytest.raises(QuestionError, match="Give bounds"):
-        sg.whatif(net, [5], region=sg.Box({0: {5, 25}}))
+    answer = sg.whatif(net, [5], sg.L1, region=sg.Box({0: {5, 25}}))
+    assert (answer.changed, answer.value) == ((25,), 20)
+    assert checked(answer, net)
+    assert isinstance(sg.whatif(net, [5], sg.L1, region=sg.Box({0: {5, 9}})), sg.NoCounterfactual)
 
 
 def test_lists_that_are_not_complete_say_so(monkeypatch):

@@ -344,7 +344,7 @@ def test_a_witness_outside_what_can_occur_is_refused():
     with pytest.raises(CertificateError, match="breaks the law"):
         sg.check({**answer.certificate, "domain": {"limits": [], "laws": [law]}}, network)
     limits = [[1, {"one of": [12, 13]}]]
-    with pytest.raises(CertificateError, match="outside its limits"):
+    with pytest.raises(CertificateError, match="which the question does not allow"):
         sg.check({**answer.certificate, "domain": {"limits": limits, "laws": []}}, network)
 
 
@@ -562,6 +562,6 @@ def test_laws_with_many_brackets_and_long_laws_are_read_up_to_a_limit():
         with pytest.raises(RuleSyntaxError, match="more than 100 brackets inside each other, at character"):
             net.within(text)
     for text in ("x" * 100_000, "x1 >= " + "9" * 100_000, "x1 = 1 and " * 9999 + "x9 = 1"):
-        with pytest.raises(RuleSyntaxError, match=r"the law '.*' has ") as refused:
+        with pytest.raises(RuleSyntaxError, match=r"the law '.*' (has|cannot be read)") as refused:
             net.within(text)
         assert len(str(refused.value)) < 300

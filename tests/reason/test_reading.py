@@ -51,7 +51,7 @@ NET = Network(
     ["no", "yes"],
 )
 OTHER = Network(NET.encoder, [], Head([[1] * 7, [-1] * 7]), NET.classes)
-X = [2, "left", Fraction(1, 3)]
+X = [2, "left", Fraction(1, 4)]
 FLOAT = [1, "right", 0.3]
 EACH = {"sample": "each", "label": None}
 IDLE = Network(NET.encoder, [], Head([[0] * 7, [0] * 7], [1, 0]), NET.classes)
@@ -86,7 +86,7 @@ ANSWERS = {
     "no reasons": lambda: sg.why(NET, X, n="all", minimal="size", time_limit=0),
     "predicted": lambda: ask(NET, Predict(X)),
     "counted": lambda: sg.count(NET, X, sg.Hamming(2), where={"size": {1, 2}}),
-    "counted moves": lambda: sg.count(NET, sg.L0(2).around(NET, X)),
+    "counted in a box": lambda: sg.count(NET, X, sg.Box({"size": (1, 3), "share": (0.25, None)})),
     "counted all": lambda: sg.count(NET),
     "count open": lambda: sg.count(NET, where={"side": "left"}, method="walk", time_limit=0),
     "estimated": lambda: sg.count(NET, X, sg.Anything(), method="sample", samples=20),
@@ -265,7 +265,7 @@ def nested():
         ("several", lambda d: d["others"][0].pop("value"), "'others' does not fit"),
         ("a reason", lambda d: d.update(status="minimal"), "'status' does not fit"),
         ("reasons", lambda d: d["core"].append("size"), "'core' does not fit"),
-        ("reasons", lambda d: d["contrastive"].append(["nobody"]), "damaged"),
+        ("reasons", lambda d: d["contrastive"].append(["nobody"]), "has a value in 'contrastive_values'"),
         ("counted", lambda d: d["counts"].update(no=0), "'counts' does not fit"),
         ("count open", lambda d: d.update(outcome="counted"), "damaged|no field"),
         ("predicted", lambda d: d.update({"class": 1 - d["class"]}), "'class' does not fit"),
@@ -276,29 +276,29 @@ def nested():
         ("proved", lambda d: d["certificate"]["question"].update(EACH), "its question says each"),
         ("minimum", lambda d: d["certificate"]["question"].update(EACH), "its question says each"),
         ("counted", lambda d: d["certificate"]["question"].update(sample="each"), "its question says each"),
-        ("counted moves", lambda d: d["certificate"]["question"].update(sample="each"), "give it alone"),
+        ("counted in a box", lambda d: d["certificate"]["question"].update(sample="each"), "says each"),
         ("predicted", lambda d: d["question"].update(sample="each"), "its question says each"),
         ("estimated", lambda d: d["hits"].pop("no"), "no field 'no'"),
         (
             "proved",
             lambda d: d["certificate"]["question"]["region"].update(radius="1e1000000000"),
-            "not a number such as 3",
+            "a number such as 3",
         ),
         (
             "proved",
             lambda d: d["certificate"]["question"]["sample"].__setitem__(2, "1e1000000000"),
-            "not a number such as 3",
+            "a number such as 3",
         ),
-        ("minimum", lambda d: d["certificate"].update(value="1e1000000000"), "not a number such as 3"),
+        ("minimum", lambda d: d["certificate"].update(value="1e1000000000"), "a number such as 3"),
         (
             "minimum",
             lambda d: d["certificate"]["question"].update(limit="1e1000000000"),
-            "not a number such as 3",
+            "a number such as 3",
         ),
         (
             "counted",
             lambda d: d["certificate"]["question"]["where"].append([2, ["1e1000000000", None]]),
-            "not a number such as 3",
+            "a number such as 3",
         ),
         ("proved", lambda d: d.update(claim=nested()), "'claim' does not fit"),
         ("proved", lambda d: d.update(claim=7), "'claim' does not fit"),

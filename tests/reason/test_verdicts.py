@@ -16,7 +16,7 @@ import sugenet as sg
 from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, integer, threshold
 from sugenet.checker.query import Case, Inequality, Query, QueryBox
 from sugenet.engines.ladder import ENGINES
-from sugenet.errors import CertificateError, QuestionError
+from sugenet.errors import CertificateError, EncodingError, QuestionError
 from sugenet.problem.clock import Clock
 from sugenet.problem.goal import Votes
 from sugenet.problem.sizes import combinations_of, sets_within
@@ -303,8 +303,11 @@ def test_what_cannot_be_asked_is_said():
         verify(network, Fair(["nothing"]))
     with pytest.raises(QuestionError, match="no question"):
         verify(network, "is it good?")
-    with pytest.raises(QuestionError, match="outside the box"):
+    with pytest.raises(EncodingError, match="no category"):
         verify(network, Robust(x, Box({0: {object()}})))
+    others = set(network.encoder.codings[0].categories) - {x[0]}
+    with pytest.raises(QuestionError, match="outside the box"):
+        verify(network, Robust(x, Box({0: others})))
 
 
 def test_time_limit_gives_what_is_known():

@@ -153,7 +153,7 @@ def test_many_radii_are_thinned_and_roots_rounded_up():
     safety = safety_of_whatif(found, None)
     assert len(chosen_radii(safety, squares=False)) == 12
     roots = chosen_radii(safety_of_whatif(found[:4], None), squares=True)
-    assert roots == [1, 1.415, 1.733, 2]
+    assert roots == [1, 1.415, 1.733, 2]  # decimals are the floats that they name
     assert [root**2 >= k + 1 for k, root in enumerate(roots)] == [True] * 4
 
 

@@ -476,7 +476,7 @@ class _Parser:
         try:
             return read_number(text)
         except CapacityError as error:
-            raise RuleSyntaxError(f"the law {self.text!r} cannot be read: {error}") from None
+            raise RuleSyntaxError(f"the law {quoted(self.text)} cannot be read: {error}") from None
 
     def _listed(self, feature: int) -> Iterator[Any]:
         if not (self._mark("{") or self._mark("(") or self._mark("[")):

@@ -52,8 +52,9 @@ class HowMany(OfSample, Limited):
         if self.region is None:
             return self.box.of(network.lawful)
         values = super().values(network)
+        near = self.region.around(network.lawful, values, self.box.spans(network) or None)
         see_that_it_obeys(network, values)
-        return self.region.around(network.lawful, values, self.box.spans(network) or None)
+        return near
 
     def values(self, network: Network) -> list[Any] | None:  # type: ignore[override]
         """The sample as a list in the order of the features, if there is one."""

@@ -98,7 +98,7 @@ class Rulebook(Drawn):
     complete: bool
     """Whether the rules of these classes together cover exactly the inputs of each."""
     kind: str
-    """``cover``: none can be left out. ``every``: all prime rules. ``some``: grown from samples."""
+    """``cover``: none can be left out. ``every``: all prime rules. ``some``: those that were found."""
     left_out: Mapping[str, int]
     """Rules that were found and left out: ``too long``, ``beyond most``, ``not proved in time``."""
     seconds: float
@@ -162,7 +162,7 @@ class Rulebook(Drawn):
         kinds = {
             "every": "all prime rules",
             "cover": "prime rules, none of them needless",
-            "some": "rules grown from samples",
+            "some": "those that were found",
         }
         what = "rule" if len(self.rules) == 1 else "rules"
         words = f"{len(self.rules)} {what} for {names}: {kinds[self.kind]}"
@@ -409,7 +409,8 @@ class _Work:
                     self.left_out["not proved in time"] += 1
                 else:
                     self._prove(masks, label, prime=True)
-        return self.book(not stopped and not any(self.left_out.values()), "every" if every else "cover")
+        kind = "cover" if not every else "some" if stopped else "every"
+        return self.book(not stopped and not any(self.left_out.values()), kind)
 
     def large(self, X: Any) -> Rulebook:
         """Rules grown from samples."""
