@@ -282,6 +282,8 @@ def test_states_words_and_nearest_values_are_those_of_python(engine):
                 if isinstance(value, str) and "/" in value and isinstance(coding, Steps)
                 else value
             )
+            if value is True and isinstance(coding, Steps):
+                continue  # samples have it as 1
             try:
                 state = coding.state(exact)
             except sg.errors.EncodingError:
@@ -580,7 +582,7 @@ def test_work_runs_in_workers_with_progress_and_can_be_cancelled(page, digits_fi
             { onProgress: (p) => progress.push(p) });
           const free = await engine.run("free", { states, locked: [...states.keys()] });
           const bounds = await engine.run("bounds", { allowed: [...states].map((s) => [s]) });
-          const wrong = await engine.run("check", { certificate: {} });
+          const wrong = await engine.run("check", { text: "{}" });
           const stop = new AbortController();
           const target = (model.evaluate(states).label + 5) % 10;
           const long = engine.run("nearest", { states, target, most: 9, budget: 1e12 },

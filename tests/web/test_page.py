@@ -288,7 +288,7 @@ def test_a_certificate_is_checked_again_and_a_changed_one_fails(
     expect(by(page, "recheck-result")).to_contain_text("Does not hold")
     text.fill("{")
     by(page, "recheck").click()
-    expect(by(page, "recheck-result")).to_contain_text("no JSON")
+    expect(by(page, "recheck-result")).to_contain_text("not JSON")
     page.keyboard.press("Escape")
     expect(by(page, "drawer")).to_be_hidden()
 

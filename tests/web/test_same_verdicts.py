@@ -225,13 +225,14 @@ FIND = """(cases) => cases.map(([page, sample, target, locked]) => {
   const near = _engine_walk.nearest(model, states, { target, locked });
   const free = _engine_free.free(model, states, { target, locked });
   const limit = near.outcome === "none" ? near.provedUpTo : null;
-  let text;
+  const about = { sample, target, locked, changes: near.changes, limit };
+  const anywhere = new _engine_model.Model({ ...payload, domain: null });
   try {
-    text = _engine_strict_json.writePlain(_engine_certify.certify(model, { sample, target, locked, changes: near.changes, limit }));
+    const text = _engine_strict_json.writePlain(_engine_certify.certify(model, about));
+    return { near, free, text, seen: _engine_check.check(text, anywhere) };
   } catch (error) {
     return { near, free, refused: error.message };
   }
-  return { near, free, text, seen: _engine_check.check(text, new _engine_model.Model({ ...payload, domain: null })) };
 })"""
 
 
@@ -244,7 +245,7 @@ def least_of(net, asked):
 def questions_of_pages(seeds):
     """Questions that a page answers: the fewest features that change the class, some of them held."""
     for seed in seeds:
-        chance, net, asked, network = test_twin.asked_at(seed, "whatif")
+        _, net, asked, network = test_twin.asked_at(seed, "whatif")
         asked = replace(asked, region=None, cost="L0", limit=None, ties="lowest")
         known = twin.within(asked, network)
         if not asked.obeys(asked.sample) or asked.target == net.label(asked.sample):

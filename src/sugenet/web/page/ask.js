@@ -306,7 +306,7 @@ export async function call(method, path, body) {
   const headers = method === "GET" ? {} : { "X-Sugenet": "1", ...(body === undefined ? {} : { "Content-Type": "application/json" }) };
   let reply;
   try {
-    reply = await fetch(path, { method, headers, body: body === undefined || typeof body === "string" ? body : JSON.stringify(body) });
+    reply = await fetch(path, { method, headers, body: body === undefined || typeof body === "string" ? body : writePlain(body) });
   } catch {
     throw new Error("The server does not answer. Is `sugenet serve` still running?");
   }
