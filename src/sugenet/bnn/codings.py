@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.brief import Brief
-from sugenet.capacity.arguments import float_number, read_number
+from sugenet.capacity.arguments import float_number, number_words, read_number
 from sugenet.errors import CapacityError, EncodingError, QuestionError
 
 __all__ = [
@@ -475,7 +475,7 @@ class OneHot(Brief):
         )
         for category in self.categories:
             self._see(category)
-        alike = Counter(map(str, self.categories)).most_common(1)
+        alike = Counter(map(number_words, self.categories)).most_common(1)
         if alike and alike[0][1] > 1 and len(set(self.categories)) == len(self.categories):
             raise EncodingError(
                 f"two categories are written {alike[0][0]!r}, which no text can tell apart. Rename one."
