@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import sugenet as sg
 from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, bit, integer, thermometer, threshold
 from sugenet.engines.walk.judge import PatternJudge
 from sugenet.errors import EncodingError, QuestionError
@@ -213,3 +214,15 @@ def test_every_region_has_one_name():
     assert {name: kind.__name__ for name, kind in REGIONS.items()} == {name: name for name in REGIONS}
     assert set(REGIONS.values()) == set(get_args(Region))
     assert set(BALLS.values()) == set(get_args(Cost))
+
+
+def test_limits_on_a_bit_are_limits_on_its_two_values():
+    net = Network(Encoder.of_bits(1, ["b"]), [], Head([[-1], [1]]))
+    for box, where, counts in (
+        ({0, 1}, (None, -1), (1, 0)),
+        ({-1}, (-1, -1), (1, 0)),
+        ({-1, 1}, (0, 0), (1, 0)),
+        ((-1, 1), (-2, -0.5), (1, 0)),
+        ((-1, 1), (-0.5, 2), (1, 1)),
+    ):
+        assert sg.count(net, [-1], sg.Box({"b": box}), where={"b": where}).counts == counts

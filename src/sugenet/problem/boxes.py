@@ -77,7 +77,7 @@ class Box(Brief):
         values, spans = network.encoder.values(x), self.see(network, x)
         both = dict(spans)
         for feature, limit in (limits or {}).items():
-            found, is_empty = joined(spans.get(feature), limit)
+            found, is_empty = joined(network.encoder.codings[feature], spans.get(feature), limit)
             if found is None or is_empty:
                 raise QuestionError(
                     f"nothing in the box has {network.encoder.names[feature]} within its limits."
@@ -107,7 +107,7 @@ class Box(Brief):
             span, domain = spans.get(feature), network.domain.span(feature)
             key = (id(coding), span, domain)
             if key not in known:
-                both, is_empty = joined(span, domain)
+                both, is_empty = joined(coding, span, domain)
                 known[key] = [] if is_empty else list(_first(coding, both))
             if not known[key]:
                 limit = self.placed(network).get(feature, (None, None))

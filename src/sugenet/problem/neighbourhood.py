@@ -286,7 +286,7 @@ def build(
     for key, feature in one_of.items():
         coding, state, own_value = encoder.codings[feature], states[feature], values[feature]
         limit = None if limits is None else limits.get(feature)
-        both, is_empty = joined(limit, network.domain.span(feature))
+        both, is_empty = joined(coding, limit, network.domain.span(feature))
         reached = [] if is_empty else asked(coding, own_value, state, both)
         is_outside = limit is not None and not _allows(coding, limit, own_value)
         if is_outside and not is_empty:
@@ -352,10 +352,13 @@ def build(
     return Neighbourhood(network, tuple(values), tuple(states), moves, limit_units, unit, budget)
 
 
-def joined(one: Span | None, two: Span | None) -> tuple[Span | None, bool]:
-    """What two spans allow together, None for everything; and whether that is nothing."""
+def joined(coding: Coding, one: Span | None, two: Span | None) -> tuple[Span | None, bool]:
+    """What two spans of a feature allow together, None for everything; and whether that is nothing."""
     if one is None or two is None:
         return one or two, False
+    if isinstance(coding, Steps) and coding.bipolar:  # off is both -1 and 0
+        kept = tuple(value for value in (0, 1) if coding.holds(one, value) and coding.holds(two, value))
+        return Span(values=kept) if kept else None, not kept
     both = one.both(two)
     return both, both is None
 
