@@ -176,7 +176,7 @@ class Free(Brief):
 
     def __init__(self, features: Iterable[Any]) -> None:
         given = (features,) if isinstance(features, str | int) else tuple(features)
-        object.__setattr__(self, "features", given)
+        object.__setattr__(self, "features", tuple(dict.fromkeys(given)))
 
     def around(self, network: Network, x: Any, limits: Limited = None) -> Neighbourhood:
         """The neighbourhood of a raw sample; `limits` as in `build`."""

@@ -93,6 +93,8 @@ def count(
     if method not in ("auto", "walk", "sums", "sample"):
         raise QuestionError(f"method={method!r} is unknown. Use auto, walk, sums or sample.")
     clock = Clock(time_limit, threads, seed, notify)
+    if samples is not None and method != "sample":
+        raise QuestionError(f'samples={samples!r} is for method="sample", and method is {method!r}.')
     if samples is not None and (isinstance(samples, bool) or not isinstance(samples, int) or samples < 1):
         raise QuestionError(f"samples={samples!r} must be a whole number, at least 1.")
     if isinstance(confidence, bool) or not isinstance(confidence, Real) or not 0 < confidence < 1:
