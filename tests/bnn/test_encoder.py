@@ -1,4 +1,5 @@
 from dataclasses import replace
+from decimal import Decimal
 from fractions import Fraction
 from math import inf
 
@@ -13,6 +14,7 @@ from sugenet.bnn import (
     LevelLayer,
     Network,
     OneHot,
+    Span,
     Steps,
     bit,
     integer,
@@ -218,3 +220,13 @@ def test_a_state_that_only_an_infinite_value_has_is_out_of_reach():
         for state in range(3):
             move = coding.move(0.1, state)
             assert move is None or coding.state(move.value) == state
+
+
+def test_limits_compare_exactly_whatever_their_type():
+    cut = np.nextafter(float(np.float32(0.1)), 1)
+    coding = threshold(float(cut), 0.0, 0.1000000015)
+    for high in (np.float32(0.1), float(np.float32(0.1)), np.longdouble(np.float32(0.1))):
+        span = Span(0.0, high)
+        assert type(span.high) is float
+        assert coding.move(0.0, 1, span) is None
+    assert Span(0, Decimal("0.1")).high == 0.1

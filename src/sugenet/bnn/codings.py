@@ -15,6 +15,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from math import ceil, floor, inf, isfinite, isnan, nextafter
@@ -24,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.brief import Brief
-from sugenet.capacity.arguments import float_number, number_words, read_number
+from sugenet.capacity.arguments import float_number, number_words, plain, read_number
 from sugenet.errors import CapacityError, EncodingError, QuestionError
 
 __all__ = [
@@ -69,6 +70,10 @@ class Span:
     values: tuple[Any, ...] | None = None
 
     def __post_init__(self) -> None:
+        for name in ("low", "high"):
+            object.__setattr__(self, name, _own(getattr(self, name)))
+        if self.values is not None:
+            object.__setattr__(self, "values", tuple(map(_own, self.values)))
         if self.values is not None and (not self.values or (self.low, self.high) != (None, None)):
             raise EncodingError("a feature is limited by bounds, or to at least one of some values.")
         if self.low is not None and self.high is not None and not self.low <= self.high:
@@ -599,6 +604,11 @@ def unused(low: float = -inf, high: float = inf, whole: bool = False) -> Steps:
 
 _EXACT = 2.0**53  # floats hold every integer up to here
 _LARGEST = float(np.finfo(np.float64).max)
+
+
+def _own(value: Any) -> Any:
+    """A NumPy scalar or a Decimal as Python's own number, which compares exactly; all else as it is."""
+    return read_number(value) if isinstance(value, np.number | Decimal) else plain(value)
 
 
 def _end(value: Any, what: str) -> float:
