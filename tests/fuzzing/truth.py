@@ -125,9 +125,8 @@ class Truth:
             if isinstance(limit, dict):
                 if value not in [self.number(feature, v) for v in limit["one of"]]:
                     return False
-            elif isinstance(self.codings[feature], Steps):
-                if not self.is_between(feature, value, *limit):
-                    return False
+            elif isinstance(self.codings[feature], Steps) and not self.is_between(feature, value, *limit):
+                return False
         return True
 
     def is_between(self, feature, value, low, high):
