@@ -8,6 +8,7 @@ import pytest
 
 import sugenet as sg
 from sugenet.bnn import DenseLayer, Head, Network
+from sugenet.checker.query import Case, Inequality, Query, QueryBox
 from sugenet.errors import CertificateError
 
 NET = Network.of_bits(
@@ -122,3 +123,22 @@ def test_what_is_no_value_of_its_feature_is_named():
     found["witness"] = [1, {}, 1, 1]
     with pytest.raises(CertificateError, match="witness: a raw value is needed, not a JSON object"):
         sg.check(found, NET)
+
+
+def test_a_refuted_query_is_for_as_many_inputs_and_outputs():
+    """The second case, which the witness does not need, is read too."""
+    boxes = [QueryBox([0] * 4, [1] * 4), QueryBox([0] * 4, [0] * 4)]
+    query = Query(4, 2, [Case(box, [[Inequality({0: 1, 1: -1}, -9)]]) for box in boxes])
+    good = sg.verify(NET, query).certificate
+    assert good["answer"] == "refuted"
+    assert sg.check(good, NET)
+    for change, words in (
+        (lambda q: q["cases"][1]["lower"].pop(), "a box of the query does not have 4 inputs"),
+        (lambda q: q["cases"][1]["upper"].append(1), "a box of the query does not have 4 inputs"),
+        (lambda q: q.update(inputs=5), "a box of the query does not have 5 inputs"),
+        (lambda q: q.update(outputs=3), "another number of inputs or outputs"),
+    ):
+        bad = copy.deepcopy(good)
+        change(bad["question"])
+        with pytest.raises(CertificateError, match=words):
+            sg.check(bad, NET)

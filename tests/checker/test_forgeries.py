@@ -33,10 +33,10 @@ ABOUT = {
         r"region has|not about|limits"
     ),
     "other_label": r"class|target|not a violation|exclude|other clauses|follow|change the answer|propagation",
-    "move_count": r"inputs of the classes, not|must be a whole number",
+    "move_count": r"inputs of the classes, not|an integer of at least 0 is needed",
     "only_the_end": r"has a field 'clauses' that|clauses: an integer is needed|does not follow",
     "invent_cut": r"cut",
-    "invent_fact": r"fact|is no literal",
+    "invent_fact": r"fact|is not a literal",
     "shrink_reason": r"exclude|sets of changes|other clauses|propagation|needed|counterexample|left out",
     "raise_lower": r"lower bound|costs|sets of changes|exclude|proof must be",
     "huge head": r"that the certificate excludes is a violation|too finely",

@@ -125,13 +125,17 @@ class Truth:
             if isinstance(limit, dict):
                 if value not in [self.number(feature, v) for v in limit["one of"]]:
                     return False
-            elif isinstance(self.codings[feature], Steps):
-                low, high = limit
-                if (low is not None and value < Fraction(low)) or (
-                    high is not None and value > Fraction(high)
-                ):
-                    return False
+            elif isinstance(self.codings[feature], Steps) and not self.is_between(feature, value, *limit):
+                return False
         return True
+
+    def is_between(self, feature, value, low, high):
+        """Whether a number is from `low` to `high`; a bit that is off, if -1 or 0 is."""
+        names = [-1, 0] if self.codings[feature].bipolar and value == 0 else [value]
+        return any(
+            (low is None or name >= Fraction(low)) and (high is None or name <= Fraction(high))
+            for name in names
+        )
 
     def inside(self, region, sample, x):
         match region["kind"]:
@@ -278,7 +282,7 @@ def _violations(truth, question, other):
     others = [f for f in range(len(truth.codings)) if f not in special]
 
     def pair(x, y):
-        if any(x[f] != y[f] for f in others) or not (
+        if any(truth.number(f, x[f]) != truth.number(f, y[f]) for f in others) or not (
             truth.meets(question["where"], x) and truth.meets(question["where"], y)
         ):
             return False
@@ -296,9 +300,8 @@ def _violations(truth, question, other):
 
 def _in_case(truth, case, x):
     numbers = [truth.number(f, value) for f, value in enumerate(x)]
-    if not all(
-        Fraction(a) <= v <= Fraction(b) for a, v, b in zip(case["lower"], numbers, case["upper"], strict=True)
-    ):
+    boxes = enumerate(zip(numbers, case["lower"], case["upper"], strict=True))
+    if not all(truth.is_between(f, value, low, high) for f, (value, low, high) in boxes):
         return False
     scores = truth.scores(x)
     return any(

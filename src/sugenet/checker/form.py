@@ -333,6 +333,10 @@ class QueryAsked:
     outputs: Natural
     cases: tuple[CaseAsked, ...]
 
+    def __post_init__(self) -> None:
+        if not all(len(case.lower) == len(case.upper) == self.inputs for case in self.cases):
+            raise CertificateError(f"a box of the query does not have {self.inputs} inputs.")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Count(_Limited):

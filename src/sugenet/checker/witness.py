@@ -82,10 +82,11 @@ def _check_pair(asked: Asked, question: Monotone | Fair, rows: list[tuple[Any, .
 
 def _check_query_witness(asked: Asked, question: QueryAsked, x: tuple[Any, ...]) -> str:
     network = asked.network
+    query = query_of(question, network)  # is it for as many inputs and outputs?
     if network.keeps_reals:
         if asked.limits or network.domain.laws:
             raise CertificateError("a query over real numbers has neither limits nor laws.")
-        return check_real_witness(x, network, query_of(question, network))
+        return check_real_witness(x, network, query)
     found, refused = scores(network, x), "the query has no cases."
     for part, case in enumerate(question.cases):
         try:
