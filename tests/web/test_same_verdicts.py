@@ -157,6 +157,19 @@ def claims(net, network, asked, row, price):
             yield {**content, "proof": {**walk, "sets": walk["sets"] + 1}}
 
 
+def reasons(network, data, row):
+    """Claims about a reason: that it suffices, and that none is smaller, by a counterexample."""
+    sufficient = {"answer": "sufficient", "witness": None, "proof": {"kind": "bounds"}}
+    yield sufficient
+    proof = walk_of({**data, **sufficient}, network)
+    if proof is not None:
+        yield {**sufficient, "proof": proof}
+        for feature, value in enumerate(row):
+            yield {"answer": "minimal", "witness": [[feature, row]], "proof": proof}
+            contrasts = [[[feature, value]], [*map(list, enumerate(row))]]
+            yield {"answer": "minimum", "witness": None, "proof": proof, "contrasts": contrasts}
+
+
 def price_of(net, asked, row):
     pairs = enumerate(zip(asked.sample, row, strict=True))
     if asked.cost.startswith("Prices") and any(f not in asked.prices and a != b for f, (a, b) in pairs):
@@ -172,6 +185,12 @@ def random_cases(seed, rows):
         price = price_of(net, asked, row) if asked.kind == "whatif" else 0
         for contents in claims(net, network, asked, row, price):
             yield network, asked.certificate(net, network, **contents)
+        if asked.kind == "robust":
+            fixed = [f for f in range(len(net.features)) if chance.random() < 0.5]
+            data = asked.certificate(net, network)
+            data["question"] |= {"kind": "reason", "fixed": fixed}
+            for contents in reasons(network, data, [twin.shown(value) for value in row]):
+                yield network, {**data, **contents}
 
 
 def test_random_questions(engine):

@@ -43,9 +43,8 @@ function checked(data, model, limit) {
   if (answer === "unknown") throw new Beyond(NOTHING);
   if (question.kind === "whatif") return checkedWhatif(asked, certificate);
   if (answer === "refuted") return checkedWitness(asked, rowOf(model, certificate.witness));
-  const inputs = inputsOf(asked);
-  if (answer === "undecided") return checkedPart(asked, certificate, inputs);
-  const proved = checkedNone(asked, inputs, proof);
+  if (answer === "undecided") return checkedPart(asked, certificate);
+  const proved = checkedNone(asked, inputsOf(asked), proof);
   return question.kind === "reason" ? checkReason(certificate, asked, proved) : proved;
 }
 
@@ -75,10 +74,11 @@ function checkedNone(asked, inputs, proof) {
 }
 
 // An undecided answer may claim a part of its region.
-function checkedPart(asked, { proof, proved_up_to: upTo }, inputs) {
+function checkedPart(asked, { proof, proved_up_to: upTo }) {
   if (upTo === null && proof === null) throw new Beyond(NOTHING);
   if (upTo === null || proof === null) throw new Wrong("there is a proof, but nothing that it proves, or the other way round.");
   const { model, sample } = asked;
+  const inputs = inputsOf(asked);
   const { measure, budget } = inputs;
   if (budget === null || upTo.compare(ZERO) < 0 || upTo.compare(budget) > 0) throw new Wrong("a part of a region is claimed that is not one.");
   const said = checkedNone(asked, new Inputs(model, inputs.allowed, { sample, measure, budget: upTo }), proof);
