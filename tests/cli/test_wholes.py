@@ -21,7 +21,7 @@ STATE = ["state", "digits", "--reading", "a=7", "--reading", "b=4", "--claim"]
         ([*STATE, ""], "formula, place 1: it ends"),
         ([*STATE, "a = ９"], "place 5: '９' is no value of a"),
         ([*STATE, "c = 3"], "place 1: 'c' is no reading. There are a, b."),
-        ([*STATE, "(" * 5000 + "a = 3"], "it is nested too deeply"),
+        ([*STATE, "(" * 5000 + "a = 3"], "more than 100 brackets"),
         ([*STATE, "a = 3 or b = 6", "--verify", "--l0", "1", "--joint"], "(whatif), whose cost is that"),
         ([*SUM, "--total", "9" * 4301], "is not a whole number"),
         ([*SUM, "--whatif", "--total", "9"], "the sum is 9 already"),

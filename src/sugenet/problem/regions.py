@@ -79,6 +79,14 @@ class _Ball:
         object.__setattr__(self, "radius", read_number(self.radius, "radius"))
 
     @staticmethod
+    def said(radius: str) -> str:
+        """The region in words, around a radius."""
+        return f"raw changes of up to {radius} in all"
+
+    def __str__(self) -> str:
+        return self.said(number_words(self.radius))
+
+    @staticmethod
     def weigh(_feature: int, distance: Fraction, _bits: int) -> Fraction:
         """What a move uses up: the size of the raw change, unless a kind says otherwise."""
         return distance
@@ -114,8 +122,10 @@ class Hamming(_Ball):
         """Bits flipped."""
         return Fraction(bits)
 
-    def __str__(self) -> str:
-        return f"up to {number_words(self.radius)} bit{'' if self.radius == 1 else 's'} flipped"
+    @staticmethod
+    def said(radius: str) -> str:
+        """The region in words, around a radius."""
+        return f"up to {radius} bit{'' if radius == '1' else 's'} flipped"
 
 
 @dataclass(frozen=True)
@@ -127,16 +137,15 @@ class L0(_Ball):
         """One for each feature."""
         return Fraction(1)
 
-    def __str__(self) -> str:
-        return f"up to {number_words(self.radius)} feature{'' if self.radius == 1 else 's'} changed"
+    @staticmethod
+    def said(radius: str) -> str:
+        """The region in words, around a radius."""
+        return f"up to {radius} feature{'' if radius == '1' else 's'} changed"
 
 
 @dataclass(frozen=True)
 class L1(_Ball):
     """Raw changes summing to at most `radius`."""
-
-    def __str__(self) -> str:
-        return f"raw changes of up to {number_words(self.radius)} in all"
 
 
 @dataclass(frozen=True)
@@ -152,8 +161,10 @@ class L2(_Ball):
         """The neighbourhood of a raw sample; `limits` as in `build`."""
         return build(network, x, self.weigh, self.size**2, limits=limits)
 
-    def __str__(self) -> str:
-        return f"raw changes within a distance of {number_words(self.radius)}"
+    @staticmethod
+    def said(radius: str) -> str:
+        """The region in words, around a radius."""
+        return f"raw changes within a distance of {radius}"
 
 
 @dataclass(frozen=True)
@@ -164,8 +175,10 @@ class Linf(_Ball):
         """The neighbourhood of a raw sample; `limits` as in `build`."""
         return build(network, x, None, None, far=self.size, limits=limits)
 
-    def __str__(self) -> str:
-        return f"every feature changed by up to {number_words(self.radius)}"
+    @staticmethod
+    def said(radius: str) -> str:
+        """The region in words, around a radius."""
+        return f"every feature changed by up to {radius}"
 
 
 @dataclass(frozen=True)

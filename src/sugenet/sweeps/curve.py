@@ -206,7 +206,7 @@ def curve_of(results: Sequence[Results], radii: Iterable[Any] | None = None) -> 
         squares = question.cost is L2
         found = safety_of_whatif(first.rows(), question.most)
         sizes = chosen_radii(found, squares=squares) if radii is None else [_radius(one) for one in radii]
-        asked = "a price of up to R" if isinstance(question.cost, Prices) else str(question.cost("R"))
+        asked = "a price of up to R" if isinstance(question.cost, Prices) else question.cost.said("R")
         cost = question.cost_name
     else:
         sizes = [_radius_of(one) for one in results]
@@ -219,7 +219,7 @@ def curve_of(results: Sequence[Results], radii: Iterable[Any] | None = None) -> 
         )
         assert isinstance(question, Robust)
         cost = type(question.region).__name__
-        asked = str(BALLS[cost]("R"))
+        asked = BALLS[cost].said("R")
     known = any(one.has_truths for one in results)
     accuracy, points = curve_points(found, first.samples, sizes, squares=squares, has_truth=known)
     more = _also(network, question)
