@@ -56,7 +56,7 @@ from sugenet.checker.form import (
     sizes_of,
 )
 from sugenet.checker.limit import Limit
-from sugenet.checker.meaning import row_of, scores, top, within_limits
+from sugenet.checker.meaning import row_of, sample_in, scores, top, within_limits
 from sugenet.checker.reading import Row, Sizes, read
 from sugenet.checker.wholes import ComposedWhole, composed_whole
 from sugenet.errors import CertificateError
@@ -187,7 +187,7 @@ def _read(said: NetworkReading, named: Sequence[str], networks: Sequence[Network
         network, limits = within_domain(domain, network, limit)
         for feature, one in limits.items():
             within_limits(network.encoder.codings[feature], [one])
-    sample = row_of(network, read(Row, [*said.sample], sizes_of(network), "the sample of a reading"))
+    sample = sample_in(network, read(Row, [*said.sample], sizes_of(network), "the sample of a reading"))
     found = scores(network, sample)
     gaps = [max(found) - score for score in found]
     narrowed = len(network.classes) < len(base.classes)

@@ -41,6 +41,7 @@ __all__ = [
     "cheaper",
     "inputs_of",
     "row_of",
+    "sample_in",
     "scores",
     "some",
     "state_of",
@@ -88,6 +89,15 @@ def row_of(network: Network, row: Sequence[Any]) -> tuple[Any, ...]:
                 raise CertificateError(f"feature {feature}: {error}") from None
         found.append(known[key])
     return tuple(found)
+
+
+def sample_in(network: Network, row: Sequence[Any]) -> tuple[Any, ...]:
+    """The values of a sample of a certificate, which obeys the laws of the network."""
+    found = row_of(network, row)
+    broken = network.domain.broken(found)
+    if broken is not None:
+        raise CertificateError(f"the sample breaks the law {broken!r}, so it cannot occur.")
+    return found
 
 
 def _down(coding: Steps, bound: Any, *, strict: bool = False) -> Any:

@@ -65,10 +65,8 @@ class Tail:
     def is_large(self) -> bool:
         """Whether scores leave 62 bits."""
         sums = np.abs(self.weights).sum(axis=1).tolist()
-        return (
-            max(abs(a) * int(n) + abs(b) for a, b, n in zip(self.slopes, self.offsets, sums, strict=True))
-            >= 1 << 62
-        )
+        parts = zip(self.slopes, self.offsets, sums, strict=True)
+        return max(abs(a) * max(int(n), 1) + abs(b) for a, b, n in parts) >= 1 << 62
 
 
 @dataclass(frozen=True, eq=False)
