@@ -491,6 +491,8 @@ class OneHot(Brief):
     @staticmethod
     def _see(category: Any) -> None:
         """Refuse a category that certificates cannot hold."""
+        if isinstance(category, int) and category.bit_length() > _BITS:
+            raise EncodingError("a category has more than 4300 digits, which JSON cannot hold.")
         if category is None or isinstance(category, str | bool | int):
             return
         if not (isinstance(category, float) and isfinite(category)):
@@ -602,6 +604,7 @@ def unused(low: float = -inf, high: float = inf, whole: bool = False) -> Steps:
     return Steps((), low, high, whole)
 
 
+_BITS = 14_000  # of an integer that Python writes out
 _EXACT = 2.0**53  # floats hold every integer up to here
 _LARGEST = float(np.finfo(np.float64).max)
 

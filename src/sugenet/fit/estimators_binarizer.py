@@ -267,8 +267,9 @@ def _value(coding: Coding, state: int, ends: tuple[float, float]) -> Any:
     interval = coding.interval(state)
     assert interval is not None
     low, high = interval
-    if low == -inf or high == inf:
-        wanted = ends[0] / 2 + ends[1] / 2 if not coding.cuts else ends[0] if low == -inf else ends[1]
+    is_below, is_above = state == 0 and coding.low == -inf, state == coding.width and coding.high == inf
+    if is_below or is_above:
+        wanted = ends[0] / 2 + ends[1] / 2 if not coding.cuts else ends[0] if is_below else ends[1]
     elif coding.whole:
         wanted = (low + high) // 2
     else:

@@ -33,6 +33,7 @@ from sugenet.io.exact.ops import (
 from sugenet.io.exact.steps import Pipeline, Root
 from sugenet.io.native.file import network_bytes, network_from
 from tests.io.affine_twin import followed, root
+from tests.io.queries import around
 
 PIXELS = sg.Integers(0, 255, step=Fraction(1, 255))
 MEAN, STD = np.array([0.485, 0.456, 0.406], np.float32), np.array([0.229, 0.224, 0.225], np.float32)
@@ -361,7 +362,7 @@ def test_thresholds_are_as_far_apart_as_rounded_factors_can_matter():
 def test_queries_about_a_file_need_bounds_where_factors_are_rounded():
     rng = np.random.default_rng(11)
     chain = dense_chain(rng, norm(rng, 5, "bn0"), features=5)
-    found, query = lower(chain, sg.Reals()), Query.around([1] * 5, 1, 0, 4)
+    found, query = lower(chain, sg.Reals()), around([1] * 5, 1, 0, 4)
     assert found.network.source.outputs == "other"
     with pytest.raises(QuestionError, match=r"the rest may matter: inputs=Reals\(low, high\)"):
         sg.verify(found.network, query)
