@@ -288,12 +288,16 @@ def test_what_an_attack_found_is_never_called_certified():
         ("hamming:1.5", "bits are flipped in whole numbers"),
         (sg.L1(2), r"robust=L1\(radius=2\) is no region to train against: give Linf\(R\) or Hamming\(K\)"),
         (25, "robust=25 is no region"),
-        (sg.Linf("a"), "radius"),
     ],
 )
 def test_what_is_no_region_is_refused(given_, message):
     with pytest.raises(SugenetError, match=message):
         Settings(robust=given_)
+
+
+def test_a_radius_is_a_number():
+    with pytest.raises(SugenetError, match="radius is 'a', which is not a number"):
+        sg.Linf("a")
 
 
 def test_regions_are_read_as_they_are_written():

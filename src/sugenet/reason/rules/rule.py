@@ -60,7 +60,7 @@ def parse_rule(network: Network, text: str) -> NetworkRule:
     >>> encoder = Encoder([integer(0, 9), OneHot(("left", "right"))], ["size", "side"])
     >>> net = Network(encoder, [], Head([[1] * 11, [-1] * 11]), ["a", "b"])
     >>> print(parse_rule(net, "2 < size <= 5 and side != left -> a"))
-    3 <= size <= 5 and side one of right -> a
+    3 <= size <= 5 and side = right -> a
     """
     body, label = _sides(network, text)
     return _rule(network, [body], label)
