@@ -16,7 +16,6 @@ from sugenet.checker.reading import (
     Natural,
     Nested,
     Number,
-    Packed,
     Row,
     Rows,
     Scalar,
@@ -48,7 +47,6 @@ ACCEPTED: dict[Any, list[Any]] = {
     Features: [[], [0], [1, 0]],
     Row: [[1, 0], [0, 0], [0, 2]],
     Rows: [[1, 0], [0, 0], [0, 2], [[0, 1], [1, 1]]],
-    Packed: ["", "true", "null", "9" * 4300, "QUJD"],
     Tree: [*INTEGERS, [], [0], [1, 0], [0, 0], [0, 2], [[0]], [[0, 1], [1, 1]]],
     Nested: OBJECTS,
     bool: [True, False],
@@ -100,7 +98,6 @@ def test_what_values_are_read_as():
     assert read(Tree, [1, [2, []]], SIZES, "it") == (1, (2, ()))
     assert read(Rows, [1, "a"], SIZES, "it") == ((1, "a"),)
     assert read(Rows, [[1, "a"], [2, None]], SIZES, "it") == ((1, "a"), (2, None))
-    assert read(Packed, "QUJD", SIZES, "it") == b"ABC"
 
 
 @pytest.mark.parametrize(

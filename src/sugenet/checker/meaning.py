@@ -496,13 +496,13 @@ def cheaper(
         return replace(inputs, measure=kind, budget=bound, strict=strict, prices=_all_prices(network, cost))
     assert isinstance(cost, Plain)
     if cost.kind == "Linf" and bound is not None:
-        codings, known = network.encoder.codings, {}
-        for feature, own in enumerate(sample):
-            key = (id(codings[feature]), type(own), own, inputs.allowed[feature])
+        allowed, known = [], dict[Any, Values]()
+        for coding, own, values in zip(network.encoder.codings, sample, inputs.allowed, strict=True):
+            key = (id(coding), type(own), own, values)
             if key not in known:
-                near = _near(codings[feature], own, bound, strict=strict)
-                known[key] = _both(codings[feature], inputs.allowed[feature], near)
-            inputs.allowed[feature] = known[key]  # type: ignore[index]
+                known[key] = _both(coding, values, _near(coding, own, bound, strict=strict))
+            allowed.append(known[key])
+        inputs = replace(inputs, allowed=allowed)
     return replace(inputs, measure=cost.kind, budget=None if cost.kind == "Linf" else bound, strict=strict)
 
 

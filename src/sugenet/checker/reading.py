@@ -8,7 +8,6 @@ exact number that it is.
 
 from __future__ import annotations
 
-from base64 import b64decode
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from fractions import Fraction
@@ -28,7 +27,6 @@ __all__ = [
     "Natural",
     "Nested",
     "Number",
-    "Packed",
     "Row",
     "Rows",
     "Scalar",
@@ -56,8 +54,6 @@ Row: TypeAlias = Annotated[tuple[Any, ...], "Row"]
 """A raw value for each feature."""
 Rows: TypeAlias = Annotated[tuple[tuple[Any, ...], ...], "Rows"]
 """A raw sample as a list of values, or two of them; a tuple of one or two rows."""
-Packed: TypeAlias = Annotated[bytes, "Packed"]
-"""Bytes as base64 text."""
 Tree: TypeAlias = Annotated[Any, "Tree"]
 """An integer, or a list of trees, which becomes a tuple."""
 Nested: TypeAlias = Annotated[dict[str, Any], "Nested"]
@@ -174,15 +170,6 @@ def _rows(value: Any, sizes: Sizes) -> tuple[tuple[Any, ...], ...]:
     return tuple(_row(one, sizes) for one in (value if pair else [value]))
 
 
-def _packed(value: Any) -> bytes:
-    if type(value) is not str:
-        raise _wrong("base64 text", value)
-    try:
-        return b64decode(value, validate=True)
-    except ValueError:
-        raise CertificateError("base64 text is damaged.") from None
-
-
 def _tree(value: Any) -> Any:
     return tuple([_tree(part) for part in value]) if type(value) is list else _integer(value)
 
@@ -200,7 +187,6 @@ _PLAIN: dict[Any, _Read] = {
     Features: _features,
     Row: _row,
     Rows: _rows,
-    Packed: lambda value, _: _packed(value),
 }
 
 
