@@ -253,12 +253,15 @@ def compared(model, inputs, samples):
     return found
 
 
+NO_UNIT = ("is not quantized: it holds weights of size", "the weights of its last layer leave 60 bits")
+
+
 def read_or_no_unit(model, inputs, samples):
-    """What was read; None where scales of different channels have no common unit, which is refused."""
+    """Return the import; None if scales of different channels have no common unit, or too fine a one."""
     try:
         return compared(model, inputs, samples)
     except FileError as error:
-        if "is not quantized: it holds weights of size" not in str(error):
+        if not any(words in str(error) for words in NO_UNIT):
             raise
         return None
 
