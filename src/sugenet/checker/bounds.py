@@ -7,8 +7,7 @@ cannot be met at all.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import accumulate, combinations
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -16,17 +15,11 @@ import numpy.typing as npt
 
 from sugenet.bnn.arrays import Bits, Ints
 from sugenet.checker.limit import Limit
+from sugenet.checker.problem import most_together
 from sugenet.checker.whole import Demand, Whole, over_neurons, reachable
 from sugenet.errors import CertificateError
 
-__all__ = ["check_bounds", "exclude", "most_together", "swing"]
-
-
-def most_together(lightest: Iterable[int], budget: int | None) -> int:
-    """How many can come together within the budget: features, from the lightest change of each, or neurons,
-    from what each needs to turn.
-    """
-    return sum(budget is None or used <= budget for used in accumulate(sorted(lightest)))
+__all__ = ["check_bounds", "exclude", "swing"]
 
 
 def _most_features(whole: Whole) -> int:

@@ -6,13 +6,10 @@ claim of it goes to the file that checks such claims. Whatever goes wrong on the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from sugenet.bnn import Network
-from sugenet.checker.composed import check_composed
 from sugenet.checker.counterfactual import check_counterfactual
 from sugenet.checker.domain import within_domain
 from sugenet.checker.form import (
@@ -28,13 +25,14 @@ from sugenet.checker.form import (
     UnknownReason,
     read_certificate,
 )
-from sugenet.checker.learned import check_learned
 from sugenet.checker.limit import MEMORY, SECONDS, Limit
 from sugenet.checker.meaning import sample_in
+from sugenet.checker.network import NetworkForm
+from sugenet.checker.problem import problem_of
 from sugenet.checker.proof import check_proof
-from sugenet.checker.rated import HasSamples, RatedSamples
 from sugenet.checker.reason import check_reason
-from sugenet.checker.setting import Asked, inputs_asked
+from sugenet.checker.rules import plain_count
+from sugenet.checker.setting import Asked, inputs_asked, setting_of
 from sugenet.checker.witness import check_witness
 from sugenet.errors import CertificateError, CheckLimitError, TooLargeError
 
@@ -45,8 +43,8 @@ _NOTHING = "nothing is claimed, so there is nothing to check"
 
 def check(
     certificate: dict[str, Any],
-    network: Network | Sequence[Network] | HasSamples,
-    other: Network | None = None,
+    network: Any,
+    other: Any = None,
     *,
     time_limit: float | None = SECONDS,
     memory_limit: int | None = MEMORY,
@@ -86,9 +84,13 @@ def check(
         raise CertificateError("this is not a sugenet certificate of version 2.")
     limit = Limit(time_limit, memory_limit)
     try:
-        if isinstance(network, Network | list | tuple):
-            return _check_any(certificate, network, other, limit, plain)
-        return check_learned(certificate, _samples(network, other), limit)
+        if is_about_ratings(certificate) and not isinstance(network, list | tuple):
+            from sugenet.checker.learned import check_learned
+
+            return check_learned(certificate, _samples(network, other), limit)
+        several = isinstance(network, list | tuple)
+        networks = [_form(one) for one in (network if several else [network])]
+        return _check_any(certificate, networks, None if other is None else _form(other), limit, plain)
     except CertificateError:
         raise
     except RecursionError:
@@ -108,7 +110,23 @@ def is_about_ratings(certificate: object) -> bool:
     return isinstance(certificate, dict) and "network" not in certificate and "ratings" in certificate
 
 
-def _samples(ratings: object, other: Network | None) -> RatedSamples:
+def _form(network: Any) -> NetworkForm:
+    """A network as the checker sees it; one of the package has arrays behind it."""
+    if isinstance(network, NetworkForm):
+        return network
+    from sugenet.bnn import Network
+    from sugenet.checker.arrays import form_of
+
+    if not isinstance(network, Network):
+        raise CertificateError(
+            f"a certificate is about a network or ratings, not about a {type(network).__name__}."
+        )
+    return form_of(network)
+
+
+def _samples(ratings: object, other: Any) -> Any:
+    from sugenet.checker.rated import RatedSamples
+
     samples = getattr(ratings, "samples", None)
     if not isinstance(samples, RatedSamples):
         raise CertificateError(
@@ -121,14 +139,15 @@ def _samples(ratings: object, other: Network | None) -> RatedSamples:
 
 def _check_any(
     certificate: dict[str, Any],
-    network: Network | Sequence[Network],
-    other: Network | None,
+    networks: list[NetworkForm],
+    other: NetworkForm | None,
     limit: Limit,
     plain: bool,
 ) -> str:
     """A certificate about one network or two; or about a whole of several readings."""
-    networks = [network] if isinstance(network, Network) else list(network)
     if "networks" in certificate:
+        from sugenet.checker.composed import check_composed
+
         return check_composed(
             certificate,
             networks if other is None else [*networks, other],
@@ -143,18 +162,20 @@ def _check_any(
 
 
 def _check(
-    certificate: Certificate, network: Network, other: Network | None, limit: Limit, plain: bool
+    certificate: Certificate, network: NetworkForm, other: NetworkForm | None, limit: Limit, plain: bool
 ) -> str:
-    known, limits = within_domain(certificate.domain, network, limit)
-    asked = Asked(certificate.question, known, limits, other)
+    lawful, limits = within_domain(certificate.domain, network, limit)
+    asked = Asked(certificate.question, network, lawful, limits, other)
     sample = getattr(certificate.question, "sample", None)
     if sample is not None:
-        sample_in(known, sample)  # also if nothing is claimed
+        sample_in(network, sample, lawful.clauses)  # also if nothing is claimed
     match certificate:
         case Counted():
+            if plain:
+                return plain_count(certificate, problem_of(setting_of(asked, limit), limit))
             from sugenet.checker.count import recount  # compiled code is loaded when it is needed
 
-            return recount(certificate, asked, limit, plain=plain)
+            return recount(certificate, asked, limit)
         case Counterfactual() | OpenCounterfactual() | NoCounterfactual():
             return check_counterfactual(certificate, asked, limit, plain=plain)
         case Refuted():

@@ -14,7 +14,6 @@ from fractions import Fraction
 from math import floor
 from typing import Any
 
-from sugenet.bnn import Network
 from sugenet.checker.composed_form import (
     Change,
     Composed,
@@ -57,20 +56,21 @@ from sugenet.checker.form import (
 )
 from sugenet.checker.limit import Limit
 from sugenet.checker.meaning import row_of, sample_in, scores, top, within_limits
+from sugenet.checker.network import Clause, NetworkForm
 from sugenet.checker.reading import Row, Sizes, read
 from sugenet.checker.wholes import ComposedWhole, composed_whole
 from sugenet.errors import CertificateError
 
 __all__ = ["check_composed"]
 
-_Judge = Callable[[Certificate, Network], str]
+_Judge = Callable[[Certificate, NetworkForm], str]
 
 
 @dataclass(frozen=True, slots=True)
 class _Variable:
     """A reading, worked out."""
 
-    network: Network | None
+    network: NetworkForm | None
     classes: tuple[str, ...]
     gaps: Sequence[Fraction]
     own: int
@@ -135,7 +135,7 @@ class _Claim:
         return found
 
 
-def check_composed(data: Any, networks: Sequence[Network], limit: Limit, judge: _Judge) -> str:
+def check_composed(data: Any, networks: Sequence[NetworkForm], limit: Limit, judge: _Judge) -> str:
     """Check a certificate about a whole against the networks that read its parts; say what was checked."""
     certificate: Composed = read(Composed, data, Sizes(), "the certificate")
     readings = [
@@ -169,25 +169,28 @@ def _given(said: GivenReading) -> _Variable:
     return _Variable(None, said.values, said.gaps, said.gaps.index(Fraction(0)))
 
 
-def _read(said: NetworkReading, named: Sequence[str], networks: Sequence[Network], limit: Limit) -> _Variable:
+def _read(said: NetworkReading, named: Sequence[str], networks: Sequence[NetworkForm], limit: Limit) -> _Variable:
     limit.look()
     base = next((one for one in networks if one.fingerprint == named[said.network]), None)
     if base is None:
         raise CertificateError(
             f"the certificate is about the network {named[said.network][:12]}, which is not given."
         )
-    network = base.anywhere()
+    network = base
     if said.classes is not None:
         if said.classes[-1] >= len(network.classes):
             raise CertificateError("a reading names a class that its network does not have.")
         network = network.among(said.classes)
     domain: InputDomain | None = None
+    clauses: tuple[Clause, ...] = ()
     if said.domain is not None:
         domain = read(InputDomain, said.domain, sizes_of(network), "the domain of a reading")
-        network, limits = within_domain(domain, network, limit)
+        lawful, limits = within_domain(domain, network, limit)
+        clauses = lawful.clauses
         for feature, one in limits.items():
-            within_limits(network.encoder.codings[feature], [one])
-    sample = sample_in(network, read(Row, [*said.sample], sizes_of(network), "the sample of a reading"))
+            within_limits(network.codings[feature], [one])
+    row = read(Row, [*said.sample], sizes_of(network), "the sample of a reading")
+    sample = sample_in(network, row, clauses)
     found = scores(network, sample)
     gaps = [max(found) - score for score in found]
     narrowed = len(network.classes) < len(base.classes)

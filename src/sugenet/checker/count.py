@@ -17,6 +17,7 @@ import numpy as np
 
 from sugenet.bnn import Network
 from sugenet.bnn.arrays import Ints
+from sugenet.checker.arrays import form_of, origin_of
 from sugenet.checker.counting import CountPart, CountRegion, counted
 from sugenet.checker.domain import within_domain
 from sugenet.checker.form import Counted, Partition, read_certificate
@@ -25,7 +26,8 @@ from sugenet.checker.reals import unit_of_all
 from sugenet.checker.recounting import MANY, counted_in_words
 from sugenet.checker.sets import as_words, sets_of
 from sugenet.checker.setting import Asked, setting_of
-from sugenet.checker.whole import priced, whole_of
+from sugenet.checker.problem import priced
+from sugenet.checker.whole import whole_of
 from sugenet.errors import CertificateError, CheckLimitError
 
 __all__ = ["check_count", "recount"]
@@ -60,12 +62,13 @@ def check_count(
     CertificateError
         Where a count is wrong, the parts do not make up the region, or there is too much to count again.
     """
-    read = read_certificate(certificate, network)
+    form = form_of(network)
+    read = read_certificate(certificate, form)
     if not isinstance(read, Counted):
         raise CertificateError("this is not a certificate of a count.")
     limit = Limit(time_limit, memory_limit)
-    known, limits = within_domain(read.domain, network, limit)
-    return recount(read, Asked(read.question, known, limits), limit, parts, seed)
+    lawful, limits = within_domain(read.domain, form, limit)
+    return recount(read, Asked(read.question, form, lawful, limits), limit, parts, seed)
 
 
 def recount(
@@ -74,12 +77,10 @@ def recount(
     limit: Limit,
     parts: int | None = None,
     seed: int = 0,
-    *,
-    plain: bool = False,
 ) -> str:
     """The same within limits, for a certificate that is read."""
     proof = certificate.proof
-    network = asked.network.lawful  # its last class has the inputs that break a law
+    network = origin_of(asked.lawful)  # its last class has the inputs that break a law
     region = _region(asked, network, certificate.total, limit)
     roots = _roots(region, proof)
     claimed = [list(row) for _, row in proof.parts]
@@ -99,10 +100,10 @@ def recount(
         chosen = sorted(random.Random(seed).sample(chosen, parts))
     size = sum(root.size for number in chosen for root in roots[number])
     found = None
-    if size >= MANY and not plain:
+    if size >= MANY:
         found = counted_in_words(region, list(proof.order), [what for what, _ in proof.parts], chosen)
     if found is None:
-        found = counted(region, [roots[number] for number in chosen], visit=size <= _VISITED, plain=plain)
+        found = counted(region, [roots[number] for number in chosen], visit=size <= _VISITED)
     for number, counts in zip(chosen, found, strict=True):
         if counts != claimed[number]:
             raise CertificateError(

@@ -31,7 +31,7 @@ def check_counterfactual(
     """Check the sample, the witness if there is one, and the proof that nothing cheaper does it."""
     question, network = certificate.question, asked.network
     sample = sample_of(asked)
-    cheaper(network, sample, question, asked.limits, None, strict=False)  # refuses a box without the sample
+    cheaper(asked.lawful, network, sample, question, asked.limits, None, strict=False)  # refuses a box without the sample
     said = [f"the sample has class {network.classes[question.label]}"]
     if isinstance(certificate, Counterfactual):
         said.append(_check_changed(question, certificate, asked, sample))
@@ -44,7 +44,7 @@ def check_counterfactual(
     if certificate.proof is None:
         raise CertificateError(f"there is no proof that nothing below {bound} changes the answer.")
     exact = None if bound is None else Fraction(bound)
-    inputs = cheaper(network, sample, question, asked.limits, exact, strict=strict)
+    inputs = cheaper(asked.lawful, network, sample, question, asked.limits, exact, strict=strict)
     proved = check_proof(asked, certificate.proof, limit, inputs, plain=plain)
     said.append(f"{'below' if strict else 'up to'} {bound}: {proved}" if bound is not None else proved)
     return "; ".join(said)
@@ -55,7 +55,7 @@ def _check_changed(
 ) -> str:
     witness = row_of(asked.network, certificate.witness)
     bound = None if question.limit is None else Fraction(question.limit)
-    inputs = cheaper(asked.network, sample, question, asked.limits, bound, strict=False)
+    inputs = cheaper(asked.lawful, asked.network, sample, question, asked.limits, bound, strict=False)
     inputs.see(witness)
     price = inputs.cost(witness)
     if price != certificate.value:

@@ -22,7 +22,6 @@ from sugenet.bnn import DenseLayer, Network
 from sugenet.bnn.arrays import Ints
 from sugenet.checker.later import bits_of, cores
 from sugenet.checker.limit import Limit
-from sugenet.checker.plain import need_small, plain_counts, sets_within
 from sugenet.checker.products import dense_counts
 from sugenet.checker.whole import Whole
 from sugenet.errors import CheckLimitError
@@ -82,27 +81,12 @@ class CountPart:
 
 
 def counted(
-    region: CountRegion, parts: Sequence[list[CountPart]], *, visit: bool, plain: bool
+    region: CountRegion, parts: Sequence[list[CountPart]], *, visit: bool
 ) -> list[list[int]]:
     """Counts by class of parts of a region, each of which begins with some roots."""
-    if plain:
-        need_small(sum(root.size for roots in parts for root in roots), "inputs")
-        return [_plainly(region, roots) for roots in parts]
     threads = cores()
     with ThreadPoolExecutor(threads) as pool:
         return list(pool.map(lambda roots: _recount(region, roots, visit=visit, share=threads), parts))
-
-
-def _plainly(region: CountRegion, roots: list[CountPart]) -> list[int]:
-    """Every input on its own, through all layers."""
-    whole, head = region.whole, region.network.head
-    counts = [0] * head.outputs
-    for root in roots:
-        if root.size:
-            for gains in sets_within([region.options(f) for f in root.rest], root.left, region.limit):
-                held = plain_counts(sum(gains, root.base), whole.layers, whole.head)
-                counts[int(head.classes(held[None])[0])] += 1
-    return counts
 
 
 def _recount(region: CountRegion, roots: list[CountPart], *, visit: bool, share: int) -> list[int]:

@@ -1,50 +1,98 @@
 """Which inputs a certificate is about: limits of features and laws, which it spells out itself.
 
 To be ensured: the question is asked of all inputs within them, and a witness is one of these. What a network
-knows of its own accord does not count, only what the certificate says.
+knows of its own accord does not count, only what the certificate says. A law is a list of clauses; its text is
+for people, and is not read here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 
-from sugenet.bnn import Domain, Network
-from sugenet.bnn.laws import Law
 from sugenet.checker.form import InputDomain, Limit
 from sugenet.checker.limit import Limit as Resources
+from sugenet.checker.network import Categories, Clause, Coding, NetworkForm
 from sugenet.errors import CertificateError
 
-__all__ = ["obeying", "within_domain"]
+__all__ = ["obeying", "some_obey", "within_domain"]
+
+_TRIED = 100_000
+"""Clauses looked at after which it stays open whether laws can be obeyed."""
 
 
 def within_domain(
-    domain: InputDomain | None, network: Network, resources: Resources
-) -> tuple[Network, Mapping[int, Limit]]:
+    domain: InputDomain | None, network: NetworkForm, resources: Resources
+) -> tuple[NetworkForm, Mapping[int, Limit]]:
     """The network with the laws of a certificate alone; and its limits by feature."""
-    known = network.anywhere()
     if domain is None:
-        return known, {}
-    laws = []
-    for text in domain.laws:
-        resources.look()
-        laws.append(Law(text, known.encoder))
-        if laws[-1].text != text:
-            raise CertificateError("a law begins or ends with blanks.")
-    if len(set(domain.laws)) < len(domain.laws):
-        raise CertificateError("a law occurs twice.")
-    clauses = sum(len(law.clauses) for law in laws)
-    resources.take(16 * clauses * (network.encoder.width + clauses), "the neurons of all laws")
-    return known.within(Domain({}, laws)) if laws else known, dict(domain.limits)
+        return network, {}
+    network.see_texts(domain.laws)
+    clauses = [_clause(clause, network) for law in domain.laws for clause in law.clauses]
+    width = sum(coding.width for coding in network.codings)
+    resources.take(16 * len(clauses) * (width + len(clauses)), "the neurons of all laws")
+    if clauses and network.keeps_reals:
+        raise CertificateError("there are no laws over real numbers.")
+    return network.obeying(clauses), dict(domain.limits)
+
+
+def _clause(clause: Clause, network: NetworkForm) -> Clause:
+    """A clause of a certificate whose conditions fit their features."""
+    for feature, at, _ in clause:
+        coding = network.codings[feature]
+        if isinstance(coding, Categories):
+            known = any(type(at) is type(category) and at == category for category in coding.categories)
+        else:
+            known = type(at) in (int, float) and float(at) == at
+        if not known:
+            raise CertificateError(f"a law compares feature {feature} with {str(at)[:40]!r}.")
+    return tuple((f, at if isinstance(network.codings[f], Categories) else float(at), on) for f, at, on in clause)
 
 
 def obeying(
-    network: Network, cases: list[list[tuple[list[Fraction], Fraction]]]
+    network: NetworkForm, cases: list[list[tuple[list[Fraction], Fraction]]]
 ) -> list[list[tuple[list[Fraction], Fraction]]]:
-    """Violations by inputs that obey the laws: over the classes of `network.lawful`, whose last has as many
-    matches as clauses are broken.
+    """Violations by inputs that obey the laws: over the classes of a network with laws, whose last has as
+    many matches as clauses are broken.
     """
-    if not network.domain.laws:
+    if not network.clauses:
         return cases
-    none = ([Fraction(0)] * network.head.outputs + [Fraction(-1)], Fraction(0))
+    none = ([Fraction(0)] * (network.head.outputs - 1) + [Fraction(-1)], Fraction(0))
     return [[*(([*factors, Fraction(0)], least) for factors, least in case), none] for case in cases]
+
+
+def some_obey(clauses: Iterable[Clause], codings: Sequence[Coding], states: Sequence[set[int]]) -> bool:
+    """Whether some choice of the states that features may have obeys all clauses; also if that takes too
+    long to say.
+    """
+    rows = [[(f, _meeting(codings[f], at, on)) for f, at, on in clause] for clause in clauses]
+    return _chosen(rows, list(states), [_TRIED])
+
+
+def _meeting(coding: Coding, at: object, on: bool) -> set[int]:
+    """The states of a feature in which a condition holds; the feature has its cut."""
+    if isinstance(coding, Categories):
+        return {state for state, category in enumerate(coding.categories) if (category == at) == on}
+    reached = set(range(coding.cuts.index(at) + 1, coding.width + 1))
+    return reached if on else set(range(coding.width + 1)) - reached
+
+
+def _chosen(rows: list[list[tuple[int, set[int]]]], free: list[set[int]], left: list[int]) -> bool:
+    left[0] -= 1 + len(rows)
+    if left[0] < 0:
+        return True
+    waiting = []
+    for row in rows:
+        if any(free[f] <= states for f, states in row):
+            continue
+        possible = [(f, states) for f, states in row if free[f] & states]
+        if not possible:
+            return False
+        waiting.append(possible)
+    if not waiting:
+        return all(free)
+    for f, states in min(waiting, key=len):
+        if _chosen(waiting, [*free[:f], free[f] & states, *free[f + 1 :]], left):
+            return True
+        free = [*free[:f], free[f] - states, *free[f + 1 :]]  # from here on the condition fails
+    return False

@@ -23,13 +23,13 @@ import numpy.typing as npt
 
 from sugenet.bnn import Network, PoolLayer
 from sugenet.bnn.arrays import Ints
-from sugenet.checker.bounds import most_together
 from sugenet.checker.form import Dual
+from sugenet.checker.arrays import inputs_of, origin_of
 from sugenet.checker.limit import Limit
-from sugenet.checker.meaning import inputs_of
 from sugenet.checker.setting import Setting
 from sugenet.checker.unpack import unpacked
-from sugenet.checker.whole import Demand, in_whole_numbers, priced, whole_of
+from sugenet.checker.problem import in_integers, most_together, priced
+from sugenet.checker.whole import Demand, whole_of
 from sugenet.errors import CertificateError
 
 __all__ = ["check_dual"]
@@ -504,7 +504,8 @@ class _Question:
 
 def _one_side(setting: Setting, limit: Limit) -> _Question:
     """A question about one network, whose layers stay what they are."""
-    network, levels = setting.networks[0], setting.networks[0].reads_levels
+    network = origin_of(setting.networks[0])
+    levels = network.reads_levels
     options, budget = priced(setting, limit)
     start = inputs_of(network, [setting.base[0]])[0].astype(np.int64)
     known: dict[Any, tuple[Ints, list[int]]] = {}  # features alike have the same changes and prices
@@ -565,7 +566,7 @@ def _cases(setting: Setting, network: Network, limit: Limit) -> list[_Case]:
     for case in setting.cases:
         limit.look()
         limit.take(100 * head.inputs * len(case), "the inequalities of a violation")
-        found.append([_over_levels(head.weights, below, in_whole_numbers(*part)) for part in case])
+        found.append([_over_levels(head.weights, below, in_integers(*part)) for part in case])
     return found
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, TypeAlias
 
-from sugenet.bnn import Network
+from sugenet.checker.network import NetworkForm
 from sugenet.checker.reading import (
     ClassIndex,
     Feature,
@@ -52,6 +52,7 @@ __all__ = [
     "Fair",
     "Free",
     "InputDomain",
+    "LawAsked",
     "Limit",
     "Limits",
     "Measure",
@@ -111,14 +112,28 @@ Limits: TypeAlias = tuple[tuple[Feature, Limit], ...]
 
 
 @dataclass(frozen=True, slots=True)
+class LawAsked:
+    """A law that inputs obey: at least one condition of each clause holds. The text is for people.
+
+    A condition is a feature, a value and a truth: whether the feature is at least the value, or has it as its
+    category.
+    """
+
+    text: str
+    clauses: tuple[tuple[tuple[Feature, Scalar, bool], ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class InputDomain:
-    """The inputs that can occur: limits of features, and laws as text."""
+    """The inputs that can occur: limits of features, and laws."""
 
     limits: Limits
-    laws: tuple[str, ...]
+    laws: tuple[LawAsked, ...]
 
     def __post_init__(self) -> None:
         _see_once(feature for feature, _ in self.limits)
+        if len({law.text for law in self.laws}) < len(self.laws):
+            raise CertificateError("a law occurs twice.")
         if not self.limits and not self.laws:
             raise CertificateError("a domain without limits and laws must be left out.")
 
@@ -667,12 +682,12 @@ Certificate: TypeAlias = (
 )
 
 
-def sizes_of(network: Network) -> Sizes:
+def sizes_of(network: NetworkForm) -> Sizes:
     """What indices of a certificate about a network must fit."""
-    return Sizes(network.encoder.features, network.head.outputs)
+    return Sizes(len(network.codings), network.head.outputs)
 
 
-def read_certificate(data: Any, network: Network) -> Certificate:
+def read_certificate(data: Any, network: NetworkForm) -> Certificate:
     """Read a certificate about one network, or two.
 
     Raises

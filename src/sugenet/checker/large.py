@@ -16,15 +16,16 @@ import numpy as np
 from sugenet.bnn import ConvLayer, DenseLayer, PoolLayer
 from sugenet.bnn.arrays import Bits, Ints
 from sugenet.bnn.layer import Layer, tops_of
-from sugenet.checker.bounds import exclude, most_together, swing
+from sugenet.checker.bounds import exclude, swing
 from sugenet.checker.form import Walk
 from sugenet.checker.later import splitmix64, states_of
+from sugenet.checker.arrays import cuts_of, inputs_of
 from sugenet.checker.limit import Limit
-from sugenet.checker.meaning import inputs_of
 from sugenet.checker.plain import WalkSeen
 from sugenet.checker.setting import Option, Setting
 from sugenet.checker.walk import as_claimed, patterns_of
-from sugenet.checker.whole import in_whole_numbers, priced, violations
+from sugenet.checker.problem import in_integers, most_together, priced
+from sugenet.checker.whole import violations
 from sugenet.errors import CertificateError
 
 __all__ = ["Large"]
@@ -54,13 +55,13 @@ class Large:
     """A question about one network, checked without writing out its neurons."""
 
     def __init__(self, setting: Setting, limit: Limit) -> None:
-        self.network, self.limit = setting.cuts[0], limit
+        self.network, self.limit = cuts_of(setting.networks)[0], limit
         options, self.budget = priced(setting, limit)
         self.options = {f: (row, np.array(prices, np.int64)) for f, (row, prices) in options.items()}
         self.first = self.network.layers[0]
         self.start = inputs_of(self.network, [setting.base[0]])[0]
         self.base = self.first.match_counts(self.start[None])[0] - self.first.tau
-        self.cases = [[in_whole_numbers(*part) for part in case] for case in setting.cases]
+        self.cases = [[in_integers(*part) for part in case] for case in setting.cases]
         widest = max(layer.outputs for layer in self.network.layers)
         limit.take(
             64 * sum(layer.outputs for layer in self.network.layers) + 16 * _BLOCK * widest,

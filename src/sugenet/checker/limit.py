@@ -6,7 +6,9 @@ pieces of work that are short, without what is spent on compiling.
 
 from __future__ import annotations
 
-from sugenet.bnn.stopwatch import Stopwatch
+import sys
+from time import monotonic
+
 from sugenet.errors import CheckLimitError, QuestionError
 
 __all__ = ["MEMORY", "SECONDS", "Limit"]
@@ -36,21 +38,22 @@ class Limit:
             ):
                 raise QuestionError(f"{name}={value!r} must be a number, not negative, or None for no limit.")
         self.seconds, self.memory = seconds, memory
-        self._watch = None if seconds is None else Stopwatch()
+        self._compiled, self._start = _compiling_seconds(), monotonic()
         self._taken = 0
 
     def look(self) -> None:
         """Raise `CheckLimitError` when the time is up."""
-        if self._watch is not None and self.seconds is not None and self._watch.seconds() > self.seconds:
+        if self.seconds is not None and self._spent() > self.seconds:
             raise CheckLimitError(
                 f"not checked within the limit: {self.seconds:g} s were not enough. Allow more: time_limit=."
             )
 
     def left(self) -> float | None:
         """Seconds that are left."""
-        if self._watch is None or self.seconds is None:
-            return None
-        return max(0.0, self.seconds - self._watch.seconds())
+        return None if self.seconds is None else max(0.0, self.seconds - self._spent())
+
+    def _spent(self) -> float:
+        return max(0.0, monotonic() - self._start - (_compiling_seconds() - self._compiled))
 
     def take(self, size: int, what: str) -> None:
         """Count memory that is about to be used for good; raise `CheckLimitError` when it is too much."""
@@ -75,5 +78,11 @@ class Limit:
         what it takes is given back with it.
         """
         part = Limit(self.seconds, self.memory)
-        part._watch, part._taken = self._watch, self._taken
+        part._compiled, part._start, part._taken = self._compiled, self._start, self._taken
         return part
+
+
+def _compiling_seconds() -> float:
+    """Seconds that were spent on compiling, if there is anything that compiles."""
+    telling = sys.modules.get("sugenet.bits.telling")
+    return 0.0 if telling is None else float(telling.compiling_seconds())

@@ -23,13 +23,9 @@ from math import ceil, floor, inf, nextafter
 from sys import float_info
 from typing import Any, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
-
-from sugenet.bnn import Network, OneHot, Real, Steps
-from sugenet.bnn.codings import Coding
 from sugenet.checker.form import Anything, Ball, Box, Free, Limit, OneOf, Plain, Prices, Region, WhatIf
 from sugenet.checker.limit import Limit as Resources
+from sugenet.checker.network import Categories, Clause, Coding, NetworkForm, Numbers, Real
 from sugenet.checker.reading import exact
 from sugenet.errors import CertificateError
 
@@ -39,7 +35,7 @@ __all__ = [
     "Values",
     "around",
     "cheaper",
-    "inputs_of",
+    "is_broken",
     "row_of",
     "sample_in",
     "scores",
@@ -64,7 +60,7 @@ _LARGEST = Fraction(float_info.max)
 
 def value_of(coding: Coding, raw: Any) -> Any:
     """The value of a feature that a JSON scalar names."""
-    if isinstance(coding, OneHot):
+    if isinstance(coding, Categories):
         if not any(type(raw) is type(category) and raw == category for category in coding.categories):
             raise CertificateError(f"{str(raw)[:40]!r} is not a category of its feature.")
         return raw
@@ -77,10 +73,10 @@ def value_of(coding: Coding, raw: Any) -> Any:
     return value
 
 
-def row_of(network: Network, row: Sequence[Any]) -> tuple[Any, ...]:
+def row_of(network: NetworkForm, row: Sequence[Any]) -> tuple[Any, ...]:
     """The values that a raw sample of a certificate names."""
     found, known = [], dict[Any, Any]()
-    for feature, (coding, raw) in enumerate(zip(network.encoder.codings, row, strict=True)):
+    for feature, (coding, raw) in enumerate(zip(network.codings, row, strict=True)):
         key = (id(coding), type(raw), raw)
         if key not in known:
             try:
@@ -91,16 +87,25 @@ def row_of(network: Network, row: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(found)
 
 
-def sample_in(network: Network, row: Sequence[Any]) -> tuple[Any, ...]:
-    """The values of a sample of a certificate, which obeys the laws of the network."""
+def sample_in(network: NetworkForm, row: Sequence[Any], clauses: Iterable[Clause]) -> tuple[Any, ...]:
+    """The values of a sample of a certificate, which obeys all laws."""
     found = row_of(network, row)
-    broken = network.domain.broken(found)
-    if broken is not None:
-        raise CertificateError(f"the sample breaks the law {broken!r}, so it cannot occur.")
+    if is_broken(network, found, clauses):
+        raise CertificateError("the sample breaks a law, so it cannot occur.")
     return found
 
 
-def _down(coding: Steps, bound: Any, *, strict: bool = False) -> Any:
+def is_broken(network: NetworkForm, row: Sequence[Any], clauses: Iterable[Clause]) -> bool:
+    """Whether an input breaks a law: no condition of some clause holds."""
+    return any(not any(_holds(network.codings[f], row[f], at) == on for f, at, on in one) for one in clauses)
+
+
+def _holds(coding: Coding, value: Any, at: Any) -> bool:
+    """Whether a value reaches a cut, or is a category."""
+    return _is_in(value, (at,)) if isinstance(coding, Categories) else bool(value >= at)
+
+
+def _down(coding: Numbers, bound: Any, *, strict: bool = False) -> Any:
     """The largest integer, float64 or rational up to a bound, or below it; -inf if there is none."""
     if isinstance(coding, Real):
         if strict:
@@ -118,7 +123,7 @@ def _down(coding: Steps, bound: Any, *, strict: bool = False) -> Any:
     return Fraction(near)
 
 
-def _between(coding: Steps, low: Any, high: Any, *, above: bool = False, below: bool = False) -> Values:
+def _between(coding: Numbers, low: Any, high: Any, *, above: bool = False, below: bool = False) -> Values:
     """The values of a feature from `low` to `high`; or above the one, below the other."""
     ends = _ends(coding)
     least = max(-_down(coding, -low, strict=above), ends[0])
@@ -127,7 +132,7 @@ def _between(coding: Steps, low: Any, high: Any, *, above: bool = False, below: 
 
 
 @lru_cache(maxsize=1 << 12)
-def _ends(coding: Steps) -> tuple[Any, Any]:
+def _ends(coding: Numbers) -> tuple[Any, Any]:
     """The least and the largest value of a feature."""
     return -_down(coding, -_exact(coding.low)), _down(coding, _exact(coding.high))
 
@@ -137,16 +142,16 @@ def _exact(bound: float) -> Any:
 
 
 def _all(coding: Coding) -> Values:
-    return coding.categories if isinstance(coding, OneHot) else _between(coding, -inf, inf)
+    return coding.categories if isinstance(coding, Categories) else _between(coding, -inf, inf)
 
 
 def _single(coding: Coding, value: Any) -> Values:
-    return (value,) if isinstance(coding, OneHot) else ((value, value),)
+    return (value,) if isinstance(coding, Categories) else ((value, value),)
 
 
 def _both(coding: Coding, first: Values, second: Values) -> Values:
     """The values that are in both sets."""
-    if isinstance(coding, OneHot):
+    if isinstance(coding, Categories):
         return tuple(value for value in first if _is_in(value, second))
     pairs = ((max(a, c), min(b, d)) for a, b in first for c, d in second)
     return tuple(sorted((low, high) for low, high in pairs if low <= high))
@@ -165,7 +170,7 @@ def _is_allowed(value: Any, values: Values) -> bool:
 
 def _limited(coding: Coding, limit: Limit) -> Values:
     """The values that a limit allows."""
-    if isinstance(coding, OneHot):
+    if isinstance(coding, Categories):
         if not isinstance(limit, OneOf):
             if limit == (None, None):
                 return coding.categories
@@ -202,14 +207,14 @@ def states_within(codings: Sequence[Coding], values: Values) -> list[tuple[int, 
     cuts, the states of all cuts together.
     """
     coding = codings[0]
-    if isinstance(coding, OneHot):
+    if isinstance(coding, Categories):
         return [(state, (c,)) for state, c in enumerate(coding.categories) if _is_in(c, values)]
     parts = ((state, _both(coding, values, cell)) for state, cell in enumerate(_cells(tuple(codings))))
     return [(state, inside) for state, inside in parts if inside]
 
 
 @lru_cache(maxsize=1 << 8)
-def _cells(codings: tuple[Steps, ...]) -> tuple[Values, ...]:
+def _cells(codings: tuple[Numbers, ...]) -> tuple[Values, ...]:
     """The values of each state, by all cuts of some codings of one feature."""
     cuts = sorted({cut for coding in codings for cut in coding.cuts})
     ends = [-inf, *map(_exact, cuts), inf]
@@ -218,7 +223,7 @@ def _cells(codings: tuple[Steps, ...]) -> tuple[Values, ...]:
 
 def state_of(coding: Coding, value: Any) -> int:
     """The state of a feature that a value has."""
-    if isinstance(coding, OneHot):
+    if isinstance(coding, Categories):
         return next(s for s, c in enumerate(coding.categories) if _is_in(value, (c,)))
     return bisect_right(coding.cuts, value)
 
@@ -232,28 +237,9 @@ def some(values: Values) -> Any:
     return low if low > -inf else high if high < inf else Fraction(0)
 
 
-def inputs_of(network: Network, states: Any) -> npt.NDArray[Any]:
-    """What the first layer reads where features have given states, one row per input: levels, or bits."""
-    rows = np.asarray(states, np.int64).reshape(-1, network.encoder.features)
-    codings = network.encoder.codings
-    if network.reads_levels:
-        return rows
-    if all(isinstance(coding, Steps) and coding.width == 1 for coding in codings):
-        return np.asarray(rows > 0)
-    parts = [np.zeros((len(rows), 0), bool)]
-    for coding, column in zip(codings, rows.T[:, :, None], strict=True):
-        places = np.arange(coding.width)
-        parts.append(places < column if isinstance(coding, Steps) else places == column)
-    return np.concatenate(parts, axis=1)
-
-
-def scores(network: Network, row: Sequence[Any]) -> list[Fraction]:
+def scores(network: NetworkForm, row: Sequence[Any]) -> list[Fraction]:
     """Exact scores of the classes for an input, layer by layer as the definition says."""
-    pairs = zip(network.encoder.codings, row, strict=True)
-    values = inputs_of(network, [state_of(coding, value) for coding, value in pairs])
-    for layer in network.layers:
-        values = layer.activity(values)
-    return list(network.head.scores(network.head.match_counts(values))[0])
+    return network.scores(list(map(state_of, network.codings, row)))
 
 
 def top(found: Sequence[Fraction]) -> list[int]:
@@ -264,14 +250,14 @@ def top(found: Sequence[Fraction]) -> list[int]:
 
 def _nearest(coding: Coding, values: Values, value: Any) -> Any:
     """The value of a set that is nearest to a value, the smaller one of two."""
-    if isinstance(coding, OneHot):
+    if isinstance(coding, Categories):
         return value if _is_in(value, values) else values[0]
     return min((min(max(value, low), high) for low, high in values), key=lambda v: (abs(v - value), v))
 
 
 def _flips(coding: Coding, before: Any, after: Any) -> int:
     """How many bits differ between two values; those of silent cuts do not count."""
-    if isinstance(coding, OneHot):
+    if isinstance(coding, Categories):
         return 0 if _is_in(before, (after,)) else 2
     passed = range(*sorted((state_of(coding, before), state_of(coding, after))))
     return len(passed) - sum(place in passed for place in coding.silent)
@@ -282,7 +268,7 @@ def _flips(coding: Coding, before: Any, after: Any) -> int:
 
 def _distance(coding: Coding, before: Any, after: Any) -> Fraction:
     """Size of a change; 1 between categories."""
-    if isinstance(coding, OneHot):
+    if isinstance(coding, Categories):
         return Fraction(not _is_in(before, (after,)))
     return abs(Fraction(after) - Fraction(before))
 
@@ -322,8 +308,9 @@ class Priced:
 class InputSet:
     """A set of inputs: values of every feature, and what the changes of a sample may cost together."""
 
-    network: Network
-    """With the laws that inputs obey."""
+    network: NetworkForm
+    lawful: NetworkForm
+    """The same with the laws that inputs obey."""
     allowed: Sequence[Values]
     sample: tuple[Any, ...] | None = None
     measure: str | None = None
@@ -337,7 +324,7 @@ class InputSet:
         """What the changes of the sample that make an input cost together; for Linf the largest."""
         assert self.sample is not None
         assert self.measure is not None
-        parts = enumerate(zip(self.network.encoder.codings, self.sample, row, strict=True))
+        parts = enumerate(zip(self.network.codings, self.sample, row, strict=True))
         costs = [_cost(self.measure, coding, a, b, self.prices.get(f)) for f, (coding, a, b) in parts]
         return max(costs, default=Fraction(0)) if self.measure == "Linf" else sum(costs, Fraction(0))
 
@@ -348,9 +335,8 @@ class InputSet:
                 raise CertificateError(
                     f"{what} has {row[feature]} for feature {feature}, which the question does not allow."
                 )
-        broken = self.network.domain.broken(row)
-        if broken is not None:
-            raise CertificateError(f"{what} breaks the law {broken!r}.")
+        if is_broken(self.network, row, self.lawful.clauses):
+            raise CertificateError(f"{what} breaks a law.")
         if self.budget is not None and self.measure is not None:
             cost = self.cost(row)
             if cost > self.budget or (self.strict and cost == self.budget):
@@ -358,7 +344,7 @@ class InputSet:
 
     def states(self, resources: Resources) -> tuple[list[Priced], dict[int, list[Priced]], Fraction | None]:
         """For each feature its cheapest state, and its other states with what each costs more; and what of
-        the budget is left after the cheapest. The network's encoder may have further cuts.
+        the budget is left after the cheapest. The laws may have further cuts.
 
         Of states that cost the same, the sample's own is the cheapest, then the lowest.
         """
@@ -366,7 +352,7 @@ class InputSet:
         others: dict[int, list[Priced]] = {}
         budget = self.budget
         known: dict[Any, tuple[Priced, list[Priced]]] = {}
-        codings = self.network.lawful.encoder.codings
+        codings = self.lawful.codings
         for feature, coding in enumerate(codings):
             resources.look()
             own = None if self.sample is None else self.sample[feature]
@@ -408,7 +394,8 @@ class InputSet:
 
 
 def around(
-    network: Network,
+    lawful: NetworkForm,
+    network: NetworkForm,
     sample: tuple[Any, ...],
     region: Region,
     limits: Mapping[int, Limit],
@@ -419,8 +406,10 @@ def around(
 
     Parameters
     ----------
-    network, sample
-        With the laws that inputs obey; and values of its features.
+    lawful, network
+        With the laws that inputs obey, and without.
+    sample
+        Values of its features.
     region
         What the question names.
     limits
@@ -438,7 +427,7 @@ def around(
     far = Fraction(region.radius) if isinstance(region, Ball) and region.kind == "Linf" else None
     known: dict[Any, Values] = {}
     allowed = []
-    for feature, (coding, own) in enumerate(zip(network.encoder.codings, sample, strict=True)):
+    for feature, (coding, own) in enumerate(zip(network.codings, sample, strict=True)):
         stays = feature in staying or (free is not None and feature not in free)
         asked = (stays, limits.get(feature), named.get(feature), where.get(feature))
         key = (id(coding), type(own), own, asked)
@@ -455,7 +444,7 @@ def around(
     budget = (
         Fraction(region.radius) ** (2 if kind == "L2" else 1) if kind and isinstance(region, Ball) else None
     )
-    return InputSet(network, allowed, sample, kind, budget)
+    return InputSet(network, lawful, allowed, sample, kind, budget)
 
 
 def _occurring(coding: Coding, own: Any, limit: Limit | None) -> Values:
@@ -465,19 +454,20 @@ def _occurring(coding: Coding, own: Any, limit: Limit | None) -> Values:
     values, single = _limited(coding, limit), _single(coding, own)
     if _both(coding, values, single):
         return values
-    return (*values, *single) if isinstance(coding, OneHot) else tuple(sorted((*values, *single)))
+    return (*values, *single) if isinstance(coding, Categories) else tuple(sorted((*values, *single)))
 
 
 def _near(coding: Coding, own: Any, far: Fraction, *, strict: bool) -> Values:
     """The values that are at most so far from its own, or less far."""
-    if isinstance(coding, OneHot):
+    if isinstance(coding, Categories):
         there = far > 1 or (far == 1 and not strict)
         return coding.categories if there else (own,) if far > 0 or not strict else ()
     return _between(coding, own - far, own + far, above=strict, below=strict)
 
 
 def cheaper(
-    network: Network,
+    lawful: NetworkForm,
+    network: NetworkForm,
     sample: tuple[Any, ...],
     asked: WhatIf,
     limits: Mapping[int, Limit],
@@ -486,18 +476,18 @@ def cheaper(
     strict: bool,
 ) -> InputSet:
     """The inputs that a counterfactual's question allows, up to a cost or below it."""
-    fixed = set(range(network.encoder.features)) - set(asked.movable)
+    fixed = set(range(len(network.codings))) - set(asked.movable)
     cost = asked.cost
     if isinstance(cost, Prices):
-        fixed |= set(range(network.encoder.features)) - {feature for feature, _ in cost.prices}
-    inputs = around(network, sample, asked.region or Anything(), limits, fixed=fixed)
+        fixed |= set(range(len(network.codings))) - {feature for feature, _ in cost.prices}
+    inputs = around(lawful, network, sample, asked.region or Anything(), limits, fixed=fixed)
     if isinstance(cost, Prices):
         kind = "price per unit" if cost.per_unit else "price"
         return replace(inputs, measure=kind, budget=bound, strict=strict, prices=_all_prices(network, cost))
     assert isinstance(cost, Plain)
     if cost.kind == "Linf" and bound is not None:
         allowed, known = [], dict[Any, Values]()
-        for coding, own, values in zip(network.encoder.codings, sample, inputs.allowed, strict=True):
+        for coding, own, values in zip(network.codings, sample, inputs.allowed, strict=True):
             key = (id(coding), type(own), own, values)
             if key not in known:
                 known[key] = _both(coding, values, _near(coding, own, bound, strict=strict))
@@ -506,6 +496,6 @@ def cheaper(
     return replace(inputs, measure=cost.kind, budget=None if cost.kind == "Linf" else bound, strict=strict)
 
 
-def _all_prices(network: Network, cost: Prices) -> dict[int, Fraction]:
+def _all_prices(network: NetworkForm, cost: Prices) -> dict[int, Fraction]:
     """Prices of all features; those without one stay as they are."""
-    return {**dict.fromkeys(range(network.encoder.features), Fraction(0)), **dict(cost.prices)}
+    return {**dict.fromkeys(range(len(network.codings)), Fraction(0)), **dict(cost.prices)}

@@ -6,8 +6,6 @@ says (`setting`), not against what it says of itself.
 
 from __future__ import annotations
 
-from sugenet.bnn import DenseLayer
-from sugenet.checker.bounds import check_bounds
 from sugenet.checker.form import (
     Bounds,
     Branches,
@@ -26,12 +24,10 @@ from sugenet.checker.form import (
 )
 from sugenet.checker.limit import Limit
 from sugenet.checker.meaning import InputSet
-from sugenet.checker.patches import check_patches
-from sugenet.checker.query import query_of
+from sugenet.checker.problem import priced, problem_of
+from sugenet.checker.rules import prove
 from sugenet.checker.sets import see_sets
-from sugenet.checker.setting import Asked, Setting, parts_of, setting_of
-from sugenet.checker.thresholds import thresholds_of
-from sugenet.checker.whole import priced, whole_of
+from sugenet.checker.setting import Asked, Setting, parts_of, see_query, setting_of
 from sugenet.errors import CertificateError
 
 __all__ = ["check_proof"]
@@ -48,13 +44,15 @@ def check_proof(
     """Check the proof that a question has no violation; `inputs` as in `setting_of`."""
     question, network = asked.question, asked.network
     if isinstance(question, QueryAsked):
-        query = query_of(question, network)
+        see_query(asked, question)
         if network.keeps_reals:  # all other proofs go through integers
             if not isinstance(proof, Patches):
                 raise CertificateError("a query over real numbers needs a proof of kind 'patches'.")
-            if asked.limits or network.domain.laws:
-                raise CertificateError("a query over real numbers has neither limits nor laws.")
-            return check_patches(proof, network, query, limit)
+            from sugenet.checker.arrays import origin_of
+            from sugenet.checker.patches import check_patches
+            from sugenet.checker.query import query_of
+
+            return check_patches(proof, origin_of(network), query_of(question, origin_of(network)), limit)
     parts = proof.parts if isinstance(proof, Parts) else (proof,)
     if len(parts) != parts_of(question):
         raise CertificateError(f"{len(parts)} proofs for {parts_of(question)} parts of the question.")
@@ -79,7 +77,11 @@ def _check_part(proof: Single, setting: Setting, limit: Limit, *, plain: bool) -
             from sugenet.checker.dual import check_dual
 
             return check_dual(proof, setting, limit)
-    if isinstance(proof, Bounds | Walk) and _is_large(setting) and not plain:
+    if plain:
+        return prove(proof, problem_of(setting, limit))
+    from sugenet.checker.whole import whole_of  # compiled code is loaded when it is needed
+
+    if isinstance(proof, Bounds | Walk) and _is_large(setting):
         from sugenet.checker.large import Large
 
         large = Large(setting, limit)
@@ -87,43 +89,50 @@ def _check_part(proof: Single, setting: Setting, limit: Limit, *, plain: bool) -
     whole = whole_of(setting, limit)
     match proof:
         case Bounds():
+            from sugenet.checker.bounds import check_bounds
+
             return check_bounds(whole)
         case Walk():
-            from sugenet.checker.walk import check_walk  # compiled code is loaded when it is needed
+            from sugenet.checker.walk import check_walk
 
-            return check_walk(proof, whole, plain=plain)
+            return check_walk(proof, whole)
         case Combinations():
             from sugenet.checker.combinations import check_combinations
 
-            return check_combinations(proof, whole, plain=plain)
+            return check_combinations(proof, whole)
         case Branches():
             from sugenet.checker.branches import check_branches
 
-            return check_branches(whole, plain=plain)
+            return check_branches(whole)
         case Sweep():
             from sugenet.checker.sweep import check_sweep
 
-            return check_sweep(proof, whole, plain=plain)
+            return check_sweep(proof, whole)
         case Rup():
             from sugenet.checker.rup import check_rup
+            from sugenet.checker.thresholds import thresholds_of
 
-            return check_rup(proof, thresholds_of(whole), limit=limit, plain=plain)
+            return check_rup(proof, thresholds_of(whole), limit=limit)
         case Drup():
             from sugenet.checker.drup import check_drup
 
-            return check_drup(proof, whole, plain=plain)
+            return check_drup(proof, whole)
 
 
 def _is_large(setting: Setting) -> bool:
     """Whether a question about one network would take much room if its neurons were written out."""
-    layers = setting.cuts[0].layers
-    if len(setting.cuts) > 1 or not layers:
+    from sugenet.bnn import DenseLayer
+    from sugenet.checker.arrays import cuts_of
+
+    networks = cuts_of(setting.networks)
+    layers = networks[0].layers
+    if len(networks) > 1 or not layers:
         return False
     changes = sum(map(len, setting.options.values()))
     written_out = sum(
         layer.inputs * layer.outputs for layer in layers[1:] if not isinstance(layer, DenseLayer)
     )
     return (
-        changes * max(layers[0].outputs, setting.networks[0].encoder.features) > _CELLS
+        changes * max(layers[0].outputs, networks[0].encoder.features) > _CELLS
         or written_out > _CELLS
     )

@@ -15,9 +15,7 @@ from itertools import combinations, pairwise, product
 from math import lcm
 from typing import Any, TypeAlias
 
-from sugenet.bnn import Network, OneHot
-from sugenet.bnn.laws import some_obey
-from sugenet.checker.domain import obeying
+from sugenet.checker.domain import obeying, some_obey
 from sugenet.checker.form import (
     Agree,
     Always,
@@ -48,9 +46,10 @@ from sugenet.checker.meaning import (
     top,
     within_limits,
 )
+from sugenet.checker.network import Categories, NetworkForm
 from sugenet.errors import CertificateError
 
-__all__ = ["Asked", "Option", "Setting", "inputs_asked", "parts_of", "sample_of", "see_other", "setting_of"]
+__all__ = ["Asked", "Option", "Setting", "inputs_asked", "parts_of", "sample_of", "see_other", "see_query", "setting_of"]
 
 _Demands: TypeAlias = list[list[tuple[list[Fraction], Fraction]]]
 _PAIRS = "the list of all pairs of values"
@@ -71,7 +70,7 @@ class Option:
 class Setting:
     """Networks of one or two sides, an input to start from, and the options of every feature."""
 
-    networks: tuple[Network, ...]
+    networks: tuple[NetworkForm, ...]
     base: tuple[tuple[int, ...], ...]
     """On each side, the state of every feature to start from."""
     own: tuple[int, ...]
@@ -86,22 +85,18 @@ class Setting:
     classes of all sides.
     """
 
-    @property
-    def cuts(self) -> tuple[Network, ...]:
-        """The networks over bits alone: staircases cut into their steps by the definition."""
-        return tuple(network.cut for network in self.networks)
-
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """A question about a network and the inputs that can occur: limits by feature, and the laws of the
-    network; and the other network, if there is one.
+    """A question about a network and the inputs that can occur: limits by feature, and the network with laws;
+    and the other network, if there is one.
     """
 
     question: Question
-    network: Network
+    network: NetworkForm
+    lawful: NetworkForm
     limits: Mapping[int, Limit]
-    other: Network | None = None
+    other: NetworkForm | None = None
 
 
 # -- inputs --------------------------------------------------------------------------------------------------
@@ -125,11 +120,11 @@ def inputs_asked(asked: Asked, part: int = 0) -> InputSet:
         case Robust() | Reason():
             fixed = question.fixed if isinstance(question, Reason) else ()
             sample = row_of(network, question.sample)
-            return around(network, sample, question.region, asked.limits, fixed=fixed)
+            return around(asked.lawful, network, sample, question.region, asked.limits, fixed=fixed)
         case Count() if question.sample is not None:
             assert question.region is not None
             sample = row_of(network, question.sample)
-            return around(network, sample, question.region, asked.limits, dict(question.where))
+            return around(asked.lawful, network, sample, question.region, asked.limits, dict(question.where))
         case QueryAsked():
             case = _fitting(question.cases[part], network)
             pairs = zip(case.lower, case.upper, strict=True)
@@ -142,7 +137,7 @@ def _inside(asked: Asked, where: Limits) -> InputSet:
     """All inputs within limits that can occur."""
     named, known = dict(where), dict[Any, Values]()
     allowed = []
-    for feature, coding in enumerate(asked.network.encoder.codings):
+    for feature, coding in enumerate(asked.network.codings):
         limits = tuple(
             limit for limit in (asked.limits.get(feature), named.get(feature)) if limit is not None
         )
@@ -154,17 +149,28 @@ def _inside(asked: Asked, where: Limits) -> InputSet:
             raise CertificateError(
                 f"no value of feature {feature} is allowed, so the question is about no input."
             )
-    laws, encoder = asked.network.domain.laws, asked.network.lawful.encoder
-    if laws:
-        parts = enumerate(zip(encoder.codings, allowed, strict=True))
-        states = {f: [state for state, _ in states_within([coding], values)] for f, (coding, values) in parts}
-        if not some_obey([clause for law in laws for clause in law.clauses], encoder, states):
+    if asked.lawful.clauses:
+        codings = asked.lawful.codings
+        states = [
+            {state for state, _ in states_within([coding], values)}
+            for coding, values in zip(codings, allowed, strict=True)
+        ]
+        if not some_obey(asked.lawful.clauses, codings, states):
             raise CertificateError("no allowed input obeys the laws, so the question is about no input.")
-    return InputSet(asked.network, allowed)
+    return InputSet(asked.network, asked.lawful, allowed)
 
 
-def _fitting(case: CaseAsked, network: Network) -> CaseAsked:
-    if not len(case.lower) == len(case.upper) == network.encoder.features:
+def see_query(asked: Asked, question: QueryAsked) -> None:
+    """See that a query has the inputs and outputs of its network."""
+    network = asked.network
+    if (question.inputs, question.outputs) != (len(network.codings), network.head.outputs):
+        raise CertificateError("the query is for another number of inputs or outputs.")
+    if network.keeps_reals and (asked.limits or asked.lawful.clauses):
+        raise CertificateError("a query over real numbers has neither limits nor laws.")
+
+
+def _fitting(case: CaseAsked, network: NetworkForm) -> CaseAsked:
+    if not len(case.lower) == len(case.upper) == len(network.codings):
         raise CertificateError("the query is for another number of inputs.")
     return case
 
@@ -173,7 +179,7 @@ def _fitting(case: CaseAsked, network: Network) -> CaseAsked:
 
 
 def _scores_reach(
-    network: Network,
+    network: NetworkForm,
     terms: Iterable[tuple[int, Fraction]],
     bound: Fraction,
     at: int = 0,
@@ -191,7 +197,7 @@ def _scores_reach(
 
 
 def _over(
-    network: Network, a: int, b: int, *, strictly: bool, at: int = 0, of: int | None = None
+    network: NetworkForm, a: int, b: int, *, strictly: bool, at: int = 0, of: int | None = None
 ) -> tuple[list[Fraction], Fraction]:
     """Class a scores more than class b, or as much."""
     factors, least = _scores_reach(network, [(a, Fraction(1)), (b, Fraction(-1))], Fraction(0), at, of)
@@ -202,18 +208,18 @@ def _over(
 
 
 def _wins(
-    network: Network, k: int, ties: str, at: int = 0, of: int | None = None
+    network: NetworkForm, k: int, ties: str, at: int = 0, of: int | None = None
 ) -> list[tuple[list[Fraction], Fraction]]:
     others = [j for j in range(network.head.outputs) if j != k]
     return [_over(network, k, j, strictly=ties == "lowest" and j < k, at=at, of=of) for j in others]
 
 
-def _loses(network: Network, label: int, ties: str) -> _Demands:
+def _loses(network: NetworkForm, label: int, ties: str) -> _Demands:
     others = [j for j in range(network.head.outputs) if j != label]
     return [[_over(network, j, label, strictly=ties == "lowest" and j > label)] for j in others]
 
 
-def _both(left: Network, right: Network, wrong: list[tuple[int, int]]) -> _Demands:
+def _both(left: NetworkForm, right: NetworkForm, wrong: list[tuple[int, int]]) -> _Demands:
     k = left.head.outputs
     total = k + right.head.outputs
     return [[*_wins(left, p, "lowest", 0, total), *_wins(right, q, "lowest", k, total)] for p, q in wrong]
@@ -251,7 +257,7 @@ def setting_of(asked: Asked, resources: Resources, part: int = 0, inputs: InputS
             cases = []
         case QueryAsked():
             cases = _meeting(network, question.cases[part])
-    return _options(inputs or inputs_asked(asked, part), obeying(network, cases), resources)
+    return _options(inputs or inputs_asked(asked, part), obeying(asked.lawful, cases), resources)
 
 
 def _options(inputs: InputSet, cases: _Demands, resources: Resources) -> Setting:
@@ -263,10 +269,10 @@ def _options(inputs: InputSet, cases: _Demands, resources: Resources) -> Setting
             known[id(row)] = [Option(one.state, (one.state,), one.price) for one in row]
     own = tuple(first.state for first in base)
     options = {feature: known[id(row)] for feature, row in others.items()}
-    return Setting((inputs.network.lawful,), (own,), own, options, budget, inputs.strict, cases)
+    return Setting((inputs.lawful,), (own,), own, options, budget, inputs.strict, cases)
 
 
-def _meeting(network: Network, case: CaseAsked) -> _Demands:
+def _meeting(network: NetworkForm, case: CaseAsked) -> _Demands:
     """The condition of a query over match counts."""
     if any(not row for row in case.condition):
         raise CertificateError(
@@ -281,13 +287,13 @@ def _meeting(network: Network, case: CaseAsked) -> _Demands:
     ]
 
 
-def _listed(networks: tuple[Network, ...], rows: list[list[tuple[Any, ...]]], cases: _Demands) -> Setting:
+def _listed(networks: tuple[NetworkForm, ...], rows: list[list[tuple[Any, ...]]], cases: _Demands) -> Setting:
     """Every combination of listed values, each of which has a value for each side: the first of each feature
     is the base.
     """
     found = []
     for feature, row in enumerate(rows):
-        codings = [network.encoder.codings[feature] for network in networks]
+        codings = [network.codings[feature] for network in networks]
         found.append([tuple(map(state_of, codings, values)) for values in row])
     base = tuple(tuple(row[0][side] for row in found) for side in range(len(networks)))
     options = {
@@ -300,19 +306,19 @@ def _listed(networks: tuple[Network, ...], rows: list[list[tuple[Any, ...]]], ca
 
 def _pairs(asked: Asked, question: Monotone | Fair, resources: Resources) -> Setting:
     inputs, classes = inputs_asked(asked), range(asked.network.head.outputs)
-    laws = asked.network.domain.laws
-    network = asked.network.lawful  # its last class wins where a law is broken, so that no other does
+    laws = asked.lawful.clauses
+    network = asked.lawful  # its last class wins where a law is broken, so that no other does
     resources.take(800 * len(classes) ** 3, "the list of all pairs of classes")
     special = (question.feature,) if isinstance(question, Monotone) else question.protected
     rows: list[list[tuple[Any, ...]]] = []
-    for feature, (coding, allowed) in enumerate(zip(network.encoder.codings, inputs.allowed, strict=True)):
+    for feature, (coding, allowed) in enumerate(zip(network.codings, inputs.allowed, strict=True)):
         values = [some(cell) for _, cell in states_within([coding], allowed)]
         resources.take(OPTION_BYTES * len(values), _PAIRS)
         if feature not in special:
             rows.append([(value, value) for value in values])
             continue
         if isinstance(question, Monotone):
-            if isinstance(coding, OneHot):
+            if isinstance(coding, Categories):
                 raise CertificateError("a category cannot be raised.")
             # a state between two may break a law, and then nothing compares the two through it
             resources.take(OPTION_BYTES * len(values) ** 2 * bool(laws), _PAIRS)
@@ -334,7 +340,7 @@ def _pairs(asked: Asked, question: Monotone | Fair, resources: Resources) -> Set
     return _listed((network, network), rows, _both(network, network, wrong))
 
 
-def see_other(asked: Asked) -> Network:
+def see_other(asked: Asked) -> NetworkForm:
     """The other network, if the certificate is about it, and it reads and says the same things."""
     question, network, other = asked.question, asked.network, asked.other
     assert isinstance(question, Agree)
@@ -342,10 +348,10 @@ def see_other(asked: Asked) -> Network:
         raise CertificateError("the certificate is about two networks: give the other one too.")
     if question.other != other.fingerprint:
         raise CertificateError("the other network is not the one that the certificate is about.")
-    if network.encoder.names != other.encoder.names or network.classes != other.classes:
+    if network.names != other.names or network.classes != other.classes:
         raise CertificateError("the two networks do not have the same features and classes.")
-    for f, (a, b) in enumerate(zip(network.encoder.codings, other.encoder.codings, strict=True)):
-        if isinstance(a, OneHot) or isinstance(b, OneHot):
+    for f, (a, b) in enumerate(zip(network.codings, other.codings, strict=True)):
+        if isinstance(a, Categories) or isinstance(b, Categories):
             if a != b:
                 raise CertificateError(f"feature {f} is coded differently in the two networks.")
         elif (a.low, a.high, a.whole, a.bipolar) != (b.low, b.high, b.whole, b.bipolar):
@@ -355,10 +361,10 @@ def see_other(asked: Asked) -> Network:
 
 def _two_networks(asked: Asked, resources: Resources) -> Setting:
     other, count = see_other(asked), asked.network.head.outputs
-    inputs, network = inputs_asked(asked), asked.network.lawful  # as above
+    inputs, network = inputs_asked(asked), asked.lawful  # as above
     resources.take(800 * count**3, "the list of all pairs of classes")
     rows: list[list[tuple[Any, ...]]] = []
-    for a, b, allowed in zip(network.encoder.codings, other.encoder.codings, inputs.allowed, strict=True):
+    for a, b, allowed in zip(network.codings, other.codings, inputs.allowed, strict=True):
         values = [some(cell) for _, cell in states_within([a, b], allowed)]
         resources.take(OPTION_BYTES * len(values), _PAIRS)
         rows.append([(value, value) for value in values])

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from sugenet.bnn import DenseLayer
 from sugenet.bnn.arrays import Ints
-from sugenet.checker.bounds import most_together
+from sugenet.checker.problem import most_together
 from sugenet.checker.form import Walk
 from sugenet.checker.later import Patterns, cores, judge_of, splitmix64
 from sugenet.checker.limit import Limit

@@ -3,18 +3,15 @@
 To be ensured: every option of the setting is there with what it adds to the first layer, measured by the
 definition; its price is not above the true one; and the violations are those of the setting, no fewer. The
 match count of the first layer is a sum over features, so what each single change adds is measured once. The
-neurons of two sides stand one after another. Staircases are cut into their steps first (`Setting.cuts`).
+neurons of two sides stand one after another. Staircases are cut into their steps first (`arrays.cuts_of`).
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from itertools import islice
-from math import gcd, lcm
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -23,19 +20,18 @@ import numpy.typing as npt
 from sugenet.bnn import DenseLayer, Layer, Network
 from sugenet.bnn.arrays import Ints
 from sugenet.bnn.layer import dense_of
+from sugenet.checker.arrays import cuts_of, inputs_of
 from sugenet.checker.limit import Limit
-from sugenet.checker.meaning import inputs_of
+from sugenet.checker.problem import in_integers, priced
 from sugenet.checker.products import dense_counts
-from sugenet.checker.setting import Option, Setting
+from sugenet.checker.setting import Setting
 from sugenet.errors import CertificateError
 
 __all__ = [
     "Demand",
     "Options",
     "Whole",
-    "in_whole_numbers",
     "over_neurons",
-    "priced",
     "reachable",
     "violations",
     "whole_of",
@@ -43,9 +39,6 @@ __all__ = [
 
 _CELLS = 1 << 18
 """Values, bits and match counts that are worked out at a time."""
-_DIGITS = 1 << 14
-"""Bits of a common denominator."""
-
 Options: TypeAlias = Sequence[Sequence[tuple[int, Ints]]]
 """For each feature its options: a whole price, and what the option adds to the first layer."""
 Demand: TypeAlias = tuple[list[int], int]
@@ -125,55 +118,6 @@ def violations(cases: list[list[Demand]], head: Ints, counts: npt.NDArray[Any]) 
     return bad
 
 
-# -- prices --------------------------------------------------------------------------------------------------
-
-
-def _unit_of(options: dict[int, list[Option]], limit: Limit) -> int:
-    """Units in one: a common denominator of the prices; or, where sums would leave 60 bits, a power of two,
-    and prices are rounded down.
-
-    Rounding down asks about more changes than the question does,
-    so what is shown of them holds for the question.
-    """
-    rows = {id(row): row for row in options.values()}
-    many: Counter[tuple[int, int]] = Counter()
-    for number, times in Counter(map(id, options.values())).items():  # features alike have the same list
-        for option in rows[number]:
-            many[option.price.as_integer_ratio()] += times
-    unit = 1  # prices are few, options can be very many
-    for divisor in {below for _, below in many}:
-        limit.look()
-        unit = lcm(unit, divisor)
-        if unit.bit_length() > _DIGITS:
-            raise CertificateError(
-                "the costs are too finely divided: they have no common denominator of a sane size."
-            )
-    total = sum((Fraction(*price) * count for price, count in many.items()), Fraction(0))
-    return unit if total * unit < 2**60 else 2 ** max(0, 59 - int(total).bit_length())
-
-
-def priced(setting: Setting, limit: Limit) -> tuple[dict[int, tuple[list[Option], list[int]]], int | None]:
-    """For every feature the options within the budget and their prices, and the budget, in whole numbers."""
-    unit = _unit_of(setting.options, limit)
-    budget = _budget(setting, unit)
-    shared: dict[int, tuple[list[Option], list[int]]] = {}  # features alike have the same list
-    for row in setting.options.values():
-        if id(row) not in shared:
-            costs = [(option.price * unit).__floor__() for option in row]
-            fit = [k for k, cost in enumerate(costs) if budget is None or cost <= budget]
-            shared[id(row)] = [row[k] for k in fit], [costs[k] for k in fit]
-    found = {feature: shared[id(row)] for feature, row in sorted(setting.options.items())}
-    return {feature: kept for feature, kept in found.items() if kept[0]}, budget
-
-
-def _budget(setting: Setting, unit: int) -> int | None:
-    """What may be spent, in units: rounded down, or just below where exactly that is not asked about."""
-    if setting.budget is None:
-        return None
-    exact = setting.budget * unit
-    return exact.__ceil__() - 1 if setting.strict else exact.__floor__()
-
-
 # -- the first layer, and the rest ---------------------------------------------------------------------------
 
 
@@ -181,11 +125,12 @@ def whole_of(setting: Setting, limit: Limit) -> Whole:
     """A setting in whole numbers."""
     options, budget = priced(setting, limit)
     changes = sum(len(row) for row, _ in options.values())
-    wide = sum(_width(network) for network in setting.cuts)
+    cuts = cuts_of(setting.networks)
+    wide = sum(_width(network) for network in cuts)
     limit.take((changes + 1) * (8 * wide + 200), "what each change adds to the neurons")
     base, gains = np.empty(wide, np.int64), np.empty((changes, wide), np.int64)
     start = 0
-    for side, network in enumerate(setting.cuts):
+    for side, network in enumerate(cuts):
         stop = start + _width(network)
         states = np.array([setting.base[side]], np.int64)
         base[start:stop] = _first(network, states)[0]
@@ -198,13 +143,13 @@ def whole_of(setting: Setting, limit: Limit) -> Whole:
         features.append([(prices[k], gains[place + k]) for k in order])
         stays.append(sum(option.order < setting.own[feature] for option in row))
         place += len(row)
-    cases = [[in_whole_numbers(*part) for part in case] for case in setting.cases]
-    if len(setting.cuts) == 1:
-        network = setting.cuts[0]
+    cases = [[in_integers(*part) for part in case] for case in setting.cases]
+    if len(cuts) == 1:
+        network = cuts[0]
         return Whole(
             base, features, stays, budget, list(network.layers[1:]), network.head.weights, cases, limit
         )
-    return _merged(base, features, stays, setting.cuts, cases, limit)
+    return _merged(base, features, stays, cuts, cases, limit)
 
 
 def _width(network: Network) -> int:
@@ -399,16 +344,6 @@ def _beside(parts: Sequence[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
 
 
 # -- inequalities --------------------------------------------------------------------------------------------
-
-
-def in_whole_numbers(factors: list[Fraction], least: Fraction) -> tuple[list[int], int]:
-    """An inequality over whole numbers in whole numbers, without a common factor."""
-    if not any(factors):
-        return [0] * len(factors), int(least > 0)
-    unit = lcm(1, *(f.denominator for f in factors))
-    row = [f.numerator * (unit // f.denominator) for f in factors]
-    common = gcd(*row)
-    return [f // common for f in row], (least * unit / common).__ceil__()
 
 
 def over_neurons(head: Ints, factors: Sequence[int], least: int) -> tuple[npt.NDArray[Any], int]:

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from math import lcm
 from typing import Any
 
-from sugenet.bnn import OneHot
 from sugenet.checker.form import Agree, Always, Fair, Monotone, Never, QueryAsked, Reason, Robust, WhatIf
 from sugenet.checker.meaning import row_of, scores, top
-from sugenet.checker.query import query_of
-from sugenet.checker.reals import check_real_witness
-from sugenet.checker.setting import Asked, inputs_asked, sample_of, see_other
+from sugenet.checker.network import Categories
+from sugenet.checker.setting import Asked, inputs_asked, sample_of, see_other, see_query
 from sugenet.errors import CertificateError
+
+_LONGEST = 1 << 14
 
 __all__ = ["changed_as_claimed", "check_witness", "violating"]
 
@@ -67,7 +68,7 @@ def _check_pair(asked: Asked, question: Monotone | Fair, rows: list[tuple[Any, .
         )
     p, q = (top(scores(network, row))[0] for row in rows)
     if isinstance(question, Monotone):
-        if isinstance(network.encoder.codings[question.feature], OneHot):
+        if isinstance(network.codings[question.feature], Categories):
             raise CertificateError("a category cannot be raised.")
         before, after = (row[question.feature] for row in rows)
         if not (after > before if question.rising else after < before):
@@ -82,12 +83,13 @@ def _check_pair(asked: Asked, question: Monotone | Fair, rows: list[tuple[Any, .
 
 def _check_query_witness(asked: Asked, question: QueryAsked, x: tuple[Any, ...]) -> str:
     network = asked.network
-    query = query_of(question, network)  # is it for as many inputs and outputs?
+    see_query(asked, question)
     if network.keeps_reals:
-        if asked.limits or network.domain.laws:
-            raise CertificateError("a query over real numbers has neither limits nor laws.")
-        return check_real_witness(x, network, query)
-    found, refused = scores(network, x), "the query has no cases."
+        _see_unit(x)
+        found = network.real_scores(x)
+    else:
+        found = scores(network, x)
+    refused = "the query has no cases."
     for part, case in enumerate(question.cases):
         try:
             inputs_asked(asked, part).see(x)
@@ -101,6 +103,18 @@ def _check_query_witness(asked: Asked, question: QueryAsked, x: tuple[Any, ...])
         ):
             return "the witness lies in a box of the query, and its outputs meet the condition there"
     raise CertificateError(refused)
+
+
+def _see_unit(values: Sequence[Fraction]) -> None:
+    """Refuse real numbers whose sums would take for ever."""
+    unit = 1
+    for denominator in {Fraction(value).denominator for value in values}:
+        unit = lcm(unit, denominator)
+        if unit.bit_length() > _LONGEST:
+            raise CertificateError(
+                f"the values of the witness have a common denominator of more than {_LONGEST:,} bits. "
+                f"Round them."
+            )
 
 
 # -- changes of a sample -------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from sugenet.bnn.arrays import Ints
 from sugenet.checker.blocks import visit
-from sugenet.checker.bounds import most_together
+from sugenet.checker.problem import most_together
 from sugenet.checker.digits import MOST, SLOT, WORDS
 from sugenet.checker.later import cores
 from sugenet.checker.limit import Limit

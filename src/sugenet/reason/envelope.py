@@ -47,13 +47,28 @@ def composed_envelope(networks: Sequence[str], **contents: Any) -> dict[str, Any
 
 def domain_data(network: Network) -> dict[str, Any]:
     """Which inputs can occur, where the network knows that, as JSON."""
-    return {"domain": network.domain.data()} if network.domain else {}
+    if not network.domain:
+        return {}
+    laws = [
+        {
+            "text": law.text,
+            "clauses": [sorted(map(list, clause), key=lambda one: (one[0], str(one[1]))) for clause in law.clauses],
+        }
+        for law in network.domain.laws
+    ]
+    return {"domain": network.domain.data() | {"laws": laws}}
 
 
 def asked_of(data: Mapping[str, Any], network: Network) -> Network:
     """The network that an answer or a certificate is about: with the domain that it names, and no other."""
     free = network.anywhere()
-    return free.within(Domain.of(data["domain"], network.encoder)) if "domain" in data else free
+    if "domain" not in data:
+        return free
+    domain = data["domain"]
+    if isinstance(domain, Mapping) and isinstance(domain.get("laws"), list):  # Domain.of refuses all others
+        texts = [law.get("text") if isinstance(law, Mapping) else None for law in domain["laws"]]
+        domain = {**domain, "laws": texts}
+    return free.within(Domain.of(domain, network.encoder))
 
 
 class Envelope(dict[str, Any]):

@@ -1,0 +1,41 @@
+"""Check a certificate with the standard library alone: ``python -m sugenet.checker CERTIFICATE NETWORK``."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser
+from pathlib import Path
+
+from sugenet.checker.certificate import check
+from sugenet.checker.network import load_network, read_json
+from sugenet.errors import CertificateError, CheckLimitError, SugenetError
+
+__all__ = ["main"]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Check one certificate in plain form: 0 if it holds, 1 if not, 2 for bad input, 3 if time ran out."""
+    parser = ArgumentParser("python -m sugenet.checker", description=__doc__)
+    parser.add_argument("certificate", help="certificate file (JSON)")
+    parser.add_argument("network", nargs="+", help=".sugenet file of each network it is about")
+    parser.add_argument("--seconds", type=float, help="time limit (default: none)")
+    options = parser.parse_args(arguments)
+    try:
+        certificate = read_json(Path(options.certificate).read_text("utf-8"))
+        networks = [load_network(Path(path).read_bytes()) for path in options.network]
+        if isinstance(certificate, dict) and "networks" in certificate:
+            said = check(certificate, networks, time_limit=options.seconds, plain=True)
+        else:
+            said = check(certificate, *networks, time_limit=options.seconds, plain=True)
+    except CertificateError as error:
+        print(f"the certificate does not hold: {error}", file=sys.stderr)
+        return 3 if isinstance(error, CheckLimitError) else 1
+    except (OSError, TypeError, SugenetError, UnicodeDecodeError) as error:
+        print(f"sugenet.checker: {error}", file=sys.stderr)
+        return 2
+    print(f"the certificate holds: {said}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,430 @@
+"""A question about networks in integers: what each change adds to the first layer, and what is a violation.
+
+To be ensured: every option of the setting is there with what it adds; its price is not above the true one; and
+the violations are those of the setting, no fewer. A level becomes as many bits as it has steps, so that each
+neuron is a weighted sum of bits with one threshold, and so is each inequality of a violation. The standard
+library is all that is needed: this is the definition that compiled rules (`whole`) follow.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import accumulate
+from math import gcd, inf, lcm
+from typing import Any, TypeAlias
+
+from sugenet.checker.limit import Limit
+from sugenet.checker.network import Categories, LayerForm, NetworkForm, Pooled, Summed
+from sugenet.checker.setting import Option, Setting
+from sugenet.errors import CertificateError
+
+__all__ = ["Problem", "Row", "in_integers", "most_together", "priced", "problem_of"]
+
+_DIGITS = 1 << 14
+"""Bits of a common denominator."""
+
+Row: TypeAlias = tuple[dict[int, int], int]
+"""Weights of bits of the layer before, and what those of the active ones must sum to."""
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Every feature takes one option; a violation meets all inequalities of some case."""
+
+    base: list[int]
+    """For each neuron of the first layer, its sum above the threshold if every feature stays."""
+    features: list[list[tuple[int, list[int]]]]
+    """For each feature that can change: the price of each option and what it adds to each neuron."""
+    numbers: list[int]
+    """Which features these are."""
+    states: list[list[int]]
+    """The state that each option of them is."""
+    stays: list[int]
+    """For each of them, how many options come before its own state."""
+    own: tuple[int, ...]
+    """The states that features have if they stay."""
+    budget: int | None
+    layers: list[list[Row]]
+    """The later layers."""
+    inequalities: list[Row]
+    """Over the last layer; each once."""
+    cases: list[list[int]]
+    """Which of them each case has."""
+    scores: list[tuple[dict[int, int], Fraction, Fraction]]
+    """For each class of the first network: weights of bits of the last layer, and factor and constant that
+    make their sum its score.
+    """
+    limit: Limit
+
+    def last_bits(self, first: Sequence[bool]) -> Sequence[bool]:
+        """The bits of the last layer, from those of the first."""
+        for layer in self.layers:
+            first = [reaches(row, first) for row in layer]
+        return first
+
+    def is_violated(self, first: Sequence[bool]) -> bool:
+        """Whether bits of the first layer are a violation."""
+        last = self.last_bits(first)
+        met = [reaches(row, last) for row in self.inequalities]
+        return any(all(met[number] for number in case) for case in self.cases)
+
+    def label(self, first: Sequence[bool]) -> int:
+        """The class, from bits of the first layer; of equal scores the lowest."""
+        last = self.last_bits(first)
+        found = [
+            factor * sum(weight for bit, weight in weights.items() if last[bit]) + constant
+            for weights, factor, constant in self.scores
+        ]
+        return found.index(max(found))
+
+    @property
+    def offered(self) -> list[list[tuple[int, list[int]]]]:
+        """The options of each feature in the order of its states, staying as it is among them."""
+        still = (0, [0] * len(self.base))
+        return [
+            [*options[:stay], still, *options[stay:]]
+            for options, stay in zip(self.features, self.stays, strict=True)
+        ]
+
+
+def reaches(row: Row, bits: Sequence[bool]) -> bool:
+    """Whether the weights of active bits sum to what is needed."""
+    weights, least = row
+    return sum(weight for bit, weight in weights.items() if bits[bit]) >= least
+
+
+def most_together(lightest: Iterable[int], budget: int | None) -> int:
+    """How many can come together within the budget: features, from the lightest change of each, or neurons,
+    from what each needs to turn.
+    """
+    return sum(budget is None or used <= budget for used in accumulate(sorted(lightest)))
+
+
+# -- prices --------------------------------------------------------------------------------------------------
+
+
+def _unit_of(options: dict[int, list[Option]], limit: Limit) -> int:
+    """Units in one: a common denominator of the prices; or, if sums would leave 60 bits, a power of two, and
+    prices are rounded down.
+
+    Rounding down asks about more changes than the question does, so what is shown of them holds for the
+    question.
+    """
+    rows = {id(row): row for row in options.values()}
+    many: Counter[tuple[int, int]] = Counter()
+    for number, times in Counter(map(id, options.values())).items():  # features alike have the same list
+        for option in rows[number]:
+            many[option.price.as_integer_ratio()] += times
+    unit = 1  # prices are few, options can be very many
+    for divisor in {below for _, below in many}:
+        limit.look()
+        unit = lcm(unit, divisor)
+        if unit.bit_length() > _DIGITS:
+            raise CertificateError(
+                "the costs are too finely divided: they have no common denominator of a sane size."
+            )
+    total = sum((Fraction(*price) * count for price, count in many.items()), Fraction(0))
+    return unit if total * unit < 2**60 else 2 ** max(0, 59 - int(total).bit_length())
+
+
+def priced(setting: Setting, limit: Limit) -> tuple[dict[int, tuple[list[Option], list[int]]], int | None]:
+    """For every feature the options within the budget and their prices, and the budget, in integers."""
+    unit = _unit_of(setting.options, limit)
+    budget = None
+    if setting.budget is not None:  # rounded down, or just below if exactly that is not asked about
+        exact = setting.budget * unit
+        budget = exact.__ceil__() - 1 if setting.strict else exact.__floor__()
+    shared: dict[int, tuple[list[Option], list[int]]] = {}  # features alike have the same list
+    for row in setting.options.values():
+        if id(row) not in shared:
+            costs = [(option.price * unit).__floor__() for option in row]
+            fit = [k for k, cost in enumerate(costs) if budget is None or cost <= budget]
+            shared[id(row)] = [row[k] for k in fit], [costs[k] for k in fit]
+    found = {feature: shared[id(row)] for feature, row in sorted(setting.options.items())}
+    return {feature: kept for feature, kept in found.items() if kept[0]}, budget
+
+
+# -- bits ----------------------------------------------------------------------------------------------------
+
+
+class _Bits:
+    """A network over bits alone: rows of the first layer by what each input adds, and rows of the others."""
+
+    def __init__(self, network: NetworkForm) -> None:
+        self.network, self.clauses = network, network.clauses
+        self.inputs: list[list[tuple[int, int, int]]] = []
+        """For each input of the first layer the neurons that read it: neuron, weight, and for a pool the
+        level that counts, else 0.
+        """
+        layers = list(network.layers) or [_passing(network)]
+        order = _order(layers[0], layers[1] if len(layers) > 1 else None)
+        self.least = self._first(layers[0], order)
+        self.later: list[list[Row]] = []
+        for number, layer in enumerate(layers[1:], start=2):
+            index = {bit: place for place, bit in enumerate(order)}
+            top = layers[number - 2].top
+            order = _order(layer, layers[number] if number < len(layers) else None)
+            rows = [_row(layer.neurons[j], m, index, top) for j, m in order]
+            rows += [({len(index) + k: 1}, 1) for k in range(len(self.clauses))]
+            self.later.append(rows)
+        head = network.head.weights
+        self.head = [{b: row[j] for b, (j, _) in enumerate(order) if row[j]} for row in head]
+        if self.clauses:
+            self.head.append({len(order) + k: 1 for k in range(len(self.clauses))})
+
+    def _first(self, layer: LayerForm, order: list[tuple[int, int]]) -> list[int]:
+        """Note who reads what; the thresholds of the first layer."""
+        network = self.network
+        width = sum(len(network.reading(f, 0)) for f in range(len(network.codings)))
+        self.inputs, least = [[] for _ in range(width)], list[Any]()
+        for number, (j, m) in enumerate(order):
+            neuron = layer.neurons[j]
+            if isinstance(neuron, Pooled):
+                for place in neuron.inputs:
+                    self.inputs[place].append((number, 1, m))
+                least.append(len(neuron.inputs) if neuron.least else 1)
+                continue
+            for place, weight in zip(neuron.inputs, neuron.weights, strict=True):
+                self.inputs[place].append((number, weight, 0))
+            least.append(neuron.thresholds[m - 1])
+        self.laws: dict[int, list[tuple[int, Any, bool]]] = {}
+        for number, clause in enumerate(self.clauses, start=len(order)):
+            for feature, at, on in clause:
+                self.laws.setdefault(feature, []).append((number, at, on))
+            least.append(len(clause))
+        self.starts = list(accumulate((len(network.reading(f, 0)) for f in range(len(network.codings))), initial=0))
+        return [self._most(number) + 1 if bound == inf else bound for number, bound in enumerate(least)]
+
+    def _most(self, number: int) -> int:
+        """More than any sum of a neuron of the first layer."""
+        tops = [coding.width for coding in self.network.codings] if self.network.reads_levels else None
+        return sum(
+            max(weight, 0) * (tops[place] if tops else 1)
+            for place, readers in enumerate(self.inputs)
+            for reader, weight, _ in readers
+            if reader == number
+        )
+
+    def added(self, feature: int, state: int) -> dict[int, int]:
+        """What a state of a feature adds to the neurons of the first layer."""
+        found: dict[int, int] = {}
+        for place, value in enumerate(self.network.reading(feature, state), start=self.starts[feature]):
+            if value:
+                for number, weight, level in self.inputs[place]:
+                    more = int(value >= level) if level else weight * value
+                    found[number] = found.get(number, 0) + more
+        coding = self.network.codings[feature]
+        for number, at, on in self.laws.get(feature, ()):
+            there = coding.categories[state] == at if isinstance(coding, Categories) else state > coding.cuts.index(at)
+            found[number] = found.get(number, 0) + (there != on)
+        return found
+
+
+def _passing(network: NetworkForm) -> LayerForm:
+    """A layer that passes the bits of the features on."""
+    width = sum(len(network.reading(f, 0)) for f in range(len(network.codings)))
+    return LayerForm(tuple(Summed((place,), (1,), (1,)) for place in range(width)))
+
+
+def _order(layer: LayerForm, following: LayerForm | None) -> list[tuple[int, int]]:
+    """The bits of a layer, each a neuron and a level from 1: value by value; those of maps channel by
+    channel, level by level, pixel by pixel.
+    """
+    levels = range(1, layer.top + 1)
+    maps = layer.maps
+    if following is not None and following.reads is not None:
+        maps = following.reads
+    if maps is None or layer.top == 1:
+        return [(j, m) for j in range(len(layer.neurons)) for m in levels]
+    channels, pixels = maps[0], maps[1] * maps[2]
+    return [(c * pixels + p, m) for c in range(channels) for m in levels for p in range(pixels)]
+
+
+def _row(neuron: Summed | Pooled, m: int, index: dict[tuple[int, int], int], top: int) -> Row:
+    """A neuron of a later layer reaching level m, over the bits of the layer before."""
+    if isinstance(neuron, Pooled):
+        return {index[place, m]: 1 for place in neuron.inputs}, len(neuron.inputs) if neuron.least else 1
+    weights = {
+        index[place, level]: weight
+        for place, weight in zip(neuron.inputs, neuron.weights, strict=True)
+        for level in range(1, top + 1)
+    }
+    least = neuron.thresholds[m - 1]
+    return weights, sum(w for w in weights.values() if w > 0) + 1 if least == inf else least
+
+
+# -- the whole -----------------------------------------------------------------------------------------------
+
+
+def problem_of(setting: Setting, limit: Limit) -> Problem:
+    """A setting in integers."""
+    options, budget = priced(setting, limit)
+    sides = [_Bits(network) for network in setting.networks]
+    base: list[int] = []
+    gains: dict[tuple[int, tuple[int, ...]], list[int]] = {}
+    for number, bits in enumerate(sides):
+        limit.look()
+        sums = [-least for least in bits.least]
+        here = [bits.added(feature, state) for feature, state in enumerate(setting.base[number])]
+        for added in here:
+            for neuron, more in added.items():
+                sums[neuron] += more
+        base += sums
+        for feature, (row, _) in options.items():
+            for option in row:
+                limit.look()
+                there, gain = bits.added(feature, option.states[number]), [0] * len(sums)
+                for neuron in {*there, *here[feature]}:
+                    gain[neuron] = there.get(neuron, 0) - here[feature].get(neuron, 0)
+                gains.setdefault((feature, option.states), []).extend(gain)
+    features, numbers, states, stays = [], list[int](), [], []
+    for feature, (row, prices) in options.items():
+        order = sorted(range(len(row)), key=[option.order for option in row].__getitem__)
+        features.append([(prices[k], gains[feature, row[k].states]) for k in order])
+        numbers.append(feature)
+        states.append([row[k].order for k in order])
+        stays.append(sum(option.order < setting.own[feature] for option in row))
+    layers, rows = sides[0].later, [(weights, 0) for weights in sides[0].head]
+    if len(sides) > 1:
+        base, features, layers, rows = _merged(base, features, sides)
+    once = dict.fromkeys(
+        (tuple(factors), least)
+        for case in setting.cases
+        for factors, least in (in_integers(*part) for part in case)
+    )
+    places = {part: k for k, part in enumerate(once)}
+    cases = []
+    for case in setting.cases:
+        own = [in_integers(*part) for part in case]
+        cases.append([places[tuple(factors), least] for factors, least in own])
+    offsets = [sum(min(w, 0) for w in weights.values()) for bits in sides for weights in bits.head]
+    inequalities = [_combined(factors, least, rows, offsets) for factors, least in once]
+    head = setting.networks[0].head
+    scores = [
+        (weights, 2 * scale, bias - scale * size - 2 * scale * sum(min(w, 0) for w in weights.values()))
+        for weights, scale, bias, size in zip(sides[0].head, head.scale, head.bias, head.sizes, strict=True)
+    ]
+    return Problem(
+        base, features, numbers, states, stays, setting.own, budget, layers, inequalities, cases, scores, limit
+    )
+
+
+def in_integers(factors: Sequence[Fraction], least: Fraction) -> tuple[list[int], int]:
+    """An inequality over integers in integers, without a common factor."""
+    if not any(factors):
+        return [0] * len(factors), int(least > 0)
+    unit = lcm(1, *(f.denominator for f in factors))
+    row = [f.numerator * (unit // f.denominator) for f in factors]
+    common = gcd(*row)
+    return [f // common for f in row], (least * unit / common).__ceil__()
+
+
+def _combined(factors: Sequence[int], least: int, rows: Sequence[Row], offsets: Sequence[int]) -> Row:
+    """An inequality over match counts as one over bits: the match count of a class is the sum of its row less
+    the least that its weights can sum to.
+    """
+    weights: dict[int, int] = {}
+    for factor, (row, constant), lowest in zip(factors, rows, offsets, strict=True):
+        if factor:
+            for bit, weight in row.items():
+                weights[bit] = weights.get(bit, 0) + factor * weight
+            least += factor * (lowest + constant)
+    return {bit: weight for bit, weight in weights.items() if weight}, least
+
+
+# -- two sides -----------------------------------------------------------------------------------------------
+
+
+def _merged(
+    base: list[int], features: list[list[tuple[int, list[int]]]], sides: Sequence[_Bits]
+) -> tuple[list[int], list[list[tuple[int, list[int]]]], list[list[Row]], list[Row]]:
+    """Two sides with equal or opposite neurons made one, and neurons that never turn folded into what follows;
+    the first ones are kept. A row of the head has what must be added to what its sum must reach.
+    """
+    depth = max(1 + len(bits.later) for bits in sides)
+    ends = [
+        (
+            base[j] + sum(min(0, *(gain[j] for _, gain in row)) for row in features),
+            base[j] + sum(max(0, *(gain[j] for _, gain in row)) for row in features),
+        )
+        for j in range(len(base))
+    ]
+    looks: list[Any] = [
+        (-base[j], tuple(gain[j] for row in features for _, gain in row)) for j in range(len(base))
+    ]
+    folded = _Folded(looks, [True if low >= 0 else False if high < 0 else None for low, high in ends], _opposite)
+    base = [base[j] for j in folded.firsts]
+    features = [[(price, [gain[j] for j in folded.firsts]) for price, gain in row] for row in features]
+    layers, widths = [], [len(bits.least) for bits in sides]
+    for rows in zip(*(_deepened(bits, depth) for bits in sides), strict=True):
+        made = [folded.row(row) for row in _beside(rows, widths)]
+        widths = [len(part) for part in rows]
+        truths = [
+            True if sum(min(w, 0) for w in row.values()) >= least
+            else False if sum(max(w, 0) for w in row.values()) < least else None
+            for row, least in made
+        ]  # fmt: skip
+        looks = [(least, frozenset(row.items())) for row, least in made]
+        folded = _Folded(looks, truths, _opposite_row)
+        layers.append([made[j] for j in folded.firsts])
+    heads = [[(weights, 0) for weights in bits.head] for bits in sides]
+    return base, features, layers, [folded.row(row) for row in _beside(heads, widths)]
+
+
+def _opposite(look: Any) -> Any:
+    return 1 - look[0], tuple(-gain for gain in look[1])
+
+
+def _opposite_row(look: Any) -> Any:
+    return 1 - look[0], frozenset((bit, -weight) for bit, weight in look[1])
+
+
+def _deepened(bits: _Bits, depth: int) -> list[list[Row]]:
+    """Later layers, with layers that pass bits on for as many as are asked for."""
+    found = list(bits.later)
+    width = len(found[-1]) if found else len(bits.least)
+    return found + [[({j: 1}, 1) for j in range(width)]] * (depth - 1 - len(found))
+
+
+def _beside(parts: Sequence[Sequence[Row]], widths: Sequence[int]) -> Iterator[Row]:
+    """Rows of both sides over the bits of both, one after another."""
+    start = 0
+    for rows, width in zip(parts, widths, strict=True):
+        for weights, least in rows:
+            yield {start + bit: weight for bit, weight in weights.items()}, least
+        start += width
+
+
+class _Folded:
+    """Neurons that are kept of those that look alike or are opposites, and neurons that never turn."""
+
+    def __init__(self, looks: Sequence[Any], truths: Sequence[bool | None], opposite: Any) -> None:
+        self.firsts: list[int] = []
+        self.truths = truths
+        self.place: list[tuple[int, int]] = []
+        seen: dict[Any, int] = {}
+        for number, (look, truth) in enumerate(zip(looks, truths, strict=True)):
+            contrary = opposite(look)
+            if truth is not None:
+                self.place.append((-1, 0))
+            elif look not in seen and contrary in seen:
+                self.place.append((seen[contrary], -1))
+            else:
+                if look not in seen:
+                    seen[look] = len(self.firsts)
+                    self.firsts.append(number)
+                self.place.append((seen[look], 1))
+
+    def row(self, row: Row) -> Row:
+        """A row over the neurons that are kept; a constant or opposite neuron takes its share of the bound."""
+        weights, least = dict[int, int](), row[1]
+        for bit, weight in row[0].items():
+            target, sign = self.place[bit]
+            if self.truths[bit] is None:
+                weights[target] = weights.get(target, 0) + sign * weight
+            if self.truths[bit] or sign == -1:
+                least -= weight
+        return {bit: weight for bit, weight in weights.items() if weight}, least
