@@ -74,7 +74,8 @@ class Backed(NetworkForm):
         if form is self:
             return form
         cut = self.origin.cut
-        encoder, layers, head = lawful_parts(cut.encoder, cut.layers, cut.head, [_Clauses(form.clauses)])
+        laws: Any = [_Clauses(form.clauses)]
+        encoder, layers, head = lawful_parts(cut.encoder, cut.layers, cut.head, laws)
         return replace(form, origin=Network(encoder, layers, head))  # type: ignore[call-arg]
 
 
@@ -138,16 +139,17 @@ def _layer(layer: Any) -> LayerForm:
     tops = tops_of(layer)
     lowest = (np.minimum(rows, 0) @ np.array(tops or [1] * rows.shape[1], np.int64)).tolist()
     taus = layer.tau.reshape(len(rows), -1).tolist()
+    never = NEVER if isinstance(layer, StairLayer | StairConv) else None
     neurons = [
-        _summed(range(len(row)), row, [np.inf if tau == NEVER and _has_levels(layer) else tau + low for tau in own])
+        _summed(
+            range(len(row)),
+            row,
+            [np.inf if tau == never else tau + low for tau in own],
+        )
         for row, own, low in zip(rows.tolist(), taus, lowest, strict=True)
     ]
     maps = layer.output_shape if isinstance(layer, StairConv) else None
     return LayerForm(tuple(neurons), top, maps, None if window is None else window.shape)
-
-
-def _has_levels(layer: Any) -> bool:
-    return isinstance(layer, StairLayer | StairConv)
 
 
 def _summed(inputs: Any, row: list[int], thresholds: Any) -> Summed:

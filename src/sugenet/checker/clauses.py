@@ -15,8 +15,8 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.checker.problem import most_together
 from sugenet.checker.limit import Limit
+from sugenet.checker.problem import most_together
 from sugenet.checker.whole import Whole, over_neurons
 from sugenet.errors import CertificateError
 

@@ -169,7 +169,9 @@ def _given(said: GivenReading) -> _Variable:
     return _Variable(None, said.values, said.gaps, said.gaps.index(Fraction(0)))
 
 
-def _read(said: NetworkReading, named: Sequence[str], networks: Sequence[NetworkForm], limit: Limit) -> _Variable:
+def _read(
+    said: NetworkReading, named: Sequence[str], networks: Sequence[NetworkForm], limit: Limit
+) -> _Variable:
     limit.look()
     base = next((one for one in networks if one.fingerprint == named[said.network]), None)
     if base is None:
@@ -398,7 +400,7 @@ def _by_one(question: WholeWhatIf, reading: _Variable) -> bool:
     """Whether costs are integers, so another class costs at least 1; bits of silent cuts cost nothing."""
     if question.cost.kind != "Hamming":
         return question.cost.kind == "L0"
-    codings = () if reading.network is None else reading.network.encoder.codings
+    codings = () if reading.network is None else reading.network.codings
     return not any(getattr(coding, "silent", ()) for coding in codings)
 
 
@@ -413,7 +415,7 @@ def _bound(
     assert reading.network is not None
     if asked.cost != question.cost:
         raise CertificateError("a part counts changes in another way than the whole.")
-    if asked.region is not None or asked.movable != tuple(range(reading.network.encoder.features)):
+    if asked.region is not None or asked.movable != tuple(range(len(reading.network.codings))):
         raise CertificateError("a part is about some changes only.")
     classes = [k for k in list(lower) if k != reading.own and asked.target in (None, k)]
     if not isinstance(part, NoCounterfactual):

@@ -80,9 +80,7 @@ class CountPart:
     """How many inputs it has."""
 
 
-def counted(
-    region: CountRegion, parts: Sequence[list[CountPart]], *, visit: bool
-) -> list[list[int]]:
+def counted(region: CountRegion, parts: Sequence[list[CountPart]], *, visit: bool) -> list[list[int]]:
     """Counts by class of parts of a region, each of which begins with some roots."""
     threads = cores()
     with ThreadPoolExecutor(threads) as pool:

@@ -1,8 +1,8 @@
 """Which inputs a certificate is about: limits of features and laws, which it spells out itself.
 
 To be ensured: the question is asked of all inputs within them, and a witness is one of these. What a network
-knows of its own accord does not count, only what the certificate says. A law is a list of clauses; its text is
-for people, and is not read here.
+knows of its own accord does not count, only what the certificate says. A law is a list of clauses; its text
+is for people, and is not read here.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ def _clause(clause: Clause, network: NetworkForm) -> Clause:
             known = type(at) in (int, float) and float(at) == at
         if not known:
             raise CertificateError(f"a law compares feature {feature} with {str(at)[:40]!r}.")
-    return tuple((f, at if isinstance(network.codings[f], Categories) else float(at), on) for f, at, on in clause)
+    return tuple(
+        (f, at if isinstance(network.codings[f], Categories) else float(at), on) for f, at, on in clause
+    )
 
 
 def obeying(

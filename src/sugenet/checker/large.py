@@ -16,15 +16,15 @@ import numpy as np
 from sugenet.bnn import ConvLayer, DenseLayer, PoolLayer
 from sugenet.bnn.arrays import Bits, Ints
 from sugenet.bnn.layer import Layer, tops_of
+from sugenet.checker.arrays import cuts_of, inputs_of
 from sugenet.checker.bounds import exclude, swing
 from sugenet.checker.form import Walk
 from sugenet.checker.later import splitmix64, states_of
-from sugenet.checker.arrays import cuts_of, inputs_of
 from sugenet.checker.limit import Limit
 from sugenet.checker.plain import WalkSeen
+from sugenet.checker.problem import in_integers, most_together, priced
 from sugenet.checker.setting import Option, Setting
 from sugenet.checker.walk import as_claimed, patterns_of
-from sugenet.checker.problem import in_integers, most_together, priced
 from sugenet.checker.whole import violations
 from sugenet.errors import CertificateError
 

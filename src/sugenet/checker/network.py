@@ -1,7 +1,7 @@
 """What a network is, for the checker: features, layers of neurons, exact scores; and the `.sugenet` file.
 
-To be ensured: a network gives the scores that the file says (docs/format.md). The standard library is all that
-is needed; nothing here is shared with the code that writes files or evaluates networks elsewhere.
+To be ensured: a network gives the scores that the file says (docs/format.md). The standard library is
+enough; nothing here is shared with the code that writes files or evaluates networks elsewhere.
 """
 
 from __future__ import annotations
@@ -178,11 +178,14 @@ class NetworkForm:
 
     def among(self, classes: Sequence[int]) -> NetworkForm:
         """The network that chooses among some classes alone."""
-        weights, *others = (
-            tuple(row[k] for k in classes)
-            for row in (self.head.weights, self.head.scale, self.head.bias, self.head.sizes, self.classes)
+        head = self.head
+        some = HeadWeights(
+            [head.weights[k] for k in classes],
+            tuple(head.scale[k] for k in classes),
+            tuple(head.bias[k] for k in classes),
+            tuple(head.sizes[k] for k in classes),
         )
-        return replace(self, head=HeadWeights(weights, *others[:3]), classes=others[3])
+        return replace(self, head=some, classes=tuple(self.classes[k] for k in classes))
 
     @cached_property
     def layers(self) -> tuple[LayerForm, ...]:
@@ -261,7 +264,7 @@ def finer(codings: Sequence[Coding], clauses: Iterable[Clause]) -> tuple[Coding,
     wanted: dict[int, set[Any]] = {}
     for feature, at, _ in (literal for clause in clauses for literal in clause):
         wanted.setdefault(feature, set()).add(at)
-    found = []
+    found: list[Coding] = []
     for feature, coding in enumerate(codings):
         if isinstance(coding, Numbers) and wanted.get(feature, set()) - set(coding.cuts):
             cuts = tuple(sorted({*coding.cuts, *wanted[feature]}))
@@ -384,7 +387,9 @@ class _File:
             lambda classes, head: self._fingerprint(codings, names, classes, head),
         )
         if found.fingerprint != document["fingerprint"]:
-            raise FileError(f"the network has the fingerprint {found.fingerprint}, and its file states another.")
+            raise FileError(
+                f"the network has the fingerprint {found.fingerprint}, and its file states another."
+            )
         return found
 
     def _coding(self, part: dict[str, Any], cuts: Iterator[float]) -> Coding:
@@ -404,7 +409,9 @@ class _File:
         if form == "binary":
             return [[2 * sign - 1 for sign in row] for row in signs]
         some = [_unpacked(row, width) for row in self._table(f"{name}.nonzero", octets)]
-        return [[n * (2 * s - 1) for s, n in zip(*rows, strict=True)] for rows in zip(signs, some, strict=True)]
+        return [
+            [n * (2 * s - 1) for s, n in zip(*rows, strict=True)] for rows in zip(signs, some, strict=True)
+        ]
 
     def _table(self, name: str, width: int) -> list[list[int]]:
         numbers, shape = self.tensors[name]
@@ -429,10 +436,9 @@ class _File:
     def _layer(self, name: str, part: dict[str, Any], tops: list[int]) -> LayerForm:
         kind, neurons = part["kind"], list[Summed | Pooled]()
         if kind in ("dense", "level", "stairs", "real"):
-            taus = self._thresholds(name, part, 1)
-            for row, own in zip(self.rows(name, part["weights"], part["inputs"]), taus, strict=True):
-                taps = list(zip(range(len(row)), row, strict=True))
-                neurons.append(_summed(taps, own[0], None if kind == "real" else tops))
+            rows = self.rows(name, part["weights"], part["inputs"])
+            for row, (own,) in zip(rows, self._thresholds(name, part, 1), strict=True):
+                neurons.append(_summed(list(enumerate(row)), own, None if kind == "real" else tops))
             return LayerForm(tuple(neurons), part.get("steps", 1))
         windows, shape = list(_windows(part)), part["shape"]
         size = shape[1] * shape[2]
@@ -441,8 +447,8 @@ class _File:
         if kind in ("pool", "level pool"):
             every = _unpacked(self.tensors[f"{name}.every"][0].tolist(), shape[0])
             for channel, taps in product(range(shape[0]), windows):
-                inside = tuple(channel * size + tap for tap in taps if tap is not None)
-                neurons.append(Pooled(inside, bool(every[channel])))
+                pixels = tuple(channel * size + tap for tap in taps if tap is not None)
+                neurons.append(Pooled(pixels, bool(every[channel])))
             return LayerForm(tuple(neurons), part.get("top", 1), (shape[0], *places), reads)
         per = shape[0] // part["groups"]
         rows = self.rows(name, part["weights"], per * prod(part["kernel"]))
@@ -451,7 +457,9 @@ class _File:
             start = channel // (part["outputs"] // part["groups"]) * per
             for position, taps in enumerate(windows):
                 wide = [(c, tap) for c in range(start, start + per) for tap in taps]
-                inside = [(c * size + tap, w) for (c, tap), w in zip(wide, row, strict=True) if tap is not None]
+                inside = [
+                    (c * size + tap, w) for (c, tap), w in zip(wide, row, strict=True) if tap is not None
+                ]
                 own = taus[channel][position]
                 if kind == "stairs conv":  # thresholds on the sum over all taps, padding included
                     rim = part["pad"] * sum(w for (_, tap), w in zip(wide, row, strict=True) if tap is None)
@@ -469,7 +477,9 @@ class _File:
         else:
             numbers, shape = self.tensors[f"{name}.steps" if part["kind"] == "stairs conv" else f"{name}.tau"]
             if "steps" in part:
-                rows = self._table(f"{name}.steps" if part["kind"] == "stairs conv" else f"{name}.tau", part["steps"])
+                rows = self._table(
+                    f"{name}.steps" if part["kind"] == "stairs conv" else f"{name}.tau", part["steps"]
+                )
                 return [[row] * positions for row in rows]
             own = [[number] for number in numbers]
         if len(shape) == 1:
@@ -588,7 +598,11 @@ def _positions(part: dict[str, Any]) -> tuple[int, int]:
     found = [
         (size + pads - d * (k - 1) - 1) // s + 1
         for size, pads, d, k, s in zip(
-            (height, width), (top + bottom, left + right), part["dilation"], part["kernel"], part["stride"],
+            (height, width),
+            (top + bottom, left + right),
+            part["dilation"],
+            part["kernel"],
+            part["stride"],
             strict=True,
         )
     ]

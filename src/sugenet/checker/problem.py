@@ -1,6 +1,6 @@
 """A question about networks in integers: what each change adds to the first layer, and what is a violation.
 
-To be ensured: every option of the setting is there with what it adds; its price is not above the true one; and
+To be ensured: every option of the setting is there with what it adds; its price is not above the true one;
 the violations are those of the setting, no fewer. A level becomes as many bits as it has steps, so that each
 neuron is a weighted sum of bits with one threshold, and so is each inequality of a violation. The standard
 library is all that is needed: this is the definition that compiled rules (`whole`) follow.
@@ -195,7 +195,9 @@ class _Bits:
             for feature, at, on in clause:
                 self.laws.setdefault(feature, []).append((number, at, on))
             least.append(len(clause))
-        self.starts = list(accumulate((len(network.reading(f, 0)) for f in range(len(network.codings))), initial=0))
+        self.starts = list(
+            accumulate((len(network.reading(f, 0)) for f in range(len(network.codings))), initial=0)
+        )
         return [self._most(number) + 1 if bound == inf else bound for number, bound in enumerate(least)]
 
     def _most(self, number: int) -> int:
@@ -218,7 +220,11 @@ class _Bits:
                     found[number] = found.get(number, 0) + more
         coding = self.network.codings[feature]
         for number, at, on in self.laws.get(feature, ()):
-            there = coding.categories[state] == at if isinstance(coding, Categories) else state > coding.cuts.index(at)
+            there = (
+                coding.categories[state] == at
+                if isinstance(coding, Categories)
+                else state > coding.cuts.index(at)
+            )
             found[number] = found.get(number, 0) + (there != on)
         return found
 
@@ -308,7 +314,18 @@ def problem_of(setting: Setting, limit: Limit) -> Problem:
         for weights, scale, bias, size in zip(sides[0].head, head.scale, head.bias, head.sizes, strict=True)
     ]
     return Problem(
-        base, features, numbers, states, stays, setting.own, budget, layers, inequalities, cases, scores, limit
+        base,
+        features,
+        numbers,
+        states,
+        stays,
+        setting.own,
+        budget,
+        layers,
+        inequalities,
+        cases,
+        scores,
+        limit,
     )
 
 
@@ -341,8 +358,8 @@ def _combined(factors: Sequence[int], least: int, rows: Sequence[Row], offsets: 
 def _merged(
     base: list[int], features: list[list[tuple[int, list[int]]]], sides: Sequence[_Bits]
 ) -> tuple[list[int], list[list[tuple[int, list[int]]]], list[list[Row]], list[Row]]:
-    """Two sides with equal or opposite neurons made one, and neurons that never turn folded into what follows;
-    the first ones are kept. A row of the head has what must be added to what its sum must reach.
+    """Two sides with equal or opposite neurons made one, and neurons that never turn folded into what
+    follows; the first ones are kept. A row of the head has what must be added to what its sum must reach.
     """
     depth = max(1 + len(bits.later) for bits in sides)
     ends = [
@@ -355,7 +372,9 @@ def _merged(
     looks: list[Any] = [
         (-base[j], tuple(gain[j] for row in features for _, gain in row)) for j in range(len(base))
     ]
-    folded = _Folded(looks, [True if low >= 0 else False if high < 0 else None for low, high in ends], _opposite)
+    folded = _Folded(
+        looks, [True if low >= 0 else False if high < 0 else None for low, high in ends], _opposite
+    )
     base = [base[j] for j in folded.firsts]
     features = [[(price, [gain[j] for j in folded.firsts]) for price, gain in row] for row in features]
     layers, widths = [], [len(bits.least) for bits in sides]
@@ -419,7 +438,7 @@ class _Folded:
                 self.place.append((seen[look], 1))
 
     def row(self, row: Row) -> Row:
-        """A row over the neurons that are kept; a constant or opposite neuron takes its share of the bound."""
+        """A row over the neurons that are kept; a constant or opposite neuron shares in the bound."""
         weights, least = dict[int, int](), row[1]
         for bit, weight in row[0].items():
             target, sign = self.place[bit]

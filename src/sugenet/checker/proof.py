@@ -132,7 +132,4 @@ def _is_large(setting: Setting) -> bool:
     written_out = sum(
         layer.inputs * layer.outputs for layer in layers[1:] if not isinstance(layer, DenseLayer)
     )
-    return (
-        changes * max(layers[0].outputs, networks[0].encoder.features) > _CELLS
-        or written_out > _CELLS
-    )
+    return changes * max(layers[0].outputs, networks[0].encoder.features) > _CELLS or written_out > _CELLS

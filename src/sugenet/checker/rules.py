@@ -78,9 +78,7 @@ def _bound(problem: Problem) -> str:
     return "bounds through all layers exclude every violation"
 
 
-def _ends(
-    weights: dict[int, int], state: Sequence[bool], loose: set[int], turning: int
-) -> tuple[int, int]:
+def _ends(weights: dict[int, int], state: Sequence[bool], loose: set[int], turning: int) -> tuple[int, int]:
     """The least and the largest sum if at most so many of the loose bits turn."""
     here = sum(weight for bit, weight in weights.items() if state[bit])
     turns = sorted(-weight if state[bit] else weight for bit, weight in weights.items() if bit in loose)
@@ -105,7 +103,9 @@ def _most_turned(problem: Problem, loose: set[int], fits: int) -> int:
     need = {j: base[j] + 1 if base[j] >= 0 else -base[j] for j in loose}
     sign = {j: -1 if base[j] >= 0 else 1 for j in loose}
     if fits <= 1:
-        turned = (sum(sign[j] * gain[j] >= need[j] for j in loose) for row in problem.features for _, gain in row)
+        turned = (
+            sum(sign[j] * gain[j] >= need[j] for j in loose) for row in problem.features for _, gain in row
+        )
         return max(turned, default=0)
     brought = sorted(
         (max(sum(max(sign[j] * gain[j], 0) for j in loose) for _, gain in row) for row in problem.features),
@@ -139,7 +139,9 @@ def _enumerate(problem: Problem) -> str:
     return f"none of the {many:,} changes is a violation"
 
 
-def _choices(features: Sequence[Any], margins: list[int], left: int | None, limit: Limit) -> Iterator[list[int]]:
+def _choices(
+    features: Sequence[Any], margins: list[int], left: int | None, limit: Limit
+) -> Iterator[list[int]]:
     """The margins of neurons for every choice of at most one option of each feature within the budget."""
     if left is not None and left < 0:
         return
@@ -149,7 +151,9 @@ def _choices(features: Sequence[Any], margins: list[int], left: int | None, limi
         for price, gain in row:
             if left is None or price <= left:
                 moved = [a + b for a, b in zip(margins, gain, strict=True)]
-                yield from _choices(features[place + 1 :], moved, None if left is None else left - price, limit)
+                yield from _choices(
+                    features[place + 1 :], moved, None if left is None else left - price, limit
+                )
 
 
 def plain_count(certificate: Counted, problem: Problem) -> str:
@@ -164,7 +168,9 @@ def plain_count(certificate: Counted, problem: Problem) -> str:
     features = problem.features
     swings = [_swings(features[place:], len(problem.base)) for place in range(len(features) + 1)]
     start = _settled(problem.base, swings[0])
-    found: Counter[Any] = Counter({(start, 0, part_of.first): 1} if problem.budget is None or problem.budget >= 0 else {})
+    found: Counter[Any] = Counter(
+        {(start, 0, part_of.first): 1} if problem.budget is None or problem.budget >= 0 else {}
+    )
     for place, row in enumerate(features):
         after: Counter[Any] = Counter()
         for (margins, spent, part), many in found.items():
@@ -236,7 +242,9 @@ class _ByState:
 
     first: Any = ()
 
-    def __init__(self, states: Sequence[list[int] | None], named: dict[Any, int], order: Sequence[int]) -> None:
+    def __init__(
+        self, states: Sequence[list[int] | None], named: dict[Any, int], order: Sequence[int]
+    ) -> None:
         self.states, self.named, self.order = states, named, order
 
     def step(self, part: Any, place: int, number: int) -> Any:
@@ -251,7 +259,7 @@ class _ByState:
 
 def _parts(proof: Partition, problem: Problem) -> tuple[Any, list[Any]]:
     """How inputs are dealt out to the parts of a count, which must make up the region; and their names."""
-    names = [name for name, _ in proof.parts]
+    names: list[Any] = [name for name, _ in proof.parts]
     if not names:
         raise CertificateError("the certificate has no parts.")
     place_of = {feature: place for place, feature in enumerate(problem.numbers)}
@@ -267,7 +275,7 @@ def _parts(proof: Partition, problem: Problem) -> tuple[Any, list[Any]]:
             )
         ranks = [order.index(f) if f in order else None for f in problem.numbers]
         return _ByFirst(ranks, groups), names
-    pairs = [list(name) if isinstance(name, tuple) else [None] for name in names]
+    pairs: list[list[Any]] = [list(name) if isinstance(name, tuple) else [None] for name in names]
     if not all(isinstance(pair, tuple) and len(pair) == 2 for row in pairs for pair in row):
         raise CertificateError("a part is named by features and their states.")
     fixed = [pair[0] for pair in pairs[0]]
@@ -286,9 +294,7 @@ def _parts(proof: Partition, problem: Problem) -> tuple[Any, list[Any]]:
         raise CertificateError(
             f"the parts do not make up the region: {len(named)} of {expected} combinations of states."
         )
-    states = [
-        [problem.own[f], *problem.states[place_of[f]]] if f in known else None for f in problem.numbers
-    ]
+    states = [[problem.own[f], *problem.states[place_of[f]]] if f in known else None for f in problem.numbers]
     inside = [f for f in problem.numbers if f in known]
     return _ByState(states, named, [inside.index(f) for f in fixed]), names
 
@@ -349,7 +355,10 @@ class _System:
             for before, after in pairwise(row)
         ]
         rows: list[list[Row]] = [
-            [({k: gain[j] for k, (_, gain) in enumerate(changes) if gain[j]}, -start[j]) for j in range(len(base))],
+            [
+                ({k: gain[j] for k, (_, gain) in enumerate(changes) if gain[j]}, -start[j])
+                for j in range(len(base))
+            ],
             *problem.layers,
             problem.inequalities,
         ]
@@ -413,14 +422,20 @@ class _System:
     def _reach(self, j: int) -> tuple[int, int]:
         """The least and the largest margin of a neuron: as many features as can pay, each the best for it."""
         problem, rises, falls, extra = self.problem, [], [], []
-        cheapest = [min(range(len(row)), key=lambda k, row=row: row[k][0]) for row in problem.offered]
+        cheapest = [
+            prices.index(min(prices)) for prices in ([price for price, _ in row] for row in problem.offered)
+        ]
         spent = sum(row[k][0] for row, k in zip(problem.offered, cheapest, strict=True))
         room = 0 if problem.budget is None else problem.budget - spent
         start = problem.base[j]
         for row, k in zip(problem.offered, cheapest, strict=True):
             more = [price - row[k][0] for price, _ in row]
             free = problem.budget is None
-            gains = [gain[j] - row[k][1][j] for cost, (_, gain) in zip(more, row, strict=True) if free or cost <= room]
+            gains = [
+                gain[j] - row[k][1][j]
+                for cost, (_, gain) in zip(more, row, strict=True)
+                if free or cost <= room
+            ]
             start += row[k][1][j]
             rises.append(max([0, *gains]))
             falls.append(min([0, *gains]))
@@ -440,7 +455,9 @@ class _System:
             sign = 1 if guard > 0 else -1
             terms = {k + 1: q * sign * weights.get(k, 0) - p * price for k, price in enumerate(self.prices)}
             bound = least if guard > 0 else 1 - least
-            self.imply(guard, {name: weight for name, weight in terms.items() if weight}, q * bound - p * self.most)
+            self.imply(
+                guard, {name: weight for name, weight in terms.items() if weight}, q * bound - p * self.most
+            )
 
     def follows(self, clause: Sequence[int]) -> bool:
         """Whether assuming the contrary of a clause ends in a contradiction."""

@@ -49,7 +49,17 @@ from sugenet.checker.meaning import (
 from sugenet.checker.network import Categories, NetworkForm
 from sugenet.errors import CertificateError
 
-__all__ = ["Asked", "Option", "Setting", "inputs_asked", "parts_of", "sample_of", "see_other", "see_query", "setting_of"]
+__all__ = [
+    "Asked",
+    "Option",
+    "Setting",
+    "inputs_asked",
+    "parts_of",
+    "sample_of",
+    "see_other",
+    "see_query",
+    "setting_of",
+]
 
 _Demands: TypeAlias = list[list[tuple[list[Fraction], Fraction]]]
 _PAIRS = "the list of all pairs of values"

@@ -21,11 +21,11 @@ import numpy.typing as npt
 
 from sugenet.bnn import DenseLayer
 from sugenet.bnn.arrays import Ints
-from sugenet.checker.problem import most_together
 from sugenet.checker.form import Walk
 from sugenet.checker.later import Patterns, cores, judge_of, splitmix64
 from sugenet.checker.limit import Limit
 from sugenet.checker.plain import WalkSeen, plain_walk
+from sugenet.checker.problem import most_together
 from sugenet.checker.vectors import fetch, lowest, reaches
 from sugenet.checker.whole import Options, Whole, reachable
 from sugenet.errors import CertificateError, TooLargeError

@@ -25,7 +25,6 @@ from sugenet.checker.limit import Limit
 from sugenet.checker.problem import in_integers, priced
 from sugenet.checker.products import dense_counts
 from sugenet.checker.setting import Setting
-from sugenet.errors import CertificateError
 
 __all__ = [
     "Demand",

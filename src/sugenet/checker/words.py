@@ -22,10 +22,10 @@ import numpy.typing as npt
 
 from sugenet.bnn.arrays import Ints
 from sugenet.checker.blocks import visit
-from sugenet.checker.problem import most_together
 from sugenet.checker.digits import MOST, SLOT, WORDS
 from sugenet.checker.later import cores
 from sugenet.checker.limit import Limit
+from sugenet.checker.problem import most_together
 from sugenet.checker.products import dense_counts
 from sugenet.checker.turning import Turning, words_of
 from sugenet.checker.whole import Demand, Options, reachable, violations

@@ -52,7 +52,9 @@ def domain_data(network: Network) -> dict[str, Any]:
     laws = [
         {
             "text": law.text,
-            "clauses": [sorted(map(list, clause), key=lambda one: (one[0], str(one[1]))) for clause in law.clauses],
+            "clauses": [
+                sorted(map(list, clause), key=lambda one: (one[0], str(one[1]))) for clause in law.clauses
+            ],
         }
         for law in network.domain.laws
     ]
