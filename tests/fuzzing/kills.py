@@ -33,7 +33,9 @@ def kills(n: int, seed: int) -> dict[str, float]:
         their driver (``orphans``), and the ``worst_s`` until all were gone.
     """
     rng = random.Random(seed)
-    found = dict.fromkeys(("kills", "drivers", "starting", "lost", "repeated", "orphans"), 0) | {"worst_s": 0.0}
+    found = dict.fromkeys(("kills", "drivers", "starting", "lost", "repeated", "orphans"), 0) | {
+        "worst_s": 0.0
+    }
     with TemporaryDirectory() as folder:
         ask(Path(folder) / "undisturbed.db", jobs=1).close()
         undisturbed = content(Path(folder) / "undisturbed.db")

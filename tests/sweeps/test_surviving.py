@@ -4,7 +4,6 @@ twice, and in the end the file says what it says after an undisturbed run.
 
 import os
 import shutil
-import signal
 import subprocess
 import time
 from contextlib import suppress
@@ -14,7 +13,7 @@ import pytest
 import sugenet as sg
 from sugenet.errors import FileError
 from tests.fuzzing.kills import all_gone, kills
-from tests.sweeps.content import SAMPLES, Driver, answered, ask, content, is_alive, seconds
+from tests.sweeps.content import SAMPLES, Driver, ask, content, is_alive, seconds
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals and process groups")
 
