@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.sweeps.content import SAMPLES, Driver, answered, ask, content, seconds
+from tests.sweeps.content import SAMPLES, Driver, answered, ask, content, read, seconds
 
 __all__ = ["GONE", "all_gone", "kills"]
 
@@ -28,8 +28,8 @@ def kills(n: int, seed: int) -> dict[str, float]:
     Returns
     -------
     dict
-        The number of ``kills``, and of those the ones of ``drivers``, and ``starting`` ones that had no
-        answer yet; the answers that were ``lost`` or ``repeated``; the processes alive five seconds after
+        The number of ``kills``, and how many of them were of ``drivers``, and while processes were
+        ``starting``; the answers that were ``lost`` or ``repeated``; the processes alive five seconds after
         their driver (``orphans``), and the ``worst_s`` until all were gone.
     """
     rng = random.Random(seed)
@@ -56,9 +56,12 @@ def _survive(path: Path, rng: random.Random, n: int, found: dict[str, float]) ->
     while True:
         kept = _answers(path)
         driver, robbed = Driver(path, jobs=rng.choice((1, 2, 2, 3))), 0
-        while found["kills"] < n and _wait(driver, rng):
+        while found["kills"] < n:
+            moment = rng.choice(("start", "workers", "answers"))
+            if not _wait(driver, moment, rng):
+                break
             workers = driver.workers()
-            found["starting"] += not answered(path)
+            found["starting"] += moment != "answers"
             if workers and robbed < _ROBBED and rng.random() < 0.3:
                 os.kill(rng.choice(workers), signal.SIGKILL)
                 robbed += 1
@@ -68,7 +71,7 @@ def _survive(path: Path, rng: random.Random, n: int, found: dict[str, float]) ->
             found["kills"] += 1
             found["drivers"] += 1
             orphans, took = all_gone(driver)
-            found["orphans"] += orphans
+            found["orphans"] += len(orphans)
             found["worst_s"] = max(found["worst_s"], took)
             break
         code, _, complained = driver.end()
@@ -78,15 +81,15 @@ def _survive(path: Path, rng: random.Random, n: int, found: dict[str, float]) ->
             return
 
 
-def _wait(driver: Driver, rng: random.Random) -> bool:
-    """Wait for a random moment: any at the start, when workers start, or when some answers are there.
+def _wait(driver: Driver, moment: str, rng: random.Random) -> bool:
+    """Wait for a moment: any at the start, when workers start, or when some more answers are there.
 
     Returns
     -------
     bool
         Whether the driver still runs then.
     """
-    match rng.choice(("start", "workers", "answers")):
+    match moment:
         case "start":
             time.sleep(rng.uniform(0.0, 2.0))
         case "workers":
@@ -99,16 +102,16 @@ def _wait(driver: Driver, rng: random.Random) -> bool:
     return driver.process.poll() is None
 
 
-def all_gone(driver: Driver) -> tuple[int, float]:
-    """How many processes of a killed driver were alive too long, and the seconds until all were gone.
+def all_gone(driver: Driver) -> tuple[list[bytes], float]:
+    """Commands of the processes of a killed driver that lived too long, and the seconds until all were gone.
 
     Those that stay are killed then.
     """
     driver.process.wait()
-    start, orphans = time.monotonic(), 0
+    start, orphans = time.monotonic(), list[bytes]()
     while family := driver.family():
         if time.monotonic() - start > GONE and not orphans:
-            orphans = len(family)
+            orphans = [read(f"/proc/{process}/cmdline") for process in family]
         if time.monotonic() - start > 2 * GONE:
             for process in family:
                 os.kill(process, signal.SIGKILL)

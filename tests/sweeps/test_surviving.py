@@ -78,7 +78,7 @@ def test_all_processes_end_with_a_driver_that_is_killed(tmp_path, count):
     assert driver.until(count)
     driver.process.kill()
     orphans, took = all_gone(driver)
-    assert not orphans, took
+    assert orphans == [], took
     driver.end()
 
 

@@ -31,7 +31,7 @@ from sugenet.reason.rechecking import is_checkable
 from sugenet.sweeps.interrupts import deaf, loud
 from sugenet.sweeps.rows import REFUSALS, REFUSED, Row
 from sugenet.sweeps.samples import hash_of
-from sugenet.sweeps.store import Entry
+from sugenet.sweeps.store import LARGEST, Entry
 
 __all__ = ["Chunk", "Done", "Task", "do", "here"]
 
@@ -209,6 +209,10 @@ def _entry(
         version=__version__,
     )
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    if len(text) > LARGEST:
+        raise SugenetError(
+            f"its answer has {len(text) >> 20:,} MiB, but a results file keeps at most {LARGEST >> 20}"
+        )
     return Entry(row, hash_of(values), zlib.compress(text.encode()))
 
 
