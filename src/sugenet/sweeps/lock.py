@@ -92,10 +92,11 @@ if os.name == "nt":  # pragma: no cover
         except OSError:
             raise BlockingIOError from None
 
-    def _lock_file(handle: int) -> None:
+    def _lock_file(handle: int, how: int = 0) -> None:
         """There is none beside SQLite's own: the one on the name has to do."""
 
-    _unlock_file = _lock_file
+    def _unlock_file(handle: int) -> None:
+        """Nor is there anything to unlock."""
 
 else:
     import fcntl
