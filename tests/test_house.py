@@ -24,6 +24,7 @@ ORDERS = {
     "sugenet": [
         "errors",
         "files",
+        "orphans",
         "brief",
         "drawn",
         "capacity",
