@@ -22,6 +22,7 @@ SOURCE = Path(sugenet.__file__).parent
 
 ORDERS = {
     "sugenet": [
+        "visible",
         "errors",
         "files",
         "brief",

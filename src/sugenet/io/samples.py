@@ -137,7 +137,9 @@ def write_samples(path: str | Path, network: Network, rows: Sequence[Sequence[An
         lines = io.StringIO(newline="")
         writer = csv.writer(lines, lineterminator="\n")
         writer.writerow(network.encoder.names)
-        writer.writerows([number_words(value) for value in row] for row in rows)
+        writer.writerows(
+            [value if isinstance(value, str) else number_words(value) for value in row] for row in rows
+        )
         write_text(path, lines.getvalue())
         return
     if not all(isinstance(coding, Steps) for coding in network.encoder.codings):

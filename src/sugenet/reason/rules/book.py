@@ -84,7 +84,7 @@ class ProvedRule(NetworkRule):
         }
 
     def __str__(self) -> str:
-        return f"{' and '.join(self.conditions()) or 'any input'} -> {self.network.classes[self.label]}"
+        return f"{' and '.join(self.conditions()) or 'any input'} -> {self.network.class_words[self.label]}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +158,7 @@ class Rulebook(Drawn):
         return "\n".join([self._summary(), *lines])
 
     def _summary(self) -> str:
-        names = ", ".join(self.network.classes[label] for label in self.classes)
+        names = ", ".join(self.network.class_words[label] for label in self.classes)
         kinds = {
             "every": "all prime rules",
             "cover": "prime rules, none of them needless",
@@ -391,7 +391,7 @@ class _Work:
         with suppress(TimeoutError):
             table = self.grid.table(stop=search.up)
             for label in self.classes:
-                self.clock.tell(f"rules of {self.grid.network.classes[label]} ...")
+                self.clock.tell(f"rules of {self.grid.network.class_words[label]} ...")
                 has_class = np.asarray(table == label)
                 if every:
                     boxes = all_primes(self.grid, has_class, search.up)
