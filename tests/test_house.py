@@ -25,6 +25,7 @@ ORDERS = {
         "visible",
         "errors",
         "files",
+        "compiling",
         "brief",
         "drawn",
         "capacity",
@@ -126,7 +127,13 @@ ORDERS = {
 """Bottom to top: what stands in a room imports from itself and from what stands before it."""
 
 WALLED = {
-    "sugenet.checker": {"sugenet.checker", "sugenet.bnn", "sugenet.errors", "sugenet.capacity.arguments"}
+    "sugenet.checker": {
+        "sugenet.checker",
+        "sugenet.bnn",
+        "sugenet.errors",
+        "sugenet.compiling",
+        "sugenet.capacity.arguments",
+    }
 }
 """Rooms that import nothing of the project but these."""
 
@@ -135,7 +142,7 @@ FORMAT = "sugenet.checker.form"
 
 KEEP_OUT = {
     "torch": {"fit", "io"},
-    "numba": {"bits", "checker", "engines", "reason"},
+    "numba": {"compiling", "bits", "checker", "engines", "reason"},
     "llvmlite": {"bits", "checker", "engines"},
     "ortools": {"engines"},
     "pysat": {"engines", "logic", "reason"},

@@ -180,7 +180,9 @@ def _json(data: Any) -> str:
     would not be JSON. What a terminal obeys, or does not show, is spelled out as JSON does it.
     """
     written = json.dumps(data, indent=2, ensure_ascii=False)
-    odd = {one: json.dumps(one)[1:-1] for one in set(written) - {"\n"} if visible(one) != one}
+    odd: dict[str, str | int | None] = {
+        one: json.dumps(one)[1:-1] for one in set(written) - {"\n"} if visible(one) != one
+    }
     written = written.translate(str.maketrans(odd))
     try:
         written.encode(getattr(sys.stdout, "encoding", None) or "utf-8")

@@ -12,6 +12,7 @@ from io import TextIOWrapper
 
 from sugenet.cli.commands import parse
 from sugenet.cli.output import CLOSED, Screen, drop_output
+from sugenet.compiling import see_space
 from sugenet.errors import CertificateError, CheckLimitError, SoundnessError, SugenetError
 
 __all__ = ["run"]
@@ -52,7 +53,10 @@ def run(arguments: Sequence[str] | None) -> int:
 
 def _answer(arguments: Sequence[str] | None, screen: Screen) -> int:
     try:
-        options = parse(sys.argv[1:] if arguments is None else arguments)
+        words = sys.argv[1:] if arguments is None else arguments
+        if not {"-h", "--help", "--version"} & set(words):
+            see_space()  # before NumPy is loaded: without space it ends the process
+        options = parse(words)
         screen.as_json, screen.quiet = getattr(options, "json", False), getattr(options, "quiet", False)
         screen.flags = options.flags
         if sys.stdout is None and options.command != "serve":  # at once, not after an hour of work
