@@ -51,7 +51,7 @@ def raw_characters(text):
 
 def network_of(names):
     """Two classes, five features, two of them with three categories each, all called by these names."""
-    named = (f"{mark}{name}{mark}" for mark, name in enumerate(cycle(names)))  # each is another
+    named = (f"{mark}{name}{mark}" for mark, name in enumerate(cycle(names)))  # no two are the same
     one, two = (OneHot(tuple(next(named) for _ in range(3))) for _ in range(2))
     encoder = Encoder([threshold(0.5, 0, 1), one, threshold(2.5, 0, 9), two], [next(named) for _ in range(4)])
     rng = np.random.default_rng(5)
@@ -75,16 +75,16 @@ def on_desk(folder, names):
 COMMANDS = {
     "summary": "summary MODEL",
     "predict": "predict MODEL SAMPLES",
-    "trace": "trace MODEL SAMPLES --index 0 --layer 1 --prove",
+    "trace": "trace MODEL SAMPLES --index 0 --layer 1",
     "neuron": "rules MODEL --neuron 2",
     "rules": "rules MODEL SAMPLES --limit 4",
     "rule": "rules MODEL --check RULE",
     "why": "why MODEL SAMPLES --index 0",
-    "whys": "why MODEL SAMPLES --index 0 --hamming 3 --n all",
+    "whys": "why MODEL SAMPLES --index 0 --hamming 3 -n all",
     "chain": "why MODEL SAMPLES --index 0 --chain",
-    "whatif": "whatif MODEL SAMPLES --index 0 --n 3",
+    "whatif": "whatif MODEL SAMPLES --index 0 -n 3",
     "whatif to": "whatif MODEL SAMPLES --index 0 --to CLASS --cost L1",
-    "whatif none": "whatif MODEL SAMPLES --index 0 --max-cost 0",
+    "whatif none": "whatif MODEL SAMPLES --index 0 --keep ALL",
     "verify": "verify MODEL SAMPLES --index 0 --l0 3",
     "proved": "verify MODEL SAMPLES --index 0 --l0 0",
     "undecided": "verify MODEL SAMPLES --index 0 --l0 3 --engine bounds",
@@ -95,7 +95,7 @@ COMMANDS = {
     "fair": "verify MODEL --fair FEATURE",
     "count": "count MODEL SAMPLES --index 0 --l0 1",
     "estimate": "count MODEL --method sample",
-    "reading": "state MODEL SAMPLES --reading LABEL=0 --claim CLAIM",
+    "reading": "state MODEL SAMPLES --reading LABEL=0 --reading LABEL'=1 --claim CLAIM",
     "sweep": "sweep MODEL SAMPLES --ask whatif -o RESULTS --jobs 1",
     "results": "results RESULTS",
     "answer": "results RESULTS --sample 0",
@@ -111,7 +111,6 @@ COMMANDS = {
     "no law": "why MODEL SAMPLES --index 0 --law LABEL",
     "no file": "predict LABEL",
     "no command": "LABEL",
-    "no option": "predict MODEL --LABEL",
     "no number": "predict MODEL --limit LABEL",
 }
 SLOW = {"sweep", "results", "answer", "report"}
@@ -124,13 +123,14 @@ def words_of(line, desk, label):
         "MODEL": folder / "model.sugenet",
         "SAMPLES": folder / "samples.csv",
         "WRONG": folder / "wrong.csv",
-        "CLASS": network.classes[2],
+        "CLASS": network.classes[0],
         "FEATURE": network.encoder.names[1],
+        "ALL": ",".join(network.encoder.names),
         "NUMBER": network.encoder.names[0],
         "LIMIT": f"{network.encoder.names[1]}={category}",
         "LABEL": label,
-        "CLAIM": f"{label} = {network.classes[1]}",
-        "RULE": f"{network.encoder.names[1]} = {category} -> {network.classes[0]}",
+        "CLAIM": f'"{label}" = "{label}\'"',
+        "RULE": f"{network.encoder.names[0]} >= 0.5 -> {network.classes[0]}",
         "RESULTS": folder / f"{label[:20].replace('/', '').replace(chr(0), '')}.db",
         "CERTIFICATE": folder / "certificate.json",
         "PAGE": folder / "page.html",
@@ -159,7 +159,8 @@ def ran(words, stream=io.StringIO):
 def desks(tmp_path_factory):
     folder = tmp_path_factory.mktemp("hostile")
     made = {}
-    for name, names in (("plain", [f"name{k}" for k in range(len(HOSTILE))]), ("hostile", HOSTILE)):
+    forged = [f"\n{FORGED}\n{name}" for name in HOSTILE]
+    for name, names in (("plain", [f"name{k}" for k in range(len(HOSTILE))]), ("hostile", forged)):
         made[name] = on_desk(folder / name, names)
         lines = (made[name][0] / "samples.csv").read_text().replace(names[4], "").splitlines(keepends=True)
         (made[name][0] / "wrong.csv").write_text("".join(lines).replace("0.25", f"0.25{names[0]}"))
@@ -177,11 +178,13 @@ def test_no_command_lets_a_name_reach_the_terminal(desks, name, as_json):
     if as_json and (" -o " in line or name.startswith("no ") or name == "sweep"):
         pytest.skip("it writes no JSON, or the same error")
     line += " --json" * as_json
-    plain = ran(words_of(line, desks["plain"], "name1"))
-    hostile = ran(words_of(line, desks["hostile"], HOSTILE[1]))
+    for _ in range(2):  # what must be compiled is said when it is
+        plain = ran(words_of(line, desks["plain"], "name1"))
+        hostile = ran(words_of(line, desks["hostile"], HOSTILE[1]))
     assert raw_characters(hostile[1] + hostile[2]) == []
     assert hostile[0] == plain[0]
-    assert [text.count("\n") for text in hostile[1:]] == [text.count("\n") for text in plain[1:]]
+    if name != "results":  # whose lines are as many as there are classes of times
+        assert [text.count("\n") for text in hostile[1:]] == [text.count("\n") for text in plain[1:]]
     assert not any(row.startswith(FORGED) for row in (hostile[1] + hostile[2]).splitlines())
     if as_json:
         assert json.loads(hostile[1]).keys() == json.loads(plain[1]).keys()
@@ -189,7 +192,7 @@ def test_no_command_lets_a_name_reach_the_terminal(desks, name, as_json):
 
 @pytest.mark.parametrize("label", HOSTILE, ids=visible)
 def test_no_argument_reaches_the_terminal(desks, label):
-    for name in ("no class", "no limit", "no file", "no command", "no option", "no number"):
+    for name in ("no class", "no limit", "no file", "no command", "no number"):
         code, out, err = ran(words_of(COMMANDS[name], desks["plain"], label))
         assert (code, out, raw_characters(err)) == (2, "", [])
         assert err.count("\n") <= 2
@@ -204,14 +207,13 @@ def test_colour_is_of_verdicts_and_not_of_names(tmp_path, monkeypatch):
         ("proved", 1),
         ("undecided", 1),
         ("count", 0),
-        ("whatif", 3),
+        ("whatif", 2),
         ("why", 1),
     ):
         _, out, err = ran(words_of(COMMANDS[name], desk, "proved"), Terminal)
         assert (len(VERDICT.findall(out)), raw_characters(VERDICT.sub("", out))) == (marks, []), out
         assert re.findall("[0-9]\x1b|\x1b\\[0m[0-9]", out) == []  # names have a number at either end
         assert VERDICT.findall(err) == []
-    assert "proved" in ran(words_of(COMMANDS["summary"], desk, "x"), Terminal)[1] or True
 
 
 @pytest.mark.parametrize("name", ["verify", "summary", "rules", "no class"])
@@ -251,11 +253,10 @@ def test_names_are_unicode_from_the_constructor_on():
 
 
 def test_errors_are_safe_to_show_in_python_too(desks):
-    _, network = desks["hostile"]
-    with pytest.raises(QuestionError) as caught:
-        from sugenet.reason import Always, verify
+    from sugenet.reason import Always, verify
 
-        verify(network, Always("none of them"))
+    with pytest.raises(QuestionError) as caught:
+        verify(desks["hostile"][1], Always("none of them"))
     assert raw_characters(str(caught.value)) == []
 
 
@@ -324,4 +325,7 @@ def test_a_bug_ends_with_70_and_one_line(error):
     assert done.stderr.startswith("sugenet: a bug in sugenet, please report it: ")
     assert done.stderr.count("\n") == 1
     assert "SUGENET_DEBUG=1" in done.stderr
-    assert "Traceback" in in_python(code, SUGENET_DEBUG="1").stderr
+
+
+def test_a_bug_shows_where_it_is_when_asked():
+    assert "Traceback" in in_python(BROKEN.format(error="TypeError"), SUGENET_DEBUG="1").stderr

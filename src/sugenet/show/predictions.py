@@ -136,7 +136,7 @@ class TraceView(Said):
         return {"class": trace.predicted, "label": trace.label, "layers": layers, "head": head}
 
     def __str__(self) -> str:
-        lines = [f"prediction: {self.trace.label}", str(self.trace)]
+        lines = [f"prediction: {self.trace.network.class_words[self.trace.predicted]}", str(self.trace)]
         if self.layer is not None:
             seen = self.trace.layers[self.layer - 1]
             stairs = seen.levels is not None

@@ -32,6 +32,7 @@ from sugenet.reason.rules.small import CODEWORDS, all_primes, cover, marked
 from sugenet.reason.verdicts.answers import Proved
 from sugenet.reason.verdicts.verifying import verify
 from sugenet.reason.words import part_words
+from sugenet.visible import visible
 
 __all__ = ["ProvedRule", "Rulebook", "rulebook"]
 
@@ -170,8 +171,9 @@ class Rulebook(Drawn):
             words += "; together they say everything"
         else:
             parts = [
-                f"{_percent(at.value) if at.exact else f'at least {_percent(at.value, -1)}'} for {name}"
+                f"{known} for {visible(name)}"
                 for name, at in self._shares().items()
+                for known in [_percent(at.value) if at.exact else f"at least {_percent(at.value, -1)}"]
             ]
             words += f"; of all codewords they cover {', '.join(parts)}"
         left = ", ".join(f"{count} {why}" for why, count in self.left_out.items() if count)
