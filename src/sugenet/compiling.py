@@ -37,8 +37,8 @@ def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
     def decorate(function: Callable[..., Any]) -> Any:
         import numba
-        from numba.core import config
 
+        config: Any = numba.core.config
         if not options.get("cache"):
             return numba.njit(**options)(function)
         given = config.CACHE_DIR
