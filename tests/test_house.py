@@ -22,9 +22,11 @@ SOURCE = Path(sugenet.__file__).parent
 
 ORDERS = {
     "sugenet": [
+        "visible",
         "errors",
         "files",
         "orphans",
+        "compiling",
         "brief",
         "drawn",
         "capacity",
@@ -126,7 +128,13 @@ ORDERS = {
 """Bottom to top: what stands in a room imports from itself and from what stands before it."""
 
 WALLED = {
-    "sugenet.checker": {"sugenet.checker", "sugenet.bnn", "sugenet.errors", "sugenet.capacity.arguments"}
+    "sugenet.checker": {
+        "sugenet.checker",
+        "sugenet.bnn",
+        "sugenet.errors",
+        "sugenet.compiling",
+        "sugenet.capacity.arguments",
+    }
 }
 """Rooms that import nothing of the project but these."""
 
@@ -135,7 +143,7 @@ FORMAT = "sugenet.checker.form"
 
 KEEP_OUT = {
     "torch": {"fit", "io"},
-    "numba": {"bits", "checker", "engines", "reason"},
+    "numba": {"compiling", "bits", "checker", "engines", "reason"},
     "llvmlite": {"bits", "checker", "engines"},
     "ortools": {"engines"},
     "pysat": {"engines", "logic", "reason"},

@@ -205,8 +205,10 @@ __all__ = [
 ]
 
 _ROOMS = (
+    "visible",
     "errors",
     "files",
+    "compiling",
     "brief",
     "drawn",
     "capacity",

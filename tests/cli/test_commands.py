@@ -569,20 +569,6 @@ def test_images_without_pillow_name_the_extra(capsys, monkeypatch, tmp_path):
     assert 'Install it from a clone of sugenet: pip install ".[images]"' in err
 
 
-def test_no_folder_for_what_is_compiled_is_said():
-    pytest.importorskip("numba", "0.62")  # from where on it can be told to look for none
-    done = subprocess.run(
-        [sys.executable, "-m", "sugenet", "verify", "digits", "--index", "7", "--hamming", "2"],
-        env={**os.environ, "NUMBA_CACHE_LOCATOR_CLASSES": "ZipCacheLocator", "SUGENET_ENGINE": "auto"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("sugenet: no folder can be written in which numba keeps what it compiles.")
-    assert "NUMBA_CACHE_DIR" in done.stderr
-
-
 def test_rules_that_were_interrupted_say_so(capsys, monkeypatch):
     words = []
 

@@ -32,7 +32,7 @@ def check_counterfactual(
     question, network = certificate.question, asked.network
     sample = sample_of(asked)
     cheaper(network, sample, question, asked.limits, None, strict=False)  # refuses a box without the sample
-    said = [f"the sample has class {network.classes[question.label]}"]
+    said = [f"the sample has class {network.class_words[question.label]}"]
     if isinstance(certificate, Counterfactual):
         said.append(_check_changed(question, certificate, asked, sample))
     strict = not isinstance(certificate, NoCounterfactual)  # below the lower bound, or up to the limit

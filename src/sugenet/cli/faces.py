@@ -20,6 +20,7 @@ from sugenet.cli.options import (
 )
 from sugenet.cli.output import Screen
 from sugenet.cli.parser import Commands, Parser, Run, UsageError
+from sugenet.visible import visible
 
 if TYPE_CHECKING:
     from sugenet.bnn import Network
@@ -75,7 +76,8 @@ def _write_report(options: Namespace, screen: Screen) -> int:
         "fingerprint": network.fingerprint,
     }
     return screen.say(
-        f"written to {options.output}: one file of {size / 1000:,.0f} kB that opens in any browser", data
+        f"written to {visible(options.output)}: one file of {size / 1000:,.0f} kB that opens in any browser",
+        data,
     )
 
 

@@ -26,6 +26,7 @@ from sugenet.cli.output import Screen
 from sugenet.cli.parser import Commands, Parser, Run, UsageError
 from sugenet.cli.spiking import SPIKING, is_spiking, on_spiking, read_spiking
 from sugenet.errors import FileError, SugenetError
+from sugenet.visible import visible
 
 if TYPE_CHECKING:
     from sugenet.bnn import Network
@@ -193,7 +194,10 @@ def _run_training(options: Namespace, screen: Screen) -> int:
         test_share=options.test_share,
         progress=None if options.quiet else print_progress,
         checkpoint=options.checkpoint,
-        notes={"data": str(options.data), "trained with": f"seed {options.seed}, {options.epochs} epochs"},
+        notes={
+            "data": visible(str(options.data)),
+            "trained with": f"seed {options.seed}, {options.epochs} epochs",
+        },
     )
     save(trained.network, options.output)
     data = {
@@ -209,7 +213,7 @@ def _run_training(options: Namespace, screen: Screen) -> int:
         "interrupted": trained.interrupted,
         "fingerprint": trained.network.fingerprint,
     }
-    return screen.say(f"{trained}\nwritten to {options.output}", data)
+    return screen.say(f"{trained}\nwritten to {visible(options.output)}", data)
 
 
 def _convert(parser: Parser) -> Run:
@@ -361,7 +365,7 @@ def _run_conversion(options: Namespace, screen: Screen) -> int:
     if ending in _OTHERS:
         why = f"is for reading networks of others; -o {options.output} writes one of ours."
         refuse_idle(options, (*_READING, *SPIKING, "seen", "law"), why)
-        network, text = network_of(options.source), f"{options.source} as {_OTHERS[ending]}"
+        network, text = network_of(options.source), f"{visible(options.source)} as {_OTHERS[ending]}"
         (write_c if ending == ".c" else write_onnx)(network, options.output)
     elif (options.seen is not None or options.law) and (
         is_shipped(options.source) or options.source.lower().endswith(".sugenet")
@@ -372,7 +376,7 @@ def _run_conversion(options: Namespace, screen: Screen) -> int:
             f"is for reading networks of others, and {options.source} is one of ours.",
         )
         network = _seeing(network_of(options.source), options.seen).within(options.law or None)
-        text = f"{options.source}, with what can occur"
+        text = f"{visible(options.source)}, with what can occur"
         save(network, options.output)
     elif is_spiking(options):
         found = read_spiking(options, _names(options.names), _names(options.classes), _NOT_SPIKING)
@@ -402,7 +406,7 @@ def _run_conversion(options: Namespace, screen: Screen) -> int:
         data, text = found.data(), str(found)
         save(network, options.output)
     return screen.say(
-        f"{text}\nwritten to {options.output}",
+        f"{text}\nwritten to {visible(options.output)}",
         {**data, "output": options.output, "fingerprint": network.fingerprint},
     )
 

@@ -213,7 +213,7 @@ def _check_header(file: Path, header: list[str], wanted: list[str], delimiter: s
                 hint = f" Name one at a time: {' '.join(f'ignore={part!r}' for part in parts)}."
             raise EncodingError(
                 f"{called(file)} has no column {name!r}.{hint} The columns are {', '.join(header[:20])}."
-                f"{otherwise_separated(header, delimiter)}"
+                f"{otherwise_separated(header, delimiter, lambda cells: set(wanted) <= set(cells))}"
             )
 
 

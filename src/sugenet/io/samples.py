@@ -137,7 +137,9 @@ def write_samples(path: str | Path, network: Network, rows: Sequence[Sequence[An
         lines = io.StringIO(newline="")
         writer = csv.writer(lines, lineterminator="\n")
         writer.writerow(network.encoder.names)
-        writer.writerows([number_words(value) for value in row] for row in rows)
+        writer.writerows(
+            [value if isinstance(value, str) else number_words(value) for value in row] for row in rows
+        )
         write_text(path, lines.getvalue())
         return
     if not all(isinstance(coding, Steps) for coding in network.encoder.codings):
@@ -167,13 +169,13 @@ def _csv(
         if target is not None:
             raise FileError(
                 f"{name} has no column {target!r}: its first line is {', '.join(header[:6])}."
-                f"{otherwise_separated(header, delimiter)}"
+                f"{otherwise_separated(header, delimiter, lambda cells: target in cells)}"
             )
         if len(header) != len(features):
             raise FileError(
                 f"{name} has {len(header)} column{'s' * (len(header) != 1)} and no header with the feature "
                 f"names, but the model reads {len(features)} features."
-                f"{otherwise_separated(header, delimiter)}"
+                f"{otherwise_separated(header, delimiter, lambda cells: len(cells) >= len(features) > 1)}"
             )
         second = next(rows, None)
         words = [
@@ -231,7 +233,7 @@ def _check_header(header: list[str], name: str, network: Network, target: str | 
     if missing is not None:
         raise FileError(
             f"{name} has no column {missing!r}. The model reads {len(features)} features: "
-            f"{_some(features)}.{otherwise_separated(header, delimiter)}"
+            f"{_some(features)}.{otherwise_separated(header, delimiter, lambda cells: missing in cells)}"
         )
     if target is not None and target not in header:
         raise FileError(f"{name} has no column {target!r}: its first line is {_some(header)}.")

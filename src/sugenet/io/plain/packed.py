@@ -123,7 +123,10 @@ def _header(stream: BinaryIO, what: str) -> tuple[tuple[int, ...], bool, np.dtyp
     length = int.from_bytes(start, "little")
     if length > _HEADER:  # looked at first: the header is read in one piece, however long it says it is
         raise FileError(f"{what} has a header of {length} bytes, but {_HEADER} are the most.")
-    shape, fortran, dtype = read(BytesIO(start + stream.read(length)))
+    try:
+        shape, fortran, dtype = read(BytesIO(start + stream.read(length)))
+    except Exception:  # of many types, with parts of Python's parser in their words
+        raise FileError(f"{what} has a damaged header. Save the array again, with numpy.save.") from None
     return shape, fortran, dtype
 
 
