@@ -207,6 +207,7 @@ __all__ = [
 _ROOMS = (
     "errors",
     "files",
+    "orphans",
     "brief",
     "drawn",
     "capacity",
