@@ -209,6 +209,7 @@ _ROOMS = (
     "errors",
     "files",
     "compiling",
+    "orphans",
     "brief",
     "drawn",
     "capacity",
