@@ -24,6 +24,7 @@ ORDERS = {
     "sugenet": [
         "errors",
         "files",
+        "reading",
         "brief",
         "drawn",
         "capacity",
