@@ -13,7 +13,7 @@ from typing import Any
 
 from sugenet.errors import FileError
 
-__all__ = ["open_file", "read_file"]
+__all__ = ["open_file", "open_text", "read_file"]
 
 _CHUNK = 1 << 20
 _FLAGS = sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_NOCTTY"))
@@ -37,6 +37,13 @@ def open_file(path: str | os.PathLike[str], most: int) -> io.BufferedReader:
     sugenet.errors.FileError: it is not a file but a device. Give the path of a file.
     """
     return io.BufferedReader(_Bounded(path, most))
+
+
+def open_text(
+    path: str | os.PathLike[str], most: int, encoding: str = "utf-8-sig", newline: str | None = ""
+) -> io.TextIOWrapper:
+    """The same as text; line ends stay as they are (default), as CSV needs them."""
+    return io.TextIOWrapper(open_file(path, most), encoding=encoding, newline=newline)
 
 
 def read_file(path: str | os.PathLike[str], most: int) -> bytes:

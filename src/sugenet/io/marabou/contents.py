@@ -16,6 +16,7 @@ from pathlib import Path
 from sugenet.errors import FileError
 from sugenet.io.plain.gzipped import plain_file
 from sugenet.io.vnnlib_numbers import UnsupportedError, constant_of
+from sugenet.reading import open_text
 
 __all__ = ["Equation", "InputQuery", "read_input_query"]
 
@@ -83,9 +84,7 @@ def read_input_query(path: str | Path) -> InputQuery:
     """Read a file, packed by gzip or not."""
     name = Path(path).name
     try:
-        with plain_file(path) as file, open(file, encoding="ascii") as stream:
-            if Path(file).stat().st_size > _MAX_BYTES:
-                raise FileError(f"it has more than {_MAX_BYTES:,} bytes.")
+        with plain_file(path) as file, open_text(file, _MAX_BYTES, "ascii", None) as stream:
             return _contents(name, _Lines(iter(stream)))
     except UnicodeDecodeError:
         raise FileError(f"{name}: it is not text.") from None

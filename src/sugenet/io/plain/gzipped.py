@@ -9,6 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from sugenet.errors import FileError
+from sugenet.reading import read_file
 
 __all__ = ["plain_file", "unzipped"]
 
@@ -69,9 +70,7 @@ def plain_file(path: str | Path, most: int = MODEL_LIMIT) -> Iterator[Path]:
         yield place
         return
     try:
-        if place.stat().st_size > most:
-            raise FileError(f"it has more than {most:,} bytes.")
-        raw = unzipped(place.read_bytes(), most)
+        raw = unzipped(read_file(place, most), most)
     except FileError as error:
         raise FileError(f"{place.name}: {error}") from None
     except OSError as error:

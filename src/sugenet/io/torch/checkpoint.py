@@ -90,9 +90,7 @@ def _read(state: Mapping[str, Any], size: int) -> dict[str, Any]:
             raise FileError(
                 f"{str(name)[:80]!r} of shape {value.shape} takes more than the {size} bytes of the file."
             )
-    return {
-        name: value.array() if isinstance(value, SavedTensor) else value for name, value in state.items()
-    }
+    return {name: value.array() if isinstance(value, SavedTensor) else value for name, value in state.items()}
 
 
 def _kind(value: Any) -> str:

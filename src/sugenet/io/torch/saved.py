@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -65,7 +65,10 @@ _OPAQUE = {
     "torch.device",
     "torch.nn.parameter.Parameter",
     "torch.serialization._get_layout",
-    *(f"{_UTILS}_rebuild_{kind}" for kind in ("qtensor", "sparse_tensor", "tensor_v3", "meta_tensor_no_storage")),
+    *(
+        f"{_UTILS}_rebuild_{kind}"
+        for kind in ("qtensor", "sparse_tensor", "tensor_v3", "meta_tensor_no_storage")
+    ),
     *(f"torch.{kind}_{how}" for kind in ("per_tensor", "per_channel") for how in ("affine", "symmetric")),
     *(f"torch.{kind}{bits}" for kind in ("float", "int") for bits in (16, 32, 64)),
     *(f"torch.{kind}" for kind in ("bfloat16", "int8", "uint8", "bool", "qint8", "quint8", "qint32")),
@@ -163,7 +166,7 @@ class SavedTensor:
         """The numbers, in an array of its own."""
         self.storage.budget.spend(self.nbytes)
         kind = {"bfloat16": "u2", "?": "u1"}.get(self.storage.dtype, self.storage.dtype)
-        dtype = np.dtype(kind).newbyteorder(self.storage.order)
+        dtype = np.dtype(self.storage.order + kind)
         flat = np.frombuffer(self.storage.read(), dtype)[self.offset :]
         steps = [step * dtype.itemsize for step in self.strides]
         view = np.lib.stride_tricks.as_strided(flat, self.shape, steps) if prod(self.shape) else None
@@ -248,7 +251,7 @@ def _of_archive(archive: zipfile.ZipFile, size: int) -> Any:
         return _Program(storage).run(program)
 
 
-def _of_pickles(stream: BinaryIO, size: int) -> Any:
+def _of_pickles(stream: IO[bytes], size: int) -> Any:
     """The format before 2020: a few pickles, then the storages one by one."""
     budget = _Budget(size)
     known: dict[str, _Storage] = {}
@@ -312,7 +315,7 @@ _PUTS, _GETS = ("PUT", "BINPUT", "LONG_BINPUT", "MEMOIZE"), ("GET", "BINGET", "L
 class _Short:
     """A stream of which a pickle takes no more than one needs."""
 
-    def __init__(self, stream: BinaryIO) -> None:
+    def __init__(self, stream: IO[bytes]) -> None:
         self.stream, self.left = stream, _MAX_PICKLE
 
     def read(self, count: int) -> bytes:
@@ -339,10 +342,10 @@ class _Program:
         self.memo: dict[int, Any] = {}
         self.steps = 0
 
-    def run(self, stream: BinaryIO) -> Any:
+    def run(self, stream: IO[bytes]) -> Any:
         """The value that the program ends with."""
         try:
-            for code, argument, _ in pickletools.genops(_Short(stream)):
+            for code, argument, _ in pickletools.genops(cast(IO[bytes], _Short(stream))):
                 self.steps += 1
                 if self.steps > _MAX_STEPS:
                     raise FileError(f"its pickle has more than {_MAX_STEPS:,} steps.")
