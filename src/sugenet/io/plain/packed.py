@@ -29,7 +29,7 @@ _ENTRIES = 10_000
 _DIMENSIONS, _HEADER = 8, 10_000
 # bytes that any file may unpack to, and times its own size that a large one may
 _FREELY, _RATIO = (
-    1 << 28,
+    1 << 26,
     64,
 )
 _LETTERS = 0x110000

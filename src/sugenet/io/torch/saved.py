@@ -27,7 +27,7 @@ __all__ = ["PLAIN", "OtherObject", "SavedTensor", "open_saved"]
 PLAIN = "Save the parameters alone: torch.save(model.state_dict(), path)."
 _MAX_FILE = 1 << 30
 _MAX_ENTRIES = 100_000
-_MAX_STEPS, _MAX_PICKLE, _MAX_LINE = 1 << 20, 1 << 26, 1 << 12
+_MAX_STEPS, _MAX_PICKLE, _MAX_LINE = 1 << 19, 1 << 26, 1 << 12
 _MAX_DIMENSIONS = 32
 _SPARE = 1 << 26
 """Bytes by which arrays may take more than twice the file."""
