@@ -35,6 +35,7 @@ from typing import Any
 import numpy as np
 
 from tests.fuzzing import damaged
+from tests.fuzzing.pynq_folders import Accelerator, Dense
 
 __all__ = ["Attack", "Outcome", "Runner", "attacks", "good_files", "mutations", "run_alone"]
 
@@ -68,8 +69,8 @@ READERS: dict[str, tuple[str, ...]] = {
     ".ipq": ("convert", "{}", "-o", "out.sugenet"),
     ".ipq.gz": ("convert", "{}", "-o", "out.sugenet"),
     ".nir": ("convert", "{}", "-o", "out.sugenet", "--steps", "4", "--dt", "1"),
-    ".vnnlib": ("instance", "small.onnx", "{}"),
-    ".vnnlib.gz": ("instance", "small.onnx", "{}"),
+    ".vnnlib": ("instance", "good.onnx", "{}"),
+    ".vnnlib.gz": ("instance", "good.onnx", "{}"),
     ".names.txt": ("convert", "good.onnx", "-o", "out.sugenet", "--inputs", "bits", "--classes", "{}"),
     ".results": ("results", "{}"),
     "/0-0-weights.bin": ("convert", "file", "-o", "out.sugenet"),
@@ -331,6 +332,8 @@ class _Called:
 class _Pickler(pickle._Pickler):  # type: ignore[name-defined]
     """Writes calls of names that need not exist, and storages as PyTorch does."""
 
+    old = False
+
     def save(self, obj: Any, save_persistent_id: bool = True) -> None:
         if isinstance(obj, _Called):
             module, _, name = obj.name.rpartition(".")
@@ -345,7 +348,7 @@ class _Pickler(pickle._Pickler):  # type: ignore[name-defined]
             self.save(obj.key)
             self.save("cpu")
             self.save(obj.count)
-            self.write(b"tQ")
+            self.write(b"NtQ" if self.old else b"tQ")
             return
         super().save(obj, save_persistent_id)
 
@@ -357,9 +360,11 @@ class _Stored:
     kind: str = "torch.FloatStorage"
 
 
-def _pickled(value: Any) -> bytes:
+def _pickled(value: Any, old: bool = False) -> bytes:
     raw = io.BytesIO()
-    _Pickler(raw, 2).dump(value)
+    pickler = _Pickler(raw, 2)
+    pickler.old = old
+    pickler.dump(value)
     return raw.getvalue()
 
 
@@ -384,7 +389,7 @@ def checkpoint(value: Any, sizes: tuple[int, ...] = (20, 12, 4), **more: bytes) 
         archive.writestr("net/data.pkl", value if isinstance(value, bytes) else _pickled(value))
         for key, size in enumerate(sizes):
             archive.writestr(f"net/data/{key}", np.ones(size, "<f4").tobytes())
-        for name, content in more.items():
+        for name, content in {"version": b"3\n", **more}.items():
             archive.writestr(f"net/{name}", content)
     return raw.getvalue()
 
@@ -392,7 +397,7 @@ def checkpoint(value: Any, sizes: tuple[int, ...] = (20, 12, 4), **more: bytes) 
 def legacy_checkpoint(value: Any = None, sizes: tuple[int, ...] = (20, 12, 4)) -> bytes:
     """The same as PyTorch wrote it before version 1.6."""
     head = (0x1950A86A20F9469CFC6C, 1001, {"protocol_version": 1001, "little_endian": True})
-    parts = [_pickled(part) for part in (*head, _state() if value is None else value)]
+    parts = [_pickled(part, old=True) for part in (*head, _state() if value is None else value)]
     parts.append(_pickled([str(key) for key in range(len(sizes))]))
     parts += [struct.pack("<Q", size) + np.ones(size, "<f4").tobytes() for size in sizes]
     return b"".join(parts)
@@ -464,21 +469,39 @@ def _lying(rng: np.random.Generator, content: bytes) -> tuple[str, bytes]:
 
 
 def _written(ending: str, content: bytes, folder: Path) -> Path:
-    """One file among those that its command needs too."""
+    """One file, in its folder."""
     path = Path(folder, f"file{ending}")
     path.parent.mkdir(parents=True, exist_ok=True)
-    if ending.startswith("/"):
-        (path.parent / "0-0-weights.bin" if "blk" not in ending and "png" not in ending else path).touch()
     path.write_bytes(content)
     return path
 
 
 def _beside(ending: str, folder: Path) -> None:
     """Good files that a command reads beside the hostile one."""
-    words = " ".join(READERS[ending])
-    if "good.onnx" in words or "small.onnx" in words:
-        for name in ("good.onnx", "small.onnx"):
-            Path(folder, name).write_bytes(_good_onnx())
+    place = Path(folder, "file")
+    if ending in ("/0-0-weights.bin", "/config.h", "/classes.txt"):
+        rng = np.random.default_rng(0)
+        first = Dense(rng.integers(0, 2, (8, 40)), rng.integers(10, 30, 8), simd=8, pe=4)
+        last = Dense(rng.integers(0, 2, (4, 8)), None, simd=4, pe=2)
+        Accelerator([first, last], outputs=4, features=40).write(place)
+    elif ending == "/out_blk/lin_weight.csv":
+        for block, sizes in (("blk1", (4, 5)), ("out_blk", (2, 4))):
+            Path(place, block).mkdir(parents=True)
+            np.savetxt(place / block / "lin_weight.csv", np.ones(sizes), delimiter=",")
+            for name in ("lin_bias", *(["bn_weight", "bn_bias", "bn_mean", "bn_var"] * (block == "blk1"))):
+                np.savetxt(place / block / f"{name}.csv", np.ones((1, sizes[0])), delimiter=",")
+    elif ending == "/a.png":
+        place.mkdir()
+    elif ending == ".json":
+        Path(folder, "net.weights.h5").write_bytes(_good_weights())
+    elif ending in (".names.txt", ".vnnlib", ".vnnlib.gz"):
+        Path(folder, "good.onnx").write_bytes(_good_onnx())
+
+
+@cache
+def _good_weights() -> bytes:
+    with zipfile.ZipFile(io.BytesIO(keras_files()[1])) as archive:
+        return archive.read("model.weights.h5")
 
 
 @cache
