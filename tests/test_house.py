@@ -25,6 +25,7 @@ ORDERS = {
         "visible",
         "errors",
         "files",
+        "reading",
         "orphans",
         "compiling",
         "brief",

@@ -27,6 +27,7 @@ from sugenet.cli.parser import Commands, Parser, Run, UsageError
 from sugenet.cli.spiking import SPIKING, is_spiking, on_spiking, read_spiking
 from sugenet.errors import FileError, SugenetError
 from sugenet.visible import visible
+from sugenet.reading import open_text
 
 if TYPE_CHECKING:
     from sugenet.bnn import Network
@@ -348,10 +349,10 @@ def _names(text: str | None) -> list[str] | None:
 
 def _text(path: str) -> str:
     try:
-        with open(path, encoding="utf-8-sig") as file:
-            return file.read(1 << 24)
-    except (OSError, UnicodeDecodeError) as error:
-        raise FileError(f"{path} cannot be read as text: {error}.") from None
+        with open_text(path, 1 << 24, newline=None) as file:
+            return file.read()
+    except (OSError, UnicodeDecodeError, FileError) as error:
+        raise FileError(f"{path} cannot be read as text: {str(error).rstrip('.')}.") from None
 
 
 def _run_conversion(options: Namespace, screen: Screen) -> int:

@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 
 __all__ = ["COMMANDS"]
 
-_OBJECTS = 32
-"""Bytes that a byte of JSON may become as Python objects: ``{"":0},`` is the worst."""
+_READING = 4
+"""Of the memory of a check, a fourth may go to the certificate itself."""
 _CLAIMS = ("always", "never", "monotone", "fair", "agree", "query")
 
 
@@ -310,7 +310,7 @@ def _check_certificate(options: Namespace, screen: Screen) -> int:
     from sugenet.reason import check
 
     memory = options.memory_limit << 20
-    certificate = read_json(options.certificate, memory // _OBJECTS)
+    certificate = read_json(options.certificate, memory // _READING)
     about: Any
     if is_about_ratings(certificate):
         if options.other is not None:

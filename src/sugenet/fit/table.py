@@ -19,6 +19,7 @@ from sugenet.errors import CapacityError, EncodingError, FileError
 from sugenet.io.plain.gzipped import unzipped
 from sugenet.io.plain.packed import open_archive
 from sugenet.io.plain.rows import csv_rows, otherwise_separated
+from sugenet.reading import open_text, read_file
 
 __all__ = [
     "CellRows",
@@ -193,8 +194,8 @@ def read_cells(file: Path, delimiter: str, wanted: list[str]) -> tuple[list[str]
 
 def _opened(file: Path) -> TextIO:
     if file.suffix.lower() != ".gz":
-        return file.open(encoding="utf-8-sig", newline="")
-    raw = unzipped(file.read_bytes(), _UNPACKED)
+        return open_text(file, _UNPACKED)
+    raw = unzipped(read_file(file, _UNPACKED), _UNPACKED)
     return TextIOWrapper(BytesIO(raw), encoding="utf-8-sig", newline="")
 
 

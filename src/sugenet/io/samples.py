@@ -30,6 +30,7 @@ from sugenet.io.plain.gzipped import unzipped
 from sugenet.io.plain.packed import open_archive, read_array, refusing
 from sugenet.io.plain.rows import LINE_LIMIT, csv_rows, otherwise_separated
 from sugenet.io.plain.texts import read_standard_input
+from sugenet.reading import open_text, read_file
 
 __all__ = ["read_samples", "write_samples"]
 
@@ -105,7 +106,7 @@ def read_samples(
             raw = _unpacked(file)
             lines = io.TextIOWrapper(io.BytesIO(raw), encoding="utf-8-sig", newline="")
             return _csv(lines, name, network, target, delimiter)
-        with file.open(encoding="utf-8-sig", newline="") as stream:
+        with open_text(file, SIZE_LIMIT) as stream:
             return _csv(stream, name, network, target, delimiter)
     except FileNotFoundError:
         raise FileError(f"there is no file {name}.") from None
@@ -124,7 +125,7 @@ def read_samples(
 
 def _unpacked(file: Path) -> bytes:
     try:
-        return unzipped(file.read_bytes(), SIZE_LIMIT)
+        return unzipped(read_file(file, SIZE_LIMIT), SIZE_LIMIT)
     except FileError as error:
         raise FileError(f"{file}: {error}") from None
 
@@ -286,9 +287,9 @@ def _numpy(file: Path, kind: str, network: Network) -> tuple[npt.NDArray[Any], n
                 array = archive.read("X" if "X" in names else names[0], *_SAMPLES)
                 labels = archive.read("y", *_CLASSES) if "y" in names and "X" in names else None
         elif kind == "idx":
-            array = _idx(unzipped(file.read_bytes(), SIZE_LIMIT))
+            array = _idx(unzipped(read_file(file, SIZE_LIMIT), SIZE_LIMIT))
         else:
-            raw = unzipped(file.read_bytes(), SIZE_LIMIT)
+            raw = unzipped(read_file(file, SIZE_LIMIT), SIZE_LIMIT)
             with refusing("it is no .npy file, or damaged"):
                 array = read_array(io.BytesIO(raw), len(raw), "its array", *_SAMPLES)
     except FileError as error:
