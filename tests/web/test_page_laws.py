@@ -318,7 +318,7 @@ def test_a_worker_of_the_server_answers_within_the_laws(tmp_path):
 @pytest.mark.slow
 def test_the_page_shows_what_the_server_answers_within_the_laws(page):
     with serving(first=FIRST) as client:
-        page.goto(client.address)
+        page.goto(client.link)
         expect(by(page, "verdict")).to_contain_text(f'for inputs that obey "{SERVED}": proved', timeout=60000)
         by(page, "why").click()
         expect(by(page, "answer").first).to_contain_text(f'for inputs that obey "{SERVED}"', timeout=60000)

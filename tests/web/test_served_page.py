@@ -29,7 +29,7 @@ def served(page, server):
     by its own fixture.
     """
     page.set_default_timeout(WAIT)
-    page.goto(server.address)
+    page.goto(server.link)
     shown(page, "verdict", "proved")
     return page
 
@@ -129,7 +129,7 @@ def test_a_wrong_rule_is_answered_with_the_sentence_of_the_server(browser, serve
     )  # of its own, since a browser writes every refusal of a server to its console
     page = context.new_page()
     page.set_default_timeout(WAIT)
-    page.goto(server.address)
+    page.goto(server.link)
     part(page, "rule-text").fill("pixel (9,9) >= 12 -> 3")
     with page.expect_response(lambda reply: reply.url.endswith("/api/questions")) as found:
         part(page, "ask-rule").click()
