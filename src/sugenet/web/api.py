@@ -75,10 +75,14 @@ class Sample(_Closed):
     truth: int | None
 
 
+Place = Annotated[Annotated[int, Field(ge=1)] | None, Field(description="Place in the queue while it waits")]
+
+
 class Accepted(_Closed):
-    """The number of a question that was taken."""
+    """The number of a question that was taken, and its place in the queue."""
 
     id: str = Field(pattern="^[0-9a-f]{32}$")
+    place: Place
 
 
 class Answer(BaseModel):
@@ -147,7 +151,7 @@ class Standing(_Closed):
 
     id: str
     state: Literal["waiting", "working", "done", "failed", "cancelled"]
-    place: Annotated[int, Field(ge=1)] | None = Field(description="Place in the queue while it waits")
+    place: Place
     progress: str
     seconds: float
     parts: list[dict[str, Any]]
@@ -371,7 +375,8 @@ def app(
             checked(network, question)
         except SugenetError as error:
             raise HTTPException(422, str(error)) from None
-        return _json({"id": desk.submit(question, request.scope[CLIENT]).id}, 202)
+        job = desk.submit(question, request.scope[CLIENT])
+        return _json({"id": job.id, "place": desk.place(job)}, 202)
 
     @made.get("/api/questions/{id}", response_model=Standing, responses=_errors(404, *_READ))
     async def look(
