@@ -114,6 +114,7 @@ def served() -> Iterator[tuple[subprocess.Popen[str], int, str]]:
 
 @asynccontextmanager
 async def clients(number: int, port: int, token: str) -> AsyncIterator[list[Client]]:
+    """Clients with an open connection each; the server closes those that ask nothing for some seconds."""
     made = [Client(port, token, f"client {name}") for name in range(number)]
     for client in made:
         await client.open()
@@ -124,9 +125,10 @@ async def clients(number: int, port: int, token: str) -> AsyncIterator[list[Clie
             await client.close()
 
 
-async def _warm(asking: list[Client]) -> None:
+async def _warm(port: int, token: str) -> None:
     """Let every worker load its kernels."""
-    await asyncio.gather(*(client.ask(everyday(kind)) for kind, client in enumerate(asking[:10])))
+    async with clients(10, port, token) as asking:
+        await asyncio.gather(*(client.ask(everyday(kind)) for kind, client in enumerate(asking)))
 
 
 async def _ask_on(
@@ -146,8 +148,8 @@ def _share(sorted_: list[float], share: float) -> float:
 async def _load(port: int, token: str, number: int, seconds: float) -> Figures:
     took: list[float] = []
     ends: list[str] = []
+    await _warm(port, token)
     async with clients(number, port, token) as asking:
-        await _warm(asking)
         start, numbers = monotonic(), count(100)
         await asyncio.gather(*(_ask_on(one, numbers, start + seconds, took, ends) for one in asking))
         passed = monotonic() - start
@@ -224,8 +226,8 @@ async def _soak(process: int, port: int, token: str, number: int, seconds: float
     took: list[float] = []
     ends: list[str] = []
     seen: list[tuple[float, dict[int, float]]] = []
+    await _warm(port, token)
     async with clients(number + 1, port, token) as asking:
-        await _warm(asking)
         start, numbers = monotonic(), count(100)
         end = start + seconds
         await asyncio.gather(

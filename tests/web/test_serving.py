@@ -535,9 +535,10 @@ def test_large_integers_are_not_rounded():
     """Beside floats of another request, 2**53 + 3 would become 2**53 + 4."""
     cut = 2**53 + 4
     layer, head = sg.DenseLayer([[1]], [1]), sg.Head([[-1], [1]])
-    predictor = Predictor(sg.Network(sg.Encoder.of_thresholds([cut]), [layer], head))
+    encoder = sg.Encoder.of_thresholds([cut], low=0, high=2**60, whole=True)
+    predictor = Predictor(sg.Network(encoder, [layer], head))
     for sample, label in ((cut, 1), (cut - 1, 0), (float(cut), 1), (cut + 1, 1), (str(cut - 1), 0)):
-        rows = [predictor._rows([[value]]) for value in (sample, 0.5, 1)]
+        rows = [predictor._rows([[value]]) for value in (sample, 0.0, 1)]
         found = [json.loads(said)["predictions"][0]["class"] for said in predictor._evaluate(rows)]
         assert found == [label, 0, 0]
 

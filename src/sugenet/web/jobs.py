@@ -10,6 +10,7 @@ the JSON text that the worker wrote.
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -342,15 +343,30 @@ def _line(message: dict[str, Any]) -> bytes:
     return json.dumps(message).encode() + b"\n"
 
 
+_CODE = """
+import json, os, shutil, sys, threading, time
+paths, server, folder = sys.argv[1:]
+def watch():
+    while os.name != "posix" or os.getppid() == int(server):
+        time.sleep(0.2)
+    shutil.rmtree(folder, ignore_errors=True)
+    os._exit(1)
+threading.Thread(target=watch, daemon=True).start()
+sys.path[:] = json.loads(paths)
+from sugenet.web.worker import work
+work(folder)
+"""
+"""What a worker runs. It looks at once whether its server is still there: later it reads the end of its input,
+but first it imports for seconds.
+"""
+
+
 class _Worker:
     """A worker process, seen from the server; what it says comes to the inbox of its slot."""
 
     def __init__(self, folder: str, inbox: SimpleQueue[dict[str, Any]]) -> None:
-        code = (
-            "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
-            "from sugenet.web.worker import work; work(sys.argv[2])"
-        )
-        command = [sys.executable, "-c", code, json.dumps([str(entry) for entry in sys.path]), folder]
+        paths = json.dumps([str(entry) for entry in sys.path])
+        command = [sys.executable, "-c", _CODE, paths, str(os.getpid()), folder]
         # a session of its own: Ctrl-C in a terminal is for the server, which ends its workers itself
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
