@@ -776,6 +776,28 @@ def test_a_server_that_ends_leaves_no_process_and_no_file_behind(how):
         assert not folder.exists()
 
 
+HANGS = """
+import sys, tempfile
+from pathlib import Path
+folder = tempfile.TemporaryDirectory()
+Path(folder.name, "sugenet.py").write_text("import time; time.sleep(600)")
+sys.path.insert(0, folder.name)
+"""
+"""Workers that import something for minutes."""
+
+
+@pytest.mark.skipif(not HAS_PROC, reason="children are found in /proc")
+def test_workers_that_still_start_end_with_a_server_that_is_killed():
+    with serving(HANGS, workers=2) as client:
+        workers = children(client.process.pid)
+        assert len(workers) == 2
+        folders = {folder_of(worker) for worker in workers}
+        client.process.kill()
+        client.process.wait(LONG)
+        wait_until(lambda: not any(map(is_there, workers)))
+        assert not any(folder.exists() for folder in folders)
+
+
 # -- where it listens ----------------------------------------------------------------------------------------
 
 

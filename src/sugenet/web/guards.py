@@ -57,8 +57,10 @@ HEADERS = (
     (b"cache-control", b"no-store"),
 )
 """Of every response, beside the Content-Security-Policy."""
-_HOP = 'location.replace("/" + location.hash);'
-"""Goes to the page from a link of another site, as a visit of our own: only then browsers send the cookie."""
+_HOP = 'location.replace((location.href.includes("?") ? "/" : "/?") + location.hash);'
+"""Goes to the page from a link of another site, as a visit of our own: only then browsers send the cookie.
+The address must be another one than before, else nothing is loaded.
+"""
 _HOP_PAGE = f"<!doctype html><meta charset=utf-8><title>sugenet</title><script>{_HOP}</script>".encode()
 _HOP_POLICY = f"default-src 'none'; script-src 'sha256-{b64encode(sha256(_HOP.encode()).digest()).decode()}'"
 

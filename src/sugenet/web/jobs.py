@@ -356,8 +356,8 @@ sys.path[:] = json.loads(paths)
 from sugenet.web.worker import work
 work(folder)
 """
-"""What a worker runs. It looks at once whether its server is still there: later it reads the end of its input,
-but first it imports for seconds.
+"""What a worker runs. It looks from the first moment whether its server is still there: later it reads the
+end of its input, but before that it imports for seconds.
 """
 
 
