@@ -204,13 +204,16 @@ def test_the_server_answers_until_it_is_interrupted(swept, words):
     pytest.importorskip("fastapi")
     pytest.importorskip("uvicorn")
     command = [sys.executable, "-m", "sugenet", "serve", "example.sugenet", *words, "--port", "0"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    unwrapped = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=unwrapped
+    )
     try:
         stream = process.stdout if "--quiet" in words else process.stderr
         if "--no-token" in words:
             assert "warning: there is no token, so every user of this machine" in stream.readline()
         told = stream.readline()
-        found = re.search(r"(http://127\.0\.0\.1:[0-9]+/)(?:\?token=([\w-]{32}))? ", told)
+        found = re.search(r"(http://127\.0\.0\.1:[0-9]+/)(?:\?token=([\w-]{32}))?\s", told)
         assert found, told
         address, token = found.groups()
         assert (token is None) == ("--no-token" in words)
