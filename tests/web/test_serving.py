@@ -468,6 +468,13 @@ def test_all_bodies_together_are_limited():
         with socket.create_connection((client.host, client.port), timeout=LONG) as slow:
             slow.sendall(f"{head}Content-Length: 70000\r\n\r\n{' ' * 60_000}".encode())
             wait_until(lambda: client.post("/api/questions", body).status == 503)
+            refused = b"\r\n\r\n" + b"x" * 60_000
+            with socket.create_connection((client.host, client.port), timeout=LONG) as drained:
+                drained.sendall(f"{head}Content-Length: 70000".encode() + refused)
+                assert drained.recv(1000).startswith(b"HTTP/1.1 503 ")
+                slow.sendall(b" " * 9_999)  # what was refused is let go at once, though more may come
+                small = client.post("/api/questions", json.dumps(SETTLED) + " " * 20_000)
+                assert small.status == 202
             assert client.post("/api/questions", SETTLED).status == 202  # a small one finds room
             certificate = client.post("/api/check", b'{"certificate": {}}' + b" " * 60_000)
             assert certificate.status == 200  # these are counted apart

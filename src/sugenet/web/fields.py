@@ -150,6 +150,13 @@ def _one_of(name: str, words: list[str], default: str) -> _Field:
 
 
 def read_sample(network: Network, values: Any) -> list[Any]:
+    """Values of a sample of JSON, a list or an object, as Python has them.
+
+    Raises
+    ------
+    QuestionError
+        Names what is wrong.
+    """
     encoder = network.encoder
     if isinstance(values, dict):
         values = encoder.values(values)
@@ -198,6 +205,7 @@ def json_value(value: Any) -> Any:
 
 
 def sample_schema(network: Network) -> Schema:
+    """JSON schema of a sample."""
     codings = network.encoder.codings
     schemas = {coding: _value_schema(coding) for coding in codings}
     row = {"type": "array", "minItems": len(codings), "maxItems": len(codings)}

@@ -44,7 +44,7 @@ MOST_HELD = 64 << 20
 """Of all bodies of certificates that are held at a time, and of all others together."""
 BODY_SECONDS = 20.0
 """In which a body must arrive."""
-_DRAIN_BYTES, _DRAIN_SECONDS = 256 << 20, 20.0
+_DRAIN_BYTES, _DRAIN_SECONDS = 1 << 30, 20.0
 """How much of a body that is too large is read and dropped, and for how long."""
 _NAME_LETTERS = 64
 """Of the name that a script gives itself."""
@@ -182,6 +182,7 @@ class Guard:
                 receive = await self._read(body)
             await self._app(scope, receive, answer)
         except _UnansweredError as refused:
+            self._let_go(body)
             await _refuse(answer, body, scope, refused)
         except _GoneError:
             return
@@ -191,7 +192,7 @@ class Guard:
                 await _refuse(answer, body, scope, _UnansweredError(500, said))
             raise
         finally:
-            self._held[body.most] -= body.size
+            self._let_go(body)
 
     def _look(self, scope: Message) -> bool:
         """Refuse what must not be answered, by its headers; whether a link of another site was followed."""
@@ -318,16 +319,16 @@ class Guard:
         """Read the body, however it comes, while it is small and soon enough; what is left is to hand it
         over.
         """
-        held = bytearray()
 
         async def read() -> None:
             while not body.is_whole:
                 message = await body.receive()
                 if message["type"] == "http.disconnect":
                     raise _GoneError
-                held.extend(message.get("body", b""))
-                self._held[body.most] += len(held) - body.size
-                body.size = len(held)
+                more = message.get("body", b"")
+                body.held.extend(more)
+                body.size += len(more)
+                self._held[body.most] += len(more)
                 if body.size > body.most:
                     raise _UnansweredError(413, f"the body has more than {body.most:,} bytes.")
                 if self._held[body.most] > MOST_HELD:
@@ -337,7 +338,8 @@ class Guard:
             await asyncio.wait_for(read(), BODY_SECONDS)
         except TimeoutError:
             raise _UnansweredError(408, f"the body did not arrive within {BODY_SECONDS:g} s.") from None
-        handed = [bytes(held)]
+        handed = [bytes(body.held)]
+        body.held.clear()
 
         async def hand_over() -> Message:
             if not handed:
@@ -345,6 +347,11 @@ class Guard:
             return {"type": "http.request", "body": handed.pop(), "more_body": False}
 
         return hand_over
+
+    def _let_go(self, body: _Body) -> None:
+        self._held[body.most] -= body.size
+        body.held.clear()
+        body.size = 0
 
 
 def _one(scope: Message, name: str) -> str | None:
@@ -368,8 +375,9 @@ class _Body:
 
     def __init__(self, receive: Receive, most: int) -> None:
         self._receive, self.most = receive, most
+        self.held = bytearray()
         self.size = 0
-        """Bytes that are held."""
+        """Bytes that are held, by us or by who was handed them."""
         self.is_whole = False
         """Whether nothing more comes."""
 
