@@ -570,7 +570,7 @@ title='digits', notify=notify, port=0, workers=1, results={str(path)!r})"
         page.goto(f"{server.link}#s=700")
         expect(by(page, "stored").locator(".said")).to_have_text(said(path, 700))
         assert page.evaluate("window.sugenet.state.values") == twice[700].tolist()
-        page.goto(f"{server.link}#results&o=-sample")
+        page.goto(f"{server.address}#results&o=-sample")
         by(page, "row").first.click()
         last = len(twice) - 1
         expect(by(page, "stored").locator(".said")).to_have_text(said(path, last))
