@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from argparse import Namespace
 from contextlib import closing
+from functools import partial
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
@@ -150,6 +151,14 @@ def _serve(parser: Parser) -> Run:
         help="port to listen at; 0: any that is free",
     )
     parser.add_argument("--open", action="store_true", help="open the page in a browser")
+    parser.add_argument("--no-token", action="store_true", help="let everybody who reaches the server ask")
+    parser.add_argument(
+        "--allow-host",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="further name of the server, as NAME or NAME:PORT",
+    )
     _results(parser)
     on_domain(parser)
     give(parser, "quiet")
@@ -173,8 +182,11 @@ def _run_server(options: Namespace, screen: Screen) -> int:
         host=options.host,
         port=options.port,
         open_browser=options.open,
-        notify=screen.tell,
+        # the link is needed even by those who want no notes
+        notify=partial(print, flush=True) if options.quiet and not options.no_token else screen.tell,
         results=options.results,
+        token=not options.no_token,
+        allow_hosts=options.allow_host,
     )
     return 0
 
