@@ -105,6 +105,7 @@ ORDERS = {
         "vnnlib",
         "counterexamples",
         "exports",
+        "refutations",
         "c99",
         "exact",
         "hdf5",
