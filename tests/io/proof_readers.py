@@ -1,6 +1,6 @@
 """Small checkers of OPB and VeriPB, DRAT, LRAT and XLRUP files, from the formats' descriptions alone.
 
-They share nothing with the writer. Each raises `Rejected` unless the proof ends in a contradiction.
+They share nothing with the writer. Each raises `RejectedError` unless the proof ends in a contradiction.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ import re
 from collections import Counter
 
 
-class Rejected(Exception):
+class RejectedError(Exception):
     """The proof is not accepted."""
 
 
 def need(holds, why):
     if not holds:
-        raise Rejected(why)
+        raise RejectedError(why)
 
 
 # -- pseudo-Boolean ------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from sugenet.checker.clauses import clauses_of
 from sugenet.checker.domain import within_domain
 from sugenet.checker.form import (
     Certificate,
+    Counted,
     Counterfactual,
     Drup,
     NoCounterfactual,
@@ -80,25 +81,25 @@ def claims_of(
         If the certificate is for another network or damaged, or if its proof is of another kind.
     """
     if not isinstance(certificate, dict) or "network" not in certificate:
-        raise CertificateError("Only certificates about one network or two have proofs that can be exported.")
+        raise CertificateError("only certificates about one network or two have proofs that can be exported.")
     read, limit = read_certificate(certificate, network), Limit(None, None)
-    proof = getattr(read, "proof", None)
+    proof = None if isinstance(read, Counted) else read.proof
     parts = proof.parts if isinstance(proof, Parts) else () if proof is None else (proof,)
     known, limits = within_domain(read.domain, network, limit)
     asked = Asked(read.question, known, limits, other)
     if proof is None:
-        raise CertificateError(f"The certificate has no proof to export: its answer is {read.tag[1]!r}.")
+        raise CertificateError(f"the certificate has no proof to export: its answer is {read.tag[1]!r}.")
     if len(parts) != parts_of(read.question) or (
         isinstance(read.question, QueryAsked) and network.keeps_reals
     ):
-        raise CertificateError("The proof does not fit the parts of the question, or is about real numbers.")
+        raise CertificateError("the proof does not fit the parts of the question, or is about real numbers.")
     inputs, found = _inputs(read, asked), list[Lemmas | Resolution]()
     for number, part in enumerate(parts):
         wanted = Rup if kind is Lemmas else Drup
         if not isinstance(part, wanted):
             raise CertificateError(
-                f"A proof of kind {part.tag[1]!r} cannot be exported in this format. "
-                f"Ask again with engine={ENGINES[kind]!r}."
+                f"a proof of kind {part.tag[1]!r} cannot be exported in this format. "
+                f"Ask again with the engine {ENGINES[kind]}."
             )
         whole = whole_of(setting_of(asked, limit, number, inputs), limit)
         if isinstance(part, Rup):
@@ -135,7 +136,7 @@ def _clauses(proof: Rup, total: int, limit: Limit) -> list[Clause]:
         rows = proof.clauses
     found = [_in_range(tuple(dict.fromkeys(row)), total) for row in rows]
     if not found or found[-1]:
-        raise CertificateError("The proof does not end with the empty clause.")
+        raise CertificateError("the proof does not end with the empty clause.")
     return [clause for clause in found if not is_tautology(clause)]
 
 
@@ -143,13 +144,13 @@ def _steps(data: str, given: int, variables: int, limit: Limit) -> list[Clause |
     """The lemmas of a proof in clauses, and the numbers of those to forget."""
     raw = b"".join(unpacked(data, limit))
     if len(raw) % 4:
-        raise CertificateError("The proof is damaged: it is not a row of numbers.")
+        raise CertificateError("the proof is damaged: it is not a row of numbers.")
     numbers, place = np.frombuffer(raw, "<i4").tolist(), 0
     steps: list[Clause | int] = []
     while place < len(numbers):
         size = numbers[place]
         if size < -1 or place + max(size, -size) >= len(numbers):
-            raise CertificateError(f"Lemma {len(steps) + 1} of the proof is damaged.")
+            raise CertificateError(f"lemma {len(steps) + 1} of the proof is damaged.")
         if size == -1:
             steps.append(numbers[place + 1] - given)
             place += 2
@@ -166,5 +167,5 @@ def is_tautology(clause: Sequence[int]) -> bool:
 
 def _in_range(clause: Clause, total: int) -> Clause:
     if any(not 1 <= abs(literal) <= total for literal in clause):
-        raise CertificateError(f"The clause {str(clause)[:60]} has a literal beyond the {total} variables.")
+        raise CertificateError(f"the clause {str(clause)[:60]} has a literal beyond the {total} variables.")
     return clause

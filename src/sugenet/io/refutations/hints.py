@@ -63,14 +63,18 @@ class HintedProof:
         self._reason: dict[int, int | _Half | None] = {}
         self._handled = 0
         self._last, self._loose = len(given), list[int]()
-        halves = [half for number, row in enumerate(counting, start=1) for half in _halves(number, row)]
-        for half in halves:
+        self._given = given
+        self._halves = [half for number, row in enumerate(counting, start=1) for half in _halves(number, row)]
+
+    def start(self) -> None:
+        """Take in the formula."""
+        for half in self._halves:
             self._guarded[half.guard].append(half)
             for weight, literal in half.terms:
                 self._reading[literal].append((half, weight))
-        for number, clause in enumerate(given, start=1):
+        for number, clause in enumerate(self._given, start=1):
             self._take(number, clause)
-        for half in halves:
+        for half in self._halves:
             if half.slack < 0 and not self.done:
                 self._take(*self._clause_of(half, -half.guard))
         self._settle()
@@ -91,7 +95,7 @@ class HintedProof:
                     self._put(-literal, None)
             conflict = self._propagate()
             if conflict is None:
-                raise CertificateError(f"The clause {str(clause)[:60]} does not follow by propagation.")
+                raise CertificateError(f"the clause {str(clause)[:60]} does not follow by propagation.")
         hints = self._hints(conflict, start) if known is None else [self._unit[known]]
         self._undo(start)
         number = self._write(clause, hints)
@@ -107,10 +111,10 @@ class HintedProof:
 
     # -- clauses -------------------------------------------------------------------------------------------
 
-    def _write(self, clause: Iterable[int], hints: Iterable[int]) -> int:
+    def _write(self, clause: Clause, hints: Iterable[int]) -> int:
         self._last += 1
         self.lines.append(" ".join(map(str, (self._last, *clause, 0, *hints, 0))))
-        if self._loose:
+        if clause and self._loose:  # nothing follows the empty clause
             self.lines.append(" ".join(map(str, (self._last, "d", *self._loose, 0))))
             self._loose.clear()
         return self._last

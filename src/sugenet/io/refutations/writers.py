@@ -8,7 +8,7 @@ numbers of the variables are those of the checker (`sugenet.checker.thresholds`,
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate, chain, pairwise
 from math import gcd
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -82,7 +82,7 @@ def export_proof(
     sugenet.check, sugenet.io.export
     """
     if proof not in PROOFS:
-        raise QuestionError(f"Unknown proof format {str(proof)[:60]!r}. Use {', '.join(PROOFS)}.")
+        raise QuestionError(f"unknown proof format {str(proof)[:60]!r}. Use {', '.join(PROOFS)}.")
     kind, write, endings = PROOFS[proof]
     claims = claims_of(certificate, network, other, kind)
     written: list[Path] = []
@@ -91,8 +91,9 @@ def export_proof(
         targets = [Path(f"{stem}.{ending}") for ending in endings]
         for target in targets:
             check_writable(target)
-        for target, lines in zip(targets, write(claim), strict=True):
-            write_text(target, "".join(f"{line}\n" for line in lines))
+        texts = ["".join(f"{line}\n" for line in lines) for lines in write(claim)]
+        for target, text in zip(targets, texts, strict=True):
+            write_text(target, text)
         written += targets
     return tuple(written)
 
@@ -115,12 +116,12 @@ def _veripb(claim: Lemmas) -> tuple[_Lines, _Lines]:
         contrary = {row.guard: row for row in implications_of(system, (), Limit(None, None))[0]}
         for fact in claim.facts:
             if fact == 0 or -fact not in contrary:
-                raise CertificateError(f"The fact {fact} is not about a neuron of the first layer.")
+                raise CertificateError(f"the fact {fact} is not about a neuron of the first layer.")
             add(f"pol {changes.against(contrary[-fact], many)}")
             add(f"rup +1 {_name(fact)} >= 1 ;")
     for guard, q, p in claim.cuts:
         if (0, guard) not in ids or 0 not in ids or q < 0 or p < 0:
-            raise CertificateError(f"The cut {[guard, q, p]} does not add a row and the budget.")
+            raise CertificateError(f"the cut {[guard, q, p]} does not add a row and the budget.")
         if q or p:
             add(f"pol {_sum([(str(ids[0, guard]), q), (str(ids[0]), p)])}")
     for clause in claim.clauses:
@@ -158,8 +159,8 @@ def _given(system: ThresholdSystem) -> Iterator[Clause]:
     yield tuple(range(starts[-2] + 1, starts[-1] + 1))
     for case, rows in enumerate(system.cases, start=starts[-2] + 1):
         yield from ((-case, starts[-3] + row + 1) for row in rows)
-    for chain in system.chains:
-        yield from ((-after - 1, before + 1) for before, after in pairwise(chain))
+    for steps in system.chains:
+        yield from ((-after - 1, before + 1) for before, after in pairwise(steps))
 
 
 def _inequality(terms: dict[int, int], least: int) -> str:
@@ -196,7 +197,7 @@ class _Changes:
     def __init__(self, system: ThresholdSystem, ids: dict[Any, int]) -> None:
         self.chains, self.ids = system.chains, ids
         prices, limit = system.budget or ((0,) * system.starts[1], 0)
-        costs = [list(accumulate((int(prices[s]) for s in chain), initial=0)) for chain in self.chains]
+        costs = [list(accumulate((int(prices[s]) for s in steps), initial=0)) for steps in self.chains]
         self.own = [row.index(min(row)) for row in costs]
         more = [sorted(c - min(row) for k, c in enumerate(row) if k != row.index(min(row))) for row in costs]
         least = [row[0] if row else 0 for row in more]
@@ -214,25 +215,26 @@ class _Changes:
                     for k, cost in enumerate(row)
                     if len(row) > 1
                 ]
-                words += [(self.option(f, self.own[f]), unit - part)] * bool(part)
+                if part:
+                    words.append((self.option(f, self.own[f]), unit - part))
             self.count = f"{_sum(words)} {unit} d"
 
     def option(self, feature: int, k: int) -> str:
         """The constraint that a feature has an option or not."""
-        chain = self.chains[feature]
+        steps = self.chains[feature]
         if k == 0:
-            return f"~x{chain[0] + 1}"
-        return f"x{chain[-1] + 1}" if k == len(chain) else str(self.ids["chain", chain[k] + 1])
+            return f"~x{steps[0] + 1}"
+        return f"x{steps[-1] + 1}" if k == len(steps) else str(self.ids["chain", steps[k] + 1])
 
     def against(self, row: Implication, many: int) -> str:
         """A sum of constraints that leaves a row with too small a sum, so that its guard is false."""
         ups, words, most = list[int](), [(str(self.ids[0, row.guard]), 1)], 0
-        for f, chain in enumerate(self.chains):
-            sums = list(accumulate((int(row.weights[s]) for s in chain), initial=0))
+        for f, steps in enumerate(self.chains):
+            sums = list(accumulate((int(row.weights[s]) for s in steps), initial=0))
             own = sums[self.own[f]]
             ups.append(max(sums) - own)
             most += own
-            inner = [(k, own + ups[f] * (k != self.own[f]) - sums[k]) for k in range(1, len(chain))]
+            inner = [(k, own + ups[f] * (k != self.own[f]) - sums[k]) for k in range(1, len(steps))]
             words += [(self.option(f, k), factor) for k, factor in inner]
         worth = sorted(ups, reverse=True)[self.most] if many else 0
         words.append((str(many), worth))
@@ -243,7 +245,7 @@ class _Changes:
             if 0 < self.own[f] < len(self.chains[f]):
                 words.append((self.option(f, self.own[f]), above))
         if most >= row.least:
-            raise CertificateError(f"The fact {-row.guard} does not follow from the budget.")
+            raise CertificateError(f"the fact {-row.guard} does not follow from the budget.")
         return _sum(words)
 
 
@@ -256,15 +258,23 @@ def _drat(claim: Resolution) -> tuple[_Lines, _Lines]:
 
 
 def _lrat(claim: Resolution) -> tuple[_Lines, _Lines]:
-    proof, numbers = HintedProof(claim.variables or 1, _without_empty(claim.given)), list[int]()
-    for step in claim.steps:
+    return _cnf(claim), _hinted(HintedProof(claim.variables or 1, _without_empty(claim.given)), claim.steps)
+
+
+def _hinted(proof: HintedProof, steps: Sequence[Clause | int]) -> Iterator[str]:
+    """The lines of a proof with hints, which are sought as they are read."""
+    proof.start()
+    numbers = list[int]()
+    for step in steps:
         if proof.done:
             break
         if isinstance(step, tuple):
             numbers.append(0 if is_tautology(step) else proof.lemma(step))
         elif 0 <= step < len(numbers):
             proof.forget(numbers[step])
-    return _cnf(claim), _ended(proof)
+    if not proof.done:
+        raise CertificateError("the proof ends without a contradiction.")
+    yield from proof.lines
 
 
 def _cnf(claim: Resolution) -> list[str]:
@@ -279,12 +289,6 @@ def _without_empty(clauses: Sequence[Clause]) -> list[Clause]:
 
 def _dimacs(clause: Clause) -> str:
     return " ".join(map(str, (*clause, 0)))
-
-
-def _ended(proof: HintedProof) -> list[str]:
-    if not proof.done:
-        raise CertificateError("The proof ends without a contradiction.")
-    return proof.lines
 
 
 # -- XLRUP ---------------------------------------------------------------------------------------------------
@@ -308,20 +312,17 @@ def _xlrup(claim: Lemmas) -> tuple[_Lines, _Lines]:
         clauses.append((-row.guard, last) if row.guard else (last,))
     counting = list[Counting]()
     for literal, start, weights, least in sums:
-        row = _counting(literal, {start + k: int(w) for k, w in enumerate(weights, start=1) if w}, least)
-        if 0 < row.least <= sum(weight for weight, _ in row.terms):
-            counting.append(row)
+        found = _counting(literal, {start + k: int(w) for k, w in enumerate(weights, start=1) if w}, least)
+        if 0 < found.least <= sum(weight for weight, _ in found.terms):
+            counting.append(found)
         else:
-            clauses.append((literal,) if row.least <= 0 else (-literal,))
+            clauses.append((literal,) if found.least <= 0 else (-literal,))
     clauses = _without_empty(clauses)
-    proof = HintedProof(max(last, 1), clauses, counting)
-    for clause in claim.clauses:
-        if not proof.done:
-            proof.lemma(clause)
-    written = [" ".join(map(str, _counted(row))) for row in counting]
+    written = [" ".join(map(str, _counted(one))) for one in counting]
     formula = [f"p cnf {max(last, 1)} {len(clauses) + len(written)}", *map(_dimacs, clauses)]
-    named = (f"o b {number} {row}" for number, row in enumerate(written, start=1))
-    return [*formula, *(f"b {row}" for row in written)], [*named, *_ended(proof)]
+    named = (f"o b {number} {one}" for number, one in enumerate(written, start=1))
+    proof = HintedProof(max(last, 1), clauses, counting)
+    return [*formula, *(f"b {one}" for one in written)], chain(named, _hinted(proof, claim.clauses))
 
 
 def _counted(row: Counting) -> Iterator[int]:
@@ -336,7 +337,7 @@ def _counting(literal: int, terms: dict[int, int], least: int) -> Counting:
     unit = gcd(*terms.values()) or 1
     if sum(map(abs, terms.values())) > _REPEATED * unit:
         raise TooLargeError(
-            "The weights are too large for XLRUP, which counts literals. Use the format 'veripb'."
+            "the weights are too large for XLRUP, which counts literals. Use the format 'veripb'."
         )
     return Counting(
         literal,
