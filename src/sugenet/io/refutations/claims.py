@@ -36,7 +36,7 @@ from sugenet.checker.setting import Asked, inputs_asked, parts_of, sample_of, se
 from sugenet.checker.thresholds import ThresholdSystem, thresholds_of
 from sugenet.checker.unpack import unpacked
 from sugenet.checker.whole import whole_of
-from sugenet.errors import CertificateError
+from sugenet.errors import CertificateError, QuestionError
 
 __all__ = ["ENGINES", "Clause", "Lemmas", "Resolution", "claims_of", "is_tautology"]
 
@@ -78,17 +78,19 @@ def claims_of(
     Raises
     ------
     CertificateError
-        If the certificate is for another network or damaged, or if its proof is of another kind.
+        If the certificate is for another network or damaged.
+    QuestionError
+        If its proof is of another kind, or if it has none.
     """
     if not isinstance(certificate, dict) or "network" not in certificate:
-        raise CertificateError("only certificates about one network or two have proofs that can be exported.")
+        raise QuestionError("only certificates about one network or two have proofs that can be exported.")
     read, limit = read_certificate(certificate, network), Limit(None, None)
     proof = None if isinstance(read, Counted) else read.proof
     parts = proof.parts if isinstance(proof, Parts) else () if proof is None else (proof,)
     known, limits = within_domain(read.domain, network, limit)
     asked = Asked(read.question, known, limits, other)
     if proof is None:
-        raise CertificateError(f"the certificate has no proof to export: its answer is {read.tag[1]!r}.")
+        raise QuestionError(f"the certificate has no proof to export: its answer is {read.tag[1]!r}.")
     if len(parts) != parts_of(read.question) or (
         isinstance(read.question, QueryAsked) and network.keeps_reals
     ):
@@ -97,7 +99,7 @@ def claims_of(
     for number, part in enumerate(parts):
         wanted = Rup if kind is Lemmas else Drup
         if not isinstance(part, wanted):
-            raise CertificateError(
+            raise QuestionError(
                 f"a proof of kind {part.tag[1]!r} cannot be exported in this format. "
                 f"Ask again with the engine {ENGINES[kind]}."
             )

@@ -63,7 +63,9 @@ def export_proof(
     Raises
     ------
     CertificateError
-        If the certificate has a proof of another kind, is damaged, or is for another network.
+        If the certificate is damaged or for another network, or if its proof does not hold.
+    QuestionError
+        If the certificate has a proof of another kind.
     TooLargeError
         If weights are too large for ``"xlrup"``, which counts literals.
 
