@@ -431,14 +431,14 @@ def _export(parser: Parser) -> Run:
     parser.add_argument(
         "other", metavar="MODEL2", nargs="?", help="the other model of a certificate about two"
     )
-    about = "format of the proof: veripb or xlrup (engine cdcl), drat or lrat (engine pysat)"
+    about = "format: veripb or xlrup (engine cdcl), drat or lrat (engine pysat)"
     formats = ["veripb", "xlrup", "drat", "lrat"]
-    parser.add_argument("--proof", choices=formats, required=True, metavar="FORMAT", help=about)
+    parser.add_argument("--proof", choices=formats, required=True, metavar="KIND", help=about)
     give(
         parser,
         "output",
         "json",
-        output={"metavar": "NAME", "required": True, "help": "files to write, without their endings"},
+        output={"required": True, "help": "files to write, FILE without their endings"},
     )
     return _run_export
 
