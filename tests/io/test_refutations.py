@@ -169,13 +169,13 @@ def test_certificates_that_were_kept_are_exported_or_refused_by_name(tmp_path):
     assert sum(accepted.values()) >= 90
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(300))
 def test_facts_that_need_the_budget_are_derived_by_cutting_planes(seed):
     """As many features as can pay for their cheapest change, the best of them: `reach`, and not one less."""
     rng = np.random.default_rng(seed)
     chains, prices, spent, count = [], [], 0, 0
-    for _ in range(rng.integers(1, 5)):
-        costs = rng.integers(0, 5, rng.integers(1, 4))
+    for _ in range(rng.integers(1, 7)):
+        costs = rng.choice([0, *[1, 2, 3, 4] * 5], rng.integers(1, 5))
         costs[rng.integers(len(costs))] = 0
         chains.append(tuple(range(count, count + len(costs) - 1)))
         prices += np.diff(costs).tolist()
@@ -189,8 +189,13 @@ def test_facts_that_need_the_budget_are_derived_by_cutting_planes(seed):
     check_rup(proof_of([[]], tight.starts[-1], facts=[fact]), tight)
     check_veripb(*texts(Lemmas(tight, (fact,), (), [()]), "veripb"))
     loose = ThresholdSystem(tuple(chains), budget, ((weights, np.array([high])), free.layers[1]), ((0,),))
-    with pytest.raises(CertificateError, match="does not follow from the budget"):
-        texts(Lemmas(loose, (fact,), (), [()]), "veripb")
+    with pytest.raises(CertificateError, match="does not follow"):
+        check_rup(proof_of([[]], loose.starts[-1], facts=[fact]), loose)
+    try:
+        files = texts(Lemmas(loose, (fact,), (), [()]), "veripb")
+    except CertificateError:
+        return
+    check_veripb(*files)  # if some features change for free, a sum of constraints can say a little more
 
 
 # -- damaged proofs ------------------------------------------------------------------------------------------
