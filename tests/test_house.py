@@ -109,6 +109,7 @@ ORDERS = {
         "vnnlib",
         "counterexamples",
         "exports",
+        "refutations",
         "c99",
         "exact",
         "hdf5",

@@ -428,7 +428,7 @@ def test_an_option_means_the_same_everywhere():
     assert has["--seed"] == has["--time-limit"] - {"check"} | {"train"}
     assert has["--jobs"] == {"sweep", "results"}
     assert has["--threads"] == has["--seed"] - has["--jobs"] - {"fit"} | {"predict"}
-    assert has["-o"] == has["--seed"] | {"convert"}
+    assert has["-o"] == has["--seed"] | {"convert", "export"}
 
 
 def test_samples_may_come_behind_options(capsys, tmp_path):

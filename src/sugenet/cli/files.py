@@ -1,4 +1,4 @@
-"""Commands that make model files: train, convert."""
+"""Commands that make files: train, convert, export."""
 
 from __future__ import annotations
 
@@ -37,6 +37,7 @@ __all__ = ["COMMANDS"]
 
 
 _MANY = 20  # categories of a column that is rather a name, a date or a text
+_CERTIFICATE = 1 << 26  # bytes of a certificate
 _MODEL_FILE = {"required": True, "help": "write the model to FILE"}
 
 
@@ -425,6 +426,44 @@ def _is_file(output: str) -> None:
         raise SugenetError("-o - is for text, but a model is none. Give the path of a file.")
 
 
+def _export(parser: Parser) -> Run:
+    parser.add_argument(
+        "certificate",
+        metavar="CERTIFICATE",
+        help="JSON file that -o of a question wrote, - for standard input",
+    )
+    give(parser, "model")
+    parser.add_argument(
+        "other", metavar="MODEL2", nargs="?", help="the other model of a certificate about two"
+    )
+    about = "format: veripb or xlrup (engine cdcl), drat or lrat (engine pysat)"
+    formats = ["veripb", "xlrup", "drat", "lrat"]
+    parser.add_argument("--proof", choices=formats, required=True, metavar="KIND", help=about)
+    give(
+        parser,
+        "output",
+        "json",
+        output={"required": True, "help": "files to write, FILE without their endings"},
+    )
+    return _run_export
+
+
+def _run_export(options: Namespace, screen: Screen) -> int:
+    from sugenet.io import export_proof, read_json
+
+    if options.output == "-":
+        raise UsageError("-o - is one file, but a proof has two. Give a name without an ending.")
+    files = export_proof(
+        read_json(options.certificate, _CERTIFICATE),
+        network_of(options.model),
+        options.output,
+        options.proof,
+        other=None if options.other is None else network_of(options.other),
+    )
+    names = list(map(str, files))
+    return screen.say("\n".join(f"written to {name}" for name in names), {"files": names})
+
+
 COMMANDS: Commands = {
     "train": (
         _train,
@@ -435,5 +474,10 @@ COMMANDS: Commands = {
         _convert,
         "read a trained network from elsewhere, or write one as ONNX or C",
         ["sugenet convert net.onnx -o net.sugenet", "sugenet convert digits -o digits.c"],
+    ),
+    "export": (
+        _export,
+        "write the proof of a certificate for another checker",
+        ["sugenet export certificate.json digits --proof veripb -o three"],
     ),
 }
