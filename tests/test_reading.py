@@ -61,5 +61,5 @@ def test_what_is_no_file_is_refused_at_once(tmp_path):
         with pytest.raises(FileError, match=f"it is not a file but {kind}. Give the path of a file."):
             open_file(tmp_path / name, 100)
     for name in ("socket", ".", "missing"):  # the system refuses these itself
-        with pytest.raises(OSError):
+        with pytest.raises(OSError, match=name):
             open_file(tmp_path / name, 100)

@@ -26,8 +26,8 @@ from sugenet.cli.output import Screen
 from sugenet.cli.parser import Commands, Parser, Run, UsageError
 from sugenet.cli.spiking import SPIKING, is_spiking, on_spiking, read_spiking
 from sugenet.errors import FileError, SugenetError
-from sugenet.visible import visible
 from sugenet.reading import open_text
+from sugenet.visible import visible
 
 if TYPE_CHECKING:
     from sugenet.bnn import Network
