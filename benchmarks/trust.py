@@ -4,32 +4,50 @@ Forged certificates go to the checker: real ones damaged at random, numbers of o
 edges of the machine. Questions at the edges of floats are answered by enumeration, and no question may have
 both an accepted proof and an accepted counterexample. The same question goes through Python, the command
 line, the server, CSV files, rules and laws. Random models are imported, and each of their operations is
-compared alone with the framework's own. Last, reasons of a public MNIST network are timed (SUGENET_ZOO names
-its folder).
+compared alone with the framework's own. Kept certificates are exported as proofs for other checkers, and
+read by small readers and by those of veripb, drat-trim, cake_lpr and cake_xlrup that are on the PATH.
+Last, reasons of a public MNIST network are timed (SUGENET_ZOO names its folder).
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import shutil
+import subprocess
+import tempfile
 import time
 import warnings
+from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from statistics import median
+from typing import Any
 
 import torch
 
 import sugenet as sg
 from benchmarks import _zoo
 from sugenet.bits import prepare
-from sugenet.errors import SugenetError
-from tests.checker import test_attacks, test_twin
+from sugenet.errors import CertificateError, QuestionError, SugenetError
+from sugenet.io import export_proof
+from tests.checker import make_golden, test_attacks, test_twin
 from tests.fuzzing import forgeries, torch_models
 from tests.fuzzing.faces import compare_faces
+from tests.io.proof_readers import RejectedError, check_drat, check_hinted, check_veripb
 
 SHARES = {"forged": 0.35, "questions": 0.3, "faces": 0.15, "imports": 0.2}
 QUICK = 26.0
 """Seconds of all attacks."""
+READERS: dict[str, tuple[Callable[[str, str], int], str]] = {
+    "veripb": (check_veripb, "veripb"),
+    "drat": (check_drat, "drat-trim"),
+    "lrat": (check_hinted, "cake_lpr"),
+    "xlrup": (check_hinted, "cake_xlrup"),
+}
+"""For each proof format our small reader, and the program of others that reads it."""
+VERIFIED = ("s VERIFIED", "Verification succeeded")
+"""What the programs print, besides ending with code 0, if they accept a proof."""
 
 
 def main() -> None:
@@ -48,7 +66,9 @@ def main() -> None:
     print(f"{compared:>9,} answers compared between faces, {len(differ)} differ", flush=True)
     judged, refused = imported(options.seed, SHARES["imports"] * seconds)
     print(f"{judged:>9,} operations of imports compared alone, {len(refused)} differ", flush=True)
-    for what in (*accepted, *contradictions, *differ, *refused):
+    proofs, rejected = exported()
+    print(f"{proofs['written']:>9,} proofs exported, {len(rejected)} rejected", flush=True)
+    for what in (*accepted, *contradictions, *differ, *refused, *rejected):
         print("FOUND " + str(what)[:2000])
     result = {
         "forgeries": forged,
@@ -59,6 +79,8 @@ def main() -> None:
         "faces_differ": len(differ),
         "operations_judged_alone": judged,
         "operations_differ": len(refused),
+        "proofs_exported": proofs,
+        "proofs_rejected": len(rejected),
         "why_mnist_median_s": reasons(2 if options.quick else 20),
     }
     print("RESULT " + json.dumps(result))
@@ -129,6 +151,47 @@ def imported(seed: int, seconds: float) -> tuple[int, list[str]]:
             if time.perf_counter() > end:
                 break
     return judged, found
+
+
+def exported() -> tuple[dict[str, int], list[str]]:
+    """How many proofs of kept certificates were written, and how many each reader accepted; and those that
+    some reader rejected.
+    """
+    kept, accepted, rejected = make_golden.stored(), Counter[str](written=0, ours=0), []
+    with tempfile.TemporaryDirectory() as folder:
+        for row in kept["certificates"]:
+            for name, (check, program) in READERS.items():
+                other = kept["networks"].get(row["other"])
+                try:
+                    files = export_proof(
+                        row["certificate"],
+                        kept["networks"][row["network"]],
+                        f"{folder}/proof",
+                        name,
+                        other=other,
+                    )
+                except (CertificateError, QuestionError):  # of another kind
+                    continue
+                for formula, proof in zip(files[::2], files[1::2], strict=True):
+                    accepted["written"] += 1
+                    try:
+                        check(formula.read_text(), proof.read_text())
+                        accepted["ours"] += 1
+                    except RejectedError as error:
+                        rejected.append(f"{name}, {row['name']}: {error}")
+                    if shutil.which(program) is not None:
+                        said = run_reader(program, formula, proof)
+                        accepted[program] += said is None
+                        rejected += [] if said is None else [f"{program}, {row['name']}: {said}"]
+    return dict(accepted), rejected
+
+
+def run_reader(program: str, formula: Path, proof: Path) -> Any:
+    """What a program says of a proof that it does not accept; None if it accepts it."""
+    command = [program, str(formula), str(proof)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
+    said = done.stdout + done.stderr
+    return None if any(words in said for words in VERIFIED) else said[-300:] or f"code {done.returncode}"
 
 
 def reasons(images: int) -> float | None:

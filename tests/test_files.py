@@ -4,6 +4,7 @@ import ast
 import errno
 import io
 import os
+import signal
 import stat
 import subprocess
 import sys
@@ -38,12 +39,15 @@ SOURCE = Path(sugenet.__file__).parent
 )
 @pytest.mark.parametrize("step", ["replace", "fsync", "write", "open"])
 @pytest.mark.parametrize("old", [None, b"an old file"])
-def test_a_failing_write_leaves_everything_as_it_was(tmp_path, monkeypatch, failure, match, step, old):
+@pytest.mark.parametrize("named", [False, True])
+def test_a_failing_write_leaves_everything_as_it_was(tmp_path, monkeypatch, failure, match, step, old, named):
     path = tmp_path / "net.sugenet"
+    if named:
+        monkeypatch.delattr(os, "O_TMPFILE", raising=False)
     if old is not None:
         path.write_bytes(old)
 
-    def fail(*_):
+    def fail(*_, **__):
         raise failure
 
     class HalfWritten(io.FileIO):
@@ -88,6 +92,51 @@ def test_a_disk_that_is_really_full_leaves_everything_as_it_was(tmp_path, old):
     assert (tmp_path / "page.html.small").stat().st_size == 5000
     assert sorted(os.listdir(tmp_path)) == ["page.html"] * (old is not None) + ["page.html.small"]
     assert old is None or path.read_bytes() == old
+
+
+KILLED = """
+import os, resource, signal, sys
+from sugenet.files import write_bytes
+if sys.argv[2] == "named":
+    vars(os).pop("O_TMPFILE", None)
+signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))
+write_bytes(sys.argv[1], bytes(100_000))
+"""
+"""A process that the kernel kills in the middle of its writing."""
+
+
+@pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="locks and files without a name as on Linux")
+@pytest.mark.parametrize("how", ["nameless", "named"])
+def test_a_killed_process_leaves_nothing_that_the_next_write_does_not_remove(tmp_path, how):
+    path = tmp_path / "net.sugenet"
+    path.write_bytes(b"an old file")
+    done = subprocess.run([sys.executable, "-c", KILLED, str(path), how], check=False)
+    assert done.returncode == -signal.SIGXFSZ
+    assert path.read_bytes() == b"an old file"
+    assert len(os.listdir(tmp_path)) == (1 if how == "nameless" else 2)
+    stranger = tmp_path / f".00000000-{'0' * 16}.sugenet.tmp"  # of another machine, where it may be written
+    stranger.write_bytes(b"half of it")
+    write_bytes(tmp_path / "another", b"a new file")
+    assert sorted(os.listdir(tmp_path)) == [stranger.name, "another", "net.sugenet"]
+
+
+@pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="locks as on Linux")
+def test_what_is_being_written_is_no_leftover(tmp_path, monkeypatch):
+    """Another write to the folder comes between the first one's last byte and its end."""
+    monkeypatch.delattr(os, "O_TMPFILE")
+    sync, synced = os.fsync, []
+
+    def meanwhile(handle):
+        sync(handle)
+        if not synced:
+            synced.append(handle)
+            write_bytes(tmp_path / "second", b"2")
+
+    monkeypatch.setattr(os, "fsync", meanwhile)
+    write_bytes(tmp_path / "first", b"1")
+    assert sorted(os.listdir(tmp_path)) == ["first", "second"]
+    assert (tmp_path / "first").read_bytes() == b"1"
 
 
 # -- places --------------------------------------------------------------------------------------------------
@@ -144,6 +193,58 @@ def test_permissions_and_links_are_kept(tmp_path):
     assert link.is_symlink()
     assert link.read_text("utf-8") == path.read_text("utf-8") == "new, ümläut"
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+def give_away(path, monkeypatch):
+    """Make a file, folder or link that of another user."""
+    if os.geteuid() == 0:
+        os.lchown(path, 65534, 65534)
+    else:
+        monkeypatch.setattr(os, "geteuid", lambda: 65534)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="owners and links as on POSIX")
+@pytest.mark.parametrize("mode", [0o1777, 0o777])
+@pytest.mark.parametrize("kind", ["link", "link of a link", "folder", "file"])
+@pytest.mark.parametrize("write", [lambda path: write_text(path, "new"), check_writable])
+def test_links_and_files_of_others_in_shared_folders_are_refused(tmp_path, monkeypatch, mode, kind, write):
+    shared, private = tmp_path / "shared", tmp_path / "private"
+    shared.mkdir(), private.mkdir()
+    shared.chmod(mode)
+    kept, theirs = private / "kept", shared / "theirs"
+    kept.write_text("old")
+    given = theirs
+    if kind == "file":
+        theirs.write_text("old")
+    elif kind == "folder":
+        theirs.symlink_to(private)
+        given = theirs / "kept"
+    else:
+        theirs.symlink_to(os.path.relpath(kept, shared))
+    if kind == "link of a link":
+        given = private / "mine"
+        given.symlink_to(theirs)
+    write(given)
+    kept.write_text("old")
+    with monkeypatch.context() as patch:
+        give_away(theirs, patch)
+        with pytest.raises(
+            FileError, match=r"theirs' is a (file|link) of another user in a folder that ever"
+        ):
+            write(given)
+        assert kept.read_text() == "old"
+        shared.chmod(0o755)
+        write(given)
+    write(shared / "new")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links as on POSIX")
+def test_links_that_lead_to_themselves_are_refused(tmp_path):
+    (tmp_path / "a").symlink_to(tmp_path / "b")
+    (tmp_path / "b").symlink_to(tmp_path / "a")
+    for write in (lambda path: write_text(path, "new"), check_writable):
+        with pytest.raises(FileError, match=r"Too many levels of symbolic links"):
+            write(tmp_path / "a")
 
 
 # -- nobody else writes --------------------------------------------------------------------------------------

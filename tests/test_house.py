@@ -22,8 +22,12 @@ SOURCE = Path(sugenet.__file__).parent
 
 ORDERS = {
     "sugenet": [
+        "visible",
         "errors",
         "files",
+        "reading",
+        "orphans",
+        "compiling",
         "brief",
         "drawn",
         "capacity",
@@ -105,6 +109,7 @@ ORDERS = {
         "vnnlib",
         "counterexamples",
         "exports",
+        "refutations",
         "c99",
         "exact",
         "hdf5",
@@ -125,7 +130,13 @@ ORDERS = {
 """Bottom to top: what stands in a room imports from itself and from what stands before it."""
 
 WALLED = {
-    "sugenet.checker": {"sugenet.checker", "sugenet.bnn", "sugenet.errors", "sugenet.capacity.arguments"}
+    "sugenet.checker": {
+        "sugenet.checker",
+        "sugenet.bnn",
+        "sugenet.errors",
+        "sugenet.compiling",
+        "sugenet.capacity.arguments",
+    }
 }
 """Rooms that import nothing of the project but these."""
 
@@ -134,7 +145,7 @@ FORMAT = "sugenet.checker.form"
 
 KEEP_OUT = {
     "torch": {"fit", "io"},
-    "numba": {"bits", "checker", "engines", "reason"},
+    "numba": {"compiling", "bits", "checker", "engines", "reason"},
     "llvmlite": {"bits", "checker", "engines"},
     "ortools": {"engines"},
     "pysat": {"engines", "logic", "reason"},

@@ -205,8 +205,12 @@ __all__ = [
 ]
 
 _ROOMS = (
+    "visible",
     "errors",
     "files",
+    "reading",
+    "orphans",
+    "compiling",
     "brief",
     "drawn",
     "capacity",

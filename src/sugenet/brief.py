@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import fields
 from typing import Any
@@ -47,6 +47,15 @@ class Said:
     """A value that prints as sentences: at a prompt the same, with its type, and no more than ten lines."""
 
     __slots__ = ()
+
+    def said(self, mark: Callable[[str], str] = str) -> str:  # noqa: ARG002
+        """The same sentences, with each word that says the verdict put through `mark`: a name that is such a
+        word is not one.
+        """
+        return str(self)
+
+    def __str__(self) -> str:
+        return self.said()
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)

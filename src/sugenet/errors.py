@@ -22,6 +22,8 @@
 All of them are `ValueError`s too, since each names a wrong value and what would be right.
 """
 
+from sugenet.visible import visible
+
 __all__ = [
     "CapacityError",
     "CertificateError",
@@ -53,7 +55,10 @@ def how_to_install(extra: str) -> str:
 
 
 class SugenetError(ValueError):
-    """Base of all errors that sugenet raises on purpose."""
+    """Base of all errors that sugenet raises on purpose; its text is safe to show, whatever it quotes."""
+
+    def __str__(self) -> str:
+        return visible(super().__str__(), keep="\n")
 
 
 class CapacityError(SugenetError):

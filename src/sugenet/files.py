@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import stat
-from contextlib import suppress
+import zlib
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 from sugenet.errors import FileError
 
-__all__ = ["advice", "check_writable", "write_bytes", "write_text"]
+try:
+    import fcntl
+except ImportError:  # pragma: no cover  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = ["advice", "check_owner", "check_writable", "target_of", "write_bytes", "write_text"]
+
+_MOST_LINKS = 40
+_END = ".sugenet.tmp"
+"""Of files that are being written."""
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
@@ -22,8 +35,10 @@ def write_bytes(path: str | os.PathLike[str], raw: bytes) -> None:
     """Write a file whole or not at all.
 
     The bytes go to a temporary file beside the target, which takes its place in one step when all is on the
-    disk: a failure leaves no half-written file, and an older one stays as it was. Links are followed, and
-    permissions of an older file are kept.
+    disk: a failure leaves no half-written file, and an older one stays as it was. The temporary file has no
+    name where the file system can do that; otherwise, the next write to the folder removes it if its process
+    was killed. Links are followed, except for those of other users in folders that everybody may write to.
+    Permissions of an older file are kept.
 
     Raises
     ------
@@ -31,7 +46,7 @@ def write_bytes(path: str | os.PathLike[str], raw: bytes) -> None:
         When the path cannot be written.
     """
     try:
-        _replace(_target_of(path), raw)
+        _replace(target_of(path), raw)
     except (OSError, ValueError) as error:
         raise FileError(
             f"{os.fspath(path)!r} cannot be written: {advice(error)} Nothing was changed."
@@ -44,7 +59,7 @@ def check_writable(path: str | os.PathLike[str]) -> None:
     Nothing is changed.
     """
     try:
-        target = _target_of(path)
+        target = target_of(path)
         _mode_of(target)
         if not os.access(target.parent, os.W_OK | os.X_OK):
             raise PermissionError
@@ -71,15 +86,47 @@ def advice(error: Exception) -> str:
             return f"{error}. Check the path."
 
 
-def _target_of(path: str | os.PathLike[str]) -> Path:
-    """Where a path leads, links followed."""
+def target_of(path: str | os.PathLike[str]) -> Path:
+    """Where a path leads that is to be written, links followed.
+
+    Raises
+    ------
+    FileError
+        When there is no such folder, or another user could have chosen the place.
+    """
+    _check_links(Path(os.fsdecode(path)).absolute())
     target = Path(os.path.realpath(path))
     if not target.parent.is_dir():
         named = Path(path).parent  # as it was given, unless it is a link that leads to nothing
         raise FileError(
             f"there is no folder {str(target.parent if named.is_dir() else named)!r}. Make it first."
         )
+    check_owner(target)
     return target
+
+
+def check_owner(file: Path) -> None:
+    """Raise `FileError` for a file or link of another user in a folder that everybody may write to."""
+    if os.name == "nt" or not os.lstat(file.parent).st_mode & stat.S_IWOTH:
+        return
+    with suppress(FileNotFoundError):
+        known = os.lstat(file)
+        if known.st_uid not in (0, os.geteuid()):
+            kind = "link" if stat.S_ISLNK(known.st_mode) else "file"
+            raise FileError(
+                f"{str(file)!r} is a {kind} of another user in a folder that everybody may write to. "
+                f"Choose another name or folder."
+            )
+
+
+def _check_links(path: Path, depth: int = 0) -> None:
+    """Look at the owners of all links that a path leads through."""
+    if depth > _MOST_LINKS:
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+    for place in (*reversed(path.parents), path):
+        if place.is_symlink():
+            check_owner(Path(os.path.realpath(place.parent), place.name))
+            _check_links(place.parent / os.readlink(place), depth + 1)
 
 
 def _mode_of(target: Path) -> int | None:
@@ -100,22 +147,86 @@ def _mode_of(target: Path) -> int | None:
 def _replace(target: Path, raw: bytes) -> None:
     """Put `raw` in the place of `target` in one step, or leave everything as it was."""
     mode = _mode_of(target)
-    temporary = target.with_name(f".{secrets.token_hex(8)}.sugenet.tmp")
-    try:
-        with open(temporary, "xb") as stream:
-            stream.write(raw)
-            stream.flush()
-            os.fsync(stream.fileno())
-        if mode is not None:
-            os.chmod(temporary, mode)
-        os.replace(temporary, target)
-    except BaseException:  # an interrupt too leaves nothing behind
-        with suppress(OSError):
-            os.unlink(temporary)
-        raise
-    with suppress(OSError):  # where folders can be opened, the new name is made to last as well
-        folder = os.open(target.parent, os.O_RDONLY)
+    start = _start()
+    _remove_leftovers(target.parent, start)
+    temporary = target.with_name(f"{start}{secrets.token_hex(8)}{_END}")
+    with ExitStack() as stack:
+        opener = partial(_opened, 0o666 if mode is None else mode & 0o600)
         try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+            with open(temporary, "xb", opener=opener) as stream:
+                if fcntl is not None:
+                    stack.callback(os.close, os.dup(stream.fileno()))  # the lock stays until all is done
+                stream.write(raw)
+                stream.flush()
+                os.fsync(stream.fileno())
+                if not os.fstat(stream.fileno()).st_nlink:
+                    _name(stream.fileno(), temporary)
+            if mode is not None:
+                os.chmod(temporary, mode)
+            os.replace(temporary, target)
+        except BaseException:  # an interrupt too leaves nothing behind
+            with suppress(OSError):
+                os.unlink(temporary)
+            raise
+    with suppress(OSError), _folder(target) as folder:  # the new name is made to last as well
+        os.fsync(folder)
+
+
+# -- temporary files -----------------------------------------------------------------------------------------
+
+
+def _start() -> str:
+    """How temporary files of this machine begin: whether their processes live is known here alone."""
+    name = os.uname().nodename if hasattr(os, "uname") else ""
+    return f".{zlib.crc32(name.encode()):08x}-"
+
+
+def _opened(bits: int, temporary: str, flags: int) -> int:
+    """Open a new file, locked as long as its process lives; if possible, one without a name."""
+    if hasattr(os, "O_TMPFILE") and os.path.isdir("/proc/self/fd"):
+        with suppress(OSError):
+            return _locked(os.open(os.path.dirname(temporary), os.O_TMPFILE | os.O_WRONLY, bits))
+    while True:
+        handle = _locked(os.open(temporary, flags, bits))
+        if os.fstat(handle).st_nlink:
+            return handle
+        os.close(handle)  # taken for a leftover before it was locked
+
+
+def _locked(handle: int) -> int:
+    if fcntl is not None:
+        with suppress(OSError):  # not every file system has locks
+            fcntl.flock(handle, fcntl.LOCK_EX)
+    return handle
+
+
+def _name(handle: int, path: Path) -> None:
+    """Give a file without a name this one."""
+    with _folder(path) as folder:
+        os.link(f"/proc/self/fd/{handle}", path.name, dst_dir_fd=folder, follow_symlinks=True)
+
+
+def _remove_leftovers(folder: Path, start: str) -> None:
+    """Remove temporary files of processes that were killed: nobody has a lock on them any more."""
+    if fcntl is None or not os.access(folder, os.R_OK):
+        return
+    for name in os.listdir(folder):
+        if name.startswith(start) and name.endswith(_END):
+            with suppress(OSError):
+                handle = os.open(folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+                try:
+                    if os.fstat(handle).st_uid == os.geteuid():
+                        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                        os.unlink(folder / name)
+                finally:
+                    os.close(handle)
+
+
+@contextmanager
+def _folder(path: Path) -> Iterator[int]:
+    """The folder of a file, open."""
+    handle = os.open(path.parent, os.O_RDONLY)
+    try:
+        yield handle
+    finally:
+        os.close(handle)

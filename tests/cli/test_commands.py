@@ -428,7 +428,7 @@ def test_an_option_means_the_same_everywhere():
     assert has["--seed"] == has["--time-limit"] - {"check"} | {"train"}
     assert has["--jobs"] == {"sweep", "results"}
     assert has["--threads"] == has["--seed"] - has["--jobs"] - {"fit"} | {"predict"}
-    assert has["-o"] == has["--seed"] | {"convert"}
+    assert has["-o"] == has["--seed"] | {"convert", "export"}
 
 
 def test_samples_may_come_behind_options(capsys, tmp_path):
@@ -567,20 +567,6 @@ def test_images_without_pillow_name_the_extra(capsys, monkeypatch, tmp_path):
     code, _, err = run(capsys, "predict", "digits", tmp_path / "a.png")
     assert code == 2
     assert 'Install it from a clone of sugenet: pip install ".[images]"' in err
-
-
-def test_no_folder_for_what_is_compiled_is_said():
-    pytest.importorskip("numba", "0.62")  # from where on it can be told to look for none
-    done = subprocess.run(
-        [sys.executable, "-m", "sugenet", "verify", "digits", "--index", "7", "--hamming", "2"],
-        env={**os.environ, "NUMBA_CACHE_LOCATOR_CLASSES": "ZipCacheLocator", "SUGENET_ENGINE": "auto"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("sugenet: no folder can be written in which numba keeps what it compiles.")
-    assert "NUMBA_CACHE_DIR" in done.stderr
 
 
 def test_rules_that_were_interrupted_say_so(capsys, monkeypatch):

@@ -10,7 +10,7 @@ import re
 import signal
 import subprocess
 import sys
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
 import pytest
 
@@ -197,17 +197,27 @@ def test_an_older_page_stays_when_the_new_one_cannot_be_made(example, tmp_path, 
     assert (tmp_path / "page.html").read_text() == "older"
 
 
-@pytest.mark.parametrize("words", [["input.csv"], ["--results", "results.db"]])
+@pytest.mark.parametrize(
+    "words", [["input.csv", "--quiet"], ["--results", "results.db"], ["input.csv", "--no-token"]]
+)
 def test_the_server_answers_until_it_is_interrupted(swept, words):
     pytest.importorskip("fastapi")
     pytest.importorskip("uvicorn")
     command = [sys.executable, "-m", "sugenet", "serve", "example.sugenet", *words, "--port", "0"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    unwrapped = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=unwrapped
+    )
     try:
-        told = process.stderr.readline()
-        address = re.search(r"http://127\.0\.0\.1:[0-9]+/", told)
-        assert address, told
-        with urlopen(address[0], timeout=30) as answer:
+        stream = process.stdout if "--quiet" in words else process.stderr
+        if "--no-token" in words:
+            assert "warning: there is no token, so every user of this machine" in stream.readline()
+        told = stream.readline()
+        found = re.search(r"(http://127\.0\.0\.1:[0-9]+/)(?:\?token=([\w-]{32}))?\s", told)
+        assert found, told
+        address, token = found.groups()
+        assert (token is None) == ("--no-token" in words)
+        with urlopen(Request(address, headers={"Authorization": f"Bearer {token}"}), timeout=30) as answer:
             data = payload_of(answer.read().decode())
         assert data["server"] is True
         assert [one["values"] for one in data["samples"]] == [[1, -1, 1, -1], [1, 1, 1, 1]]

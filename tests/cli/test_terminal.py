@@ -225,3 +225,15 @@ def test_a_full_disk_is_told(words, buffered):
             env=environment(PYTHONUNBUFFERED=buffered),
         )
     assert (done.returncode, done.stderr) == (2, b"sugenet: No space left on device.\n")
+
+
+@pytest.mark.parametrize(
+    "words", [PROVED, REFUTED, ("why", "--help"), ("--version",), ("completion", "bash")]
+)
+def test_a_closed_output_is_told(words):
+    command = [sys.executable, "-m", "sugenet", *words]
+    done = subprocess.run(
+        ["sh", "-c", 'exec "$@" >&-', "sh", *command], stderr=subprocess.PIPE, check=False, env=environment()
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith(b"sugenet: standard output is closed, so the answer cannot be written.")

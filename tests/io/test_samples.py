@@ -403,6 +403,28 @@ def test_packed_or_cut_otherwise_and_wrong(tmp_path, name, raw, message):
         read_samples(tmp_path / name, network(threshold(0.5), threshold(0.5)))
 
 
+def test_a_sign_in_a_name_is_not_taken_for_one_between_cells(tmp_path):
+    net = network(threshold(0.5), threshold(0.5), names=["size;cm", "weight"])
+    (tmp_path / "a.csv").write_text("size;cm,height\n1,2\n")
+    with pytest.raises(FileError, match="no column 'weight'") as caught:
+        read_samples(tmp_path / "a.csv", net)
+    assert "semicolons" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("part", "other"),
+    [(b"(2, 3)", b"(2,x3)"), (b"False", b"f(1)*"), (b"'<f8'", b"f('8)"), (b"'shape'", b"'shap' ")],
+)
+def test_a_damaged_header_is_said_in_our_words(tmp_path, part, other):
+    np.save(tmp_path / "a.npy", np.zeros((2, 3)))
+    raw = (tmp_path / "a.npy").read_bytes()
+    (tmp_path / "a.npy").write_bytes(raw.replace(part, other))
+    with pytest.raises(
+        FileError, match=r"a.npy: its array has a damaged header. Save the array again, with numpy"
+    ):
+        read_samples(tmp_path / "a.npy", network(*[threshold(0.5)] * 3))
+
+
 def test_a_small_archive_of_a_large_file_is_refused_early(tmp_path):
     bomb = gzip.compress(b"".join([gzip.compress(bytes(1 << 22), 9)] * 2), 9)
     (tmp_path / "bomb.csv.gz").write_bytes(gzip.compress(bytes(1 << 26), 9) + bomb)

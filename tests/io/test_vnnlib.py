@@ -405,7 +405,7 @@ def test_garbled_text_is_read_or_refused(seed):
 def test_bad_files(tmp_path):
     with pytest.raises(FileError, match=r"nowhere.*No such file.*Check the path"):
         read_vnnlib(tmp_path / "nowhere.vnnlib")
-    with pytest.raises(FileError, match="it is not a file"):
+    with pytest.raises(FileError, match="Is a directory"):
         read_vnnlib(tmp_path)
     with pytest.raises(FileError, match="null"):
         read_vnnlib("a\0b")

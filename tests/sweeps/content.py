@@ -3,6 +3,7 @@ out, and drivers in processes of their own that can be killed.
 """
 
 import os
+import secrets
 import signal
 import sqlite3
 import subprocess
@@ -15,15 +16,6 @@ import sugenet as sg
 from sugenet.sweeps.store import reading
 
 SAMPLES = 120
-CODE = """
-import sys
-import sugenet as sg
-from tests.sweeps.content import ask
-try:
-    ask(sys.argv[1], jobs=int(sys.argv[2]))
-except KeyboardInterrupt:
-    sys.exit(130)
-"""
 
 
 def ask(store=None, *, samples=SAMPLES, **more):
@@ -83,15 +75,14 @@ def answered(path):
 
 
 class Driver:
-    """A sweep in a process group of its own."""
+    """The command that asks what `ask` does, in a process group of its own."""
 
     def __init__(self, path, jobs=2):
-        root = Path(__file__).parents[2]
-        paths = os.pathsep.join([str(root), *filter(None, [os.environ.get("PYTHONPATH")])])
-        self.path = path
+        asked = ["digits", "--ask", "verify", "--hamming", "2", "--first", str(SAMPLES)]
+        self.path, self.mark = path, secrets.token_hex(16).encode()
         self.process = subprocess.Popen(
-            [sys.executable, "-c", CODE, str(path), str(jobs)],
-            env={**os.environ, "PYTHONPATH": paths},
+            [sys.executable, "-m", "sugenet", "sweep", *asked, "--jobs", str(jobs), "--quiet", "-o", path],
+            env={**os.environ, "SUGENET_TEST": self.mark.decode()},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -106,9 +97,12 @@ class Driver:
 
     def workers(self):
         """Numbers of the processes that it started to work for it."""
-        ask = ["pgrep", "-P", str(self.process.pid), "-f", "LokyProcess"]
-        listed = subprocess.run(ask, capture_output=True, text=True, check=False)
-        return [int(number) for number in listed.stdout.split()]
+        return [number for number in self.family() if b"LokyProcess" in read(f"/proc/{number}/cmdline")]
+
+    def family(self):
+        """Numbers of all living processes that come from it, its own among them, whoever their parent is."""
+        numbers = filter(str.isdigit, os.listdir("/proc"))
+        return [int(number) for number in numbers if self.mark in read(f"/proc/{number}/environ")]
 
     def kill(self):
         """End it as a crash would."""
@@ -126,9 +120,15 @@ class Driver:
         return self.process.returncode, said, complained
 
 
+def read(path):
+    """A file in /proc; nothing of a process that has ended."""
+    try:
+        return Path(path).read_bytes()
+    except OSError:
+        return b""
+
+
 def is_alive(number):
     """Whether a process runs; one that only waits to be counted does not."""
-    try:
-        return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
+    state = read(f"/proc/{number}/stat").rpartition(b")")[2].split()[:1]
+    return state not in ([], [b"Z"], [b"X"])

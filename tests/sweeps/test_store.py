@@ -2,7 +2,10 @@
 
 import os
 import random
+import shutil
 import sqlite3
+import subprocess
+import zlib
 from contextlib import closing
 from dataclasses import fields, replace
 from fractions import Fraction
@@ -12,11 +15,12 @@ import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.errors import FileError, QuestionError
+from sugenet.errors import FileError, QuestionError, SweepError
 from sugenet.sweeps.rows import Row
-from sugenet.sweeps.store import Entry, _digest, reading, writing
+from sugenet.sweeps.store import LARGEST, Entry, _digest, reading, writing
 from sugenet.sweeps.sweeping import _says_less
 from tests.sweeps.content import ask, content
+from tests.test_files import give_away
 
 FEW = 12
 
@@ -288,6 +292,197 @@ def test_samples_without_an_answer_are_named(copy):
             found.answer(12)
     with again(copy) as found:
         assert found.missing() == []
+
+
+# -- names, links and other users ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_file_with_two_names_has_no_two_writers(copy, tmp_path, is_first):
+    other = tmp_path / "other.db"
+    if is_first:
+        os.link(copy, other)
+        for path in (copy, other):
+            with pytest.raises(
+                FileError, match=r"has 2 names \(hard links\), but a results file can have onl"
+            ):
+                again(path)
+        other.unlink()
+    else:
+        store, _ = writing(copy)
+        os.link(copy, other)
+        with pytest.raises(FileError, match="another sweep is writing to"):
+            writing(other)
+        store.close()
+        other.unlink()
+    again(copy).close()
+    assert [file.name for file in tmp_path.iterdir()] == ["copy.db"]
+
+
+def test_other_ways_to_a_file_that_is_written_are_refused(copy, tmp_path):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link.db").symlink_to(copy)
+    (tmp_path / "way").symlink_to(tmp_path, target_is_directory=True)
+    store, _ = writing(tmp_path / "link.db")
+    for path in (copy, tmp_path / "link.db", tmp_path / "way" / "copy.db", tmp_path / "folder/../copy.db"):
+        with pytest.raises(FileError, match="another sweep is writing to"):
+            writing(path)
+    store.close()
+
+
+def test_a_file_that_is_mounted_twice_has_no_two_writers(copy, tmp_path):
+    other = tmp_path / "other.db"
+    other.touch()
+    mount = shutil.which("mount") or "false"
+    if subprocess.run([mount, "--bind", copy, other], check=False, capture_output=True).returncode:
+        pytest.skip("this user may not mount a file")
+    try:
+        store, _ = writing(copy)
+        with pytest.raises(FileError, match="another sweep is writing to"):
+            writing(other)
+        store.close()
+        writing(other)[0].close()
+    finally:
+        subprocess.run(["umount", "-l", other], check=True)
+
+
+@pytest.mark.parametrize("is_replaced", [True, False])
+def test_a_file_that_is_replaced_meanwhile_is_not_written(copy, whole, tmp_path, is_replaced):
+    store, _ = writing(copy)
+    row, known = store.row(1)
+    entry = Entry(row, known, store.packed(1))
+    store.put([entry])
+    copy.unlink()
+    if is_replaced:
+        copy.write_bytes(whole.read_bytes())
+        with pytest.raises(FileError, match="another sweep is writing to"):
+            writing(copy)
+    with pytest.raises(
+        FileError, match=r"was removed or replaced while this sweep wrote to it\. Give the comm"
+    ):
+        store.put([entry])
+    store.close()
+    again(copy).close()
+    assert content(copy) == content(whole)
+
+
+@pytest.mark.parametrize("name", ["copy.db", "copy.db-lock", "copy.db-wal", "copy.db-journal"])
+def test_files_of_others_in_shared_folders_are_not_written(copy, tmp_path, monkeypatch, name):
+    tmp_path.chmod(0o1777)
+    (tmp_path / name).touch()
+    with monkeypatch.context() as patch:
+        give_away(tmp_path / name, patch)
+        with pytest.raises(
+            FileError, match=rf"copy\.db' cannot be written: '.*{name}' is a file of another us"
+        ):
+            again(copy)
+        tmp_path.chmod(0o755)
+    if name != "copy.db":
+        (tmp_path / name).unlink()
+    again(copy).close()
+
+
+# -- hostile files -------------------------------------------------------------------------------------------
+
+
+def forge(path, raw):
+    """Put this in the place of the answer about sample 1, with digests that fit."""
+    store, _ = writing(path)
+    row, known = store.row(1)
+    store.put([Entry(row, known, zlib.compress(raw, 1))])
+    store.close()
+
+
+@pytest.mark.parametrize(
+    ("raw", "words"),
+    [
+        (b" " * (LARGEST + 1), "the answer of sample 1 unpacks to more than 64 MiB"),
+        (b"[" + b"[]," * (1 << 21) + b"[]]", "the answer of sample 1 has more parts than any can have"),
+        (b'{"a": ' * 100_000, "the answer of sample 1 is no JSON"),
+        (b"\xff", "the answer of sample 1 is no JSON"),
+    ],
+    ids=["large", "many", "deep", "bytes"],
+)
+def test_answers_that_take_much_memory_are_refused_with_their_sample(copy, raw, words):
+    forge(copy, raw)
+    with sg.read_results(copy) as found:
+        found.answer(0)
+        with pytest.raises(FileError, match=f"is damaged: {words}"):
+            found.answer(1)
+        assert found.check(jobs=1).counts == {"holds": FEW - 1, "fails": 1}
+
+
+def test_a_network_that_unpacks_without_end_is_refused(copy, monkeypatch):
+    monkeypatch.setattr("sugenet.sweeps.store._NETWORK", 1 << 20)
+    store, _ = writing(copy)
+    with store._writing():
+        store._say("network", zlib.compress(bytes((1 << 20) + 1)))
+    store.close()
+    for call in (again, sg.read_results):
+        with pytest.raises(FileError, match="damaged: its network unpacks to more than 1 MiB"):
+            call(copy)
+    monkeypatch.setattr("sugenet.sweeps.store._NETWORK", 100)
+    with pytest.raises(FileError, match="the network has 0 MiB, but a results file keeps at most"):
+        again(None)
+
+
+def test_answers_that_are_too_large_to_be_read_again_are_not_written(tmp_path, monkeypatch):
+    monkeypatch.setattr("sugenet.sweeps.work.LARGEST", 100)
+    with pytest.raises(SweepError, match=r"sample 0: its answer has 0 MiB, but a results file keeps at most"):
+        again(tmp_path / "small.db", samples=1)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "CREATE TRIGGER t AFTER INSERT ON answers BEGIN DELETE FROM about; END",
+        "CREATE VIEW v AS WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x FROM n) SELECT * FROM n",
+        "CREATE INDEX i ON answers (outcome)",
+        "CREATE TABLE sneaky (a CHECK (length(zeroblob(1000000000)) > a))",
+        "DROP TABLE about; CREATE VIEW about AS SELECT 'about' AS name, zeroblob(1000000000) AS value",
+    ],
+)
+def test_a_file_that_could_run_anything_is_refused(copy, made):
+    connection = sqlite3.connect(copy)
+    connection.executescript(made)
+    connection.close()
+    before = copy.read_bytes()
+    for call in (again, sg.read_results):
+        with pytest.raises(FileError, match="damaged: its tables are others"):
+            call(copy)
+    assert copy.read_bytes() == before
+
+
+def test_names_of_tables_that_never_end_are_refused(tmp_path):
+    """Twelve levels of pages, each of which refers to the next fifty times, down to one name."""
+    path, size, levels = tmp_path / "endless.db", 512, 12
+    connection = sqlite3.connect(path)
+    connection.executescript(f"PRAGMA page_size = {size}; CREATE TABLE t (a UNIQUE)")
+    connection.close()
+    raw = bytearray(path.read_bytes())
+    first = len(raw) // size + 1
+    start, names = int.from_bytes(raw[105:107]), [bytes(raw[108:110]), bytes(raw[110:112])]
+
+    def leaf(names):
+        head = b"\x0d\0\0" + len(names).to_bytes(2) + start.to_bytes(2) + b"\0" + b"".join(names)
+        return head.ljust(start, b"\0") + raw[start:size]
+
+    def fork(*children, before=0):
+        *cells, last = (child.to_bytes(4) for child in children)
+        places = [(size - 5 * (i + 1)).to_bytes(2) for i in range(len(cells))]
+        head = b"\x05\0\0" + len(cells).to_bytes(2) + places[-1] + b"\0" + last + b"".join(places)
+        ends = b"".join(cell + b"\x01" for cell in reversed(cells))
+        return head.ljust(size - before - len(ends), b"\0") + ends
+
+    pages = [leaf(names), leaf(names[1:])]
+    pages += [fork(*[first + 1 + level] * 50) for level in range(levels)]
+    raw[100:size] = fork(first, first + 1 + levels, before=100)
+    raw += b"".join(pages)
+    raw[28:32] = (len(raw) // size).to_bytes(4)
+    path.write_bytes(raw)
+    for call in (again, sg.read_results):
+        with pytest.raises(FileError, match="is damaged: interrupted"):
+            call(path)
 
 
 def test_answers_come_back_as_the_verbs_gave_them(whole):

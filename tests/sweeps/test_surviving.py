@@ -3,9 +3,7 @@ twice, and in the end the file says what it says after an undisturbed run.
 """
 
 import os
-import random
 import shutil
-import signal
 import subprocess
 import time
 from contextlib import suppress
@@ -14,7 +12,8 @@ import pytest
 
 import sugenet as sg
 from sugenet.errors import FileError
-from tests.sweeps.content import SAMPLES, Driver, answered, ask, content, is_alive, seconds
+from tests.fuzzing.kills import all_gone, kills
+from tests.sweeps.content import SAMPLES, Driver, ask, content, is_alive, seconds
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals and process groups")
 
@@ -37,59 +36,20 @@ def test_the_undisturbed_run_is_whole_and_every_certificate_holds(undisturbed):
         sg.check(data["certificate"], network)
 
 
-def survive(path, rng, undisturbed):
-    """Kill drivers until one gets through."""
-    kept, kills = {}, 0
-    while True:
-        driver = Driver(path, jobs=rng.choice((1, 2)))
-        if driver.until(len(kept) + rng.randrange(1, 60)):
-            time.sleep(rng.random() * 0.05)
-            driver.kill()
-            kills += 1
-        else:
-            code, _, complained = driver.end()
-            assert code == 0, complained
-        now = seconds(path)
-        assert now.items() >= kept.items()  # nothing lost, and nothing done twice
-        kept = now
-        if len(kept) == SAMPLES and driver.process.returncode == 0:
-            break
-    assert content(path) == undisturbed
-    return kills
+def check_kills(n, seed):
+    found = kills(n, seed)
+    assert found["kills"] == n
+    assert (found["lost"], found["repeated"], found["orphans"]) == (0, 0, 0), found
 
 
-def test_a_driver_that_is_killed_goes_on(tmp_path, undisturbed):
-    assert survive(tmp_path / "killed.db", random.Random(1), undisturbed) > 0
+def test_drivers_and_workers_that_are_killed_lose_and_leave_nothing():
+    check_kills(3, seed=1)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(100, 250))
-def test_a_driver_that_is_killed_anywhere_goes_on(tmp_path, undisturbed, seed):
-    survive(tmp_path / "killed.db", random.Random(seed), undisturbed)
-
-
-def rob(path, rng, undisturbed, most):
-    """Kill workers of one driver, which must get through."""
-    driver, robbed = Driver(path), 0
-    while robbed < most and driver.until(min(SAMPLES - 1, answered(path) + rng.randrange(1, 30))):
-        time.sleep(rng.random() * 0.2)
-        for worker in driver.workers()[: rng.choice((1, 2))]:
-            os.kill(worker, signal.SIGKILL)
-            robbed += 1
-    code, _, complained = driver.end()
-    assert code == 0, complained
-    assert content(path) == undisturbed
-    return robbed
-
-
-def test_workers_that_are_killed_are_replaced(tmp_path, undisturbed):
-    assert rob(tmp_path / "robbed.db", random.Random(1), undisturbed, 3) > 0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(100, 160))
-def test_workers_that_are_killed_anywhere_are_replaced(tmp_path, undisturbed, seed):
-    rob(tmp_path / "robbed.db", random.Random(seed), undisturbed, 4)
+@pytest.mark.parametrize("seed", [100, 101])
+def test_a_hundred_kills_lose_and_leave_nothing(seed):
+    check_kills(100, seed)
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -109,14 +69,16 @@ def test_an_interrupt_ends_it_and_it_goes_on(tmp_path, undisturbed, jobs):
     assert content(path) == undisturbed
 
 
-def test_workers_end_with_a_driver_that_is_killed(tmp_path):
+@pytest.mark.parametrize("count", [0, 3])
+def test_all_processes_end_with_a_driver_that_is_killed(tmp_path, count):
+    """Also those that only start, before any answer is there."""
     driver = Driver(tmp_path / "orphans.db")
-    assert driver.until(3)
-    workers = driver.workers()
-    assert len(workers) == 2
+    while len(driver.workers()) < 2:
+        time.sleep(0.01)
+    assert driver.until(count)
     driver.process.kill()
-    while any(map(is_alive, workers)):  # ends, or the test is stopped for its time
-        time.sleep(0.05)
+    orphans, took = all_gone(driver)
+    assert orphans == [], took
     driver.end()
 
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 LONG = 60
 """Seconds after which a test gives up."""
@@ -38,12 +38,21 @@ class Reply(NamedTuple):
 
 
 class Client:
-    def __init__(self, address, process):
-        self.address, self.process = address, process
-        parts = urlsplit(address)
+    """Shows the token of the server with every request, except with raw bytes."""
+
+    def __init__(self, link, process):
+        self.link, self.process = link, process
+        parts = urlsplit(link)
         self.host, self.port = parts.hostname, parts.port
+        self.address = f"http://{parts.netloc}/"
+        self.token = parse_qs(parts.query).get("token", [None])[0]
+        self.bearer = {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
 
     def send(self, method, path, body=None, headers=None, **options):
+        return self.plain(method, path, body, self.bearer | (headers or {}), **options)
+
+    def plain(self, method, path, body=None, headers=None, **options):
+        """The same without the token."""
         connection = HTTPConnection(self.host, self.port, timeout=LONG)
         try:
             connection.request(method, path, body, headers or {}, **options)
@@ -109,12 +118,14 @@ def serving(first="", last="call()", **options):
         [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         try:
-            address = None
-            while address is None:
-                line = process.stdout.readline()
-                assert line, "the server ended before it said its address"
-                address = next((word for word in line.split() if word.startswith("http://")), None)
-            yield Client(address, process)
+            link, told = None, []
+            while link is None:
+                told.append(process.stdout.readline())
+                assert told[-1], "the server ended before it said its address"
+                link = next((word for word in told[-1].split() if word.startswith("http://")), None)
+            client = Client(link, process)
+            client.told = "".join(told)
+            yield client
         finally:
             process.send_signal(signal.SIGINT)
             _, said = process.communicate(timeout=LONG)

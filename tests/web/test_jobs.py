@@ -16,7 +16,7 @@ import pytest
 
 import sugenet as sg
 from sugenet.web import jobs, worker
-from sugenet.web.jobs import Desk
+from sugenet.web.jobs import OPEN_MOST, Desk, TooManyError
 from tests.web.serving import HAS_PROC, LONG, folder_of, is_there, wait_until
 
 NETWORK = sg.models.digits()
@@ -52,7 +52,7 @@ def desk():
 
 def end_of(job):
     wait_until(lambda: job.is_over)
-    return job.data()
+    return json.loads(job.text())
 
 
 def begun(job):
@@ -93,11 +93,58 @@ def test_answers_are_kept_by_their_size_and_for_a_while(limits, kept):
         small.close()
 
 
+def test_clients_take_turns():
+    made = Desk(NETWORK, workers=1)
+    jobs_ = [made.submit(SOON, client) for client in "aaabbc"]
+    assert [made.place(job) for job in jobs_] == [1, 4, 6, 2, 5, 3]
+    taken = []
+    for _ in jobs_:
+        taken.append(made.next())
+        assert made.place(taken[-1]) is None
+        made.finish(taken[-1], None)
+    assert "".join(job.client for job in taken) == "abcaba"
+    assert not made._open
+    assert not made._working
+    assert not made._waiting
+    assert made._open_bytes == 0
+
+
+def test_no_client_has_all_workers_while_others_may_come():
+    made = Desk(NETWORK, workers=3)
+    first, second, third = (made.submit(SOON, "a") for _ in range(3))
+    assert (made.next(), made.next()) == (first, second)
+    assert made._turn() is None
+    other = made.submit(SOON, "b")
+    assert made.next() is other
+    made.finish(first, None)
+    assert made.next() is third
+
+
+def test_the_queue_is_limited_for_each_client_and_in_all(monkeypatch):
+    made = Desk(NETWORK, workers=1)
+    mine = [made.submit(SOON, "a") for _ in range(OPEN_MOST)]
+    with pytest.raises(TooManyError, match="you have 64 open questions") as refused:
+        made.submit(SOON, "a")
+    assert refused.value.own
+    made.cancel(mine[5])
+    made.submit(SOON, "a")
+    monkeypatch.setattr(jobs, "_OPEN_IN_ALL", OPEN_MOST + 1)
+    made.submit(SOON, "b")
+    with pytest.raises(TooManyError, match="the server's queue is full") as refused:
+        made.submit(SOON, "b")
+    assert not refused.value.own
+    monkeypatch.setattr(jobs, "_OPEN_IN_ALL", 1000)
+    monkeypatch.setattr(jobs, "_OPEN_BYTES", made._open_bytes + 10)
+    with pytest.raises(TooManyError, match="queue is full"):
+        made.submit_check(b"x" * 11, "b")
+    made.submit_check(b"x" * 10, "b")
+
+
 def test_a_question_that_waits_is_cancelled_at_once(desk):
     first, second = desk.submit(FOREVER), desk.submit(SOON)
     begun(first)
     desk.cancel(second)
-    assert second.data()["state"] == "cancelled"
+    assert second.state == "cancelled"
     desk.cancel(first)
     assert end_of(first)["state"] == "cancelled"
 
@@ -177,14 +224,15 @@ def test_an_engine_that_forgets_its_time_limit_is_interrupted(desk, monkeypatch)
 def test_closing_ends_whatever_goes_on():
     closing = Desk(NETWORK, workers=2)
     closing.open()
-    working, waiting = [closing.submit(FOREVER) for _ in range(2)], closing.submit(SOON)
+    working, waiting = [closing.submit(FOREVER, name) for name in "ab"], closing.submit(SOON)
     for job in working:
         wait_until(lambda job=job: job.state == "working")
     pids = pids_of(closing)
     closing.close()
     assert not any(map(is_there, pids))
     assert {job.error for job in (*working, waiting)} == {"the server is being shut down."}
-    assert closing.submit(SOON) is None
+    with pytest.raises(TooManyError, match="being shut down"):
+        closing.submit(SOON)
 
 
 def test_certificates_are_left_out_where_an_answer_would_be_too_large():
@@ -193,8 +241,8 @@ def test_certificates_are_left_out_where_an_answer_would_be_too_large():
         "certificate": {"proof": "x" * 100},
         "reasons": [{"certificate": {}, "status": "minimal"}],
     }
-    assert worker._small(answer, 1000) == answer
-    small = worker._small(answer, 50)
+    assert json.loads(worker._small(answer, 1000)) == answer
+    small = json.loads(worker._small(answer, 50))
     assert small["certificate"] is None
     assert small["reasons"] == [{"certificate": None, "status": "minimal"}]
     assert "certificates beyond 16 MB are left out" in small["note"]
@@ -204,10 +252,12 @@ def test_parts_together_are_no_larger_than_an_answer(monkeypatch):
     monkeypatch.setattr(worker, "_MOST_BYTES", 250)
     out = io.BytesIO()
     bench = worker._Bench(out, "nowhere")
-    bench._now = "7"
+    bench._now, parts = "7", []
     for _ in range(3):
         bench._part({"certificate": {"proof": "x" * 100}})
-    parts = [json.loads(line)["part"]["certificate"] for line in out.getvalue().splitlines()]
+    out.seek(0)
+    while line := out.readline():
+        parts.append(json.loads(out.read(json.loads(line)["size"]))["certificate"])
     assert [part is None for part in parts] == [False, True, True]
 
 
@@ -222,7 +272,12 @@ def test_no_line_is_cut_by_an_interrupt():
     bench._now = bench._unwanted = "7"
     with pytest.raises(KeyboardInterrupt):
         bench._progress("half way")
-    assert json.loads(out.getvalue()) == {"said": "progress", "id": "7", "words": "half way"}
+    assert json.loads(out.getvalue()) == {
+        "said": "progress",
+        "id": "7",
+        "words": "half way",
+        "size": 0,
+    }
     bench._now = None
     bench._interrupted(signal.SIGINT, None)  # nothing is being answered, so nothing happens
 
@@ -293,7 +348,8 @@ def test_a_question_for_which_memory_is_short_says_so(monkeypatch):
         raise MemoryError
 
     monkeypatch.setattr(worker, "ask", greedy)
-    said = worker._Bench(io.BytesIO(), "nowhere")._answer(NETWORK, {"do": "ask", "question": SOON})
+    asked = {"do": "ask", "threads": None, "body": json.dumps(SOON).encode()}
+    said = worker._Bench(io.BytesIO(), "nowhere")._answer(NETWORK, asked)
     assert said == {
         "said": "failed",
         "error": "there is not enough memory for this question. Ask about a smaller region.",
@@ -353,8 +409,7 @@ def test_a_worker_that_cannot_answer_any_more_leaves_clearing_up_to_the_end(tmp_
 def test_a_question_that_is_cancelled_as_it_fails_has_no_error():
     made = Desk(NETWORK, workers=1)
     job = made.submit(SOON)
-    assert made._waiting.popleft() is job
-    job.state = "working"
+    assert made.next() is job
     made.cancel(job)
     made.finish(job, "the worker process ended")
     assert (job.state, job.progress, job.error) == ("cancelled", "cancelled", None)

@@ -299,26 +299,32 @@ def test_a_worker_of_the_server_answers_within_the_laws(tmp_path):
     sg.save(network, tmp_path / MODEL)
     code = f"from sugenet.web.worker import work; work({str(tmp_path)!r})"
     question = {"kind": "verify", "region": {"kind": "L0", "radius": "1"}}
-    asked = [
-        {"do": "ask", "id": str(n), "question": question | {"sample": row}} for n, row in enumerate(SAMPLES)
-    ]
+    asked = [json.dumps(question | {"sample": row}).encode() for row in SAMPLES]
+    heads = [{"do": "ask", "id": str(n), "threads": 1, "size": len(body)} for n, body in enumerate(asked)]
     with subprocess.Popen(
         [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as worker:
-        worker.stdin.write(b"".join(json.dumps(one).encode() + b"\n" for one in asked))
+        for head, body in zip(heads, asked, strict=True):
+            worker.stdin.write(json.dumps(head).encode() + b"\n" + body)
         worker.stdin.flush()
-        said = (json.loads(line) for line in worker.stdout)
-        good, bad = (next(one for one in said if one["said"] in ("done", "failed")) for _ in asked)
+        ends = []
+        while len(ends) < len(asked):
+            said = json.loads(worker.stdout.readline())
+            body = worker.stdout.read(said["size"])
+            if said["said"] in ("done", "failed"):
+                ends.append((said, body))
         worker.stdin.close()
-    assert f'for inputs that obey "{LAW}"' in good["answer"]["sentence"]
-    assert good["answer"]["certificate"]["domain"]["laws"] == [LAW]
+    (_, good), (bad, _) = ends
+    answer = json.loads(good)
+    assert f'for inputs that obey "{LAW}"' in answer["sentence"]
+    assert answer["certificate"]["domain"]["laws"] == [LAW]
     assert f'the sample itself breaks the law "{LAW}"' in bad["error"]
 
 
 @pytest.mark.slow
 def test_the_page_shows_what_the_server_answers_within_the_laws(page):
     with serving(first=FIRST) as client:
-        page.goto(client.address)
+        page.goto(client.link)
         expect(by(page, "verdict")).to_contain_text(f'for inputs that obey "{SERVED}": proved', timeout=60000)
         by(page, "why").click()
         expect(by(page, "answer").first).to_contain_text(f'for inputs that obey "{SERVED}"', timeout=60000)

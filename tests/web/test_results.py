@@ -541,17 +541,17 @@ def test_a_served_file_is_read_again_while_it_grows(page, folder, growing):
     path, grow = growing
     page.set_default_timeout(LONG * 1000)
     with serving(results=str(path)) as server:
-        page.goto(f"{server.address}#results")
+        page.goto(f"{server.link}#results")
         expect(by(page, "results-facts")).to_contain_text(f"20 of {COUNT} samples answered")
         assert numbers(page) == list(range(20))
-        page.goto(f"{server.address}#s=30")
+        page.goto(f"{server.link}#s=30")
         expect(by(page, "stored-note")).to_have_text("not answered yet")
         grow()
         by(page, "to-results").click()
         by(page, "reload").click()
         expect(by(page, "results-facts")).to_contain_text(f"{COUNT} of {COUNT} samples answered")
         assert numbers(page) == list(range(COUNT))
-        page.goto(f"{server.address}#s=30")
+        page.goto(f"{server.link}#s=30")
         expect(by(page, "stored").locator(".said")).to_have_text(said(folder / "verify.db", 30))
         by(page, "stored").locator('[data-test="open-certificate"]').click()
         by(page, "recheck-server").click()
@@ -567,7 +567,7 @@ title='digits', notify=notify, port=0, workers=1, results={str(path)!r})"
     )
     page.set_default_timeout(LONG * 1000)
     with serving(last=f"{first}\ncall()") as server:
-        page.goto(f"{server.address}#s=700")
+        page.goto(f"{server.link}#s=700")
         expect(by(page, "stored").locator(".said")).to_have_text(said(path, 700))
         assert page.evaluate("window.sugenet.state.values") == twice[700].tolist()
         page.goto(f"{server.address}#results&o=-sample")
@@ -603,7 +603,7 @@ def test_a_file_that_goes_or_is_damaged_is_answered_in_words(browser, growing, t
     page = context.new_page()
     page.set_default_timeout(LONG * 1000)
     with serving(results=str(path)) as server:
-        page.goto(f"{server.address}#results")
+        page.goto(f"{server.link}#results")
         by(page, "row").first.wait_for()
         for harm, words in TROUBLES:
             harm(path)
@@ -629,12 +629,12 @@ def test_a_file_that_goes_before_it_is_read_leaves_an_empty_page_until_it_is_the
     page.set_default_timeout(LONG * 1000)
     with serving(results=str(path)) as server:
         path.rename(path.with_suffix(".gone"))
-        page.goto(f"{server.address}#results")
+        page.goto(f"{server.link}#results")
         expect(by(page, "results-headline")).to_have_text("The results cannot be shown.")
         expect(by(page, "results-trouble")).to_contain_text("there is no such file")
         assert by(page, "page-after").is_hidden()
         assert by(page, "outcome-all").count() == 0
-        page.goto(f"{server.address}#s=3")
+        page.goto(f"{server.link}#s=3")
         expect(by(page, "stored-note")).to_contain_text("there is no such file")
         path.with_suffix(".gone").rename(path)
         by(page, "to-results").click()

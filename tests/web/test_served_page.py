@@ -10,6 +10,7 @@ import pytest
 import sugenet as sg
 from sugenet.web import page_html, payload
 from sugenet.web.beforehand import precompute
+from sugenet.web.serving import _way_in
 from tests.web.serving import LONG, serving
 
 NETWORK = sg.models.digits()
@@ -29,7 +30,7 @@ def served(page, server):
     by its own fixture.
     """
     page.set_default_timeout(WAIT)
-    page.goto(server.address)
+    page.goto(server.link)
     shown(page, "verdict", "proved")
     return page
 
@@ -55,6 +56,48 @@ def asked(page, act):
 def test_the_verdict_stands_there(served):
     assert part(served, "verdict").text_content().startswith("3. ")
     assert served.evaluate("window.sugenet.payload.server") is True
+
+
+def test_the_address_shows_no_token(page, server):
+    page.set_default_timeout(WAIT)
+    page.goto(f"{server.link}#s=8")
+    shown(page, "verdict", "proved")
+    assert page.url == f"{server.address}#s=8"
+    cookies = [
+        (one["name"], one["httpOnly"], one["sameSite"], one["expires"]) for one in page.context.cookies()
+    ]
+    assert cookies == [(f"sugenet-{server.port}", True, "Strict", -1)]
+    page.reload()
+    shown(page, "verdict", "proved")
+
+
+def test_a_link_in_another_page_opens_it(page, server):
+    page.set_default_timeout(WAIT)
+    for link, then in ((server.link, ""), (server.address, "?"), (f"{server.address}?", "")):
+        page.goto("about:blank")
+        page.set_content(f'<a href="{link}#s=8">look</a>')
+        page.click("a")
+        page.wait_for_url(lambda url, then=then: url == f"{server.address}{then}#s=8")
+        shown(page, "verdict", "proved")
+
+
+def test_the_file_that_a_browser_is_given_leads_to_the_page(page, server, tmp_path):
+    """A link with the token would stand among the arguments of the browser, which all users see."""
+    page.set_default_timeout(WAIT)
+    page.goto(_way_in(tmp_path, server.link))
+    page.wait_for_url(f"{server.address}*")
+    shown(page, "verdict", "proved")
+
+
+def test_a_question_that_waits_shows_its_place_in_the_queue(served, server):
+    forever = {"kind": "why", "sample": SAMPLE, "region": {"kind": "Anything"}, "minimal": "size", "n": 50}
+    busy = server.post("/api/questions", forever | {"time_limit": 600}).json["id"]
+    try:
+        part(served, "why").first.click()
+        shown(served, "run", "waiting: place 1 in the queue")
+    finally:
+        server.cancel(busy)
+    shown(served, "answer", "pixel")
 
 
 def test_reasons_come_from_the_server_and_their_certificates_hold_there(served):
@@ -129,7 +172,7 @@ def test_a_wrong_rule_is_answered_with_the_sentence_of_the_server(browser, serve
     )  # of its own, since a browser writes every refusal of a server to its console
     page = context.new_page()
     page.set_default_timeout(WAIT)
-    page.goto(server.address)
+    page.goto(server.link)
     part(page, "rule-text").fill("pixel (9,9) >= 12 -> 3")
     with page.expect_response(lambda reply: reply.url.endswith("/api/questions")) as found:
         part(page, "ask-rule").click()

@@ -22,6 +22,8 @@ from sugenet.errors import SugenetError
 from sugenet.web import content_policy
 from sugenet.web.api import PORT
 from sugenet.web.guards import HEADERS, MOST_BYTES, Guard
+from sugenet.web.jobs import OPEN_MOST
+from sugenet.web.predicting import Predictor
 from sugenet.web.serving import _run, serve
 from tests.web.serving import HAS_PROC, JSON, LONG, children, folder_of, is_there, serving, wait_until
 
@@ -132,12 +134,12 @@ def test_the_request_that_the_docs_show_is_taken(server):
     words = shlex.split(line)
     given = {option: value for option, value in pairwise(words) if option in ("-X", "-d")}
     headers = dict(value.split(": ", 1) for option, value in pairwise(words) if option == "-H")
+    assert headers.pop("Authorization") == "Bearer $TOKEN"
     path = next(word for word in words if word.startswith("localhost")).partition("/")[2]
     taken = server.send(given["-X"], f"/{path}", given["-d"], headers)
     assert taken.status == 202
-    assert {key: len(value) for key, value in taken.json.items()} == {
-        key: len(value) for key, value in json.loads(shown).items()
-    }
+    assert taken.json.keys() == json.loads(shown).keys()
+    assert len(taken.json["id"]) == len(json.loads(shown)["id"])
     assert server.end_of(taken.json["id"])["state"] == "done"
 
 
@@ -357,6 +359,197 @@ def test_writing_needs_the_header_and_json(server):
     )
 
 
+def test_every_address_wants_the_token(server):
+    paths = [*server.get("/openapi.json").json["paths"], "/openapi.json", "/nowhere"]
+    for path in paths:
+        for method in ("GET", "HEAD", "POST", "DELETE", "OPTIONS"):
+            for headers in (
+                {},
+                {"Authorization": "Bearer wrong"},
+                {"Authorization": f"Basic {server.token}"},
+            ):
+                reply = server.plain(method, path, "{}" if method == "POST" else None, JSON | headers)
+                assert (reply.status, reply.headers["www-authenticate"]) == (401, "Bearer")
+                assert method == "HEAD" or "Open the link that the server printed" in reply.json["error"]
+    assert (
+        server.plain("GET", "/api/model", headers={"Authorization": f"bearer {server.token}"}).status == 200
+    )
+    assert server.plain("GET", f"/api/model?token={server.token}").status == 401  # in a link to the page only
+
+
+def test_the_link_gives_a_cookie_and_takes_the_token_out_of_the_address(server):
+    assert len(server.token) == 32
+    first, second = (server.plain("GET", f"/?token={server.token}") for _ in range(2))
+    assert (first.status, first.headers["location"], first.body) == (303, "/", b"")
+    cookie, *rest = first.headers["set-cookie"].split("; ")
+    assert rest == ["Path=/", "HttpOnly", "SameSite=Strict"]
+    assert cookie.startswith(f"sugenet-{server.port}=")  # two servers of one machine share their cookies
+    assert server.token not in cookie
+    assert second.headers["set-cookie"] != first.headers["set-cookie"]  # each browser is a client
+    assert server.plain("GET", "/", headers={"Cookie": f"a=b; {cookie}; c"}).status == 200
+    assert server.plain("GET", "/api/model", headers={"Cookie": cookie}).status == 200
+    number = cookie.partition("=")[2].partition(".")[0]
+    other = f"sugenet-{server.port + 1}" + cookie[cookie.index("=") :]
+    for wrong in (
+        cookie[:-1],
+        cookie.replace(number, number[::-1]),
+        other,
+        f"sugenet-{server.port}={server.token}",
+    ):
+        assert server.plain("GET", "/api/model", headers={"Cookie": wrong}).status == 401
+    for wrong in ("", "x", server.token[:-1], "%ff%00", f"{server.token}x"):
+        assert server.plain("GET", f"/?token={wrong}").status == 401
+
+
+def test_a_link_elsewhere_leads_to_the_page_by_a_visit_of_its_own(server):
+    """A browser keeps the cookie back from a request that another site began."""
+    followed = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+    with_token = server.plain("GET", f"/?token={server.token}", headers=followed)
+    without = server.plain("GET", "/", headers=followed)
+    assert with_token.status == without.status == 200
+    assert with_token.body == without.body
+    assert len(without.body) < 200
+    assert "set-cookie" in with_token.headers
+    assert "set-cookie" not in without.headers
+    assert server.plain("GET", "/?token=wrong", headers=followed).status == 401
+
+
+def test_without_a_token_it_is_said_aloud():
+    with serving(token=False) as client:
+        assert "warning: there is no token, so every user of this machine can see the model" in client.told
+        assert client.token is None
+        assert client.get("/api/model").status == 200
+        assert client.get("/api/model", Host=f"evil.example:{client.port}").status == 421
+        assert client.get("/api/model", Sec_Fetch_Site="cross-site").status == 403
+
+
+# -- bodies --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("goes_on")
+@pytest.mark.parametrize("has_length", [True, False])
+@pytest.mark.parametrize("path", ["/api/check", "/api/questions", "/api/predict", "/nowhere"])
+def test_a_body_that_is_far_too_large_gets_its_sentence(server, path, has_length):
+    """Sent by a client that reads nothing before all is sent."""
+    size = 48 << 20
+
+    def pieces():
+        for _ in range(size >> 20):
+            yield bytes(1 << 20)
+
+    headers = JSON | ({"Content-Length": str(size)} if has_length else {"Transfer-Encoding": "chunked"})
+    reply = server.send("POST", path, pieces(), headers, encode_chunked=not has_length)
+    assert reply.status == 413
+    assert "bytes" in reply.json["error"]
+    assert reply.headers["connection"] == "close"
+
+
+@pytest.mark.usefixtures("goes_on")
+def test_who_has_no_token_gets_a_sentence_too_and_no_memory(server):
+    reply = server.plain("POST", "/api/check", bytes(8 << 20), JSON)
+    assert (reply.status, reply.json["error"][:20]) == (401, "the token is missing")
+
+
+@pytest.mark.usefixtures("goes_on")
+@pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "zstd", "gzip, identity", "x" * 900])
+def test_compressed_bodies_are_refused(server, coding):
+    reply = server.send("POST", "/api/questions", json.dumps(SETTLED), JSON | {"Content-Encoding": coding})
+    assert reply.status == 415
+    assert "Send it as it is." in reply.json["error"]
+
+
+def test_all_bodies_together_are_limited():
+    with serving("guards.MOST_HELD = 100_000") as client:
+        head = (
+            f"POST /api/questions HTTP/1.1\r\nHost: 127.0.0.1:{client.port}\r\n"
+            f"Authorization: Bearer {client.token}\r\nX-Sugenet: 1\r\nContent-Type: application/json\r\n"
+        )
+        body = json.dumps(SETTLED) + " " * 60_000
+        with socket.create_connection((client.host, client.port), timeout=LONG) as slow:
+            slow.sendall(f"{head}Content-Length: 70000\r\n\r\n{' ' * 60_000}".encode())
+            wait_until(lambda: client.post("/api/questions", body).status == 503)
+            refused = b"\r\n\r\n" + b"x" * 60_000
+            with socket.create_connection((client.host, client.port), timeout=LONG) as drained:
+                drained.sendall(f"{head}Content-Length: 70000".encode() + refused)
+                assert drained.recv(1000).startswith(b"HTTP/1.1 503 ")
+                slow.sendall(b" " * 9_999)  # what was refused is let go at once, though more may come
+                small = client.post("/api/questions", json.dumps(SETTLED) + " " * 20_000)
+                assert small.status == 202
+            assert client.post("/api/questions", SETTLED).status == 202  # a small one finds room
+            certificate = client.post("/api/check", b'{"certificate": {}}' + b" " * 60_000)
+            assert certificate.status == 200  # these are counted apart
+        wait_until(lambda: client.post("/api/questions", body).status == 202)  # what is held was let go
+
+
+# -- predictions ---------------------------------------------------------------------------------------------
+
+
+def test_predictions_are_those_of_the_network(server):
+    many = server.post("/api/predict", {"samples": X[:50].tolist()}).json["predictions"]
+    assert [one["class"] for one in many] == NETWORK.predict(X[:50]).tolist()
+    assert [one["scores"] for one in many] == NETWORK.logits(X[:50]).tolist()
+    assert all(one["label"] == NETWORK.classes[one["class"]] for one in many)
+    named = dict(zip(NETWORK.encoder.names, SAMPLE, strict=True))
+    texts = [str(value) for value in SAMPLE]
+    for asked in (
+        {"sample": SAMPLE},
+        {"sample": named},
+        {"sample": texts},
+        {"samples": [SAMPLE]},
+        {"sample": [float(value) for value in SAMPLE]},
+    ):
+        assert server.post("/api/predict", asked).json == {"predictions": [many[7]]}
+
+
+@pytest.mark.usefixtures("goes_on")
+@pytest.mark.parametrize(
+    ("asked", "status", "words"),
+    [
+        (b"{", 400, "not JSON"),
+        ([], 422, 'the body must be {"sample": [...]} or {"samples": [[...], ...]}.'),
+        ({"sample": SAMPLE, "samples": [SAMPLE]}, 422, "the body must be"),
+        ({"samples": []}, 422, "samples must be a list of at least one sample"),
+        ({"samples": SAMPLE}, 422, "number 0: sample is 0"),
+        ({"samples": [SAMPLE, SAMPLE[1:]]}, 422, "number 1: sample is 63 values"),
+        ({"sample": [17, *SAMPLE[1:]]}, 422, "pixel (0,0) is 17"),
+        ({"sample": [True, *SAMPLE[1:]]}, 422, "pixel (0,0) is True, which is not a number"),
+        ({"sample": [2**70, *SAMPLE[1:]]}, 422, "pixel (0,0) is 1180591620717411303424"),
+        ({"sample": [None, *SAMPLE[1:]]}, 422, "pixel (0,0) is None"),
+    ],
+)
+def test_wrong_samples_are_named(server, asked, status, words):
+    reply = server.post("/api/predict", asked)
+    assert (reply.status, words in reply.json["error"]) == (status, True), reply.json
+
+
+def test_requests_that_are_evaluated_together_fail_alone():
+    predictor = Predictor(NETWORK)
+    wrong = {"sample": [17, *SAMPLE[1:]]}
+    asked = [{"samples": X[k : k + 2].tolist()} for k in range(20)] + [wrong] + [{"sample": SAMPLE}]
+
+    async def together():
+        return await asyncio.gather(*map(predictor.answer, asked), return_exceptions=True)
+
+    with ThreadPoolExecutor(1) as thread:  # a browser's event loop may run in this one
+        found = thread.submit(asyncio.run, together()).result()
+    classes = [[one["class"] for one in json.loads(said)["predictions"]] for said in found[:20]]
+    assert classes == [NETWORK.predict(X[k : k + 2]).tolist() for k in range(20)]
+    assert "pixel (0,0) is 17 in sample 0" in str(found[20])
+    assert json.loads(found[21])["predictions"][0]["class"] == 3
+
+
+def test_large_integers_are_not_rounded():
+    """Beside floats of another request, 2**53 + 3 would become 2**53 + 4."""
+    cut = 2**53 + 4
+    layer, head = sg.DenseLayer([[1]], [1]), sg.Head([[-1], [1]])
+    encoder = sg.Encoder.of_thresholds([cut], low=0, high=2**60, whole=True)
+    predictor = Predictor(sg.Network(encoder, [layer], head))
+    for sample, label in ((cut, 1), (cut - 1, 0), (float(cut), 1), (cut + 1, 1), (str(cut - 1), 0)):
+        rows = [predictor._rows([[value]]) for value in (sample, 0.0, 1)]
+        found = [json.loads(said)["predictions"][0]["class"] for said in predictor._evaluate(rows)]
+        assert found == [label, 0, 0]
+
+
 # -- what is hardly HTTP -------------------------------------------------------------------------------------
 
 RAW = {
@@ -401,6 +594,15 @@ RAW = {
         b"Sec-WebSocket-Version: 13\r\n"
         b"\r\n"
     ),
+    "more than announced": (
+        b"POST /api/questions HTTP/1.1\r\n"
+        b"Host: 127.0.0.1:{port}\r\n"
+        b"X-Sugenet: 1\r\n"
+        b"Content-Type: application/json\r\n"
+        b"Content-Length: 2\r\n"
+        b"\r\n"
+        b"{}" + b"x" * 100_000
+    ),
     "strange letters": b"GET /\xff%00%ff%2e%2e/..%2f HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n",
     "another address": b"GET http://evil.example/ HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n",
 }
@@ -409,11 +611,13 @@ RAW = {
 @pytest.mark.usefixtures("goes_on")
 @pytest.mark.parametrize("data", RAW.values(), ids=RAW)
 def test_what_is_hardly_http_stops_nothing(server, data):
-    found = server.raw(data.replace(b"{port}", str(server.port).encode()))
+    host = f"Host: 127.0.0.1:{server.port}\r\n"
+    shown = f"{host}Authorization: Bearer {server.token}\r\n"
+    found = server.raw(data.replace(b"Host: 127.0.0.1:{port}\r\n", shown.encode()))
     assert b" 500 " not in found.partition(b"\r\n")[0]
     if found.startswith(b"HTTP/1.1 4"):
         head, _, body = found.partition(b"\r\n\r\n")
-        assert set(json.loads(body)) == {"error"}
+        assert set(json.loads(body.partition(b"HTTP/1.1 4")[0])) == {"error"}
         assert b"\r\ncontent-security-policy: default-src 'none'" in head
         assert all(b"\r\n%b: %b" % header in head for header in HEADERS)
 
@@ -428,7 +632,7 @@ def test_a_bug_is_answered_with_all_headers_and_reported():
         sent.append(message)
 
     scope = {"type": "http", "method": "GET", "path": "/", "headers": [(b"host", b"127.0.0.1:80")]}
-    guard = Guard(app, host="127.0.0.1", port=80, policy="default-src 'none'")
+    guard = Guard(app, host="127.0.0.1", port=80, policy="default-src 'none'", token=None)
     with (
         ThreadPoolExecutor(1) as thread,
         pytest.raises(ZeroDivisionError),
@@ -464,12 +668,13 @@ def test_who_is_too_slow_is_not_waited_for():
     with serving("guards.BODY_SECONDS = connections._REQUEST_SECONDS = 0.2", workers=1) as client:
         patient = HTTPConnection(client.host, client.port, timeout=LONG)
         for _ in range(4):  # each request in time, on a connection that is older than one may take
-            patient.request("GET", "/api/samples/7")
+            patient.request("GET", "/api/samples/7", headers=client.bearer)
             assert patient.getresponse().read()
             time.sleep(0.1)
         patient.close()
+        head = f"HTTP/1.1\r\nHost: 127.0.0.1:{client.port}\r\nAuthorization: Bearer {client.token}\r\n"
         with socket.create_connection((client.host, client.port), timeout=LONG) as deaf:
-            deaf.sendall(f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{client.port}\r\n\r\n".encode() * 200)
+            deaf.sendall(f"GET / {head}\r\n".encode() * 200)
             time.sleep(1)
             found = 0
             try:
@@ -478,7 +683,7 @@ def test_who_is_too_slow_is_not_waited_for():
             except ConnectionResetError:
                 pass
             assert found < 100 * len(client.get("/").body)
-        head = f"POST /api/questions HTTP/1.1\r\nHost: 127.0.0.1:{client.port}\r\n".encode()
+        head = f"POST /api/questions {head}".encode()
         with socket.create_connection((client.host, client.port), timeout=LONG) as slow:
             slow.sendall(head)
             assert slow.recv(100) == b""  # closed
@@ -511,16 +716,24 @@ def test_a_long_question_that_is_cancelled_gives_what_is_known(server):
     assert server.cancel(taken).json["state"] == "cancelled"  # a second time changes nothing
 
 
-def test_too_many_open_questions_are_not_taken(server):
-    taken = [server.post("/api/questions", FOREVER) for _ in range(17)]
+def test_too_many_open_questions_of_one_client_are_not_taken(server):
+    taken = [server.post("/api/questions", FOREVER) for _ in range(OPEN_MOST + 1)]
     try:
-        assert [reply.status for reply in taken] == [202] * 16 + [429]
-        assert "Too many questions are open" in taken[-1].json["error"]
+        assert [reply.status for reply in taken] == [202] * OPEN_MOST + [429]
+        assert taken[-1].json == {"error": "you have 64 open questions. Ask again when one is done."}
         assert server.post("/api/check", {"certificate": {}}).status == 429
         waiting = taken[9].json["id"]
         assert server.cancel(waiting).json["state"] == "cancelled"
+        assert [reply.json["place"] for reply in taken[2:9]] == list(range(2, 9))
+        other = server.send(
+            "POST", "/api/questions", json.dumps(SETTLED), JSON | {"X-Sugenet-Client": "other"}
+        )
+        assert other.json["place"] <= 2  # it does not wait for all of those
+        wait_until(lambda: server.get(f"/api/questions/{taken[0].json['id']}").json["state"] == "working")
+        assert server.get(f"/api/questions/{other.json['id']}").json["place"] <= 2
+        assert server.cancel(other.json["id"]).json["place"] is None
     finally:
-        for reply in taken[:16]:
+        for reply in taken[:-1]:
             server.cancel(reply.json["id"])
     assert server.end_of(taken[0].json["id"])["state"] == "cancelled"
     assert server.ask(**SETTLED)["state"] == "done"
@@ -570,6 +783,28 @@ def test_a_server_that_ends_leaves_no_process_and_no_file_behind(how):
         assert not folder.exists()
 
 
+HANGS = """
+import sys, tempfile
+from pathlib import Path
+folder = tempfile.TemporaryDirectory()
+Path(folder.name, "sugenet.py").write_text("import time; time.sleep(600)")
+sys.path.insert(0, folder.name)
+"""
+"""Workers that import something for minutes."""
+
+
+@pytest.mark.skipif(not HAS_PROC, reason="children are found in /proc")
+def test_workers_that_still_start_end_with_a_server_that_is_killed():
+    with serving(HANGS, workers=2) as client:
+        workers = children(client.process.pid)
+        assert len(workers) == 2
+        folders = {folder_of(worker) for worker in workers}
+        client.process.kill()
+        client.process.wait(LONG)
+        wait_until(lambda: not any(map(is_there, workers)))
+        assert not any(folder.exists() for folder in folders)
+
+
 # -- where it listens ----------------------------------------------------------------------------------------
 
 
@@ -602,11 +837,26 @@ def test_wrong_addresses_are_named(options, words):
         serve(NETWORK, **options)
 
 
-def test_another_address_is_served_with_a_warning_and_to_addresses_only():
-    with serving(host="0.0.0.0") as client:
-        assert client.get("/api/model").status == 200
-        assert client.get("/api/model", Host=f"192.0.2.1:{client.port}").status == 200
-        assert client.get("/api/model", Host=f"evil.example:{client.port}").status == 421
+def test_another_address_is_served_with_a_warning_and_to_its_own_names_only():
+    with serving(host="0.0.0.0", allow_hosts=["Ours.example", "far.example:99"]) as client:
+        assert "warning: 0.0.0.0 is not this machine alone, and HTTP is not encrypted." in client.told
+        assert client.plain("GET", "/api/model").status == 401
+        hosts = {
+            "127.0.0.1:{port}": 200,
+            "localhost:{port}": 200,
+            f"{socket.gethostname()}:{{port}}": 200,
+            "ours.example": 200,
+            "OURS.example:{port}": 200,
+            "far.example:99": 200,
+            "far.example:{port}": 421,
+            "evil.example:{port}": 421,
+            "127.0.0.1:1": 421,
+            "127.0.0.2:{port}": 421,  # an address, but not the one that the connection came to
+            "192.0.2.1:{port}": 421,
+            "0.0.0.0:{port}": 421,
+        }
+        found = {host: client.get("/api/model", Host=host.format(port=client.port)).status for host in hosts}
+        assert found == hosts
 
 
 @pytest.mark.slow

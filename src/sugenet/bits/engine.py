@@ -18,6 +18,7 @@ from sugenet.bits.conv import MapLayer
 from sugenet.bits.paying import ENGINE, is_disabled, see_compiler
 from sugenet.bits.stairs import StairMap
 from sugenet.bits.words import Words
+from sugenet.compiling import space_missing
 from sugenet.errors import SugenetError
 
 __all__ = [
@@ -113,6 +114,9 @@ def engine_named(name: str = "auto") -> CountingEngine:
         name, source = os.environ[_VARIABLE], f"the environment variable {_VARIABLE}"
     if name not in ("auto", "numba", "numpy"):
         raise SugenetError(f'{source} is {name!r}, but must be "auto", "numba" or "numpy".')
+    if name == "auto" and (missing := space_missing()):
+        warnings.warn(f"{missing}. Until then the slower NumPy engine is used.", RuntimeWarning, stacklevel=3)
+        name = "numpy"
     if name == "auto" and is_disabled():
         name = "numpy"
     if name != "numpy":

@@ -30,12 +30,13 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, register_jitable
 
 from sugenet.bits.level_kernels import KERNEL as LEVELS_KERNEL
 from sugenet.bits.paying import is_ready
+from sugenet.compiling import njit
 
 __all__ = [
     "BLOCK",

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from sugenet.compiling import see_space
 from sugenet.errors import SugenetError
 
 __all__ = ["ENGINE", "Account", "Paying", "is_disabled", "is_ready", "plain", "see_compiler"]
@@ -30,7 +31,8 @@ def is_disabled() -> bool:
 
 
 def see_compiler() -> None:
-    """Refuse what needs kernels where numba was told to compile nothing."""
+    """Refuse what needs kernels if numba was told to compile nothing, or has no space to do so."""
+    see_space()
     if is_disabled():
         raise SugenetError(
             f"{_DISABLED}={os.environ[_DISABLED]} tells numba to compile nothing, but questions need its "

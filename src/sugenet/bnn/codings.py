@@ -27,6 +27,7 @@ import numpy.typing as npt
 from sugenet.brief import Brief
 from sugenet.capacity.arguments import float_number, number_words, plain, read_number
 from sugenet.errors import CapacityError, EncodingError, QuestionError
+from sugenet.visible import see_unicode, visible
 
 __all__ = [
     "Coding",
@@ -273,7 +274,7 @@ class Steps(Brief):
 
     def words(self, name: str, place: int, on: bool) -> str:
         """What a bit says."""
-        cut = self.cuts[place]
+        cut, name = self.cuts[place], visible(name)
         if self.bipolar:
             return f"{name} = {'+1' if on else '-1'}"
         return f"{name} {'>=' if on else '<'} {_short(cut)}"
@@ -282,6 +283,7 @@ class Steps(Brief):
         """What a state says."""
         if self.bipolar and self.cuts:
             return self.words(name, 0, state == 1)
+        name = visible(name)
         low = None if state == 0 else _short(self.cuts[state - 1])
         high = None if state == self.width else _short(self.cuts[state])
         if self.whole and (ends := self.interval(state)) and ends[0] == ends[1]:
@@ -358,13 +360,15 @@ class Steps(Brief):
         except CapacityError:
             if isinstance(value, float | np.floating):  # infinite, or not a number
                 raise self._refused_value(value, name, row) from None
-            raise EncodingError(f"{name} needs numbers, but holds {value!r}.") from None
+            raise EncodingError(f"{visible(name)} needs numbers, but holds {value!r}.") from None
         if not self.has(number):
             raise self._refused_value(value, name, row)
         return int(number) if self.whole else float(number) + 0.0
 
     def _refused_value(self, value: Any, name: str, row: int) -> EncodingError:
-        return EncodingError(f"{name} is {value!r} in sample {row}, but it must be {self._domain()}.")
+        return EncodingError(
+            f"{visible(name)} is {value!r} in sample {row}, but it must be {self._domain()}."
+        )
 
     def _comparable(self, value: int | float) -> float:
         """The float nearest to a value that is on the same side of every cut."""
@@ -491,6 +495,8 @@ class OneHot(Brief):
     @staticmethod
     def _see(category: Any) -> None:
         """Refuse a category that certificates cannot hold."""
+        if isinstance(category, str):
+            see_unicode(category, "category", EncodingError)
         if isinstance(category, int) and category.bit_length() > _BITS:
             raise EncodingError("a category has more than 4300 digits, which JSON cannot hold.")
         if category is None or isinstance(category, str | bool | int):
@@ -540,7 +546,7 @@ class OneHot(Brief):
 
     def words(self, name: str, place: int, on: bool) -> str:
         """What a bit says."""
-        return f"{name} {'=' if on else '!='} {self.categories[place]}"
+        return f"{visible(name)} {'=' if on else '!='} {visible(str(self.categories[place]))}"
 
     def describe(self, name: str, state: int) -> str:
         """What a state says."""
@@ -552,14 +558,11 @@ class OneHot(Brief):
 
     def describe_several(self, name: str, states: Sequence[int]) -> str:
         """What several categories say together."""
-        left_out = [c for s, c in enumerate(self.categories) if s not in states]
+        name, words = visible(name), [visible(str(category)) for category in self.categories]
+        left_out = [word for s, word in enumerate(words) if s not in states]
         if len(states) == 1 or len(left_out) > len(states):
-            return f"{name} = {' or '.join(str(self.categories[s]) for s in states)}"
-        return (
-            " and ".join(f"{name} != {category}" for category in left_out)
-            if left_out
-            else f"{name} is anything"
-        )
+            return f"{name} = {' or '.join(words[s] for s in states)}"
+        return " and ".join(f"{name} != {word}" for word in left_out) if left_out else f"{name} is anything"
 
     def read(self, column: npt.NDArray[Any], name: str) -> npt.NDArray[np.float64]:
         """Check a column of raw values and give the numbers of their categories."""
@@ -568,9 +571,10 @@ class OneHot(Brief):
         for row, value in enumerate(column.tolist()):
             known = place.get(value) if isinstance(value, Hashable) else None
             if known is None:
-                shown = ", ".join(map(str, self.categories[:12]))
+                shown = ", ".join(visible(str(category)) for category in self.categories[:12])
                 raise EncodingError(
-                    f"{name} is {value!r} in sample {row}, which is no category. The categories are {shown}."
+                    f"{visible(name)} is {value!r} in sample {row}, which is no category. "
+                    f"The categories are {shown}."
                 )
             states[row] = known
         return states

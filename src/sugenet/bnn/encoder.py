@@ -21,6 +21,7 @@ from sugenet.bnn.samples import rows_of, shape_words, values_of
 from sugenet.brief import Brief
 from sugenet.capacity.arguments import read_number
 from sugenet.errors import CapacityError, EncodingError
+from sugenet.visible import see_unicode, visible
 
 __all__ = ["Encoder"]
 
@@ -82,6 +83,8 @@ class Encoder(Brief):
             raise EncodingError(
                 f"{len(given)} feature names for {len(kept)} features. Give one for each, or none."
             )
+        for name in given:
+            see_unicode(name, "feature name", EncodingError)
         if len(set(given)) < len(given):
             doubled = Counter(given).most_common(1)[0][0]
             raise EncodingError(f"the feature name {doubled!r} stands twice.")
@@ -164,6 +167,11 @@ class Encoder(Brief):
     def feature_of(self) -> tuple[int, ...]:
         """The feature of each bit."""
         return tuple(feature for feature in range(self.features) for _ in self.group(feature))
+
+    @cached_property
+    def feature_words(self) -> tuple[str, ...]:
+        """The names of the features, safe to show."""
+        return tuple(map(visible, self.names))
 
     def words(self, place: int, on: bool = True) -> str:
         """What a bit says when it is on or off."""
@@ -310,7 +318,8 @@ class Encoder(Brief):
         if not np.isfinite(numbers).all():
             row, column = (int(place) for place in np.argwhere(~np.isfinite(numbers))[0])
             raise EncodingError(
-                f"{self.names[column]} is {numbers[row, column]} in sample {row}, but it must be finite."
+                f"{self.feature_words[column]} is {numbers[row, column]} in sample {row}, "
+                f"but it must be finite."
             )
         if rows.dtype.kind in "iuO":
             exact = np.array([[Fraction(v) for v in row] for row in rows.tolist()], object)

@@ -34,6 +34,7 @@ from sugenet.bnn.stairs import StairConv, StairLayer
 from sugenet.bnn.trace import Trace, many, trace
 from sugenet.drawn import Drawn
 from sugenet.errors import NetworkError
+from sugenet.visible import see_unicode, visible
 
 __all__ = ["EngineChoice", "Network"]
 
@@ -104,11 +105,16 @@ class Network(Drawn):
             raise NetworkError(
                 f"class names {list(names)} do not fit {head.outputs} classes: give each a name of its own."
             )
+        about = {str(key): str(value) for key, value in (notes or {}).items()}
+        for name in names:
+            see_unicode(name, "class name", NetworkError)
+        for note in about.items():
+            see_unicode(": ".join(note), "note", NetworkError)
         object.__setattr__(self, "encoder", encoder)
         object.__setattr__(self, "layers", kept)
         object.__setattr__(self, "head", head)
         object.__setattr__(self, "classes", names)
-        object.__setattr__(self, "notes", {str(key): str(value) for key, value in (notes or {}).items()})
+        object.__setattr__(self, "notes", about)
         object.__setattr__(self, "source", source or Source())
         object.__setattr__(self, "domain", domain or Domain())
         known = self.source.step
@@ -288,7 +294,7 @@ class Network(Drawn):
             elif not isinstance(one, str | bool) and one in range(self.head.outputs):
                 kept.add(int(one))
             else:
-                raise NetworkError(f"{one!r} is no class. The classes are {', '.join(self.classes)}.")
+                raise NetworkError(f"{one!r} is no class. The classes are {', '.join(self.class_words)}.")
         if not kept:
             raise NetworkError("a network needs a class to choose: name at least one.")
         rows, head = tuple(sorted(kept)), self.head
@@ -419,6 +425,11 @@ class Network(Drawn):
         return f"neuron {place + 1} of layer {layer - 1} is {'on' if literal > 0 else 'off'}"
 
     @cached_property
+    def class_words(self) -> tuple[str, ...]:
+        """The names of the classes, safe to show."""
+        return tuple(map(visible, self.classes))
+
+    @cached_property
     def fingerprint(self) -> str:
         """SHA-256 of what the network computes and what its inputs and classes are called;
         notes and source do not count.
@@ -468,7 +479,7 @@ class Network(Drawn):
         )
         return (
             f"network {shape} over {many(self.encoder.features, 'feature')}, "
-            f"classes {', '.join(self.classes)}"
+            f"classes {', '.join(self.class_words)}"
         )
 
 

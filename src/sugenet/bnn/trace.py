@@ -220,7 +220,7 @@ class Trace(Drawn):
         for k, (count, score) in enumerate(zip(self.matches, self.scores, strict=True)):
             mark = " <- predicted" if k == self.predicted else ""
             lines.append(
-                f"class {self.network.classes[k]}: {count} of {self.network.head.sizes[k]} votes, "
+                f"class {self.network.class_words[k]}: {count} of {self.network.head.sizes[k]} votes, "
                 f"score {float(score):g}{mark}"
             )
         return "\n".join(lines)

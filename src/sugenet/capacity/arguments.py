@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from sugenet.errors import CapacityError
+from sugenet.visible import visible
 
 __all__ = [
     "NUMBER",
@@ -210,7 +211,7 @@ def show_number(value: int | Fraction) -> str:
 
 def number_words(value: Any) -> str:
     """A number in few digits that `read_number` reads back as it: decimals where a float is just that, an
-    integer without a point, else a fraction; anything else as it is written.
+    integer without a point, else a fraction; anything else as it is written, safe to show.
 
     Examples
     --------
@@ -226,7 +227,7 @@ def number_words(value: Any) -> str:
         value = float(value)
     if isinstance(value, float):
         return str(int(value)) if value == value // 1 and abs(value) < _WRITTEN else repr(value)
-    return str(value)
+    return visible(str(value))
 
 
 def rating_words(value: Any) -> str:

@@ -29,11 +29,12 @@ from sugenet.checker.digits import (
     together,
 )
 from sugenet.checker.vectors import lowest, ones
+from sugenet.compiling import njit
 
 __all__ = ["visit"]
 
 
-@nb.njit(nogil=True, cache=True, _nrt=False, forceinline=True)
+@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _sum_up(number, row, many, starts, least, flips, q, to, kinds, opens, values, valid):
     """`reached` for so many inputs, a multiple of 4."""
     at, first = opens.shape[1] * SLOT * number, opens.shape[1] * number
@@ -50,7 +51,7 @@ def _sum_up(number, row, many, starts, least, flips, q, to, kinds, opens, values
     return reached_any(values, at, kinds, row, opens, first, many, starts, least, valid, flips, q, to)
 
 
-@nb.njit(nogil=True, cache=True, _nrt=False, forceinline=True)
+@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _padded(number, many, opens, none):
     """So many open inputs of a layer, and behind them some that never count, up to a multiple of 4."""
     while many & 3:
@@ -59,7 +60,7 @@ def _padded(number, many, opens, none):
     return many
 
 
-@nb.njit(nogil=True, cache=True, _nrt=False, forceinline=True)
+@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _settle(number, most, network, lists):
     """Neurons of a layer that have turned for all sets go to its list, those that open inputs decide to
     another: how many of both.
@@ -99,7 +100,7 @@ def _settle(number, most, network, lists):
     return n, k
 
 
-@nb.njit(nogil=True, cache=True, _nrt=False, forceinline=True)
+@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _decide(number, n, candidates, network, lists, kinds, values, valid):
     """Add up what decides those candidates: the lists of the layer with them."""
     base, _, _, _, wide, flips, starts = network
@@ -121,7 +122,7 @@ def _decide(number, n, candidates, network, lists, kinds, values, valid):
     many[number + 1, 0], many[number + 1, 1] = n, kept
 
 
-@nb.njit(nogil=True, cache=True, _nrt=False, forceinline=True)
+@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _possible(number, network, lists, cases):
     """Whether the sets of a block may meet all inequalities of some case, which are the neurons of this
     layer, as far as its lists tell; and how many of them are decided, and how many are not.
@@ -139,7 +140,7 @@ def _possible(number, network, lists, cases):
     return some, n, candidates
 
 
-@nb.njit(nogil=True, cache=True, _nrt=False, forceinline=True)
+@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _may_meet(number, n, candidates, network, lists, cases):
     """Whether they may when each candidate of the layer before may turn or not."""
     _, opens, many, depends, _, _, _ = lists
@@ -149,7 +150,7 @@ def _may_meet(number, n, candidates, network, lists, cases):
     return _possible(number, network, lists, cases)[0]
 
 
-@nb.njit(nogil=True, cache=True, _nrt=False)
+@njit(nogil=True, cache=True, _nrt=False)
 def _met(number, network, lists, kinds, values, valid, cases, meets):
     """Keep the sets that meet all inequalities of some case; whether there are any."""
     home = network[2]
@@ -181,7 +182,7 @@ def _met(number, network, lists, kinds, values, valid, cases, meets):
     return some
 
 
-@nb.njit(nogil=True, cache=True, _nrt=False)
+@njit(nogil=True, cache=True, _nrt=False)
 def _tell(keys, sets, parts, known, many, state):
     """Add the sets of each pattern to the table."""
     last = nb.uint64(len(known) - 1)
@@ -206,7 +207,7 @@ def _tell(keys, sets, parts, known, many, state):
             many[place] += ones(sets[p, w])
 
 
-@nb.njit(nogil=True, cache=True, _nrt=False)
+@njit(nogil=True, cache=True, _nrt=False)
 def _part(number, home, lists, values, valid, keys, sets):
     """Part the sets of a block by the pattern of a layer: how many patterns there are."""
     turned, opens, many, _, _, _, _ = lists
@@ -242,7 +243,7 @@ def _part(number, home, lists, values, valid, keys, sets):
     return parts
 
 
-@nb.njit(nogil=True, cache=True, _nrt=False, forceinline=True)
+@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _fitting(block, begin, end, spent, weight, heaviest, budget, valid):
     """Which units of a block may be the last; how many."""
     size = 0
@@ -259,7 +260,7 @@ def _fitting(block, begin, end, spent, weight, heaviest, budget, valid):
     return size
 
 
-@nb.njit(nogil=True, cache=True, _nrt=False, forceinline=True)
+@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _opened(sums, depth, row, front, network, lists, lanes, places):
     """Neurons of the first layer that one more unit can change: how many, with places of the words that tell
     which units do. What those add to the next layer that have turned in any case goes to its sums.
@@ -288,7 +289,7 @@ def _opened(sums, depth, row, front, network, lists, lanes, places):
     return k
 
 
-@nb.njit(nogil=True, cache=True, _nrt=False, forceinline=True)
+@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _begun(block, some, lanes, places, planes, lists, values, valid):
     """The lists of the first layer for a block: of some neurons those that turned for all its sets, and those
     that turned for some.
@@ -304,7 +305,7 @@ def _begun(block, some, lanes, places, planes, lists, values, valid):
     many[0, 0], many[0, 1] = n, k
 
 
-@nb.njit(nogil=True, cache=True, _nrt=False, forceinline=True)
+@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _through(size, layers, network, kinds, close, lists, values, valid, meets):
     """Take a block of that size through the layers: whether some sets meet a case; `valid` keeps those alone.
     Without cases all sets do that are not near the sample.
@@ -324,7 +325,7 @@ def _through(size, layers, network, kinds, close, lists, values, valid, meets):
     return len(cases) == 0 or _met(layers, network, lists, kinds, values, valid, cases, meets)
 
 
-@nb.njit(nogil=True, cache=True, _nrt=False)
+@njit(nogil=True, cache=True, _nrt=False)
 def visit(state, path, options, units, front, planes, network, kinds, close, lists, room, table, steps):
     """Go through the sets that begin as chosen, from there on: those that meet no case are counted, of the
     others the table adds up what pattern of the last layer they have. True when it ends early: after so many

@@ -21,6 +21,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from sugenet.checker.vectors import WORD, everywhere, loaded, number, ones, signs, stored
+from sugenet.compiling import njit
 
 __all__ = ["GOES_ON", "NODES", "SET_ASIDE", "TOP", "VECTOR", "VIOLATION", "search"]
 
@@ -98,7 +99,7 @@ def _killed(_typing, kills, to, near, of, planes, at, words, besides):  # noqa: 
     return signature, emit
 
 
-@nb.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _counts_still(slack, question, alive, near, nothing, room):
     """Which lanes count still, and which of them have less than each amount; whether there is room."""
     begin, worth, must, amounts = question[:4]
@@ -114,7 +115,7 @@ def _counts_still(slack, question, alive, near, nothing, room):
     return True
 
 
-@nb.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _options_left(free, question, near, nothing, room, kills, losses, kept):
     """Strike out options that lose more than the room."""
     begin, worth, must, amounts, first, planes = question[:6]
@@ -138,7 +139,7 @@ def _options_left(free, question, near, nothing, room, kills, losses, kept):
     return answer
 
 
-@nb.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _must_lose(free, q, question, room, kills, losses, kept, used, before, own, counted, order):
     """Count lanes for one feature each: what one inequality must lose, and options that it rules out."""
     begin, worth, _, _, first, _ = question[:6]
@@ -193,14 +194,14 @@ def _must_lose(free, q, question, room, kills, losses, kept, used, before, own, 
     return answer
 
 
-@nb.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _take(slack, loss):
     """Lower slacks, which stay at -1 when they are negative."""
     for lane in range(len(slack)):
         slack[lane] = max(slack[lane] - loss[lane], nb.int32(-1))
 
 
-@nb.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _fix(slack, free, question, kept):
     """Fix the features that have one option left; how many are free still."""
     first, loss = question[4], question[6]
@@ -218,7 +219,7 @@ def _fix(slack, free, question, kept):
     return many
 
 
-@nb.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _branching(free, question, room, losses, kept):
     """Where in the list the feature stands that is fixed next: any would do. One whose options lose much, for
     the inequality with the least room.
@@ -238,7 +239,7 @@ def _branching(free, question, room, losses, kept):
     return chosen
 
 
-@nb.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def search(state, quota, deepest, question, stack, aside, work):
     """Look at so many of the nodes that wait, the last one first: whether it goes on, is whole, or has met a
     violation.

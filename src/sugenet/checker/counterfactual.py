@@ -31,10 +31,9 @@ def check_counterfactual(
     """Check the sample, the witness if there is one, and the proof that nothing cheaper does it."""
     question, network = certificate.question, asked.network
     sample = sample_of(asked)
-    cheaper(
-        asked.lawful, network, sample, question, asked.limits, None, strict=False
-    )  # refuses a box without the sample
-    said = [f"the sample has class {network.classes[question.label]}"]
+    # refuses a box without the sample
+    cheaper(asked.lawful, network, sample, question, asked.limits, None, strict=False)
+    said = [f"the sample has class {network.class_words[question.label]}"]
     if isinstance(certificate, Counterfactual):
         said.append(_check_changed(question, certificate, asked, sample))
     strict = not isinstance(certificate, NoCounterfactual)  # below the lower bound, or up to the limit

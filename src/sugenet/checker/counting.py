@@ -24,6 +24,7 @@ from sugenet.checker.later import bits_of, cores
 from sugenet.checker.limit import Limit
 from sugenet.checker.products import dense_counts
 from sugenet.checker.whole import Whole
+from sugenet.compiling import njit
 from sugenet.errors import CheckLimitError
 
 __all__ = ["CountPart", "CountRegion", "counted"]
@@ -186,7 +187,7 @@ def _by_visits(region: CountRegion, root: CountPart) -> list[int]:
     return counts
 
 
-@nb.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _visit(state, chosen, base, gains, weights, behind, lightest, left, chunk):  # type: ignore[no-untyped-def]
     """Write down the active neurons of every set of options, depth first from where `state` and `chosen` are,
     until the chunk is full.

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from sugenet.bnn.arrays import Ints
 from sugenet.checker.clauses import clauses_of, written
@@ -20,6 +19,7 @@ from sugenet.checker.limit import Limit
 from sugenet.checker.plain import plain_followed
 from sugenet.checker.unpack import unpacked
 from sugenet.checker.whole import Whole
+from sugenet.compiling import njit
 from sugenet.errors import CertificateError
 
 __all__ = ["check_drup", "followed"]

@@ -25,6 +25,7 @@ from sugenet.bnn.layers import match_counts
 from sugenet.checker.limit import Limit
 from sugenet.checker.products import dense_counts, products
 from sugenet.checker.vectors import loaded, lowest, signs, stored
+from sugenet.compiling import njit
 
 __all__ = ["Patterns", "States", "bits_of", "cores", "judge_of", "splitmix64", "states_of"]
 
@@ -145,7 +146,7 @@ def _moved(_typing, margins, at, gains, of, size, turned, many, out, to):  # noq
     return signature, emit
 
 
-@nb.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _run(patterns, margins, gains, begins, sizes, out):
     """Match counts of the last layer. Row ``begins[k] + j`` of `gains` is what neuron j before layer k adds
     when it turns.
@@ -177,7 +178,7 @@ def _run(patterns, margins, gains, begins, sizes, out):
             out[row, k] = sums[k]
 
 
-@nb.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def splitmix64(value):
     """The mixed digits of a number of 64 bits, or of each in an array: what digests of walks are made of."""
     z = value + np.uint64(0x9E3779B97F4A7C15)

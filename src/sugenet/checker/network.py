@@ -20,6 +20,7 @@ from math import inf, prod
 from typing import Any, TypeAlias
 
 from sugenet.errors import CertificateError, FileError
+from sugenet.visible import visible
 
 __all__ = [
     "Categories",
@@ -170,6 +171,11 @@ class NetworkForm:
     make_fingerprint: Callable[[tuple[str, ...], HeadWeights], str]
     clauses: tuple[Clause, ...] = ()
     """Laws that inputs obey; then the head has a last class, whose match count is how many are broken."""
+
+    @cached_property
+    def class_words(self) -> tuple[str, ...]:
+        """The names of the classes, safe to show."""
+        return tuple(map(visible, self.classes))
 
     @cached_property
     def fingerprint(self) -> str:

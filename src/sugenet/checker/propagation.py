@@ -15,10 +15,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from sugenet.checker.limit import Limit
 from sugenet.checker.thresholds import Implication
+from sugenet.compiling import njit
 from sugenet.errors import CheckLimitError
 
 __all__ = ["Flat", "Propagation"]

@@ -17,6 +17,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from sugenet.checker.vectors import WORD, everywhere, loaded, lowest, number, ones, signs, stored, summed
+from sugenet.compiling import njit
 
 __all__ = ["DIGITS", "INEQUALITIES", "VECTOR", "step_through"]
 
@@ -141,7 +142,7 @@ def _counted(shift):
 _counted_once, _counted_twice = _counted(0), _counted(1)
 
 
-@nb.njit(nogil=True, cache=True, forceinline=True)
+@njit(nogil=True, cache=True, forceinline=True)
 def _listed(word, base, turned, n):
     """Append the numbers of the bits that are set, counted from `base`; how many there are then."""
     left = nb.int64(ones(word))
@@ -155,7 +156,7 @@ def _listed(word, base, turned, n):
             return n
 
 
-@nb.njit(nogil=True, cache=True, forceinline=True)
+@njit(nogil=True, cache=True, forceinline=True)
 def _told(read, seen, inside, begin, end, turned):
     """Numbers of the neurons that turned since they were told: that of a neuron that is on now, for one that
     is off as many more as there are bits; behind them that of a row of nothing. How many.
@@ -174,7 +175,7 @@ def _told(read, seen, inside, begin, end, turned):
     return nb.int64(n)
 
 
-@nb.njit(nogil=True, cache=True, forceinline=True)
+@njit(nogil=True, cache=True, forceinline=True)
 def _count(planes, at, digits, twice, rows, begin, turned, many, words, read, to):
     """Bring a layer up to date after so many neurons before it turned: each adds its rows less 1."""
     done = 0
@@ -190,7 +191,7 @@ def _count(planes, at, digits, twice, rows, begin, turned, many, words, read, to
         done += n
 
 
-@nb.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def step_through(sums, chosen, changes, first, state, layers, head):
     """Whether a combination of the options of some features is a violation: all are met, each but the first
     by one step of one feature up or down.

@@ -28,6 +28,7 @@ from sugenet.checker.plain import WalkSeen, plain_walk
 from sugenet.checker.problem import most_together
 from sugenet.checker.vectors import fetch, lowest, reaches
 from sugenet.checker.whole import Options, Whole, reachable
+from sugenet.compiling import njit
 from sugenet.errors import CertificateError, TooLargeError
 
 __all__ = ["MOST_SETS", "as_claimed", "check_walk", "patterns_of", "walk"]
@@ -307,7 +308,7 @@ def _share(step: tuple[Any, ...], turn: int, tally: _Tally) -> tuple[Patterns, i
     return known, size
 
 
-@nb.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _put(known, patterns):
     """Put patterns that are not 0 into the table; how many are new."""
     new = 0
@@ -340,7 +341,7 @@ def _put(known, patterns):
     return new
 
 
-@nb.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _listed(known, size):
     """The patterns in a table."""
     out = np.empty((size, known.shape[1]), np.uint64)
@@ -356,7 +357,7 @@ def _listed(known, size):
     return out
 
 
-@nb.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _mix(patterns, row):
     mixed = nb.uint64(0)
     for w in range(patterns.shape[1]):
@@ -365,7 +366,7 @@ def _mix(patterns, row):
     return mixed
 
 
-@nb.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _line(sums, depth, rows, first, stop, weight, left, active, recent, chunk, size):
     """Write down the patterns of the sets that add one of the options first..stop-1, where what is left of
     the budget allows it: how many patterns the chunk has then, and how many sets these are.
@@ -403,7 +404,7 @@ def _line(sums, depth, rows, first, stop, weight, left, active, recent, chunk, s
     return nb.int64(kept), nb.int64(n - begin)
 
 
-@nb.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _are_alike(sums, depth, least, most, k):
     """Whether no neuron depends on what the options from k on do."""
     lanes, same = sums.shape[1], True
@@ -413,7 +414,7 @@ def _are_alike(sums, depth, least, most, k):
     return same
 
 
-@nb.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _visit(state, chosen, start, rows, options, ends, turn, turns, recent, chunk, steps):
     """Visit sets from where `state` and `chosen` are, and write down which neurons each turns, until the
     chunk is full, or after so many steps. Whether there are more sets, and how many patterns were written.
@@ -478,7 +479,7 @@ def _visit(state, chosen, start, rows, options, ends, turn, turns, recent, chunk
     return False, size
 
 
-@nb.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _digest(patterns, marks):
     """Sum over patterns of the mixed marks of the neurons that turned."""
     total = nb.uint64(0)

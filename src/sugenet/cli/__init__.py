@@ -3,8 +3,8 @@
 ``sugenet --help`` lists the commands, docs/cli.md shows them.
 
 Exit codes: 0 done, found or proved, 1 refuted or a certificate that does not hold, 2 wrong usage or bad
-input, 3 undecided, 130 interrupted. A training that is interrupted after its first epoch keeps its best
-epoch, writes the model and ends with 0.
+input, 3 undecided, 70 a bug in sugenet, 130 interrupted. A training that is interrupted after its first
+epoch keeps its best epoch, writes the model and ends with 0.
 """
 
 from __future__ import annotations
@@ -14,7 +14,11 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 
+from sugenet.visible import visible
+
 __all__ = ["main"]
+
+_BUG, _LONGEST = 70, 300
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -33,3 +37,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
             with suppress(OSError):
                 print("sugenet: interrupted", file=sys.stderr)
         return 130
+    except Exception as error:
+        return _internal(error)
+
+
+def _internal(error: Exception) -> int:
+    """Say that there is a bug, and where with SUGENET_DEBUG=1; the exit code is never that of an answer."""
+    if sys.stderr is not None:
+        from traceback import format_exception
+
+        said = visible(f"{type(error).__name__}: {error}")[:_LONGEST].rstrip(".")
+        text = f"sugenet: a bug in sugenet, please report it: {said}. SUGENET_DEBUG=1 shows where it is."
+        if os.environ.get("SUGENET_DEBUG", "") not in ("", "0"):
+            text = visible("".join(format_exception(error)), keep="\n") + text
+        with suppress(OSError):
+            print(text, file=sys.stderr)
+    return _BUG

@@ -15,6 +15,7 @@ from sugenet.cli.options import give, integer, network_of, number, typed
 from sugenet.cli.output import Screen
 from sugenet.cli.parser import Parser, UsageError
 from sugenet.errors import SugenetError
+from sugenet.visible import visible
 
 if TYPE_CHECKING:
     from sugenet.bnn import Network
@@ -171,7 +172,7 @@ def keep_witness(options: Namespace, screen: Screen, answer: Any) -> tuple[str, 
     """
     from sugenet.reason import Counterfactual, Refuted
 
-    text, data = str(answer), answer.data()
+    text, data = answer.said(screen.mark), answer.data()
     if not isinstance(answer, Counterfactual | Refuted):
         if options.witness is not None:
             screen.tell("no witness was written: there is none.")
@@ -188,7 +189,7 @@ def keep_witness(options: Namespace, screen: Screen, answer: Any) -> tuple[str, 
         rows += [other.example for other in answer.others]
     write_samples(options.witness, answer.network, rows)
     many = "the whole input is" if len(rows) == 1 else f"the {len(rows)} whole inputs are"
-    return f"{text}\n{many} in {options.witness}", data | {"witness_file": options.witness}
+    return f"{text}\n{many} in {visible(options.witness)}", data | {"witness_file": options.witness}
 
 
 def class_number(network: Network, name: str | None, option: str) -> int:

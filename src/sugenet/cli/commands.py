@@ -39,6 +39,7 @@ _CODES = (
     ("1", "refuted, or a certificate that does not hold"),
     ("2", "wrong usage or bad input"),
     ("3", "undecided"),
+    ("70", "a bug in sugenet"),
     ("130", "interrupted"),
 )
 

@@ -15,6 +15,7 @@ from sugenet.cli.options import give
 from sugenet.cli.output import Screen
 from sugenet.cli.parser import Commands, Parser, Run, UsageError
 from sugenet.errors import QuestionError, SugenetError
+from sugenet.visible import visible
 
 __all__ = ["COMMANDS"]
 
@@ -80,7 +81,7 @@ def _decided(options: Namespace, screen: Screen, begun: float) -> int:
             screen.tell(str(error))
             word = "unknown"
             write_text(options.output, f"{word}\n")
-    screen.say(f"{word}\n{answer}", {"result": word, **answer.data()})
+    screen.say(f"{word}\n{answer.said(screen.mark)}", {"result": word, **answer.data()})
     return {"proved": 0, "refuted": 1, "undecided": 3}[answer.outcome]
 
 
@@ -157,7 +158,7 @@ def _write_scripts(options: Namespace, screen: Screen) -> int:
         write_text(path, _HEAD.format(about=about, command=command) + body)
         os.chmod(path, 0o755)
         written.append(str(path))
-    return screen.say("\n".join(f"written: {path}" for path in written), {"written": written})
+    return screen.say("\n".join(f"written: {visible(path)}" for path in written), {"written": written})
 
 
 COMMANDS: Commands = {

@@ -23,12 +23,12 @@ def _completion(parser: Parser) -> Run:
     return _print_script
 
 
-def _print_script(options: Namespace, _screen: Screen) -> int:
+def _print_script(options: Namespace, screen: Screen) -> int:
     from sugenet.cli.commands import GROUPS, parser_of_all
 
     words = {name: about for commands in GROUPS.values() for name, (_, about, _) in commands.items()}
     # a program, not a sentence: no line may be broken
-    print(_SHELLS[options.shell](words, parser_of_all()[1]))
+    screen.put(_SHELLS[options.shell](words, parser_of_all()[1]))
     return 0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from argparse import Namespace
 from contextlib import closing
+from functools import partial
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from sugenet.cli.options import (
 )
 from sugenet.cli.output import Screen
 from sugenet.cli.parser import Commands, Parser, Run, UsageError
+from sugenet.visible import visible
 
 if TYPE_CHECKING:
     from sugenet.bnn import Network
@@ -75,7 +77,8 @@ def _write_report(options: Namespace, screen: Screen) -> int:
         "fingerprint": network.fingerprint,
     }
     return screen.say(
-        f"written to {options.output}: one file of {size / 1000:,.0f} kB that opens in any browser", data
+        f"written to {visible(options.output)}: one file of {size / 1000:,.0f} kB that opens in any browser",
+        data,
     )
 
 
@@ -148,6 +151,14 @@ def _serve(parser: Parser) -> Run:
         help="port to listen at; 0: any that is free",
     )
     parser.add_argument("--open", action="store_true", help="open the page in a browser")
+    parser.add_argument("--no-token", action="store_true", help="let everybody who reaches the server ask")
+    parser.add_argument(
+        "--allow-host",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="further name of the server, as NAME or NAME:PORT",
+    )
     _results(parser)
     on_domain(parser)
     give(parser, "quiet")
@@ -171,8 +182,11 @@ def _run_server(options: Namespace, screen: Screen) -> int:
         host=options.host,
         port=options.port,
         open_browser=options.open,
-        notify=screen.tell,
+        # the link is needed even by those who want no notes
+        notify=partial(print, flush=True) if options.quiet and not options.no_token else screen.tell,
         results=options.results,
+        token=not options.no_token,
+        allow_hosts=options.allow_host,
     )
     return 0
 

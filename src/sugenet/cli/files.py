@@ -1,4 +1,4 @@
-"""Commands that make model files: train, convert."""
+"""Commands that make files: train, convert, export."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ from sugenet.cli.output import Screen
 from sugenet.cli.parser import Commands, Parser, Run, UsageError
 from sugenet.cli.spiking import SPIKING, is_spiking, on_spiking, read_spiking
 from sugenet.errors import FileError, SugenetError
+from sugenet.reading import open_text
+from sugenet.visible import visible
 
 if TYPE_CHECKING:
     from sugenet.bnn import Network
@@ -35,6 +37,7 @@ __all__ = ["COMMANDS"]
 
 
 _MANY = 20  # categories of a column that is rather a name, a date or a text
+_CERTIFICATE = 1 << 26  # bytes of a certificate
 _MODEL_FILE = {"required": True, "help": "write the model to FILE"}
 
 
@@ -193,7 +196,10 @@ def _run_training(options: Namespace, screen: Screen) -> int:
         test_share=options.test_share,
         progress=None if options.quiet else print_progress,
         checkpoint=options.checkpoint,
-        notes={"data": str(options.data), "trained with": f"seed {options.seed}, {options.epochs} epochs"},
+        notes={
+            "data": visible(str(options.data)),
+            "trained with": f"seed {options.seed}, {options.epochs} epochs",
+        },
     )
     save(trained.network, options.output)
     data = {
@@ -209,7 +215,7 @@ def _run_training(options: Namespace, screen: Screen) -> int:
         "interrupted": trained.interrupted,
         "fingerprint": trained.network.fingerprint,
     }
-    return screen.say(f"{trained}\nwritten to {options.output}", data)
+    return screen.say(f"{trained}\nwritten to {visible(options.output)}", data)
 
 
 def _convert(parser: Parser) -> Run:
@@ -344,10 +350,10 @@ def _names(text: str | None) -> list[str] | None:
 
 def _text(path: str) -> str:
     try:
-        with open(path, encoding="utf-8-sig") as file:
-            return file.read(1 << 24)
-    except (OSError, UnicodeDecodeError) as error:
-        raise FileError(f"{path} cannot be read as text: {error}.") from None
+        with open_text(path, 1 << 24, newline=None) as file:
+            return file.read()
+    except (OSError, UnicodeDecodeError, FileError) as error:
+        raise FileError(f"{path} cannot be read as text: {str(error).rstrip('.')}.") from None
 
 
 def _run_conversion(options: Namespace, screen: Screen) -> int:
@@ -361,7 +367,7 @@ def _run_conversion(options: Namespace, screen: Screen) -> int:
     if ending in _OTHERS:
         why = f"is for reading networks of others; -o {options.output} writes one of ours."
         refuse_idle(options, (*_READING, *SPIKING, "seen", "law"), why)
-        network, text = network_of(options.source), f"{options.source} as {_OTHERS[ending]}"
+        network, text = network_of(options.source), f"{visible(options.source)} as {_OTHERS[ending]}"
         (write_c if ending == ".c" else write_onnx)(network, options.output)
     elif (options.seen is not None or options.law) and (
         is_shipped(options.source) or options.source.lower().endswith(".sugenet")
@@ -372,7 +378,7 @@ def _run_conversion(options: Namespace, screen: Screen) -> int:
             f"is for reading networks of others, and {options.source} is one of ours.",
         )
         network = _seeing(network_of(options.source), options.seen).within(options.law or None)
-        text = f"{options.source}, with what can occur"
+        text = f"{visible(options.source)}, with what can occur"
         save(network, options.output)
     elif is_spiking(options):
         found = read_spiking(options, _names(options.names), _names(options.classes), _NOT_SPIKING)
@@ -402,7 +408,7 @@ def _run_conversion(options: Namespace, screen: Screen) -> int:
         data, text = found.data(), str(found)
         save(network, options.output)
     return screen.say(
-        f"{text}\nwritten to {options.output}",
+        f"{text}\nwritten to {visible(options.output)}",
         {**data, "output": options.output, "fingerprint": network.fingerprint},
     )
 
@@ -420,6 +426,44 @@ def _is_file(output: str) -> None:
         raise SugenetError("-o - is for text, but a model is none. Give the path of a file.")
 
 
+def _export(parser: Parser) -> Run:
+    parser.add_argument(
+        "certificate",
+        metavar="CERTIFICATE",
+        help="JSON file that -o of a question wrote, - for standard input",
+    )
+    give(parser, "model")
+    parser.add_argument(
+        "other", metavar="MODEL2", nargs="?", help="the other model of a certificate about two"
+    )
+    about = "format: veripb or xlrup (engine cdcl), drat or lrat (engine pysat)"
+    formats = ["veripb", "xlrup", "drat", "lrat"]
+    parser.add_argument("--proof", choices=formats, required=True, metavar="KIND", help=about)
+    give(
+        parser,
+        "output",
+        "json",
+        output={"required": True, "help": "files to write, FILE without their endings"},
+    )
+    return _run_export
+
+
+def _run_export(options: Namespace, screen: Screen) -> int:
+    from sugenet.io import export_proof, read_json
+
+    if options.output == "-":
+        raise UsageError("-o - is one file, but a proof has two. Give a name without an ending.")
+    files = export_proof(
+        read_json(options.certificate, _CERTIFICATE),
+        network_of(options.model),
+        options.output,
+        options.proof,
+        other=None if options.other is None else network_of(options.other),
+    )
+    names = list(map(str, files))
+    return screen.say("\n".join(f"written to {name}" for name in names), {"files": names})
+
+
 COMMANDS: Commands = {
     "train": (
         _train,
@@ -430,5 +474,10 @@ COMMANDS: Commands = {
         _convert,
         "read a trained network from elsewhere, or write one as ONNX or C",
         ["sugenet convert net.onnx -o net.sugenet", "sugenet convert digits -o digits.c"],
+    ),
+    "export": (
+        _export,
+        "write the proof of a certificate for another checker",
+        ["sugenet export certificate.json digits --proof veripb -o three"],
     ),
 }

@@ -17,6 +17,7 @@ from sugenet.cli.asking import (
 from sugenet.cli.options import give, is_shipped, network_of, one_sample, refuse_idle, samples_of, whole
 from sugenet.cli.output import Screen
 from sugenet.cli.parser import Commands, Parser, Run, UsageError
+from sugenet.visible import visible
 
 __all__ = ["COMMANDS"]
 
@@ -49,7 +50,7 @@ def _show_demo(_options: Namespace, screen: Screen) -> int:
 
     network, (X, y) = data.digits(), data.samples("digits")
     screen.say(announced(screen, lambda: demo(network, X, y)), None)
-    asked = questions(network, X[7].tolist())
+    asked = questions(network, X[7].tolist(), screen.mark)
     while (text := announced(screen, lambda: next(asked, None))) is not None:
         screen.say(text, None)
     return screen.say(_NEXT, None)
@@ -70,8 +71,8 @@ def _show_summary(options: Namespace, screen: Screen) -> int:
     text = "\n".join(
         [
             str(table),
-            *(f"{key}: {value}" for key, value in network.notes.items()),
-            *([f"asked about: {network.domain}"] if network.domain else []),
+            *(visible(f"{key}: {value}") for key, value in network.notes.items()),
+            *([visible(f"asked about: {network.domain}")] if network.domain else []),
             f"fingerprint: {network.fingerprint}",
         ]
     )
@@ -225,7 +226,7 @@ def _check_rule(options: Namespace, screen: Screen, network: Any) -> int:
 
     found: Any = announced(screen, lambda: reason.check_rule(network, options.check, **how(options, screen)))
     keep_certificate(options, screen, found.verdict.certificate)
-    screen.say(str(found), found.data(), beside=options.output == "-")
+    screen.say(found.said(screen.mark), found.data(), beside=options.output == "-")
     return {True: 0, False: 1, None: 3}[found.holds]
 
 

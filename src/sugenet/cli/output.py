@@ -11,17 +11,23 @@ import shutil
 import sys
 import textwrap
 from contextlib import suppress
+from errno import EBADF
 from typing import Any, TextIO
 
 from sugenet.cli.words import as_typed, as_typed_hints
+from sugenet.visible import visible
 
-__all__ = ["Screen", "columns", "drop_output", "wrapped"]
+__all__ = ["CLOSED", "Screen", "columns", "drop_output", "wrapped"]
+
+CLOSED = "standard output is closed, so the answer cannot be written. Send it to a file, or to /dev/null"
 
 WIDEST = 100
 """Longer lines are hard to read, however wide the terminal is."""
-_VERDICTS = {"proved": "32", "holds": "32", "refuted": "31", "undecided": "33"}
+_COLOURS = {"proved": "32", "holds": "32", "refuted": "31", "undecided": "33"}
+_OPEN, _CLOSE = "\ud800", "\ud801"
+"""Around a verdict, until it is printed: halves of surrogate pairs, which no name can hold."""
 _GAP = re.compile(r"\S {2,}(?=\S)")
-_VERDICT = re.compile(r"(?<!not )\b(proved|refuted|undecided)\b|(?<=^the certificate )holds\b")
+_MARKED = re.compile(f"{_OPEN}(.*?){_CLOSE}")
 
 
 class Screen:
@@ -41,16 +47,29 @@ class Screen:
         Returns exit code 0.
         """
         if beside:
-            self.tell(text)
+            if not self.quiet:
+                self._warn(as_typed_hints(text))
         else:
-            self.put(_json(data) if self.as_json else _dressed(as_typed_hints(text), sys.stdout))
+            self._print(_json(data) if self.as_json else _dressed(as_typed_hints(text), sys.stdout))
         return 0
 
+    @staticmethod
+    def mark(word: str) -> str:
+        """A word of ours that says a verdict, and may have the colour of that."""
+        return f"{_OPEN}{word}{_CLOSE}"
+
     def put(self, text: str) -> None:
-        """Print to standard output, as it is; what nobody reads any more, as behind head, is dropped,
-        and the exit code stays.
+        """Print data to standard output: as it is, but on a terminal what that would obey is spelled out."""
+        is_shown = sys.stdout is not None and _is_terminal(sys.stdout)
+        self._print(visible(text, keep="\t\r\n") if is_shown else text)
+
+    def _print(self, text: str) -> None:
+        """Print to standard output. What nobody reads any more, as behind head, is dropped, and the exit code
+        stays.
         """
         self.clear()
+        if sys.stdout is None:
+            raise OSError(EBADF, CLOSED)
         try:
             print(text)
         except BrokenPipeError:
@@ -66,9 +85,9 @@ class Screen:
                 drop_output()
 
     def tell(self, note: str) -> None:
-        """Print a note to standard error, unless it shall be quiet."""
+        """Print a note of one line to standard error, unless it shall be quiet."""
         if not self.quiet:
-            self._warn(as_typed_hints(note))
+            self._warn(visible(as_typed_hints(note)))
 
     def tell_once(self, note: str) -> None:
         """Print a note that is printed once in a command."""
@@ -76,9 +95,11 @@ class Screen:
             self._told.add(note)
             self.tell(note)
 
-    def complain(self, message: str) -> None:
-        """Print an error, in words that can be typed."""
-        self._warn(f"sugenet: {as_typed(message, self.flags)}")
+    def complain(self, message: str, hint: str = "") -> None:
+        """Print an error in one line, in words that can be typed, and a hint in another."""
+        self._warn(
+            "\n".join([visible(f"sugenet: {as_typed(message, self.flags)}"), *([hint] if hint else [])])
+        )
 
     def _warn(self, text: str) -> None:
         self.clear()
@@ -90,7 +111,7 @@ class Screen:
         """On a terminal, one line that is written over; elsewhere nothing."""
         if not self.quiet and sys.stderr is not None and _is_terminal(sys.stderr):
             with suppress(OSError):
-                sys.stderr.write(f"\r\x1b[K{words[: columns() - 1]}")
+                sys.stderr.write(f"\r\x1b[K{visible(words)[: columns() - 1]}")
                 sys.stderr.flush()
                 self._in_progress = True
 
@@ -136,15 +157,15 @@ def wrapped(text: str, width: int) -> str:
 
 
 def _dressed(text: str, stream: TextIO | None) -> str:
-    """Text as a stream shall have it: wrapped where the width is known,
-    verdicts in colour where there is colour.
+    """Text as a stream shall have it: safe to show, wrapped where the width is known, and marked verdicts in
+    colour where there is colour.
     """
     terminal = stream is not None and _is_terminal(stream)
+    coloured = terminal and not os.environ.get("NO_COLOR")
+    text = visible(text if coloured else _MARKED.sub(r"\1", text), keep=f"\n{_OPEN}{_CLOSE}")
     if terminal or os.environ.get("COLUMNS"):
         text = wrapped(text, columns())
-    if terminal and not os.environ.get("NO_COLOR"):
-        text = _VERDICT.sub(lambda found: f"\x1b[1;{_VERDICTS[found[0]]}m{found[0]}\x1b[0m", text)
-    return text
+    return _MARKED.sub(lambda found: f"\x1b[1;{_COLOURS[found[1]]}m{found[1]}\x1b[0m", text)
 
 
 def _is_terminal(stream: TextIO) -> bool:
@@ -156,9 +177,13 @@ def _is_terminal(stream: TextIO) -> bool:
 
 def _json(data: Any) -> str:
     """JSON in letters that standard output can write: a letter spelled out by the stream
-    would not be JSON.
+    would not be JSON. What a terminal obeys, or does not show, is spelled out as JSON does it.
     """
     written = json.dumps(data, indent=2, ensure_ascii=False)
+    odd: dict[str, str | int | None] = {
+        one: json.dumps(one)[1:-1] for one in set(written) - {"\n"} if visible(one) != one
+    }
+    written = written.translate(str.maketrans(odd))
     try:
         written.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
     except UnicodeEncodeError:

@@ -8,9 +8,10 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
+from errno import EBADF
 from typing import Any, NoReturn
 
-from sugenet.cli.output import Screen, columns
+from sugenet.cli.output import CLOSED, Screen, columns
 from sugenet.errors import SugenetError
 
 __all__ = ["Commands", "Parser", "Run", "UsageError", "nearest", "options_of", "positionals_of"]
@@ -20,7 +21,11 @@ _LEFT = 24
 
 
 class UsageError(SugenetError):
-    """The command line cannot be understood; the message says what is wrong and where to look."""
+    """The command line cannot be understood; the message says what is wrong, the hint where to look."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
@@ -41,8 +46,9 @@ class Parser(argparse.ArgumentParser):
 
     def _print_message(self, message: str, _file: Any = None) -> None:
         """Print help or the version; argparse itself would keep quiet about a full disk."""
-        if sys.stdout is not None:
-            sys.stdout.write(message)
+        if sys.stdout is None:
+            raise OSError(EBADF, CLOSED)
+        sys.stdout.write(message)
 
     def error(self, message: str) -> NoReturn:
         """Raise a `UsageError` in the words of this project."""
@@ -50,7 +56,7 @@ class Parser(argparse.ArgumentParser):
         message = re.sub(r"^the following arguments are required: (.*)$", r"missing: \1", message)
         message = message.replace(" expected one argument", " needs a value")
         end = "" if message.endswith((".", "?")) else "."
-        raise UsageError(f"{message}{end}\nTry: {self.prog} --help")
+        raise UsageError(f"{message}{end}", f"Try: {self.prog} --help")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:

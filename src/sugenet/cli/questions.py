@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 
 __all__ = ["COMMANDS"]
 
-_OBJECTS = 32
-"""Bytes that a byte of JSON may become as Python objects: ``{"":0},`` is the worst."""
+_READING = 4
+"""Of the memory of a check, a fourth may go to the certificate itself."""
 _CLAIMS = ("always", "never", "monotone", "fair", "agree", "query")
 
 
@@ -104,7 +104,7 @@ def _ask_why(options: Namespace, screen: Screen) -> int:
     keep_certificate(
         options, screen, found.reasons[0].certificate if found.reasons else None, "no reason was found"
     )
-    screen.say(str(found), found.data(), beside=options.output == "-" and bool(found.reasons))
+    screen.say(found.said(screen.mark), found.data(), beside=options.output == "-" and bool(found.reasons))
     wanted = ("minimum",) if options.minimal == "size" else ("minimum", "minimal")
     return 0 if found.reasons and found.reasons[0].status in wanted else 3
 
@@ -274,7 +274,7 @@ def _ask_count(options: Namespace, screen: Screen) -> int:
     answer = _ask(options, screen, network, "count", x)
     exact = answer.is_certified
     keep_certificate(options, screen, answer.certificate if exact else None, "not everything was counted")
-    screen.say(str(answer), answer.data(), beside=options.output == "-" and exact)
+    screen.say(answer.said(screen.mark), answer.data(), beside=options.output == "-" and exact)
     return 3 if isinstance(answer, CountOpen) else 0
 
 
@@ -310,7 +310,7 @@ def _check_certificate(options: Namespace, screen: Screen) -> int:
     from sugenet.reason import check
 
     memory = options.memory_limit << 20
-    certificate = read_json(options.certificate, memory // _OBJECTS)
+    certificate = read_json(options.certificate, memory // _READING)
     about: Any
     if is_about_ratings(certificate):
         if options.other is not None:
@@ -333,7 +333,8 @@ def _check_certificate(options: Namespace, screen: Screen) -> int:
         else:
             screen.complain(words)
         return 3 if undecided else 1
-    return screen.say(f"the certificate holds: {said}", {"holds": True, "checked": said.split("; ")})
+    text = f"the certificate {screen.mark('holds')}: {said}"
+    return screen.say(text, {"holds": True, "checked": said.split("; ")})
 
 
 COMMANDS: Commands = {

@@ -12,6 +12,7 @@ from sugenet.cli.options import give, network_of, number, refuse_idle, typed, wh
 from sugenet.cli.output import Screen
 from sugenet.cli.parser import Commands, Parser, Run, UsageError
 from sugenet.errors import SugenetError
+from sugenet.visible import visible
 
 if TYPE_CHECKING:
     from sugenet.sweeps import Results
@@ -116,7 +117,7 @@ def _show_sample(options: Namespace, screen: Screen, found: Results) -> int:
     certificates = certificates_of(answer)
     keep_certificate(options, screen, certificates[0] if certificates else None, "the answer has none")
     data = {"sample": options.sample, **answer.data()}
-    return screen.say(str(answer), data, beside=options.output == "-" and bool(certificates))
+    return screen.say(answer.said(screen.mark), data, beside=options.output == "-" and bool(certificates))
 
 
 def _show_files(options: Namespace, screen: Screen, opened: list[Results]) -> int:
@@ -127,11 +128,11 @@ def _show_files(options: Namespace, screen: Screen, opened: list[Results]) -> in
         tally = found.tally()
         entry = {"file": name, **_about(found), **tally.data()}
         if curve is None or len(opened) == 1:
-            parts.append(f"{os.path.basename(name)}: {tally.text(options.limit)}")
+            parts.append(f"{visible(os.path.basename(name))}: {tally.text(options.limit)}")
         if options.check is not None:
             done = _checked(options, screen, found)
             entry["check"] = done.data()
-            parts.append(f"{os.path.basename(name)}: {done}" if len(opened) > 1 else str(done))
+            parts.append(f"{visible(os.path.basename(name))}: {done}" if len(opened) > 1 else str(done))
             code = max(code, {True: 0, None: 1, False: 2}[done.holds])
         entries.append(entry)
     data: dict[str, Any] = {"files": entries}

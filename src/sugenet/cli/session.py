@@ -5,26 +5,36 @@ a disk that is full.
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Sequence
+from errno import EBADF
 from io import TextIOWrapper
 
 from sugenet.cli.commands import parse
-from sugenet.cli.output import Screen, drop_output
-from sugenet.errors import CertificateError, SugenetError
+from sugenet.cli.output import CLOSED, Screen, drop_output
+from sugenet.compiling import see_space
+from sugenet.errors import CertificateError, CheckLimitError, SoundnessError, SugenetError
 
 __all__ = ["run"]
 
 
 def run(arguments: Sequence[str] | None) -> int:
-    """Run one command and return its exit code; Ctrl-C goes on to the caller."""
+    """Run one command and return its exit code; Ctrl-C and errors that are bugs go on to the caller."""
     if isinstance(sys.stdout, TextIOWrapper):  # a letter that the terminal cannot show is spelled out
         sys.stdout.reconfigure(errors="backslashreplace")
     screen = Screen()
     try:
         return _answer(arguments, screen)
-    except SugenetError as error:
+    except CheckLimitError as error:
         screen.complain(str(error))
-        return 1 if isinstance(error, CertificateError) else 2
+        return 3
+    except CertificateError as error:
+        screen.complain(str(error))
+        return 1
+    except SoundnessError:
+        raise  # a bug, though one that was looked for
+    except SugenetError as error:
+        screen.complain(str(error), getattr(error, "hint", ""))
     except BrokenPipeError:  # the reader of a help, such as head, has seen enough
         drop_output()
         return 0
@@ -34,13 +44,6 @@ def run(arguments: Sequence[str] | None) -> int:
         )
     except RecursionError:
         screen.complain("the input is nested too deeply.")
-    except RuntimeError as error:  # of numba, which says it where a kernel is defined
-        if "no locator available" not in str(error):
-            raise
-        screen.complain(
-            "no folder can be written in which numba keeps what it compiles. "
-            "Set NUMBA_CACHE_DIR to one that can, for example: export NUMBA_CACHE_DIR=/tmp/numba."
-        )
     except OSError as error:
         drop_output()
         what = "" if error.filename is None else f"{error.filename}: "
@@ -50,9 +53,16 @@ def run(arguments: Sequence[str] | None) -> int:
 
 def _answer(arguments: Sequence[str] | None, screen: Screen) -> int:
     try:
-        options = parse(sys.argv[1:] if arguments is None else arguments)
+        words = sys.argv[1:] if arguments is None else arguments
+        if not {"-h", "--help", "--version"} & set(words):
+            see_space()  # before NumPy is loaded: without space it ends the process
+        options = parse(words)
         screen.as_json, screen.quiet = getattr(options, "json", False), getattr(options, "quiet", False)
         screen.flags = options.flags
-        return int(options.run(options, screen))
+        if sys.stdout is None and options.command != "serve":  # at once, not after an hour of work
+            raise OSError(EBADF, CLOSED)
+        with warnings.catch_warnings():
+            warnings.showwarning = lambda said, *_, **_more: screen.tell_once(f"note: {said}")
+            return int(options.run(options, screen))
     finally:
         screen.finish()  # here, where a full disk can still be answered

@@ -139,7 +139,7 @@ def _answered(
 
     answer = announced(screen, ask)
     keep_certificate(options, screen, answer.certificate)
-    screen.say(str(answer), answer.data(), beside=options.output == "-")
+    screen.say(answer.said(screen.mark), answer.data(), beside=options.output == "-")
     return _CODES.get(answer.outcome, 0)
 
 

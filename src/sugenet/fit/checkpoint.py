@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.errors import SugenetError
+from sugenet.errors import FileError, SugenetError
 from sugenet.files import write_bytes
 from sugenet.fit.progress import Epoch
+from sugenet.io.torch.saved import SavedTensor, open_saved
 
 __all__ = ["Checkpoint", "read_checkpoint", "run_mark", "unreadable", "write_checkpoint"]
 
@@ -68,18 +69,31 @@ def unreadable(path: Path, error: Exception) -> SugenetError:
     )
 
 
-def read_checkpoint(path: Path, mark: str) -> Checkpoint | None:
-    """Read a checkpoint, or return None where there is no file;
-    nothing in the file is run (``weights_only=True``).
-    """
+def _with_tensors(value: Any, known: dict[int, Any]) -> Any:
+    """Saved values with tensors of PyTorch; one that is there several times is made once."""
     import torch
 
+    if id(value) not in known:
+        if isinstance(value, SavedTensor):
+            known[id(value)] = torch.from_numpy(value.array())
+        elif isinstance(value, dict):
+            known[id(value)] = {key: _with_tensors(part, known) for key, part in value.items()}
+        elif isinstance(value, list):
+            known[id(value)] = [_with_tensors(part, known) for part in value]
+        else:
+            return value
+    return known[id(value)]
+
+
+def read_checkpoint(path: Path, mark: str) -> Checkpoint | None:
+    """Read a checkpoint, or return None where there is no file; nothing in the file is run."""
     if not path.exists():
         return None
     try:
-        content = torch.load(path, weights_only=True)
+        with open_saved(path) as saved_values:
+            content = _with_tensors(saved_values, {})
         found = content["format"] == _FORMAT
-    except Exception as error:  # torch reports broken files in many ways
+    except (FileError, KeyError, TypeError, RecursionError) as error:
         raise unreadable(path, error) from error
     if not found:
         raise SugenetError(

@@ -19,6 +19,7 @@ from sugenet.errors import CapacityError, EncodingError, FileError
 from sugenet.io.plain.gzipped import unzipped
 from sugenet.io.plain.packed import open_archive
 from sugenet.io.plain.rows import csv_rows, otherwise_separated
+from sugenet.reading import open_text, read_file
 
 __all__ = [
     "CellRows",
@@ -193,8 +194,8 @@ def read_cells(file: Path, delimiter: str, wanted: list[str]) -> tuple[list[str]
 
 def _opened(file: Path) -> TextIO:
     if file.suffix.lower() != ".gz":
-        return file.open(encoding="utf-8-sig", newline="")
-    raw = unzipped(file.read_bytes(), _UNPACKED)
+        return open_text(file, _UNPACKED)
+    raw = unzipped(read_file(file, _UNPACKED), _UNPACKED)
     return TextIOWrapper(BytesIO(raw), encoding="utf-8-sig", newline="")
 
 
@@ -213,7 +214,7 @@ def _check_header(file: Path, header: list[str], wanted: list[str], delimiter: s
                 hint = f" Name one at a time: {' '.join(f'ignore={part!r}' for part in parts)}."
             raise EncodingError(
                 f"{called(file)} has no column {name!r}.{hint} The columns are {', '.join(header[:20])}."
-                f"{otherwise_separated(header, delimiter)}"
+                f"{otherwise_separated(header, delimiter, lambda cells: set(wanted) <= set(cells))}"
             )
 
 

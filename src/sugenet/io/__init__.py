@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from sugenet.io.native.file import load, save
     from sugenet.io.onnx.writer import write_onnx
     from sugenet.io.plain.texts import read_json
+    from sugenet.io.refutations.writers import export_proof
     from sugenet.io.samples import read_samples
     from sugenet.io.torch.architecture import Architecture
     from sugenet.io.vnnlib import read_vnnlib, write_vnnlib
@@ -51,6 +52,7 @@ __all__ = [
     "Query",
     "Reals",
     "export",
+    "export_proof",
     "from_state_dict",
     "from_torch",
     "import_file",
@@ -111,6 +113,7 @@ _ROOMS = {
     "io.onnx.writer": ["write_onnx"],
     "io.samples": ["read_samples"],
     "io.plain.texts": ["read_json"],
+    "io.refutations.writers": ["export_proof"],
     "io.torch.architecture": ["Architecture"],
     "io.vnnlib": ["read_vnnlib", "write_vnnlib"],
 }

@@ -12,13 +12,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
 from sugenet.errors import FileError, how_to_install
 from sugenet.io.exact.sizes import check_numbers
+from sugenet.reading import open_file
 
 __all__ = [
     "Contents",
@@ -32,9 +33,11 @@ __all__ = [
 
 _REFUSED = 3
 """Exit code of the reading process when it has something to say."""
-_MAX_FILE = 1 << 30
+_MAX_FILE = 1 << 29
 _MAX_SPARE = 1 << 26
-"""Bytes up to which an array may be larger than what the file stores for it (compression)."""
+"""Bytes by which all arrays may be larger than the file (compression, several names for one)."""
+_MAX_PROCESS = 1 << 28
+_MAX_TEXTS, _CHUNK = 1 << 18, 1 << 20
 _BYTES_A_SECOND = 20e6
 
 
@@ -69,10 +72,11 @@ def read_apart(module: str, place: Path, seconds: float, damaged: str) -> Conten
     return _unpacked(done.stdout, damaged)
 
 
-def write_contents(read: Callable[[], Contents]) -> int:
+def write_contents(place: Path, read: Callable[[], Contents]) -> int:
     """Read a file and write its contents to standard output, for `read_apart`; the exit code."""
     from safetensors.numpy import save
 
+    _limit_memory(3 * place.stat().st_size + _MAX_PROCESS)
     try:
         found = read()
     except FileError as error:
@@ -95,6 +99,18 @@ def write_contents(read: Callable[[], Contents]) -> int:
     return 0
 
 
+def _limit_memory(most: int) -> None:
+    """Take at most so many further bytes in this process: a packed part may unpack without end."""
+    try:
+        import resource
+
+        pages = int(Path("/proc/self/statm").read_text().split()[5])
+        most += pages * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_DATA, (most, resource.getrlimit(resource.RLIMIT_DATA)[1]))
+    except (ImportError, OSError, ValueError, IndexError):
+        return
+
+
 def _unpacked(raw: bytes, damaged: str) -> Contents:
     from safetensors.numpy import load
 
@@ -112,6 +128,16 @@ def _unpacked(raw: bytes, damaged: str) -> Contents:
         ) from None
 
 
+@dataclass
+class _Library:
+    """What is used of h5py, and how many bytes arrays may still take."""
+
+    HardLink: type
+    Group: type
+    Dataset: type
+    left: int
+
+
 def opened(
     place: Path, contents: Callable[[Any, Any], Contents], damaged: str, whose: str, extra: str
 ) -> Contents:
@@ -122,7 +148,8 @@ def opened(
         raise FileError(f"reading {whose} files needs h5py; {how_to_install(extra)}") from None
     try:
         with h5py.File(place, "r") as file:
-            return contents(h5py, file)
+            size = place.stat().st_size + _MAX_SPARE
+            return contents(_Library(h5py.HardLink, h5py.Group, h5py.Dataset, size), file)
     except FileError:
         raise
     except Exception as error:
@@ -137,36 +164,46 @@ def check_file(place: Path, damaged: str, of_zip: str = "") -> None:
     zip archives.
     """
     try:
-        size = place.stat().st_size
-        with place.open("rb") as stream:
+        with open_file(place, _MAX_FILE) as stream:
             start = stream.read(8)
+            if start != b"\x89HDF\r\n\x1a\n":
+                raise FileError(f"it is no HDF5 file.{of_zip if start[:2] == b'PK' else ''}")
+            _check_heaps(stream, damaged)
     except OSError as error:
         raise FileError(f"it cannot be opened: {error.strerror or error}.") from None
-    if start != b"\x89HDF\r\n\x1a\n":
-        raise FileError(f"it is no HDF5 file.{of_zip if start[:2] == b'PK' else ''}")
-    if size > _MAX_FILE:
-        raise FileError(f"it has {size} bytes, more than the {_MAX_FILE} (1 GiB) that a network may take.")
-    _check_heaps(place.read_bytes(), damaged)
 
 
-def _check_heaps(raw: bytes, damaged: str) -> None:
+def _check_heaps(stream: BinaryIO, damaged: str) -> None:
     """Walk the heaps in which HDF5 keeps texts: the library itself never ends on one with an
     object of no size.
     """
-    at = raw.find(b"GCOL")
-    while at >= 0:
-        end = at + int.from_bytes(raw[at + 8 : at + 16], "little")
-        place = at + 16
-        while place + 16 <= min(end, len(raw)):
-            index, size = (
-                int.from_bytes(raw[place : place + 2], "little"),
-                int.from_bytes(raw[place + 8 : place + 16], "little"),
-            )
+    total, steps = stream.seek(0, 2), 0
+    for at in _places_of(b"GCOL", stream):
+        stream.seek(at + 8)
+        place, end = at + 16, at + int.from_bytes(stream.read(8), "little")
+        while place + 16 <= min(end, total):
+            stream.seek(place)
+            raw = stream.read(16)
+            index, size = int.from_bytes(raw[:2], "little"), int.from_bytes(raw[8:], "little")
             step = size if index == 0 else 16 + -(-size // 8) * 8
-            if step < 16 or place + step > end:
+            steps += 1
+            if step < 16 or place + step > end or steps > _MAX_TEXTS:
                 raise FileError(f"a heap of texts is broken at byte {place}. {damaged}")
             place += step
-        at = raw.find(b"GCOL", at + 4)
+
+
+def _places_of(mark: bytes, stream: BinaryIO) -> list[int]:
+    """Where a mark stands in a file, found piece by piece."""
+    found: list[int] = []
+    start, before = stream.seek(0), b""
+    while chunk := stream.read(_CHUNK):
+        raw = before + chunk
+        at = raw.find(mark)
+        while at >= 0:
+            found.append(start - len(before) + at)
+            at = raw.find(mark, at + 1)
+        start, before = start + len(chunk), raw[-len(mark) + 1 :]
+    return found
 
 
 def child_group(h5py: Any, parent: Any, name: str, damaged: str) -> Any:
@@ -184,11 +221,12 @@ def child_array(h5py: Any, group: Any, name: str, what: str, damaged: str) -> np
         raise FileError(f"{what} is missing, or stands in another file. {damaged}")
     if data.dtype.kind not in "fiu" or data.dtype.itemsize > 8:
         raise FileError(f"{what} has dtype {data.dtype}, but numbers are needed. {damaged}")
-    size = prod(data.shape) * data.dtype.itemsize
-    if size > _MAX_SPARE and data.id.get_storage_size() < size:
+    size = max(prod(data.shape), prod(data.chunks or ())) * data.dtype.itemsize
+    h5py.left -= size
+    if h5py.left < 0:
         raise FileError(
-            f"{what} of shape {data.shape} takes {size} bytes, but the file stores "
-            f"{data.id.get_storage_size()}. {damaged}"
+            f"{what} of shape {data.shape} takes {size} bytes, and its arrays together far more than the "
+            f"file. {damaged}"
         )
     array = np.asarray(data[()])
     check_numbers(what, array)

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from sugenet.bnn import Network, OneHot, Steps
 from sugenet.errors import FileError, how_to_install
+from sugenet.reading import open_file
 
 __all__ = ["IMAGES", "SIZE_LIMIT", "read_folder", "read_image"]
 
@@ -138,7 +139,7 @@ def _shades(file: Path, n: int) -> tuple[npt.NDArray[np.int64], int]:
         warnings.simplefilter("ignore")
         warnings.simplefilter("error", Image.DecompressionBombWarning)
         try:
-            with Image.open(file, formats=_FORMATS) as image:
+            with open_file(file, SIZE_LIMIT) as stream, Image.open(stream, formats=_FORMATS) as image:
                 size = image.width * image.height
                 if size > PIXEL_LIMIT:
                     raise FileError(

@@ -17,10 +17,12 @@ from sugenet.io.exact.ops import Sign, Stairs
 from sugenet.io.plain.gzipped import plain_file
 from sugenet.io.proof.judges import Run, Seen, Stage
 from sugenet.io.torch.reader import signal_of_module
+from sugenet.reading import read_file
 
 __all__ = ["reference_of"]
 
 _Array = npt.NDArray[Any]
+_MAX_FILE = 1 << 29
 
 
 def reference_of(reference: Any) -> tuple[Run, str]:
@@ -127,7 +129,8 @@ def _onnx_file(path: Path) -> Run:
         raise FileError("running an .onnx file needs ONNX Runtime: pip install onnxruntime") from None
     try:
         with plain_file(path) as plain:
-            model = onnx.load(str(plain))
+            model = onnx.load_from_string(read_file(plain, _MAX_FILE))
+            onnx.external_data_helper.load_external_data_for_model(model, str(plain.parent))
     except FileError:
         raise
     except Exception as error:

@@ -30,6 +30,7 @@ from sugenet.io.plain.gzipped import unzipped
 from sugenet.io.plain.packed import open_archive, read_array, refusing
 from sugenet.io.plain.rows import LINE_LIMIT, csv_rows, otherwise_separated
 from sugenet.io.plain.texts import read_standard_input
+from sugenet.reading import open_text, read_file
 
 __all__ = ["read_samples", "write_samples"]
 
@@ -105,7 +106,7 @@ def read_samples(
             raw = _unpacked(file)
             lines = io.TextIOWrapper(io.BytesIO(raw), encoding="utf-8-sig", newline="")
             return _csv(lines, name, network, target, delimiter)
-        with file.open(encoding="utf-8-sig", newline="") as stream:
+        with open_text(file, SIZE_LIMIT) as stream:
             return _csv(stream, name, network, target, delimiter)
     except FileNotFoundError:
         raise FileError(f"there is no file {name}.") from None
@@ -124,7 +125,7 @@ def read_samples(
 
 def _unpacked(file: Path) -> bytes:
     try:
-        return unzipped(file.read_bytes(), SIZE_LIMIT)
+        return unzipped(read_file(file, SIZE_LIMIT), SIZE_LIMIT)
     except FileError as error:
         raise FileError(f"{file}: {error}") from None
 
@@ -137,7 +138,9 @@ def write_samples(path: str | Path, network: Network, rows: Sequence[Sequence[An
         lines = io.StringIO(newline="")
         writer = csv.writer(lines, lineterminator="\n")
         writer.writerow(network.encoder.names)
-        writer.writerows([number_words(value) for value in row] for row in rows)
+        writer.writerows(
+            [value if isinstance(value, str) else number_words(value) for value in row] for row in rows
+        )
         write_text(path, lines.getvalue())
         return
     if not all(isinstance(coding, Steps) for coding in network.encoder.codings):
@@ -167,13 +170,13 @@ def _csv(
         if target is not None:
             raise FileError(
                 f"{name} has no column {target!r}: its first line is {', '.join(header[:6])}."
-                f"{otherwise_separated(header, delimiter)}"
+                f"{otherwise_separated(header, delimiter, lambda cells: target in cells)}"
             )
         if len(header) != len(features):
             raise FileError(
                 f"{name} has {len(header)} column{'s' * (len(header) != 1)} and no header with the feature "
                 f"names, but the model reads {len(features)} features."
-                f"{otherwise_separated(header, delimiter)}"
+                f"{otherwise_separated(header, delimiter, lambda cells: len(cells) >= len(features) > 1)}"
             )
         second = next(rows, None)
         words = [
@@ -231,7 +234,7 @@ def _check_header(header: list[str], name: str, network: Network, target: str | 
     if missing is not None:
         raise FileError(
             f"{name} has no column {missing!r}. The model reads {len(features)} features: "
-            f"{_some(features)}.{otherwise_separated(header, delimiter)}"
+            f"{_some(features)}.{otherwise_separated(header, delimiter, lambda cells: missing in cells)}"
         )
     if target is not None and target not in header:
         raise FileError(f"{name} has no column {target!r}: its first line is {_some(header)}.")
@@ -284,9 +287,9 @@ def _numpy(file: Path, kind: str, network: Network) -> tuple[npt.NDArray[Any], n
                 array = archive.read("X" if "X" in names else names[0], *_SAMPLES)
                 labels = archive.read("y", *_CLASSES) if "y" in names and "X" in names else None
         elif kind == "idx":
-            array = _idx(unzipped(file.read_bytes(), SIZE_LIMIT))
+            array = _idx(unzipped(read_file(file, SIZE_LIMIT), SIZE_LIMIT))
         else:
-            raw = unzipped(file.read_bytes(), SIZE_LIMIT)
+            raw = unzipped(read_file(file, SIZE_LIMIT), SIZE_LIMIT)
             with refusing("it is no .npy file, or damaged"):
                 array = read_array(io.BytesIO(raw), len(raw), "its array", *_SAMPLES)
     except FileError as error:

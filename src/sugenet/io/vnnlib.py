@@ -12,7 +12,6 @@ from __future__ import annotations
 import gzip
 import os
 import re
-import stat
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import islice, pairwise
@@ -24,6 +23,7 @@ from sugenet.files import write_bytes
 from sugenet.io.plain.gzipped import unzipped
 from sugenet.io.vnnlib_numbers import SUPPORTED, UnsupportedError, constant_of, shortened, sized
 from sugenet.io.vnnlib_tensors import DECLARING, WORD, Declared, DeclaringError
+from sugenet.reading import read_file
 
 __all__ = ["parse_vnnlib", "read_vnnlib", "write_vnnlib"]
 
@@ -61,13 +61,7 @@ def read_vnnlib(path: str | os.PathLike[str]) -> Query:
     """
     name = os.fspath(path)
     try:
-        if not stat.S_ISREG(os.stat(path).st_mode):  # asked before opening, which waits for ever at a pipe
-            raise FileError("it is not a file.")
-        with open(path, "rb") as stream:
-            raw = stream.read(SIZE_LIMIT + 1)
-        if len(raw) > SIZE_LIMIT:
-            raise FileError(f"it holds more than {SIZE_LIMIT:,} bytes of text, the limit.")
-        return parse_vnnlib(unzipped(raw, SIZE_LIMIT).decode("utf-8-sig"))
+        return parse_vnnlib(unzipped(read_file(path, SIZE_LIMIT), SIZE_LIMIT).decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise FileError(
             f"{name!r} cannot be read: it is not text (byte {error.start}). "

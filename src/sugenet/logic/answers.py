@@ -4,7 +4,7 @@ back (`answer_of`), and has a certificate that is made of those of its parts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -28,6 +28,7 @@ from sugenet.reason.questions import raw_of
 from sugenet.reason.reasons import Reason
 from sugenet.reason.verdicts import Refuted
 from sugenet.reason.words import advice, changes_listed, show_cost
+from sugenet.visible import visible
 
 __all__ = [
     "ComposedAnswer",
@@ -115,7 +116,8 @@ class ComposedAnswer(Said):
             reading = self.whole.readings[place]
             network, now = self._network(place), reading.values[self._choice[place]]
             was = reading.values[self.whole.read[place]]
-            rows.append(f"{reading.name} from {was} to {now} ({changes_listed(network, changes)})")
+            words = visible(f"{reading.name} from {was} to {now}")
+            rows.append(f"{words} ({changes_listed(network, changes)})")
         return "; ".join(rows)
 
     def _changes_data(self) -> dict[str, Any]:
@@ -135,7 +137,7 @@ def _shown(whole: Composed, choice: Choice) -> str:
         case Sudoku():
             return " / ".join(whole.digits(choice))
     pairs = zip(whole.readings, choice, strict=True)
-    return ", ".join(f"{reading.name} = {reading.values[k]}" for reading, k in pairs)
+    return ", ".join(visible(f"{reading.name} = {reading.values[k]}") for reading, k in pairs)
 
 
 def _claimed(whole: Composed) -> str:
@@ -224,9 +226,10 @@ class ComposedProved(_OfRegion):
         """Whether every part has a proof to check."""
         return all(part["proof"]["kind"] != "trust" for _, part in self._parts if part["proof"])
 
-    def __str__(self) -> str:
+    def said(self, mark: Callable[[str], str] = str) -> str:
+        """One sentence, its verdict put through `mark`."""
         many = len(self._parts)
-        return f"{self._claim}: proved, by {many} {'part' if many == 1 else 'parts'}"
+        return f"{self._claim}: {mark('proved')}, by {many} {'part' if many == 1 else 'parts'}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,8 +251,9 @@ class ComposedRefuted(_OfRegion):
     def _found(self) -> dict[str, Any]:
         return {"value": self.value, "changes": self._changes_data()}
 
-    def __str__(self) -> str:
-        return f"{self._claim}: refuted. {_shown(self.whole, self._choice)}, with {self._listed()}"
+    def said(self, mark: Callable[[str], str] = str) -> str:
+        """One sentence, its verdict put through `mark`."""
+        return f"{self._claim}: {mark('refuted')}. {_shown(self.whole, self._choice)}, with {self._listed()}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -272,10 +276,11 @@ class ComposedUndecided(_OfRegion):
     def _found(self) -> dict[str, Any]:
         return {"open": list(self.open), "proved": self.proved}
 
-    def __str__(self) -> str:
-        left = ", ".join(self.open) or "some parts"
+    def said(self, mark: Callable[[str], str] = str) -> str:
+        """One sentence, its verdict put through `mark`."""
+        left = ", ".join(map(visible, self.open)) or "some parts"
         return (
-            f"{self._claim}: undecided; {self.proved} parts are proved, and open are {left}. "
+            f"{self._claim}: {mark('undecided')}; {self.proved} parts are proved, and open are {left}. "
             f"{advice('time limit')}"
         )
 
@@ -338,12 +343,13 @@ class ComposedChange(_OfChange):
             "changes": self._changes_data(),
         }
 
-    def __str__(self) -> str:
-        least = "proved to be the least"
+    def said(self, mark: Callable[[str], str] = str) -> str:
+        """One sentence, its verdict put through `mark`."""
+        least = f"{mark('proved')} to be the least"
         if not self.is_minimum:
             least = f"the least is at least {show_cost(self.cost_name, self.lower, -1)}"
             if show_cost(self.cost_name, self.lower) == show_cost(self.cost_name, self.cost):
-                least = "proved to be the least but for rounding"
+                least = f"{mark('proved')} to be the least but for rounding"
         before, after = _claimed(self.whole), self.whole.words(self.value)
         after = _shown(self.whole, self._choice) if isinstance(self.whole, Sum) else after
         return f"{before}; {after} with {show_cost(self.cost_name, self.cost)}, {least}: {self._listed()}"
@@ -355,11 +361,12 @@ class NoComposedChange(_OfChange):
 
     outcome: ClassVar[str] = "none"
 
-    def __str__(self) -> str:
+    def said(self, mark: Callable[[str], str] = str) -> str:
+        """One sentence, its verdict put through `mark`."""
         question, claim = self.certificate["question"], _claimed(self.whole)
         if isinstance(self.whole, Sum) and not question["other"]:
             claim += f", and never {question['value']}"
-        return f"{claim}, whatever is changed: proved"
+        return f"{claim}, whatever is changed: {mark('proved')}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -376,10 +383,11 @@ class OpenComposedChange(_OfChange):
     def _found(self) -> dict[str, Any]:
         return {"lower": str(self.lower)}
 
-    def __str__(self) -> str:
+    def said(self, mark: Callable[[str], str] = str) -> str:
+        """One sentence, its verdict put through `mark`."""
         least = show_cost(self.cost_name, self.lower, -1)
         return (
-            f"{self._wanted}: undecided. Proved so far: it needs at least {least}. "
+            f"{self._wanted}: {mark('undecided')}. Proved so far: it needs at least {least}. "
             f"{advice('time limit', 'ask for another value')}"
         )
 
@@ -421,19 +429,21 @@ class ComposedReason(_OfRegion):
     def _found(self) -> dict[str, Any]:
         return {"reasons": {name: reason.conditions() for name, reason in self.reasons.items()}}
 
-    def __str__(self) -> str:
+    def said(self, mark: Callable[[str], str] = str) -> str:
+        """One sentence, its verdict put through `mark`."""
         if self.status == "unknown":
-            names = [name for name, reason in self.reasons.items() if reason.status == "unknown"]
+            names = [visible(name) for name, reason in self.reasons.items() if reason.status == "unknown"]
             about = f", for {', '.join(names)}" if names else ""
             return f"{self._claim}: no reason was found in the time{about}. Allow more time."
         if not self.size:
             few = len(self.reasons) < len(self.whole.readings)
-            about = f", as {', '.join(self.reasons)} decided" if few and self.reasons else ""
-            return f"{self._claim}: nothing needs to be known, it stays whatever changes (proved){about}"
-        listed = [f"{name}: {reason}" for name, reason in self.reasons.items() if reason.features]
-        free = [name for name, reason in self.reasons.items() if not reason.features]
+            about = f", as {', '.join(map(visible, self.reasons))} decided" if few and self.reasons else ""
+            proved = f"it stays whatever changes ({mark('proved')}){about}"
+            return f"{self._claim}: nothing needs to be known, {proved}"
+        listed = [f"{visible(name)}: {reason}" for name, reason in self.reasons.items() if reason.features]
+        free = [visible(name) for name, reason in self.reasons.items() if not reason.features]
         silent = f"; {', '.join(free)}: nothing" if free else ""
-        many = f"{self.size} feature{'' if self.size == 1 else 's'}: proved {self.status}"
+        many = f"{self.size} feature{'' if self.size == 1 else 's'}: {mark('proved')} {self.status}"
         return f"{self._claim}, because of {'; '.join(listed)}{silent} ({many})"
 
 

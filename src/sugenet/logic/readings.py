@@ -21,6 +21,7 @@ from sugenet.capacity.arguments import number_words
 from sugenet.capacity.thresholds import exact_number
 from sugenet.errors import QuestionError
 from sugenet.problem.neighbourhood import row_of
+from sugenet.visible import visible
 
 __all__ = ["Gap", "Reading", "exact_gap", "gap_words", "readings_of", "see_names"]
 
@@ -95,7 +96,7 @@ class Reading(Brief):
 
     def __str__(self) -> str:
         sure = "the only value" if self.margin is None else f"ahead by {gap_words(self.margin)}"
-        return f"{self.name} = {self.values[self.best]}, {sure}"
+        return f"{visible(self.name)} = {visible(self.values[self.best])}, {sure}"
 
 
 def readings_of(

@@ -23,6 +23,7 @@ from sugenet.logic.parsing import parse_formula
 from sugenet.logic.possibility import easiest, is_decomposable
 from sugenet.logic.readings import Reading, gap_words, see_names
 from sugenet.logic.search import Choices, Costs
+from sugenet.visible import visible
 
 __all__ = ["Stated"]
 
@@ -129,7 +130,7 @@ class Stated(Composed):
 
     def words(self, value: Any) -> str:
         """Whether it holds, in words."""
-        return f"it {'holds' if value else 'does not hold'} that {cut(self.text, letters=_LONGEST)}"
+        return f"it {'holds' if value else 'does not hold'} that {cut(visible(self.text), letters=_LONGEST)}"
 
     def whole_data(self) -> dict[str, Any]:
         """As JSON."""

@@ -18,6 +18,7 @@ from sugenet.errors import QuestionError
 from sugenet.logic.composed import Choice, Composed, Least, Wanted
 from sugenet.logic.readings import Gap, Reading, exact_gap, gap_words, readings_of, see_names
 from sugenet.logic.search import Choices, Costs
+from sugenet.visible import visible
 
 __all__ = ["GapLine", "Sudoku", "units"]
 
@@ -122,7 +123,7 @@ class Sudoku(Composed):
 
     def digits(self, choice: Sequence[int]) -> list[str]:
         """The rows of a grid as text."""
-        written = [reading.values[value] for reading, value in zip(self.cells, choice, strict=True)]
+        written = [visible(reading.values[value]) for reading, value in zip(self.cells, choice, strict=True)]
         sign = "" if all(len(value) == 1 for value in written) else " "
         return [sign.join(written[r : r + self.size]) for r in range(0, len(written), self.size)]
 
@@ -199,7 +200,7 @@ class Sudoku(Composed):
             name = f"{('row', 'column', 'box')[number // self.size]} {number % self.size + 1}"
             wrong = next((value for value in seen if value not in digits), None)
             if wrong is not None:
-                return f"{name} has {wrong}"
+                return f"{name} has {visible(wrong)}"
             twice = next((value for value in sorted(seen) if seen.count(value) > 1), None)
             if twice is not None:
                 return f"{name} has two {twice}"

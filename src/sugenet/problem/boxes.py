@@ -20,6 +20,7 @@ from sugenet.capacity.arguments import number_words, read_number
 from sugenet.checker.form import exact
 from sugenet.errors import CapacityError, QuestionError
 from sugenet.problem.neighbourhood import Neighbourhood, build, joined, pairs_of, place_of
+from sugenet.visible import visible
 
 __all__ = ["Box", "limit_words", "limits_data", "limits_of", "meets", "plain", "plain_row", "span_of_limit"]
 
@@ -238,6 +239,7 @@ def _frozen(feature: Any, limit: Any) -> Any:
 
 def limit_words(name: str, limit: Any) -> str:
     """A limit of a feature in words."""
+    name = visible(name)
     if isinstance(limit, frozenset) and len(limit) == 1:
         (limit,) = limit
     if isinstance(limit, frozenset):

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from sugenet.bnn import OneHot
 from sugenet.bnn.cutting import owners_of
+from sugenet.capacity.arguments import number_words
 from sugenet.problem.cascade import Cascade, FeatureSteps
 from sugenet.problem.goal import Votes
 from sugenet.problem.problem import Problem
@@ -269,9 +270,10 @@ def variable_names(problem: Problem) -> list[str]:
 def _step(problem: Problem, chain: FeatureSteps, place: int) -> str:
     encoder, own = problem.near.network.encoder, problem.near.states[chain.feature]
     states = [own if option is None else option.state for option in chain.options]
-    name, coding = encoder.names[chain.feature], encoder.codings[chain.feature]
+    name, coding = encoder.feature_words[chain.feature], encoder.codings[chain.feature]
     if isinstance(coding, OneHot):
-        return f"feature {name} = {' or '.join(str(coding.categories[state]) for state in states[place:])}"
+        words = " or ".join(number_words(coding.categories[state]) for state in states[place:])
+        return f"feature {name} = {words}"
     return f"feature {coding.words(name, states[place] - 1, True)}"
 
 
@@ -284,8 +286,8 @@ def _vote(problem: Problem, vote: Votes) -> str:
             for words, strict in (("more than", 1), ("at least as much as", 0)):
                 factors = [slopes[a] * (k == a) - slopes[b] * (k == b) for k in range(len(slopes))]
                 if Votes.of(factors, offsets[b] - offsets[a] + strict) == vote:
-                    return f"class {network.classes[a]} scores {words} class {network.classes[b]}"
-    terms = " + ".join(f"{vote.factors[k]} M[{network.classes[k]}]" for k in used) or "0"
+                    return f"class {network.class_words[a]} scores {words} class {network.class_words[b]}"
+    terms = " + ".join(f"{vote.factors[k]} M[{network.class_words[k]}]" for k in used) or "0"
     return f"{terms} >= {vote.least} for match counts M of the classes"
 
 

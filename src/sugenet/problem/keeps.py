@@ -37,7 +37,7 @@ class Keeps(Brief):
             if value is not None and not 0 <= value < count:
                 raise QuestionError(f"{what}={value} is no class: they are numbered 0 to {count - 1}.")
         if self.target == self.label:
-            name = self.network.classes[self.label]
+            name = self.network.class_words[self.label]
             raise QuestionError(f"the target, {name}, is the class that the sample has already.")
         if self.ties not in ("lowest", "against"):
             raise QuestionError(f"ties={self.ties!r} must be 'lowest' or 'against'.")
@@ -54,7 +54,7 @@ class Keeps(Brief):
         return lawful(self.network, goal)
 
     def __str__(self) -> str:
-        names = self.network.classes
+        names = self.network.class_words
         tie = "; a tie counts as a change" if self.ties == "against" else ""
         if self.target is None:
             return f"the class stays {names[self.label]}{tie}"

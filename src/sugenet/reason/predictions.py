@@ -89,4 +89,4 @@ class Predicted(Drawn):
         label, head = self.label, self.network.head
         tie = ", a tie that the lowest class wins" if self.is_tie else ""
         found = f"{self.matches[label]} of {int(head.sizes[label])} matches"
-        return f"class {self.network.classes[label]}, score {self.scores[label]:.6g} ({found}{tie})"
+        return f"class {self.network.class_words[label]}, score {self.scores[label]:.6g} ({found}{tie})"

@@ -10,6 +10,7 @@ import numpy as np
 from sugenet.bnn import Network
 from sugenet.bnn.arrays import Ints
 from sugenet.problem.neighbourhood import row_of
+from sugenet.visible import visible
 
 __all__ = ["tie_words", "winners"]
 
@@ -31,4 +32,5 @@ def winners(network: Network, row: Sequence[Any], counts: Ints | None = None) ->
 
 def tie_words(names: Sequence[str]) -> str:
     """Classes that share the largest score."""
+    names = [*map(visible, names)]
     return f"a tie of classes {', '.join(names[:-1])} and {names[-1]}"

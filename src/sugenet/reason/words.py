@@ -11,6 +11,7 @@ from typing import Any
 
 from sugenet.bnn import Network
 from sugenet.capacity.arguments import number_words
+from sugenet.visible import visible
 
 __all__ = [
     "LISTED",
@@ -60,8 +61,8 @@ def uncovered_words(names: Iterable[str]) -> str:
 def engine_words(engine: str, proof: Mapping[str, Any] | None = None) -> str:
     """What settled a question, in words; who is trusted, where there is no proof to check."""
     if proof is not None and proof.get("kind") == "trust":
-        return f"trusting {proof['solver']}"
-    words = _ENGINES.get(engine, engine)
+        return f"trusting {visible(str(proof['solver']))}"
+    words = _ENGINES.get(engine, visible(engine))
     if proof is not None and proof.get("kind") in _COUNTED:
         return f"{words} ({proof['sets']:,} changes)"
     return words
@@ -194,7 +195,7 @@ def changes_listed(network: Network, changes: Mapping[str, tuple[Any, Any]], mos
     do so too; and how many more there are.
     """
     listed = [
-        f"{name} from {number_words(before)} to {value_words(network, name, after)}"
+        f"{visible(name)} from {number_words(before)} to {value_words(network, name, after)}"
         for name, (before, after) in islice(changes.items(), most)
     ]
     return "; ".join(listed) + (f"; and {len(changes) - most} more" if len(changes) > most else "")

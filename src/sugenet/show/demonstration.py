@@ -55,9 +55,9 @@ def demo(network: Network, X: Any, y: Any, index: int = 7) -> str:
     return "\n".join(lines)
 
 
-def questions(network: Network, x: Any) -> Iterator[str]:
+def questions(network: Network, x: Any, mark: Callable[[str], str] = str) -> Iterator[str]:
     """Ask what would change a sample, whether it can fail and why;
-    check each certificate by the definition alone.
+    check each certificate by the definition alone. Verdicts are put through `mark`.
     """
     from sugenet.reason import L0, Robust, check, count, verify, whatif, why
 
@@ -71,7 +71,7 @@ def questions(network: Network, x: Any) -> Iterator[str]:
         answer = ask()
         certificate = _certificate(answer)
         again = "" if certificate is None else f"\n  checked again: {check(certificate, network)}"
-        yield f"\n{question}\n{answer}{again}"
+        yield f"\n{question}\n{answer.said(mark)}{again}"
 
 
 def _certificate(answer: Any) -> Any:

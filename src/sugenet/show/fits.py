@@ -18,6 +18,7 @@ from sugenet.fit.capacities import CapacityFit, Conflict, VersionSpace, fit_capa
 from sugenet.fit.rated_table import RatedTable
 from sugenet.fit.sugeno import LearnedModel
 from sugenet.show.figures import plural
+from sugenet.visible import visible
 
 __all__ = ["FitView", "LearnedView", "view_fit", "view_learned"]
 
@@ -93,11 +94,11 @@ class FitView:
         )
         if self.fit.envelopes is None:
             which = "this capacity"
-        lines += ["", f"rules of {which}; S is {self.table.target}"]
+        lines += ["", f"rules of {which}; S is {visible(str(self.table.target))}"]
         lines += _indented(_listed([str(rule) for rule in self.rules.rules], limit, "rule"))
         if self.cases is not None:
             said = [
-                f"{label}: {self.fit.says(row)}"
+                f"{visible(label)}: {self.fit.says(row)}"
                 for label, row in zip(self.cases.labels, self._values, strict=True)
             ]
             lines += ["", *_listed(said, limit, "case")]
@@ -218,17 +219,19 @@ class LearnedView:
     def text(self, limit: int | None = None) -> str:
         """At most so many rules and cases."""
         model, lines = self.model, [str(self.model)]
-        worths, wide = self.worths, max(3, *map(len, self.table.criteria))
+        worths, wide = self.worths, max(3, *(len(visible(name)) for name in self.table.criteria))
         if worths:
             lines += [
                 "",
-                "points" if model.card is not None else f"what values are worth, as {self.table.target}",
+                "points"
+                if model.card is not None
+                else f"what values are worth, as {visible(str(self.table.target))}",
             ]
             for name, steps in worths.items():
                 said = (
                     ", ".join(f"{value}: {worth}" for value, worth in steps.items()) or "counts for nothing"
                 )
-                lines.append(f"  {name:<{wide}}  {said}")
+                lines.append(f"  {visible(name):<{wide}}  {said}")
         if model.card is not None:
             reached = zip(model.card.thresholds, model.levels[1:], strict=True)
             sums = ", ".join(f">= {least}: {rating_words(level)}" for least, level in reached)
@@ -243,7 +246,8 @@ class LearnedView:
         ]
         if self.cases is not None:
             cases = [
-                f"{label}: {_words(one)}" for label, one in zip(self.cases.labels, self.answers, strict=True)
+                f"{visible(label)}: {_words(one)}"
+                for label, one in zip(self.cases.labels, self.answers, strict=True)
             ]
             lines += ["", *_listed(cases, limit, "case")]
         return "\n".join(lines)

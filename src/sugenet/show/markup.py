@@ -4,21 +4,20 @@ remember it.
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from markupsafe import Markup
 
-__all__ = ["Html", "decimal", "element", "short"]
+from sugenet.visible import visible
 
-_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+__all__ = ["Html", "decimal", "element", "short"]
 
 
 class Html(Markup):
     """Text that is HTML already: a template, or what was made of one by `format`, `join` or `+`.
 
-    As in `markupsafe`, whatever is put in and is no HTML is escaped; it also loses the characters that XML
-    has no place for.
+    As in `markupsafe`, whatever is put in and is no HTML is escaped; characters that XML has no place for,
+    or that would turn text around unseen, are spelled out.
 
     Examples
     --------
@@ -31,7 +30,7 @@ class Html(Markup):
     @classmethod
     def escape(cls, s: Any, /) -> Html:
         """A value as HTML: escaped unless it is HTML."""
-        return s if isinstance(s, Html) else super().escape(_NOT_XML.sub("\ufffd", str(s)))
+        return s if isinstance(s, Html) else super().escape(visible(str(s), keep="\t\n"))
 
 
 def element(name: str, *inside: object, **attributes: object) -> Html:

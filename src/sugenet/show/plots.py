@@ -26,6 +26,7 @@ from sugenet.show.figures import (
     plural,
 )
 from sugenet.show.palette import BLUE, INK, MUTED, PAPER, RULE, SERIES, SKY, TRACK, VERMILLION, blues
+from sugenet.visible import visible
 
 __all__ = ["plot_figure"]
 
@@ -68,8 +69,8 @@ def _size(figure: Figure) -> tuple[float, float]:
 
 
 def _plain(text: str) -> str:
-    """Text as it is: a dollar sign must not begin a formula, and what fonts cannot draw is left out."""
-    return "".join(c if c.isprintable() or c == "\n" else " " for c in text).replace("$", r"\$")
+    """Text as it is: a dollar sign must not begin a formula, and what cannot be seen is spelled out."""
+    return visible(text, keep="\n").replace("$", r"\$")
 
 
 @singledispatch

@@ -66,7 +66,7 @@ class PredictionView(Said):
         """One line a sample, up to a limit, and the accuracy where the truth is known."""
         rows = self.data()["predictions"]
         shown = rows if limit is None else rows[:limit]
-        names = self.network.classes
+        names = self.network.class_words
         width = max([len(name) for name in names] + [5])
         lines = [f"{'sample':>6}  {'class':<{width}}  {'score':>9}  {'margin':>9}"]
         for row in shown:
@@ -78,7 +78,7 @@ class PredictionView(Said):
             tie = "  tie" if row["tie"] else ""
             score = row["scores"][row["class"]]
             lines.append(
-                f"{row['sample']:>6}  {row['label']:<{width}}  {score:>9.6g}  "
+                f"{row['sample']:>6}  {names[row['class']]:<{width}}  {score:>9.6g}  "
                 f"{row['margin']:>9.6g}{tie}{wrong}"
             )
         if len(shown) < len(rows):
@@ -136,7 +136,7 @@ class TraceView(Said):
         return {"class": trace.predicted, "label": trace.label, "layers": layers, "head": head}
 
     def __str__(self) -> str:
-        lines = [f"prediction: {self.trace.label}", str(self.trace)]
+        lines = [f"prediction: {self.trace.network.class_words[self.trace.predicted]}", str(self.trace)]
         if self.layer is not None:
             seen = self.trace.layers[self.layer - 1]
             stairs = seen.levels is not None

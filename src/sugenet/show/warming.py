@@ -58,7 +58,9 @@ def warm_up(models: Iterable[tuple[Network, Any]], notify: Callable[[str], None]
             for words, ask in _questions(network, x):
                 notify(f"{words} ...")
                 ask()
-    here = Path(str(walk_sets.stats.cache_path))
+    if walk_sets.stats.cache_path is None:
+        return Warmed(compiled[0], compiling_seconds() - before, "memory only")
+    here = Path(walk_sets.stats.cache_path)
     folder = Path(__file__).parent.parent if here.name == "__pycache__" else here.parent
     return Warmed(compiled[0], compiling_seconds() - before, str(folder))
 

@@ -231,7 +231,7 @@ def _also(network: Network, question: Robust | WhatIf) -> str:
     """What else a question says, in words."""
     parts = []
     if question.target is not None:
-        parts.append(f"only changes to {network.classes[class_of(network, question.target)]} count")
+        parts.append(f"only changes to {network.class_words[class_of(network, question.target)]} count")
     if question.ties == "against":
         parts.append("a tie counts as a change")
     if isinstance(question, WhatIf):

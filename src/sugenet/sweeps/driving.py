@@ -7,6 +7,7 @@ is asked alone at last, and then given up by name.
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator
@@ -16,6 +17,7 @@ from time import monotonic
 from typing import Any
 
 from sugenet.errors import SugenetError, SweepError
+from sugenet.orphans import start_worker
 from sugenet.sweeps.cutting import Queue
 from sugenet.sweeps.interrupts import interrupts_wait, within
 from sugenet.sweeps.progress import Progress
@@ -213,11 +215,12 @@ def workers(
                 f"options, and that its cluster runs."
             ) from error
         streams = getattr(active, "supports_return_generator", False)
+        begin = _first_of_all(active) if type(active).__name__ == "LokyBackend" else {}
 
         def run(tasks: Iterator[Any]) -> Generator[Any, None, None]:
             if streams:
                 with interrupts_wait():
-                    found = joblib.Parallel(return_as="generator_unordered", batch_size=1)(tasks)
+                    found = joblib.Parallel(return_as="generator_unordered", batch_size=1, **begin)(tasks)
                 yield from found
                 return
             # such a backend gives its results at the end of a call only: so each call is a short one
@@ -226,3 +229,14 @@ def workers(
                     yield from parallel(some)
 
         yield count, run
+
+
+def _first_of_all(backend: Any) -> dict[str, Any]:
+    """What a process of joblib's own does before it takes any work: it sees to it that it ends with this one.
+
+    Whoever configured the backend with an initializer gets that, too.
+    """
+    by_kernel = threading.current_thread() is threading.main_thread()
+    given = backend.backend_kwargs
+    also = (given["initializer"], *given.get("initargs", ())) if given.get("initializer") else ()
+    return {"initializer": start_worker, "initargs": (by_kernel, *also)}

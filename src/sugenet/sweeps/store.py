@@ -25,19 +25,31 @@ from urllib.parse import quote
 
 from sugenet.checker.form import exact
 from sugenet.errors import CertificateError, FileError
-from sugenet.files import advice
+from sugenet.files import advice, check_owner, target_of
 from sugenet.io.native.container import canonical
 from sugenet.io.plain.strict import strict_json
 from sugenet.sweeps.lock import Lock
 from sugenet.sweeps.rows import Row
 
-__all__ = ["Entry", "Store", "reading", "writing"]
+__all__ = ["LARGEST", "Entry", "Store", "reading", "writing"]
 
 _APPLICATION = 0x53474E52
 _VERSION = 1
 _MAGIC = b"SQLite format 3\x00"
-_LARGEST = 1 << 30
+LARGEST = 64 << 20
 """Bytes that an answer may unpack to."""
+_NETWORK = 256 << 20
+"""The same of a network."""
+_MORE = 1 << 20
+"""Bytes by which something may grow that cannot be compressed."""
+_ABOUT = 16 << 20
+"""Bytes of what a file is about."""
+_LONGEST = 1 << 16
+"""Bytes of any other value of a row."""
+_PARTS = 1 << 22
+"""Values that an answer may have, where an object counts as four: so much memory do they take."""
+_STEPS = 1_000_000
+"""Of SQLite's machine, to read the names of two tables: beyond, pages refer to each other without end."""
 _NAMES = tuple(field.name for field in fields(Row))
 _FLAGS = ("settled", "certified")
 _TYPES = {
@@ -59,7 +71,9 @@ _SCHEMA = (
     f"CREATE TABLE answers ({', '.join(f'{name} {_TYPES[name]}' for name in _NAMES)}, "
     f"hash BLOB NOT NULL, packed BLOB NOT NULL, digest BLOB NOT NULL, answer BLOB NOT NULL)",
 )
-_COLUMNS = ", ".join((*_NAMES, "hash", "packed", "digest"))
+_COLUMNS = ", ".join(
+    f"iif(length({name}) > {_LONGEST}, NULL, {name})" for name in (*_NAMES, "hash", "packed", "digest")
+)
 _RETRY = "Restore a copy of it, or give another file and start again."
 
 
@@ -91,7 +105,7 @@ class Store:
     def about(self) -> dict[str, Any]:
         """What was asked of which network and which samples."""
         try:
-            found = strict_json(self._value("about").decode())
+            found = strict_json(self._value("about", _ABOUT).decode())
         except ValueError as error:
             raise self.damaged(str(error)) from error
         if not isinstance(found, dict):
@@ -100,12 +114,12 @@ class Store:
 
     def network(self) -> bytes:
         """The file of the network."""
-        return _unpacked(self._value("network"), self)
+        return self._unpacked(self._value("network", _NETWORK + _MORE), _NETWORK, "its network")
 
-    def _value(self, name: str) -> bytes:
+    def _value(self, name: str, most: int) -> bytes:
         with self._told():
             found = self._connection.execute(
-                "SELECT value, digest FROM about WHERE name = ?", (name,)
+                "SELECT iif(length(value) > ?, NULL, value), digest FROM about WHERE name = ?", (most, name)
             ).fetchone()
         if found is None or not all(isinstance(part, bytes) for part in found):
             raise self.damaged(f"it does not say {name}")
@@ -147,13 +161,33 @@ class Store:
         if found is None:
             return None
         try:
-            data = strict_json(_unpacked(self._packed(sample, found[2]), self).decode())
+            data = strict_json(self._text(sample, found[2]))
         except FileError:
             raise
         except (ValueError, RecursionError) as error:
             raise self.damaged(f"the answer of sample {sample} is no JSON: {error}") from error
         if not isinstance(data, dict):
             raise self.damaged(f"the answer of sample {sample} is no JSON object")
+        return data
+
+    def _text(self, sample: int, packed: bytes) -> str:
+        which = f"the answer of sample {sample}"
+        raw = self._unpacked(self._packed(sample, packed), LARGEST, which)
+        if 4 * raw.count(b"{") + raw.count(b"[") + raw.count(b",") > _PARTS:
+            raise self.damaged(f"{which} has more parts than any can have")
+        return raw.decode()
+
+    def _unpacked(self, packed: bytes, most: int, which: str) -> bytes:
+        """What was compressed, unless it has more than `most` bytes."""
+        unpacker = zlib.decompressobj()
+        try:
+            data = unpacker.decompress(packed, most + 1)
+        except zlib.error as error:
+            raise self.damaged(f"{which}: {error}") from error
+        if len(data) > most:
+            raise self.damaged(f"{which} unpacks to more than {most >> 20} MiB")
+        if not unpacker.eof:
+            raise self.damaged(f"{which} ends too early")
         return data
 
     def packed(self, sample: int) -> bytes:
@@ -163,7 +197,10 @@ class Store:
 
     def _packed(self, sample: int, packed: bytes) -> bytes:
         with self._told():
-            found = self._connection.execute("SELECT answer FROM answers WHERE sample = ?", (sample,))
+            found = self._connection.execute(
+                "SELECT iif(length(answer) > ?, NULL, answer) FROM answers WHERE sample = ?",
+                (LARGEST + _MORE, sample),
+            )
             (answer,) = found.fetchone()
         if not isinstance(answer, bytes) or hashlib.sha256(answer).digest() != packed:
             raise self.damaged(f"the answer of sample {sample} is not as it was written")
@@ -179,6 +216,11 @@ class Store:
 
     def begin(self, about: Mapping[str, Any], network: bytes) -> None:
         """Fill an empty file."""
+        if len(network) > _NETWORK:
+            raise FileError(
+                f"the network has {len(network) >> 20:,} MiB, but a results file keeps at most "
+                f"{_NETWORK >> 20}. Give a smaller one."
+            )
         with self._writing():
             for table in _SCHEMA:
                 self._connection.execute(table)
@@ -209,6 +251,8 @@ class Store:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
+        if self._lock is not None:
+            self._lock.check()
         with self._told():
             if self._lock is not None and not self._logged:  # the first time: what only looks changes nothing
                 self._connection.execute("PRAGMA journal_mode = WAL")
@@ -279,8 +323,13 @@ def writing(path: str | os.PathLike[str] | None) -> tuple[Store, bool]:
     if path is None:
         return Store(_connected(":memory:"), None), True
     file = _resolved(path)
-    if not file.parent.is_dir():
-        raise FileError(f"{os.fspath(path)!r} cannot be written: there is no folder '{file.parent}'.")
+    try:
+        target_of(path)
+        for beside in ("-lock", "-wal", "-shm", "-journal"):
+            check_owner(file.with_name(file.name + beside))
+    except (OSError, ValueError) as error:
+        raise FileError(f"{os.fspath(path)!r} cannot be written: {advice(error)}") from error
+    _is_fresh(file)
     lock = Lock(file)
     try:
         fresh = _is_fresh(file)
@@ -336,13 +385,23 @@ def _resolved(path: str | os.PathLike[str]) -> Path:
 
 
 def _tables(store: Store) -> int:
-    with store._told():
-        found: int = store._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-        return found
+    """How many tables and the like there are; of many, only that they are too many."""
+    connection = store._connection
+    connection.set_progress_handler(lambda: True, _STEPS)  # SQLite reads all their names before anything else
+    try:
+        with store._told():
+            return len(connection.execute("SELECT 1 FROM sqlite_master LIMIT 3").fetchall())
+    finally:
+        connection.set_progress_handler(None, 0)
 
 
 def _connected(where: str) -> sqlite3.Connection:
-    return sqlite3.connect(where, uri=True, isolation_level=None, timeout=10.0, check_same_thread=False)
+    """A connection that trusts nothing that a file says."""
+    connection = sqlite3.connect(where, uri=True, isolation_level=None, timeout=10.0, check_same_thread=False)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _NETWORK + _MORE)
+    connection.execute("PRAGMA trusted_schema = OFF")
+    connection.execute("PRAGMA cell_size_check = ON")
+    return connection
 
 
 def _is_fresh(file: Path) -> bool:
@@ -379,12 +438,12 @@ def _refuse_strangers(store: Store) -> None:
             )
         if version != _VERSION:
             raise store.damaged(f"there is no version {version}")
+        tables = ask(f"SELECT sql FROM sqlite_master ORDER BY rowid LIMIT {len(_SCHEMA) + 1}").fetchall()
+        if tables != [(table,) for table in _SCHEMA]:  # nor are there views or triggers
+            raise store.damaged("its tables are others")
         found = ask("PRAGMA quick_check(1)").fetchone()[0]
         if found != "ok":
             raise store.damaged(str(found).replace("\n", " ")[:200])
-        tables = {row[0] for row in ask("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")}
-        if tables != set(_SCHEMA):
-            raise store.damaged("its tables are others")
 
 
 def _is_row(columns: Mapping[str, Any]) -> bool:
@@ -418,15 +477,3 @@ def _is_exact(value: Any) -> bool:
 def _digest(*parts: Any) -> bytes:
     text = json.dumps([part.hex() if isinstance(part, bytes) else part for part in parts], default=repr)
     return hashlib.sha256(text.encode()).digest()
-
-
-def _unpacked(raw: bytes, store: Store) -> bytes:
-    unpacker = zlib.decompressobj()
-    try:
-        data = unpacker.decompress(raw, _LARGEST)
-    except zlib.error as error:
-        raise store.damaged(str(error)) from error
-    if not unpacker.eof:
-        is_long = len(data) >= _LARGEST
-        raise store.damaged("a part is longer than any can be" if is_long else "a part ends too early")
-    return data

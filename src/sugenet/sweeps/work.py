@@ -7,6 +7,7 @@ so where it does not know it. It gives samples back that would hold up the other
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import socket
 import threading
@@ -14,15 +15,15 @@ import zlib
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cache
 from math import log2
-from time import monotonic, sleep
+from time import monotonic
 from typing import Any
 
 from sugenet import __version__
 from sugenet.bnn import Network
 from sugenet.errors import SugenetError
 from sugenet.io.native.file import network_from
+from sugenet.orphans import end_with_parent
 from sugenet.problem.boxes import plain
 from sugenet.problem.sizes import sets_within
 from sugenet.reason import ask, is_settled, outcome_of
@@ -30,7 +31,7 @@ from sugenet.reason.rechecking import is_checkable
 from sugenet.sweeps.interrupts import deaf, loud
 from sugenet.sweeps.rows import REFUSALS, REFUSED, Row
 from sugenet.sweeps.samples import hash_of
-from sugenet.sweeps.store import Entry
+from sugenet.sweeps.store import LARGEST, Entry
 
 __all__ = ["Chunk", "Done", "Task", "do", "here"]
 
@@ -104,8 +105,9 @@ def do(job: Task, chunk: Chunk, network: bytes | None = None) -> Done:
     if known is None:
         return Done(unknown=tuple(sample for sample, *_ in chunk.samples))
     away = here() != job.driver
-    if away:
-        _end_with(job.driver)
+    parent = multiprocessing.parent_process()
+    if parent is not None and job.driver == (socket.gethostname(), parent.pid):  # not one of a cluster
+        end_with_parent()
     cold = job.fingerprint not in _warm
     _warm.add(job.fingerprint)
     with deaf() if away else loud() as stopped:
@@ -207,6 +209,10 @@ def _entry(
         version=__version__,
     )
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    if len(text) > LARGEST:
+        raise SugenetError(
+            f"its answer has {len(text) >> 20:,} MiB, but a results file keeps at most {LARGEST >> 20}"
+        )
     return Entry(row, hash_of(values), zlib.compress(text.encode()))
 
 
@@ -229,18 +235,3 @@ def _refused(job: Task, sample: int, values: list[Any], label: int, truth: int |
     data = {"outcome": REFUSED, "reason": words, "question": {"sample": [plain(value) for value in values]}}
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
     return Entry(row, hash_of(values), zlib.compress(text.encode()))
-
-
-@cache
-def _end_with(driver: tuple[str, int]) -> None:
-    """End this process soon after the driver that started it: nobody would take its answers."""
-    machine, process = driver
-    if os.name == "nt" or machine != socket.gethostname() or os.getppid() != process:
-        return
-
-    def watch() -> None:
-        while os.getppid() == process:
-            sleep(0.5)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True, name="sugenet-watch").start()

@@ -8,8 +8,9 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Annotated, Any, Literal
 
-from fastapi import FastAPI, Header, HTTPException, Path, Query, Request, Response
+from fastapi import FastAPI, Header, HTTPException, Path, Query, Request, Response, Security
 from fastapi.exceptions import RequestValidationError
+from fastapi.security import HTTPBearer
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException as StarletteHTTPException
 from starlette.routing import Match
@@ -19,9 +20,10 @@ from sugenet.errors import SugenetError
 from sugenet.sweeps import Results
 from sugenet.web.bundle import content_policy, page_html
 from sugenet.web.fields import checked, question_schema
-from sugenet.web.guards import Guard, error_body, parse_json
-from sugenet.web.jobs import Desk, Job
+from sugenet.web.guards import CLIENT, Guard, error_body, parse_json
+from sugenet.web.jobs import OPEN_MOST, Desk, Job, TooManyError
 from sugenet.web.page_data import payload, raw_values
+from sugenet.web.predicting import Predictor, predict_schema
 from sugenet.web.results import Shelf, overview, sample_data, stored, with_results
 from sugenet.web.worker import CHECK_SECONDS
 
@@ -32,6 +34,8 @@ __all__ = [
     "Certificate",
     "Checked",
     "Error",
+    "Prediction",
+    "Predictions",
     "ResultRow",
     "ResultRows",
     "ResultsFile",
@@ -46,6 +50,8 @@ MOST_WAIT = 25.0
 """Seconds that a request may wait for news of a question."""
 _QUIET = 0.3
 """Seconds before news of progress alone are given."""
+_MOVE = 1.0
+"""Seconds before it is looked whether a question has moved on in the queue."""
 
 
 # -- what the OpenAPI description says -----------------------------------------------------------------------
@@ -69,10 +75,14 @@ class Sample(_Closed):
     truth: int | None
 
 
+Place = Annotated[Annotated[int, Field(ge=1)] | None, Field(description="Place in the queue while it waits")]
+
+
 class Accepted(_Closed):
-    """The number of a question that was taken."""
+    """The number of a question that was taken, and its place in the queue."""
 
     id: str = Field(pattern="^[0-9a-f]{32}$")
+    place: Place
 
 
 class Answer(BaseModel):
@@ -141,11 +151,27 @@ class Standing(_Closed):
 
     id: str
     state: Literal["waiting", "working", "done", "failed", "cancelled"]
+    place: Place
     progress: str
     seconds: float
     parts: list[dict[str, Any]]
     answer: Answer | None
     error: str | None
+
+
+class Prediction(_Closed):
+    """The class of a sample, by number and by name, with the scores of all classes."""
+
+    class_: int = Field(alias="class", ge=0)
+    label: str
+    scores: list[float]
+    tie: bool
+
+
+class Predictions(_Closed):
+    """One prediction for each sample, in their order."""
+
+    predictions: list[Prediction]
 
 
 class Certificate(_Closed):
@@ -163,20 +189,21 @@ class Checked(_Closed):
 
 _SENTENCES = {
     400: "The request is not well formed, or its body is not JSON",
+    401: "The token is missing or wrong",
     403: "A request from another site, or without X-Sugenet: 1",
     404: "There is nothing of this name or number",
     405: "This address does not take this method",
     408: "The body did not arrive in time",
     413: "The body is too large",
-    415: "The body is not declared as application/json",
+    415: "The body is not declared as application/json, or is compressed",
     421: "The Host is not one of this server",
     422: "A field or a parameter is wrong; the sentence names it",
-    429: "Too many questions are open; ask again when one is done",
-    503: "The results file cannot be read now; the sentence says why",
+    429: f"This client has {OPEN_MOST} open questions; ask again when one is done",
+    503: "The server has too much to do, or the results file cannot be read now; the sentence says why",
 }
-_READ = (400, 403, 405, 421, 422)
-_STOP = (*_READ, 408, 413)
-_ASK = (*_STOP, 415, 429)
+_READ = (400, 401, 403, 405, 415, 421, 422)
+_STOP = (*_READ, 408, 413, 503)
+_ASK = (*_STOP, 429)
 
 
 def _errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
@@ -215,8 +242,10 @@ def app(
     index: int | None = None,
     host: str = "127.0.0.1",
     port: int = PORT,
-    workers: int = 2,
+    workers: int = 3,
     results: str | None = None,
+    token: str | None,
+    allow_hosts: Sequence[str] = (),
 ) -> FastAPI:
     """The server as an ASGI application; its workers run between startup and shutdown.
 
@@ -225,11 +254,15 @@ def app(
     network, samples, truth, title, index
         As in `sugenet.web.payload`.
     host, port
-        Where it will listen: requests for another host are refused.
+        Where it will listen: requests for another host are refused, except for those of `allow_hosts`.
     workers
         Questions that are answered at a time, each in a process of its own.
     results
         The path of a results file about these samples; without samples those inside are shown.
+    token
+        What every request must show; None lets anybody ask.
+    allow_hosts
+        Further names by which the server is reached, NAME or NAME:PORT.
     """
     from sugenet import __version__
 
@@ -251,7 +284,7 @@ def app(
         | {"server": True}
     ).encode()
     warm = data["samples"][data["start"]]["values"]
-    desk = Desk(network, warm=warm, workers=workers)
+    desk, predictor = Desk(network, warm=warm, workers=workers), Predictor(network)
 
     async def from_file(read: Callable[[Results], Any]) -> Any:
         if shelf is None:
@@ -277,9 +310,11 @@ def app(
         redoc_url=None,
         lifespan=life,
         redirect_slashes=False,
+        dependencies=[Security(HTTPBearer(auto_error=False))] if token else None,  # `Guard` sees to it
     )
     made.state.desk = desk
-    made.add_middleware(Guard, host=host, port=port, policy=content_policy(server=True))
+    policy = content_policy(server=True)
+    made.add_middleware(Guard, host=host, port=port, policy=policy, token=token, allowed=allow_hosts)
     _answer_errors(made)
 
     @made.get(
@@ -340,10 +375,8 @@ def app(
             checked(network, question)
         except SugenetError as error:
             raise HTTPException(422, str(error)) from None
-        job = desk.submit(question)
-        if job is None:
-            raise HTTPException(429, _SENTENCES[429] + ".")
-        return _json({"id": job.id}, 202)
+        job = desk.submit(question, request.scope[CLIENT])
+        return _json({"id": job.id, "place": desk.place(job)}, 202)
 
     @made.get("/api/questions/{id}", response_model=Standing, responses=_errors(404, *_READ))
     async def look(
@@ -355,15 +388,15 @@ def app(
     ) -> Response:
         """How a question stands, with the parts of its answer that are new."""
         job = _found(desk, id_)
-        await _news(job, seen, wait)
-        return _json(job.data(seen))
+        await _news(desk, job, seen, wait)
+        return _standing(desk, job, seen)
 
     @made.delete("/api/questions/{id}", response_model=Standing, responses=_errors(404, *_STOP))
     async def cancel(id_: Id, _marked: Marked) -> Response:
         """Stop a question: it ends soon, with what is known."""
         job = _found(desk, id_)
         desk.cancel(job)
-        return _json(job.data())
+        return _standing(desk, job)
 
     @made.get("/api/results", response_model=ResultsFile, responses=_errors(404, 503, *_READ))
     async def all_results() -> Response:
@@ -393,7 +426,30 @@ def app(
     )
     async def check(request: Request, _marked: Marked) -> Response:
         """Check a certificate by the definition alone."""
-        return await _checked(desk, await _body(request))
+        return await _checked(desk, await _body(request), request.scope[CLIENT])
+
+    @made.post(
+        "/api/predict",
+        response_model=Predictions,
+        responses=_errors(*_STOP),
+        openapi_extra={
+            "requestBody": {
+                "required": True,
+                "content": {"application/json": {"schema": predict_schema(network)}},
+            }
+        },
+    )
+    async def predict(request: Request, _marked: Marked) -> Response:
+        """The classes and scores of one sample or of many, at once."""
+        body = await _body(request)
+        try:
+            asked = parse_json(body)
+        except SugenetError as error:
+            raise HTTPException(400, str(error)) from None
+        try:
+            return Response(await predictor.answer(asked), media_type="application/json")
+        except SugenetError as error:
+            raise HTTPException(422, str(error)) from None
 
     return made
 
@@ -412,7 +468,11 @@ def _found(desk: Desk, id_: str) -> Job:
     return job
 
 
-async def _news(job: Job, seen: int, wait: float) -> None:
+def _standing(desk: Desk, job: Job, seen: int = 0) -> Response:
+    return Response(job.text(seen, desk.place(job)), media_type="application/json")
+
+
+async def _news(desk: Desk, job: Job, seen: int, wait: float) -> None:
     """Wait until there is a part that was not seen, the question is over,
     or there is other news for a while.
     """
@@ -423,28 +483,29 @@ async def _news(job: Job, seen: int, wait: float) -> None:
             loop.call_soon_threadsafe(happened.set)
 
     job.listeners.add(listener)
-    start, before = loop.time(), (job.state, job.progress)
+    start, before, place = loop.time(), (job.state, job.progress), desk.place(job)
     try:
         while not job.is_over and len(job.parts) <= seen:
             passed = loop.time() - start
             is_other = (job.state, job.progress) != before
             if passed >= wait or (is_other and passed >= _QUIET):
                 return
+            if place is not None and passed >= _MOVE and desk.place(job) != place:
+                return
+            look = _QUIET if is_other else wait - passed if place is None else min(_MOVE, wait - passed)
             with suppress(TimeoutError):
-                await asyncio.wait_for(happened.wait(), _QUIET if is_other else wait - passed)
+                await asyncio.wait_for(happened.wait(), look)
             happened.clear()
     finally:
         job.listeners.discard(listener)
 
 
-async def _checked(desk: Desk, body: bytes) -> Response:
-    job = desk.submit_check(body)
-    if job is None:
-        raise HTTPException(429, _SENTENCES[429] + ".")
+async def _checked(desk: Desk, body: bytes, client: str) -> Response:
+    job = desk.submit_check(body, client)
     try:
         end = asyncio.get_running_loop().time() + 2 * CHECK_SECONDS
         while not job.is_over and (left := end - asyncio.get_running_loop().time()) > 0:
-            await _news(job, 0, left)
+            await _news(desk, job, 0, left)
     finally:
         desk.drop(job)
     if job.answer is None:
@@ -454,9 +515,10 @@ async def _checked(desk: Desk, body: bytes) -> Response:
                 "said": job.error or "not finished in time. Use `sugenet check`, which takes its time.",
             }
         )
-    if "error" in job.answer:
-        raise HTTPException(job.answer["status"], job.answer["error"])
-    return _json(job.answer)
+    answer = json.loads(job.answer)
+    if "error" in answer:
+        raise HTTPException(answer["status"], answer["error"])
+    return _json(answer)
 
 
 def _answer_errors(made: FastAPI) -> None:
@@ -471,6 +533,11 @@ def _answer_errors(made: FastAPI) -> None:
             allowed = _allowed(made, request)
             return _error(405, f"{request.method} is not possible here, only {allowed}.", {"Allow": allowed})
         return _error(error.status_code, str(error.detail))
+
+    @made.exception_handler(TooManyError)
+    async def too_many(_request: Request, error: Exception) -> Response:
+        assert isinstance(error, TooManyError)
+        return _error(429 if error.own else 503, str(error), {"Retry-After": "1"})
 
     @made.exception_handler(RequestValidationError)
     async def wrong(_request: Request, error: Exception) -> Response:

@@ -20,7 +20,15 @@ from sugenet.errors import CapacityError, QuestionError
 from sugenet.problem.regions import BALLS, Anything, Free, Region
 from sugenet.reason.rules.rule import parse_rule
 
-__all__ = ["MOST_SECONDS", "SECONDS", "checked", "json_value", "question_schema"]
+__all__ = [
+    "MOST_SECONDS",
+    "SECONDS",
+    "checked",
+    "json_value",
+    "question_schema",
+    "read_sample",
+    "sample_schema",
+]
 
 SECONDS = 30.0
 """Time limit of a question that names none."""
@@ -141,7 +149,14 @@ def _one_of(name: str, words: list[str], default: str) -> _Field:
     return _Field(read, lambda _: {"enum": words}, default)
 
 
-def _sample(network: Network, values: Any) -> list[Any]:
+def read_sample(network: Network, values: Any) -> list[Any]:
+    """Values of a sample of JSON, a list or an object, as Python has them.
+
+    Raises
+    ------
+    QuestionError
+        Names what is wrong.
+    """
     encoder = network.encoder
     if isinstance(values, dict):
         values = encoder.values(values)
@@ -189,7 +204,8 @@ def json_value(value: Any) -> Any:
     return value if value is None or isinstance(value, str | int | float | bool) else str(value)
 
 
-def _sample_schema(network: Network) -> Schema:
+def sample_schema(network: Network) -> Schema:
+    """JSON schema of a sample."""
     codings = network.encoder.codings
     schemas = {coding: _value_schema(coding) for coding in codings}
     row = {"type": "array", "minItems": len(codings), "maxItems": len(codings)}
@@ -291,7 +307,7 @@ def _text(network: Network, text: Any) -> str:
 
 
 _FIELDS = {
-    "sample": _Field(_sample, _sample_schema),
+    "sample": _Field(read_sample, sample_schema),
     "region": _Field(_region, _region_schema),
     "target": _Field(_target, lambda network: {"enum": [None, *network.classes]}),
     "cost": _one_of("cost", list(BALLS), "L0"),

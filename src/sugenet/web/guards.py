@@ -1,5 +1,9 @@
-"""What stands between the browser and the server: only this machine's own page may ask, and nothing may be
-too large or too slow.
+"""What stands between the browser and the server: only who has the token may ask, and nothing may be too
+large or too slow.
+
+The link that `serve` prints holds the token. The first visit gives the browser a cookie and takes the token
+out of the address; scripts send it as `Authorization: Bearer`. The cookie is signed with the token and does
+not contain it. Browsers send a cookie to every port of a machine, so its name has ours.
 
 uvicorn bounds neither the size of a body nor the time that it takes, so `Guard` does.
 
@@ -11,26 +15,39 @@ name that was bound to 127.0.0.1 on purpose is refused), nor hide `Origin` and `
 from __future__ import annotations
 
 import asyncio
+import hmac
 import json
 import socket
-from collections.abc import Awaitable, Callable, MutableMapping
+from base64 import b64encode
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from contextlib import suppress
+from hashlib import sha256
 from ipaddress import ip_address
+from secrets import token_hex
 from typing import Any, TypeAlias
+from urllib.parse import parse_qs
 
 from sugenet.errors import SugenetError
 from sugenet.io.plain.strict import strict_json
 
-__all__ = ["HEADERS", "Guard", "error_body", "is_loopback", "parse_json"]
+__all__ = ["CLIENT", "HEADERS", "Guard", "error_body", "is_loopback", "parse_json"]
+
+CLIENT = "sugenet.client"
+"""The entry of a request's scope that says who asks: a browser, a script by its name, or an address."""
 
 MOST_BYTES = 1 << 20
 """Of a request's body."""
 MOST_CERTIFICATE = 32 << 20
 """Of a certificate to check."""
+MOST_HELD = 64 << 20
+"""Of all bodies of certificates that are held at a time, and of all others together."""
 BODY_SECONDS = 20.0
 """In which a body must arrive."""
-_DRAIN_BYTES, _DRAIN_SECONDS = 8 << 20, 2.0
+_DRAIN_BYTES, _DRAIN_SECONDS = 1 << 30, 20.0
 """How much of a body that is too large is read and dropped, and for how long."""
+_NAME_LETTERS = 64
+"""Of the name that a script gives itself."""
 HEADERS = (
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
@@ -40,6 +57,12 @@ HEADERS = (
     (b"cache-control", b"no-store"),
 )
 """Of every response, beside the Content-Security-Policy."""
+_HOP = 'location.replace((location.href.includes("?") ? "/" : "/?") + location.hash);'
+"""Goes to the page from a link of another site, as a visit of our own: only then browsers send the cookie.
+The address must be another one than before, else nothing is loaded.
+"""
+_HOP_PAGE = f"<!doctype html><meta charset=utf-8><title>sugenet</title><script>{_HOP}</script>".encode()
+_HOP_POLICY = f"default-src 'none'; script-src 'sha256-{b64encode(sha256(_HOP.encode()).digest()).decode()}'"
 
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
@@ -50,9 +73,9 @@ App: TypeAlias = Callable[[Message, Receive, Send], Awaitable[None]]
 class _UnansweredError(Exception):
     """A request that is not answered, with its status and a sentence."""
 
-    def __init__(self, status: int, sentence: str) -> None:
+    def __init__(self, status: int, sentence: str, *headers: tuple[bytes, bytes]) -> None:
         super().__init__(sentence)
-        self.status, self.sentence = status, sentence
+        self.status, self.sentence, self.headers = status, sentence, headers
 
 
 def error_body(sentence: str) -> bytes:
@@ -74,9 +97,10 @@ def is_loopback(host: str) -> bool:
 
 def _address(host: str) -> Any:
     try:
-        return ip_address(host.removeprefix("[").removesuffix("]"))
+        found = ip_address(host.removeprefix("[").removesuffix("]"))
     except ValueError:
         return None
+    return getattr(found, "ipv4_mapped", None) or found
 
 
 def parse_json(body: bytes) -> Any:
@@ -111,19 +135,27 @@ class Guard:
         Where the server listens.
     policy
         The Content-Security-Policy of the page.
+    token
+        What a request must show; None if anybody may ask.
+    allowed
+        Further names of this server, NAME or NAME:PORT, as a proxy or a forwarded port has.
     """
 
-    def __init__(self, app: App, *, host: str, port: int, policy: str) -> None:
-        self._app, self._port = app, port
+    def __init__(
+        self, app: App, *, host: str, port: int, policy: str, token: str | None, allowed: Iterable[str] = ()
+    ) -> None:
+        self._app, self._port, self._token = app, port, None if token is None else token.encode()
+        self._cookie = f"sugenet-{port}"
         names = {"127.0.0.1", "localhost", "[::1]"} if is_loopback(host) else set()
-        plain = host.lower()
+        plain, address = host.lower(), _address(host)
         names.add(f"[{plain}]" if ":" in plain else plain)
-        address = _address(host)
-        self._everywhere = address is not None and address.is_unspecified
-        if self._everywhere:
-            names |= {"localhost", socket.gethostname().lower()}
+        if address is not None and address.is_unspecified:
+            names = {"localhost", socket.gethostname().lower()}
         self._names = names
+        self._allowed = frozenset(name.lower() for name in allowed)
         self._headers = [(b"content-security-policy", f"{policy}; frame-ancestors 'none'".encode()), *HEADERS]
+        self._held: Counter[int] = Counter()
+        """Bytes of bodies that are held now, for each limit of one body."""
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -139,36 +171,37 @@ class Guard:
                 message["headers"] = [*message.get("headers", []), *self._headers]
             await send(message)
 
+        body = _Body(receive, _most(scope))
         try:
-            self._look(scope)
+            is_link = self._look(scope)
+            if await self._let_in(scope, is_link, send):
+                return
             if scope["method"] == "HEAD":  # as GET; uvicorn leaves the body out
                 scope = {**scope, "method": "GET"}
             elif scope["method"] != "GET":
-                receive = await _read(scope, receive)
+                receive = await self._read(body)
+            await self._app(scope, receive, answer)
         except _UnansweredError as refused:
-            await _refuse(answer, receive, refused)
-            return
+            self._let_go(body)
+            await _refuse(answer, body, scope, refused)
         except _GoneError:
             return
-        try:
-            await self._app(scope, receive, answer)
         except Exception as error:
             if not has_begun:  # here, since an answer made further out would lack the headers
-                await _refuse(
-                    answer,
-                    receive,
-                    _UnansweredError(500, f"a bug in sugenet, please report it: {type(error).__name__}."),
-                )
+                said = f"a bug in sugenet, please report it: {type(error).__name__}."
+                await _refuse(answer, body, scope, _UnansweredError(500, said))
             raise
+        finally:
+            self._let_go(body)
 
-    def _look(self, scope: Message) -> None:
-        """Refuse what must not be answered, by its headers."""
+    def _look(self, scope: Message) -> bool:
+        """Refuse what must not be answered, by its headers; whether a link of another site was followed."""
         host = _one(scope, "host")
-        if host is None or not self._is_ours(host):
+        if host is None or not self._is_ours(host, scope.get("server")):
             raise _UnansweredError(
                 421,
-                f"this server answers for {self._shown()}, not for {host!r}. "
-                f"Use the address that it printed.",
+                f"this server answers for {self._shown()}, not for {str(host)[:60]!r}. "
+                f"Use the address that it printed, or start it with --allow-host NAME.",
             )
         origin = _one(scope, "origin")
         if origin is not None and origin.lower() != f"http://{host.lower()}":
@@ -181,25 +214,144 @@ class Guard:
             and _one(scope, "sec-fetch-mode") == "navigate"
             and _one(scope, "sec-fetch-dest") == "document"
         )
-        if site not in (None, "same-origin", "none") and not (is_link and scope["method"] == "GET"):
+        is_ours = site in (None, "same-origin", "none")
+        if not is_ours and not (is_link and scope["method"] == "GET"):
             raise _UnansweredError(403, f"a {site} request is refused: only the page of this server may ask.")
+        coding = _one(scope, "content-encoding")
+        if coding is not None and coding.lower() != "identity":
+            raise _UnansweredError(415, f"the body is encoded as {coding[:60]!r}. Send it as it is.")
         length = _one(scope, "content-length")
         if length is not None and length.isdecimal() and int(length[:20]) > _most(scope):
             raise _UnansweredError(
                 413, f"the body has {length[:20]} bytes, but at most {_most(scope):,} are read."
             )
 
-    def _is_ours(self, host: str) -> bool:
-        name, colon, port = host.lower().rpartition(":")
+        return not is_ours
+
+    def _is_ours(self, host: str, server: tuple[str, int] | None) -> bool:
+        host = host.lower()
+        name, colon, port = host.rpartition(":")
         if not colon or "]" in port:
-            name, port = host.lower(), "80"
-        if port != str(self._port):
-            return False
-        # a name can be bound to us; an address cannot
-        return name in self._names or (self._everywhere and _address(name) is not None)
+            name, port = host, "80"
+        if host in self._allowed or name in self._allowed:
+            return True
+        # a name can be bound to us; the address that the connection came to is ours
+        ours = None if server is None else _address(server[0])
+        return port == str(self._port) and (
+            name in self._names or (ours is not None and _address(name) == ours)
+        )
 
     def _shown(self) -> str:
-        return " and ".join(f"{name}:{self._port}" for name in sorted(self._names))
+        return " and ".join(sorted({f"{name}:{self._port}" for name in self._names} | self._allowed))
+
+    # -- the token -------------------------------------------------------------------------------------------
+
+    async def _let_in(self, scope: Message, is_link: bool, send: Send) -> bool:
+        """Find out who asks, and refuse who has no token; whether the request is answered already, by a way
+        to the page.
+        """
+        address = (scope.get("client") or ("",))[0]
+        name = _one(scope, "x-sugenet-client")
+        scope[CLIENT] = address if name is None else f"{address} {name[:_NAME_LETTERS]}"
+        if self._token is None:
+            return False
+        is_page = scope["path"] == "/" and scope["method"] in ("GET", "HEAD")
+        given = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("token") if is_page else None
+        if given is not None:
+            self._compare(given[-1])
+            await self._send_on(is_link, send, self._new_cookie())
+            return True
+        if is_link:
+            await self._send_on(is_link, send)
+            return True
+        session = self._session(scope)
+        if session is not None:
+            scope[CLIENT] = f"session {session}"
+            return False
+        kind, _, token = (_one(scope, "authorization") or "").partition(" ")
+        self._compare(token.strip() if kind.lower() == "bearer" else None)
+        return False
+
+    def _compare(self, given: str | None) -> None:
+        assert self._token is not None
+        if given is None or not hmac.compare_digest(given.encode(), self._token):
+            how = "the token is missing" if given is None else "the token is wrong"
+            sentence = f"{how}. Open the link that the server printed, or send Authorization: Bearer TOKEN."
+            raise _UnansweredError(401, sentence, (b"www-authenticate", b"Bearer"))
+
+    def _session(self, scope: Message) -> str | None:
+        """The number of the browser that has a cookie of ours."""
+        for pair in (_one(scope, "cookie") or "").split(";"):
+            name, _, value = pair.strip().partition("=")
+            number, _, signed = value.partition(".")
+            if name == self._cookie and hmac.compare_digest(signed.encode(), self._sign(number)):
+                return number
+        return None
+
+    def _sign(self, number: str) -> bytes:
+        assert self._token is not None
+        return hmac.new(self._token, number.encode(), sha256).hexdigest().encode()
+
+    def _new_cookie(self) -> tuple[bytes, bytes]:
+        number = token_hex(16)
+        value = f"{self._cookie}={number}.{self._sign(number).decode()}"
+        return b"set-cookie", f"{value}; Path=/; HttpOnly; SameSite=Strict".encode()
+
+    async def _send_on(self, is_link: bool, send: Send, *headers: tuple[bytes, bytes]) -> None:
+        """Lead to the page without the token in its address."""
+        status, body = (200, _HOP_PAGE) if is_link else (303, b"")
+        policy = f"{_HOP_POLICY}; frame-ancestors 'none'".encode()
+        said = [
+            (b"content-type", b"text/html; charset=utf-8"),
+            (b"content-length", str(len(body)).encode()),
+            (b"content-security-policy", policy),
+            *HEADERS,
+            *headers,
+        ]
+        if not is_link:
+            said.append((b"location", b"/"))
+        await send({"type": "http.response.start", "status": status, "headers": said})
+        await send({"type": "http.response.body", "body": body})
+
+    # -- the body --------------------------------------------------------------------------------------------
+
+    async def _read(self, body: _Body) -> Receive:
+        """Read the body, however it comes, while it is small and soon enough; what is left is to hand it
+        over.
+        """
+
+        async def read() -> None:
+            while not body.is_whole:
+                message = await body.receive()
+                if message["type"] == "http.disconnect":
+                    raise _GoneError
+                more = message.get("body", b"")
+                body.held.extend(more)
+                body.size += len(more)
+                self._held[body.most] += len(more)
+                if body.size > body.most:
+                    raise _UnansweredError(413, f"the body has more than {body.most:,} bytes.")
+                if self._held[body.most] > MOST_HELD:
+                    raise _UnansweredError(503, "too many bodies arrive at once. Send it again later.")
+
+        try:
+            await asyncio.wait_for(read(), BODY_SECONDS)
+        except TimeoutError:
+            raise _UnansweredError(408, f"the body did not arrive within {BODY_SECONDS:g} s.") from None
+        handed = [bytes(body.held)]
+        body.held.clear()
+
+        async def hand_over() -> Message:
+            if not handed:
+                return await body.receive()
+            return {"type": "http.request", "body": handed.pop(), "more_body": False}
+
+        return hand_over
+
+    def _let_go(self, body: _Body) -> None:
+        self._held[body.most] -= body.size
+        body.held.clear()
+        body.size = 0
 
 
 def _one(scope: Message, name: str) -> str | None:
@@ -218,55 +370,42 @@ class _GoneError(Exception):
     """The client went away."""
 
 
-async def _read(scope: Message, receive: Receive) -> Receive:
-    """Read the body, however it comes, while it is small and soon enough; what is left is to hand it over."""
-    body, most = bytearray(), _most(scope)
+class _Body:
+    """The body of a request while it arrives."""
 
-    async def read() -> None:
-        while True:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                raise _GoneError
-            body.extend(message.get("body", b""))
-            if len(body) > most:
-                raise _UnansweredError(413, f"the body has more than {most:,} bytes.")
-            if not message.get("more_body", False):
-                return
+    def __init__(self, receive: Receive, most: int) -> None:
+        self._receive, self.most = receive, most
+        self.held = bytearray()
+        self.size = 0
+        """Bytes that are held, by us or by who was handed them."""
+        self.is_whole = False
+        """Whether nothing more comes."""
 
-    try:
-        await asyncio.wait_for(read(), BODY_SECONDS)
-    except TimeoutError:
-        raise _UnansweredError(408, f"the body did not arrive within {BODY_SECONDS:g} s.") from None
-    handed = False
-
-    async def hand_over() -> Message:
-        nonlocal handed
-        if handed:
-            return await receive()
-        handed = True
-        return {"type": "http.request", "body": bytes(body), "more_body": False}
-
-    return hand_over
+    async def receive(self) -> Message:
+        message = await self._receive()
+        self.is_whole = not message.get("more_body", False)
+        return message
 
 
-async def _refuse(send: Send, receive: Receive, refused: _UnansweredError) -> None:
-    body = error_body(refused.sentence)
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    if refused.status in (408, 413):
+async def _refuse(send: Send, body: _Body, scope: Message, refused: _UnansweredError) -> None:
+    said = error_body(refused.sentence)
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(said)).encode())]
+    is_sending = not body.is_whole and any(
+        name in (b"content-length", b"transfer-encoding") for name, _ in scope["headers"]
+    )
+    if is_sending:
         headers.append((b"connection", b"close"))
-    await send({"type": "http.response.start", "status": refused.status, "headers": headers})
-    await send({"type": "http.response.body", "body": body, "more_body": True})
+    start = {"type": "http.response.start", "status": refused.status, "headers": [*headers, *refused.headers]}
+    await send(start)
+    await send({"type": "http.response.body", "body": said, "more_body": True})
     # a client that is still sending would not see an answer on a connection that is closed at once
-    if refused.status == 413:
+    if is_sending and refused.status != 408:
         with suppress(TimeoutError):
-            await asyncio.wait_for(_drain(receive), _DRAIN_SECONDS)
+            await asyncio.wait_for(_drain(body), _DRAIN_SECONDS)
     await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-async def _drain(receive: Receive) -> None:
+async def _drain(body: _Body) -> None:
     left = _DRAIN_BYTES
-    while left > 0:
-        message = await receive()
-        left -= len(message.get("body", b""))
-        if not message.get("more_body", False):
-            return
+    while left > 0 and not body.is_whole:
+        left -= len((await body.receive()).get("body", b""))

@@ -1,18 +1,21 @@
 """Questions answered by worker processes: one that hangs or dies fails its own question, and nothing else.
 
-A worker is a fresh Python (`worker.py`) that is told questions line by line. To stop one, its worker is
+A worker is a fresh Python (`worker.py`) that is told questions one by one. To stop one, its worker is
 interrupted; a worker that goes on regardless is killed and replaced.
+
+Clients take turns: each has a queue of its own, and while others wait no client has all workers. Answers stay
+the JSON text that the worker wrote.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import threading
 import time
-from base64 import b64encode
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -27,7 +30,14 @@ from sugenet.io import save
 from sugenet.web.fields import SECONDS
 from sugenet.web.worker import CHECK_SECONDS, MODEL
 
-__all__ = ["Desk", "Job"]
+__all__ = ["OPEN_MOST", "Desk", "Job", "TooManyError"]
+
+OPEN_MOST = 64
+"""Questions of one client that may wait or be worked on."""
+_OPEN_IN_ALL = 1024
+"""Those of all clients."""
+_OPEN_BYTES = 64 << 20
+"""What those were sent as, in all."""
 
 _READY_SECONDS = 300.0
 """For a worker to get ready: the first one on a machine compiles its kernels."""
@@ -41,24 +51,38 @@ _CLOSING = "the server is being shut down."
 _ENDED = ("done", "failed", "cancelled")
 
 
+class TooManyError(Exception):
+    """A question that is not taken, since too many are open."""
+
+    def __init__(self, sentence: str, *, own: bool) -> None:
+        super().__init__(sentence)
+        self.own = own
+        """Whether all of them are of the client who asks."""
+
+
 @dataclass(eq=False)
 class Job:
     """One question on its way."""
 
     id: str
-    request: bytes
-    """What its worker is told: a line of JSON."""
+    client: str
+    do: str
+    """What its worker does: ask or check."""
+    body: bytes
+    """What that is about, as JSON."""
     limit: float
     state: str = "waiting"
     """waiting, working, done, failed or cancelled."""
     progress: str = ""
-    parts: list[dict[str, Any]] = field(default_factory=list)
-    answer: dict[str, Any] | None = None
+    parts: list[bytes] = field(default_factory=list)
+    """Parts of the answer that are known already, as JSON."""
+    answer: bytes | None = None
+    """The answer as JSON."""
     error: str | None = None
     begun: float | None = None
     ended: float | None = None
     size: int = 0
-    """Bytes that its worker wrote."""
+    """Bytes of the answer and its parts."""
     cancelled: bool = False
     listeners: set[Callable[[], None]] = field(default_factory=set)
     """Called, from any thread, when something is new."""
@@ -68,18 +92,19 @@ class Job:
         """Whether nothing more will come."""
         return self.state in _ENDED
 
-    def data(self, seen: int = 0) -> dict[str, Any]:
-        """How it stands, with the parts after the first `seen`."""
+    def text(self, seen: int = 0, place: int | None = None) -> bytes:
+        """How it stands, as JSON, with the parts after the first `seen` and its place in the queue."""
         end = time.monotonic() if self.ended is None else self.ended
-        return {
+        known = {
             "id": self.id,
             "state": self.state,
+            "place": place,
             "progress": self.progress,
             "seconds": 0.0 if self.begun is None else round(end - self.begun, 3),
-            "parts": self.parts[seen:],
-            "answer": self.answer,
             "error": self.error,
         }
+        parts, answer = b", ".join(self.parts[seen:]), self.answer or b"null"
+        return b'%b, "parts": [%b], "answer": %b}' % (json.dumps(known).encode()[:-1], parts, answer)
 
     def tell(self) -> None:
         """Say that something is new."""
@@ -97,9 +122,7 @@ class Desk:
     warm
         A raw sample that each worker tries itself on, so that its first question does not wait for kernels.
     workers
-        How many questions are answered at a time.
-    open_most
-        Questions that may wait or be worked on; more are not taken.
+        How many questions are answered at a time; while others wait, at most one fewer of one client.
     kept, kept_bytes, kept_seconds
         How many answers are kept, of how many bytes in all, for how long.
     """
@@ -109,16 +132,23 @@ class Desk:
         network: Network,
         *,
         warm: Any = None,
-        workers: int = 2,
-        open_most: int = 16,
-        kept: int = 200,
+        workers: int = 3,
+        kept: int = 1000,
         kept_bytes: int = 64 << 20,
         kept_seconds: float = 1800.0,
     ) -> None:
-        self._network, self._warm, self._open_most = network, warm, open_most
+        self._network, self._warm = network, warm
         self._kept, self._kept_bytes, self._kept_seconds = kept, kept_bytes, kept_seconds
-        self._jobs: OrderedDict[str, Job] = OrderedDict()
-        self._waiting: deque[Job] = deque()
+        self._jobs: dict[str, Job] = {}
+        self._over: OrderedDict[str, Job] = OrderedDict()
+        """Those of them that have ended, in that order."""
+        self._over_bytes = 0
+        self._waiting: OrderedDict[str, deque[Job]] = OrderedDict()
+        """A queue for each client who waits; the first one's turn is next."""
+        self._open: Counter[str] = Counter()
+        """Questions of each client that have not ended."""
+        self._open_bytes = 0
+        self._working: Counter[str] = Counter()
         self._change = threading.Condition()
         self.is_closed = False
         """Whether no more questions are taken."""
@@ -132,13 +162,18 @@ class Desk:
         for slot in self._slots:
             slot.begin(self._folder.name, self._warm)
 
+    @property
+    def folder(self) -> str:
+        """A folder that only this user can read, which goes when the desk is closed."""
+        assert self._folder is not None
+        return self._folder.name
+
     def close(self) -> None:
         """End all workers at once, whatever they do; a second call does nothing."""
         with self._change:
             self.is_closed = True
-            for job in self._waiting:
-                job.error, job.ended = _CLOSING, time.monotonic()
-                job.state = "failed"
+            for job in [job for queue in self._waiting.values() for job in queue]:
+                self._end(job, "failed", _CLOSING)
                 job.tell()
             self._waiting.clear()
             self._change.notify_all()
@@ -148,28 +183,62 @@ class Desk:
             self._folder.cleanup()
             self._folder = None
 
-    def submit(self, question: dict[str, Any]) -> Job | None:
-        """Take a question that `checked` found right; None when too many are open."""
-        return self._take({"do": "ask", "question": question}, float(question.get("time_limit", SECONDS)))
+    def submit(self, question: dict[str, Any], client: str = "") -> Job:
+        """Take a question that `checked` found right.
 
-    def submit_check(self, body: bytes) -> Job | None:
+        Raises
+        ------
+        TooManyError
+            If too many are open.
+        """
+        limit = float(question.get("time_limit", SECONDS))
+        return self._take(client, "ask", json.dumps(question).encode(), limit)
+
+    def submit_check(self, body: bytes, client: str = "") -> Job:
         """Take a certificate to check, as it came: a large one is read where that holds nobody up.
 
-        None when too many are open.
+        Raises
+        ------
+        TooManyError
+            If too many are open.
         """
-        return self._take({"do": "check", "body": b64encode(body).decode()}, CHECK_SECONDS)
+        return self._take(client, "check", body, CHECK_SECONDS)
 
-    def _take(self, request: dict[str, Any], limit: float) -> Job | None:
+    def _take(self, client: str, do: str, body: bytes, limit: float) -> Job:
         with self._change:
             self._forget()
-            if self.is_closed or sum(not job.is_over for job in self._jobs.values()) >= self._open_most:
-                return None
-            number = token_hex(16)
-            job = Job(number, _line({**request, "id": number}), limit, progress="waiting for a worker")
+            if self._open[client] >= OPEN_MOST:
+                raise TooManyError(
+                    f"you have {OPEN_MOST} open questions. Ask again when one is done.", own=True
+                )
+            if (
+                self.is_closed
+                or self._open.total() >= _OPEN_IN_ALL
+                or self._open_bytes + len(body) > _OPEN_BYTES
+            ):
+                raise TooManyError(
+                    _CLOSING if self.is_closed else "the server's queue is full. Ask again later.", own=False
+                )
+            job = Job(token_hex(16), client, do, body, limit, progress="waiting for a worker")
             self._jobs[job.id] = job
-            self._waiting.append(job)
-            self._change.notify()
+            self._open[client] += 1
+            self._open_bytes += len(body)
+            self._waiting.setdefault(client, deque()).append(job)
+            self._change.notify_all()
         return job
+
+    def place(self, job: Job) -> int | None:
+        """The place of a question in the queue, from 1; None if it does not wait."""
+        with self._change:
+            if job.state != "waiting" or job.client not in self._waiting:
+                return None
+            turn, is_before, ahead = self._waiting[job.client].index(job), True, 0
+            for client, queue in self._waiting.items():
+                if client == job.client:
+                    is_before = False
+                else:
+                    ahead += min(len(queue), turn + is_before)
+            return ahead + turn + 1
 
     def find(self, id_: str) -> Job | None:
         """The question of this number, while it is kept."""
@@ -184,9 +253,8 @@ class Desk:
                 return
             job.cancelled = True
             if job.state == "waiting":
-                self._waiting.remove(job)
-                job.progress, job.ended = "cancelled", time.monotonic()
-                job.state = "cancelled"
+                self._leave(job)
+                self._end(job, "cancelled")
         job.tell()
         for slot in self._slots:
             if slot.job is job:
@@ -197,54 +265,108 @@ class Desk:
         self.cancel(job)
         with self._change:
             if job.is_over:
-                self._jobs.pop(job.id, None)
+                self._drop(job)
 
     def next(self) -> Job | None:
         """The next question, for a worker that has nothing to do; None when the desk is closed."""
         with self._change:
-            self._change.wait_for(lambda: self.is_closed or self._waiting)
-            if self.is_closed:
+            self._change.wait_for(lambda: self.is_closed or self._turn() is not None)
+            client = self._turn()
+            if self.is_closed or client is None:
                 return None
-            job = self._waiting.popleft()
+            job = self._waiting[client][0]
+            self._leave(job)
+            if client in self._waiting:
+                self._waiting.move_to_end(client)
+            self._working[client] += 1
             job.state = "working"
             return job
+
+    def _turn(self) -> str | None:
+        """The client whose question is worked on next: no one has all workers, lest another one who comes
+        waits until a long question ends.
+        """
+        most = max(1, len(self._slots) - 1)
+        return next((client for client in self._waiting if self._working[client] < most), None)
+
+    def _leave(self, job: Job) -> None:
+        queue = self._waiting[job.client]
+        queue.remove(job)
+        if not queue:
+            del self._waiting[job.client]
+
+    def is_shared(self) -> bool:
+        """Whether other questions wait or are worked on, beside the one that asks this."""
+        with self._change:
+            return self._open.total() > 1
 
     def finish(self, job: Job, error: str | None) -> None:
         """Note that a question is over, and what went wrong where something did;
         a cancelled one is never wrong.
         """
         with self._change:  # it may be cancelled at this moment
-            job.request = b""
-            job.ended, job.error = time.monotonic(), None if job.cancelled else error
-            job.progress = "cancelled" if job.cancelled else "done" if error is None else "failed"
-            job.state = job.progress  # last, since whoever sees it reads the rest
+            self._working[job.client] -= 1
+            if not self._working[job.client]:
+                del self._working[job.client]
+            state = "cancelled" if job.cancelled else "done" if error is None else "failed"
+            self._end(job, state, None if job.cancelled else error)
+            self._change.notify_all()  # its client may have another one
         job.tell()
+
+    def _end(self, job: Job, state: str, error: str | None = None) -> None:
+        self._open[job.client] -= 1
+        if not self._open[job.client]:
+            del self._open[job.client]
+        self._open_bytes -= len(job.body)
+        self._over_bytes += job.size
+        self._over[job.id] = job
+        job.body, job.ended, job.error, job.progress = b"", time.monotonic(), error, state
+        job.state = state  # last, since whoever sees it reads the rest
+
+    def _drop(self, job: Job) -> None:
+        if self._over.pop(job.id, None) is not None:
+            del self._jobs[job.id]
+            self._over_bytes -= job.size
 
     def _forget(self) -> None:
         """Let old answers go, but the last one only for its age."""
-        over = [job for job in self._jobs.values() if job.is_over]
-        total, now = sum(job.size for job in over), time.monotonic()
-        for number, job in enumerate(over):
-            old = job.ended is not None and now - job.ended > self._kept_seconds
-            too_many = len(over) - number > self._kept or total > self._kept_bytes
-            if old or (too_many and job is not over[-1]):
-                del self._jobs[job.id]
-                total -= job.size
+        oldest = time.monotonic() - self._kept_seconds
+        while self._over:
+            first = next(iter(self._over.values()))
+            is_much = len(self._over) > self._kept or self._over_bytes > self._kept_bytes
+            if not (first.ended or 0.0) < oldest and not (is_much and len(self._over) > 1):
+                return
+            self._drop(first)
 
 
 def _line(message: dict[str, Any]) -> bytes:
     return json.dumps(message).encode() + b"\n"
 
 
+_CODE = """
+import json, os, shutil, sys, threading, time
+paths, server, folder = sys.argv[1:]
+def watch():
+    while os.name != "posix" or os.getppid() == int(server):
+        time.sleep(0.2)
+    shutil.rmtree(folder, ignore_errors=True)
+    os._exit(1)
+threading.Thread(target=watch, daemon=True).start()
+sys.path[:] = json.loads(paths)
+from sugenet.web.worker import work
+work(folder)
+"""
+"""What a worker runs. It looks from the first moment whether its server is still there: later it reads the
+end of its input, but before that it imports for seconds.
+"""
+
+
 class _Worker:
     """A worker process, seen from the server; what it says comes to the inbox of its slot."""
 
     def __init__(self, folder: str, inbox: SimpleQueue[dict[str, Any]]) -> None:
-        code = (
-            "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
-            "from sugenet.web.worker import work; work(sys.argv[2])"
-        )
-        command = [sys.executable, "-c", code, json.dumps([str(entry) for entry in sys.path]), folder]
+        paths = json.dumps([str(entry) for entry in sys.path])
+        command = [sys.executable, "-c", _CODE, paths, str(os.getpid()), folder]
         # a session of its own: Ctrl-C in a terminal is for the server, which ends its workers itself
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
@@ -256,10 +378,15 @@ class _Worker:
             thread.start()
 
     def _read(self) -> None:
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
+        out = self.process.stdout
+        assert out is not None
+        while line := out.readline():
             with suppress(ValueError):
-                self._inbox.put({**json.loads(line), "size": len(line), "from": self})
+                message = json.loads(line)
+                body = out.read(message.get("size", 0))
+                if len(body) < message.get("size", 0):  # it ended while it wrote
+                    break
+                self._inbox.put({**message, "body": body, "from": self})
         self._inbox.put({"said": "gone", "from": self})
 
     def _write(self) -> None:
@@ -299,9 +426,10 @@ class _Turn:
     taken: bool = False
     error: str | None = None
 
-    def ask(self, job: Job) -> None:
+    def ask(self, job: Job, threads: int | None) -> None:
         """Hand the question over; from now on its time runs."""
-        self.worker.send(job.request)
+        about = {"do": job.do, "id": job.id, "threads": threads, "size": len(job.body)}
+        self.worker.send(_line(about) + job.body)
         self.asked, job.begun = True, time.monotonic()
         self.stop_at = job.begun + job.limit + _GRACE
         self.kill_at = self.stop_at + _PATIENCE
@@ -361,7 +489,7 @@ class _Slot:
             if job.cancelled and not turn.asked:
                 return None
             if turn.worker.is_ready and not turn.asked:
-                turn.ask(job)
+                turn.ask(job, 1 if self.desk.is_shared() else None)
             now = time.monotonic()
             if now >= turn.kill_at:
                 self._replace()
@@ -411,12 +539,12 @@ class _Slot:
                 turn.stop_at, turn.kill_at = None, time.monotonic() + _READY_SECONDS
             case said if message.get("id") == job.id:
                 turn.taken = True
-                job.size += message["size"]
+                job.size += len(message["body"])
                 if said in ("done", "failed"):
-                    job.answer, turn.error = message.get("answer"), message.get("error")
+                    job.answer, turn.error = message["body"] or None, message.get("error")
                     return True
                 if said == "part":
-                    job.parts.append(message["part"])
+                    job.parts.append(message["body"])
                 else:
                     job.progress = message["words"]
                 job.tell()

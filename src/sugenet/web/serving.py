@@ -6,8 +6,11 @@ import signal
 import socket
 import threading
 import webbrowser
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
+from html import escape
+from pathlib import Path
+from secrets import token_urlsafe
 from typing import Any
 
 import uvicorn
@@ -47,9 +50,11 @@ def serve(
     port: int = PORT,
     open_browser: bool = False,
     index: int | None = None,
-    workers: int = 2,
+    workers: int | None = None,
     notify: Callable[[str], object] = print,
     results: str | None = None,
+    token: bool = True,
+    allow_hosts: Sequence[str] = (),
 ) -> None:
     """Serve the explorer until Ctrl-C.
 
@@ -64,15 +69,20 @@ def serve(
     open_browser
         Whether to open the page.
     workers
-        Questions that are answered at a time.
+        Questions that are answered at a time (default: one more than there are cores, from 3 to 9).
     notify
         Is told the address, and what else a person should know.
     results
         The path of a results file about these samples; without samples those inside are shown.
+    token
+        Whether requests must show the random token that is part of the address (default: yes).
+    allow_hosts
+        Further names by which the server is reached, NAME or NAME:PORT (default: none).
     """
     listening = _listen(host, port, notify)
     with closing(listening):
         taken = listening.getsockname()[1]
+        secret = token_urlsafe(24) if token else None
         made = app(
             network,
             samples,
@@ -81,15 +91,14 @@ def serve(
             index=index,
             host=host,
             port=taken,
-            workers=workers,
+            workers=min(9, max(3, 1 + (os.cpu_count() or 1))) if workers is None else workers,
             results=results,
+            token=secret,
+            allow_hosts=allow_hosts,
         )
-        if not is_loopback(host):
-            notify(
-                f"warning: {host} is not this machine alone. Whoever reaches this address can see the model "
-                f"and its samples, and ask."
-            )
-        address = f"http://{_reachable(host)}:{taken}/"
+        for warning in _warnings(host, token):
+            notify(f"warning: {warning}")
+        address = f"http://{_reachable(host)}:{taken}/" + ("" if secret is None else f"?token={secret}")
         config = uvicorn.Config(
             made,
             http=Connection,
@@ -109,10 +118,28 @@ def serve(
                 desk.open()
                 notify(f"{title} is at {address} (Ctrl-C ends it)")
                 if open_browser:
-                    threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+                    where = address if secret is None else _way_in(desk.folder, address)
+                    threading.Thread(target=webbrowser.open, args=(where,), daemon=True).start()
                 _run(server, listening)
             finally:
                 desk.close()
+
+
+def _warnings(host: str, token: bool) -> Iterator[str]:
+    if not token:
+        who = "every user of this machine" if is_loopback(host) else "whoever reaches this address"
+        yield f"there is no token, so {who} can see the model and its samples, and ask."
+    if not is_loopback(host):
+        yield f"{host} is not this machine alone, and HTTP is not encrypted. Use a trusted network only."
+
+
+def _way_in(folder: str, address: str) -> str:
+    """A file that leads to the page: other users see the commands that run here, and so must not see the
+    token in one.
+    """
+    path = Path(folder) / "open.html"
+    path.write_text(f'<!doctype html><meta http-equiv="refresh" content="0; url={escape(address)}">')
+    return path.as_uri()
 
 
 @contextmanager

@@ -1,5 +1,5 @@
-"""A worker process from inside: it loads the network, reads lines of JSON and writes lines of JSON, one
-question after another.
+"""A worker process from inside: it loads the network, reads questions and writes answers, one after another.
+Each message is a line of JSON, followed by the bytes of a body where it names their `size`.
 
 To stop a question it is interrupted as by Ctrl-C, so that the engines give what is known. A worker whose
 server is gone reads the end of its input, removes the copy of the network, and ends too.
@@ -15,7 +15,6 @@ import sys
 import threading
 import time
 from _thread import interrupt_main
-from base64 import b64decode
 from contextlib import suppress
 from pathlib import Path
 from queue import SimpleQueue
@@ -119,12 +118,13 @@ class _Bench:
             except KeyboardInterrupt:
                 said = {"said": "failed", "error": "the question was stopped before anything was known."}
             self._now = None  # from here on no interrupt is raised
-            self._say(said | {"id": request["id"]})
+            self._say({"id": request["id"]} | said)
 
     def _listen(self) -> None:
         try:
-            for line in sys.stdin.buffer:
-                self._take(json.loads(line))
+            while line := sys.stdin.buffer.readline():
+                request = json.loads(line)
+                self._take(request | {"body": sys.stdin.buffer.read(request.get("size", 0))})
             # the server is gone; workers that remove the folder together can stumble over each other
             for _ in range(20):
                 shutil.rmtree(self._folder, ignore_errors=True)
@@ -169,8 +169,9 @@ class _Bench:
     def _answer(self, network: Network, request: dict[str, Any]) -> dict[str, Any]:
         try:
             if request["do"] == "check":
-                return {"said": "done", "answer": _check(network, b64decode(request["body"]))}
-            answer = ask(network, request["question"], on_part=self._part, notify=self._progress)
+                return {"said": "done", "body": _check(network, request["body"])}
+            question, threads = parse_json(request["body"]), request["threads"]
+            answer = ask(network, question, on_part=self._part, notify=self._progress, threads=threads)
         except SugenetError as error:
             return {"said": "failed", "error": str(error)}
         except MemoryError:
@@ -185,12 +186,12 @@ class _Bench:
                 "said": "failed",
                 "error": f"a bug in sugenet, please report it: {type(error).__name__}: {error}",
             }
-        return {"said": "done", "answer": _small(answer, _MOST_BYTES)}
+        return {"said": "done", "body": _small(answer, _MOST_BYTES)}
 
     def _part(self, part: dict[str, Any]) -> None:
         small = _small(part, _MOST_BYTES - self._parts)
-        self._parts += len(json.dumps(small))
-        self._say({"said": "part", "id": self._now, "part": small})
+        self._parts += len(small)
+        self._say({"said": "part", "id": self._now, "body": small})
 
     def _progress(self, words: str) -> None:
         now = time.monotonic()
@@ -199,7 +200,8 @@ class _Bench:
             self._say({"said": "progress", "id": self._now, "words": words[:200]})
 
     def _say(self, message: dict[str, Any]) -> None:
-        line = json.dumps(message, allow_nan=False).encode() + b"\n"
+        body = message.pop("body", b"")
+        line = json.dumps(message | {"size": len(body)}).encode() + b"\n" + body
         ours = threading.current_thread() is threading.main_thread()
         if ours:
             self._writing = True
@@ -225,7 +227,11 @@ def _wait_for_the_end() -> NoReturn:
         time.sleep(60)
 
 
-def _check(network: Network, body: bytes) -> dict[str, Any]:
+def _check(network: Network, body: bytes) -> bytes:
+    return json.dumps(_checked(network, body)).encode()
+
+
+def _checked(network: Network, body: bytes) -> dict[str, Any]:
     """Whether the certificate of a body holds; or a status of HTTP and a sentence,
     where there is none in it.
     """
@@ -255,15 +261,16 @@ def _check(network: Network, body: bytes) -> dict[str, Any]:
         }
 
 
-def _small(answer: dict[str, Any], most: int) -> dict[str, Any]:
-    """An answer without its certificates where it has more than `most` bytes with them:
+def _small(answer: dict[str, Any], most: int) -> bytes:
+    """An answer as JSON, without its certificates where it has more than `most` bytes with them:
     too large to keep and to show.
     """
-    if len(json.dumps(answer)) <= most:
-        return answer
+    text = json.dumps(answer, allow_nan=False).encode()
+    if len(text) <= most:
+        return text
     note = f"certificates beyond {_MOST_BYTES >> 20} MB are left out: the command line writes them to a file."
     short: dict[str, Any] = _without_certificates(answer)
-    return short | {"note": note}
+    return json.dumps(short | {"note": note}).encode()
 
 
 def _without_certificates(data: Any) -> Any:

@@ -785,7 +785,7 @@ def test_arrays_that_claim_more_than_the_file_and_links_out_of_it(tmp_path):
         group.attrs["weight_names"] = [b"kernel:0"]
         group.create_dataset("kernel:0", shape=(60000, 60000), dtype="f4", chunks=(100, 100))
     with pytest.raises(
-        FileError, match=r"of shape \(60000, 60000\) takes 14400000000 bytes, but the file stores"
+        FileError, match=r"of shape \(60000, 60000\) takes 14400000000 bytes, and its arrays together"
     ):
         read_larq(path)
     for link in (h5py.ExternalLink("other.h5", "/secret"), h5py.SoftLink("/model_weights")):

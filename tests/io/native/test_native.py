@@ -601,7 +601,7 @@ def test_no_memory_is_taken_for_what_is_only_declared(path):
     assert peak_of_refusal(path, "cut off") < 1 << 20
     with open(path, "wb") as stream:
         stream.truncate((1 << 30) + 1)
-    assert peak_of_refusal(path, r"it has 1073741825 bytes, more than the 1073741824 \(1 GiB\)") < 1 << 20
+    assert peak_of_refusal(path, r"it has more than 1,073,741,824 bytes") < 1 << 20
 
 
 def test_no_memory_is_taken_for_layers_and_codings_that_a_short_document_declares(path, raw):
@@ -801,7 +801,7 @@ def test_places_that_cannot_be_read(tmp_path):
         FileError, match=r"net\.sugenet' cannot be read: there is no such file or folder\. Check the path"
     ):
         load(tmp_path / "net.sugenet")
-    with pytest.raises(FileError, match=r"it is not a file\. Give the path of a file that sugenet wrote"):
+    with pytest.raises(FileError, match=r"it is a folder\. Add the name of a file"):
         load(tmp_path)
     with pytest.raises(FileError, match="it is not a file"):
         load(os.devnull)

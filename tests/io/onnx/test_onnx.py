@@ -925,7 +925,7 @@ def test_paths_archives_and_side_files(tmp_path):
         read_chain(tmp_path / "b.onnx")
     with pytest.raises(FileError, match="there is no such file or folder"):
         read_chain(tmp_path / "c.onnx")
-    with pytest.raises(FileError, match="it is not a file"):
+    with pytest.raises(FileError, match="it is a folder"):
         read_chain(tmp_path)
 
 

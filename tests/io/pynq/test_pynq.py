@@ -153,7 +153,7 @@ DAMAGES = {
     "short": (lambda f: (f / "0-1-weights.bin").write_bytes(b"\0" * 8), "has 1 words, but 16 are needed"),
     "long": (
         lambda f: (f / "0-0-thres.bin").write_bytes(b"\0" * 800),
-        "has 800 bytes, but 2 words of 8 bytes",
+        "has more than 32 bytes, the limit for such a file. It needs 2 words",
     ),
     "two a neuron": (lambda f: (f / "0-0-thres.bin").write_bytes(b"\0" * 32), "2-bit activations"),
     "beyond": (lambda f: (f / "0-0-weights.bin").write_bytes(b"\xff" * 128), "words with more than 8 bits"),

@@ -556,7 +556,7 @@ def test_archives_that_unpack_to_more_are_refused(tmp_path, saved):
         (b"", "it has 0 bytes"),
         (b"hello", "it is no checkpoint of torch.save"),
         (b"PK\x03\x04 nothing", "archive is damaged"),
-        (b"\x80\x02.", "PyTorch cannot read it"),
+        (b"\x80\x02.", "its pickle is damaged"),
     ],
 )
 def test_other_files_are_refused(tmp_path, content, message):

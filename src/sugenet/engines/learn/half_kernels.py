@@ -9,7 +9,8 @@ All of it is in this one file, see `kernels`.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from sugenet.compiling import njit
 
 __all__ = ["columns", "settle", "thresholds", "weighted"]
 

@@ -24,8 +24,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
+
+from sugenet.compiling import njit
 
 __all__ = [
     "ARENA_FULL",

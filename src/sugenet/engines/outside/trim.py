@@ -11,7 +11,8 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from sugenet.compiling import njit
 
 __all__ = ["flat", "propagate_all"]
 

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from sugenet.bnn import ConvLayer, Layer, PoolLayer
 from sugenet.bnn.arrays import Ints
+from sugenet.compiling import njit
 from sugenet.engines.reals.bound import Slack
 from sugenet.engines.reals.front import BoxFront
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import numba as nb
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
+
+from sugenet.compiling import njit
 
 __all__ = ["anneal"]
 

@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import numba as nb
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
+
+from sugenet.compiling import njit
 
 __all__ = [
     "ASIDE",

@@ -14,10 +14,11 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from sugenet.compiling import njit
 from sugenet.engines.walk.lanes import LANES, turned
 
 __all__ = ["BLOCK", "GROUP", "walk_gray"]

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import numba as nb
 import numpy as np
-from numba import njit
 
+from sugenet.compiling import njit
 from sugenet.engines.walk.lanes import GOLDEN, LANES, fetch, turned
 
 __all__ = [

@@ -14,8 +14,8 @@ cache on disk is renewed when *this* file changes.
 from __future__ import annotations
 
 import numba as nb
-from numba import njit
 
+from sugenet.compiling import njit
 from sugenet.engines.walk.adders import (
     APART,
     BLOCK,

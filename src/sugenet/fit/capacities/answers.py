@@ -18,6 +18,7 @@ from sugenet.drawn import Drawn
 from sugenet.errors import CriteriaError
 from sugenet.fit.capacities.envelopes import Envelopes
 from sugenet.fit.capacities.ratings import Ratings
+from sugenet.visible import visible
 
 __all__ = [
     "CapacityFit",
@@ -185,7 +186,7 @@ class Conflict(Learned):
         held = [
             name for name, value in zip(names, samples.rows[k], strict=True) if value >= samples.ratings[k]
         ]
-        where = " and ".join(map(str, held[:_SHOWN])) + (
+        where = " and ".join(visible(str(name)) for name in held[:_SHOWN]) + (
             f" and {len(held) - _SHOWN} more" if len(held) > _SHOWN else ""
         )
         one, other = self.ratings.label(k), self.ratings.label(m)

@@ -21,6 +21,7 @@ from sugenet.capacity.scales import Value, need_scale
 from sugenet.checker.form import exact
 from sugenet.checker.rated import RatedSamples
 from sugenet.errors import CapacityError, CriteriaError, ScaleError, SugenetError, TooLargeError
+from sugenet.visible import visible
 
 __all__ = ["Ratings", "see_writable"]
 
@@ -151,8 +152,8 @@ class Ratings(Said):
         return Ratings(decode(self.X[list(places)]), decode(a), self.scale, self.criteria, weights, labels)
 
     def label(self, sample: int) -> str:
-        """What a sample, by its number from 0, is called in sentences."""
-        return f"sample {sample}" if self.labels is None else self.labels[sample]
+        """What a sample, by its number from 0, is called in sentences, safe to show."""
+        return f"sample {sample}" if self.labels is None else visible(self.labels[sample])
 
     @cached_property
     def samples(self) -> RatedSamples:

@@ -18,6 +18,7 @@ from sugenet.fit.sugeno.columns import FeatureLevels
 from sugenet.fit.sugeno.learning import Fitted, best_capacity, learn_terms
 from sugenet.fit.sugeno.rules import LevelRule, strongest
 from sugenet.fit.sugeno.scorecard import ScoreCard, learn_card
+from sugenet.visible import visible
 
 __all__ = ["LearnedModel", "Terms", "learn_model"]
 
@@ -116,7 +117,8 @@ class LearnedModel(Drawn):
     def __str__(self) -> str:
         what = str(self.card) if self.card is not None else f"greatest of {len(self.terms)} Sugeno integrals"
         what = "one Sugeno integral" if len(self.terms) == 1 else what
-        return f"{what} over {len(self.chains)} features, levels {' < '.join(map(str, self.levels))}"
+        levels = " < ".join(visible(str(level)) for level in self.levels)
+        return f"{what} over {len(self.chains)} features, levels {levels}"
 
 
 def learn_model(

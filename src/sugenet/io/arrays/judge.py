@@ -12,10 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.io.proof.judges import Seen, SourceJudge, Stage
+from sugenet.reading import open_text
 
 __all__ = ["judge_of_arrays", "judge_of_folder"]
 
 _Array = npt.NDArray[Any]
+_MAX_CSV = 1 << 26
 
 
 def judge_of_arrays(
@@ -92,7 +94,8 @@ def _folder(place: Path, x: _Array) -> Seen:
     stages: list[Stage] = []
 
     def table(block: str, name: str) -> _Array:
-        return np.loadtxt(place / block / f"{name}.csv", delimiter=",", ndmin=2)
+        with open_text(place / block / f"{name}.csv", _MAX_CSV) as lines:
+            return np.loadtxt(lines, delimiter=",", ndmin=2)
 
     def linear(block: str, x: _Array) -> _Array:
         return np.asarray(x @ table(block, "lin_weight").T + table(block, "lin_bias").reshape(-1))

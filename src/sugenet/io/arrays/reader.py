@@ -19,12 +19,14 @@ from sugenet.io.exact.sizes import check_numbers
 from sugenet.io.plain.ledger import Ledger
 from sugenet.io.plain.packed import open_archive
 from sugenet.io.plain.rows import csv_rows
+from sugenet.reading import open_text
 
 __all__ = ["read_arrays", "read_bnnquanalyst", "read_npz"]
 
 _CHAINER_EPS = 2e-5
 _MAX_BYTES = 1 << 29
-_MAX_CSV = 1 << 27
+_MAX_CSV, _MAX_LINE = 1 << 26, 1 << 24
+"""Bytes of all tables of a folder, and letters of a line."""
 _MAX_BLOCKS = 1000
 _PARTS = ("weight", "bias", "mean", "var")
 
@@ -214,6 +216,8 @@ def read_bnnquanalyst(folder: str | Path) -> OpChain:
     try:
         if not (place / "out_blk").is_dir():
             raise FileError("it has no folder 'out_blk', so it is no network of BNNQuanalyst.")
+        if sum(table.stat().st_size for table in place.glob("*/*.csv") if table.is_file()) > _MAX_CSV:
+            raise FileError(f"its tables have more than {_MAX_CSV:,} bytes together.")
         ops: list[Op] = [Sign("inputs", zero=-1)]
         width, number = None, 1
         while (place / f"blk{number}").is_dir() and number <= _MAX_BLOCKS:
@@ -263,12 +267,12 @@ def _row(path: Path, name: str, size: int) -> npt.NDArray[Any]:
 
 def _table(path: Path, name: str) -> npt.NDArray[np.float64]:
     try:
-        if path.stat().st_size > _MAX_CSV:
-            raise FileError(f"{name} has {path.stat().st_size} bytes, more than a layer takes.")
-        with path.open(encoding="ascii", newline="") as lines:
+        with open_text(path, _MAX_CSV, "ascii") as lines:
             table = np.array(list(_rows(lines, name)))
     except OSError as error:
         raise FileError(f"{name} cannot be read: {error.strerror or error}.") from None
+    except FileError as error:
+        raise error if str(error).startswith(name) else FileError(f"{name}: {error}") from None
     except UnicodeDecodeError:
         raise FileError(f"{name} is not a table of numbers.") from None
     if not table.size:
@@ -277,11 +281,11 @@ def _table(path: Path, name: str) -> npt.NDArray[np.float64]:
     return table
 
 
-def _rows(lines: TextIO, name: str) -> Iterator[list[float]]:
+def _rows(lines: TextIO, name: str) -> Iterator[npt.NDArray[np.float64]]:
     width = None
-    for number, cells in csv_rows(lines, name, quotes=False, longest=_MAX_CSV):
+    for number, cells in csv_rows(lines, name, quotes=False, longest=_MAX_LINE):
         try:
-            row = [float_number(cell) for cell in cells]
+            row = np.array([float_number(cell) for cell in cells])
         except CapacityError as error:
             raise FileError(f"{name}, line {number}: {error}") from None
         width = width or len(row)

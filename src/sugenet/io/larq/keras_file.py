@@ -10,6 +10,7 @@ import zipfile
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
+from shutil import copyfileobj
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -21,6 +22,7 @@ from sugenet.io.larq.hdf5_contents import DAMAGED, read_contents
 from sugenet.io.larq.keras_model import planned_layers
 from sugenet.io.larq.keras_weights import arrays_of_layers
 from sugenet.io.plain.ledger import Ledger
+from sugenet.reading import open_file, read_file
 
 __all__ = ["KerasLayer", "read_layers"]
 
@@ -82,7 +84,7 @@ def read_layers(
 
 def _model_and_weights(place: Path, weights: Path | None, apart: bool) -> tuple[str, Contents]:
     try:
-        with place.open("rb") as stream:
+        with open_file(place, _MAX_ARCHIVE) as stream:
             start = stream.read(64)
     except OSError as error:
         raise FileError(f"it cannot be opened: {error.strerror or error}.") from None
@@ -112,10 +114,8 @@ def _pair(place: Path, weights: Path | None, apart: bool) -> tuple[str, Contents
             "it holds the layers of a model without their weights. Give those too: "
             "weights_file=net.weights.h5, as model.save_weights('net.weights.h5') writes them."
         )
-    if place.stat().st_size > _MAX_TEXT:
-        raise FileError(f"it has {place.stat().st_size} bytes, too many for a model as text. {DAMAGED}")
     try:
-        text = place.read_text("utf-8-sig")
+        text = read_file(place, _MAX_TEXT).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise FileError(f"it cannot be read as text: {error}. {DAMAGED}") from None
     try:
@@ -131,7 +131,11 @@ def _unpacked(place: Path, apart: bool) -> tuple[str, Contents]:
     """A `.keras` file."""
     size = place.stat().st_size
     try:
-        with zipfile.ZipFile(place) as archive, TemporaryDirectory() as folder:
+        with (
+            open_file(place, _MAX_ARCHIVE) as packed,
+            zipfile.ZipFile(packed) as archive,
+            TemporaryDirectory() as folder,
+        ):
             entries = {entry.filename: entry for entry in archive.infolist() if not entry.is_dir()}
             if len(entries) < sum(not entry.is_dir() for entry in archive.infolist()):
                 raise FileError(f"one of its parts is there twice. {DAMAGED}")
@@ -149,8 +153,8 @@ def _unpacked(place: Path, apart: bool) -> tuple[str, Contents]:
                 raise FileError(f"its {_CONFIG} has {entries[_CONFIG].file_size} bytes. {DAMAGED}")
             text = archive.read(_CONFIG).decode()
             weights = Path(folder) / _WEIGHTS
-            with archive.open(_WEIGHTS) as stream:
-                weights.write_bytes(stream.read(entries[_WEIGHTS].file_size + 1))
+            with archive.open(_WEIGHTS) as stream, weights.open("wb") as out:
+                copyfileobj(stream, out)
             contents = read_contents(weights, apart=apart)
     except FileError:
         raise

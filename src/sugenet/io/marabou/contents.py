@@ -9,17 +9,19 @@ the inputs, "number,variable"; the outputs likewise; the bounds, "variable,numbe
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
+from typing import TextIO
 
 from sugenet.errors import FileError
 from sugenet.io.plain.gzipped import plain_file
 from sugenet.io.vnnlib_numbers import UnsupportedError, constant_of
+from sugenet.reading import open_text
 
 __all__ = ["Equation", "InputQuery", "read_input_query"]
 
-_MAX_BYTES = 1 << 28
+_MAX_BYTES, _MAX_LINE = 1 << 25, 1 << 22
 _MAX_VARIABLES = 1 << 22
 _SIGNS = ("=", ">=", "<=")
 
@@ -55,6 +57,7 @@ class _Lines:
 
     lines: Iterator[str]
     number: int = 0
+    known: dict[str, Fraction] = field(default_factory=dict)
 
     def next(self, *counts: int) -> list[str]:
         """The parts of the next line, of which there must be so many; any number unless said."""
@@ -74,7 +77,9 @@ class _Lines:
 
     def number_of(self, text: str) -> Fraction:
         try:
-            return constant_of(0, text)
+            if text not in self.known:
+                self.known[text] = constant_of(0, text)
+            return self.known[text]
         except UnsupportedError:
             raise FileError(f"line {self.number}: {text[:40]!r} is no number.") from None
 
@@ -83,16 +88,21 @@ def read_input_query(path: str | Path) -> InputQuery:
     """Read a file, packed by gzip or not."""
     name = Path(path).name
     try:
-        with plain_file(path) as file, open(file, encoding="ascii") as stream:
-            if Path(file).stat().st_size > _MAX_BYTES:
-                raise FileError(f"it has more than {_MAX_BYTES:,} bytes.")
-            return _contents(name, _Lines(iter(stream)))
+        with plain_file(path, _MAX_BYTES) as file, open_text(file, _MAX_BYTES, "ascii", None) as stream:
+            return _contents(name, _Lines(_short_lines(stream)))
     except UnicodeDecodeError:
         raise FileError(f"{name}: it is not text.") from None
     except OSError as error:
         raise FileError(f"{name}: it cannot be read: {error.strerror or error}.") from None
     except FileError as error:
         raise FileError(f"{name}: {str(error).removeprefix(f'{name}: ')}") from None
+
+
+def _short_lines(stream: TextIO) -> Iterator[str]:
+    while line := stream.readline(_MAX_LINE):
+        if len(line) == _MAX_LINE:
+            raise FileError(f"a line has more than {_MAX_LINE:,} letters.")
+        yield line
 
 
 def _contents(name: str, lines: _Lines) -> InputQuery:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from sugenet.errors import FileError
 from sugenet.io.plain.strict import strict_json
 
-__all__ = ["Document", "Tensors", "canonical", "seal", "unseal"]
+__all__ = ["MAX_FILE", "Document", "Tensors", "canonical", "seal", "unseal"]
 
 Document: TypeAlias = dict[str, Any]
 Tensors: TypeAlias = dict[str, npt.NDArray[Any]]
@@ -35,7 +35,7 @@ _STAIRS = ("stairs", "stairs conv", "level pool")
 """Kinds of layers that version 4 brought."""
 _REAL = ("real", "real conv")
 """Kinds of layers that version 6 brought."""
-_MAX_FILE = 1 << 30
+MAX_FILE = 1 << 30
 _MAX_HEADER = 1 << 24
 _MAX_PARTS = 1 << 20
 """Lists and objects of the header, which take far more memory than their letters."""
@@ -104,9 +104,9 @@ def seal(content: Document, tensors: Tensors) -> bytes:
         {"sugenet": canonical(document)},
     )
     length = int.from_bytes(raw[:8], "little")
-    if length > _MAX_HEADER or len(raw) > _MAX_FILE:
+    if length > _MAX_HEADER or len(raw) > MAX_FILE:
         raise FileError(
-            f"its header would take {length} bytes of {len(raw)}, but {_MAX_HEADER} of {_MAX_FILE} are the "
+            f"its header would take {length} bytes of {len(raw)}, but {_MAX_HEADER} of {MAX_FILE} are the "
             f"most. Shorten names and notes."
         )
     place = raw.index(_MARK) + len(_MARK)
@@ -139,9 +139,9 @@ def _array(data: bytes, dtype: np.dtype[Any], shape: tuple[int, ...], begin: int
 def _header_length(start: bytes, size: int) -> int:
     if size == 0:
         raise FileError("it is empty. Save the network again.")
-    if size > _MAX_FILE:
+    if size > MAX_FILE:
         raise FileError(
-            f"it has {size} bytes, more than the {_MAX_FILE} (1 GiB) that a network may take. {_FOREIGN}"
+            f"it has {size} bytes, more than the {MAX_FILE} (1 GiB) that a network may take. {_FOREIGN}"
         )
     length = int.from_bytes(start, "little")
     kind = next((f": it looks like {kind}" for first, kind in _KINDS.items() if start.startswith(first)), "")

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import io
 import os
-import stat
 
 from sugenet.bnn import Network
 from sugenet.errors import FileError
 from sugenet.files import advice, write_bytes
-from sugenet.io.native.container import Document, Tensors, seal, unseal
+from sugenet.io.native.container import MAX_FILE, Document, Tensors, seal, unseal
 from sugenet.io.native.document import from_document, to_document
+from sugenet.reading import open_file
 
 __all__ = ["load", "network_bytes", "network_from", "save"]
 
@@ -101,9 +101,7 @@ def load(path: str | os.PathLike[str]) -> Network:
     Check the path.
     """
     try:
-        if not stat.S_ISREG(os.stat(path).st_mode):  # asked before opening, which waits for ever at a pipe
-            raise FileError("it is not a file. Give the path of a file that sugenet wrote.")
-        with open(path, "rb") as stream:
+        with open_file(path, MAX_FILE) as stream:
             document, tensors = unseal(stream, os.fstat(stream.fileno()).st_size)
         return _checked(document, tensors)
     except (OSError, ValueError) as error:

@@ -102,7 +102,8 @@ def read_contents(path: str | Path, *, apart: bool = True) -> Contents:
 
 def main(arguments: Sequence[str]) -> int:
     """Read one file and write its contents to standard output: the other side of `read_contents`."""
-    return write_contents(lambda: _read(Path(arguments[0])))
+    place = Path(arguments[0])
+    return write_contents(place, lambda: _read(place))
 
 
 def _read(place: Path) -> Contents:

@@ -7,7 +7,6 @@ Sizes are checked before memory is taken; tensors in side files are read only fr
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import prod
@@ -21,6 +20,7 @@ from sugenet.errors import FileError
 from sugenet.files import advice
 from sugenet.io.onnx.wire import Budget, Message
 from sugenet.io.plain.gzipped import unzipped
+from sugenet.reading import read_file
 
 __all__ = ["DTYPES", "Array", "Graph", "Node", "Port", "Subgraph", "read_graph"]
 
@@ -137,13 +137,10 @@ def read_graph(source: str | os.PathLike[str] | bytes) -> Graph:
 
 
 def _contents(path: Path, what: str) -> bytes:
-    if not stat.S_ISREG(os.stat(path).st_mode):  # asked before opening, which waits for ever at a pipe
-        raise FileError(f"{what} is not a file.")
-    with open(path, "rb") as stream:
-        size = os.fstat(stream.fileno()).st_size
-        if size > _MAX_BYTES:
-            raise FileError(f"{what} has {size:,} bytes, more than the {_MAX_BYTES:,} that are read.")
-        return stream.read(size)
+    try:
+        return read_file(path, _MAX_BYTES)
+    except FileError as error:
+        raise FileError(f"{what}{str(error).removeprefix('it')}") from None
 
 
 def _unzipped(raw: bytes) -> bytes:

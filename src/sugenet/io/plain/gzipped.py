@@ -5,10 +5,12 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from sugenet.errors import FileError
+from sugenet.reading import read_file
 
 __all__ = ["plain_file", "unzipped"]
 
@@ -16,7 +18,7 @@ MODEL_LIMIT = 1 << 30
 _MARK = b"\x1f\x8b"
 _CHUNK = 1 << 16
 _MEMBERS = 1 << 17
-_FREELY, _RATIO = 1 << 26, 100
+_FREELY, _RATIO = 1 << 25, 16
 """Bytes that any archive may unpack to, and times its own size that a large one may."""
 
 
@@ -37,7 +39,7 @@ def unzipped(raw: bytes, most: int) -> bytes:
     likely = max(_FREELY, _RATIO * len(raw))
     way_out = " Unpack it first if you trust it." if likely < most else ""
     most = min(most, likely)
-    out, view, at, members = bytearray(), memoryview(raw), 0, 0
+    out, view, at, members = BytesIO(), memoryview(raw), 0, 0
     while at < len(raw):
         members += 1
         machine = zlib.decompressobj(wbits=31)
@@ -46,17 +48,17 @@ def unzipped(raw: bytes, most: int) -> bytes:
                 raise FileError("it is a gzip archive that is cut off.")
             part = view[at : at + _CHUNK]
             try:
-                out += machine.decompress(part, most + 1 - len(out))
+                out.write(machine.decompress(part, most + 1 - out.tell()))
             except zlib.error as error:
                 raise FileError(f"it is a gzip archive that is damaged ({error}).") from None
-            if len(out) > most or members > _MEMBERS:
+            if out.tell() > most or members > _MEMBERS:
                 raise FileError(f"it is a gzip archive of more than {most:,} bytes, the limit.{way_out}")
             at += len(part) - len(machine.unused_data)
         if not raw.startswith(_MARK, at):
             if raw[at:].strip(b"\0"):  # zeros may fill it up
                 raise FileError("it is a gzip archive that is damaged (something else stands behind it).")
             break
-    return bytes(out)
+    return out.getvalue()
 
 
 @contextmanager
@@ -69,9 +71,7 @@ def plain_file(path: str | Path, most: int = MODEL_LIMIT) -> Iterator[Path]:
         yield place
         return
     try:
-        if place.stat().st_size > most:
-            raise FileError(f"it has more than {most:,} bytes.")
-        raw = unzipped(place.read_bytes(), most)
+        raw = unzipped(read_file(place, most), most)
     except FileError as error:
         raise FileError(f"{place.name}: {error}") from None
     except OSError as error:

@@ -7,6 +7,7 @@ No pickles, no packing but deflate, nothing beyond the sizes that are stated. A 
 
 from __future__ import annotations
 
+import os
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.errors import FileError
+from sugenet.reading import open_file
 
 __all__ = ["Archive", "open_archive", "read_array", "refusing"]
 
@@ -27,7 +29,7 @@ _ENTRIES = 10_000
 _DIMENSIONS, _HEADER = 8, 10_000
 # bytes that any file may unpack to, and times its own size that a large one may
 _FREELY, _RATIO = (
-    1 << 28,
+    1 << 26,
     64,
 )
 _LETTERS = 0x110000
@@ -54,9 +56,13 @@ class Archive:
 @contextmanager
 def open_archive(path: str | Path, most: int) -> Iterator[Archive]:
     """A `.npz` file that unpacks to at most `most` bytes, and to no more than its own size makes likely."""
-    with refusing("it is no .npz file, or damaged"), zipfile.ZipFile(path) as archive:
+    with (
+        refusing("it is no .npz file, or damaged"),
+        open_file(path, most) as stream,
+        zipfile.ZipFile(stream) as archive,
+    ):
         entries = archive.infolist()
-        allowed = min(most, max(_FREELY, _RATIO * Path(path).stat().st_size))
+        allowed = min(most, max(_FREELY, _RATIO * os.fstat(stream.fileno()).st_size))
         if len(entries) > _ENTRIES:
             raise FileError(f"it holds {len(entries):,} arrays, but {_ENTRIES:,} are the most.")
         if sum(entry.file_size for entry in entries) > allowed:
@@ -123,7 +129,10 @@ def _header(stream: BinaryIO, what: str) -> tuple[tuple[int, ...], bool, np.dtyp
     length = int.from_bytes(start, "little")
     if length > _HEADER:  # looked at first: the header is read in one piece, however long it says it is
         raise FileError(f"{what} has a header of {length} bytes, but {_HEADER} are the most.")
-    shape, fortran, dtype = read(BytesIO(start + stream.read(length)))
+    try:
+        shape, fortran, dtype = read(BytesIO(start + stream.read(length)))
+    except Exception:  # of many types, with parts of Python's parser in their words
+        raise FileError(f"{what} has a damaged header. Save the array again, with numpy.save.") from None
     return shape, fortran, dtype
 
 

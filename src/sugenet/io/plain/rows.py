@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TextIO
 
 from sugenet.errors import FileError
@@ -74,20 +74,21 @@ def csv_rows(
 _OTHERS = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas"}
 
 
-def otherwise_separated(cells: list[str], delimiter: str) -> str:
-    r"""What to add to the complaint about a first line that does not fit, where something else stands
-    between its cells; nothing where nothing does.
+def otherwise_separated(cells: list[str], delimiter: str, fits: Callable[[list[str]], bool]) -> str:
+    r"""What to add to the complaint about a first line that does not fit: another sign, if the line fits when
+    that stands between its cells; else nothing, since names may hold such a sign too.
 
     Examples
     --------
-    >>> otherwise_separated(["size;colour"], ",")
+    >>> otherwise_separated(["size;colour"], ",", lambda cells: "size" in cells)
     " Its cells have semicolons between them, not commas: say delimiter=';'."
-    >>> otherwise_separated(["size", "colour"], ",")
+    >>> otherwise_separated(["size;cm", "colour"], ",", lambda cells: "weight" in cells)
     ''
     """
     text = delimiter.join(cells)
-    found = next((sign for sign in _OTHERS if sign != delimiter and sign in text), None)
-    if found is None or (found == "," and len(cells) > 1):
+    others = {sign: [cell.strip() for cell in text.split(sign)] for sign in _OTHERS if sign in text}
+    found = next((sign for sign, split in others.items() if sign != delimiter and fits(split)), None)
+    if found is None:
         return ""
     wanted = _OTHERS.get(delimiter, repr(delimiter))
     return f" Its cells have {_OTHERS[found]} between them, not {wanted}: say delimiter={found!r}."

@@ -9,25 +9,28 @@ from typing import Any
 from sugenet.errors import FileError
 from sugenet.io.plain.gzipped import unzipped
 from sugenet.io.plain.strict import strict_json
+from sugenet.reading import read_file
 
 __all__ = ["read_json", "read_standard_input"]
 
-SIZE_LIMIT = 1 << 28
+SIZE_LIMIT, MEMORY_LIMIT = 1 << 28, 1 << 29
+_TAKEN = {"{": 200, "[": 64, ",": 40, '"': 32}
+"""Bytes of memory that a sign of JSON stands for, at most."""
 
 
-def read_json(path: str | Path, most: int = SIZE_LIMIT) -> dict[str, Any]:
-    """Read a JSON object of at most so many bytes from a file, packed by gzip or not, ``-`` for standard
-    input; strictly: no key twice, no NaN.
+def read_json(path: str | Path, memory: int = MEMORY_LIMIT) -> dict[str, Any]:
+    """Read a JSON object that takes at most so many bytes of memory from a file, packed by gzip or not,
+    ``-`` for standard input; strictly: no key twice, no NaN.
     """
     name = "standard input" if str(path) == "-" else str(path)
-    most = min(most, SIZE_LIMIT)
+    most = min(memory // 2, SIZE_LIMIT)
     try:
         if str(path) == "-":
             text = read_standard_input("JSON", most)
-        elif Path(path).stat().st_size > most:
-            raise FileError(f"{name} is larger than {most:,} bytes.")
         else:
-            text = unzipped(Path(path).read_bytes(), most).decode("utf-8")
+            text = unzipped(read_file(path, most), most).decode("utf-8")
+        if 2 * len(text) + sum(size * text.count(sign) for sign, size in _TAKEN.items()) > memory:
+            raise FileError(f"{name} holds more parts than fit into {memory:,} bytes of memory.")
         data = strict_json(text)
     except OSError as error:
         raise FileError(f"{name} cannot be read: {error.strerror or error}.") from None
@@ -49,13 +52,15 @@ def read_standard_input(kind: str, limit: int) -> str:
         if stream is None:
             raise ValueError
         raw = getattr(stream, "buffer", stream).read(limit + 1)
+        if len(raw) > limit:
+            raise FileError(f"standard input has more than {limit:,} letters. Split it.")
         text: str = raw if isinstance(raw, str) else raw.decode("utf-8")
     except UnicodeDecodeError as error:
         raise FileError(
             f"standard input is no text in UTF-8: byte {error.start} is wrong. Give {kind}."
         ) from None
+    except FileError:
+        raise
     except (OSError, ValueError):
         raise FileError(f"standard input is closed. Give a file, or {kind} on standard input.") from None
-    if len(text) > limit:
-        raise FileError(f"standard input has more than {limit:,} letters. Split it.")
     return text.removeprefix("\ufeff")

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sugenet.errors import FileError
+from sugenet.reading import read_file
 
 __all__ = ["DESIGNS", "Design", "Folding", "design_named", "design_of_files", "read_config"]
 
@@ -143,11 +144,9 @@ def read_config(path: Path) -> Design:
         Where a line or a size is not understood, or more than one bit is meant.
     """
     try:
-        if path.stat().st_size > _MAX_CONFIG:
-            raise FileError(f"{path.name} has {path.stat().st_size} bytes, more than a header has.")
-        text = path.read_text(encoding="ascii", errors="replace")
-    except OSError as error:
-        raise FileError(f"{path.name} cannot be read: {error.strerror or error}.") from None
+        text = read_file(path, _MAX_CONFIG).decode("ascii", "replace")
+    except (OSError, FileError) as error:
+        raise FileError(f"{path.name} cannot be read: {getattr(error, 'strerror', None) or error}") from None
     layers: dict[int, dict[str, int]] = {}
     for number, line in enumerate(_bare(text).splitlines(), 1):
         found = _DEFINED.match(line)
@@ -172,7 +171,7 @@ def read_config(path: Path) -> Design:
 
 def _bare(text: str) -> str:
     """Without comments; lines keep their numbers."""
-    plain = re.sub(r"/\*.*?\*/", lambda found: "\n" * found[0].count("\n"), text, flags=re.DOTALL)
+    plain = re.sub(r"/\*.*?(\*/|\Z)", lambda found: "\n" * found[0].count("\n"), text, flags=re.DOTALL)
     return re.sub(r"//[^\n]*", "", plain)
 
 

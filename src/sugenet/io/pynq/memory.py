@@ -12,12 +12,14 @@ import numpy.typing as npt
 
 from sugenet.errors import FileError
 from sugenet.io.pynq.design import Design, Folding, design_named, design_of_files, read_config
+from sugenet.reading import read_file
 
 __all__ = ["Memory", "is_folder", "read_memory"]
 
 _FILE = re.compile(r"(\d{1,3})-(\d{1,4})-(weights|thres)\.bin")
 _CONFIGS = ("config.h", "hw/config.h")
 _MAX_CLASSES = 1 << 16
+_MAX_WORDS = 1 << 25
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +49,8 @@ def read_memory(folder: str | Path, design: str | Path | None = None) -> Memory:
     if not found:
         raise FileError("it has no files such as 0-0-weights.bin, so it is no folder of BNN-PYNQ.")
     folded = _design(place, found, design)
+    if sum(layer.height * (layer.words + 1) for layer in folded.layers) > _MAX_WORDS:
+        raise FileError(f"{folded.name} has layers of more than {_MAX_WORDS:,} words, far more than a board.")
     weights: list[npt.NDArray[np.uint64]] = []
     thresholds: list[npt.NDArray[np.int64] | None] = []
     last = len(folded.layers) - 1
@@ -106,12 +110,13 @@ def _rows(
     for pe in range(layer.pe):
         path = place / f"{number}-{pe}-{kind}.bin"
         try:
-            size = path.stat().st_size
-            data = b"" if size > 8 * 2 * most else path.read_bytes()
+            data = read_file(path, 8 * 2 * most)
+        except FileError as error:
+            raise FileError(f"{path.name}: {error} It needs {most} words of 8 bytes.") from None
         except OSError as error:
             raise FileError(f"{path.name} cannot be read: {error.strerror or error}.") from None
-        if size > 8 * 2 * most or size % 8 or len(data) != size:
-            raise FileError(f"{path.name} has {size} bytes, but {most} words of 8 bytes are needed.")
+        if len(data) % 8:
+            raise FileError(f"{path.name} has {len(data)} bytes, but {most} words of 8 bytes are needed.")
         row = np.frombuffer(data, "<u8")
         if len(row) != most and not (short and 0 < len(row) < most and len(row) % words == 0):
             several = " (two a neuron: 2-bit activations, of which W1A1 has none)" * (
@@ -131,9 +136,7 @@ def _classes(place: Path) -> tuple[str, ...] | None:
     if not path.exists():
         return None
     try:
-        if path.stat().st_size > _MAX_CLASSES:
-            raise FileError("classes.txt is too long for names of classes.")
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise FileError(f"classes.txt cannot be read: {error}.") from None
+        lines = read_file(path, _MAX_CLASSES).decode("utf-8").splitlines()
+    except (FileError, OSError, UnicodeDecodeError) as error:
+        raise FileError(f"classes.txt cannot be read: {str(error).rstrip('.')}.") from None
     return tuple(line.strip() for line in lines if line.strip()) or None

@@ -4,7 +4,7 @@ sentence and goes to JSON and back, with its certificate.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -137,17 +137,18 @@ class Counterfactual(_OfWhatIf, Settled):
             data.get("all_listed", True),
         )
 
-    def __str__(self) -> str:
-        names = self.network.classes
+    def said(self, mark: Callable[[str], str] = str) -> str:
+        """One sentence, its verdict put through `mark`."""
+        names, proved = self.network.class_words, mark("proved")
         shown, least = show_cost(self.cost, self.value), show_cost(self.cost, self.lower, -1)
-        proof = "proved to be the least" if self.is_minimum else f"the least is at least {least}"
+        proof = f"{proved} to be the least" if self.is_minimum else f"the least is at least {least}"
         if self.is_minimum and not self.is_certified:
             proof = f"the least, {self.settled_by}"
         elif not self.is_minimum and shown == show_cost(
             self.cost, self.lower
         ):  # as where costs of floats were rounded to be walked
             of = " of the sum of squares" if self.cost == "L2" else ""
-            proof = f"proved to be the least to within {_above(self.value - self.lower)}{of}"
+            proof = f"{proved} to be the least to within {_above(self.value - self.lower)}{of}"
         best = winners(self.network, self.changed)
         after = names[best[0]]
         if best[0] == self.prop.label:  # only where a tie counts as a change
@@ -164,7 +165,7 @@ class Counterfactual(_OfWhatIf, Settled):
             if self.all_listed
             else ["others were not listed: there are too many sets of changes, or the time was up"]
         )
-        return "\n".join([text, *(str(other) for other in self.others), *missing])
+        return "\n".join([text, *(other.said(mark) for other in self.others), *missing])
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,14 +197,15 @@ class NoCounterfactual(_OfWhatIf, Settled):
         certificate = data["certificate"]
         return cls(network, question, engine_in(data["engine"], certificate["proof"]), certificate)
 
-    def __str__(self) -> str:
+    def said(self, mark: Callable[[str], str] = str) -> str:
+        """One sentence, its verdict put through `mark`."""
         within = (
             "whatever is changed" if self.limit is None else f"with up to {show_cost(self.cost, self.limit)}"
         )
         if self.question.region or self.question.immutable or self.cost == "Prices":
             within += " of what may change"
         within = described_within(self.network, within)
-        return f"{self.prop}, {within}: {'proved' if self.is_certified else self.settled_by}"
+        return f"{self.prop}, {within}: {mark('proved') if self.is_certified else self.settled_by}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,9 +239,10 @@ class OpenCounterfactual(_OfWhatIf):
         certificate = data["certificate"]
         return cls(network, question, exact(certificate["lower"]), data["reason"], certificate)
 
-    def __str__(self) -> str:
+    def said(self, mark: Callable[[str], str] = str) -> str:
+        """One sentence, its verdict put through `mark`."""
         known = f"Proved so far: any change needs at least {show_cost(self.cost, self.lower, -1)}."
-        return f"undecided: {self.reason}. {known} {advice(self.reason, 'allow fewer changes')}"
+        return f"{mark('undecided')}: {self.reason}. {known} {advice(self.reason, 'allow fewer changes')}"
 
 
 def _above(gap: Fraction) -> str:

@@ -29,7 +29,7 @@ METHODS = {
 
 
 def _table(network: Network, rows: list[tuple[int, str]]) -> str:
-    names = [network.classes[k] for k, _ in rows]
+    names = [network.class_words[k] for k, _ in rows]
     return "\n".join(
         f"  {name:<{max(map(len, names))}}  {text}" for name, (_, text) in zip(names, rows, strict=True)
     )
@@ -120,7 +120,7 @@ class Counted(_Count):
             (k, f"{text:>{len(shown[0])}}  {self._percent(-many)}")
             for (many, k), text in zip(some, shown, strict=True)
         ]
-        own, names = self.label, self.network.classes
+        own, names = self.label, self.network.class_words
         stays = "" if own is None else f"; {self._percent(self.counts[own])} keep class {names[own]}"
         first = (
             f"{self.total:,} inputs ({self.region}), each legal state of a feature once{stays}; exact, "

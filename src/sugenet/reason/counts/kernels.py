@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import numba as nb
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
 
+from sugenet.compiling import njit
 from sugenet.engines.walk.lanes import GOLDEN, LANES, fetch, turned
 
 __all__ = ["CHUNK", "LANES", "SIZE", "classify", "merge", "walk"]

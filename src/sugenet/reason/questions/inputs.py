@@ -48,7 +48,7 @@ class _OfClass(Limited):
 
     def describe(self, network: Network) -> str:
         """The question's claim in words."""
-        label = network.classes[class_of(network, self.label)]
+        label = network.class_words[class_of(network, self.label)]
         return f"the class {self.verb} {label} for {self.box.words(network)}"
 
 
@@ -117,8 +117,8 @@ class Monotone(Limited):
 
     def describe(self, network: Network) -> str:
         """The question's claim in words."""
-        name, label = network.encoder.names[place_of(network, self.feature)], self.label
-        kept = None if label is None else network.classes[class_of(network, label)]
+        name, label = network.encoder.feature_words[place_of(network, self.feature)], self.label
+        kept = None if label is None else network.class_words[class_of(network, label)]
         effect = "lowers the class" if kept is None else f"loses class {kept}"
         return (
             f"{'raising' if self.rising else 'lowering'} {name} never {effect}, for {self.box.words(network)}"
@@ -164,7 +164,9 @@ class Fair(Limited):
 
     def describe(self, network: Network) -> str:
         """The question's claim in words."""
-        names = ", ".join(network.encoder.names[place_of(network, feature)] for feature in self.protected)
+        names = ", ".join(
+            network.encoder.feature_words[place_of(network, feature)] for feature in self.protected
+        )
         return f"the class does not depend on {names}, for {self.box.words(network)}"
 
 

@@ -37,7 +37,7 @@ def class_of(network: Network, label: Any) -> int:
         or not 0 <= label < len(network.classes)
     ):
         raise QuestionError(
-            f"there is no class {label!r}. The classes are {', '.join(network.classes)}, numbered from 0."
+            f"there is no class {label!r}. The classes are {', '.join(network.class_words)}, numbered from 0."
         )
     return int(label)
 

@@ -74,7 +74,7 @@ class _ClassOf(OfSample):
             return str(self.keeps(network))
         tie = "; a tie counts as a change" if self.ties == "against" else ""
         target = class_or_none(network, self.target)
-        goal = "stays what it is" if target is None else f"does not become {network.classes[target]}"
+        goal = "stays what it is" if target is None else f"does not become {network.class_words[target]}"
         return f"the class {goal}{tie}"
 
 
@@ -182,7 +182,7 @@ class Suffices(_Kept):
 
     def describe(self, network: Network) -> str:
         """The question's claim in words."""
-        names = ", ".join(network.encoder.names[feature] for feature in self.fixed)
+        names = ", ".join(network.encoder.feature_words[feature] for feature in self.fixed)
         return f"{super().describe(network)}, while {names or 'nothing'} must stay"
 
 
@@ -280,7 +280,7 @@ class WhatIf(_ClassOf):
 
     def describe(self, network: Network) -> str:
         """The question in words."""
-        target, names = class_or_none(network, self.target), network.classes
+        target, names = class_or_none(network, self.target), network.class_words
         label = self.label(network)
         own = "what it is" if label is None else names[label]
         goal = f"not {own}" if target is None else names[target]

@@ -4,7 +4,7 @@ and what is known of every feature.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -208,8 +208,9 @@ class Reasons(Drawn):
             seconds=data["seconds"],
         )
 
-    def __str__(self) -> str:
-        label = self.network.classes[self.question.keeps(self.network).label]
+    def said(self, mark: Callable[[str], str] = str) -> str:
+        """A sentence for each reason, its verdict put through `mark`."""
+        label = self.network.class_words[self.question.keeps(self.network).label]
         where = f"for {self.region}" if self.region == "any input" else f"with {self.region}"
         total = self.network.encoder.features
         if not self.reasons:
@@ -222,12 +223,13 @@ class Reasons(Drawn):
             size = len(reason.features)
             if not size:
                 lines.append(
-                    f"{label}, {where}: nothing needs to be known, the class stays whatever changes (proved)"
+                    f"{label}, {where}: nothing needs to be known, the class stays whatever changes "
+                    f"({mark('proved')})"
                 )
                 continue
             words = (
                 f"{size} of {total} features: "
-                f"{'proved ' if reason.status != 'unknown' else ''}{reason.status}"
+                f"{mark('proved') + ' ' if reason.status != 'unknown' else ''}{reason.status}"
             )
             lines.append(f"{label}, {where}, because {reason} ({words})")
         return "\n".join(lines)

@@ -111,7 +111,9 @@ class Chain(Drawn):
         what = "neurons of the last layer" if self.links else "inputs"
         if any(isinstance(literal, Condition) for literal in self.decisive):
             what = "conditions on the last layer"
-        lines = [f"{self.network.classes[self.label]}, because these {len(self.decisive)} {what} suffice:"]
+        lines = [
+            f"{self.network.class_words[self.label]}, because these {len(self.decisive)} {what} suffice:"
+        ]
         self._below(len(self.network.layers), self.decisive, 1, limit, lines, set())
         return "\n".join(lines)
 

@@ -32,6 +32,7 @@ from sugenet.reason.rules.small import CODEWORDS, all_primes, cover, marked
 from sugenet.reason.verdicts.answers import Proved
 from sugenet.reason.verdicts.verifying import verify
 from sugenet.reason.words import part_words
+from sugenet.visible import visible
 
 __all__ = ["ProvedRule", "Rulebook", "rulebook"]
 
@@ -84,7 +85,7 @@ class ProvedRule(NetworkRule):
         }
 
     def __str__(self) -> str:
-        return f"{' and '.join(self.conditions()) or 'any input'} -> {self.network.classes[self.label]}"
+        return f"{' and '.join(self.conditions()) or 'any input'} -> {self.network.class_words[self.label]}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +159,7 @@ class Rulebook(Drawn):
         return "\n".join([self._summary(), *lines])
 
     def _summary(self) -> str:
-        names = ", ".join(self.network.classes[label] for label in self.classes)
+        names = ", ".join(self.network.class_words[label] for label in self.classes)
         kinds = {
             "every": "all prime rules",
             "cover": "prime rules, none of them needless",
@@ -170,8 +171,9 @@ class Rulebook(Drawn):
             words += "; together they say everything"
         else:
             parts = [
-                f"{_percent(at.value) if at.exact else f'at least {_percent(at.value, -1)}'} for {name}"
+                f"{known} for {visible(name)}"
                 for name, at in self._shares().items()
+                for known in [_percent(at.value) if at.exact else f"at least {_percent(at.value, -1)}"]
             ]
             words += f"; of all codewords they cover {', '.join(parts)}"
         left = ", ".join(f"{count} {why}" for why, count in self.left_out.items() if count)
@@ -391,7 +393,7 @@ class _Work:
         with suppress(TimeoutError):
             table = self.grid.table(stop=search.up)
             for label in self.classes:
-                self.clock.tell(f"rules of {self.grid.network.classes[label]} ...")
+                self.clock.tell(f"rules of {self.grid.network.class_words[label]} ...")
                 has_class = np.asarray(table == label)
                 if every:
                     boxes = all_primes(self.grid, has_class, search.up)

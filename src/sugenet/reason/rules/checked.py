@@ -56,7 +56,8 @@ class CheckedRule(Drawn):
         rule = NetworkRule(network, tuple(limits.items()), verdict.question.label)
         return cls(rule, verdict, RuleFigures.of(rule, data["figures"]))
 
-    def __str__(self) -> str:
+    def said(self, mark: Callable[[str], str] = str) -> str:
+        """The verdict, put through `mark`, and how far the rule reaches."""
         figures = self.figures
         reach = (
             f"covers {part_words(figures.coverage, 3) if figures.total else 'an unknown part'} of all inputs"
@@ -68,7 +69,7 @@ class CheckedRule(Drawn):
             known = [f"at least {part_words(low, 4, -1)}"] * (low > 0)
             known += [f"at most {part_words(high, 4, 1)}"] * (high < 1)
             reach += f", and is right for {' and '.join(known) or 'an unknown part'} of those"
-        return f"{self.verdict}\nit {reach}"
+        return f"{self.verdict.said(mark)}\nit {reach}"
 
 
 def check_rule(

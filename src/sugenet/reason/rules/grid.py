@@ -22,6 +22,7 @@ from sugenet.bnn import Network, OneHot, Steps
 from sugenet.bnn.arrays import Bits, Ints
 from sugenet.bnn.network import EngineChoice
 from sugenet.errors import QuestionError
+from sugenet.visible import visible
 
 __all__ = ["Grid", "Masks", "Share", "places_of"]
 
@@ -190,12 +191,12 @@ class Grid:
         return tuple(found)
 
     def words(self, masks: Masks) -> list[str]:
-        """One condition a feature, as `parse_rule` reads it."""
+        """One condition a feature, as `parse_rule` reads it, safe to show."""
         found = []
         for feature in self.conditions(masks):
-            coding, name = self.network.encoder.codings[feature], self.network.encoder.names[feature]
+            coding, name = self.network.encoder.codings[feature], self.network.encoder.feature_words[feature]
             if isinstance(coding, OneHot):
-                chosen = [str(coding.categories[place]) for place in places_of(masks[feature])]
+                chosen = [visible(str(coding.categories[place])) for place in places_of(masks[feature])]
                 found.append(
                     f"{name} = {chosen[0]}" if len(chosen) == 1 else f"{name} in {{{', '.join(chosen)}}}"
                 )

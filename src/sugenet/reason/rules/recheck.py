@@ -152,7 +152,7 @@ def check_book(book: Rulebook, judge: Network, limit: Limit) -> str:
     ) < len(book.rules):
         raise CertificateError("each rule stands once in a book, those that cover most first.")
     if book.complete:
-        said += f", and cover exactly the inputs of {', '.join(judge.classes[k] for k in book.classes)}"
+        said += f", and cover exactly the inputs of {', '.join(judge.class_words[k] for k in book.classes)}"
     return f"{said}; {uncovered_words(_uncovered(book))}"
 
 
@@ -196,7 +196,7 @@ def _check_class(book: Rulebook, grid: Grid, has_class: Any, label: int) -> int:
     """See that the rules of a class are what their kind says, and hold exactly its codewords where the book
     is complete; of every rule, how many are missing.
     """
-    boxes, name = [rule.masks for rule in book.of(label)], grid.network.classes[label]
+    boxes, name = [rule.masks for rule in book.of(label)], grid.network.class_words[label]
     if book.complete and not np.array_equal(marked(grid, boxes), has_class):
         raise CertificateError(f"the rules do not cover exactly the inputs of {name}.")
     if book.kind == "every":

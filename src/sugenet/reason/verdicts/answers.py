@@ -4,7 +4,7 @@ its certificate.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -18,6 +18,7 @@ from sugenet.reason.questions import Agree, Fair, Monotone, Question, Robust, de
 from sugenet.reason.shown import short_pair, short_witness
 from sugenet.reason.winning import tie_words, winners
 from sugenet.reason.words import LISTED, advice, changes_listed, engine_in, show_cost
+from sugenet.visible import visible
 
 __all__ = ["Proved", "Refuted", "Undecided"]
 
@@ -61,8 +62,10 @@ class Proved(_Verdict):
         engine = engine_in(data["engine"], certificate["proof"])
         return cls(network, question, described(network, question), engine, data["seconds"], certificate)
 
-    def __str__(self) -> str:
-        return f"{self.claim}: {'proved by ' if self.is_certified else 'so it is said, '}{self.settled_by}"
+    def said(self, mark: Callable[[str], str] = str) -> str:
+        """One sentence, its verdict put through `mark`."""
+        how = f"{mark('proved')} by" if self.is_certified else "so it is said,"
+        return f"{self.claim}: {how} {self.settled_by}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,26 +167,31 @@ class Refuted(_Verdict):
         claim, engine = described(network, question), engine_in(data["engine"])
         return cls(network, question, claim, witness, labels, engine, data["seconds"], certificate)
 
-    def __str__(self) -> str:
-        found = f"Class {' and '.join(self.labels)}"
+    def said(self, mark: Callable[[str], str] = str) -> str:
+        """One sentence, its verdict put through `mark`."""
+        found = f"Class {' and '.join(map(visible, self.labels))}"
         if self.tied:
             found = tie_words(self.tied).capitalize()
         if self.changes:
             shown = f"with {changes_listed(self.network, self.changes)}"
             if self.is_pair and len(self.example[0]) <= _WHOLE:
                 named = zip(self.network.encoder.names, self.example[0], strict=True)
-                rest = [f"{name} = {number_words(one)}" for name, one in named if name not in self.changes]
+                rest = [
+                    f"{visible(name)} = {number_words(one)}"
+                    for name, one in named
+                    if name not in self.changes
+                ]
                 shown += f", where {'; '.join(rest)}" if rest else ""
         elif isinstance(self.question, Robust):
             shown = "for the sample itself"
         else:
             values = self.example if self._in_source is None else self._in_source
             rows = zip(self.network.encoder.names, values, strict=True)
-            pairs = [f"{name} = {number_words(value)}" for name, value in rows]
+            pairs = [f"{visible(name)} = {number_words(value)}" for name, value in rows]
             few = len(pairs) if len(pairs) <= _WHOLE else _SOME
             shown = f"for {'; '.join(pairs[:few])}" + ("; ..." if len(pairs) > few else "")
             shown += "" if self._in_source is None else ", in the numbers of the file, as the query"
-        return f"{self.claim}: refuted by {self.settled_by}. {found} {shown}"
+        return f"{self.claim}: {mark('refuted')} by {self.settled_by}. {found} {shown}"
 
     @property
     def _in_source(self) -> tuple[Any, ...] | None:
@@ -229,7 +237,8 @@ class Undecided(_Verdict):
         names = ("reason", "facts", "engine", "seconds", "certificate")
         return cls(network, question, described(network, question), *(data[name] for name in names))
 
-    def __str__(self) -> str:
+    def said(self, mark: Callable[[str], str] = str) -> str:
+        """One sentence, its verdict put through `mark`."""
         known = ""
         if "proved_up_to" in self.facts and isinstance(self.question, Robust):
             kind = type(self.question.region).__name__
@@ -241,4 +250,4 @@ class Undecided(_Verdict):
                 f" Bounds exclude {self.facts['cases'] - self.facts['open_cases']} of {self.facts['cases']} "
                 f"ways to violate it."
             )
-        return f"{self.claim}: undecided ({self.reason}).{known} {advice(self.reason)}"
+        return f"{self.claim}: {mark('undecided')} ({self.reason}).{known} {advice(self.reason)}"

@@ -62,7 +62,8 @@ export function makeAsk(app) {
     const asked = call("POST", "/api/questions", question);
     const stop = () => asked.then(({ id }) => call("DELETE", `/api/questions/${id}`)).catch(() => {});
     signal.addEventListener("abort", stop, { once: true });
-    const { id } = await Promise.race([asked, givenUp]);
+    const { id, place } = await Promise.race([asked, givenUp]);
+    tell({ place });
     let seen = 0;
     for (;;) {
       const found = await Promise.race([call("GET", `/api/questions/${id}?seen=${seen}&wait=${WAIT}`), givenUp]);
@@ -75,7 +76,11 @@ export function makeAsk(app) {
         if (!found.answer) throw new Error(found.error || "The question was cancelled.");
         return ours(found.answer, question);
       }
-      onProgress({ words: found.progress || { waiting: "waiting for its turn" }[found.state] || "working on it" });
+      tell(found);
+    }
+
+    function tell({ place: at, progress }) {
+      onProgress({ words: Number.isInteger(at) ? `waiting: place ${at} in the queue` : progress || "working on it" });
     }
   }
 

@@ -1,6 +1,17 @@
-// Making and changing elements. Text is always set as text, so a name that looks like HTML stays a name.
+// Making and changing elements. Text is always set as text, so a name that looks like HTML stays a name; and what
+// would turn it around, or cannot be seen, is spelled out, as `sugenet.visible` does it.
 
 const SHORT = { test: "data-test", label: "aria-label" };
+
+const UNSEEN = /(?![\t\n])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\u034f\u115f\u1160\u2800\u3164\ufe00-\ufe0f\uffa0]/gu;
+
+export function visible(text) {
+  return text.replace(UNSEEN, (one) => {
+    const code = one.codePointAt(0);
+    const [sign, digits] = code < 256 ? ["x", 2] : code < 65536 ? ["u", 4] : ["U", 8];
+    return `\\${sign}${code.toString(16).padStart(digits, "0")}`;
+  });
+}
 
 export function h(tag, attributes, ...children) {
   const element = document.createElement(tag);
@@ -8,7 +19,7 @@ export function h(tag, attributes, ...children) {
     if (value === null || value === undefined || value === false) continue;
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
     else if (name === "value" || name === "checked" || name === "disabled" || name === "hidden") element[name] = value;
-    else element.setAttribute(SHORT[name] || name, value === true ? "" : String(value));
+    else element.setAttribute(SHORT[name] || name, value === true ? "" : visible(String(value)));
   }
   element.append(...present(children));
   return element;
@@ -30,11 +41,13 @@ export function fill(element, ...children) {
 }
 
 function present(children) {
-  return children.flat().filter((child) => child !== null && child !== undefined && child !== false);
+  const kept = children.flat().filter((child) => child !== null && child !== undefined && child !== false);
+  return kept.map((child) => (typeof child === "string" ? visible(child) : child));
 }
 
 // Writes text only where it differs: screen readers stay quiet, and the browser has nothing to lay out again.
-export function say(element, text) {
+export function say(element, words) {
+  const text = visible(String(words));
   if (element.textContent !== text) element.textContent = text;
 }
 

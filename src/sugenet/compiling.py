@@ -1,0 +1,197 @@
+"""Kernels that numba compiles, kept where nobody else can write.
+
+What numba keeps on disk are pickles, and loading one runs what is in it. So a kernel is kept only in a folder
+in which others cannot put or change files: where numba itself would keep it (`NUMBA_CACHE_DIR`, then
+``__pycache__`` beside the source, then the user's cache folder), or else in a private folder of ours. If
+there is none, it is compiled in memory, when that pays, and this is said once.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from threading import Lock
+from typing import Any
+
+from sugenet.errors import SugenetError
+from sugenet.visible import visible
+
+__all__ = ["is_private", "njit", "private_folder", "see_space", "space_missing"]
+
+_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+_KEPT = (".nbi", ".nbc")
+"""Ends of the names of files that numba keeps."""
+_TOLD = "SUGENET_CACHE_TOLD"
+_SPACE, _CORE = 448 << 20, 32 << 20
+"""Address space that numba and LLVM take, and each thread of NumPy: with less they end the process."""
+_choosing = Lock()
+
+
+def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """`numba.njit`, whose cache on disk is one that nobody else can write, or none."""
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        import numba
+
+        config: Any = numba.core.config
+        if not options.get("cache"):
+            return numba.njit(**options)(function)
+        given = config.CACHE_DIR
+        with _choosing:
+            try:
+                for folder in dict.fromkeys([given, "", private_folder]):
+                    config.CACHE_DIR = chosen = folder() if callable(folder) else folder
+                    if chosen is None or (chosen and not is_private(chosen, _ours())):
+                        continue
+                    kernel = _kept(numba.njit(**options), function)
+                    if kernel is not None:
+                        if given and chosen != given:
+                            _say(
+                                f"NUMBA_CACHE_DIR={visible(given)[:60]} is not used for sugenet: you cannot "
+                                "write it, or others can, and what is kept there is run as code. Name a "
+                                "folder that only you can write."
+                            )
+                        return kernel
+            finally:
+                config.CACHE_DIR = given
+        _say(
+            "compiled kernels are not kept: there is no folder that you can write and others cannot. NumPy "
+            "does small work, and larger work is compiled in each run. Set NUMBA_CACHE_DIR to such a folder."
+        )
+        return numba.njit(**options | {"cache": False})(function)
+
+    return decorate
+
+
+def _kept(compile_it: Callable[[Callable[..., Any]], Any], function: Callable[..., Any]) -> Any:
+    """The kernel, where numba found a folder for it that nobody else can write."""
+    try:
+        kernel = compile_it(function)
+    except RuntimeError:  # no folder can be written
+        return None
+    place = getattr(getattr(kernel, "stats", None), "cache_path", None)
+    if place is None:  # numba was told to compile nothing
+        return kernel
+    source = function.__code__.co_filename
+    beside = os.path.dirname(place) == os.path.dirname(source)
+    # whoever owns the source can run code anyway
+    return kernel if is_private(place, _ours() | ({os.stat(source).st_uid} if beside else set())) else None
+
+
+# -- folders that nobody else can write ----------------------------------------------------------------------
+
+
+def private_folder() -> str | None:
+    """The folder of ours in the user's cache folder, made where it is not there; None: it cannot be."""
+    base = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA") or ""
+    if not os.path.isabs(base):
+        base = os.path.join(os.path.expanduser("~"), ".cache")
+    folder = os.path.join(base, "sugenet", "numba")
+    try:
+        os.makedirs(base, exist_ok=True)
+        for path in (os.path.dirname(folder), folder):
+            os.makedirs(path, 0o700, exist_ok=True)
+    except OSError:
+        return None
+    return folder
+
+
+@cache
+def _ours() -> frozenset[int]:
+    """Whose files are as good as our own: ours, and those of whoever owns the machine."""
+    return frozenset({os.getuid(), 0, os.stat("/").st_uid}) if hasattr(os, "getuid") else frozenset()
+
+
+@cache
+def is_private(folder: str, owners: frozenset[int]) -> bool:
+    """Whether nobody but these can write into a folder, put another in its place, or has left files of numba
+    there.
+    """
+    if not hasattr(os, "getuid"):  # the folders of a user are private on Windows
+        return True
+    try:
+        os.makedirs(folder, 0o700, exist_ok=True)
+        for end in {os.path.abspath(folder), os.path.realpath(folder)}:
+            path, last = end, True
+            while True:
+                info = os.lstat(path)
+                sticky = not last and info.st_mode & stat.S_ISVTX
+                if info.st_uid not in owners or (not sticky and _is_open(info)):
+                    return False
+                path, last, before = os.path.dirname(path), False, path
+                if path == before:
+                    break
+        closed = not stat.S_IMODE(os.stat(folder).st_mode) & 0o077
+        with os.scandir(folder) as files:
+            kept = [one.stat(follow_symlinks=False) for one in files if one.name.endswith(_KEPT)]
+        return all(one.st_uid in owners and (closed or not _is_open(one)) for one in kept)
+    except OSError:
+        return False
+
+
+def _is_open(info: os.stat_result) -> bool:
+    """Whether others can write: all, or a group in which somebody else is."""
+    if stat.S_ISLNK(info.st_mode):
+        return False
+    if info.st_mode & _OTHERS == stat.S_IWGRP:
+        return not _is_own_group(info.st_gid)
+    return bool(info.st_mode & _OTHERS)
+
+
+@cache
+def _is_own_group(group: int) -> bool:
+    """Whether a group is the one that many systems give to each user, with nobody else in it."""
+    import grp
+    import pwd
+
+    try:
+        user, found = pwd.getpwuid(os.getuid()), grp.getgrgid(group)
+    except KeyError:
+        return False
+    return found.gr_name == user.pw_name and user.pw_gid == group and set(found.gr_mem) <= {user.pw_name}
+
+
+def _say(text: str) -> None:
+    """Warn once, in this process and those that it starts."""
+    if _TOLD not in os.environ:
+        os.environ[_TOLD] = "1"
+        warnings.warn(text, RuntimeWarning, stacklevel=4)
+
+
+# -- address space -------------------------------------------------------------------------------------------
+
+
+def space_missing() -> str | None:
+    """What to say if a limit such as ``ulimit -v`` leaves too little for numba; None: it leaves enough, or
+    numba is loaded already.
+    """
+    if "numba" in sys.modules or sys.platform == "win32":
+        return None
+    import resource
+
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    needed = _SPACE + _CORE * (os.cpu_count() or 1)
+    if limit == resource.RLIM_INFINITY or limit - _space_used() >= needed:
+        return None
+    return (
+        f"the limit of address space is {limit >> 20} MB (ulimit -v), but NumPy and the compiler need "
+        f"{needed >> 20} MB more than the {_space_used() >> 20} MB in use. Raise it: ulimit -v unlimited"
+    )
+
+
+def _space_used() -> int:
+    with suppress(OSError), open("/proc/self/statm") as file:
+        return int(file.read().split()[0]) * os.sysconf("SC_PAGESIZE")
+    return 0
+
+
+def see_space() -> None:
+    """Refuse what needs kernels if a limit leaves too little space for the compiler."""
+    missing = space_missing()
+    if missing is not None:
+        raise SugenetError(f"{missing}.")

@@ -1,0 +1,173 @@
+"""What the proof of a certificate refutes: the constraints of the question as the checker states them, and
+the clauses that lead to a contradiction.
+
+Only this file knows the certificate format. A proof over thresholds is `Lemmas`, one over clauses alone
+is `Resolution`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from sugenet.bnn import Network
+from sugenet.checker.clauses import clauses_of
+from sugenet.checker.domain import within_domain
+from sugenet.checker.form import (
+    Certificate,
+    Counted,
+    Counterfactual,
+    Drup,
+    NoCounterfactual,
+    OpenCounterfactual,
+    Parts,
+    QueryAsked,
+    Rup,
+    Undecided,
+    read_certificate,
+)
+from sugenet.checker.limit import Limit
+from sugenet.checker.meaning import InputSet, cheaper
+from sugenet.checker.setting import Asked, inputs_asked, parts_of, sample_of, setting_of
+from sugenet.checker.thresholds import ThresholdSystem, thresholds_of
+from sugenet.checker.unpack import unpacked
+from sugenet.checker.whole import whole_of
+from sugenet.errors import CertificateError, QuestionError
+
+__all__ = ["ENGINES", "Clause", "Lemmas", "Resolution", "claims_of", "is_tautology"]
+
+Clause: TypeAlias = tuple[int, ...]
+"""Signed variable numbers from 1, each once."""
+
+
+@dataclass(frozen=True, eq=False)
+class Lemmas:
+    """Thresholds, and clauses that follow from them one after another; the last one is empty."""
+
+    thresholds: ThresholdSystem
+    facts: tuple[int, ...]
+    """Rows of the first layer that the budget fixes, as signed variable numbers."""
+    cuts: tuple[tuple[int, int, int], ...]
+    """``(literal, q, p)``: q times the implication of a literal plus p times the budget."""
+    clauses: list[Clause]
+
+
+@dataclass(frozen=True, eq=False)
+class Resolution:
+    """Clauses, and lemmas that follow from them one after another and contradict them in the end."""
+
+    variables: int
+    given: list[Clause]
+    steps: list[Clause | int]
+    """A lemma, or the number of one (from 0) to forget."""
+
+
+ENGINES: dict[type[Lemmas | Resolution], str] = {Lemmas: "cdcl", Resolution: "pysat"}
+"""The engine whose answers have such a proof."""
+
+
+def claims_of(
+    certificate: Any, network: Network, other: Network | None, kind: type[Lemmas | Resolution]
+) -> list[Lemmas | Resolution]:
+    """One refutation for each part of the question.
+
+    Raises
+    ------
+    CertificateError
+        If the certificate is for another network or damaged.
+    QuestionError
+        If its proof is of another kind, or if it has none.
+    """
+    if not isinstance(certificate, dict) or "network" not in certificate:
+        raise QuestionError("only certificates about one network or two have proofs that can be exported.")
+    read, limit = read_certificate(certificate, network), Limit(None, None)
+    proof = None if isinstance(read, Counted) else read.proof
+    parts = proof.parts if isinstance(proof, Parts) else () if proof is None else (proof,)
+    known, limits = within_domain(read.domain, network, limit)
+    asked = Asked(read.question, known, limits, other)
+    if proof is None:
+        raise QuestionError(f"the certificate has no proof to export: its answer is {read.tag[1]!r}.")
+    if len(parts) != parts_of(read.question) or (
+        isinstance(read.question, QueryAsked) and network.keeps_reals
+    ):
+        raise CertificateError("the proof does not fit the parts of the question, or is about real numbers.")
+    inputs, found = _inputs(read, asked), list[Lemmas | Resolution]()
+    for number, part in enumerate(parts):
+        wanted = Rup if kind is Lemmas else Drup
+        if not isinstance(part, wanted):
+            raise QuestionError(
+                f"a proof of kind {part.tag[1]!r} cannot be exported in this format. "
+                f"Ask again with the engine {ENGINES[kind]}."
+            )
+        whole = whole_of(setting_of(asked, limit, number, inputs), limit)
+        if isinstance(part, Rup):
+            thresholds = thresholds_of(whole)
+            clauses = _clauses(part, thresholds.starts[-1], limit)
+            found.append(Lemmas(thresholds, part.facts, part.cuts, clauses))
+        else:
+            variables, given = clauses_of(whole, part.clauses)
+            found.append(Resolution(variables, given, _steps(part.data, len(given), variables, limit)))
+    return found
+
+
+def _inputs(certificate: Certificate, asked: Asked) -> InputSet | None:
+    """The inputs that the proof is about if these are not those of the question."""
+    if isinstance(certificate, Undecided) and certificate.proved_up_to is not None:
+        return replace(inputs_asked(asked), budget=Fraction(certificate.proved_up_to))
+    if isinstance(certificate, Counterfactual | OpenCounterfactual | NoCounterfactual):
+        strict = not isinstance(certificate, NoCounterfactual)
+        bound = certificate.question.limit if isinstance(certificate, NoCounterfactual) else certificate.lower
+        exact = None if bound is None else Fraction(bound)
+        sample = sample_of(asked)
+        return cheaper(asked.network, sample, certificate.question, asked.limits, exact, strict=strict)
+    return None
+
+
+def _clauses(proof: Rup, total: int, limit: Limit) -> list[Clause]:
+    """The clauses of a propagation proof; tautologies are left out."""
+    rows: Iterable[Sequence[int]]
+    if isinstance(proof.clauses, str):
+        numbers = list(map(int, b"".join(unpacked(proof.clauses, limit)).split()))
+        ends = [k for k, number in enumerate(numbers) if number == 0]
+        rows = [numbers[a:b] for a, b in zip([0, *(end + 1 for end in ends)], ends, strict=False)]
+    else:
+        rows = proof.clauses
+    found = [_in_range(tuple(dict.fromkeys(row)), total) for row in rows]
+    if not found or found[-1]:
+        raise CertificateError("the proof does not end with the empty clause.")
+    return [clause for clause in found if not is_tautology(clause)]
+
+
+def _steps(data: str, given: int, variables: int, limit: Limit) -> list[Clause | int]:
+    """The lemmas of a proof in clauses, and the numbers of those to forget."""
+    raw = b"".join(unpacked(data, limit))
+    if len(raw) % 4:
+        raise CertificateError("the proof is damaged: it is not a row of numbers.")
+    numbers, place = np.frombuffer(raw, "<i4").tolist(), 0
+    steps: list[Clause | int] = []
+    while place < len(numbers):
+        size = numbers[place]
+        if size < -1 or place + max(size, -size) >= len(numbers):
+            raise CertificateError(f"lemma {len(steps) + 1} of the proof is damaged.")
+        if size == -1:
+            steps.append(numbers[place + 1] - given)
+            place += 2
+            continue
+        steps.append(_in_range(tuple(dict.fromkeys(numbers[place + 1 : place + 1 + size])), variables))
+        place += 1 + size
+    return steps
+
+
+def is_tautology(clause: Sequence[int]) -> bool:
+    """Whether a variable occurs with both signs."""
+    return len({abs(literal) for literal in clause}) < len(clause)
+
+
+def _in_range(clause: Clause, total: int) -> Clause:
+    if any(not 1 <= abs(literal) <= total for literal in clause):
+        raise CertificateError(f"the clause {str(clause)[:60]} has a literal beyond the {total} variables.")
+    return clause

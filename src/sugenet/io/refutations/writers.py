@@ -1,0 +1,357 @@
+"""Proofs of certificates as files: OPB with VeriPB, CNF with DRAT or LRAT, CNF with counting constraints and
+XLRUP.
+
+Each formula says that the question has a violation, and each proof contradicts it. The constraints and the
+numbers of the variables are those of the checker (`sugenet.checker.thresholds`, `sugenet.checker.clauses`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import accumulate, chain, pairwise
+from math import gcd
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from sugenet.bnn import Network
+from sugenet.checker.limit import Limit
+from sugenet.checker.thresholds import Implication, ThresholdSystem, implications_of
+from sugenet.errors import CertificateError, QuestionError, TooLargeError
+from sugenet.files import check_writable, write_text
+from sugenet.io.refutations.claims import Clause, Lemmas, Resolution, claims_of, is_tautology
+from sugenet.io.refutations.hints import Counting, HintedProof
+
+__all__ = ["PROOFS", "export_proof"]
+
+_REPEATED = 1 << 16
+"""Literals of a counting constraint, each as often as its weight says."""
+
+_Lines: TypeAlias = Iterable[str]
+
+
+def export_proof(
+    certificate: dict[str, Any],
+    network: Network,
+    path: str | Path,
+    proof: str,
+    *,
+    other: Network | None = None,
+) -> tuple[Path, ...]:
+    """Write the proof of a certificate for another checker: a formula and a refutation of it.
+
+    The formula is satisfiable if and only if the question has a violation. Other checkers check the
+    refutation. That the formula means the question is what `check` ensures.
+
+    Parameters
+    ----------
+    certificate
+        JSON data of an answer.
+    network, other
+        What it is about.
+    path
+        Names of the files without their endings. The files of a question with several parts are numbered.
+    proof
+        ``"veripb"`` (``.opb`` and ``.pbp``) or ``"xlrup"`` (``.xnf`` and ``.xlrup``) for certificates of the
+        engine ``cdcl``; ``"drat"`` or ``"lrat"`` (``.cnf`` and ``.drat`` or ``.lrat``) for those of
+        ``pysat``.
+
+    Returns
+    -------
+    tuple of Path
+        The files, each formula before its proof.
+
+    Raises
+    ------
+    CertificateError
+        If the certificate is damaged or for another network, or if its proof does not hold.
+    QuestionError
+        If the certificate has a proof of another kind.
+    TooLargeError
+        If weights are too large for ``"xlrup"``, which counts literals.
+
+    Examples
+    --------
+    >>> import sugenet as sg, tempfile
+    >>> from sugenet.io import export_proof
+    >>> net, (X, _) = sg.models.digits(), sg.models.samples("digits")
+    >>> answer = sg.verify(net, sg.Robust(X[3], sg.Hamming(2)), engine="cdcl")
+    >>> files = export_proof(answer.certificate, net, f"{tempfile.mkdtemp()}/three", "veripb")
+    >>> [file.name for file in files]
+    ['three.opb', 'three.pbp']
+
+    See Also
+    --------
+    sugenet.check, sugenet.io.export
+    """
+    if proof not in PROOFS:
+        raise QuestionError(f"unknown proof format {str(proof)[:60]!r}. Use {', '.join(PROOFS)}.")
+    kind, write, endings = PROOFS[proof]
+    claims = claims_of(certificate, network, other, kind)
+    written: list[Path] = []
+    for number, claim in enumerate(claims, start=1):
+        stem = f"{path}.{number}" if len(claims) > 1 else str(path)
+        targets = [Path(f"{stem}.{ending}") for ending in endings]
+        for target in targets:
+            check_writable(target)
+        texts = ["".join(f"{line}\n" for line in lines) for lines in write(claim)]
+        for target, text in zip(targets, texts, strict=True):
+            write_text(target, text)
+        written += targets
+    return tuple(written)
+
+
+# -- OPB and VeriPB ------------------------------------------------------------------------------------------
+
+
+def _veripb(claim: Lemmas) -> tuple[_Lines, _Lines]:
+    system = claim.thresholds
+    rows, ids = _rows(system)
+    count, proof = len(rows), list[str]()
+
+    def add(step: str) -> int:
+        proof.append(step)
+        return count + len(proof)
+
+    if claim.facts:
+        changes = _Changes(system, ids)
+        many = add(f"pol {changes.count}") if changes.count else 0
+        contrary = {row.guard: row for row in implications_of(system, (), Limit(None, None))[0]}
+        for fact in claim.facts:
+            if fact == 0 or -fact not in contrary:
+                raise CertificateError(f"the fact {fact} is not about a neuron of the first layer.")
+            add(f"pol {changes.against(contrary[-fact], many)}")
+            add(f"rup +1 {_name(fact)} >= 1 ;")
+    for guard, q, p in claim.cuts:
+        if (0, guard) not in ids or 0 not in ids or q < 0 or p < 0:
+            raise CertificateError(f"the cut {[guard, q, p]} does not add a row and the budget.")
+        if q or p:
+            add(f"pol {_sum([(str(ids[0, guard]), q), (str(ids[0]), p)])}")
+    for clause in claim.clauses:
+        add(f"rup {_clause(clause)}")
+    end = ["output NONE", f"conclusion UNSAT : {count + len(proof)}", "end pseudo-Boolean proof"]
+    formula = [f"* #variable= {max(system.starts[-1], 1)} #constraint= {count}", *rows]
+    return formula, ["pseudo-Boolean proof version 2.0", f"f {count}", *proof, *end]
+
+
+def _rows(system: ThresholdSystem) -> tuple[list[str], dict[Any, int]]:
+    """The constraints of a question, and the numbers of some: of an implication by its layer and guard, of
+    the budget at 0, and by each step that of its chain which says that it implies the one before.
+    """
+    rows, ids = list[str](), dict[Any, int]()
+    for layer, implications in enumerate(implications_of(system, (), Limit(None, None))):
+        for row in implications:
+            terms = {system.starts[layer] + k: int(w) for k, w in enumerate(row.weights, start=1) if w}
+            least, guard = row.least, row.guard
+            if guard:  # enough is added if the guard is false
+                enough = max(0, least - sum(min(w, 0) for w in terms.values()))
+                terms[abs(guard)] = -enough if guard > 0 else enough
+                least -= enough if guard > 0 else 0
+            rows.append(_inequality(terms, least))
+            ids[(layer, guard) if guard else 0] = len(rows)
+    for clause in _given(system):
+        rows.append(_inequality({abs(x): 1 if x > 0 else -1 for x in clause}, 1 - sum(x < 0 for x in clause)))
+        if len(clause) == 2 and -clause[0] <= system.starts[1]:
+            ids["chain", -clause[0]] = len(rows)
+    return rows, ids
+
+
+def _given(system: ThresholdSystem) -> Iterator[Clause]:
+    """Some case holds, its rows hold, and every step implies the one before it."""
+    starts = system.starts
+    yield tuple(range(starts[-2] + 1, starts[-1] + 1))
+    for case, rows in enumerate(system.cases, start=starts[-2] + 1):
+        yield from ((-case, starts[-3] + row + 1) for row in rows)
+    for steps in system.chains:
+        yield from ((-after - 1, before + 1) for before, after in pairwise(steps))
+
+
+def _inequality(terms: dict[int, int], least: int) -> str:
+    """A constraint of an OPB file; one without terms is written with a variable all the same."""
+    words = [f"{weight:+d} x{variable}" for variable, weight in terms.items() if weight]
+    return f"{' '.join(words)} >= {least} ;" if words else f"+1 x1 >= {2 if least > 0 else 0} ;"
+
+
+def _clause(clause: Clause) -> str:
+    return "".join(f"+1 {_name(literal)} " for literal in clause) + ">= 1 ;"
+
+
+def _name(literal: int) -> str:
+    return f"x{literal}" if literal > 0 else f"~x{-literal}"
+
+
+def _sum(terms: Iterable[tuple[str, int]]) -> str:
+    """A weighted sum of constraints in reverse Polish notation."""
+    words = list[str]()
+    for constraint, factor in terms:
+        if factor:
+            words += [constraint, *([str(factor), "*"] if factor != 1 else []), *["+"] * bool(words)]
+    return " ".join(words)
+
+
+class _Changes:
+    """How many features can change within the budget, and which sums of a first-layer row that excludes.
+
+    A feature with steps s_1, ..., s_n has option k iff s_k and not s_(k+1). That it has one or not is a
+    constraint, ``[option k] >= 0``: a clause of the chain, or a literal for the first and last option. Every
+    bound below is a sum of these and the budget.
+    """
+
+    def __init__(self, system: ThresholdSystem, ids: dict[Any, int]) -> None:
+        self.chains, self.ids = system.chains, ids
+        prices, limit = system.budget or ((0,) * system.starts[1], 0)
+        costs = [list(accumulate((int(prices[s]) for s in steps), initial=0)) for steps in self.chains]
+        self.own = [row.index(min(row)) for row in costs]
+        more = [sorted(c - min(row) for k, c in enumerate(row) if k != row.index(min(row))) for row in costs]
+        least = [row[0] if row else 0 for row in more]
+        room = limit - sum(map(min, costs))
+        self.most = sum(spent <= room for spent in accumulate(sorted(least)))
+        self.free = [extra == 0 for extra in least]
+        unit = sorted(least)[self.most] if self.most < len(least) else 0
+        self.count = ""
+        if unit:  # each change costs a unit at least, or as much as it does: rounding gives the number
+            words = [(str(ids[0]), 1)]
+            for f, row in enumerate(costs):
+                part = min(least[f], unit)
+                words += [
+                    (self.option(f, k), cost - min(row) - part * (k != self.own[f]))
+                    for k, cost in enumerate(row)
+                    if len(row) > 1
+                ]
+                if part:
+                    words.append((self.option(f, self.own[f]), unit - part))
+            self.count = f"{_sum(words)} {unit} d"
+
+    def option(self, feature: int, k: int) -> str:
+        """The constraint that a feature has an option or not."""
+        steps = self.chains[feature]
+        if k == 0:
+            return f"~x{steps[0] + 1}"
+        return f"x{steps[-1] + 1}" if k == len(steps) else str(self.ids["chain", steps[k] + 1])
+
+    def against(self, row: Implication, many: int) -> str:
+        """A sum of constraints that leaves a row with too small a sum, so that its guard is false."""
+        ups, words, most = list[int](), [(str(self.ids[0, row.guard]), 1)], 0
+        for f, steps in enumerate(self.chains):
+            sums = list(accumulate((int(row.weights[s]) for s in steps), initial=0))
+            own = sums[self.own[f]]
+            ups.append(max(sums) - own)
+            most += own
+            inner = [(k, own + ups[f] * (k != self.own[f]) - sums[k]) for k in range(1, len(steps))]
+            words += [(self.option(f, k), factor) for k, factor in inner]
+        worth = sorted(ups, reverse=True)[self.most] if many else 0
+        words.append((str(many), worth))
+        most += worth * (self.most - sum(self.free))
+        for f, up in enumerate(ups):
+            above = up if self.free[f] else max(up - worth, 0)
+            most += above
+            if 0 < self.own[f] < len(self.chains[f]):
+                words.append((self.option(f, self.own[f]), above))
+        if most >= row.least:
+            raise CertificateError(f"the fact {-row.guard} does not follow from the budget.")
+        return _sum(words)
+
+
+# -- CNF, DRAT and LRAT --------------------------------------------------------------------------------------
+
+
+def _drat(claim: Resolution) -> tuple[_Lines, _Lines]:
+    lemmas = [step for step in claim.steps if isinstance(step, tuple) and step and not is_tautology(step)]
+    return _cnf(claim), map(_dimacs, [*lemmas, ()])
+
+
+def _lrat(claim: Resolution) -> tuple[_Lines, _Lines]:
+    return _cnf(claim), _hinted(HintedProof(claim.variables or 1, _without_empty(claim.given)), claim.steps)
+
+
+def _hinted(proof: HintedProof, steps: Sequence[Clause | int]) -> Iterator[str]:
+    """The lines of a proof with hints, which are sought as they are read."""
+    proof.start()
+    numbers = list[int]()
+    for step in steps:
+        if proof.done:
+            break
+        if isinstance(step, tuple):
+            numbers.append(0 if is_tautology(step) else proof.lemma(step))
+        elif 0 <= step < len(numbers):
+            proof.forget(numbers[step])
+    if not proof.done:
+        raise CertificateError("the proof ends without a contradiction.")
+    yield from proof.lines
+
+
+def _cnf(claim: Resolution) -> list[str]:
+    given = _without_empty(claim.given)
+    return [f"p cnf {max(claim.variables, 1)} {len(given)}", *map(_dimacs, given)]
+
+
+def _without_empty(clauses: Sequence[Clause]) -> list[Clause]:
+    """Clauses, with two that contradict each other for one that is empty."""
+    return [clause for clause in clauses if clause] + [(1,), (-1,)] * (() in clauses)
+
+
+def _dimacs(clause: Clause) -> str:
+    return " ".join(map(str, (*clause, 0)))
+
+
+# -- XLRUP ---------------------------------------------------------------------------------------------------
+
+
+def _xlrup(claim: Lemmas) -> tuple[_Lines, _Lines]:
+    """Neurons, budget and cuts as counting constraints. Facts and cuts are part of the formula, since XLRUP
+    cannot add constraints.
+    """
+    system, last = claim.thresholds, claim.thresholds.starts[-1]
+    clauses = [*_given(system), *((fact,) for fact in claim.facts)]
+    sums = [
+        (system.starts[layer + 1] + row, system.starts[layer], weights[row - 1], int(least[row - 1]))
+        for layer, (weights, least) in enumerate(system.layers)
+        for row in range(1, len(least) + 1)
+    ]
+    extra = implications_of(system, claim.cuts, Limit(None, None))[0][2 * len(system.layers[0][1]) :]
+    for row in extra:  # the budget, which has no guard, and the cuts
+        last += 1
+        sums.append((last, 0, row.weights, row.least))
+        clauses.append((-row.guard, last) if row.guard else (last,))
+    counting = list[Counting]()
+    for literal, start, weights, least in sums:
+        found = _counting(literal, {start + k: int(w) for k, w in enumerate(weights, start=1) if w}, least)
+        if 0 < found.least <= sum(weight for weight, _ in found.terms):
+            counting.append(found)
+        else:
+            clauses.append((literal,) if found.least <= 0 else (-literal,))
+    clauses = _without_empty(clauses)
+    written = [" ".join(map(str, _counted(one))) for one in counting]
+    formula = [f"p cnf {max(last, 1)} {len(clauses) + len(written)}", *map(_dimacs, clauses)]
+    named = (f"o b {number} {one}" for number, one in enumerate(written, start=1))
+    proof = HintedProof(max(last, 1), clauses, counting)
+    return [*formula, *(f"b {one}" for one in written)], chain(named, _hinted(proof, claim.clauses))
+
+
+def _counted(row: Counting) -> Iterator[int]:
+    for weight, literal in row.terms:
+        yield from [literal] * weight
+    yield from (0, row.least, row.literal, 0)
+
+
+def _counting(literal: int, terms: dict[int, int], least: int) -> Counting:
+    """A sum over variables as one over literals with positive weights, without a common factor."""
+    least -= sum(min(weight, 0) for weight in terms.values())
+    unit = gcd(*terms.values()) or 1
+    if sum(map(abs, terms.values())) > _REPEATED * unit:
+        raise TooLargeError(
+            "the weights are too large for XLRUP, which counts literals. Use the format 'veripb'."
+        )
+    return Counting(
+        literal,
+        [(abs(weight) // unit, variable if weight > 0 else -variable) for variable, weight in terms.items()],
+        -(-least // unit),
+    )
+
+
+PROOFS: dict[str, tuple[Any, Callable[[Any], tuple[_Lines, _Lines]], tuple[str, str]]] = {
+    "veripb": (Lemmas, _veripb, ("opb", "pbp")),
+    "drat": (Resolution, _drat, ("cnf", "drat")),
+    "lrat": (Resolution, _lrat, ("cnf", "lrat")),
+    "xlrup": (Lemmas, _xlrup, ("xnf", "xlrup")),
+}
+"""For each format the kind of proof that it is written from, its writer, and the endings of its files."""

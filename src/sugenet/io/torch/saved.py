@@ -1,0 +1,463 @@
+"""What `torch.save` wrote, as plain values and tensors, without PyTorch and without running anything.
+
+A pickle is a program. This reader follows its steps and calls nothing: dicts, lists, texts and numbers become
+what they are, tensors become views of their storages, and every other name ends in a `FileError`. No storage
+is read before its tensor is asked for, and none is larger than what the file holds for it.
+"""
+
+from __future__ import annotations
+
+import pickletools
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import IO, Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.errors import FileError
+from sugenet.reading import open_file
+
+__all__ = ["PLAIN", "OtherObject", "SavedTensor", "open_saved"]
+
+PLAIN = "Save the parameters alone: torch.save(model.state_dict(), path)."
+_MAX_FILE = 1 << 30
+_MAX_ENTRIES = 100_000
+_MAX_STEPS, _MAX_PICKLE, _MAX_LINE = 1 << 19, 1 << 26, 1 << 12
+_MAX_DIMENSIONS = 32
+_SPARE = 1 << 26
+"""Bytes by which arrays may take more than twice the file."""
+_MAGIC, _PROTOCOL = 0x1950A86A20F9469CFC6C, 1001
+
+_STORAGES = {
+    "DoubleStorage": "f8",
+    "FloatStorage": "f4",
+    "HalfStorage": "f2",
+    "BFloat16Storage": "bfloat16",
+    "LongStorage": "i8",
+    "IntStorage": "i4",
+    "ShortStorage": "i2",
+    "CharStorage": "i1",
+    "ByteStorage": "u1",
+    "BoolStorage": "?",
+    "ComplexFloatStorage": "c8",
+    "ComplexDoubleStorage": "c16",
+}
+_OTHER_STORAGES = ("QInt8Storage", "QInt32Storage", "QUInt8Storage", "QUInt4x2Storage", "QUInt2x4Storage")
+_UTILS = "torch._utils."
+_TENSORS = (f"{_UTILS}_rebuild_tensor_v2", f"{_UTILS}_rebuild_tensor")
+_PARAMETERS = (f"{_UTILS}_rebuild_parameter", f"{_UTILS}_rebuild_parameter_with_state")
+_SUBCLASS = "torch._tensor._rebuild_from_type_v2"
+_QUANTIZED = f"{_UTILS}_rebuild_qtensor"
+_DICTS = ("collections.OrderedDict", "builtins.dict")
+_OPAQUE = {
+    "collections.Counter",
+    "collections.defaultdict",
+    "builtins.set",
+    "builtins.complex",
+    "_codecs.encode",
+    "torch.Size",
+    "torch.Tensor",
+    "torch.device",
+    "torch.nn.parameter.Parameter",
+    "torch.serialization._get_layout",
+    *(
+        f"{_UTILS}_rebuild_{kind}"
+        for kind in ("qtensor", "sparse_tensor", "tensor_v3", "meta_tensor_no_storage")
+    ),
+    *(f"torch.{kind}_{how}" for kind in ("per_tensor", "per_channel") for how in ("affine", "symmetric")),
+    *(f"torch.{kind}{bits}" for kind in ("float", "int") for bits in (16, 32, 64)),
+    *(f"torch.{kind}" for kind in ("bfloat16", "int8", "uint8", "bool", "qint8", "quint8", "qint32")),
+}
+"""Names that a checkpoint may hold beside its parameters. What they stand for is not made."""
+_KNOWN = {
+    *_TENSORS,
+    *_PARAMETERS,
+    _SUBCLASS,
+    *_DICTS,
+    *_OPAQUE,
+    *(f"torch.{name}" for name in (*_STORAGES, *_OTHER_STORAGES)),
+    "torch.storage.UntypedStorage",
+    "torch.storage.TypedStorage",
+}
+
+
+@dataclass(frozen=True)
+class OtherObject:
+    """A value that is neither plain nor a tensor of numbers, by the name of what makes it."""
+
+    name: str
+
+    @property
+    def is_quantized(self) -> bool:
+        """Whether it is a quantized tensor."""
+        return self.name == _QUANTIZED
+
+
+class _Budget:
+    """What the arrays of a file may take: several tensors can share one storage."""
+
+    def __init__(self, size: int) -> None:
+        self.size, self.left = size, 2 * size + _SPARE
+
+    def spend(self, count: int) -> None:
+        """Refuse arrays beyond it."""
+        self.left -= count
+        if self.left < 0:
+            raise FileError(
+                f"its tensors share their numbers, and take far more than the {self.size:,} bytes of the "
+                f"file. {PLAIN}"
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class _Storage:
+    dtype: str
+    count: int
+    read: Callable[[], bytes]
+    budget: _Budget
+    order: str = "<"
+
+    @property
+    def itemsize(self) -> int:
+        return 2 if self.dtype == "bfloat16" else np.dtype(self.dtype).itemsize
+
+
+@dataclass(frozen=True, eq=False)
+class SavedTensor:
+    """A tensor of a file, as a view of a storage that is not read yet."""
+
+    storage: _Storage
+    offset: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        row = (self.offset, *self.shape, *self.strides)
+        if (
+            len(self.shape) != len(self.strides)
+            or len(self.shape) > _MAX_DIMENSIONS
+            or not all(type(size) is int and 0 <= size < 1 << 40 for size in row)
+        ):
+            raise FileError("a tensor has sizes that are none.")
+        last = self.offset + sum(
+            (size - 1) * step for size, step in zip(self.shape, self.strides, strict=True)
+        )
+        if prod(self.shape) and last >= self.storage.count:
+            raise FileError(
+                f"a tensor of shape {self.shape} ends at number {last + 1} of {self.storage.count} that are "
+                "stored for it."
+            )
+
+    @property
+    def nbytes(self) -> int:
+        """What its array takes; half floats become float32."""
+        return prod(self.shape) * max(self.storage.itemsize, 4 if self._is_half else 1)
+
+    @property
+    def _is_half(self) -> bool:
+        return self.storage.dtype in ("f2", "bfloat16")
+
+    def array(self) -> npt.NDArray[Any]:
+        """The numbers, in an array of its own."""
+        self.storage.budget.spend(self.nbytes)
+        kind = {"bfloat16": "u2", "?": "u1"}.get(self.storage.dtype, self.storage.dtype)
+        dtype = np.dtype(self.storage.order + kind)
+        flat = np.frombuffer(self.storage.read(), dtype)[self.offset :]
+        steps = [step * dtype.itemsize for step in self.strides]
+        view = np.lib.stride_tricks.as_strided(flat, self.shape, steps) if prod(self.shape) else None
+        found = np.zeros(self.shape, dtype) if view is None else np.array(view)
+        found = found.astype(dtype.newbyteorder("="), copy=False)
+        match self.storage.dtype:
+            case "bfloat16":
+                return np.asarray(found.astype(np.uint32) << 16).view(np.float32)
+            case "f2":
+                return found.astype(np.float32)
+            case "?":
+                return np.asarray(found != 0)
+        return found
+
+
+@contextmanager
+def open_saved(path: str | Path) -> Iterator[Any]:
+    """What a file of `torch.save` holds; its tensors can be read as long as it is open.
+
+    Raises
+    ------
+    FileError
+        For a damaged file, one that needs code to be run, or one that claims more than it holds.
+    """
+    try:
+        with open_file(path, _MAX_FILE) as stream:
+            start = stream.read(4)
+            size = stream.seek(0, 2)
+            stream.seek(0)
+            if not start:
+                raise FileError(f"it has 0 bytes; a checkpoint has 1 to {_MAX_FILE} (1 GiB).")
+            if start == b"PK\x03\x04":
+                with zipfile.ZipFile(stream) as archive:
+                    yield _of_archive(archive, size)
+            elif start[:1] == b"\x80":
+                yield _of_pickles(stream, size)
+            else:
+                raise FileError("it is no checkpoint of torch.save: neither a zip archive nor a pickle.")
+    except FileError:
+        raise
+    except OSError as error:
+        raise FileError(f"it cannot be opened: {error.strerror or error}.") from None
+    except (zipfile.BadZipFile, NotImplementedError, ValueError, EOFError, RuntimeError) as error:
+        raise FileError(f"its archive is damaged: {str(error)[:160]}.") from None
+
+
+# -- the two formats -----------------------------------------------------------------------------------------
+
+
+def _of_archive(archive: zipfile.ZipFile, size: int) -> Any:
+    entries = {entry.filename: entry for entry in archive.infolist()}
+    if any(name.endswith("constants.pkl") or "/code/" in name for name in entries):
+        raise FileError(f"it is a TorchScript archive, which holds code. {PLAIN}")
+    if (
+        any(entry.compress_type for entry in entries.values())
+        or sum(entry.file_size for entry in archive.infolist()) > size
+        or len(archive.infolist()) > _MAX_ENTRIES
+    ):
+        raise FileError(f"its archive unpacks to more than its {size} bytes, which torch.save never does.")
+    if len(entries) < len(archive.infolist()):
+        raise FileError("one part of its archive is there twice.")
+    folders = [name.removesuffix("data.pkl") for name in entries if name.endswith("/data.pkl")]
+    if len(folders) != 1:
+        raise FileError("it is a zip archive, but not of torch.save.")
+    order = f"{folders[0]}byteorder"
+    budget = _Budget(size)
+    is_big = order in entries and archive.read(entries[order])[:3] == b"big"
+
+    def storage(dtype: str, key: str, count: int) -> _Storage:
+        entry = entries.get(f"{folders[0]}data/{key}")
+        found = _Storage(
+            dtype, count, lambda: archive.read(entry) if entry else b"", budget, ">" if is_big else "<"
+        )
+        if entry is None or entry.file_size != count * found.itemsize:
+            raise FileError(
+                f"storage {key[:40]!r} takes {count * found.itemsize} bytes, but "
+                f"{entry.file_size if entry else 0} are there."
+            )
+        return found
+
+    with archive.open(entries[f"{folders[0]}data.pkl"]) as program:
+        return _Program(storage).run(program)
+
+
+def _of_pickles(stream: IO[bytes], size: int) -> Any:
+    """The format before 2020: a few pickles, then the storages one by one."""
+    budget = _Budget(size)
+    known: dict[str, _Storage] = {}
+    places: dict[str, int] = {}
+
+    def storage(dtype: str, key: str, count: int) -> _Storage:
+        def read() -> bytes:
+            stream.seek(places[key])
+            return stream.read(count * known[key].itemsize)
+
+        found = known.setdefault(key, _Storage(dtype, count, read, budget))
+        if (found.dtype, found.count) != (dtype, count):
+            raise FileError(f"storage {key[:40]!r} is there with two sizes.")
+        return found
+
+    head = [_Program(storage).run(stream) for _ in range(3)]
+    if head[0] != _MAGIC or head[1] != _PROTOCOL or not isinstance(head[2], dict):
+        raise FileError(f"it is a pickle, but no checkpoint of torch.save. {PLAIN}")
+    if head[2].get("little_endian") is not True:
+        raise FileError(f"it was written on a machine with another order of bytes. {PLAIN}")
+    found, keys = _Program(storage).run(stream), _Program(storage).run(stream)
+    if not isinstance(keys, list):
+        raise FileError("its list of storages is missing.")
+    for key in keys:
+        own = known.get(key) if isinstance(key, str) else None
+        if own is None or key in places or int.from_bytes(stream.read(8), "little") != own.count:
+            raise FileError("its storages are not those of its tensors.")
+        places[key] = stream.tell()
+        if stream.seek(own.count * own.itemsize, 1) > size:
+            raise FileError("it is cut off: a storage is not whole.")
+    if len(places) < len(known):
+        raise FileError("a storage of its tensors is missing.")
+    return found
+
+
+# -- pickles -------------------------------------------------------------------------------------------------
+
+
+class _Name(str):
+    """What a pickle would import."""
+
+    __slots__ = ()
+
+
+_CONSTANTS: dict[str, Callable[[], Any]] = {
+    "NONE": lambda: None,
+    "NEWTRUE": lambda: True,
+    "NEWFALSE": lambda: False,
+    "EMPTY_DICT": dict,
+    "EMPTY_LIST": list,
+    "EMPTY_TUPLE": tuple,
+}
+_LITERALS = {
+    *("BININT", "BININT1", "BININT2", "LONG1", "LONG4", "BINFLOAT", "INT", "LONG", "FLOAT"),
+    *("BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8", "UNICODE"),
+    *("BINSTRING", "SHORT_BINSTRING", "STRING", "BINBYTES", "SHORT_BINBYTES"),
+}
+_PUTS, _GETS = ("PUT", "BINPUT", "LONG_BINPUT", "MEMOIZE"), ("GET", "BINGET", "LONG_BINGET")
+
+
+class _Short:
+    """A stream of which a pickle takes no more than one needs."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self.stream, self.left = stream, _MAX_PICKLE
+
+    def read(self, count: int) -> bytes:
+        """Some bytes."""
+        self.left -= count
+        if self.left < 0:
+            raise FileError(f"its pickle has more than {_MAX_PICKLE:,} bytes.")
+        return self.stream.read(count)
+
+    def readline(self) -> bytes:
+        """A line, of at most some letters."""
+        line = self.stream.readline(_MAX_LINE)
+        self.left -= len(line)
+        return line
+
+
+class _Program:
+    """The steps of a pickle over plain values; nothing is imported and nothing is called."""
+
+    def __init__(self, storage: Callable[[str, str, int], _Storage]) -> None:
+        self.storage = storage
+        self.stack: list[Any] = []
+        self.marks: list[int] = []
+        self.memo: dict[int, Any] = {}
+        self.steps = 0
+
+    def run(self, stream: IO[bytes]) -> Any:
+        """The value that the program ends with."""
+        try:
+            for code, argument, _ in pickletools.genops(cast(IO[bytes], _Short(stream))):
+                self.steps += 1
+                if self.steps > _MAX_STEPS:
+                    raise FileError(f"its pickle has more than {_MAX_STEPS:,} steps.")
+                if code.name == "STOP":
+                    return self.last(1)[0]
+                self.step(code.name, argument)
+        except FileError:
+            raise
+        except (ValueError, IndexError, KeyError, TypeError, OverflowError) as error:
+            raise FileError(f"its pickle is damaged: {str(error)[:80] or type(error).__name__}.") from None
+        raise FileError("its pickle is damaged: it has no end.")
+
+    def step(self, code: str, argument: Any) -> None:
+        """One step, by the name of its code."""
+        stack = self.stack
+        if code in _LITERALS:
+            if isinstance(argument, int) and argument.bit_length() > 128:
+                raise FileError("a number of its pickle has too many digits.")
+            stack.append(argument)
+        elif code in _CONSTANTS:
+            stack.append(_CONSTANTS[code]())
+        elif code in _PUTS:
+            self.memo[len(self.memo) if argument is None else argument] = stack[-1]
+        elif code in _GETS:
+            stack.append(self.memo[argument])
+        elif code == "MARK":
+            self.marks.append(len(stack))
+        elif code in ("TUPLE", "TUPLE1", "TUPLE2", "TUPLE3"):
+            stack.append(tuple(self.marked() if code == "TUPLE" else self.last(int(code[5:]))))
+        elif code in ("APPEND", "APPENDS"):
+            items = self.marked() if code == "APPENDS" else self.last(1)
+            self.top(list).extend(items)
+        elif code in ("SETITEM", "SETITEMS"):
+            items = self.marked() if code == "SETITEMS" else self.last(2)
+            self.top(dict).update(zip(map(_key, items[::2]), items[1::2], strict=True))
+        elif code == "GLOBAL":
+            stack.append(_named(*argument.split(" ", 1)))
+        elif code == "STACK_GLOBAL":
+            stack.append(_named(*self.last(2)))
+        elif code in ("REDUCE", "NEWOBJ"):
+            stack.append(self.made(*self.last(2)))
+        elif code == "BUILD":
+            self.last(1)  # attributes, which no plain value has
+        elif code == "BINPERSID":
+            stack.append(self.stored(*self.last(1)))
+        elif code not in ("PROTO", "FRAME"):
+            raise FileError(f"its pickle has the step {code}, which torch.save never writes. {PLAIN}")
+
+    def last(self, count: int) -> list[Any]:
+        """Take the last values from the stack, but none before a mark."""
+        start = len(self.stack) - count
+        if start < (self.marks[-1] if self.marks else 0):
+            raise IndexError("a value is missing")
+        found = self.stack[start:]
+        del self.stack[start:]
+        return found
+
+    def marked(self) -> list[Any]:
+        """Take all values behind the last mark, and the mark."""
+        found = self.last(len(self.stack) - self.marks[-1])
+        self.marks.pop()
+        return found
+
+    def top(self, kind: type) -> Any:
+        """What items are added to: a new one in place of an object that is not made."""
+        found = self.stack[-1]
+        if not isinstance(found, kind | OtherObject):
+            raise TypeError(f"items are added to what is no {kind.__name__}")
+        return kind() if isinstance(found, OtherObject) else found
+
+    def made(self, name: Any, given: Any) -> Any:
+        """What a call would give, if that is a plain value or a tensor."""
+        if not isinstance(name, _Name) or not isinstance(given, tuple):
+            raise TypeError("a call of what is no function")
+        if name == _SUBCLASS and given[0] != _SUBCLASS:
+            return self.made(given[0], given[2])
+        if name in _PARAMETERS:
+            return given[0]
+        if name in _TENSORS and isinstance(given[0], _Storage):
+            return SavedTensor(given[0], given[1], _sizes(given[2]), _sizes(given[3]))
+        if name in _DICTS:
+            pairs = given[0] if given else []
+            self.steps += len(pairs)
+            return {_key(key): value for key, value in pairs}
+        return _sizes(given[0]) if name == "torch.Size" else OtherObject(name)
+
+    def stored(self, place: Any) -> Any:
+        """The storage that a tensor refers to."""
+        word, kind, key, _, count, *view = place
+        if word != "storage" or not isinstance(kind, _Name) or not isinstance(key, str) or any(view):
+            raise FileError(f"its pickle refers to what is no storage. {PLAIN}")
+        if type(count) is not int or not 0 <= count < 1 << 40:
+            raise FileError(f"storage {key[:40]!r} has a size that is none.")
+        dtype = _STORAGES.get(kind.rpartition(".")[2])
+        return OtherObject(kind) if dtype is None else self.storage(dtype, key, count)
+
+
+def _key(key: Any) -> Any:
+    """A key of a dict; deep ones would take for ever to compare."""
+    if isinstance(key, tuple) and (len(key) > 32 or any(isinstance(part, tuple) for part in key)):
+        raise FileError(f"its pickle has a dict whose keys are long or nested tuples. {PLAIN}")
+    return key
+
+
+def _named(module: Any, name: Any) -> _Name:
+    words = f"{module}.{name}".replace("__builtin__.", "builtins.")
+    if words not in _KNOWN:
+        raise FileError(f"reading it would run code ({words[:80]}), which is never done. {PLAIN}")
+    return _Name(words)
+
+
+def _sizes(row: Any) -> tuple[Any, ...]:
+    if not isinstance(row, tuple | list) or len(row) > _MAX_DIMENSIONS:
+        raise FileError("a tensor has sizes that are none.")
+    return tuple(row)

@@ -1,0 +1,57 @@
+r"""Text that is safe to show: what a terminal obeys, what reorders text, what cannot be seen is spelled out.
+
+Names and values come from files that others wrote. Shown as they are, an escape sequence in a class name
+clears the screen and forges a verdict, a line break forges a second line, and a bidirectional control turns
+text around. `visible` is the one place where such characters become visible: ``\x1b``, ``\n``, ``\u202e``.
+"""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["see_unicode", "visible"]
+
+_ROOM = "\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000"
+"""Spaces that take room: harmless, though Python does not call them printable."""
+_NONE = "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef"
+"""Printable for Python, and yet nothing is seen of them."""
+_SPACE, _EMPTY = re.compile(f"[{_ROOM}]"), re.compile(f"[{_NONE}]")
+
+
+def visible(text: str, keep: str = "") -> str:
+    r"""A text whose control, bidirectional, invisible and broken characters are spelled out, but for those to
+    `keep`. What is spelled out already stays as it is.
+
+    Examples
+    --------
+    >>> visible("a\x1b[2Jb\nc"), visible("a\nb", keep="\n"), visible("\u202egood"), visible("été")
+    ('a\\x1b[2Jb\\nc', 'a\nb', '\\u202egood', 'été')
+    """
+    if text.isprintable() and not _EMPTY.search(text):
+        return text
+    return "".join(one if one in keep or _is_seen(one) else _spelled(one) for one in text)
+
+
+def see_unicode(name: str, what: str, wrong: type[Exception]) -> None:
+    r"""Refuse a name with half of a surrogate pair, which no file can hold and no terminal can show.
+
+    Examples
+    --------
+    >>> see_unicode("a\ud800", "class name", ValueError)
+    Traceback (most recent call last):
+    ...
+    ValueError: the class name 'a\ud800' holds \ud800, which is not Unicode. Rename it.
+    """
+    try:
+        name.encode()
+    except UnicodeEncodeError as error:
+        letter = _spelled(name[error.start])
+        raise wrong(f"the {what} {name[:60]!r} holds {letter}, which is not Unicode. Rename it.") from None
+
+
+def _is_seen(one: str) -> bool:
+    return not _EMPTY.match(one) if one.isprintable() else _SPACE.match(one) is not None
+
+
+def _spelled(one: str) -> str:
+    return one.encode("unicode_escape").decode()
