@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from sugenet.bnn import Network
+from sugenet.checker.arrays import form_of
 from sugenet.checker.clauses import clauses_of
 from sugenet.checker.domain import within_domain
 from sugenet.checker.form import (
@@ -84,11 +85,12 @@ def claims_of(
     """
     if not isinstance(certificate, dict) or "network" not in certificate:
         raise QuestionError("only certificates about one network or two have proofs that can be exported.")
-    read, limit = read_certificate(certificate, network), Limit(None, None)
+    form, limit = form_of(network), Limit(None, None)
+    read = read_certificate(certificate, form)
     proof = None if isinstance(read, Counted) else read.proof
     parts = proof.parts if isinstance(proof, Parts) else () if proof is None else (proof,)
-    known, limits = within_domain(read.domain, network, limit)
-    asked = Asked(read.question, known, limits, other)
+    lawful, limits = within_domain(read.domain, form, limit)
+    asked = Asked(read.question, form, lawful, limits, None if other is None else form_of(other))
     if proof is None:
         raise QuestionError(f"the certificate has no proof to export: its answer is {read.tag[1]!r}.")
     if len(parts) != parts_of(read.question) or (
@@ -123,7 +125,9 @@ def _inputs(certificate: Certificate, asked: Asked) -> InputSet | None:
         bound = certificate.question.limit if isinstance(certificate, NoCounterfactual) else certificate.lower
         exact = None if bound is None else Fraction(bound)
         sample = sample_of(asked)
-        return cheaper(asked.network, sample, certificate.question, asked.limits, exact, strict=strict)
+        return cheaper(
+            asked.lawful, asked.network, sample, certificate.question, asked.limits, exact, strict=strict
+        )
     return None
 
 
