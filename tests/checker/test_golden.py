@@ -8,6 +8,7 @@ from typing import get_args
 import pytest
 
 import sugenet as sg
+from sugenet.checker.arrays import form_of
 from sugenet.checker.composed_form import Composed, Formula
 from sugenet.checker.form import (
     BySplit,
@@ -59,7 +60,9 @@ def inside(closure):
 
 def test_the_corpus_has_every_kind_of_the_format():
     rows = [row for row in golden()["certificates"] if "Error" not in row["said"]]  # so that each one holds
-    known = [read_certificate(row["certificate"], golden()["networks"][row["network"]]) for row in rows]
+    known = [
+        read_certificate(row["certificate"], form_of(golden()["networks"][row["network"]])) for row in rows
+    ]
     assert {type(one).tag[1] for one in known} == tags_of(Certificate)
     assert {type(one.question).tag[1] for one in known} == tags_of(Question)
     proofs = [one.proof for one in known if one.proof is not None]

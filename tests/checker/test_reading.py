@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal
 
 import pytest
 
+from sugenet.checker.arrays import form_of
 from sugenet.checker.form import Bounds, Closure, InputDomain, Limit, Proof, Rup, read_certificate
 from sugenet.checker.reading import (
     ClassIndex,
@@ -254,7 +255,7 @@ def test_an_integer_of_a_certificate_is_not_spelled_in_another_way():
     refused = 0
     for row in some_of_each(golden()["certificates"]):
         network, certificate = golden()["networks"][row["network"]], row["certificate"]
-        value = read_certificate(certificate, network)
+        value = read_certificate(certificate, form_of(network))
         found = list(places(certificate))
         for path in found[:: len(found) // 20 + 1]:
             number = certificate
@@ -262,7 +263,7 @@ def test_an_integer_of_a_certificate_is_not_spelled_in_another_way():
                 number = number[key]
             for other in (bool(number), float(number), str(number), f"{number}.0", None, [number], {}, HUGE):
                 try:
-                    said = read_certificate(changed(certificate, path, other), network)
+                    said = read_certificate(changed(certificate, path, other), form_of(network))
                 except CertificateError:
                     refused += 1
                     continue
@@ -285,6 +286,6 @@ def test_a_certificate_has_all_of_its_fields_and_no_others():
                 if name == "encoding":
                     continue
                 with pytest.raises(CertificateError):
-                    read_certificate(changed(certificate, path, fewer), network)
+                    read_certificate(changed(certificate, path, fewer), form_of(network))
             with pytest.raises(CertificateError, match="must not have"):
-                read_certificate(changed(certificate, path, inside | {"note": 1}), network)
+                read_certificate(changed(certificate, path, inside | {"note": 1}), form_of(network))

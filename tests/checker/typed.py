@@ -3,6 +3,7 @@
 import json
 
 from sugenet.checker import drup, patches, rup
+from sugenet.checker.arrays import form_of
 from sugenet.checker.form import Proof, Question, sizes_of
 from sugenet.checker.reading import Sizes, read
 from sugenet.checker.setting import Asked
@@ -17,8 +18,9 @@ def proof_of_data(data):
 
 def asked_of(data, network, other=None):
     """A question about all inputs of a network as a typed value."""
-    question = read(Question, json.loads(json.dumps(data)), sizes_of(network), "the question")
-    return Asked(question, network, {}, other)
+    form = form_of(network)
+    question = read(Question, json.loads(json.dumps(data)), sizes_of(form), "the question")
+    return Asked(question, form, form, {}, None if other is None else form_of(other))
 
 
 def check_rup(data, thresholds, assumed=(), *, plain=False):

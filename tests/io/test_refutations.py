@@ -17,6 +17,7 @@ from pysat.solvers import Solver
 
 import sugenet as sg
 from sugenet.bnn import DenseLayer, Encoder, Head, Network, integer
+from sugenet.checker.arrays import form_of
 from sugenet.checker.thresholds import ThresholdSystem, reach
 from sugenet.errors import CertificateError, QuestionError, TooLargeError
 from sugenet.io import Query, export_proof
@@ -125,7 +126,8 @@ def forged(certificate, network, engine):
     from sugenet.checker.thresholds import thresholds_of
     from sugenet.checker.whole import whole_of
 
-    asked = Asked(read_certificate(certificate, network).question, network.anywhere(), {}, None)
+    form = form_of(network)
+    asked = Asked(read_certificate(certificate, form).question, form, form, {}, None)
     whole = whole_of(setting_of(asked, Limit()), Limit())
     certificate |= {"answer": "proved", "witness": None}
     if engine == "cdcl":

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import sugenet as sg
+from sugenet.checker.arrays import form_of
 from sugenet.checker.domain import within_domain
 from sugenet.checker.form import WhatIf, read_certificate
 from sugenet.checker.limit import Limit
@@ -119,13 +120,14 @@ def walk_of(certificate, network):
     """A walk with the numbers that it has, whatever it would show; None if the question is refused."""
     try:
         data = {**certificate, "proof": {"kind": "bounds"}}
-        found = read_certificate(json.loads(json.dumps(data)), network)
-        known, limits = within_domain(found.domain, network, Limit())
-        asked, inputs = Asked(found.question, known, limits), None
+        form = form_of(network)
+        found = read_certificate(json.loads(json.dumps(data)), form)
+        lawful, limits = within_domain(found.domain, form, Limit())
+        asked, inputs = Asked(found.question, form, lawful, limits), None
         if isinstance(found.question, WhatIf):
             strict = found.tag[1] == "open"
             bound = found.lower if strict else found.question.limit
-            inputs = cheaper(known, sample_of(asked), found.question, limits, bound, strict=strict)
+            inputs = cheaper(lawful, form, sample_of(asked), found.question, limits, bound, strict=strict)
         whole = whole_of(setting_of(asked, Limit(), 0, inputs), Limit())
         problem = whole.base, whole.features, whole.budget, whole.layers, whole.head, whole.violates
         seen = plain_walk(*problem, most=1 << 14, patterns=1 << 14, limit=Limit())
