@@ -117,7 +117,8 @@ class LearnedModel(Drawn):
     def __str__(self) -> str:
         what = str(self.card) if self.card is not None else f"greatest of {len(self.terms)} Sugeno integrals"
         what = "one Sugeno integral" if len(self.terms) == 1 else what
-        return f"{what} over {len(self.chains)} features, levels {' < '.join(visible(str(level)) for level in self.levels)}"
+        levels = " < ".join(visible(str(level)) for level in self.levels)
+        return f"{what} over {len(self.chains)} features, levels {levels}"
 
 
 def learn_model(
