@@ -207,6 +207,7 @@ __all__ = [
 _ROOMS = (
     "errors",
     "files",
+    "reading",
     "brief",
     "drawn",
     "capacity",

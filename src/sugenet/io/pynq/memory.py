@@ -140,7 +140,5 @@ def _classes(place: Path) -> tuple[str, ...] | None:
     except FileError as error:
         raise FileError(f"classes.txt: {error}") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise FileError(
-            f"classes.txt cannot be read: {getattr(error, 'strerror', None) or error}."
-        ) from None
+        raise FileError(f"classes.txt cannot be read: {getattr(error, 'strerror', None) or error}.") from None
     return tuple(line.strip() for line in lines if line.strip()) or None
