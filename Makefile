@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PYTHONS ?= python3.11 python3.12 python3.13  # those that `make dist` tries the wheel with, where they are
 
-.PHONY: install demo test test-all check format docs refresh dist clean
+.PHONY: install demo test test-all check format docs refresh dist lock clean
 
 install: .venv/dev
 demo: .venv/core
@@ -44,13 +44,27 @@ dist: install  # wheel and sdist in dist/, tried out in clean environments
 $(BIN)/python:
 	$(PYTHON) -m venv .venv
 
+# LOCKED=1, as CI has it, installs exactly what the lock files name, by hash; others get the ranges of pyproject.toml.
 .venv/core: pyproject.toml | $(BIN)/python
+ifdef LOCKED
+	$(BIN)/pip install --quiet --require-hashes -r requirements-core.lock
+	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
+else
 	$(BIN)/pip install --quiet --editable .
+endif
 	@touch $@
 
 .venv/dev: pyproject.toml | $(BIN)/python
+ifdef LOCKED
+	$(BIN)/pip install --quiet --require-hashes -r requirements.lock
+	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
+else
 	$(BIN)/pip install --quiet --editable ".[dev]"
+endif
 	@touch $@ .venv/core
+
+lock: install  # what CI installs, with hashes: requirements.lock, requirements-core.lock
+	$(BIN)/python -m tools.lock
 
 clean:
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

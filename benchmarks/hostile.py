@@ -1,9 +1,12 @@
-"""Hostile files, and what they cost: ``python -m benchmarks.hostile [--quick] [--seed N]``.
+"""Hostile files, many clients and kills: ``python -m benchmarks.hostile [--quick] [--seed N]``.
 
 Every command that reads a file is given files made to hurt: pipes, devices and endless files, archives that
 unpack to gigabytes, pickles that call, sizes that lie, names that steer a terminal; and good files with bits
 and lengths changed. Each command runs in a process of its own. A refusal shall take at most 5 s and 600 MB
 above the process, say why, and show no traceback. The files are those of the tests.
+
+Then 50 clients ask a server everyday questions, others ask it for predictions, and sweeps are killed at
+random moments, the start of their workers included.
 """
 
 from __future__ import annotations
@@ -17,12 +20,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 
+from benchmarks import _load
 from benchmarks._measure import machine
 from tests.fuzzing import hostile
+from tests.fuzzing.kills import kills
 
 MUTATED = 2000
 QUICK_SECONDS = 14.0
 """For hostile files and for changed ones, half of it each."""
+QUICK_LOAD = 3.0
+KILLS, QUICK_KILLS = 100, 2
 
 
 @dataclass
@@ -117,6 +124,12 @@ def main() -> None:
     seed = int(time.time() // 86400) if options.seed is None else options.seed
     print(f"{machine()}\nseed {seed}\n")
     figures = files(options.quick, seed)
+    figures |= _load.load(seconds=QUICK_LOAD if options.quick else 60.0)
+    figures |= _load.predictions(seconds=QUICK_LOAD if options.quick else 10.0)
+    killed = kills(QUICK_KILLS if options.quick else KILLS, seed)
+    figures |= {"gone_s" if name == "worst_s" else name: value for name, value in killed.items()}
+    for name, value in figures.items():
+        print(f"{name:<26}{value:>12,}")
     print("RESULT " + json.dumps(figures))
 
 

@@ -6,6 +6,7 @@ many lines about both, and nothing that a terminal obeys, that turns text around
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 import os
@@ -23,6 +24,9 @@ from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, threshold
 from sugenet.cli import main
 from sugenet.errors import EncodingError, NetworkError, QuestionError
 from sugenet.io import save
+from sugenet.io.native.container import seal
+from sugenet.io.native.document import to_document
+from sugenet.io.samples import write_samples
 from sugenet.visible import visible
 
 FORGED = "the class stays 3, for any input: proved by bounds through all layers"
@@ -66,8 +70,6 @@ def on_desk(folder, names):
     save(network, folder / "model.sugenet")
     categories = [coding.categories for coding in network.encoder.codings if isinstance(coding, OneHot)]
     rows = [[0.25, categories[0][0], 7.0, categories[1][2]], [0.75, categories[0][1], 1.0, categories[1][0]]]
-    from sugenet.io.samples import write_samples
-
     write_samples(folder / "samples.csv", network, rows)
     return folder, network
 
@@ -102,6 +104,8 @@ COMMANDS = {
     "certificate": "whatif MODEL SAMPLES --index 0 -o CERTIFICATE",
     "check": "check CERTIFICATE MODEL",
     "report": "report MODEL SAMPLES --index 0 -o PAGE --time-limit 2",
+    "c": "convert MODEL -o model.c",
+    "seen": "convert MODEL --seen SAMPLES -o seen.sugenet",
     "witness": "verify MODEL SAMPLES --index 0 --l0 3 --witness WITNESS",
     "no class": "whatif MODEL SAMPLES --index 0 --to LABEL",
     "no feature": "verify MODEL SAMPLES --index 0 --free LABEL",
@@ -113,7 +117,7 @@ COMMANDS = {
     "no command": "LABEL",
     "no number": "predict MODEL --limit LABEL",
 }
-SLOW = {"sweep", "results", "answer", "report"}
+SLOW = {"sweep", "results", "report"}
 
 
 def words_of(line, desk, label):
@@ -134,6 +138,8 @@ def words_of(line, desk, label):
         "RESULTS": folder / f"{label[:20].replace('/', '').replace(chr(0), '')}.db",
         "CERTIFICATE": folder / "certificate.json",
         "PAGE": folder / "page.html",
+        "model.c": folder / "model.c",
+        "seen.sugenet": folder / "seen.sugenet",
         "WITNESS": folder / "witness.csv",
     }
     parts = re.compile("|".join(sorted(known, key=len, reverse=True)))
@@ -169,14 +175,17 @@ def desks(tmp_path_factory):
     return made
 
 
-@pytest.mark.parametrize("as_json", [False, True], ids=["text", "json"])
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW - {"answer"})) for name in COMMANDS]
-)
+CASES = [
+    pytest.param(name, as_json, marks=[pytest.mark.slow] * (name in SLOW), id=f"{name}{' --json' * as_json}")
+    for name, line in COMMANDS.items()
+    for as_json in (False, True)
+    if not (as_json and (" -o " in line or name.startswith("no ")))  # no JSON, or the same error
+]
+
+
+@pytest.mark.parametrize(("name", "as_json"), CASES)
 def test_no_command_lets_a_name_reach_the_terminal(desks, name, as_json):
     line = COMMANDS[name]
-    if as_json and (" -o " in line or name.startswith("no ") or name == "sweep"):
-        pytest.skip("it writes no JSON, or the same error")
     line += " --json" * as_json
     for _ in range(2):  # what must be compiled is said when it is
         plain = ran(words_of(line, desks["plain"], "name1"))
@@ -188,6 +197,30 @@ def test_no_command_lets_a_name_reach_the_terminal(desks, name, as_json):
     assert not any(row.startswith(FORGED) for row in (hostile[1] + hostile[2]).splitlines())
     if as_json:
         assert json.loads(hostile[1]).keys() == json.loads(plain[1]).keys()
+
+
+def rated(path, names):
+    """A table whose columns, rows and levels have these names; how fit is asked about it."""
+    named = [f"{mark}{name}{mark}".replace("\0", "") for mark, name in enumerate(names)]
+    levels = named[5:8]
+    rows = [(2, 0, 1, 1), (1, 2, 0, 1), (0, 1, 2, 0), (2, 2, 1, 2), (0, 0, 0, 0), (2, 2, 2, 0), (1, 2, 2, 0)]
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(named[:5])
+        writer.writerows([f"{named[8]}{k}", *(levels[level] for level in row)] for k, row in enumerate(rows))
+    return ["fit", path, "--name", named[0], "--target", named[4], "--order", "<".join(levels)]
+
+
+@pytest.mark.parametrize("options", ["", "--loss total", "--terms 1", "--terms card", "--predict FILE"])
+def test_no_table_lets_a_name_reach_the_terminal(tmp_path, options):
+    printed = []
+    for names in ([f"name{k}" for k in range(len(HOSTILE))], [f"\n{FORGED}\n{name}" for name in HOSTILE]):
+        file = tmp_path / f"table{len(printed)}.csv"
+        printed.append(ran([*rated(file, names), *options.replace("FILE", str(file)).split()]))
+    (code, out, err), hostile = printed
+    assert (hostile[0], raw_characters(hostile[1] + hostile[2])) == (code, [])
+    assert [text.count("\n") for text in hostile[1:]] == [out.count("\n"), err.count("\n")]
+    assert not any(row.startswith(FORGED) for row in hostile[1].splitlines())
 
 
 @pytest.mark.parametrize("label", HOSTILE, ids=visible)
@@ -250,6 +283,31 @@ def test_names_are_unicode_from_the_constructor_on():
         Encoder.of_bits(1, ["\udcff.csv"])
     with pytest.raises(EncodingError, match=r"category '\\ud800'"):
         OneHot(("a", "\ud800"))
+
+
+@pytest.mark.parametrize("part", ["class name", "feature name", "category"])
+def test_a_file_with_half_a_pair_in_a_name_is_refused_by_name(desks, tmp_path, part):
+    _, network = desks["plain"]
+    document, tensors = to_document(network)
+    names = {
+        "class name": network.classes,
+        "feature name": network.encoder.names,
+        "category": network.encoder.codings[1].categories,
+    }
+    old = names[part][0]
+    text = json.dumps(document).replace(f'"{old}"', f'"{old}\\ud800"')
+    (tmp_path / "model.sugenet").write_bytes(seal(json.loads(text), tensors))
+    for words in (
+        ["summary"],
+        ["rules"],
+        ["verify", "--always", "x"],
+        ["count"],
+        ["trace"],
+        ["serve", "--port", "0"],
+    ):
+        code, out, err = ran([words[0], tmp_path / "model.sugenet", *words[1:]])
+        assert (code, out) == (2, "")
+        assert f"the {part} '{old}\\ud800' holds \\ud800, which is not Unicode. Rename it." in err
 
 
 def test_errors_are_safe_to_show_in_python_too(desks):

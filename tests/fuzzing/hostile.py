@@ -68,10 +68,25 @@ READERS: dict[str, tuple[str, ...]] = {
     ".model.npz": ("convert", "{}", "-o", "out.sugenet", "--inputs", "bits"),
     ".ipq": ("convert", "{}", "-o", "out.sugenet"),
     ".ipq.gz": ("convert", "{}", "-o", "out.sugenet"),
-    ".nir": ("convert", "{}", "-o", "out.sugenet", "--steps", "4", "--dt", "1"),
+    ".nir": (
+        *("convert", "{}", "-o", "out.sugenet", "--steps", "4", "--step", "1", "--reset", "zero"),
+        *("--when", "at-once", "--fires", "above", "--code", "spikes", "--decision", "spike-count"),
+        *("--tied", "lowest"),
+    ),
     ".vnnlib": ("instance", "good.onnx", "{}"),
     ".vnnlib.gz": ("instance", "good.onnx", "{}"),
-    ".names.txt": ("convert", "good.onnx", "-o", "out.sugenet", "--inputs", "bits", "--classes", "{}"),
+    ".names.txt": (
+        "convert",
+        "good.onnx",
+        "-o",
+        "out.sugenet",
+        "--inputs",
+        "bits",
+        "--zero",
+        "1",
+        "--classes",
+        "{}",
+    ),
     ".results": ("results", "{}"),
     "/0-0-weights.bin": ("convert", "file", "-o", "out.sugenet"),
     "/config.h": ("convert", "file", "-o", "out.sugenet"),
@@ -662,6 +677,8 @@ def _archives() -> Iterator[tuple[str, str, bytes]]:
         yield ".h5", about, keras_files(change)[0]
     yield ".h5", "many heaps", b"\x89HDF\r\n\x1a\n" + b"GCOL\x01\0\0\0\xff\xff\xff\x00\0\0\0\0" * 50_000
     yield ".nir", "no graph", good_files()[".h5"]
+    yield ".nir", "a text of 2 GiB", _nir(f"S{(1 << 31) - 1}", 4)
+    yield ".nir", "4,000 packed arrays of 16 MiB", _nir("S8", 4000)
     _, whole = keras_files()
     for name, content in (("config.json", b"[[]," * (1 << 21)), ("model.weights.h5", bytes(100 << 20))):
         out = io.BytesIO()
@@ -678,6 +695,26 @@ def _archives() -> Iterator[tuple[str, str, bytes]]:
         yield ending, "a million empty parts", gzip.compress(b"", mtime=0) * 200_000
     yield ".csv.gz", "60 MiB of cells", gzip.compress((b"0," * 63 + b"0\n") * 490_000, 1)
     yield ".csv.gz", "a line of 60 MiB", gzip.compress(b"0," * 30_000_000, 1)
+
+
+def _nir(version: str, nodes: int) -> bytes:
+    """A graph whose nodes have packed weights of 16 MiB each."""
+    import h5py
+
+    raw = io.BytesIO()
+    with h5py.File(raw, "w") as file:
+        file.create_dataset("version", (), version)
+        graph = file.create_group("node")
+        graph["type"] = "NIRGraph"
+        graph["edges"] = np.array([[b"0", b"1"]])
+        for k in range(nodes):
+            node = graph.create_group(f"nodes/{k}")
+            node["type"] = "Linear"
+            if k:
+                node["weight"] = graph["nodes/0/weight"]
+            else:
+                node.create_dataset("weight", (2048, 2048), "f4", chunks=(64, 64), compression="gzip")
+    return raw.getvalue()
 
 
 def _texts() -> Iterator[tuple[str, str, bytes]]:
@@ -709,15 +746,16 @@ def _texts() -> Iterator[tuple[str, str, bytes]]:
     yield ".ipq", "long numbers", b"2\n1\n1\n0\n0\n1\n0,0\n1\n0,1\n0,1e999999999\n0,1\n"
     yield ".names.txt", "a file of 64 MiB", b"a\n" * (1 << 25)
     yield "/config.h", "open comments", b"/*" * (1 << 18)
-    yield "/config.h", "layers of 2^32 words", _config(65536, 65536)
+    yield "/config.h", "layers of 2^26 words", _config(65536, 65536, 64, 1024)
     yield "/classes.txt", "a long name", b"a" * (1 << 20)
     yield "/0-0-weights.bin", "1 MiB of words", bytes(1 << 20)
     yield "-idx3-ubyte", "2^32 images", struct.pack(">HBBIII", 0, 8, 3, (1 << 32) - 1, 8, 8) + bytes(640)
     yield "-idx3-ubyte", "255 axes", struct.pack(">HBB", 0, 8, 255) + b"\1" * 2000
 
 
-def _config(width: int, height: int) -> bytes:
-    sizes = {"MW": width, "MH": height, "SIMD": 1, "PE": 1, "WMEM": width * height, "TMEM": height}
+def _config(width: int, height: int, simd: int, pe: int) -> bytes:
+    sizes = {"MW": width, "MH": height, "SIMD": simd, "PE": pe}
+    sizes |= {"WMEM": width * height // (simd * pe), "TMEM": height // pe}
     return "".join(f"#define L0_{name} {size}\n" for name, size in sizes.items()).encode()
 
 

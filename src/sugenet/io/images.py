@@ -166,7 +166,9 @@ def _shades(file: Path, n: int) -> tuple[npt.NDArray[np.int64], int]:
                 ), 65535 if deep else 255
         except (Image.DecompressionBombWarning, Image.DecompressionBombError):
             raise FileError(f"{file} has far more pixels than any model reads.") from None
-        except (FileError, FileNotFoundError, PermissionError, MemoryError):
+        except FileError as error:
+            raise error if str(file) in str(error) else FileError(f"{file}: {error}") from None
+        except (FileNotFoundError, PermissionError, MemoryError):
             raise
         except Exception:  # broken images are reported in many ways
             raise FileError(f"{file} is no image that can be read.") from None

@@ -108,6 +108,8 @@ def read_samples(
             return _csv(lines, name, network, target, delimiter)
         with open_text(file, SIZE_LIMIT) as stream:
             return _csv(stream, name, network, target, delimiter)
+    except FileError as error:
+        raise error if name in str(error) else FileError(f"{name}: {error}") from None
     except FileNotFoundError:
         raise FileError(f"there is no file {name}.") from None
     except UnicodeDecodeError as error:

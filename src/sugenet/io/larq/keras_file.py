@@ -27,7 +27,7 @@ from sugenet.reading import open_file, read_file
 __all__ = ["KerasLayer", "read_layers"]
 
 _MAX_TEXT = 1 << 24
-_MAX_ARCHIVE = 1 << 30
+_MAX_ARCHIVE = 1 << 29
 _FREELY, _RATIO = 1 << 26, 100
 """Bytes that any archive may unpack to, and times its own size that a large one may."""
 _CONFIG, _ABOUT, _WEIGHTS = "config.json", "metadata.json", "model.weights.h5"

@@ -95,7 +95,7 @@ def read_input_query(path: str | Path) -> InputQuery:
     except OSError as error:
         raise FileError(f"{name}: it cannot be read: {error.strerror or error}.") from None
     except FileError as error:
-        raise FileError(f"{name}: {str(error).removeprefix(f'{name}: ')}") from None
+        raise error if str(error).startswith(name) else FileError(f"{name}: {error}") from None
 
 
 def _short_lines(stream: TextIO) -> Iterator[str]:

@@ -145,8 +145,10 @@ def read_config(path: Path) -> Design:
     """
     try:
         text = read_file(path, _MAX_CONFIG).decode("ascii", "replace")
-    except (OSError, FileError) as error:
-        raise FileError(f"{path.name} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    except FileError as error:
+        raise FileError(f"{path.name}: {error}") from None
+    except OSError as error:
+        raise FileError(f"{path.name} cannot be read: {error.strerror or error}.") from None
     layers: dict[int, dict[str, int]] = {}
     for number, line in enumerate(_bare(text).splitlines(), 1):
         found = _DEFINED.match(line)

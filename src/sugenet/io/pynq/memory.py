@@ -137,6 +137,8 @@ def _classes(place: Path) -> tuple[str, ...] | None:
         return None
     try:
         lines = read_file(path, _MAX_CLASSES).decode("utf-8").splitlines()
-    except (FileError, OSError, UnicodeDecodeError) as error:
-        raise FileError(f"classes.txt cannot be read: {str(error).rstrip('.')}.") from None
+    except FileError as error:
+        raise FileError(f"classes.txt: {error}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise FileError(f"classes.txt cannot be read: {getattr(error, 'strerror', None) or error}.") from None
     return tuple(line.strip() for line in lines if line.strip()) or None

@@ -98,7 +98,7 @@ class OtherObject:
         return self.name == _QUANTIZED
 
 
-class _Budget:
+class _Allowance:
     """What the arrays of a file may take: several tensors can share one storage."""
 
     def __init__(self, size: int) -> None:
@@ -119,7 +119,7 @@ class _Storage:
     dtype: str
     count: int
     read: Callable[[], bytes]
-    budget: _Budget
+    budget: _Allowance
     order: str = "<"
 
     @property
@@ -232,7 +232,7 @@ def _of_archive(archive: zipfile.ZipFile, size: int) -> Any:
     if len(folders) != 1:
         raise FileError("it is a zip archive, but not of torch.save.")
     order = f"{folders[0]}byteorder"
-    budget = _Budget(size)
+    budget = _Allowance(size)
     is_big = order in entries and archive.read(entries[order])[:3] == b"big"
 
     def storage(dtype: str, key: str, count: int) -> _Storage:
@@ -248,12 +248,12 @@ def _of_archive(archive: zipfile.ZipFile, size: int) -> Any:
         return found
 
     with archive.open(entries[f"{folders[0]}data.pkl"]) as program:
-        return _Program(storage).run(program)
+        return _PickleSteps(storage).run(program)
 
 
 def _of_pickles(stream: IO[bytes], size: int) -> Any:
     """The format before 2020: a few pickles, then the storages one by one."""
-    budget = _Budget(size)
+    budget = _Allowance(size)
     known: dict[str, _Storage] = {}
     places: dict[str, int] = {}
 
@@ -267,12 +267,12 @@ def _of_pickles(stream: IO[bytes], size: int) -> Any:
             raise FileError(f"storage {key[:40]!r} is there with two sizes.")
         return found
 
-    head = [_Program(storage).run(stream) for _ in range(3)]
+    head = [_PickleSteps(storage).run(stream) for _ in range(3)]
     if head[0] != _MAGIC or head[1] != _PROTOCOL or not isinstance(head[2], dict):
         raise FileError(f"it is a pickle, but no checkpoint of torch.save. {PLAIN}")
     if head[2].get("little_endian") is not True:
         raise FileError(f"it was written on a machine with another order of bytes. {PLAIN}")
-    found, keys = _Program(storage).run(stream), _Program(storage).run(stream)
+    found, keys = _PickleSteps(storage).run(stream), _PickleSteps(storage).run(stream)
     if not isinstance(keys, list):
         raise FileError("its list of storages is missing.")
     for key in keys:
@@ -332,7 +332,7 @@ class _Short:
         return line
 
 
-class _Program:
+class _PickleSteps:
     """The steps of a pickle over plain values; nothing is imported and nothing is called."""
 
     def __init__(self, storage: Callable[[str, str, int], _Storage]) -> None:
