@@ -63,15 +63,15 @@ def certificates():
     asked = sg.Robust(list(x), sg.Hamming(3))
     found = {
         kind: plain_json(sg.verify(net, asked, engine=engine).certificate)
-        for kind, engine in (("walk", "auto"), ("rup", "cdcl"), ("dual", "dual"))
+        for kind, engine in (("walk", "auto"), ("lemma", "cdcl"), ("dual", "dual"))
     }
     assert {kind: one["proof"]["kind"] for kind, one in found.items()} == {kind: kind for kind in found}
-    assert len(found["rup"]["proof"]["clauses"]) > 1
+    assert len(found["lemma"]["proof"]["clauses"]) > 1
     found["sweep"] = deepcopy(found["walk"]) | {"proof": {"kind": "sweep", "sets": 42}}
-    text = deepcopy(found["rup"])
+    text = deepcopy(found["lemma"])
     words = " ".join(str(number) for clause in text["proof"]["clauses"] for number in (*clause, 0))
     text["proof"] |= {"clauses": b64encode(compress(words.encode())).decode(), "encoding": "zlib+base64"}
-    found["rup text"] = text
+    found["lemma text"] = text
     some = deepcopy(found["walk"])
     some["question"]["region"] = {"kind": "Free", "features": list(FREE)}
     found["combinations"] = some | {"proof": {"kind": "combinations", "sets": 2 ** len(FREE)}}
@@ -202,7 +202,7 @@ def test_every_split():
 
 
 def test_every_literal_of_a_text():
-    net, whole = subject()[0], certificates()["rup text"]
+    net, whole = subject()[0], certificates()["lemma text"]
     words = decompress(b64decode(whole["proof"]["clauses"])).split()
     for place in range(-1, len(words)):
         for value in (*EDGES, "-0", "+1", "00", "1.0", "1e3", "9" * 5000):
@@ -256,18 +256,18 @@ def test_a_factor_whose_negation_leaves_64_bits():
         bound = Fraction(3, 2) + 2 ** (exponent - 1)
         never = [[[0, str(-(2 ** (exponent - 1)))], [1, "1/2"]], str(bound)]
         case = {"lower": ["-1", "-1"], "upper": ["1", "1"], "condition": [[never], [[[[0, "1"]], "1"]]]}
-        about = {"format": "sugenet certificate", "version": 2, "network": net.fingerprint}
+        about = {"format": "sugenet certificate", "version": 3, "network": net.fingerprint}
         about["question"] = {"kind": "query", "inputs": 2, "outputs": 2, "cases": [case]}
         sg.check(about | {"answer": "refuted", "witness": [1, 1], "proof": None}, net)
-        rup = {"kind": "rup", "variables": 8, "facts": [], "cuts": [], "clauses": [[]]}
-        for proof in (rup, {"kind": "bounds"}, {"kind": "branches"}, {"kind": "combinations", "sets": 4}):
+        rup = {"kind": "lemma", "variables": 8, "facts": [], "cuts": [], "clauses": [[]]}
+        for proof in (rup, {"kind": "bound"}, {"kind": "branches"}, {"kind": "combinations", "sets": 4}):
             for plain in (False, True):
                 with pytest.raises(CertificateError):
                     sg.check(about | {"answer": "proved", "witness": None, "proof": proof}, net, plain=plain)
 
 
 def test_cuts_with_large_factors():
-    net, whole = subject()[0], certificates()["rup"]
+    net, whole = subject()[0], certificates()["lemma"]
     for q, p in product([0, 1, 2**31, 2**53, 2**60, 2**63, 2**1100], repeat=2):
         for literal in (7, -7, 0, -(2**63), 2**63):
             forged = deepcopy(whole)
@@ -289,7 +289,7 @@ def test_budgets_beyond_64_bits_allow_everything(kind):
     asked = {"kind": "robust", "sample": x, "label": 0, "target": None, "ties": "lowest"}
     about = {
         "format": "sugenet certificate",
-        "version": 2,
+        "version": 3,
         "network": net.fingerprint,
         "answer": "proved",
         "witness": None,

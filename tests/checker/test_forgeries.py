@@ -11,6 +11,7 @@ import pytest
 
 from sugenet.bnn import DenseLayer, LevelLayer
 from sugenet.checker import proof as check_proof
+from sugenet.reason.envelope import kind_of
 from tests.fuzzing.forgeries import EDGES, ODD, bombs, difference, forgeries, replace_value, tried
 
 MEGABYTES = 500
@@ -54,9 +55,9 @@ def test_no_false_certificate_is_accepted(seed):
         if about is not None and not found.accepted:
             assert re.search(about, found.said), (forgery.how, found.said)
             spoken += 1
-        if forgery.how == "as it is" and forgery.certificate["proof"] is not None:
-            kinds.add(forgery.certificate["proof"]["kind"])
-    assert kinds >= {"bounds", "walk", "rup", "partition"}
+        if forgery.how == "as it is":
+            kinds.add(kind_of(forgery.certificate["proof"]))
+    assert kinds >= {"bound", "walk", "lemma", "partition"}
     assert spoken > 20
 
 
@@ -116,10 +117,8 @@ def _containers(data):
 
 def test_certificates_as_they_are_hold():
     found = [forgery for forgery in islice(forgeries(9), 900) if forgery.how == "as it is"]
-    proofs = [
-        forgery.certificate["proof"]["kind"] for forgery in found if forgery.certificate["proof"] is not None
-    ]
-    assert {"bounds", "walk", "rup", "partition"} <= set(proofs)
+    proofs = {kind_of(forgery.certificate["proof"]) for forgery in found}
+    assert {"bound", "walk", "lemma", "partition"} <= proofs
     held = [forgery for forgery in found if tried(forgery).accepted]
     assert len(held) > len(found) // 2  # the others are false claims with the right numbers
 

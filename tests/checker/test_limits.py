@@ -156,8 +156,8 @@ def test_a_walk_over_maps_is_seen_without_writing_them_out():
             lambda c: c.update(answer="undecided", proved_up_to=None),
             "there is a proof, but nothing that it proves",
         ),
-        (lambda c: c.update(version=2.0), "not a sugenet certificate of version 2"),
-        (lambda c: c.update(version=True), "not a sugenet certificate of version 2"),
+        (lambda c: c.update(version=3.0), "not a sugenet certificate of version 3"),
+        (lambda c: c.update(version=True), "not a sugenet certificate of version 3"),
         (lambda c: c.update(proof=None), "proof: a JSON object is needed, not null"),
         (
             lambda c: c.update(proof={"kind": "partition", "order": [], "parts": []}),

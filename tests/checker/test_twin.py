@@ -67,7 +67,7 @@ def _small(asked, net):
 
 
 def proofs(setting_sets):
-    yield from ({"kind": "bounds"}, {"kind": "branches"})
+    yield from ({"kind": "bound"}, {"kind": "branches"})
     for cases in range(1, 4):
         yield {"kind": "dual", "cases": [0] * cases, "multipliers": ""}
     for sets in setting_sets:

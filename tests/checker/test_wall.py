@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 import sugenet as sg
 from sugenet.errors import CertificateError
+from sugenet.reason.envelope import kind_of
 from tests.checker import make_golden
 from tests.checker.test_learned import ANSWERS as LEARNED
 
@@ -77,7 +78,7 @@ def some_of_each(rows):
     kept = {}
     for row in rows:
         certificate = row["certificate"]
-        proof = (certificate["proof"] or {}).get("kind")
+        proof = kind_of(certificate["proof"])
         kept.setdefault((certificate["question"]["kind"], certificate["answer"], proof), []).append(row)
     return [row for same in kept.values() for row in same[:3]]
 

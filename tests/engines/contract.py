@@ -120,7 +120,7 @@ def _of_proof(number, problem, proof):
             return [f"question {number}: the walk is not that of brute force"]
     if proof["kind"] == "sweep" and proof["sets"] != expected(problem, problem.near.budget)[0]:
         return [f"question {number}: the sweep has not as many sets as brute force"]
-    if proof["kind"] == "rup":
+    if proof["kind"] == "lemma":
         try:
             check_rup(proof, plain(problem.cascade))
         except CertificateError as error:

@@ -94,13 +94,13 @@ def bombs(size: int) -> Iterator[tuple[str, dict[str, Any], Network]]:
     yield "a walk without end", _claim(net, sg.Robust(zero, sg.Hamming(12)), _walk(within[12], 10**12)), net
     yield "a walk with other sets", _claim(net, sg.Robust(zero, sg.Hamming(40)), _walk(patterns=2)), net
     yield "a walk over all pixels", _claim(pixels(), sg.Always(0), _walk()), pixels()
-    yield "bounds over all pixels", _claim(pixels(), sg.Always(0), {"kind": "bounds"}), pixels()
+    yield "bounds over all pixels", _claim(pixels(), sg.Always(0), {"kind": "bound"}), pixels()
     yield "a walk over maps", _claim(maps(), sg.Robust([0] * 3072, sg.Hamming(3)), _walk()), maps()
-    yield "bounds over maps", _claim(maps(), sg.Robust([0] * 3072, sg.Hamming(3)), {"kind": "bounds"}), maps()
+    yield "bounds over maps", _claim(maps(), sg.Robust([0] * 3072, sg.Hamming(3)), {"kind": "bound"}), maps()
     yield "fairness of many categories", _claim(categories(), sg.Fair(["a", "b"]), _walk()), categories()
     problem = problems_of(net, robust)[0][0]
     variables = problem.cascade.starts[-1] + len(problem.cascade.cases)
-    rup = {"kind": "rup", "variables": variables, "facts": [], "cuts": [], "encoding": "zlib+base64"}
+    rup = {"kind": "lemma", "variables": variables, "facts": [], "cuts": [], "encoding": "zlib+base64"}
     for words, piece in (
         ("empty", b"0 "),
         ("true", b"1 -1 0 "),
@@ -170,7 +170,7 @@ def bombs(size: int) -> Iterator[tuple[str, dict[str, Any], Network]]:
     yield "a proof nested deeply", _claim(net, robust, {"kind": "patches", "cases": [deep]}), net
     yield (
         "parts without end",
-        _claim(net, robust, {"kind": "parts", "parts": [{"kind": "bounds"}] * 10**6}),
+        _claim(net, robust, [{"kind": "bound"}] * 10**6),
         net,
     )
 
@@ -236,7 +236,7 @@ def _reason(net: Network, sample: list[int]) -> dict[str, Any]:
         "ties": "lowest",
         "region": {"kind": "Anything"},
     }
-    proof = {"kind": "bounds"}
+    proof = {"kind": "bound"}
     return {
         **base,
         "question": {**question, "fixed": list(range(64))},

@@ -284,12 +284,12 @@ def _huge(rng: np.random.Generator) -> Iterator[Forgery]:
         if certificate is not None:
             yield Forgery(certificate, network, None, "huge head")
             for kind in (
-                {"kind": "bounds"},
-                {"kind": "rup", "variables": 0, "facts": [], "cuts": [], "clauses": [[]]},
+                {"kind": "bound"},
+                {"kind": "lemma", "variables": 0, "facts": [], "cuts": [], "clauses": [[]]},
             ):
                 forged = copy.deepcopy(certificate)
                 forged["proof"] = kind
-                if kind["kind"] == "rup":
+                if kind["kind"] == "lemma":
                     with suppress(SugenetError):
                         question = sg.Always(forged["question"]["label"])
                         kind["variables"] = problems_of(network, question)[0][0].cascade.starts[-1] + 1
@@ -535,7 +535,7 @@ def other_answer(rng, forged, pool):
     forged["answer"] = answers[rng.integers(len(answers))]
     if forged["answer"] in ("proved", "none", "sufficient"):
         forged["witness"] = None
-        forged["proof"] = forged["proof"] or {"kind": "bounds"}
+        forged["proof"] = forged["proof"] or {"kind": "bound"}
         for name in ("value", "lower", "proved_up_to", "contrasts"):
             forged.pop(name, None)
     if forged["answer"] == "minimum":

@@ -140,7 +140,7 @@ def example():
         (lambda c: c.update(note="holds"), "counterfactual has a field 'note' that it must not have"),
         (lambda c: c["proof"].update(note="holds"), "proof: .* has a field 'note' that it must not have"),
         (lambda c: c.pop("witness"), "counterfactual has no field 'witness'"),
-        (lambda c: c.update(version=2.0), "not a sugenet certificate of version 2"),
+        (lambda c: c.update(version=3.0), "not a sugenet certificate of version 3"),
         (lambda c: c["question"].update(limit="0"), "the witness is at 1, outside the region of 0"),
         (lambda c: c.update(proof={"kind": "trust", "solver": "hearsay 1.0"}), "trusts hearsay"),
         (lambda c: c.update(proof={"kind": "magic"}), "proof: unknown kind 'magic'"),

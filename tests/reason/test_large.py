@@ -311,7 +311,7 @@ def test_many_levels_of_one_feature_keep_to_the_memory_of_the_checker():
     network = Network(Encoder([integer(0, 5000)]), [layer], Head(rng.choice([-1, 1], (2, 4096))))
     forged = envelope(network, sg.Always(0), witness=None, proof=None) | {
         "answer": "proved",
-        "proof": {"kind": "bounds"},
+        "proof": {"kind": "bound"},
     }
     with pytest.raises(CheckLimitError, match="what each change adds to the neurons needs more than"):
         check(forged, network, memory_limit=64 << 20)

@@ -263,7 +263,7 @@ def test_a_network_that_is_too_large_once_it_is_cut():
     sg.check(json.loads(json.dumps(reason.certificate)), network)
     certificate = json.loads(json.dumps(answer.certificate)) | {
         "answer": "proved",
-        "proof": {"kind": "bounds"},
+        "proof": {"kind": "bound"},
     }
     del certificate["proved_up_to"]
     with pytest.raises(CheckLimitError, match="not checked within the limit: a network of 4,194,304 neurons"):

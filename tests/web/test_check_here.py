@@ -13,6 +13,7 @@ import pytest
 import sugenet as sg
 from sugenet.bnn import DenseLayer, Domain, Encoder, Head, Network, OneHot, Span, Steps, threshold
 from sugenet.errors import CertificateError
+from sugenet.reason.envelope import kind_of
 from sugenet.web import payload
 from sugenet.web.bundle import bundled
 from tests.fuzzing.forgeries import _huge
@@ -142,24 +143,24 @@ def test_what_python_accepts_is_seen_again_in_the_same_words(engine):
     kinds = set()
     for (place, certificate), seen in zip(asked, here(engine, networks, asked), strict=True):
         said = by_python(certificate, networks[place])
-        proof = (certificate["proof"] or {}).get("kind")
+        proof = kind_of(certificate["proof"])
         if seen["holds"] is None:
-            assert proof not in ("walk", "bounds")
+            assert proof not in ("walk", "bound")
             assert "sugenet check certificate.json MODEL" in seen["said"]
             continue
         assert seen == {"holds": True, "said": said}
         kinds.add((certificate["question"]["kind"], certificate["answer"], proof))
     assert kinds >= {
         ("robust", "proved", "walk"),
-        ("robust", "proved", "bounds"),
+        ("robust", "proved", "bound"),
         ("robust", "refuted", None),
         ("whatif", "counterfactual", "walk"),
-        ("whatif", "counterfactual", "bounds"),
+        ("whatif", "counterfactual", "bound"),
         ("whatif", "none", "walk"),
         ("reason", "minimum", "walk"),
-        ("reason", "minimum", "bounds"),
+        ("reason", "minimum", "bound"),
         ("always", "refuted", None),
-        ("never", "proved", "bounds"),
+        ("never", "proved", "bound"),
     }
 
 
@@ -360,7 +361,7 @@ def certificate_of_kind(kind):
     ("kind", "path", "value", "message"),
     [
         ("robust", ("network",), "0" * 64, "is for the network 000000000000"),
-        ("robust", ("version",), 1, "not a sugenet certificate of version 2"),
+        ("robust", ("version",), 1, "not a sugenet certificate of version 3"),
         ("robust", ("question", "more"), 1, "has a field more that it must not have"),
         ("robust", ("more",), 1, "has a field more that it must not have"),
         ("robust", ("question", "label"), 1, "the sample has class 0, not 1"),
@@ -392,7 +393,7 @@ def test_what_is_wrong_is_said(engine, kind, path, value, message):
     [
         (("question", "kind"), "count", "does not check questions of kind count"),
         (("question", "kind"), "fair", "does not check questions of kind fair"),
-        (("proof",), {"kind": "rup", "clauses": []}, "does not check proofs of kind rup"),
+        (("proof",), {"kind": "lemma", "clauses": []}, "does not check proofs of kind lemma"),
         (("proof",), {"kind": "drup"}, "does not check proofs of kind drup"),
         (
             ("proof",),
@@ -436,7 +437,7 @@ def test_a_walk_stops_at_what_it_claims_and_at_the_time_limit(engine):
 def test_scores_at_the_edges_of_the_machine(engine):
     """Heads whose scores are near 2^31, 2^53 and 2^63: claims with all numbers right, true and false ones."""
     rng = np.random.default_rng(7)
-    forged = [one for _ in range(40) for one in _huge(rng) if one.certificate["proof"]["kind"] != "rup"]
+    forged = [one for _ in range(40) for one in _huge(rng) if one.certificate["proof"]["kind"] != "lemma"]
     seen = here(
         engine, [one.network for one in forged], [(k, one.certificate) for k, one in enumerate(forged)]
     )

@@ -12,6 +12,7 @@ import sugenet as sg
 from sugenet.bnn import Encoder, Head, Network, PoolLayer, StairConv, StairLayer, Window
 from sugenet.bnn.layer import gives
 from sugenet.problem.neighbourhood import row_of
+from sugenet.reason.envelope import kind_of
 from sugenet.web import page_html, payload
 from tests.problem.levels import KINDS, every_input, lively_network
 from tests.problem.small import random_sample, raw_values
@@ -196,13 +197,13 @@ def test_what_python_accepts_is_seen_again_in_the_same_words(engine):
     kinds = set()
     for (place, certificate), seen in zip(asked, here(engine, networks, asked), strict=True):
         said = by_python(certificate, networks[place])
-        proof = (certificate["proof"] or {}).get("kind")
+        proof = kind_of(certificate["proof"])
         if seen["holds"] is None:
-            assert proof not in ("walk", "bounds")
+            assert proof not in ("walk", "bound")
             continue
         assert seen == {"holds": True, "said": said}
         kinds.add((certificate["question"]["kind"], proof))
-    assert kinds >= {("robust", "walk"), ("robust", "bounds"), ("whatif", "walk"), ("reason", "walk")}
+    assert kinds >= {("robust", "walk"), ("robust", "bound"), ("whatif", "walk"), ("reason", "walk")}
 
 
 def test_what_the_page_finds_itself_gets_a_certificate_that_python_accepts(engine):

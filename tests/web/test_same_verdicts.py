@@ -22,6 +22,7 @@ from sugenet.checker.plain import plain_walk
 from sugenet.checker.setting import Asked, sample_of, setting_of
 from sugenet.checker.whole import whole_of
 from sugenet.errors import CertificateError, CheckLimitError, EncodingError, NetworkError, TooLargeError
+from sugenet.reason.envelope import kind_of
 from sugenet.web import payload
 from tests.checker import holes, make_golden, test_attacks, test_twin, twin
 
@@ -49,7 +50,7 @@ def is_covered(certificate):
     return (
         certificate["question"]["kind"] in QUESTIONS
         and not domain["laws"]
-        and (proof is None or proof["kind"] in ("bounds", "walk"))
+        and kind_of(proof) in (None, "bound", "walk")
     )
 
 
@@ -118,7 +119,7 @@ def test_forged_certificates(engine):
 def walk_of(certificate, network):
     """A walk with the numbers that it has, whatever it would show; None if the question is refused."""
     try:
-        data = {**certificate, "proof": {"kind": "bounds"}}
+        data = {**certificate, "proof": {"kind": "bound"}}
         found = read_certificate(json.loads(json.dumps(data)), network)
         known, limits = within_domain(found.domain, network, Limit())
         asked, inputs = Asked(found.question, known, limits), None
@@ -149,7 +150,7 @@ def claims(net, network, asked, row, price):
             *({"answer": "open", "witness": None, "lower": str(lower)} for lower in {price, price + 1}),
         ]
     for content in contents:
-        bounds = {**content, "proof": {"kind": "bounds"}}
+        bounds = {**content, "proof": {"kind": "bound"}}
         yield bounds
         walk = walk_of(asked.certificate(net, network, **bounds), network)
         if walk is not None:
@@ -159,7 +160,7 @@ def claims(net, network, asked, row, price):
 
 def reasons(network, data, row):
     """Claims about a reason: that it suffices, and that none is smaller, by a counterexample."""
-    sufficient = {"answer": "sufficient", "witness": None, "proof": {"kind": "bounds"}}
+    sufficient = {"answer": "sufficient", "witness": None, "proof": {"kind": "bound"}}
     yield sufficient
     proof = walk_of({**data, **sufficient}, network)
     if proof is not None:

@@ -33,7 +33,7 @@ __all__ = [
     "Always",
     "Anything",
     "Ball",
-    "Bounds",
+    "Bound",
     "Box",
     "Branches",
     "ByBounds",
@@ -52,6 +52,7 @@ __all__ = [
     "Fair",
     "Free",
     "InputDomain",
+    "Lemma",
     "Limit",
     "Limits",
     "Measure",
@@ -63,7 +64,6 @@ __all__ = [
     "OneOf",
     "OpenCounterfactual",
     "Partition",
-    "Parts",
     "PatchedCase",
     "Patches",
     "Plain",
@@ -76,7 +76,6 @@ __all__ = [
     "Refuted",
     "Region",
     "Robust",
-    "Rup",
     "Single",
     "Sufficient",
     "Sweep",
@@ -360,10 +359,10 @@ Question: TypeAlias = Verdict | Reason | WhatIf | Count
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class Bound:
     """Interval bounds through all layers."""
 
-    tag: ClassVar[tuple[str, str]] = ("kind", "bounds")
+    tag: ClassVar[tuple[str, str]] = ("kind", "bound")
 
 
 @dataclass(frozen=True, slots=True)
@@ -400,10 +399,10 @@ class Sweep:
 
 
 @dataclass(frozen=True, slots=True)
-class Rup:
+class Lemma:
     """Clauses that follow one after another by propagation, the last one empty."""
 
-    tag: ClassVar[tuple[str, str]] = ("kind", "rup")
+    tag: ClassVar[tuple[str, str]] = ("kind", "lemma")
     variables: Natural
     facts: tuple[Integer, ...]
     cuts: tuple[tuple[Integer, Natural, Natural], ...]
@@ -496,18 +495,11 @@ class Trust:
     solver: str
 
 
-Single: TypeAlias = Bounds | Walk | Combinations | Branches | Sweep | Rup | Drup | Dual | Patches | Trust
+Single: TypeAlias = Bound | Walk | Combinations | Branches | Sweep | Lemma | Drup | Dual | Patches | Trust
 
 
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """A proof for each part of the question."""
-
-    tag: ClassVar[tuple[str, str]] = ("kind", "parts")
-    parts: tuple[Single, ...]
-
-
-Proof: TypeAlias = Single | Parts
+Proof: TypeAlias = Single | tuple[Single, ...]
+"""One proof; or one for each case of a query."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -528,7 +520,7 @@ class Partition:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Envelope:
     format: Literal["sugenet certificate"]
-    version: Literal[2]
+    version: Literal[3]
     network: str
     """Its fingerprint."""
     domain: InputDomain | None = None

@@ -9,16 +9,15 @@ from __future__ import annotations
 from sugenet.bnn import DenseLayer
 from sugenet.checker.bounds import check_bounds
 from sugenet.checker.form import (
-    Bounds,
+    Bound,
     Branches,
     Combinations,
     Drup,
     Dual,
-    Parts,
+    Lemma,
     Patches,
     Proof,
     QueryAsked,
-    Rup,
     Single,
     Sweep,
     Trust,
@@ -55,7 +54,7 @@ def check_proof(
             if asked.limits or network.domain.laws:
                 raise CertificateError("a query over real numbers has neither limits nor laws.")
             return check_patches(proof, network, query, limit)
-    parts = proof.parts if isinstance(proof, Parts) else (proof,)
+    parts = proof if isinstance(proof, tuple) else (proof,)
     if len(parts) != parts_of(question):
         raise CertificateError(f"{len(parts)} proofs for {parts_of(question)} parts of the question.")
     said: dict[str, None] = {}
@@ -79,14 +78,14 @@ def _check_part(proof: Single, setting: Setting, limit: Limit, *, plain: bool) -
             from sugenet.checker.dual import check_dual
 
             return check_dual(proof, setting, limit)
-    if isinstance(proof, Bounds | Walk) and _is_large(setting) and not plain:
+    if isinstance(proof, Bound | Walk) and _is_large(setting) and not plain:
         from sugenet.checker.large import Large
 
         large = Large(setting, limit)
-        return large.check_bounds() if isinstance(proof, Bounds) else large.check_walk(proof)
+        return large.check_bounds() if isinstance(proof, Bound) else large.check_walk(proof)
     whole = whole_of(setting, limit)
     match proof:
-        case Bounds():
+        case Bound():
             return check_bounds(whole)
         case Walk():
             from sugenet.checker.walk import check_walk  # compiled code is loaded when it is needed
@@ -104,7 +103,7 @@ def _check_part(proof: Single, setting: Setting, limit: Limit, *, plain: bool) -
             from sugenet.checker.sweep import check_sweep
 
             return check_sweep(proof, whole, plain=plain)
-        case Rup():
+        case Lemma():
             from sugenet.checker.rup import check_rup
 
             return check_rup(proof, thresholds_of(whole), limit=limit, plain=plain)

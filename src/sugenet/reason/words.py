@@ -59,19 +59,19 @@ def uncovered_words(names: Iterable[str]) -> str:
 
 def engine_words(engine: str, proof: Mapping[str, Any] | None = None) -> str:
     """What settled a question, in words; who is trusted, where there is no proof to check."""
-    if proof is not None and proof.get("kind") == "trust":
+    if isinstance(proof, Mapping) and proof.get("kind") == "trust":
         return f"trusting {proof['solver']}"
     words = _ENGINES.get(engine, engine)
-    if proof is not None and proof.get("kind") in _COUNTED:
+    if isinstance(proof, Mapping) and proof.get("kind") in _COUNTED:
         return f"{words} ({proof['sets']:,} changes)"
     return words
 
 
 def engine_in(words: str, proof: Mapping[str, Any] | None = None) -> str:
     """The engine that `engine_words` said."""
-    if proof is not None and proof.get("kind") == "trust":
+    if isinstance(proof, Mapping) and proof.get("kind") == "trust":
         return str(proof["solver"])
-    if proof is not None and proof.get("kind") in _COUNTED:
+    if isinstance(proof, Mapping) and proof.get("kind") in _COUNTED:
         words = words.removesuffix(f" ({proof['sets']:,} changes)")
     return _NAMES.get(words, words)
 

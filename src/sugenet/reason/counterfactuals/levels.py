@@ -55,7 +55,7 @@ class ByLevels:
         """Search for something, then prove or find something cheaper."""
         hunt, clock, lightest = self.hunt, self.hunt.clock, self.near.lightest
         if lightest:  # below the lightest move there is nothing
-            self._proved(min(lightest, self.top + 1) - 1, Holds("bounds", {"kind": "bounds"}))
+            self._proved(min(lightest, self.top + 1) - 1, Holds("bounds", {"kind": "bound"}))
         hunt.first(self._within(self.top))
         if hunt.engine == "auto":
             self._walk_up(_WALK)

@@ -129,7 +129,7 @@ def _all(problems: Any, clock: Clock, engine: str) -> Outcome:
     trusted = next((proof for proof in proofs if proof["kind"] == "trust"), None)
     if trusted is not None:
         return Holds(", ".join(dict.fromkeys(engines)), trusted)
-    return Holds(", ".join(dict.fromkeys(engines)) or "an empty question", {"kind": "parts", "parts": proofs})
+    return Holds(", ".join(dict.fromkeys(engines)) or "an empty question", proofs)
 
 
 def _refuted(

@@ -20,7 +20,7 @@ export function certify(model, { sample, target = null, locked = [], changes = n
   const question = { kind: "whatif", sample, label, target, ties: "lowest", cost: { kind: "L0" }, movable, region: null, limit: most };
   const proof = { kind: "walk", sets: found.sets, patterns: found.patterns.length, digest: digestOf(found.patterns) };
   const domain = model.domain && { domain: model.domain.data };
-  const certificate = { format: "sugenet certificate", version: 2, network: model.fingerprint, ...domain, question, proof };
+  const certificate = { format: "sugenet certificate", version: 3, network: model.fingerprint, ...domain, question, proof };
   if (changes === null) return { ...certificate, answer: "none", witness: null };
   const witness = [...sample];
   for (const [f, state] of changes) witness[f] = model.valueOf(f, state, sample[f]);
