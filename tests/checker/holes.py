@@ -80,9 +80,7 @@ def conjunctions() -> Iterator[Hole]:
     yield Hole(net, certificate(net, question, "refuted", witness=[0, 0]), True)
     for proof in (
         BOUNDS,
-        {"kind": "branches"},
-        {"kind": "combinations", "sets": 4},
-        {"kind": "sweep", "sets": 4},
+        {"kind": "enumerate"},
         {"kind": "dual", "cases": [0, 0], "multipliers": ""},
         {"kind": "dual", "cases": [0], "multipliers": ""},
     ):

@@ -517,16 +517,11 @@ def entries(networks: dict[str, Network]) -> Iterator[tuple[str, str, str | None
 
 def derived(certificates: dict[str, tuple[str, Any]]) -> Iterator[tuple[str, str, Any]]:
     """Answers that a clock or a size decides otherwise: parts of a region, a lower bound alone, nothing, a
-    solver's word, changes that are enumerated in other ways, clauses that are packed.
+    solver's word, clauses that are packed.
     """
     for name, (network, certificate) in certificates.items():
         question, proof = certificate["question"], certificate["proof"]
         kind = kind_of(proof)
-        if certificate["answer"] == "proved" and kind == "walk":
-            without_budget = question["kind"] != "robust" or "radius" not in question["region"]
-            for other in ("sweep", "combinations")[: 1 + without_budget]:
-                enumerated = {"kind": other, "sets": proof["sets"]}
-                yield f"{name}, by {other}", network, {**certificate, "proof": enumerated}
         if kind == "lemma" and "encoding" not in proof and question["kind"] != "agree":
             text = "\n".join(" ".join(map(str, [*clause, 0])) for clause in proof["clauses"])
             packed = b64encode(compress(text.encode())).decode()
@@ -535,7 +530,7 @@ def derived(certificates: dict[str, tuple[str, Any]]) -> Iterator[tuple[str, str
         if (
             certificate["answer"] == "proved"
             and question["kind"] == "robust"
-            and proof["kind"] == "walk"
+            and kind == "enumerate"
             and question["region"]["kind"] in ("Hamming", "L0", "L1", "L2")
         ):
             region = question["region"]

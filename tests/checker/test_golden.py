@@ -16,8 +16,8 @@ from sugenet.checker.form import (
     Lemma,
     Partition,
     Patches,
-    Proof,
     Question,
+    Single,
     Undecided,
     read_certificate,
 )
@@ -61,10 +61,10 @@ def test_the_corpus_has_every_kind_of_the_format():
     known = [read_certificate(row["certificate"], golden()["networks"][row["network"]]) for row in rows]
     assert {type(one).tag[1] for one in known} == tags_of(Certificate)
     assert {type(one.question).tag[1] for one in known} == tags_of(Question)
-    proofs = [one.proof for one in known if one.proof is not None]
-    parts = [part for proof in proofs if isinstance(proof, tuple) for part in proof]
-    assert {type(proof).tag[1] for proof in proofs} == tags_of(Proof) - {"trust"} | {Partition.tag[1]}
-    assert parts
+    several = [one.proof for one in known if isinstance(one.proof, tuple)]
+    proofs = [one.proof for one in known if one.proof is not None and one.proof not in several]
+    assert {type(proof).tag[1] for proof in proofs} == tags_of(Single) - {"trust"} | {Partition.tag[1]}
+    assert several
     clauses = [proof.clauses for proof in proofs if isinstance(proof, Lemma)]
     assert {type(one) for one in clauses} == {str, tuple}
     cases = [case for proof in proofs if isinstance(proof, Patches) for case in proof.cases]

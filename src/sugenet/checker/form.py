@@ -35,20 +35,19 @@ __all__ = [
     "Ball",
     "Bound",
     "Box",
-    "Branches",
     "ByBounds",
     "ByImpossible",
     "ByMultipliers",
     "BySplit",
     "CaseAsked",
     "Certificate",
-    "Combinations",
     "Cost",
     "Count",
     "Counted",
     "Counterfactual",
     "Drup",
     "Dual",
+    "Enumerate",
     "Fair",
     "Free",
     "InputDomain",
@@ -78,12 +77,10 @@ __all__ = [
     "Robust",
     "Single",
     "Sufficient",
-    "Sweep",
     "Trust",
     "Undecided",
     "UnknownReason",
     "Verdict",
-    "Walk",
     "WhatIf",
     "exact",
     "read_certificate",
@@ -366,36 +363,10 @@ class Bound:
 
 
 @dataclass(frozen=True, slots=True)
-class Walk:
-    """All sets of changes were enumerated, each pattern of neurons evaluated once."""
+class Enumerate:
+    """None of the inputs is a violation: the checker enumerates them, in a form that it chooses."""
 
-    tag: ClassVar[tuple[str, str]] = ("kind", "walk")
-    sets: Natural
-    patterns: Natural | None
-    digest: str
-
-
-@dataclass(frozen=True, slots=True)
-class Combinations:
-    """All combinations of states were enumerated."""
-
-    tag: ClassVar[tuple[str, str]] = ("kind", "combinations")
-    sets: Natural
-
-
-@dataclass(frozen=True, slots=True)
-class Branches:
-    """Branching on inputs."""
-
-    tag: ClassVar[tuple[str, str]] = ("kind", "branches")
-
-
-@dataclass(frozen=True, slots=True)
-class Sweep:
-    """All sets of changes were enumerated in blocks."""
-
-    tag: ClassVar[tuple[str, str]] = ("kind", "sweep")
-    sets: Natural
+    tag: ClassVar[tuple[str, str]] = ("kind", "enumerate")
 
 
 @dataclass(frozen=True, slots=True)
@@ -495,7 +466,7 @@ class Trust:
     solver: str
 
 
-Single: TypeAlias = Bound | Walk | Combinations | Branches | Sweep | Lemma | Drup | Dual | Patches | Trust
+Single: TypeAlias = Bound | Enumerate | Lemma | Drup | Dual | Patches | Trust
 
 
 Proof: TypeAlias = Single | tuple[Single, ...]

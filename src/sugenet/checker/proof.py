@@ -6,39 +6,30 @@ says (`setting`), not against what it says of itself.
 
 from __future__ import annotations
 
-from sugenet.bnn import DenseLayer
 from sugenet.checker.bounds import check_bounds
+from sugenet.checker.enumeration import check_enumeration, is_large
 from sugenet.checker.form import (
     Bound,
-    Branches,
-    Combinations,
     Drup,
     Dual,
+    Enumerate,
     Lemma,
     Patches,
     Proof,
     QueryAsked,
     Single,
-    Sweep,
     Trust,
-    Walk,
 )
 from sugenet.checker.limit import Limit
 from sugenet.checker.meaning import InputSet
 from sugenet.checker.patches import check_patches
 from sugenet.checker.query import query_of
-from sugenet.checker.sets import see_sets
 from sugenet.checker.setting import Asked, Setting, parts_of, setting_of
 from sugenet.checker.thresholds import thresholds_of
-from sugenet.checker.whole import priced, whole_of
+from sugenet.checker.whole import whole_of
 from sugenet.errors import CertificateError
 
 __all__ = ["check_proof"]
-
-_CELLS = 1 << 24
-"""Changes times neurons or features, or weights of later layers that are not dense,
-up to which everything is written out.
-"""
 
 
 def check_proof(
@@ -71,58 +62,25 @@ def _check_part(proof: Single, setting: Setting, limit: Limit, *, plain: bool) -
             raise CertificateError(f"there is no proof to check: the answer trusts {proof.solver[:80]}.")
         case Patches():
             raise CertificateError("a proof of kind 'patches' is about real numbers alone.")
-        case Walk() | Sweep():
-            options, budget = priced(setting, limit)
-            see_sets([prices for _, prices in options.values()], budget, proof.sets, limit)
+        case Enumerate():
+            return check_enumeration(setting, limit, plain=plain)
         case Dual():
             from sugenet.checker.dual import check_dual
 
             return check_dual(proof, setting, limit)
-    if isinstance(proof, Bound | Walk) and _is_large(setting) and not plain:
+    if isinstance(proof, Bound) and is_large(setting) and not plain:
         from sugenet.checker.large import Large
 
-        large = Large(setting, limit)
-        return large.check_bounds() if isinstance(proof, Bound) else large.check_walk(proof)
+        return Large(setting, limit).check_bounds()
     whole = whole_of(setting, limit)
     match proof:
         case Bound():
             return check_bounds(whole)
-        case Walk():
-            from sugenet.checker.walk import check_walk  # compiled code is loaded when it is needed
-
-            return check_walk(proof, whole, plain=plain)
-        case Combinations():
-            from sugenet.checker.combinations import check_combinations
-
-            return check_combinations(proof, whole, plain=plain)
-        case Branches():
-            from sugenet.checker.branches import check_branches
-
-            return check_branches(whole, plain=plain)
-        case Sweep():
-            from sugenet.checker.sweep import check_sweep
-
-            return check_sweep(proof, whole, plain=plain)
         case Lemma():
-            from sugenet.checker.rup import check_rup
+            from sugenet.checker.rup import check_rup  # compiled code is loaded when it is needed
 
             return check_rup(proof, thresholds_of(whole), limit=limit, plain=plain)
         case Drup():
             from sugenet.checker.drup import check_drup
 
             return check_drup(proof, whole, plain=plain)
-
-
-def _is_large(setting: Setting) -> bool:
-    """Whether a question about one network would take much room if its neurons were written out."""
-    layers = setting.cuts[0].layers
-    if len(setting.cuts) > 1 or not layers:
-        return False
-    changes = sum(map(len, setting.options.values()))
-    written_out = sum(
-        layer.inputs * layer.outputs for layer in layers[1:] if not isinstance(layer, DenseLayer)
-    )
-    return (
-        changes * max(layers[0].outputs, setting.networks[0].encoder.features) > _CELLS
-        or written_out > _CELLS
-    )

@@ -110,7 +110,7 @@ class Certified(Drawn):
 
     @property
     def proof_kind(self) -> str | None:
-        """Of which kind the proof is, such as ``bound`` or ``walk``; None: there is none."""
+        """Of which kind the proof is, such as ``bound`` or ``enumerate``; None: there is none."""
         return kind_of(self.certificate["proof"])
 
     @property
@@ -123,11 +123,15 @@ class Settled(Certified):
     """An answer that an engine gave."""
 
     engine: str
+    sets: int | None = None
+    """Sets of changes that the engine enumerated."""
 
     @property
     def settled_by(self) -> str:
         """What settled the question, in words."""
-        return engine_words(self.engine, self.certificate["proof"])
+        if self.proof_kind == "trust":
+            return f"trusting {self.engine}"
+        return engine_words(self.engine, self.sets)
 
 
 Changes = dict[str, tuple[Any, Any]]

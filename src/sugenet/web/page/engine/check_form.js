@@ -180,7 +180,7 @@ const VERDICTS = { robust: { ...ABOUT, region }, always: WITHIN, never: WITHIN }
 const REASONS = { reason: { ...ABOUT, region, fixed: features } };
 const WHATIFS = { whatif: { ...ABOUT, cost, movable: features, region: orNull(regionInside), limit: orNull(notNegative) } };
 const QUESTIONS_ELSEWHERE = ["count", "monotone", "fair", "agree", "query"];
-const PROOFS_ELSEWHERE = ["sweep", "combinations", "branches", "lemma", "drup", "patches", "dual"];
+const PROOFS_ELSEWHERE = ["lemma", "drup", "patches", "dual"];
 
 function question(kinds) {
   return (value, sizes) => {
@@ -190,7 +190,7 @@ function question(kinds) {
   };
 }
 
-const PROOFS = { bound: {}, walk: { sets: natural, patterns: orNull(natural), digest: text }, trust: { solver: text } };
+const PROOFS = { bound: {}, enumerate: {}, trust: { solver: text } };
 const proof = byField("kind", PROOFS, PROOFS_ELSEWHERE, "proofs");
 const counterexamples = listOf(pair(feature, row));
 const contrasts = listOf(listOf(pair(feature, scalar)));
