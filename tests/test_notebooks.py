@@ -25,7 +25,7 @@ SAID = {
         "proved to be the least",
         "up to 1 feature changed: proved",
         "refuted",
-        "none of the 193 changes is a violation",
+        "none of the 193 sets of changes is a violation",
     ],
 }
 

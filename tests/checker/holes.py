@@ -18,7 +18,7 @@ from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, RealLayer, t
 
 __all__ = ["HOLES", "Hole", "every", "high_from"]
 
-BOUNDS = {"kind": "bounds"}
+BOUNDS = {"kind": "bound"}
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ def high_from(cut, *, whole=False):
 
 
 def certificate(network, question, answer, proof=None, witness=None, **more):
-    about = {"format": "sugenet certificate", "version": 2, "network": network.fingerprint}
+    about = {"format": "sugenet certificate", "version": 3, "network": network.fingerprint}
     contents = {"question": question, "answer": answer, "witness": witness, "proof": proof, **more}
     if answer == "counted":
         del contents["witness"]
@@ -80,9 +80,7 @@ def conjunctions() -> Iterator[Hole]:
     yield Hole(net, certificate(net, question, "refuted", witness=[0, 0]), True)
     for proof in (
         BOUNDS,
-        {"kind": "branches"},
-        {"kind": "combinations", "sets": 4},
-        {"kind": "sweep", "sets": 4},
+        {"kind": "enumerate"},
         {"kind": "dual", "cases": [0, 0], "multipliers": ""},
         {"kind": "dual", "cases": [0], "multipliers": ""},
     ):
@@ -164,7 +162,7 @@ def literals() -> Iterator[Hole]:
     net = Network(Encoder.of_bits(4), [DenseLayer([[1, 1, 1, 1]], [2])], Head([[-1], [1]]), ["off", "on"])
     question = {"kind": "robust", **about([1, 1, 0, 0], 1), "region": {"kind": "L0", "radius": 2}}
     yield Hole(net, certificate(net, question, "refuted", witness=[0, 0, 0, 0]), True)
-    fields = {"kind": "rup", "variables": variables_of(net, question), "facts": [], "cuts": []}
+    fields = {"kind": "lemma", "variables": variables_of(net, question), "facts": [], "cuts": []}
     for text in LITERALS:
         packed = b64encode(compress(f"{text}\n".encode())).decode()
         proof = {**fields, "clauses": packed, "encoding": "zlib+base64"}

@@ -44,6 +44,7 @@ from sugenet.bnn import (
     threshold,
 )
 from sugenet.errors import CertificateError, QuestionError
+from sugenet.reason.envelope import kind_of
 from tests.checker import test_composed, test_learned
 from tests.engines import test_reals
 from tests.logic.wholes import given
@@ -516,17 +517,12 @@ def entries(networks: dict[str, Network]) -> Iterator[tuple[str, str, str | None
 
 def derived(certificates: dict[str, tuple[str, Any]]) -> Iterator[tuple[str, str, Any]]:
     """Answers that a clock or a size decides otherwise: parts of a region, a lower bound alone, nothing, a
-    solver's word, changes that are enumerated in other ways, clauses that are packed.
+    solver's word, clauses that are packed.
     """
     for name, (network, certificate) in certificates.items():
         question, proof = certificate["question"], certificate["proof"]
-        kind = None if proof is None else proof["kind"]
-        if certificate["answer"] == "proved" and kind == "walk":
-            without_budget = question["kind"] != "robust" or "radius" not in question["region"]
-            for other in ("sweep", "combinations")[: 1 + without_budget]:
-                enumerated = {"kind": other, "sets": proof["sets"]}
-                yield f"{name}, by {other}", network, {**certificate, "proof": enumerated}
-        if kind == "rup" and "encoding" not in proof and question["kind"] != "agree":
+        kind = kind_of(proof)
+        if kind == "lemma" and "encoding" not in proof and question["kind"] != "agree":
             text = "\n".join(" ".join(map(str, [*clause, 0])) for clause in proof["clauses"])
             packed = b64encode(compress(text.encode())).decode()
             smaller = {**proof, "encoding": "zlib+base64", "clauses": packed}
@@ -534,7 +530,7 @@ def derived(certificates: dict[str, tuple[str, Any]]) -> Iterator[tuple[str, str
         if (
             certificate["answer"] == "proved"
             and question["kind"] == "robust"
-            and proof["kind"] == "walk"
+            and kind == "enumerate"
             and question["region"]["kind"] in ("Hamming", "L0", "L1", "L2")
         ):
             region = question["region"]
@@ -677,7 +673,7 @@ def main(path: str) -> None:
         kind = (
             row["certificate"]["question"]["kind"],
             row["certificate"]["answer"],
-            (row["certificate"]["proof"] or {}).get("kind"),
+            kind_of(row["certificate"]["proof"]),
         )
         summary[kind] = summary.get(kind, 0) + 1
     for kind, many in sorted(summary.items(), key=str):

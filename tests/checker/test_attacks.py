@@ -117,7 +117,7 @@ def _is_integer(path):
 
 
 INTEGERS = (
-    "version", "label", "target", "sets", "patterns", "variables", "facts", "cuts", "lemmas", "clauses",
+    "version", "label", "target", "variables", "facts", "cuts", "lemmas", "clauses",
     "total", "counts", "movable", "fixed", "features", "feature", "inputs", "outputs", "order", "parts",
     "grid", "patches", "protected",
 )  # fmt: skip

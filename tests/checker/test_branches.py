@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 import sugenet as sg
 from sugenet.bnn import DenseLayer, Head, Network
 from sugenet.checker import branches
-from sugenet.checker.branches import branches_seen, check_branches
+from sugenet.checker.branches import branches_seen
 from sugenet.checker.limit import Limit
-from sugenet.checker.plain import plain_combinations
+from sugenet.checker.plain import plain_seen
 from sugenet.checker.whole import Whole
-from sugenet.errors import CertificateError, CheckLimitError
+from sugenet.errors import CertificateError, CheckLimitError, TooLargeError
 from tests.checker.test_combinations import drawn
 from tests.checker.test_words import counts_of
 
@@ -51,8 +51,8 @@ def agrees(base, rows, stays, layers, head, threads=1):
         ([], False),
     ):
         whole = Whole(base, rows, stays, None, layers, head, cases, Limit(None, None))
-        assert branches_seen(whole, threads=threads) == bad, cases
-        assert len(sums) > 50 or plain_combinations(whole) == bad
+        assert branches_seen(whole, threads=threads) == (None if bad else len(sums)), cases
+        assert len(sums) > 50 or plain_seen(whole) == (None if bad else len(sums))
 
 
 KINDS = [
@@ -100,11 +100,11 @@ def robust(lanes=80, features=9):
 def test_certificates_are_checked_both_ways_and_forgeries_refused():
     network, answer = robust()
     proof = answer.certificate["proof"]
-    assert proof == {"kind": "branches"}
+    assert proof == {"kind": "enumerate"}
     assert "branch and bound" in str(answer)
-    for plain in (False, True):
+    for plain, form in ((False, "branch and bound"), (True, "plain form")):
         said = sg.check(answer.certificate, network, plain=plain)
-        assert "none of the 512 combinations" in said
+        assert said == f"none of the 512 sets of changes is a violation ({form})"
     with pytest.raises(CertificateError, match="'sets'"):
         sg.check(answer.certificate | {"proof": proof | {"sets": 512}}, network)
     other = answer.certificate["question"] | {"label": 1}
@@ -122,25 +122,19 @@ def test_the_check_sees_every_violation(seed):
     )
     theirs = sg.verify(other, sg.Robust(rng.integers(0, 2, 9).tolist(), sg.Linf(1)), engine="branch")
     if isinstance(theirs, sg.Refuted):
-        forged = theirs.certificate | {"answer": "proved", "proof": {"kind": "branches"}, "witness": None}
+        forged = theirs.certificate | {"answer": "proved", "proof": {"kind": "enumerate"}, "witness": None}
         for plain in (False, True):
             with pytest.raises(CertificateError, match="is a violation"):
                 sg.check(forged, other, plain=plain)
 
 
-def test_what_branches_do_not_prove():
-    base, rows, stays, layers, head = drawn(np.random.default_rng(1), 4, (9, 5))
-    deep = Whole(base, rows, stays, None, layers, head, [], Limit(None, None))
-    with pytest.raises(CertificateError, match="one hidden layer"):
-        check_branches(deep)
+def test_what_branches_refuse():
     base, rows, stays, layers, head = drawn(np.random.default_rng(1), 4, (9,))
-    with pytest.raises(CertificateError, match="without a budget"):
-        check_branches(Whole(base, rows, stays, 2, layers, head, [], Limit(None, None)))
     fine = [[([1 << 60, -1, 0], 1)]]
-    with pytest.raises(CertificateError, match="too finely divided"):
-        check_branches(Whole(base, rows, stays, None, layers, head, fine, Limit(None, None)))
-    with pytest.raises(CertificateError, match="too large"):
-        check_branches(Whole(base + (1 << 31), rows, stays, None, layers, head, [], Limit(None, None)))
+    with pytest.raises(TooLargeError, match="too finely divided"):
+        branches_seen(Whole(base, rows, stays, None, layers, head, fine, Limit(None, None)))
+    with pytest.raises(TooLargeError, match="too large"):
+        branches_seen(Whole(base + (1 << 31), rows, stays, None, layers, head, [], Limit(None, None)))
 
 
 def test_limits_end_a_check():

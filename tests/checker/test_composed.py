@@ -106,11 +106,11 @@ def test_no_field_is_left_out_added_or_of_another_kind(name):
         refused(whole | {"question": question}, "no field|unknown kind")
     refused(forged(name, question__more=1), "has a field 'more' that it must not have")
     refused(forged(name, readings__0__more=1), "has a field 'more' that it must not have")
-    for change in ({"version": 3}, {"version": 2.0}, {"format": "sugenet"}):
-        refused(forged(name, **change), "not a sugenet certificate of version 2")
+    for change in ({"version": 2}, {"version": 3.0}, {"format": "sugenet"}):
+        refused(forged(name, **change), "not a sugenet certificate of version 3")
     for number in range(len(whole["parts"])):
         part = f"parts__{number}__certificate__"
-        refused(forged(name, **{f"{part}version": 2.0}), "version: 2 is needed, not 2.0")
+        refused(forged(name, **{f"{part}version": 3.0}), "version: 3 is needed, not 3.0")
         refused(forged(name, **{f"{part}format": "sugenet"}), "format: sugenet certificate is needed")
 
 

@@ -14,12 +14,11 @@ from sugenet.checker.form import (
     BySplit,
     Certificate,
     Closure,
+    Lemma,
     Partition,
-    Parts,
     Patches,
-    Proof,
     Question,
-    Rup,
+    Single,
     Undecided,
     read_certificate,
 )
@@ -65,11 +64,11 @@ def test_the_corpus_has_every_kind_of_the_format():
     ]
     assert {type(one).tag[1] for one in known} == tags_of(Certificate)
     assert {type(one.question).tag[1] for one in known} == tags_of(Question)
-    proofs = [one.proof for one in known if one.proof is not None]
-    parts = [part for proof in proofs for part in getattr(proof, "parts", ()) if isinstance(proof, Parts)]
-    assert {type(proof).tag[1] for proof in proofs} == tags_of(Proof) - {"trust"} | {Partition.tag[1]}
-    assert parts
-    clauses = [proof.clauses for proof in proofs if isinstance(proof, Rup)]
+    several = [one.proof for one in known if isinstance(one.proof, tuple)]
+    proofs = [one.proof for one in known if one.proof is not None and one.proof not in several]
+    assert {type(proof).tag[1] for proof in proofs} == tags_of(Single) - {"trust"} | {Partition.tag[1]}
+    assert several
+    clauses = [proof.clauses for proof in proofs if isinstance(proof, Lemma)]
     assert {type(one) for one in clauses} == {str, tuple}
     cases = [case for proof in proofs if isinstance(proof, Patches) for case in proof.cases]
     closures = [one for case in cases for closure in case.closures for one in inside(closure)]
@@ -147,8 +146,8 @@ def unlearned(data):
         return [unlearned(part) for part in data]
     if not isinstance(data, dict):
         return data
-    if data.get("kind") == "rup":
-        return {"kind": "rup"}
+    if data.get("kind") == "lemma":
+        return {"kind": "lemma"}
     return {name: unlearned(part) for name, part in data.items()}
 
 

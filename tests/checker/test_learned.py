@@ -158,7 +158,7 @@ def test_fields_that_nobody_reads_and_missing_ones_are_refused(name):
         ("between", ("least",), "7", "the total cost is at least [0-9]+, not 7"),
         ("between", ("question", "loss"), "largest", "unknown loss"),
         ("total", ("ratings",), "0" * 64, "is for the ratings 000000000000"),
-        ("total", ("version",), 3, "not a sugenet certificate of version 2"),
+        ("total", ("version",), 2, "not a sugenet certificate of version 3"),
         ("total", ("answer",), "fits", "must not have"),
     ],
 )

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 import pytest
 
 from sugenet.checker.arrays import form_of
-from sugenet.checker.form import Bounds, Closure, InputDomain, Limit, Proof, Rup, read_certificate
+from sugenet.checker.form import Bound, Closure, InputDomain, Lemma, Limit, Proof, read_certificate
 from sugenet.checker.reading import (
     ClassIndex,
     Feature,
@@ -35,7 +35,7 @@ INTEGERS = [-1, 0, 1, 2, 3, 10**30]
 FLOATS = [-0.0, 0.5, 1.0, -2.0, 5e-324, 1e300]
 TEXTS = ["", "1", "-7/2", "x", "true", "null", "9" * 4300, "9" * 4301, "QUJD"]
 LISTS = [[], [0], [1, 0], [0, 0], [0, 2], [[0]], [[0, 1], [1, 1]], [True], [1.0], ["1"], [None]]
-OBJECTS = [{}, {"kind": "bounds"}]
+OBJECTS = [{}, {"kind": "bound"}]
 EVERYTHING = [None, True, False, *INTEGERS, HUGE, -HUGE, *FLOATS, nan, inf, -inf, *TEXTS, *LISTS, *OBJECTS]
 
 ACCEPTED: dict[Any, list[Any]] = {
@@ -58,8 +58,8 @@ ACCEPTED: dict[Any, list[Any]] = {
     tuple[Integer, ...]: [[], [0], [1, 0], [0, 0], [0, 2]],
     tuple[Integer, Natural]: [[1, 0], [0, 0], [0, 2]],
     str | tuple[Integer, ...]: [*TEXTS, [], [0], [1, 0], [0, 0], [0, 2]],
-    Bounds: [{"kind": "bounds"}],
-    Bounds | None: [None, {"kind": "bounds"}],
+    Bound: [{"kind": "bound"}],
+    Bound | None: [None, {"kind": "bound"}],
 }
 """For each type all values of `EVERYTHING` that it has."""
 
@@ -172,10 +172,10 @@ def test_a_field_with_a_default_may_be_there_with_another_value():
     assert read(Pair, {"kind": "pair", "first": 1, "second": 0, "third": 1}, SIZES, "it") == Pair(
         1, 0, Fraction(1)
     )
-    proof = {"kind": "rup", "variables": 1, "facts": [], "cuts": [], "clauses": [[]]}
-    assert read(Rup, proof, SIZES, "it").encoding is None
+    proof = {"kind": "lemma", "variables": 1, "facts": [], "cuts": [], "clauses": [[]]}
+    assert read(Lemma, proof, SIZES, "it").encoding is None
     with pytest.raises(CertificateError, match="encoding must be left out where it is null"):
-        read(Rup, proof | {"encoding": None}, SIZES, "it")
+        read(Lemma, proof | {"encoding": None}, SIZES, "it")
 
 
 def test_limits_are_pairs_or_lists_of_values():
@@ -201,13 +201,12 @@ def test_limits_are_pairs_or_lists_of_values():
 
 def test_an_error_names_the_field_in_words_of_at_most_a_line():
     for long in ("x" * 500, HUGE, -HUGE, ["x"] * 500, {"x" * 500: 1}):
+        proof = {"kind": "lemma", "variables": 1, "cuts": [], "clauses": [], "facts": [long]}
         with pytest.raises(CertificateError, match=r"^it: facts: an integer") as caught:
-            read(
-                Rup, {"kind": "rup", "variables": 1, "cuts": [], "clauses": [], "facts": [long]}, SIZES, "it"
-            )
+            read(Lemma, proof, SIZES, "it")
         assert len(str(caught.value)) < 150
     with pytest.raises(CertificateError, match="must not have") as caught:
-        read(Bounds, {"kind": "bounds", "x" * 500: 1}, SIZES, "it")
+        read(Bound, {"kind": "bound", "x" * 500: 1}, SIZES, "it")
     assert len(str(caught.value)) < 150
 
 
@@ -276,7 +275,7 @@ def test_an_integer_of_a_certificate_is_not_spelled_in_another_way():
 def test_a_certificate_has_all_of_its_fields_and_no_others():
     for row in some_of_each(golden()["certificates"]):
         network, certificate = golden()["networks"][row["network"]], row["certificate"]
-        objects = [(), ("question",), *([("proof",)] if certificate["proof"] else [])]
+        objects = [(), ("question",), *([("proof",)] if isinstance(certificate["proof"], dict) else [])]
         for path in objects:
             inside = certificate[path[0]] if path else certificate
             for name in inside:

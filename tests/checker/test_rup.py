@@ -24,7 +24,7 @@ ONE = np.ones((1, 1), np.int64)
 
 def proof_of(clauses, variables, facts=(), cuts=()):
     return {
-        "kind": "rup",
+        "kind": "lemma",
         "variables": variables,
         "facts": list(facts),
         "cuts": [list(c) for c in cuts],

@@ -320,7 +320,7 @@ class Asked:
         return {"kind": self.kind, "label": self.label, "where": where}
 
     def certificate(self, net, network, **contents):
-        about = {"format": "sugenet certificate", "version": 2, "network": network.fingerprint}
+        about = {"format": "sugenet certificate", "version": 3, "network": network.fingerprint}
         domain = {}
         if self.domain or self.law is not None:
             domain = {"domain": {"limits": limits_data(self.domain), "laws": self.laws()}}

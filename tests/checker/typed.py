@@ -1,6 +1,7 @@
 """The checker's own functions for data as a file has them, read as `check` reads them."""
 
 import json
+import re
 
 from sugenet.checker import drup, patches, rup
 from sugenet.checker.arrays import form_of
@@ -8,7 +9,7 @@ from sugenet.checker.form import Proof, Question, sizes_of
 from sugenet.checker.reading import Sizes, read
 from sugenet.checker.setting import Asked
 
-__all__ = ["asked_of", "check_drup", "check_patches", "check_rup", "proof_of_data"]
+__all__ = ["asked_of", "check_drup", "check_patches", "check_rup", "proof_of_data", "without_form"]
 
 
 def proof_of_data(data):
@@ -33,3 +34,10 @@ def check_drup(data, whole):
 
 def check_patches(data, network, query):
     return patches.check_patches(proof_of_data(data), network, query)
+
+
+def without_form(said):
+    """What a check said, or a page's answer with that, without the form that enumerated changes."""
+    if isinstance(said, dict):
+        return said | {"said": without_form(said["said"])}
+    return re.sub(r"(sets of changes is a violation) \([a-z ]+\)", r"\1", said)

@@ -28,7 +28,7 @@ def test_small_violations_are_all_found_and_as_light_as_can_be(seed):
     for region in some_of(REGIONS, seed):
         for goal in (loses(network.head, label), wins(network.head, (label + 1) % 3)):
             problem = Problem(region.around(network, x), goal)
-            bad = expected(problem, budget=problem.near.budget)[3]
+            bad = expected(problem, budget=problem.near.budget)[2]
             found = search(problem, Clock(), restarts=4)
             if problem.goal.violates(problem.front.scores(problem.front.active[None, problem.front.fragile]))[
                 0
@@ -61,7 +61,7 @@ def test_layers_that_are_not_dense(unrolled, monkeypatch):
         problem = Problem(Anything().around(network, x), loses(network.head, label))
         found = search(problem, Clock())
         assert found is None or problem.replays(found)
-        assert found is not None or unrolled == 0 or not expected(problem)[3]
+        assert found is not None or unrolled == 0 or not expected(problem)[2]
 
 
 def test_nothing_to_find_and_stopping():

@@ -38,7 +38,7 @@ def agrees(problem, threads=1):
     bad = problem.goal.violates(near.network.match_counts(rows, engine="definition"))
     found = BRANCH(problem, Clock(threads=threads))
     if not bad.any():
-        assert found == Holds("branch", {"kind": "branches"})
+        assert found == Holds("branch", {"kind": "enumerate"})
     else:
         assert isinstance(found, Fails)
         assert tuple(found.witness) in {tuple(row) for row in rows[bad]}

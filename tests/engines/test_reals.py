@@ -319,7 +319,7 @@ def test_damaged_proofs_are_refused(change, match):
         check_patches(changed, net, query)
 
 
-@pytest.mark.parametrize("proof", [{"kind": "bounds"}, {"kind": "parts", "parts": [{"kind": "bounds"}]}])
+@pytest.mark.parametrize("proof", [{"kind": "bound"}, [{"kind": "bound"}]])
 def test_what_holds_for_whole_numbers_proves_nothing_about_real_ones(proof):
     """x >= 1/2 and x < 3/4 turns the class, and no whole number is there."""
     first = RealLayer([[1], [1]], [Fraction(1, 2), Fraction(3, 4)])

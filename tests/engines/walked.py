@@ -7,26 +7,10 @@ from itertools import product
 import numpy as np
 
 from sugenet.bnn.layer import dense_of
+from sugenet.checker.limit import Limit
+from sugenet.checker.plain import plain_counts, sets_within
+from sugenet.checker.walk import WalkSeen
 from sugenet.problem.front import first_layer
-
-MASK = (1 << 64) - 1
-
-
-def splitmix64(value):
-    z = (value + 0x9E3779B97F4A7C15) & MASK
-    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
-    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
-    return z ^ (z >> 31)
-
-
-def digest_of(patterns):
-    total = 0
-    for pattern in patterns:
-        z = 0
-        for neuron in pattern:
-            z ^= splitmix64(neuron + 1)
-        total += splitmix64(z)
-    return f"{total & MASK:016x}"
 
 
 def sets_of(near, budget=None):
@@ -41,7 +25,7 @@ def sets_of(near, budget=None):
 
 
 def expected(problem, budget=None):
-    """Number of sets, number of patterns, digest, and the sets that reach the goal, all by the definition."""
+    """Number of sets, number of patterns, and the sets that reach the goal, all by the definition."""
     near = problem.near
     network, first = near.network, first_layer(near.network)
     sets = list(sets_of(near, budget))
@@ -52,7 +36,6 @@ def expected(problem, budget=None):
     return (
         len(sets),
         len(patterns),
-        digest_of(patterns),
         [moves for moves, is_bad in zip(sets, bad, strict=True) if is_bad],
     )
 
@@ -67,3 +50,14 @@ def pieces(near):
         features.setdefault(move.feature, []).append((move.weight, gain))
     later = [(dense_of(layer).weights, dense_of(layer).tau) for layer in network.layers[1:]]
     return counts[0], list(features.values()), near.budget, later, network.head.weights
+
+
+def walked_plainly(base, features, budget, layers, head, violates):
+    """What the checker's walk should see, by its plain form."""
+    sets, patterns, bad = 0, set(), False
+    for gains in sets_within(features, budget, Limit(None, None)):
+        margins = sum(gains, base)
+        sets += 1
+        patterns.add(((margins >= 0) != (base >= 0)).tobytes())
+        bad |= bool(violates(plain_counts(margins, layers, head)[None])[0])
+    return WalkSeen(sets, len(patterns), bad)

@@ -30,7 +30,6 @@ from sugenet.reason.envelope import envelope
 from sugenet.reason.questions import problems_of
 from tests.engines.test_reals import KINDS, query_around, scores_at
 from tests.engines.test_reals import network as real_network
-from tests.engines.walked import expected
 from tests.fuzzing import bombs as heavy
 from tests.fuzzing.convolutions import conv_network
 from tests.fuzzing.truth import is_true
@@ -130,7 +129,7 @@ def forgeries(seed: int) -> Iterator[Forgery]:
         if not pool:
             continue
         for _ in range(4):
-            pool += [found for found in (_right_numbers(network, rng),) if found is not None]
+            pool += [found for found in (_enumerated(network, rng),) if found is not None]
         for certificate in pool:
             yield Forgery(certificate, network, other, "as it is")
             for _ in range(12):
@@ -239,17 +238,15 @@ def _query(network: Network, rng: np.random.Generator) -> Query:
     return Query(network.encoder.features, network.head.outputs, boxes)
 
 
-def _right_numbers(network: Network, rng: np.random.Generator) -> dict[str, Any] | None:
-    """A claim that a walk proves something, true or false, with the numbers and the digest of the walk."""
+def _enumerated(network: Network, rng: np.random.Generator) -> dict[str, Any] | None:
+    """A claim that enumeration proves something, true or false."""
     x, label = random_sample(network, rng), int(rng.integers(network.head.outputs))
     regions = [sg.Hamming(2), sg.L0(2), sg.L1(3), sg.Linf(2), sg.Anything()]
     asked = [sg.Robust(x, regions[rng.integers(len(regions))]), sg.Always(label), sg.Never(label)][
         rng.integers(3)
     ]
     with suppress(SugenetError):
-        (problem,) = problems_of(network, asked)[0]
-        sets, patterns, digest, _ = expected(problem, budget=problem.near.budget)
-        proof = {"kind": "walk", "sets": sets, "patterns": patterns, "digest": digest}
+        proof = {"kind": "enumerate"}
         return json.loads(
             json.dumps(
                 envelope(network, asked, witness=None, proof=None) | {"answer": "proved", "proof": proof}
@@ -259,7 +256,7 @@ def _right_numbers(network: Network, rng: np.random.Generator) -> dict[str, Any]
 
 
 def _huge(rng: np.random.Generator) -> Iterator[Forgery]:
-    """Claims about heads whose scores are at the edges of 32, 53 and 64 bits, with the right numbers."""
+    """Claims about heads whose scores are at the edges of 32, 53 and 64 bits."""
     edge = int(rng.choice([31, 32, 53, 62, 63, 64]))
     inputs, outputs = int(rng.integers(1, 4)), 2
     size = min(int(rng.integers(20, 30)), 31 - inputs.bit_length())
@@ -280,16 +277,16 @@ def _huge(rng: np.random.Generator) -> Iterator[Forgery]:
     bias = [a * sum(map(abs, row)) + int(rng.integers(-2, 3)) for a, row in zip(scale, weights, strict=True)]
     network = Network.of_bits([], Head(weights, bias, scale))
     for _ in range(3):
-        certificate = _right_numbers(network, rng)
+        certificate = _enumerated(network, rng)
         if certificate is not None:
             yield Forgery(certificate, network, None, "huge head")
             for kind in (
-                {"kind": "bounds"},
-                {"kind": "rup", "variables": 0, "facts": [], "cuts": [], "clauses": [[]]},
+                {"kind": "bound"},
+                {"kind": "lemma", "variables": 0, "facts": [], "cuts": [], "clauses": [[]]},
             ):
                 forged = copy.deepcopy(certificate)
                 forged["proof"] = kind
-                if kind["kind"] == "rup":
+                if kind["kind"] == "lemma":
                     with suppress(SugenetError):
                         question = sg.Always(forged["question"]["label"])
                         kind["variables"] = problems_of(network, question)[0][0].cascade.starts[-1] + 1
@@ -535,7 +532,7 @@ def other_answer(rng, forged, pool):
     forged["answer"] = answers[rng.integers(len(answers))]
     if forged["answer"] in ("proved", "none", "sufficient"):
         forged["witness"] = None
-        forged["proof"] = forged["proof"] or {"kind": "bounds"}
+        forged["proof"] = forged["proof"] or {"kind": "bound"}
         for name in ("value", "lower", "proved_up_to", "contrasts"):
             forged.pop(name, None)
     if forged["answer"] == "minimum":

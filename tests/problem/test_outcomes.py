@@ -10,7 +10,7 @@ import pytest
 from sugenet.bnn import Head, Network
 from sugenet.errors import SoundnessError
 from sugenet.problem.goal import loses
-from sugenet.problem.outcomes import Enumerated, Fails, Open, replayed, walk_record
+from sugenet.problem.outcomes import Fails, Open, replayed
 from sugenet.problem.problem import Problem
 from sugenet.problem.regions import Hamming
 
@@ -35,12 +35,3 @@ def test_what_only_rounding_allows_stays_open():
     found = replayed(Problem(near, PROBLEM.goal), "me", tuple(near.moves))
     assert isinstance(found, Open)
     assert "beyond the limit by less than rounding" in found.reason
-
-
-def test_a_walk_is_recorded_as_its_checker_reads_it():
-    assert walk_record(Enumerated(3, 2, "00ff", None)) == {
-        "kind": "walk",
-        "sets": 3,
-        "patterns": 2,
-        "digest": "00ff",
-    }

@@ -140,7 +140,7 @@ def example():
         (lambda c: c.update(note="holds"), "counterfactual has a field 'note' that it must not have"),
         (lambda c: c["proof"].update(note="holds"), "proof: .* has a field 'note' that it must not have"),
         (lambda c: c.pop("witness"), "counterfactual has no field 'witness'"),
-        (lambda c: c.update(version=2.0), "not a sugenet certificate of version 2"),
+        (lambda c: c.update(version=3.0), "not a sugenet certificate of version 3"),
         (lambda c: c["question"].update(limit="0"), "the witness is at 1, outside the region of 0"),
         (lambda c: c.update(proof={"kind": "trust", "solver": "hearsay 1.0"}), "trusts hearsay"),
         (lambda c: c.update(proof={"kind": "magic"}), "proof: unknown kind 'magic'"),
@@ -263,7 +263,7 @@ def test_other_engines_prove_the_same_minimum(engine, cost):
     best, other = whatif(network, x, cost), whatif(network, x, cost, engine=engine)
     assert best.value == other.value
     assert other.is_minimum
-    assert other.is_certified == (engine != "cpsat" or other.certificate["proof"]["kind"] == "bounds")
+    assert other.is_certified == (engine != "cpsat" or other.certificate["proof"]["kind"] == "bound")
 
 
 def test_a_limit_bounds_the_claim():
@@ -271,7 +271,7 @@ def test_a_limit_bounds_the_claim():
     answer = whatif(network, [-1] * 6, L0, limit=3)
     assert isinstance(answer, NoCounterfactual)
     assert "with up to 3 features changed: proved" in str(answer)
-    assert "up to 3: none of the 42 changes is a violation" in check(answer.certificate, network)
+    assert "up to 3: none of the 42 sets of changes is a violation" in check(answer.certificate, network)
     assert whatif(network, [-1] * 6, L0).value == 6
 
 

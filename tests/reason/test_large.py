@@ -13,7 +13,7 @@ import sugenet as sg
 from sugenet.bnn import ConvLayer, DenseLayer, Encoder, Head, LevelLayer, Network, Window, integer
 from sugenet.bnn.layer import dense_of
 from sugenet.bnn.memory import available, make_sure
-from sugenet.checker import proof as check_proof
+from sugenet.checker import enumeration
 from sugenet.checker.query import Case, Inequality, Query, QueryBox
 from sugenet.engines.walk.singles import violating_singles, walk_singles
 from sugenet.errors import CertificateError, CheckLimitError, TooLargeError
@@ -50,7 +50,7 @@ def written(monkeypatch):
     """Whether the checker writes networks out, switched by the test."""
 
     def switch(*, out: bool) -> None:
-        monkeypatch.setattr(check_proof, "_CELLS", 1 << 60 if out else -1)
+        monkeypatch.setattr(enumeration, "_CELLS", 1 << 60 if out else -1)
 
     return switch
 
@@ -118,20 +118,11 @@ def test_forged_walks_over_large_networks_are_refused(written):
     network = Network.of_bits([layer], Head([[1] * 9, [-1] * 9]))
     x = [1] * 16
     answer = verify(network, Robust(x, L0(1)), engine="flips")
-    assert "patterns" in check(answer.certificate, network)
-    for change, words in (
-        ({"sets": 16}, "there are 17 sets of changes, not 16"),
-        ({"sets": 18}, "there are 17 sets of changes, not 18"),
-        ({"patterns": 16}, "more than the 16 patterns"),
-        ({"digest": "0" * 16}, "17 patterns and digest 9617cbc90e9c2a36, but the certificate says"),
-    ):
-        forged = answer.certificate | {"proof": answer.certificate["proof"] | change}
-        with pytest.raises(CertificateError, match=words):
-            check(forged, network)
+    assert check(answer.certificate, network) == "none of the 17 sets of changes is a violation (walk)"
     wider = answer.certificate | {
         "question": answer.certificate["question"] | {"region": {"kind": "L0", "radius": "4"}}
     }
-    with pytest.raises(CertificateError, match="there are 2,517 sets of changes, not 17"):
+    with pytest.raises(CertificateError, match="is a violation"):
         check(wider, network)
     with pytest.raises(CheckLimitError, match="limit"):
         check(answer.certificate, network, memory_limit=100)
@@ -311,7 +302,7 @@ def test_many_levels_of_one_feature_keep_to_the_memory_of_the_checker():
     network = Network(Encoder([integer(0, 5000)]), [layer], Head(rng.choice([-1, 1], (2, 4096))))
     forged = envelope(network, sg.Always(0), witness=None, proof=None) | {
         "answer": "proved",
-        "proof": {"kind": "bounds"},
+        "proof": {"kind": "bound"},
     }
     with pytest.raises(CheckLimitError, match="what each change adds to the neurons needs more than"):
         check(forged, network, memory_limit=64 << 20)

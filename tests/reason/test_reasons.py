@@ -177,7 +177,7 @@ def test_forged_reasons_fail():
         ("unknown answer 'best'", lambda c: c.__setitem__("answer", "best")),
         (
             "bounds do not exclude",
-            lambda c: c.__setitem__("proof", {"kind": "bounds"}) or c["question"]["fixed"].clear(),
+            lambda c: c.__setitem__("proof", {"kind": "bound"}) or c["question"]["fixed"].clear(),
         ),
     ):
         forged = copy.deepcopy(reason.certificate)

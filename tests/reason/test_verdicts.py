@@ -411,6 +411,6 @@ def test_none_is_a_category_like_any_other():
     answer = sg.verify(network, sg.Robust(["b"], sg.Box({"x1": {None, "b"}})))
     assert isinstance(answer, Refuted)
     checked(answer, network)
-    forged = answer.certificate | {"answer": "proved", "witness": None, "proof": {"kind": "bounds"}}
+    forged = answer.certificate | {"answer": "proved", "witness": None, "proof": {"kind": "bound"}}
     with pytest.raises(CertificateError, match="do not exclude"):
         sg.check(forged, network)

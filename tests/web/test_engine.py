@@ -599,7 +599,7 @@ def test_work_runs_in_workers_with_progress_and_can_be_cancelled(page, digits_fi
     assert (found["near"]["outcome"], len(found["near"]["changes"])) == ("minimum", 3)
     assert found["free"]["outcome"] == found["again"]["outcome"] == "proved"
     assert found["classes"] == [found["label"]]
-    assert found["wrong"] == {"holds": False, "said": "this is not a sugenet certificate of version 2."}
+    assert found["wrong"] == {"holds": False, "said": "this is not a sugenet certificate of version 3."}
     assert found["name"] == "AbortError"
     assert found["failed"]
     assert all(0 < step["tried"] <= step["total"] for step in found["progress"])

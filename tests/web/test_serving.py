@@ -144,7 +144,7 @@ def test_the_request_that_the_docs_show_is_taken(server):
 
 
 @pytest.mark.usefixtures("goes_on")
-@pytest.mark.parametrize("certificate", [{}, {"format": "sugenet certificate", "version": 2}, {"a": [[[]]]}])
+@pytest.mark.parametrize("certificate", [{}, {"format": "sugenet certificate", "version": 3}, {"a": [[[]]]}])
 def test_what_is_no_certificate_does_not_hold(server, certificate):
     assert server.post("/api/check", {"certificate": certificate}).json["holds"] is False
 

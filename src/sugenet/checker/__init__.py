@@ -6,9 +6,9 @@ To be read by somebody who trusts nobody, in this order; each file says at its t
 1. `certificate` says which file checks what; `limit` how long that may take, `form` which fields it has.
 2. `values`, `setting`: what the question says. `query` holds the questions of VNN-LIB.
 3. `witness`, `reals`: an input that violates it is replayed. `counterfactual` and `reason` claim more.
-4. `proof`: that there is none. `whole` writes the question in whole numbers, `products` sums them. `sets` and
-   `walk` go through all changes, `later` judges what they turn, `bounds` needs no walk, `large` is both for
-   large networks.
+4. `proof`: that there is none. `whole` writes the question in whole numbers, `products` sums them.
+   `enumeration` enumerates all changes in one of several forms, `bounds` needs no enumeration, `large` is
+   both for large networks.
 5. `thresholds`, `rup`, `propagation`: a solver's clauses over thresholds. `clauses`, `drup`: over clauses.
    `unpack` reads what is compressed.
 6. `patches`: queries over real numbers. `count`, `counting`: how many inputs.

@@ -2,8 +2,7 @@
 
 To be ensured: each case of a violation is searched, and what the search starts from is what the question
 says. It is for one hidden layer and for questions without a budget, where an inequality is a sum over neurons
-that each turn or do not (`branching`). `plain` goes through all combinations instead. Nothing here is shared
-with the engines, and the certificate says nothing but that the search will end.
+that each turn or do not (`branching`). Nothing here is shared with the engines.
 """
 # mypy: disable-error-code="no-untyped-call"
 
@@ -20,11 +19,10 @@ from sugenet.bnn.arrays import Bits, Ints
 from sugenet.checker.branching import GOES_ON, NODES, SET_ASIDE, TOP, VECTOR, VIOLATION, search
 from sugenet.checker.later import cores
 from sugenet.checker.limit import Limit
-from sugenet.checker.plain import plain_combinations
 from sugenet.checker.whole import Whole, over_neurons, reachable
-from sugenet.errors import CertificateError
+from sugenet.errors import TooLargeError
 
-__all__ = ["branches_seen", "check_branches"]
+__all__ = ["branches_seen"]
 
 _PART = 1 << 12
 """Nodes between two looks at the clock."""
@@ -35,25 +33,12 @@ _LARGE, _SUM = 1 << 62, 1 << 31
 _DIGITS = 20
 
 
-def check_branches(whole: Whole, *, plain: bool = False) -> str:
-    """Search for a violation once more."""
-    heaviest = sum(max(price for price, _ in options) for options in whole.features)
-    if whole.budget is not None and heaviest > whole.budget:
-        raise CertificateError("branches prove questions without a budget, and this one has one.")
-    if whole.behind:
-        raise CertificateError("branches prove questions about one hidden layer, and there are more.")
-    if (plain_combinations if plain else branches_seen)(whole):
-        raise CertificateError("a change that the certificate excludes is a violation.")
-    every = prod(len(options) + 1 for options in whole.features)
-    return f"branch and bound leaves none of the {every:,} combinations of changes as a violation"
-
-
-def branches_seen(whole: Whole, threads: int | None = None) -> bool:
-    """Whether some combination is a violation."""
+def branches_seen(whole: Whole, threads: int | None = None) -> int | None:
+    """How many combinations there are; None: one of them is a violation."""
     low, high = reachable(whole.base, whole.features, len(whole.features))
     loose = np.flatnonzero((low >= 0) != (high >= 0))
     if max(np.abs(low).max(initial=0), np.abs(high).max(initial=0)) >= _SUM // 2:
-        raise CertificateError("the sums of the first layer are too large for branches.")
+        raise TooLargeError("the sums of the first layer are too large for branch and bound.")
     whole.limit.take(40 * len(loose) * sum(map(len, whole.offered)), "all changes")
     gains = [np.array([gain[loose] for _, gain in row]) for row in whole.offered]
     turning = _Turning(whole.base[loose], gains)
@@ -63,12 +48,12 @@ def branches_seen(whole: Whole, threads: int | None = None) -> bool:
         for factors, least in case:
             row, bound = over_neurons(whole.head, factors, least)
             if sum(map(abs, row.tolist())) + abs(bound) >= _LARGE:
-                raise CertificateError("the scores are too finely divided for branches.")
+                raise TooLargeError("the scores are too finely divided for branch and bound.")
             demands.append((row[loose].astype(np.int64), bound - int(row[on].sum())))
         lanes = [turning.lanes(*demand) for demand in demands]
         if None not in lanes and _Searching(turning.first, lanes, whole.limit).is_met(threads):
-            return True
-    return False
+            return None
+    return prod(len(options) + 1 for options in whole.features)
 
 
 class _Turning:

@@ -80,8 +80,8 @@ def check(
     if not isinstance(certificate, dict):
         raise CertificateError(f"a certificate is a JSON object, not {type(certificate).__name__}.")
     version = certificate.get("version")
-    if certificate.get("format") != "sugenet certificate" or type(version) is not int or version != 2:
-        raise CertificateError("this is not a sugenet certificate of version 2.")
+    if certificate.get("format") != "sugenet certificate" or type(version) is not int or version != 3:
+        raise CertificateError("this is not a sugenet certificate of version 3.")
     limit = Limit(time_limit, memory_limit)
     try:
         if is_about_ratings(certificate) and not isinstance(network, list | tuple):

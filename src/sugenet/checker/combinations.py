@@ -2,7 +2,7 @@
 
 To be ensured: every combination is met, and each is judged with all its layers. A step of one feature turns
 some neurons of the first layer; each of them changes the match counts of the second layer by its weights,
-and so on (`stepping`). `plain` has the same with ``itertools``. Nothing here is shared with the engines.
+and so on (`stepping`). Nothing here is shared with the engines.
 """
 # mypy: disable-error-code="no-untyped-call"
 
@@ -16,18 +16,14 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn.arrays import Bits, Ints
-from sugenet.checker.form import Combinations
 from sugenet.checker.later import cores
-from sugenet.checker.plain import plain_combinations
 from sugenet.checker.products import dense_counts
 from sugenet.checker.stepping import DIGITS, INEQUALITIES, VECTOR, step_through
 from sugenet.checker.whole import Whole, reachable
-from sugenet.errors import CertificateError
+from sugenet.errors import TooLargeError
 
-__all__ = ["check_combinations", "combinations_seen"]
+__all__ = ["combinations_seen"]
 
-_MOST = 1 << 40
-"""Combinations that are gone through."""
 _PART = 1 << 15
 """Combinations between two looks at the clock."""
 _LARGE = 1 << 62
@@ -35,36 +31,18 @@ _TRIED = 64
 """Combinations at which it is seen how many neurons a step of a feature turns."""
 
 
-def check_combinations(proof: Combinations, whole: Whole, *, plain: bool = False) -> str:
-    """Go through all combinations once more; as many as the certificate says."""
-    sets = proof.sets
-    every = prod(len(options) + 1 for options in whole.features)
-    if sets != every or every > _MOST:
-        raise CertificateError(
-            f"there are {every:,} combinations of changes (at most {_MOST:,} are gone through), and the "
-            f"certificate says {str(sets)[:40]}."
-        )
-    heaviest = sum(max(price for price, _ in options) for options in whole.features)
-    if whole.budget is not None and heaviest > whole.budget:
-        raise CertificateError("combinations prove questions without a budget, and this one has one.")
-    seen = plain_combinations if plain else combinations_seen
-    if seen(whole):
-        raise CertificateError("a change that the certificate excludes is a violation.")
-    return f"none of the {sets:,} combinations of changes is a violation"
-
-
-def combinations_seen(whole: Whole, threads: int | None = None) -> bool:
-    """Whether some combination is a violation."""
+def combinations_seen(whole: Whole, threads: int | None = None) -> int | None:
+    """How many combinations there are; None: one of them is a violation."""
     limit, layers = whole.limit, [(np.asarray(rows), np.asarray(tau)) for rows, tau in whole.layers]
     if any(np.abs(rows).max(initial=0) > 1 or not len(tau) for rows, tau in layers):
-        raise CertificateError("combinations are for later layers of weights -1, 0 and 1.")
+        raise TooLargeError("combinations are for later layers of weights -1, 0 and 1.")
     low, high = reachable(whole.base, whole.features, len(whole.features))
     loose = np.flatnonzero((low >= 0) != (high >= 0))
     loose = loose[_nearest_first((low + high)[loose] // 2)]
     # sums lie between these ends, and no step is longer than from one to the other
     largest = int(max(part[loose].max(initial=0) for part in (-low, high, high - low)))
     if largest >= 1 << 31:
-        raise CertificateError("the sums of the first layer are too large for combinations.")
+        raise TooLargeError("the sums of the first layer are too large for combinations.")
     kind = np.int8 if largest < 1 << 7 else np.int32
     words = max(1, -(-len(loose) // 64))
     limit.take(4 * 64 * words * 3 * sum(map(len, whole.offered)), "all changes")
@@ -99,8 +77,8 @@ def combinations_seen(whole: Whole, threads: int | None = None) -> bool:
     with ThreadPoolExecutor(threads or cores()) as pool:
         for begin in range(0, parts, 1 << 10):  # an error in one part ends it soon
             if any(pool.map(look_at, range(begin, min(begin + (1 << 10), parts)))):
-                return True
-    return False
+                return None
+    return prod(map(len, offered))
 
 
 def _nearest_first(margins: Ints) -> Ints:
@@ -168,7 +146,7 @@ class _Tail:
         here = factors @ counts.astype(object)
         short = np.array([least for _, least in parts], object) - here
         if np.abs(worth).sum() + np.abs(short).sum() >= _LARGE:
-            raise CertificateError("the scores are too finely divided for combinations.")
+            raise TooLargeError("the scores are too finely divided for combinations.")
         worth = worth[order]
         wide = -(-max(1, len(parts)) // INEQUALITIES) * INEQUALITIES
         width = 64 * self.read[-1].size

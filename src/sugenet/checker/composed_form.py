@@ -217,7 +217,7 @@ class WholePart:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _ComposedEnvelope:
     format: Literal["sugenet certificate"]
-    version: Literal[2]
+    version: Literal[3]
     networks: tuple[str, ...]
     """Their fingerprints."""
     readings: tuple[GivenReading | NetworkReading, ...]

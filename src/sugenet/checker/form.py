@@ -33,26 +33,26 @@ __all__ = [
     "Always",
     "Anything",
     "Ball",
-    "Bounds",
+    "Bound",
     "Box",
-    "Branches",
     "ByBounds",
     "ByImpossible",
     "ByMultipliers",
     "BySplit",
     "CaseAsked",
     "Certificate",
-    "Combinations",
     "Cost",
     "Count",
     "Counted",
     "Counterfactual",
     "Drup",
     "Dual",
+    "Enumerate",
     "Fair",
     "Free",
     "InputDomain",
     "LawAsked",
+    "Lemma",
     "Limit",
     "Limits",
     "Measure",
@@ -64,7 +64,6 @@ __all__ = [
     "OneOf",
     "OpenCounterfactual",
     "Partition",
-    "Parts",
     "PatchedCase",
     "Patches",
     "Plain",
@@ -77,15 +76,12 @@ __all__ = [
     "Refuted",
     "Region",
     "Robust",
-    "Rup",
     "Single",
     "Sufficient",
-    "Sweep",
     "Trust",
     "Undecided",
     "UnknownReason",
     "Verdict",
-    "Walk",
     "WhatIf",
     "exact",
     "read_certificate",
@@ -375,50 +371,24 @@ Question: TypeAlias = Verdict | Reason | WhatIf | Count
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class Bound:
     """Interval bounds through all layers."""
 
-    tag: ClassVar[tuple[str, str]] = ("kind", "bounds")
+    tag: ClassVar[tuple[str, str]] = ("kind", "bound")
 
 
 @dataclass(frozen=True, slots=True)
-class Walk:
-    """All sets of changes were enumerated, each pattern of neurons evaluated once."""
+class Enumerate:
+    """None of the inputs is a violation: the checker enumerates them, in a form that it chooses."""
 
-    tag: ClassVar[tuple[str, str]] = ("kind", "walk")
-    sets: Natural
-    patterns: Natural | None
-    digest: str
+    tag: ClassVar[tuple[str, str]] = ("kind", "enumerate")
 
 
 @dataclass(frozen=True, slots=True)
-class Combinations:
-    """All combinations of states were enumerated."""
-
-    tag: ClassVar[tuple[str, str]] = ("kind", "combinations")
-    sets: Natural
-
-
-@dataclass(frozen=True, slots=True)
-class Branches:
-    """Branching on inputs."""
-
-    tag: ClassVar[tuple[str, str]] = ("kind", "branches")
-
-
-@dataclass(frozen=True, slots=True)
-class Sweep:
-    """All sets of changes were enumerated in blocks."""
-
-    tag: ClassVar[tuple[str, str]] = ("kind", "sweep")
-    sets: Natural
-
-
-@dataclass(frozen=True, slots=True)
-class Rup:
+class Lemma:
     """Clauses that follow one after another by propagation, the last one empty."""
 
-    tag: ClassVar[tuple[str, str]] = ("kind", "rup")
+    tag: ClassVar[tuple[str, str]] = ("kind", "lemma")
     variables: Natural
     facts: tuple[Integer, ...]
     cuts: tuple[tuple[Integer, Natural, Natural], ...]
@@ -511,18 +481,11 @@ class Trust:
     solver: str
 
 
-Single: TypeAlias = Bounds | Walk | Combinations | Branches | Sweep | Rup | Drup | Dual | Patches | Trust
+Single: TypeAlias = Bound | Enumerate | Lemma | Drup | Dual | Patches | Trust
 
 
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """A proof for each part of the question."""
-
-    tag: ClassVar[tuple[str, str]] = ("kind", "parts")
-    parts: tuple[Single, ...]
-
-
-Proof: TypeAlias = Single | Parts
+Proof: TypeAlias = Single | tuple[Single, ...]
+"""One proof; or one for each case of a query."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -543,7 +506,7 @@ class Partition:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Envelope:
     format: Literal["sugenet certificate"]
-    version: Literal[2]
+    version: Literal[3]
     network: str
     """Its fingerprint."""
     domain: InputDomain | None = None

@@ -27,7 +27,7 @@ from sugenet.checker.products import dense_counts, products
 from sugenet.checker.vectors import loaded, lowest, signs, stored
 from sugenet.compiling import njit
 
-__all__ = ["Patterns", "States", "bits_of", "cores", "judge_of", "splitmix64", "states_of"]
+__all__ = ["Patterns", "States", "bits_of", "cores", "judge_of", "states_of"]
 
 _BATCH = 1 << 14  # patterns that are judged at a time, at most
 _WORK = 1 << 32  # sums for all of them, at most
@@ -176,15 +176,6 @@ def _run(patterns, margins, gains, begins, sizes, out):
                 words[w] = _moved(margins, at, gains, of, wide, turned, n, sums, 64 * w) ^ home[layer, w]
         for k in range(sizes[last]):
             out[row, k] = sums[k]
-
-
-@njit(nogil=True, cache=True)
-def splitmix64(value):
-    """The mixed digits of a number of 64 bits, or of each in an array: what digests of walks are made of."""
-    z = value + np.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
 
 
 # -- large networks ------------------------------------------------------------------------------------------

@@ -144,7 +144,7 @@ class FlowProof:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _LearnedEnvelope:
     format: Literal["sugenet certificate"]
-    version: Literal[2]
+    version: Literal[3]
     ratings: str
     """Their fingerprint."""
 

@@ -1,5 +1,5 @@
-"""The plain forms: what the fast code of walks, propagation, lemmas and counts does, in a few lines each,
-for small cases.
+"""The plain forms: what the fast code of enumeration, propagation, lemmas and counts does, in a few lines
+each, for small cases.
 
 To be ensured: that a reader sees at a glance that it is right. ``check(..., plain=True)`` uses these
 instead of the compiled ones; each has the parameters and the answer of the fast form beside it, so that
@@ -8,8 +8,7 @@ tests compare the two.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, combinations, pairwise, product
 from typing import Any
 
@@ -24,12 +23,10 @@ from sugenet.errors import CheckLimitError
 
 __all__ = [
     "PlainPropagation",
-    "WalkSeen",
     "need_small",
-    "plain_combinations",
     "plain_counts",
     "plain_followed",
-    "plain_walk",
+    "plain_seen",
     "sets_within",
 ]
 
@@ -48,23 +45,7 @@ def need_small(size: int, what: str, most: int = _SETS) -> None:
         )
 
 
-# -- walks and counts ----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class WalkSeen:
-    """What a walk over all sets of options saw."""
-
-    sets: int
-    """Sets, the empty one included."""
-    patterns: int
-    """Different sets of first-layer neurons that they turn, the empty one included."""
-    digest: str
-    """Sum over the patterns of splitmix64(z) modulo 2^64, z the XOR over the turned neurons j (from 0) of
-    splitmix64(j + 1).
-    """
-    bad: bool
-    """Whether some pattern is a violation."""
+# -- sets and counts -----------------------------------------------------------------------------------------
 
 
 def sets_within(features: Options, budget: int | None, limit: Limit) -> Iterator[list[Ints]]:
@@ -82,40 +63,15 @@ def sets_within(features: Options, budget: int | None, limit: Limit) -> Iterator
                     yield [gain for _, gain in options]
 
 
-def plain_walk(
-    base: Ints,
-    features: Options,
-    budget: int | None,
-    layers: Iterable[tuple[Ints, Ints]],
-    head: Ints,
-    violates: Callable[[Ints], npt.NDArray[np.bool_]],
-    most: int,
-    patterns: int,
-    limit: Limit,
-) -> WalkSeen:
-    """Every set of options, one by one: which neurons turn, and whether the classes then are a violation."""
-    sets, bad, layers = 0, False, list(layers)
-    turned: dict[tuple[int, ...], int] = {}
-    for gains in sets_within(features, budget, limit):
+def plain_seen(whole: Whole) -> int | None:
+    """How many sets of options there are, one by one; None: one of them is a violation."""
+    sets = 0
+    for gains in sets_within(whole.features, whole.budget, whole.limit):
         sets += 1
-        margins = sum(gains, base)
-        pattern = tuple(np.flatnonzero((margins >= 0) != (base >= 0)).tolist())
-        if pattern not in turned:
-            turned[pattern] = 0
-            for neuron in pattern:
-                turned[pattern] ^= _splitmix64(neuron + 1)
-            bad |= bool(violates(plain_counts(margins, layers, head)[None])[0])
-    digest = sum(map(_splitmix64, turned.values())) % 2**64
-    claimed = sets <= most and len(turned) <= patterns  # others are refused for their numbers
-    return WalkSeen(sets, len(turned), f"{digest:016x}", bad and claimed)
-
-
-def plain_combinations(whole: Whole) -> bool:
-    """Whether some combination of options is a violation, one by one."""
-    return any(
-        bool(whole.violates(plain_counts(sum(gains, whole.base), whole.layers, whole.head)[None])[0])
-        for gains in sets_within(whole.features, None, whole.limit)
-    )
+        counts = plain_counts(sum(gains, whole.base), whole.layers, whole.head)
+        if whole.violates(counts[None])[0]:
+            return None
+    return sets
 
 
 def plain_counts(margins: Ints, layers: Iterable[tuple[Ints, Ints]], head: Ints) -> Ints:
@@ -128,13 +84,6 @@ def plain_counts(margins: Ints, layers: Iterable[tuple[Ints, Ints]], head: Ints)
 
 def _held(weights: Ints, active: npt.NDArray[np.bool_]) -> Ints:
     return np.asarray(np.where(weights > 0, weights * active, -weights * ~active).sum(axis=1))
-
-
-def _splitmix64(value: int) -> int:
-    z = (value + 0x9E3779B97F4A7C15) % 2**64
-    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 % 2**64
-    z = (z ^ z >> 27) * 0x94D049BB133111EB % 2**64
-    return z ^ z >> 31
 
 
 # -- propagation ---------------------------------------------------------------------------------------------

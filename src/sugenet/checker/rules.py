@@ -11,17 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, combinations, pairwise
 from typing import Any, TypeAlias
 
-from sugenet.checker.form import (
-    Bounds,
-    Branches,
-    Combinations,
-    Counted,
-    Partition,
-    Rup,
-    Single,
-    Sweep,
-    Walk,
-)
+from sugenet.checker.form import Bound, Counted, Enumerate, Lemma, Partition, Single
 from sugenet.checker.limit import Limit
 from sugenet.checker.problem import Problem, Row, most_together, reaches
 from sugenet.checker.unpack import literals_of
@@ -33,11 +23,11 @@ __all__ = ["plain_count", "prove"]
 def prove(proof: Single, problem: Problem) -> str:
     """See that no input of a problem is a violation, by the rule that a proof names."""
     match proof:
-        case Bounds():
+        case Bound():
             return _bound(problem)
-        case Walk() | Sweep() | Combinations() | Branches():
+        case Enumerate():
             return _enumerate(problem)
-        case Rup():
+        case Lemma():
             return _lemma(proof, problem)
     raise CertificateError(f"a proof of kind {proof.tag[1]!r} has no plain form.")
 
@@ -122,6 +112,8 @@ _SETTLED = ("off", "on")
 
 def _enumerate(problem: Problem) -> str:
     """Evaluate every choice of options within the budget."""
+    if problem.budget is not None and problem.budget < 0:
+        raise CertificateError("no input of the region meets the limits.")
     swings = _swings(problem.features, len(problem.base))
     loose = [j for j, (m, (a, b)) in enumerate(zip(problem.base, swings, strict=True)) if m + a < 0 <= m + b]
     features = [[(price, [gain[j] for j in loose]) for price, gain in row] for row in problem.features]
@@ -136,7 +128,7 @@ def _enumerate(problem: Problem) -> str:
             known[pattern] = problem.is_violated(state)
         if known[pattern]:
             raise CertificateError("a change that the certificate excludes is a violation.")
-    return f"none of the {many:,} changes is a violation"
+    return f"none of the {many:,} sets of changes is a violation (plain form)"
 
 
 def _choices(
@@ -305,7 +297,7 @@ _Constraint: TypeAlias = tuple[dict[int, int], int]
 """Positive factors of literals, and what those of the true ones must sum to."""
 
 
-def _lemma(proof: Rup, problem: Problem, assumed: Iterable[int] = ()) -> str:
+def _lemma(proof: Lemma, problem: Problem, assumed: Iterable[int] = ()) -> str:
     """See that clauses follow one after another by propagation, until they contradict each other."""
     system = _System(problem)
     if proof.variables != system.count:

@@ -14,7 +14,7 @@ from itertools import chain, pairwise
 
 import numpy as np
 
-from sugenet.checker.form import Rup
+from sugenet.checker.form import Lemma
 from sugenet.checker.limit import Limit
 from sugenet.checker.plain import PlainPropagation
 from sugenet.checker.propagation import Flat, Propagation
@@ -30,7 +30,7 @@ _NOT_NORMAL = re.compile(rb"[ \n](?:-?0[0-9]|-0|-?[ \n])|[0-9]-|--")
 
 
 def check_rup(
-    proof: Rup,
+    proof: Lemma,
     thresholds: ThresholdSystem,
     assumed: Sequence[int] = (),
     limit: Limit | None = None,
@@ -107,7 +107,7 @@ def _literal(value: int, total: int) -> int:
     return value
 
 
-def _clauses(proof: Rup, total: int, limit: Limit) -> Iterator[Flat]:
+def _clauses(proof: Lemma, total: int, limit: Limit) -> Iterator[Flat]:
     """The clauses of a proof in blocks."""
     clauses = proof.clauses
     if isinstance(clauses, tuple) != (proof.encoding is None):

@@ -5,15 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from math import prod
-from typing import Any
 
 from sugenet.checker.limit import Limit
-from sugenet.errors import CertificateError
 
-__all__ = ["as_words", "see_sets", "sets_of"]
-
-_WORK = 1 << 22
-"""Steps after which sets are not counted in advance."""
+__all__ = ["as_words", "sets_of"]
 
 
 def sets_of(
@@ -48,19 +43,6 @@ def sets_of(
         if len(found) > sums:
             return None
     return sum(found.values())
-
-
-def see_sets(weights: Sequence[Sequence[int]], budget: int | None, claimed: Any, limit: Limit) -> None:
-    """Refuse a walk that claims another number of sets than there are, where they are soon counted:
-    before anybody walks.
-    """
-    if type(claimed) is not int or claimed < 1:
-        raise CertificateError("a walk goes through one set or more.")
-    sets = sets_of(weights, budget, limit, sums=_WORK, work=_WORK)
-    if sets is not None and sets != claimed:
-        raise CertificateError(
-            f"there are {as_words(sets)} sets of changes, not {as_words(claimed)}, as the certificate says."
-        )
 
 
 def as_words(many: int) -> str:

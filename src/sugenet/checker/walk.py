@@ -1,9 +1,7 @@
-"""Walking through all changes once more: every set of options is visited one by one, in plain loops
-(`plain` has the same with ``itertools``).
+"""Walking through all sets of options, each different pattern of neurons judged once.
 
 To be ensured: no set within the budget is left out, and each different pattern of the first layer is
-judged, with all its layers behind (`later`). What was seen must have the numbers and the digest of the
-certificate. Nothing here is shared with the engines.
+judged, with all its layers behind (`later`). Nothing here is shared with the engines.
 """
 # mypy: disable-error-code="no-untyped-call,no-untyped-def,untyped-decorator,import-untyped,call-arg"
 
@@ -11,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
 from typing import Any
@@ -21,24 +20,21 @@ import numpy.typing as npt
 
 from sugenet.bnn import DenseLayer
 from sugenet.bnn.arrays import Ints
-from sugenet.checker.form import Walk
-from sugenet.checker.later import Patterns, cores, judge_of, splitmix64
+from sugenet.checker.later import Patterns, cores, judge_of
 from sugenet.checker.limit import Limit
-from sugenet.checker.plain import WalkSeen, plain_walk
 from sugenet.checker.problem import most_together
-from sugenet.checker.vectors import fetch, lowest, reaches
+from sugenet.checker.vectors import fetch, reaches
 from sugenet.checker.whole import Options, Whole, reachable
 from sugenet.compiling import njit
-from sugenet.errors import CertificateError, TooLargeError
+from sugenet.errors import TooLargeError
 
-__all__ = ["MOST_SETS", "as_claimed", "check_walk", "patterns_of", "walk"]
+__all__ = ["WalkSeen", "walk", "walk_seen"]
 
 _CHUNK = 1 << 17  # words of patterns that a thread finds before they are put together
 _LINE = 1 << 8  # sets that are visited without a look at the room for patterns
 _AHEAD = 16  # patterns between asking for a place of a table and looking at it
 _STEPS = 1 << 22  # sets times words that a thread visits before it looks at the clock
 _TOO_HEAVY = 1 << 60
-MOST_SETS = 10**13
 _RECENT = 1 << 16  # words of patterns that a thread remembers before it looks them up
 _TOGETHER = 1 << 9  # combinations of the last features that are taken as options of one
 _SHARED = 2  # sets of so many options are dealt out to the threads, each with all that it begins
@@ -46,43 +42,23 @@ _WRITTEN = 1 << 22
 """Weights of later layers up to which convolutions are written out as neurons, which is faster then."""
 
 
-def check_walk(proof: Walk, whole: Whole, *, plain: bool = False) -> str:
-    """Walk through all changes once more, and compare the numbers with what the certificate says."""
-    sets = proof.sets
-    if not 0 < sets <= MOST_SETS:
-        raise CertificateError(f"a walk goes through at most {MOST_SETS:,} sets.")
-    patterns = patterns_of(proof)
-    form, layers = (plain_walk, whole.layers) if plain else (walk, _behind(whole))
-    problem = whole.base, whole.features, whole.budget, layers, whole.head, whole.violates
-    found = form(*problem, most=sets, patterns=patterns, limit=whole.limit)
-    if found.bad:
-        raise CertificateError("a change that the certificate excludes is a violation.")
-    if found.sets > sets:
-        raise CertificateError(f"there are more than the {sets:,} sets of changes that the certificate says.")
-    if found.patterns > patterns:
-        raise CertificateError(f"there are more than the {patterns:,} patterns that the certificate says.")
-    return as_claimed(found, proof)
+@dataclass(frozen=True)
+class WalkSeen:
+    """What a walk over all sets of options saw."""
+
+    sets: int
+    """Sets, the empty one included."""
+    patterns: int
+    """Different sets of first-layer neurons that they turn, the empty one included."""
+    bad: bool
+    """Whether some pattern is a violation."""
 
 
-def patterns_of(proof: Walk) -> int:
-    """How many patterns a walk is said to meet."""
-    if proof.patterns is None or not 0 < proof.patterns <= proof.sets:
-        raise CertificateError("a walk meets a pattern or more, and no more of them than sets.")
-    return proof.patterns
-
-
-def as_claimed(found: WalkSeen, proof: Walk) -> str:
-    """See that a walk without a violation has the numbers of the certificate; say what was seen."""
-    claimed = (proof.sets, proof.patterns, proof.digest)
-    if (found.sets, found.patterns, found.digest) != claimed:
-        raise CertificateError(
-            f"the walk has {found.sets} sets, {found.patterns} patterns and digest {found.digest}, "
-            f"but the certificate says {str(claimed)[:120]}."
-        )
-    return (
-        f"none of the {found.sets:,} changes is a violation ({found.patterns:,} patterns, "
-        f"digest {found.digest})"
-    )
+def walk_seen(whole: Whole) -> int | None:
+    """How many sets there are; None: one of them is a violation."""
+    problem = whole.base, whole.features, whole.budget, _behind(whole), whole.head, whole.violates
+    found = walk(*problem, limit=whole.limit)
+    return None if found.bad else found.sets
 
 
 def _behind(whole: Whole) -> list[Any]:
@@ -104,8 +80,6 @@ def walk(
     head: Ints,
     violates: Callable[[Ints], npt.NDArray[np.bool_]],
     threads: int | None = None,
-    most: int = MOST_SETS,
-    patterns: int = MOST_SETS,
     limit: Limit | None = None,
 ) -> WalkSeen:
     """Walk every set with at most one option a feature, weights summing to at most the budget,
@@ -128,8 +102,6 @@ def walk(
         called from several threads.
     threads
         How many may work at once; one per core when None.
-    most, patterns
-        Stop once there are more sets or patterns than this; they are then not judged.
     limit
         Of time and memory.
     """
@@ -170,35 +142,24 @@ def walk(
     lightest = np.append(np.minimum.accumulate(weight[::-1])[::-1], _TOO_HEAVY)
     options = (weight, behind, lightest, heaviest)
     judged = judge_of(np.asarray(base) >= 0, loose, list(layers), np.asarray(head), limit)
-    tally = _Tally(most, patterns, count, words, limit)
+    tally = _Tally(count, words, limit)
     with ThreadPoolExecutor(count) as pool, tally:
         step = (start, rows, options, _ends(rows, sizes, free=free), together)
         tables = list(pool.map(lambda turn: _share(step, turn, tally), range(count)))
         known, size = tables[0]
         for others, many in tables[1:]:
-            if not tally.over:
-                known, size = tally.put(0, known, size, _listed(others, many))
-        if tally.over:
-            return WalkSeen(tally.sets, max(tally.sizes), "", False)
+            known, size = tally.put(0, known, size, _listed(others, many))
         tables.clear()
         limit.fits(16 * words * (size + 1), "all patterns of a walk")
         found = np.concatenate([_listed(known, size), np.zeros((1, words), np.uint64)])
         del known
 
-        marks = splitmix64(loose.astype(np.uint64) + np.uint64(1))
-
-        def judge(k: int) -> tuple[bool, int]:
+        def is_bad(k: int) -> bool:
             limit.look()
-            batch = found[k : k + judged.batch]
-            return bool(np.any(violates(judged.counts(batch)))), int(_digest(batch, marks))
+            return bool(np.any(violates(judged.counts(found[k : k + judged.batch]))))
 
-        seen = list(pool.map(judge, range(0, len(found), judged.batch)))
-    return WalkSeen(
-        tally.sets,
-        len(found),
-        f"{sum(part for _, part in seen) & ((1 << 64) - 1):016x}",
-        any(bad for bad, _ in seen),
-    )
+        bad = any(pool.map(is_bad, range(0, len(found), judged.batch)))
+    return WalkSeen(sum(tally.walked), len(found), bad)
 
 
 def _joined(features: list[list[tuple[int, Ints]]]) -> list[list[tuple[int, Ints]]]:
@@ -230,15 +191,11 @@ def _ends(rows: npt.NDArray[Any], sizes: list[int], *, free: bool) -> tuple[Any,
 
 
 class _Tally:
-    """What the threads of a walk have seen together, and whether that is more than was claimed."""
+    """What the threads of a walk have seen together."""
 
-    def __init__(self, most: int, patterns: int, threads: int, words: int, limit: Limit) -> None:
-        self.most, self.patterns, self.threads, self.words, self.limit = most, patterns, threads, words, limit
-        # sets, and patterns with the empty one, of each thread
-        self.walked, self.sizes = (
-            [0] * threads,
-            [1] * threads,
-        )
+    def __init__(self, threads: int, words: int, limit: Limit) -> None:
+        self.threads, self.words, self.limit = threads, words, limit
+        self.walked = [0] * threads  # sets of each thread
         self.room = [0] * threads  # bytes of each thread's table
         self.stopped = False
 
@@ -247,15 +204,6 @@ class _Tally:
 
     def __exit__(self, *error: object) -> None:
         self.stopped = True  # an error or an interrupt in one thread ends the others soon
-
-    @property
-    def sets(self) -> int:
-        return sum(self.walked)
-
-    @property
-    def over(self) -> bool:
-        """Whether there are more sets or patterns than was claimed: a thread's patterns are all different."""
-        return self.sets > self.most or max(self.sizes) > self.patterns
 
     def put(self, turn: int, known: Patterns, size: int, more: Patterns) -> tuple[Patterns, int]:
         """Put patterns into a thread's table, a larger one where it gets too full and there
@@ -268,7 +216,6 @@ class _Tally:
             old, known = _listed(known, size), np.zeros((room, self.words), np.uint64)
             _put(known, old)
         size += int(_put(known, more))
-        self.sizes[turn] = size + 1
         return known, size
 
 
@@ -297,11 +244,10 @@ def _share(step: tuple[Any, ...], turn: int, tally: _Tally) -> tuple[Patterns, i
     recent = np.zeros((1 << max(6, (_RECENT // words).bit_length() - 1), words), np.uint64)
     known, size, more = np.zeros((64, words), np.uint64), 0, True
     steps = max(1, _STEPS // words)
-    while more and not (tally.over or tally.stopped):
+    while more and not tally.stopped:
         tally.limit.look()
-        here = min(steps, tally.most)
         more, found = _visit(
-            state, chosen, start, rows, options, ends, turn, tally.threads, recent, chunk, here
+            state, chosen, start, rows, options, ends, turn, tally.threads, recent, chunk, steps
         )
         tally.walked[turn] = int(state[3])
         known, size = tally.put(turn, known, size, chunk[:found])
@@ -477,18 +423,3 @@ def _visit(state, chosen, start, rows, options, ends, turn, turns, recent, chunk
             depth += 1
             break
     return False, size
-
-
-@njit(nogil=True, cache=True)
-def _digest(patterns, marks):
-    """Sum over patterns of the mixed marks of the neurons that turned."""
-    total = nb.uint64(0)
-    for row in range(len(patterns)):
-        z = nb.uint64(0)
-        for w in range(patterns.shape[1]):
-            word = patterns[row, w]
-            while word != nb.uint64(0):
-                z ^= marks[64 * w + lowest(word)]
-                word &= word - nb.uint64(1)
-        total += splitmix64(z)
-    return total

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from math import comb
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,9 +29,10 @@ from sugenet.checker.limit import Limit
 from sugenet.checker.problem import most_together
 from sugenet.checker.products import dense_counts
 from sugenet.checker.turning import Turning, words_of
-from sugenet.checker.whole import Demand, Options, reachable, violations
+from sugenet.checker.whole import Demand, Options, Whole, reachable, violations
+from sugenet.errors import TooLargeError
 
-__all__ = ["SetsSeen", "WordWalk"]
+__all__ = ["SetsSeen", "WordWalk", "blocks_seen"]
 
 _PLANES = 1 << 25  # bytes of words that say what each option adds
 _PAIRS = 1 << 26  # the same of pairs of options
@@ -38,6 +40,7 @@ _TABLE = 1 << 15  # patterns that are kept before they are judged
 _AT_ONCE = 1 << 10  # sets of one option that are looked at together
 _LANES = 8  # neurons whose words are written together
 _STEPS = 1 << 13  # blocks between two looks at the clock
+_CLOSE = 16  # neurons near tau: options that do the same to them stand together, so that blocks differ less
 
 
 class SetsSeen(NamedTuple):
@@ -281,3 +284,30 @@ def _zeros(words: int) -> npt.NDArray[np.uint64]:
     found = np.zeros(words + 8, np.uint64)
     skipped = -found.ctypes.data % 64 // 8
     return found[skipped : skipped + words]
+
+
+# -- questions -----------------------------------------------------------------------------------------------
+
+
+def blocks_seen(whole: Whole) -> int | None:
+    """How many sets there are, the empty one included; None: one of them is a violation."""
+    prices = [price for row in whole.features for price, _ in row]
+    if whole.budget is None or not prices or not len(whole.base) or sum(prices) >= 1 << 60:
+        raise TooLargeError("the question is not one for blocks.")
+    close = np.argsort(np.abs(2 * whole.base + 1), kind="stable")[:_CLOSE]
+    features = sorted(whole.features, key=lambda row: tuple(row[0][1][close].tolist()))
+    walk = WordWalk(
+        whole.base, features, int(whole.budget), whole.layers, whole.head, whole.cases, whole.limit
+    )
+    if not walk.is_for():
+        raise TooLargeError("the layers or numbers are not ones for blocks.")
+    lock, met, bad = Lock(), [1], [bool(whole.violates(walk.sample())[0])]
+
+    def use(_first: int, seen: SetsSeen) -> None:
+        wrong = len(seen.patterns) > 0 and bool(np.any(whole.violates(walk.counts(seen.patterns))))
+        with lock:
+            met[0] += int(seen.many.sum()) + seen.calm
+            bad[0] |= wrong
+
+    walk.each(list(range(walk.many)), use)
+    return None if bad[0] else met[0]

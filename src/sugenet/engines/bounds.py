@@ -38,7 +38,7 @@ def by_bounds(problem: Problem) -> Holds | Open:
     """Settle a problem by bounds alone, where they suffice."""
     found = bound(problem)
     if not found.open_cases:
-        return Holds("bounds", {"kind": "bounds"})
+        return Holds("bounds", {"kind": "bound"})
     facts = {
         "unsettled": list(found.unsettled),
         "open_cases": len(found.open_cases),
@@ -51,7 +51,7 @@ def by_bounds(problem: Problem) -> Holds | Open:
 
 def _in_time(problem: Problem, clock: Clock) -> Holds | Open:
     if not problem.near.moves and not problem.reaches(()):  # nothing moves, so nothing needs to be cut
-        return Holds("bounds", {"kind": "bounds"})
+        return Holds("bounds", {"kind": "bound"})
     see_time(problem.near, clock)
     return by_bounds(problem)
 

@@ -13,6 +13,7 @@ from sugenet.problem.neighbourhood import FeatureMove
 from sugenet.problem.problem import Problem
 
 __all__ = [
+    "ENUMERATED",
     "Enumerated",
     "Fails",
     "Holds",
@@ -21,8 +22,10 @@ __all__ = [
     "Outcome",
     "replayed",
     "trusted",
-    "walk_record",
 ]
+
+ENUMERATED = {"kind": "enumerate"}
+"""The proof that enumeration gives: the checker enumerates once more."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,9 @@ class Holds:
     """No input of the problem is a violation; `proof` is JSON that the engine's checker re-does."""
 
     engine: str
-    proof: dict[str, Any]
+    proof: Any
+    sets: int | None = None
+    """Sets of moves that the engine enumerated; None if it did not, or does not know."""
 
 
 @dataclass(frozen=True)
@@ -86,20 +91,8 @@ class Enumerated:
     """Sets gone through."""
     patterns: int | None
     """Different sets of first-layer neurons that they turn; None where they were not kept."""
-    digest: str
-    """Of those patterns, in any order: the sum of splitmix64(z) modulo 2^64, where z is the XOR of
-    splitmix64(j + 1) over the neurons j, counted from 0, that are turned. Empty when there is a violation,
-    or patterns were not kept.
-    """
     violation: tuple[FeatureMove, ...] | None
     """Moves that reach the goal, or None: then none of the sets does."""
-
-
-def walk_record(found: Enumerated) -> dict[str, Any]:
-    """The proof that sets without a violation are: the checker goes through them once more."""
-    if found.patterns is None:
-        return {"kind": "sweep", "sets": found.sets}
-    return {"kind": "walk", "sets": found.sets, "patterns": found.patterns, "digest": found.digest}
 
 
 def trusted(engine: str, **facts: Any) -> Holds:

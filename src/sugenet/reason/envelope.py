@@ -27,10 +27,11 @@ __all__ = [
     "conditions_of",
     "domain_data",
     "envelope",
+    "kind_of",
     "opened",
 ]
 
-_FORMAT, _VERSION = "sugenet certificate", 2
+_FORMAT, _VERSION = "sugenet certificate", 3
 
 
 def envelope(network: Network, question: Asked, **contents: Any) -> dict[str, Any]:
@@ -77,9 +78,8 @@ class Envelope(dict[str, Any]):
     """JSON data that shows an answer; at a prompt it says what it is about, since a proof may be long."""
 
     def __repr__(self) -> str:
-        proof = self.get("proof")
-        kind = "none" if proof is None else proof["kind"]
-        about = f"{self['answer']}, proof: {kind}, network {self.get('network', '')[:12]}"
+        kind, network = kind_of(self.get("proof")), self.get("network", "")[:12]
+        about = f"{self['answer']}, proof: {kind or 'none'}, network {network}"
         if "networks" in self:
             about = f"{self['answer']}, {len(self['parts'])} parts, {len(self['readings'])} readings"
         return f"<certificate: {self['question']['kind']}, {about}; fields {', '.join(self)}>"
@@ -99,7 +99,8 @@ def opened(certificate: Any, network: Network, other: Network | None = None) -> 
     if certificate.get("domain") != domain_data(network).get("domain"):
         raise CertificateError("the certificate is about other inputs that can occur than its answer.")
     proof = certificate["proof"]
-    if proof is not None and not (isinstance(proof, Mapping) and isinstance(proof.get("kind"), str)):
+    parts = proof if isinstance(proof, list) else [] if proof is None else [proof]
+    if not all(isinstance(part, Mapping) and isinstance(part.get("kind"), str) for part in parts):
         raise CertificateError("the proof of the certificate is damaged: it is of no kind.")
     return answered(certificate["question"], network, other)
 
@@ -112,6 +113,13 @@ def answered(data: Any, network: Network, other: Network | None = None) -> Asked
     return question
 
 
+def kind_of(proof: Any) -> str | None:
+    """Of which kind a proof is; of which kinds the proofs of all cases are; None: there is none."""
+    if isinstance(proof, list):
+        return ", ".join(dict.fromkeys(str(part["kind"]) for part in proof))
+    return None if proof is None else str(proof["kind"])
+
+
 class Certified(Drawn):
     """An answer with a certificate."""
 
@@ -119,9 +127,8 @@ class Certified(Drawn):
 
     @property
     def proof_kind(self) -> str | None:
-        """Of which kind the proof is, such as ``bounds`` or ``walk``; None: there is none."""
-        proof = self.certificate["proof"]
-        return None if proof is None else str(proof["kind"])
+        """Of which kind the proof is, such as ``bound`` or ``enumerate``; None: there is none."""
+        return kind_of(self.certificate["proof"])
 
     @property
     def is_certified(self) -> bool:
@@ -133,11 +140,15 @@ class Settled(Certified):
     """An answer that an engine gave."""
 
     engine: str
+    sets: int | None = None
+    """Sets of changes that the engine enumerated."""
 
     @property
     def settled_by(self) -> str:
         """What settled the question, in words."""
-        return engine_words(self.engine, self.certificate["proof"])
+        if self.proof_kind == "trust":
+            return f"trusting {self.engine}"
+        return engine_words(self.engine, self.sets)
 
 
 Changes = dict[str, tuple[Any, Any]]

@@ -24,7 +24,7 @@ from sugenet.problem.problem import Problem
 from sugenet.reason.counterfactuals import Counterfactual
 from sugenet.reason.counts import Counted, CountOpen, CountSampled, count
 from sugenet.reason.counts.space import combinations_within
-from sugenet.reason.envelope import envelope
+from sugenet.reason.envelope import envelope, kind_of
 from sugenet.reason.predictions import Predicted
 from sugenet.reason.questions import HowMany, Robust, Suffices
 from sugenet.reason.reading import Answer
@@ -160,7 +160,7 @@ def is_checkable(answer: Answer) -> bool:
 def trusted_in(certificates: list[dict[str, Any]]) -> str | None:
     """The solver whose word some of the certificates rest on; None: nobody is trusted."""
     proofs = (one["proof"] for one in certificates)
-    return next((str(proof["solver"]) for proof in proofs if proof and proof["kind"] == "trust"), None)
+    return next((str(proof["solver"]) for proof in proofs if kind_of(proof) == "trust"), None)
 
 
 # -- one answer ----------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decima
 from fractions import Fraction
 from itertools import islice
 from math import ceil, floor, isqrt
+from re import fullmatch
 from typing import Any
 
 from sugenet.bnn import Network
@@ -43,8 +44,6 @@ _ENGINES = {
     "patches": "patterns of patches and an exact linear bound",
 }
 _NAMES = {words: name for name, words in _ENGINES.items()}
-_COUNTED = ("walk", "sweep", "combinations")
-"""Proofs that say how many changes were gone through."""
 
 
 def uncovered_words(names: Iterable[str]) -> str:
@@ -58,23 +57,26 @@ def uncovered_words(names: Iterable[str]) -> str:
     return f"not covered by a certificate: {', '.join(names)}"
 
 
-def engine_words(engine: str, proof: Mapping[str, Any] | None = None) -> str:
-    """What settled a question, in words; who is trusted, where there is no proof to check."""
-    if proof is not None and proof.get("kind") == "trust":
-        return f"trusting {visible(str(proof['solver']))}"
+def engine_words(engine: str, sets: int | None = None) -> str:
+    """What settled a question, in words, and how many sets of changes it enumerated.
+
+    Examples
+    --------
+    >>> engine_words("flips", 1200)
+    'flip enumeration (1,200 changes)'
+    >>> engine_in("flip enumeration (1,200 changes)")
+    ('flips', 1200)
+    """
     words = _ENGINES.get(engine, visible(engine))
-    if proof is not None and proof.get("kind") in _COUNTED:
-        return f"{words} ({proof['sets']:,} changes)"
-    return words
+    return words if sets is None else f"{words} ({sets:,} changes)"
 
 
-def engine_in(words: str, proof: Mapping[str, Any] | None = None) -> str:
-    """The engine that `engine_words` said."""
-    if proof is not None and proof.get("kind") == "trust":
-        return str(proof["solver"])
-    if proof is not None and proof.get("kind") in _COUNTED:
-        words = words.removesuffix(f" ({proof['sets']:,} changes)")
-    return _NAMES.get(words, words)
+def engine_in(words: str) -> tuple[str, int | None]:
+    """The engine and the number of sets that `engine_words` said."""
+    counted = fullmatch(r"(.*) \(([0-9,]{1,40}) changes\)", words)
+    if counted is None:
+        return _NAMES.get(words, words), None
+    return _NAMES.get(counted[1], counted[1]), int(counted[2].replace(",", ""))
 
 
 def percent_words(share: Fraction, towards: int = 0) -> str:

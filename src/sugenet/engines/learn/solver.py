@@ -323,7 +323,7 @@ class Solver:
         """
         flat = self._needed() if self.cascade.cases else [0]
         cuts = [[-row - 1 if negative else row + 1, q, p] for row, negative, q, p in self.cuts]
-        found = {"kind": "rup", "variables": self.variables, "facts": list(self.facts), "cuts": cuts}
+        found = {"kind": "lemma", "variables": self.variables, "facts": list(self.facts), "cuts": cuts}
         if len(flat) <= _PLAIN:
             return {**found, "clauses": _split(flat)}
         text = " ".join(map(str, flat)).replace(" 0 ", " 0\n")

@@ -24,7 +24,7 @@ from sugenet.engines.protocol import Engine
 from sugenet.errors import TooLargeError
 from sugenet.problem.clock import Clock
 from sugenet.problem.moves import FeatureMove
-from sugenet.problem.outcomes import Holds, Open, Outcome, replayed
+from sugenet.problem.outcomes import ENUMERATED, Holds, Open, Outcome, replayed
 from sugenet.problem.problem import Problem
 from sugenet.problem.sizes import combinations_of, see_time, sets_within
 
@@ -76,7 +76,7 @@ def _branch(problem: Problem, clock: Clock, most: int | None = None) -> Outcome:
     except _TimeUpError:
         nodes = sum(search.nodes for search in searches)
         return Open("branch", f"the time was up after {nodes:,} nodes", {})
-    return Holds("branch", {"kind": "branches"})
+    return Holds("branch", ENUMERATED)
 
 
 BRANCH = Engine("branch", _branch)

@@ -22,7 +22,7 @@ from sugenet.engines.walk.gray import Stepped, has_slices, step_through
 from sugenet.engines.walk.judge import PatternJudge
 from sugenet.engines.walk.sweep import WALKERS, lanes_for, sweep
 from sugenet.problem.clock import Clock
-from sugenet.problem.outcomes import Enumerated, Holds, Open, Outcome, replayed, walk_record
+from sugenet.problem.outcomes import ENUMERATED, Enumerated, Holds, Open, Outcome, replayed
 from sugenet.problem.problem import Problem
 from sugenet.problem.sizes import combinations_of, see_time, sets_within
 
@@ -55,7 +55,7 @@ def _exhaust(problem: Problem, clock: Clock) -> Outcome:
         return Open("exhaust", "the time was up", {})
     if found.violation is not None:
         return replayed(problem, "exhaust", found.violation)
-    return Holds("exhaust", walk_record(found))
+    return Holds("exhaust", ENUMERATED, found.sets)
 
 
 def _has_many(problem: Problem) -> bool:
@@ -73,7 +73,7 @@ def _outcome(problem: Problem, found: Stepped | None) -> Outcome:
         return Open("exhaust", "the time was up", {})
     if found.violation is not None:
         return replayed(problem, "exhaust", found.violation)
-    return Holds("exhaust", {"kind": "combinations", "sets": found.sets})
+    return Holds("exhaust", ENUMERATED, found.sets)
 
 
 EXHAUST = Engine("exhaust", _exhaust)
@@ -91,7 +91,7 @@ def exhaust(problem: Problem, clock: Clock) -> Enumerated | None:
     see_time(near, clock)
     judge = PatternJudge(problem.front, problem.goal)
     if judge.shortfall(np.zeros((1, judge.words), np.uint64))[0] <= 0:
-        return Enumerated(1, 1, "", ())
+        return Enumerated(1, 1, ())
     start, rows = lanes_for(problem.front)
     features = options_of(near, rows)
     tail = len(features)  # the features from here on make up the table
@@ -115,14 +115,14 @@ def exhaust(problem: Problem, clock: Clock) -> Enumerated | None:
     if swept is None:
         return None
     if swept.state is None:
-        return Enumerated(swept.sets, swept.patterns, swept.digest, None)
+        return Enumerated(swept.sets, swept.patterns, None)
     depth = int(swept.state[SETS])
     chosen = [
         options[k] for options, k in zip(features, swept.state[HEAD : HEAD + depth].tolist(), strict=False)
     ]
     if depth == tail:
         chosen += next(c for n, c in enumerate(product(*features[tail:])) if n == swept.state[LEAF])
-    return Enumerated(swept.sets, swept.patterns, "", tuple(near.moves[k] for k in chosen if k is not None))
+    return Enumerated(swept.sets, swept.patterns, tuple(near.moves[k] for k in chosen if k is not None))
 
 
 def ends_of(gains: list[Any], tail: int, start: Any, pick: Any) -> Any:

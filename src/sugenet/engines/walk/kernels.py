@@ -29,7 +29,6 @@ __all__ = [
     "RECENT",
     "SETS",
     "WALKER",
-    "digest",
     "rehash",
     "settle",
     "shortfalls",
@@ -398,39 +397,6 @@ def rehash(part, stop, old, table):
                 place, _ = _place(own, keys, nb.uint64(i))
                 for w in range(table.shape[2]):
                     own[place, nb.uint64(w)] = keys[nb.uint64(i), nb.uint64(w)]
-
-
-@njit(nogil=True, cache=True, inline="always")
-def _splitmix(value):
-    z = value + nb.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> nb.uint64(30))) * nb.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> nb.uint64(27))) * nb.uint64(0x94D049BB133111EB)
-    return z ^ (z >> nb.uint64(31))
-
-
-@njit(nogil=True, cache=True)
-def digest(part, stop, table, numbers):
-    """Sum over the patterns of some parts of splitmix64 of the XOR over their neurons j (`numbers`, from 0)
-    of splitmix64(j + 1).
-    """
-    octets = np.zeros((8 * table.shape[2], 256), np.uint64)  # what each byte of a pattern adds to the XOR
-    for bit in range(numbers.shape[0]):
-        value = _splitmix(nb.uint64(numbers[bit] + 1))
-        for octet in range(256):
-            if octet >> (bit % 8) & 1:
-                octets[bit // 8, octet] ^= value
-    total = nb.uint64(0)
-    for p in range(part, stop):
-        for i in range(table.shape[1]):
-            used = z = nb.uint64(0)
-            for w in range(table.shape[2]):
-                key = table[p, i, w]
-                used |= key
-                for byte in range(min(8, (numbers.shape[0] - 64 * w + 7) // 8)):
-                    z ^= octets[8 * w + byte, nb.intp((key >> nb.uint64(8 * byte)) & nb.uint64(255))]
-            if used != nb.uint64(0):
-                total += _splitmix(z)
-    return total
 
 
 @njit(nogil=True, cache=True)

@@ -23,7 +23,7 @@ from sugenet.engines.walk.sweep import WALKERS, lanes_for, sweep
 from sugenet.errors import TooLargeError
 from sugenet.problem.clock import Clock
 from sugenet.problem.neighbourhood import Neighbourhood
-from sugenet.problem.outcomes import Enumerated, Holds, Interrupted, Open, Outcome, replayed, walk_record
+from sugenet.problem.outcomes import ENUMERATED, Enumerated, Holds, Interrupted, Open, Outcome, replayed
 from sugenet.problem.problem import Problem
 from sugenet.problem.sizes import features_that_fit, see_time, sets_within
 
@@ -41,6 +41,7 @@ def _flips(problem: Problem, clock: Clock) -> Outcome:
     if near.budget is None:
         return Open("flips", "flip enumeration needs a budget, and the region has none", {})
     proved: dict[str, Any] = {}
+    sets = 0
     for level in _levels(near):
         try:
             found = flip_level(problem, level, clock)
@@ -51,8 +52,8 @@ def _flips(problem: Problem, clock: Clock) -> Outcome:
         if found.violation is not None:
             return replayed(problem, "flips", found.violation)
         clock.tell(f"flips: none of the {found.sets:,} changes up to {level * near.unit} is a violation")
-        proved = {"proved_up_to": str(level * near.unit), "walk": walk_record(found)}
-    return Holds("flips", proved["walk"])
+        proved, sets = {"proved_up_to": str(level * near.unit), "proof": ENUMERATED}, found.sets
+    return Holds("flips", ENUMERATED, sets)
 
 
 FLIPS = Engine("flips", _flips)
@@ -106,7 +107,7 @@ def flip_level(problem: Problem, budget: int, clock: Clock) -> Enumerated | None
         return walk_singles(problem, budget, clock)
     judge = PatternJudge(problem.front, problem.goal)
     if judge.shortfall(np.zeros((1, judge.words), np.uint64))[0] <= 0:
-        return Enumerated(1, 1, "", ())
+        return Enumerated(1, 1, ())
     start, rows = lanes_for(problem.front)
     quick = judge.later is not None or len(rows) <= judge.batch  # it is only for a good order
     order = _order(
@@ -136,7 +137,7 @@ def flip_level(problem: Problem, budget: int, clock: Clock) -> Enumerated | None
     if swept.state is not None:
         chosen = [*swept.state[HEAD : HEAD + swept.state[SETS]], swept.state[LEAF]]
         violation = tuple(near.moves[order[k]] for k in chosen)
-    return Enumerated(swept.sets + 1, swept.patterns, swept.digest, violation)
+    return Enumerated(swept.sets + 1, swept.patterns, violation)
 
 
 def _by_blocks(
@@ -150,7 +151,7 @@ def _by_blocks(
     light = np.flatnonzero(weight <= budget)
     bad = late.judge.shortfall(late.judge.pack(start + rows[order][light] >= 0)) <= 0
     if bad.any():
-        return Enumerated(1 + len(light), None, "", (near.moves[order[light[np.argmax(bad)]]],))
+        return Enumerated(1 + len(light), None, (near.moves[order[light[np.argmax(bad)]]],))
     before = np.searchsorted(runs, runs)
     blocks = BlockWalk(
         start, rows[order], weight, before, budget, together, late.layers, late.labels, 2, late.guards
@@ -161,8 +162,8 @@ def _by_blocks(
     stopped = [(last, met.stopped) for last, met in sorted(found.items()) if met.stopped is not None]
     sets = 1 + len(light) + sum(met.sets for met in found.values())
     if stopped:
-        return Enumerated(sets, None, "", tuple(near.moves[order[k]] for k in stopped[0][1]))
-    return Enumerated(sets, None, "", None) if len(found) == len(lasts) else None
+        return Enumerated(sets, None, tuple(near.moves[order[k]] for k in stopped[0][1]))
+    return Enumerated(sets, None, None) if len(found) == len(lasts) else None
 
 
 def _alike(near: Neighbourhood, start: Any, rows: Any) -> list[int]:

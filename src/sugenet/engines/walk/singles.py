@@ -33,7 +33,7 @@ def walk_singles(problem: Problem, budget: int, clock: Clock) -> Enumerated | No
     """
     near = problem.near
     if problem.replays(()):
-        return Enumerated(1, 1, "", ())
+        return Enumerated(1, 1, ())
     walk = _Single(problem, clock.threads)
     sets = 1
     for part in problem.front.parts():
@@ -98,12 +98,11 @@ class _Single:
     def __init__(self, problem: Problem, threads: int | None) -> None:
         self.problem, self.threads = problem, threads
         self.margins, self.active = problem.front.margins, problem.front.margins >= 0
-        self.known: dict[bytes, int] = {b"": 0}
-        """Neurons that turn together, and the part that they have in the digest."""
+        self.known = {b""}
+        """Neurons that turn together."""
         self.waiting: list[int] = []
         self.violation: FeatureMove | None = None
         self.block = rows_at_once(problem.near)
-        self.marks = _splitmix(problem.front.fragile.astype(np.uint64) + np.uint64(1))
 
     def turned(self, neurons: Ints, gains: Ints) -> npt.NDArray[np.bool_]:
         """Which of the fragile neurons that read a feature have turned, one row a move."""
@@ -113,7 +112,7 @@ class _Single:
         """A move waits to be judged where the neurons that it turns have not been seen."""
         key = np.sort(neurons).astype(np.int32).tobytes()
         if key not in self.known:
-            self.known[key] = int(np.bitwise_xor.reduce(self.marks[neurons], initial=np.uint64(0)))
+            self.known.add(key)
             self.waiting.append(move)
 
     @property
@@ -136,10 +135,7 @@ class _Single:
 
     def found(self, sets: int) -> Enumerated:
         """What is known at the end."""
-        if self.violation is not None:
-            return Enumerated(sets, len(self.known), "", (self.violation,))
-        total = _splitmix(np.fromiter(self.known.values(), np.uint64, len(self.known))).sum(dtype=np.uint64)
-        return Enumerated(sets, len(self.known), f"{int(total):016x}", None)
+        return Enumerated(sets, len(self.known), None if self.violation is None else (self.violation,))
 
 
 def inputs_after(near: Neighbourhood, moves: Sequence[int], start: Any = None) -> Any:
@@ -156,10 +152,3 @@ def inputs_after(near: Neighbourhood, moves: Sequence[int], start: Any = None) -
         group = encoder.group(feature)
         row[group.start : group.stop] = encoder.codings[feature].bits(state)
     return rows
-
-
-def _splitmix(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    z = values + np.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(z ^ (z >> np.uint64(31)))

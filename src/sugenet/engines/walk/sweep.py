@@ -31,7 +31,6 @@ _ROOM = 1 << 10  # patterns of one walk and part in a round
 _QUOTA = 1 << 20  # sets of one walk in a round, at most
 _CALM = 1 << 18  # with fewer new patterns in a round, the next is twice as large
 _TABLES = 1 << 31  # bytes of all tables
-_FULL = (1 << 64) - 1
 
 Walk: TypeAlias = Callable[..., bool]
 """From a state, a quota, a wanted pattern, recent patterns, room for what is found and its counts: go on;
@@ -45,7 +44,6 @@ class Swept:
 
     sets: int
     patterns: int
-    digest: str
     state: Ints | None
     """State of a walk at a violation."""
 
@@ -192,16 +190,5 @@ class _Sweep:
 
     def _swept(self, state: Ints | None) -> Swept:
         from sugenet.engines.walk.kernels import SETS
-        from sugenet.engines.walk.twins import digest
 
-        sums = [0xE220A8397B1DCDAF]  # splitmix64(0), of the sample's own pattern
-        numbers = self.judge.front.fragile.astype(np.int64)
-        if state is None:
-            share(
-                lambda part, stop: sums.append(int(digest(0, part, stop, self.table, numbers))),
-                len(self.table),
-                1,
-                self.clock.threads,
-            )
-        known = f"{sum(sums) & _FULL:016x}" if state is None else ""
-        return Swept(int(self.states[:, SETS].sum()), int(self.sizes.sum()) + 1, known, state)
+        return Swept(int(self.states[:, SETS].sum()), int(self.sizes.sum()) + 1, state)

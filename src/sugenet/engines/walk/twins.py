@@ -16,7 +16,6 @@ from sugenet.engines.walk import kernels
 from sugenet.engines.walk.lanes import GOLDEN, LANES
 
 __all__ = [
-    "digest",
     "fetched",
     "rehash",
     "settle",
@@ -89,18 +88,6 @@ def _spread(line, n, found, counts):
     return fullest
 
 
-def _digest(part, stop, table, numbers):
-    splitmix = kernels._splitmix.py_func
-    keys = table[part:stop].reshape(-1, table.shape[2])
-    keys = keys[keys.any(axis=1)]
-    z = np.zeros(len(keys), np.uint64)
-    with np.errstate(over="ignore"):
-        for bit, number in enumerate(numbers.tolist()):
-            value = splitmix(np.uint64(number + 1))
-            z ^= (keys[:, bit // 64] >> np.uint64(bit % 64) & np.uint64(1)) * value
-        return splitmix(z).sum(dtype=np.uint64)
-
-
 def _shortfalls(counts, shift, votes, out):
     starts, classes, factors, least, cases, members = votes
     columns = counts.astype(np.int64) + shift
@@ -119,5 +106,4 @@ walk_sets = Paying(kernels.walk_sets, plain(kernels.walk_sets, **_LEAVES), _WALK
 walk_choices = Paying(kernels.walk_choices, plain(kernels.walk_choices, **_LEAVES), _WALKING)
 settle = Paying(kernels.settle, plain(kernels.settle, **_LEAVES), _WALKING)
 rehash = Paying(kernels.rehash, plain(kernels.rehash, **_LEAVES), _WALKING)
-digest = Paying(kernels.digest, _digest, _WALKING)
 shortfalls = Paying(kernels.shortfalls, _shortfalls, _JUDGING)

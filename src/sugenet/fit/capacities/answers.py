@@ -47,7 +47,7 @@ class LearnedCertificate(dict[str, Any]):
 
 def certificate_of(ratings: Ratings, question: Mapping[str, Any], **contents: Any) -> dict[str, Any]:
     """A certificate about ratings: its contents are the answer, and what shows it."""
-    about = {"format": "sugenet certificate", "version": 2, "ratings": ratings.fingerprint}
+    about = {"format": "sugenet certificate", "version": 3, "ratings": ratings.fingerprint}
     return LearnedCertificate(about | {"question": dict(question)} | contents)
 
 

@@ -23,11 +23,10 @@ from sugenet.checker.form import (
     Counted,
     Counterfactual,
     Drup,
+    Lemma,
     NoCounterfactual,
     OpenCounterfactual,
-    Parts,
     QueryAsked,
-    Rup,
     Undecided,
     read_certificate,
 )
@@ -88,7 +87,7 @@ def claims_of(
     form, limit = form_of(network), Limit(None, None)
     read = read_certificate(certificate, form)
     proof = None if isinstance(read, Counted) else read.proof
-    parts = proof.parts if isinstance(proof, Parts) else () if proof is None else (proof,)
+    parts = proof if isinstance(proof, tuple) else () if proof is None else (proof,)
     lawful, limits = within_domain(read.domain, form, limit)
     asked = Asked(read.question, form, lawful, limits, None if other is None else form_of(other))
     if proof is None:
@@ -99,14 +98,14 @@ def claims_of(
         raise CertificateError("the proof does not fit the parts of the question, or is about real numbers.")
     inputs, found = _inputs(read, asked), list[Lemmas | Resolution]()
     for number, part in enumerate(parts):
-        wanted = Rup if kind is Lemmas else Drup
+        wanted = Lemma if kind is Lemmas else Drup
         if not isinstance(part, wanted):
             raise QuestionError(
                 f"a proof of kind {part.tag[1]!r} cannot be exported in this format. "
                 f"Ask again with the engine {ENGINES[kind]}."
             )
         whole = whole_of(setting_of(asked, limit, number, inputs), limit)
-        if isinstance(part, Rup):
+        if isinstance(part, Lemma):
             thresholds = thresholds_of(whole)
             clauses = _clauses(part, thresholds.starts[-1], limit)
             found.append(Lemmas(thresholds, part.facts, part.cuts, clauses))
@@ -131,7 +130,7 @@ def _inputs(certificate: Certificate, asked: Asked) -> InputSet | None:
     return None
 
 
-def _clauses(proof: Rup, total: int, limit: Limit) -> list[Clause]:
+def _clauses(proof: Lemma, total: int, limit: Limit) -> list[Clause]:
     """The clauses of a propagation proof; tautologies are left out."""
     rows: Iterable[Sequence[int]]
     if isinstance(proof.clauses, str):

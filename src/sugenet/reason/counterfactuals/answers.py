@@ -64,6 +64,7 @@ class Counterfactual(_OfWhatIf, Settled):
     """False where several were asked for, but time or the number of sets did not allow to list them."""
     interrupted: bool = field(default=False, repr=False, compare=False)
     """Whether somebody ended the search: whoever asks several questions then asks no further one."""
+    sets: int | None = None
 
     @property
     def is_minimum(self) -> bool:
@@ -122,19 +123,21 @@ class Counterfactual(_OfWhatIf, Settled):
     def of(cls, network: Network, question: Any, data: Mapping[str, Any]) -> Self:
         """The answer from its JSON data."""
         certificate = data["certificate"]
+        engine, sets = engine_in(data["engine"].removeprefix("trusting "))
         return cls(
             network,
             question,
             exact(certificate["value"]),
             exact(certificate["lower"]),
             raw_of(network, certificate["witness"]),
-            engine_in(data["engine"], certificate["proof"]),
+            engine,
             certificate,
             tuple(
                 cls.of(network, opened(other["certificate"], network), other)
                 for other in data.get("others", ())
             ),
             data.get("all_listed", True),
+            sets=sets,
         )
 
     def said(self, mark: Callable[[str], str] = str) -> str:
@@ -174,6 +177,7 @@ class NoCounterfactual(_OfWhatIf, Settled):
 
     engine: str
     certificate: dict[str, Any]
+    sets: int | None = None
 
     @property
     def limit(self) -> Fraction | None:
@@ -194,8 +198,8 @@ class NoCounterfactual(_OfWhatIf, Settled):
     @classmethod
     def of(cls, network: Network, question: Any, data: Mapping[str, Any]) -> Self:
         """The answer from its JSON data."""
-        certificate = data["certificate"]
-        return cls(network, question, engine_in(data["engine"], certificate["proof"]), certificate)
+        engine, sets = engine_in(data["engine"].removeprefix("trusting "))
+        return cls(network, question, engine, data["certificate"], sets)
 
     def said(self, mark: Callable[[str], str] = str) -> str:
         """One sentence, its verdict put through `mark`."""

@@ -43,6 +43,8 @@ class Hunt:
         self.proof: dict[str, Any] | None = None
         self.how = "flips"
         """Which engine gave the proof."""
+        self.sets: int | None = None
+        """How many sets of moves it enumerated."""
         self.lower = Fraction(0)
         """Nothing is cheaper than this, by the proof."""
 
@@ -120,7 +122,7 @@ class Hunt:
 
     def proved(self, outcome: Holds) -> None:
         """Keep a proof."""
-        self.proof, self.how = outcome.proof, outcome.engine
+        self.proof, self.how, self.sets = outcome.proof, outcome.engine, outcome.sets
 
     def found(self, moves: tuple[FeatureMove, ...], value: Fraction) -> Counterfactual:
         """The answer that some moves of a cost are, evaluated by the definition."""
@@ -130,8 +132,8 @@ class Hunt:
         lower = min(self.lower, value)
         witness = plain_row(changed, self.network)
         certificate = self.certificate("counterfactual", witness, value=str(value), lower=str(lower))
-        how = self.how if lower > 0 else "search"
-        return Counterfactual(self.network, self.question, value, lower, changed, how, certificate)
+        how, sets = (self.how, self.sets) if lower > 0 else ("search", None)
+        return Counterfactual(self.network, self.question, value, lower, changed, how, certificate, sets=sets)
 
     def certificate(self, answer: str, witness: list[Any] | None = None, **more: Any) -> dict[str, Any]:
         """A certificate with the proof so far."""

@@ -110,7 +110,7 @@ def hunted(hunt: Hunt, n: int | Literal["all"] = 1) -> Answer:
     if hunt.best is not None:
         return replace(_several(hunt, way, hunt.best, n), interrupted=reason == "interrupted")
     if way.is_complete:
-        return NoCounterfactual(network, question, hunt.how, hunt.certificate("none"))
+        return NoCounterfactual(network, question, hunt.how, hunt.certificate("none"), hunt.sets)
     certificate = hunt.certificate("open", lower=str(hunt.lower))
     return OpenCounterfactual(network, question, hunt.lower, reason, certificate)
 

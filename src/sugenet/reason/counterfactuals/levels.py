@@ -14,7 +14,7 @@ from sugenet.engines.walk.sets import flip_level
 from sugenet.errors import TooLargeError
 from sugenet.problem.clock import Clock
 from sugenet.problem.moves import FeatureMove
-from sugenet.problem.outcomes import Fails, Holds, walk_record
+from sugenet.problem.outcomes import ENUMERATED, Fails, Holds
 from sugenet.problem.problem import Problem
 from sugenet.problem.regions import Linf
 from sugenet.problem.sizes import heaviest, is_soon_cut, sets_within
@@ -55,7 +55,7 @@ class ByLevels:
         """Search for something, then prove or find something cheaper."""
         hunt, clock, lightest = self.hunt, self.hunt.clock, self.near.lightest
         if lightest:  # below the lightest move there is nothing
-            self._proved(min(lightest, self.top + 1) - 1, Holds("bounds", {"kind": "bounds"}))
+            self._proved(min(lightest, self.top + 1) - 1, Holds("bounds", {"kind": "bound"}))
         hunt.first(self._within(self.top))
         if hunt.engine == "auto":
             self._walk_up(_WALK)
@@ -159,7 +159,7 @@ class ByLevels:
         clock.tell(
             f"none of the {found.sets:,} changes up to {float(level * self.unit):.6g} changes the answer"
         )
-        self._proved(level, Holds("flips", walk_record(found)))
+        self._proved(level, Holds("flips", ENUMERATED, found.sets))
         return True
 
     def _proved(self, level: int, outcome: Holds) -> None:

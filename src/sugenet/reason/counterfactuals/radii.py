@@ -42,7 +42,7 @@ class ByRadius:
         """Search for something, then close in on the least radius from below: by what is soon done first,
         then by all engines; what is open in between stays open.
         """
-        self.hunt.proved(Holds("bounds", {"kind": "bounds"}))  # below the smallest move there is nothing
+        self.hunt.proved(Holds("bounds", {"kind": "bound"}))  # below the smallest move there is nothing
         self._reached(-1)
         if self.radii:
             self.hunt.first(self._ball(self.radii[-1]))

@@ -44,6 +44,7 @@ class Proved(_Verdict):
     engine: str
     seconds: float
     certificate: dict[str, Any]
+    sets: int | None = None
 
     def data(self) -> dict[str, Any]:
         """Everything as JSON data."""
@@ -59,8 +60,9 @@ class Proved(_Verdict):
     def of(cls, network: Network, question: Any, data: Mapping[str, Any]) -> Self:
         """The answer from its JSON data."""
         certificate = data["certificate"]
-        engine = engine_in(data["engine"], certificate["proof"])
-        return cls(network, question, described(network, question), engine, data["seconds"], certificate)
+        engine, sets = engine_in(data["engine"].removeprefix("trusting "))
+        claim = described(network, question)
+        return cls(network, question, claim, engine, data["seconds"], certificate, sets)
 
     def said(self, mark: Callable[[str], str] = str) -> str:
         """One sentence, its verdict put through `mark`."""
@@ -164,7 +166,7 @@ class Refuted(_Verdict):
             rows = [witness] * len(networks)
         networks *= len(rows) // len(networks)
         labels = tuple(net.classes[winners(net, one)[0]] for net, one in zip(networks, rows, strict=True))
-        claim, engine = described(network, question), engine_in(data["engine"])
+        claim, engine = described(network, question), engine_in(data["engine"])[0]
         return cls(network, question, claim, witness, labels, engine, data["seconds"], certificate)
 
     def said(self, mark: Callable[[str], str] = str) -> str:

@@ -98,21 +98,22 @@ def verify(
         found = Open("", str(error), {})  # two sides are made of the steps of all neurons
     if isinstance(found, Holds):
         certificate = envelope(network, question, witness=None, proof=found.proof, answer="proved")
-        return Proved(network, question, claim, found.engine, clock.seconds, certificate)
+        return Proved(network, question, claim, found.engine, clock.seconds, certificate, found.sets)
     if isinstance(found, Fails):
         return _refuted(network, question, claim, found, joint, clock)
     facts = dict(found.facts)
-    walked = facts.pop("walk", None)
-    known = None if walked is None else facts["proved_up_to"]
+    proof = facts.pop("proof", None)
+    known = None if proof is None else facts["proved_up_to"]
     certificate = envelope(
-        network, question, witness=None, proof=walked, answer="undecided", proved_up_to=known
+        network, question, witness=None, proof=proof, answer="undecided", proved_up_to=known
     )
     return Undecided(network, question, claim, found.reason, facts, found.engine, clock.seconds, certificate)
 
 
 def _all(problems: Any, clock: Clock, engine: str) -> Outcome:
     """Problems one after another: one violation is enough, and all must hold."""
-    proofs, engines, still_open = [], [], None
+    held: list[Holds] = []
+    still_open = None
     for problem in problems:
         found = decide(problem, clock, engine)
         if isinstance(found, Fails):
@@ -120,16 +121,16 @@ def _all(problems: Any, clock: Clock, engine: str) -> Outcome:
         if isinstance(found, Open):
             still_open = found
             continue
-        proofs.append(found.proof)
-        engines.append(found.engine)
+        held.append(found)
     if still_open is not None:
         return still_open
-    if len(proofs) == 1:
-        return Holds(engines[0], proofs[0])
+    if len(held) == 1:
+        return held[0]
+    proofs, engines = [found.proof for found in held], [found.engine for found in held]
     trusted = next((proof for proof in proofs if proof["kind"] == "trust"), None)
     if trusted is not None:
         return Holds(", ".join(dict.fromkeys(engines)), trusted)
-    return Holds(", ".join(dict.fromkeys(engines)) or "an empty question", {"kind": "parts", "parts": proofs})
+    return Holds(", ".join(dict.fromkeys(engines)) or "an empty question", proofs)
 
 
 def _refuted(

@@ -70,7 +70,7 @@ function checkedNone(asked, inputs, proof) {
   if (proof.kind === "trust") throw new Wrong(`there is no proof to check: the answer trusts ${proof.solver.slice(0, 80)}.`);
   if (sample) seeLabel(asked);
   const problem = problemOf(model, inputs, goalOf(question), limit);
-  return proof.kind === "walk" ? checkWalk(proof, model, problem, limit) : checkBounds(model, problem, limit);
+  return proof.kind === "enumerate" ? checkWalk(model, problem, limit) : checkBounds(model, problem, limit);
 }
 
 // An undecided answer may claim a part of its region.

@@ -180,7 +180,7 @@ const VERDICTS = { robust: { ...ABOUT, region }, always: WITHIN, never: WITHIN }
 const REASONS = { reason: { ...ABOUT, region, fixed: features } };
 const WHATIFS = { whatif: { ...ABOUT, cost, movable: features, region: orNull(regionInside), limit: orNull(notNegative) } };
 const QUESTIONS_ELSEWHERE = ["count", "monotone", "fair", "agree", "query"];
-const PROOFS_ELSEWHERE = ["sweep", "combinations", "branches", "rup", "drup", "patches", "parts", "dual"];
+const PROOFS_ELSEWHERE = ["lemma", "drup", "patches", "dual"];
 
 function question(kinds) {
   return (value, sizes) => {
@@ -190,7 +190,7 @@ function question(kinds) {
   };
 }
 
-const PROOFS = { bounds: {}, walk: { sets: natural, patterns: orNull(natural), digest: text }, trust: { solver: text } };
+const PROOFS = { bound: {}, enumerate: {}, trust: { solver: text } };
 const proof = byField("kind", PROOFS, PROOFS_ELSEWHERE, "proofs");
 const counterexamples = listOf(pair(feature, row));
 const contrasts = listOf(listOf(pair(feature, scalar)));
@@ -218,7 +218,7 @@ const ANSWERS = {
 
 // A certificate about this network as plain values.
 export function readCertificate(data, model) {
-  if (!isObject(data) || data.format !== "sugenet certificate" || data.version !== 2n) throw new Wrong("this is not a sugenet certificate of version 2.");
+  if (!isObject(data) || data.format !== "sugenet certificate" || data.version !== 3n) throw new Wrong("this is not a sugenet certificate of version 3.");
   if (data.answer === "counted" || "networks" in data || "ratings" in data) throw new Beyond("the browser does not check certificates of this kind.");
   if (typeof data.network === "string" && data.network !== model.fingerprint) {
     throw new Wrong(`the certificate is for the network ${data.network.slice(0, 12)}, not for ${model.fingerprint.slice(0, 12)}.`);

@@ -38,10 +38,6 @@ export class SignatureTable {
     return true;
   }
 
-  patterns() {
-    return patternsIn(this);
-  }
-
   grow() {
     const { keys, used, span } = this;
     this.room(2 * used.length);

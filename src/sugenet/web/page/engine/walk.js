@@ -2,7 +2,6 @@
 // Everything behind the first layer depends on which of its neurons are active, or on which of its levels each reaches, and few of these
 // can turn at all, so each different pattern of them is judged once.
 
-import { bitsGiven } from "./cut.js";
 import { effectsOf } from "./effects.js";
 import { search } from "./search.js";
 import { SignatureTable } from "./table.js";
@@ -58,25 +57,21 @@ function leftOpen(model, states, movable, wanted, { label, most, end }, facts) {
   return { outcome, changes, label: reached ?? label, ...facts };
 }
 
-// All sets of up to k features: how many there are, the empty one included, and for each different pattern of the first layer the neurons
-// that it turns; of several levels, the steps, by the numbers that the network cut into them has. Null where one makes a wanted class.
-export function patternsUpTo(model, states, k, locked, wanted) {
+// Whether none of the sets of up to k features makes a wanted class.
+export function isNoneUpTo(model, states, k, locked, wanted) {
   const effects = effectsOf(model);
   const counts = effects.counts(states);
   const movable = movableOf(model, states, new Set(locked));
   const options = movable.map((row) => optionsOf(model, states, row));
-  const number = numberOfSteps(model);
-  const patterns = new Map([["", []]]);
   let sets = 1;
   for (let size = 1; size <= Math.min(k, movable.length); size++) {
     sets += setsOf(movable.map(({ others }) => others.length), size);
     if (sets > MOST_SETS) throw new Error(`these are more than ${MOST_SETS.toLocaleString("en")} sets of changes.`);
     const level = new Level(effects, counts, options, size, new Voter(model), wanted, Infinity);
-    if (level.walk(() => {})) return null;
+    if (level.walk(() => {})) return false;
     if (level.isLate) throw new Error("these are too many changes for a browser.");
-    for (const turned of level.turned(number)) patterns.set(turned.join(), turned);
   }
-  return { sets, patterns: [...patterns.values()] };
+  return true;
 }
 
 // How many inputs of each class there are with up to `most` features changed, every state of a feature counting as one value; null counts
@@ -107,14 +102,6 @@ export function countUpTo(model, states, { most = Infinity, locked = [], budget 
   }
   const broken = model.brokenClass < 0 ? 0 : counts.pop();
   return { counts, all: all - broken };
-}
-
-// The number of a step of the first layer: of a value, from a level on.
-function numberOfSteps(model) {
-  if (!model.layers[0]?.levels) return (value) => value;
-  const { values, steps } = bitsGiven(model, 0);
-  const places = new Map(Array.from(values, (value, at) => [`${value} ${steps[at]}`, at]));
-  return (value, step) => places.get(`${value} ${step}`);
 }
 
 export function changed(states, changes) {
@@ -260,16 +247,6 @@ class Level {
       if (performance.now() > this.end) this.isLate = true;
     }
     return false;
-  }
-
-  // What each pattern turns, by the numbers of neurons or of steps.
-  *turned(number) {
-    for (const key of this.table.patterns()) {
-      yield this.fragile.flatMap(({ value, step, margin }, i) => {
-        const { word, bit } = this.places[i];
-        return ((key[word] >>> bit) & 1) === (margin >= 0 ? 1 : 0) ? [] : [number(value, step)];
-      });
-    }
   }
 
   // Whether the pattern of the last option is new and bad. Time is looked at now and then.

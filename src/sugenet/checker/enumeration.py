@@ -1,0 +1,125 @@
+"""Enumerating all sets of changes that a question allows: none may be a violation.
+
+To be ensured: one form judges every set. The question chooses it, not the certificate:
+
+1. A large network, such as one of convolutions: a walk that does not write out its neurons (`large`).
+2. No budget and one hidden layer: branch and bound (`branches`).
+3. No budget, and more neurons can turn than a word has bits: all combinations, step by step (`combinations`).
+4. A budget and very many sets: blocks of 512 sets (`words`).
+5. All others, and what these forms refuse for the size of its numbers: a walk from set to set (`walk`).
+
+`rules` has the definition. The number of sets is computed without enumerating them (`sets`), and a form that
+sees another number is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from sugenet.bnn import DenseLayer
+from sugenet.checker.arrays import cuts_of
+from sugenet.checker.limit import Limit
+from sugenet.checker.problem import priced
+from sugenet.checker.sets import as_words, sets_of
+from sugenet.checker.setting import Setting
+from sugenet.checker.whole import Whole, reachable, whole_of
+from sugenet.errors import CertificateError, TooLargeError
+
+__all__ = ["check_enumeration", "is_large"]
+
+_CELLS = 1 << 24
+"""Changes times neurons or features, or weights of later layers that are not dense,
+up to which everything is written out.
+"""
+_FEW = 1 << 16
+"""Combinations up to which a large network is walked without being written out."""
+_MANY = 1 << 24
+"""Sets from which on they are enumerated in blocks."""
+_MOST = 10**13
+"""More sets are not enumerated one by one."""
+_WORD = 64
+_WORK = 1 << 22
+"""Steps after which sets are not counted in advance."""
+
+
+def check_enumeration(setting: Setting, limit: Limit) -> str:
+    """See that no set of changes is a violation; say how many there are, and which form enumerated them."""
+    options, budget = priced(setting, limit)
+    prices = [row for _, row in options.values()]
+    if budget is not None and budget < 0:
+        raise CertificateError("no input of the region meets the limits.")
+    is_free = budget is None or sum(map(max, prices)) <= budget
+    sets = sets_of(prices, None if is_free else budget, limit, sums=_WORK, work=_WORK)
+    if is_large(setting) and not (is_free and sets is not None and sets > _FEW):
+        from sugenet.checker.large import Large
+
+        return _said("walk", Large(setting, limit).sets_seen(), sets)
+    whole = whole_of(setting, limit)
+    refusal: TooLargeError | None = None
+    for form in _forms(whole, sets, is_free=is_free):
+        try:
+            return _said(form, _seen(form, replace(whole, limit=limit.part()), sets), sets)
+        except TooLargeError as error:  # the next form may take it
+            refusal = error
+    assert refusal is not None
+    raise refusal
+
+
+def _said(form: str, seen: int | None, sets: int | None) -> str:
+    if seen is None:
+        raise CertificateError("a change that the certificate excludes is a violation.")
+    if sets is not None and seen != sets:
+        raise CertificateError(f"there are {as_words(sets)} sets of changes, and the {form} saw {seen:,}.")
+    return f"none of the {as_words(seen)} sets of changes is a violation ({form})"
+
+
+def _forms(whole: Whole, sets: int | None, *, is_free: bool) -> Iterator[str]:
+    """The forms for a question, the fastest first."""
+    if is_free and not whole.behind:
+        yield "branch and bound"
+    if is_free:
+        low, high = reachable(whole.base, whole.features, len(whole.features))
+        if np.count_nonzero((low >= 0) != (high >= 0)) > _WORD:
+            yield "combinations"
+    elif sets is None or sets >= _MANY:
+        yield "blocks"
+    yield "walk"
+
+
+def _seen(form: str, whole: Whole, sets: int | None) -> int | None:
+    """How many sets a form saw; None: one of them is a violation. Compiled code is loaded if it is needed."""
+    if form == "branch and bound":
+        from sugenet.checker.branches import branches_seen
+
+        return branches_seen(whole)
+    if sets is not None and sets > _MOST:
+        raise TooLargeError(
+            f"there are {as_words(sets)} sets of changes, and at most {_MOST:,} are enumerated."
+        )
+    if form == "combinations":
+        from sugenet.checker.combinations import combinations_seen
+
+        return combinations_seen(whole)
+    if form == "blocks":
+        from sugenet.checker.words import blocks_seen
+
+        return blocks_seen(whole)
+    from sugenet.checker.walk import walk_seen
+
+    return walk_seen(whole)
+
+
+def is_large(setting: Setting) -> bool:
+    """Whether a question about one network would take much room if its neurons were written out."""
+    networks = cuts_of(setting.networks)
+    layers = networks[0].layers
+    if len(networks) > 1 or not layers:
+        return False
+    changes = sum(map(len, setting.options.values()))
+    written_out = sum(
+        layer.inputs * layer.outputs for layer in layers[1:] if not isinstance(layer, DenseLayer)
+    )
+    return changes * max(layers[0].outputs, networks[0].encoder.features) > _CELLS or written_out > _CELLS
