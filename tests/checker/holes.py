@@ -15,6 +15,7 @@ from typing import Any
 from zlib import compress
 
 from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, RealLayer, threshold
+from tests.checker.typed import law_data
 
 __all__ = ["HOLES", "Hole", "every", "high_from"]
 
@@ -251,7 +252,7 @@ def laws() -> Iterator[Hole]:
     for where, limits in (([[0, [1, 1]]], []), ([], [[0, [1, 1]]])):
         for kind in ("always", "never"):
             question = {"kind": kind, "label": 0, "where": where}
-            domain = {"limits": limits, "laws": ["x1 = 0"]}
+            domain = {"limits": limits, "laws": [law_data("x1 = 0", net)]}
             yield Hole(net, certificate(net, question, "proved", BOUNDS, domain=domain), False, "no input")
 
 

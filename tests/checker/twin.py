@@ -15,6 +15,7 @@ from math import floor, inf, nextafter
 
 from sugenet import bnn
 from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, Steps
+from tests.checker.typed import law_data
 
 LARGEST = 1.7976931348623157e308
 EDGES = (
@@ -323,7 +324,12 @@ class Asked:
         about = {"format": "sugenet certificate", "version": 3, "network": network.fingerprint}
         domain = {}
         if self.domain or self.law is not None:
-            domain = {"domain": {"limits": limits_data(self.domain), "laws": self.laws()}}
+            domain = {
+                "domain": {
+                    "limits": limits_data(self.domain),
+                    "laws": [law_data(text, network) for text in self.laws()],
+                }
+            }
         return {**about, **domain, "question": self.question(net), **contents}
 
     def laws(self):

@@ -8,8 +8,22 @@ from sugenet.checker.arrays import form_of
 from sugenet.checker.form import Proof, Question, sizes_of
 from sugenet.checker.reading import Sizes, read
 from sugenet.checker.setting import Asked
+from sugenet.reason.envelope import domain_data
 
-__all__ = ["asked_of", "check_drup", "check_patches", "check_rup", "proof_of_data", "without_form"]
+__all__ = [
+    "asked_of",
+    "check_drup",
+    "check_patches",
+    "check_rup",
+    "law_data",
+    "proof_of_data",
+    "without_form",
+]
+
+
+def law_data(text, network):
+    """A law as certificates have it."""
+    return domain_data(network.anywhere().within(text))["domain"]["laws"][0]
 
 
 def proof_of_data(data):

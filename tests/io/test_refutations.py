@@ -23,6 +23,7 @@ from sugenet.errors import CertificateError, QuestionError, TooLargeError
 from sugenet.io import Query, export_proof
 from sugenet.io.refutations.claims import Lemmas, Resolution, claims_of
 from sugenet.io.refutations.writers import PROOFS
+from sugenet.reason.envelope import kind_of
 from tests.checker import make_golden
 from tests.checker.test_rup import proof_of
 from tests.checker.typed import check_rup
@@ -38,7 +39,7 @@ from tests.problem.small import random_network, random_sample
 
 CHECKS = {"veripb": check_veripb, "drat": check_drat, "lrat": check_hinted, "xlrup": check_hinted}
 ENGINES = {"veripb": "cdcl", "xlrup": "cdcl", "drat": "pysat", "lrat": "pysat"}
-KINDS = {"cdcl": "rup", "pysat": "drup"}
+KINDS = {"cdcl": "lemma", "pysat": "drup"}
 REGIONS = [sg.Hamming(2), sg.L0(1), sg.L1(2), sg.L2(2), sg.Linf(1), sg.Anything()]
 LARGEST = 14
 """Variables up to which all assignments are tried."""
@@ -132,7 +133,7 @@ def forged(certificate, network, engine):
     certificate |= {"answer": "proved", "witness": None}
     if engine == "cdcl":
         total = thresholds_of(whole).starts[-1]
-        certificate["proof"] = {"kind": "rup", "variables": total, "facts": [], "cuts": [], "clauses": [[]]}
+        certificate["proof"] = {"kind": "lemma", "variables": total, "facts": [], "cuts": [], "clauses": [[]]}
         return total
     total, clauses = clauses_of(whole)
     data = b64encode(compress(np.array([0], "<i4").tobytes())).decode()
@@ -153,7 +154,7 @@ def test_certificates_that_were_kept_are_exported_or_refused_by_name(tmp_path):
     for row in kept["certificates"]:
         certificate, network = row["certificate"], kept["networks"][row["network"]]
         other = kept["networks"].get(row["other"])
-        kind = (certificate.get("proof") or {"kind": None})["kind"]
+        kind = kind_of(certificate.get("proof"))
         for name, check in CHECKS.items():
             if kind == KINDS[ENGINES[name]]:
                 check(*exported(certificate, network, tmp_path / "q", name, other=other))
@@ -163,7 +164,7 @@ def test_certificates_that_were_kept_are_exported_or_refused_by_name(tmp_path):
                 continue
             refused.add((name, kind))
             words = "has no proof" if kind in (None, "partition") else f"kind '{kind}' cannot be exported"
-            if kind in ("parts", "patches"):
+            if kind in ("list", "patches"):
                 words = "cannot be exported|real numbers"
             with pytest.raises((CertificateError, QuestionError), match=words):
                 export_proof(certificate, network, tmp_path / "q", name, other=other)

@@ -24,6 +24,7 @@ from sugenet.bnn import (
 from sugenet.bnn.laws import Law
 from sugenet.errors import CertificateError, EncodingError, NetworkError, QuestionError, RuleSyntaxError
 from sugenet.reason import Always, Fair, Monotone, Never, Robust
+from tests.checker.typed import law_data
 
 LAWS = [
     "if c = red then n >= 2",
@@ -328,7 +329,11 @@ def test_a_certificate_says_itself_which_inputs_it_is_about():
         {**kept, "domain": {"limits": [[1, [0, "x"]]], "laws": []}},
         {**kept, "domain": {"limits": [[1, [0, "1e999999999"]]], "laws": []}},
         {**kept, "domain": {"limits": [[2, [float("nan"), None]]], "laws": []}},
-        {**kept, "domain": {"limits": [], "laws": ["age >= "]}},
+        {**kept, "domain": {"limits": [], "laws": ["age >= 3"]}},
+        {**kept, "domain": {"limits": [], "laws": [{"text": "age >= ", "clauses": [[[1, 3, True]]]}]}},
+        {**kept, "domain": {"limits": [], "laws": [{"text": "age >= 3", "clauses": [[[1, 4, True]]]}]}},
+        {**kept, "domain": {"limits": [], "laws": [{"text": "age >= 3", "clauses": [[[1, "3", True]]]}]}},
+        {**kept, "domain": {"limits": [], "laws": [{"text": "age >= 3", "clauses": [[]]}]}},
         {**kept, "domain": None},
     ):
         with pytest.raises(CertificateError, match=r"domain|limits|law|damaged"):
@@ -341,8 +346,8 @@ def test_a_witness_outside_what_can_occur_is_refused():
     assert isinstance(answer, sg.reason.Refuted)
     row = answer.certificate["witness"]
     law = f"age != {row[1]}"
-    with pytest.raises(CertificateError, match="breaks the law"):
-        sg.check({**answer.certificate, "domain": {"limits": [], "laws": [law]}}, network)
+    with pytest.raises(CertificateError, match="breaks a law"):
+        sg.check({**answer.certificate, "domain": {"limits": [], "laws": [law_data(law, network)]}}, network)
     limits = [[1, {"one of": [12, 13]}]]
     with pytest.raises(CertificateError, match="which the question does not allow"):
         sg.check({**answer.certificate, "domain": {"limits": limits, "laws": []}}, network)

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bits.telling import listen
 from sugenet.bnn import ConvLayer, Network, OneHot, PoolLayer, RealLayer, Steps
 from sugenet.bnn import Real as RealCoding
 from sugenet.bnn.lawful import lawful_parts
 from sugenet.bnn.laws import Law, Literal
 from sugenet.bnn.layer import gives, tops_of
 from sugenet.bnn.stairs import StairConv, StairLayer
+from sugenet.bnn.stopwatch import Stopwatch
 from sugenet.checker.network import (
     NEVER,
     Categories,
@@ -88,7 +88,7 @@ class _Clauses:
 
 def form_of(network: Network) -> Backed:
     """The form of a network."""
-    listen()
+    Stopwatch()  # from now on it is known how long anything is compiled
     known: dict[int, Coding] = {}
     for coding in network.encoder.codings:
         if id(coding) not in known:

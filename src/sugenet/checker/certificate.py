@@ -129,6 +129,8 @@ def _samples(ratings: object, other: Any) -> Any:
 
     samples = getattr(ratings, "samples", None)
     if not isinstance(samples, RatedSamples):
+        if hasattr(ratings, "fingerprint"):
+            raise CertificateError("the certificate is about ratings, not about a network.")
         raise CertificateError(
             f"a certificate is about a network or ratings, not about a {type(ratings).__name__}."
         )
@@ -172,7 +174,7 @@ def _check(
     match certificate:
         case Counted():
             if plain:
-                return plain_count(certificate, problem_of(setting_of(asked, limit), limit))
+                return plain_count(certificate, problem_of(setting_of(asked, limit), limit, is_exact=True))
             from sugenet.checker.count import recount  # compiled code is loaded when it is needed
 
             return recount(certificate, asked, limit)

@@ -106,7 +106,7 @@ def most_together(lightest: Iterable[int], budget: int | None) -> int:
 # -- prices --------------------------------------------------------------------------------------------------
 
 
-def _unit_of(options: dict[int, list[Option]], limit: Limit) -> int:
+def _unit_of(options: dict[int, list[Option]], limit: Limit, *, is_exact: bool) -> int:
     """Units in one: a common denominator of the prices; or, if sums would leave 60 bits, a power of two, and
     prices are rounded down.
 
@@ -127,12 +127,14 @@ def _unit_of(options: dict[int, list[Option]], limit: Limit) -> int:
                 "the costs are too finely divided: they have no common denominator of a sane size."
             )
     total = sum((Fraction(*price) * count for price, count in many.items()), Fraction(0))
-    return unit if total * unit < 2**60 else 2 ** max(0, 59 - int(total).bit_length())
+    return unit if is_exact or total * unit < 2**60 else 2 ** max(0, 59 - int(total).bit_length())
 
 
-def priced(setting: Setting, limit: Limit) -> tuple[dict[int, tuple[list[Option], list[int]]], int | None]:
+def priced(
+    setting: Setting, limit: Limit, *, is_exact: bool = False
+) -> tuple[dict[int, tuple[list[Option], list[int]]], int | None]:
     """For every feature the options within the budget and their prices, and the budget, in integers."""
-    unit = _unit_of(setting.options, limit)
+    unit = _unit_of(setting.options, limit, is_exact=is_exact)
     budget = None
     if setting.budget is not None:  # rounded down, or just below if exactly that is not asked about
         exact = setting.budget * unit
@@ -265,9 +267,9 @@ def _row(neuron: Summed | Pooled, m: int, index: dict[tuple[int, int], int], top
 # -- the whole -----------------------------------------------------------------------------------------------
 
 
-def problem_of(setting: Setting, limit: Limit) -> Problem:
-    """A setting in integers."""
-    options, budget = priced(setting, limit)
+def problem_of(setting: Setting, limit: Limit, *, is_exact: bool = False) -> Problem:
+    """A setting in integers; no price is rounded if it must be exact."""
+    options, budget = priced(setting, limit, is_exact=is_exact)
     sides = [_Bits(network) for network in setting.networks]
     base: list[int] = []
     gains: dict[tuple[int, tuple[int, ...]], list[int]] = {}

@@ -112,8 +112,7 @@ _SETTLED = ("off", "on")
 
 def _enumerate(problem: Problem) -> str:
     """Evaluate every choice of options within the budget."""
-    if problem.budget is not None and problem.budget < 0:
-        raise CertificateError("no input of the region meets the limits.")
+    _see_inputs(problem)
     swings = _swings(problem.features, len(problem.base))
     loose = [j for j, (m, (a, b)) in enumerate(zip(problem.base, swings, strict=True)) if m + a < 0 <= m + b]
     features = [[(price, [gain[j] for j in loose]) for price, gain in row] for row in problem.features]
@@ -129,6 +128,12 @@ def _enumerate(problem: Problem) -> str:
         if known[pattern]:
             raise CertificateError("a change that the certificate excludes is a violation.")
     return f"none of the {many:,} sets of changes is a violation (plain form)"
+
+
+def _see_inputs(problem: Problem) -> None:
+    """Refuse a region without inputs."""
+    if problem.budget is not None and problem.budget < 0:
+        raise CertificateError("no input of the region meets the limits.")
 
 
 def _choices(
@@ -154,15 +159,14 @@ def plain_count(certificate: Counted, problem: Problem) -> str:
     Features are added one after another; inputs that spend the same and have the same margins at every neuron
     that can still turn are counted together.
     """
+    _see_inputs(problem)
     part_of, names = _parts(certificate.proof, problem)
     classes = len(problem.scores)
     totals = [Counter[int]() for _ in names]
     features = problem.features
     swings = [_swings(features[place:], len(problem.base)) for place in range(len(features) + 1)]
     start = _settled(problem.base, swings[0])
-    found: Counter[Any] = Counter(
-        {(start, 0, part_of.first): 1} if problem.budget is None or problem.budget >= 0 else {}
-    )
+    found: Counter[Any] = Counter([(start, 0, part_of.first)])
     for place, row in enumerate(features):
         after: Counter[Any] = Counter()
         for (margins, spent, part), many in found.items():
