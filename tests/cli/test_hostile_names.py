@@ -382,9 +382,10 @@ def test_a_bug_shows_where_it_is_when_asked(monkeypatch):
 
 
 def test_the_exit_code_of_a_bug_is_that_of_the_process():
-    code = "import sys; sys.modules['sugenet.cli.session'] = None; import runpy; sys.argv[1:] = ['summary', 'digits']\n"
-    code += (
-        "runpy.run_module('sugenet', run_name='__main__')"  # as python -m does, with a part that is missing
+    code = (
+        "import runpy, sys\n"
+        "sys.modules['sugenet.cli.session'] = None\n"  # a part that is missing
+        "runpy.run_module('sugenet', run_name='__main__')"  # as python -m does
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (70, "")
