@@ -878,7 +878,19 @@ def _folders() -> Iterator[Attack]:
         )
         os.mkfifo(Path(folder, "side"))
 
+    def shared(folder: Path) -> None:
+        import onnx
+
+        tensors = {}
+        for k in range(800):
+            tensors[f"t{k}"] = made = onnx.TensorProto(name=f"t{k}", data_type=9, dims=[1 << 22])
+            made.external_data.add(key="location", value="side")
+            made.data_location = onnx.TensorProto.EXTERNAL
+        Path(folder, "file.onnx").write_bytes(onnx_model([_LAST], tensors))
+        Path(folder, "side").write_bytes(bytes(1 << 22))
+
     words = tuple(word.format("file.onnx") for word in READERS[".onnx"])
+    yield Attack("convert .onnx: 800 constants of one side file", words, shared)
     yield Attack("convert .onnx: a side file that is a pipe", words, side)
 
 
