@@ -29,7 +29,6 @@ from dataclasses import dataclass
 from functools import cache, partial
 from itertools import chain
 from pathlib import Path
-from threading import Timer
 from typing import Any
 
 import numpy as np
@@ -37,7 +36,7 @@ import numpy as np
 from tests.fuzzing import damaged
 from tests.fuzzing.pynq_folders import Accelerator, Dense
 
-__all__ = ["Attack", "Outcome", "Runner", "attacks", "good_files", "mutations", "run_alone"]
+__all__ = ["Attack", "Outcome", "Runner", "attacks", "good_attacks", "good_files", "mutations", "run_alone"]
 
 Make = Callable[[Path], Any]
 SECONDS = 20
@@ -58,8 +57,8 @@ READERS: dict[str, tuple[str, ...]] = {
     "-idx3-ubyte": ("predict", "digits", "{}"),
     ".table.csv": ("train", "{}", "--target", "y", "-o", "out.sugenet", "--epochs", "1"),
     ".ratings.csv": ("fit", "{}", "--target", "y"),
-    ".onnx": ("convert", "{}", "-o", "out.sugenet", "--inputs", "bits"),
-    ".onnx.gz": ("convert", "{}", "-o", "out.sugenet", "--inputs", "bits"),
+    ".onnx": ("convert", "{}", "-o", "out.sugenet", "--inputs", "bits", "--zero", "1"),
+    ".onnx.gz": ("convert", "{}", "-o", "out.sugenet", "--inputs", "bits", "--zero", "1"),
     ".pt": ("convert", "{}", "-o", "out.sugenet", "--inputs", "bits"),
     ".tar": ("convert", "{}", "-o", "out.sugenet", "--inputs", "bits"),
     ".h5": ("convert", "{}", "-o", "out.sugenet", "--inputs", "bits"),
@@ -169,28 +168,40 @@ class Runner:
             return Outcome(*json.loads(self._server.stdout.readline()))
 
 
+_LAUNCH = """
+import json, os, subprocess, sys, threading, time
+start = time.monotonic()
+child = subprocess.Popen(sys.argv[2:])
+threading.Timer(float(sys.argv[1]), child.kill).start()
+_, status, used = os.wait4(child.pid, 0)
+found = [os.waitstatus_to_exitcode(status), time.monotonic() - start, used.ru_maxrss / 1024]
+sys.stderr.write("\\n" + json.dumps([*found, used.ru_utime + used.ru_stime]))
+sys.stderr.flush()
+os._exit(0)
+"""
+"""A small process starts the command: the peak of a child counts what its parent had."""
+
+
 def run_alone(attack: Attack, seconds: float = SECONDS) -> Outcome:
     """The same by `python -m sugenet`, as a user starts it; memory is all that the process takes."""
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as out:
         attack.make(Path(folder))
-        start = time.monotonic()
         with open(Path(folder, attack.given) if attack.given else os.devnull, "rb") as given:
-            child = subprocess.Popen(
-                [sys.executable, "-m", "sugenet", *attack.words],
+            subprocess.run(
+                [
+                    *(sys.executable, "-c", _LAUNCH, str(seconds)),
+                    *(sys.executable, "-m", "sugenet", *attack.words),
+                ],
                 cwd=folder,
                 stdin=given,
                 stdout=out,
                 stderr=out,
+                check=True,
             )
-        watch = Timer(seconds, child.kill)
-        watch.start()
-        _, status, used = os.wait4(child.pid, 0)
-        watch.cancel()
-        child.returncode = os.waitstatus_to_exitcode(status)
         out.seek(0)
-        said = out.read(1 << 16).decode("utf-8", "replace")
-        cpu = used.ru_utime + used.ru_stime
-        return Outcome(child.returncode, time.monotonic() - start, used.ru_maxrss / 1024, said, cpu)
+        said, _, figures = out.read().decode("utf-8", "replace").rpartition("\n")
+        code, took, megabytes, cpu = json.loads(figures)
+        return Outcome(code, took, megabytes, said, cpu)
 
 
 def serve() -> None:
@@ -265,6 +276,8 @@ def _become(words: list[str], folder: str, given: str, out: int) -> None:
 @cache
 def good_files() -> dict[str, bytes]:
     """A small file of every kind that is one file, by the end of its name."""
+    from PIL import Image
+
     import sugenet as sg
     from tests.fuzzing.input_queries import random_query
 
@@ -277,7 +290,11 @@ def good_files() -> dict[str, bytes]:
     found[".npz"] = raw.getvalue()
     found["-idx3-ubyte"] = struct.pack(">HBBIII", 0, 8, 3, len(X), 8, 8) + X.astype(np.uint8).tobytes()
     base = damaged.good()
-    found |= {ending: base[ending] for ending in (".png", ".gif", ".tif", ".model.npz", ".table.csv")}
+    found |= {ending: base[ending] for ending in (".model.npz", ".table.csv", ".vnnlib", ".vnnlib.gz")}
+    for ending, name in ((".png", "PNG"), (".gif", "GIF"), (".tif", "TIFF")):
+        raw = io.BytesIO()
+        Image.fromarray(X[0].reshape(8, 8).astype(np.uint8)).save(raw, name)
+        found[ending] = raw.getvalue()
     found[".ratings.csv"] = b"a,b,y\n0,1,0.5\n1,1,1\n0.5,0,0\n"
     net = sg.models.digits()
     with tempfile.TemporaryDirectory() as folder:
@@ -291,11 +308,6 @@ def good_files() -> dict[str, bytes]:
     found[".h5"], found[".keras"] = keras_files()
     query = random_query(np.random.default_rng(0)).text().encode()
     found |= {".ipq": query, ".ipq.gz": gzip.compress(query, mtime=0)}
-    found[".vnnlib"] = (
-        b"(declare-const X_0 Real)(declare-const Y_0 Real)(assert (<= X_0 1))(assert (>= X_0 0))"
-        b"(assert (<= Y_0 1))"
-    )
-    found[".vnnlib.gz"] = gzip.compress(found[".vnnlib"], mtime=0)
     return found
 
 
@@ -460,6 +472,11 @@ def attacks() -> Iterator[Attack]:
     )
 
 
+def good_attacks() -> dict[str, Attack]:
+    """No attack: good files, which are to be read."""
+    return {ending: _of_bytes(ending, "good", content) for ending, content in good_files().items()}
+
+
 def mutations(seed: int) -> Iterator[Attack]:
     """Good files, damaged at random: cut, turned, doubled, with lengths that lie; without end."""
     rng = np.random.default_rng(seed)
@@ -521,7 +538,12 @@ def _good_weights() -> bytes:
 
 @cache
 def _good_onnx() -> bytes:
-    return onnx_model([("MatMul", ["x", "w"], "a", {}), ("Sign", ["a"], "b", {}), _LAST])
+    """A network of 6 real inputs, which are compared with 0.5, and 3 outputs."""
+    first = [("GreaterOrEqual", ["x", "half"], "g", {}), ("Where", ["g", "one", "minus"], "s", {})]
+    second = [("GreaterOrEqual", ["a", "zero"], "h", {}), ("Where", ["h", "one", "minus"], "b", {})]
+    numbers = {"half": 0.5, "one": 1.0, "minus": -1.0, "zero": 0.0}
+    nodes = [*first, ("MatMul", ["s", "w"], "a", {}), *second, _LAST]
+    return onnx_model(nodes, {name: np.array([value]) for name, value in numbers.items()})
 
 
 def _attack(ending: str, about: str, make: Callable[[Path], Any]) -> Attack:
@@ -726,6 +748,7 @@ def _texts() -> Iterator[tuple[str, str, bytes]]:
         ("a float of a million digits", b'{"a":0.' + b"7" * 1_000_000 + b"}"),
         ("1e999999999", b'{"a":1e999999999}'),
         ("a key twice", b'{"a":1,"a":2}'),
+        ("a key twice among many", b"{" + b"".join(b'"%d":0,' % k for k in range(300_000)) + b'"0":1}'),
         ("lone surrogates", b'{"format":"\\ud800","\\udfff":1}'),
         ("UTF-16", '{"a":1}'.encode("utf-16")),
     ):
@@ -878,7 +901,19 @@ def _folders() -> Iterator[Attack]:
         )
         os.mkfifo(Path(folder, "side"))
 
+    def shared(folder: Path) -> None:
+        import onnx
+
+        tensors = {}
+        for k in range(800):
+            tensors[f"t{k}"] = made = onnx.TensorProto(name=f"t{k}", data_type=9, dims=[1 << 22])
+            made.external_data.add(key="location", value="side")
+            made.data_location = onnx.TensorProto.EXTERNAL
+        Path(folder, "file.onnx").write_bytes(onnx_model([_LAST], tensors))
+        Path(folder, "side").write_bytes(bytes(1 << 22))
+
     words = tuple(word.format("file.onnx") for word in READERS[".onnx"])
+    yield Attack("convert .onnx: 800 constants of one side file", words, shared)
     yield Attack("convert .onnx: a side file that is a pipe", words, side)
 
 

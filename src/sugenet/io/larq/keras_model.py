@@ -5,6 +5,7 @@ those of models within among them.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -65,14 +66,18 @@ def planned_layers(text: str) -> list[PlannedLayer]:
         _model(found, json.loads(text, object_pairs_hook=_once), (), (), (), ())
     except RecursionError:
         raise FileError(f"its configuration is nested too deeply. {DAMAGED}") from None
-    except (json.JSONDecodeError, AttributeError, TypeError, KeyError, IndexError) as error:
+    except FileError:
+        raise
+    except (ValueError, AttributeError, TypeError, KeyError, IndexError) as error:
         raise FileError(f"its configuration cannot be read: {str(error)[:160]}. {DAMAGED}") from None
     inner = {layer.name: layer.reads for layer in found[1:] if layer.kind == "InputLayer"}
 
     def source(name: str) -> str:
-        while inner.get(name):
+        for _ in range(len(inner) + 1):
+            if not inner.get(name):
+                return name
             (name,) = inner[name]
-        return name
+        raise FileError(f"its models within read each other in a circle. {DAMAGED}")
 
     return [
         replace(layer, reads=tuple(map(source, layer.reads)))
@@ -85,7 +90,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """The entries of a mapping, each said once."""
     found = dict(pairs)
     if len(found) < len(pairs):
-        twice = next(name for place, (name, _) in enumerate(pairs) if name in dict(pairs[:place]))
+        twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
         raise FileError(f"its configuration says {twice[:40]!r} twice. {DAMAGED}")
     return found
 

@@ -28,6 +28,7 @@ Array: TypeAlias = npt.NDArray[Any]
 
 _MAX_BYTES = 1 << 29
 _MAX_NODES = 20_000
+_SPARE = 1 << 26
 _MAX_RANK = 8
 _MAX_VALUES = 1 << 29
 _NEWEST = 28
@@ -164,6 +165,8 @@ class _ModelReader:
     source: str
     folder: Path | None
     sides: dict[Path, bytes] = field(default_factory=dict)
+    shared: int = 0
+    """Bytes of side files that constants were made of."""
 
     def read(self, raw: bytes) -> Graph:
         if not raw:
@@ -364,6 +367,9 @@ class _ModelReader:
                 f"{what} lies at bytes {offset} to {offset + length} of {_shown(location)}, "
                 f"which has {len(data)}."
             )
+        self.shared += length
+        if self.shared > 2 * sum(map(len, self.sides.values())) + _SPARE:
+            raise FileError(f"{what} and others share their numbers, far more than its side files have.")
         return data[offset : offset + length]
 
 
