@@ -195,8 +195,17 @@ const proof = byField("kind", PROOFS, PROOFS_ELSEWHERE, "proofs");
 const counterexamples = listOf(pair(feature, row));
 const contrasts = listOf(listOf(pair(feature, scalar)));
 
+// A condition of a clause: a feature, a value, and whether the feature reaches or has it.
+function condition(value, sizes) {
+  if (!Array.isArray(value) || value.length !== 3) throw wrong("a feature, a value and a truth", value);
+  return [feature(value[0], sizes), scalar(value[1], sizes), truth(value[2], sizes)];
+}
+
+const law = object({ text, clauses: listOf(listOf(condition)) }, "a law");
+
 function domain(value, sizes) {
-  const found = object({ limits, laws: listOf(text) }, "the domain")(value, sizes);
+  const found = object({ limits, laws: listOf(law) }, "the domain")(value, sizes);
+  if (new Set(found.laws.map((one) => one.text)).size < found.laws.length) throw new Wrong("a law occurs twice.");
   if (!found.limits.length && !found.laws.length) throw new Wrong("a domain without limits and laws must be left out.");
   if (found.laws.length) throw new Beyond("the browser does not check laws of inputs.");
   return found;
