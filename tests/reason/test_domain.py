@@ -370,7 +370,7 @@ def test_the_page_is_told_which_inputs_can_occur():
 
     page = payload(smoker().within(LAW), [["no", 12, 2.0]], title="")
     assert page["domain"]["words"] == f'for inputs that obey "{LAW}"'
-    assert page["domain"]["data"] == {"limits": [], "laws": [LAW]}
+    assert page["domain"]["data"] == {"limits": [], "laws": [law_data(LAW, smoker())]}
     assert "domain" not in payload(smoker(), [["no", 12, 2.0]], title="")
 
 

@@ -31,7 +31,7 @@ from sugenet.checker.network import (
     NetworkForm,
     Numbers,
     Pooled,
-    Real,
+    RealNumbers,
     Summed,
 )
 from sugenet.errors import CertificateError
@@ -74,12 +74,12 @@ class Backed(NetworkForm):
         if form is self:
             return form
         cut = self.origin.cut
-        laws: Any = [_Clauses(form.clauses)]
+        laws: Any = [_Lawful(form.clauses)]
         encoder, layers, head = lawful_parts(cut.encoder, cut.layers, cut.head, laws)
         return replace(form, origin=Network(encoder, layers, head))  # type: ignore[call-arg]
 
 
-class _Clauses:
+class _Lawful:
     """Clauses as `lawful_parts` reads those of a law."""
 
     def __init__(self, clauses: Sequence[Clause]) -> None:
@@ -111,7 +111,7 @@ def _coding(coding: Any) -> Coding:
     if isinstance(coding, OneHot):
         return Categories(coding.categories)
     if isinstance(coding, RealCoding):
-        return Real((), coding.low, coding.high)
+        return RealNumbers((), coding.low, coding.high)
     assert isinstance(coding, Steps)
     return Numbers(coding.cuts, coding.low, coding.high, coding.whole, coding.bipolar, coding.silent)
 

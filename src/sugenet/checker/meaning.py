@@ -5,7 +5,7 @@ coding, the domain, the region and the limits allow are intersected as sets, bef
 they are grouped by state, and a state costs what its cheapest allowed value costs. Only the data of codings
 is used (cuts, low, high, whole, bipolar, silent, categories), not the methods.
 
-A value is a category, an integer, or a finite float64; for `Real` codings any rational. A bit is off, written
+A value is a category, an integer, or a finite float64; for `RealNumbers` any rational. A bit is off, written
 -1 or 0 and kept as 0, or on; a limit allows off if it contains -1 or 0. A sample's own values can always
 occur, also outside the limits of the domain. Laws hold for every input, the sample too. A box contains its
 sample. A question about no input is refused.
@@ -25,7 +25,7 @@ from typing import Any, TypeAlias
 
 from sugenet.checker.form import Anything, Ball, Box, Free, Limit, OneOf, Plain, Prices, Region, WhatIf
 from sugenet.checker.limit import Limit as Resources
-from sugenet.checker.network import Categories, Clause, Coding, NetworkForm, Numbers, Real
+from sugenet.checker.network import Categories, Clause, Coding, NetworkForm, Numbers, RealNumbers
 from sugenet.checker.reading import exact
 from sugenet.errors import CertificateError
 
@@ -107,7 +107,7 @@ def _holds(coding: Coding, value: Any, at: Any) -> bool:
 
 def _down(coding: Numbers, bound: Any, *, strict: bool = False) -> Any:
     """The largest integer, float64 or rational up to a bound, or below it; -inf if there is none."""
-    if isinstance(coding, Real):
+    if isinstance(coding, RealNumbers):
         if strict:
             raise CertificateError("real numbers below a bound have no largest one.")
         return bound

@@ -31,7 +31,7 @@ __all__ = [
     "NetworkForm",
     "Numbers",
     "Pooled",
-    "Real",
+    "RealNumbers",
     "Summed",
     "load_network",
     "read_json",
@@ -85,7 +85,7 @@ class Numbers:
 
 
 @dataclass(frozen=True, slots=True)
-class Real(Numbers):
+class RealNumbers(Numbers):
     """A feature whose values are real numbers, which the first layer reads as they are."""
 
 
@@ -201,7 +201,7 @@ class NetworkForm:
     @cached_property
     def keeps_reals(self) -> bool:
         """Whether the first layer reads real numbers."""
-        return any(isinstance(coding, Real) for coding in self.codings)
+        return any(isinstance(coding, RealNumbers) for coding in self.codings)
 
     def reading(self, feature: int, state: int) -> list[int]:
         """What the first layer reads of a feature in a state: its level, or its bits."""
@@ -262,10 +262,10 @@ class NetworkForm:
             (*head.bias, largest * (len(kept) - 1)),
             (*head.sizes, len(kept)),
         )
-        return replace(self, codings=finer(self.codings, kept), head=more, clauses=kept)
+        return replace(self, codings=_finer(self.codings, kept), head=more, clauses=kept)
 
 
-def finer(codings: Sequence[Coding], clauses: Iterable[Clause]) -> tuple[Coding, ...]:
+def _finer(codings: Sequence[Coding], clauses: Iterable[Clause]) -> tuple[Coding, ...]:
     """Features with the cuts that clauses name, which are silent if the network does not have them."""
     wanted: dict[int, set[Any]] = {}
     for feature, at, _ in (literal for clause in clauses for literal in clause):
@@ -403,7 +403,7 @@ class _File:
             return Categories(tuple(map(_end, part["categories"])))
         low, high = _end(part["low"]), _end(part["high"])
         if part["kind"] == "real":
-            return Real((), low, high)
+            return RealNumbers((), low, high)
         return Numbers(tuple(islice(cuts, part["cuts"])), low, high, part["whole"], part["bipolar"])
 
     def rows(self, name: str, form: str, width: int) -> list[list[int]]:
@@ -427,7 +427,7 @@ class _File:
 
     def _layers(self, codings: Sequence[Coding], levels: bool) -> tuple[LayerForm, ...]:
         tops = [1] * sum(coding.width for coding in codings)
-        if levels or any(isinstance(coding, Real) for coding in codings):
+        if levels or any(isinstance(coding, RealNumbers) for coding in codings):
             tops = [coding.width for coding in codings]
         found = []
         for number, part in enumerate(self.document["layers"], start=1):
@@ -577,7 +577,7 @@ def _spelled(coding: Coding) -> str:
     """A feature as fingerprints have it."""
     if isinstance(coding, Categories):
         return f"OneHot(categories={coding.categories!r})"
-    if isinstance(coding, Real):
+    if isinstance(coding, RealNumbers):
         return f"Real(low={coding.low!r}, high={coding.high!r})"
     ends = f"low={coding.low!r}, high={coding.high!r}, whole={coding.whole!r}, bipolar={coding.bipolar!r}"
     return f"Steps(cuts={coding.cuts!r}, {ends})"

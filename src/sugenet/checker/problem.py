@@ -21,7 +21,7 @@ from sugenet.checker.network import Categories, LayerForm, NetworkForm, Pooled, 
 from sugenet.checker.setting import Option, Setting
 from sugenet.errors import CertificateError
 
-__all__ = ["Problem", "Row", "in_integers", "most_together", "priced", "problem_of"]
+__all__ = ["IntegerProblem", "Row", "in_integers", "most_together", "priced", "problem_of", "reaches"]
 
 _DIGITS = 1 << 14
 """Bits of a common denominator."""
@@ -31,7 +31,7 @@ Row: TypeAlias = tuple[dict[int, int], int]
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class IntegerProblem:
     """Every feature takes one option; a violation meets all inequalities of some case."""
 
     base: list[int]
@@ -267,7 +267,7 @@ def _row(neuron: Summed | Pooled, m: int, index: dict[tuple[int, int], int], top
 # -- the whole -----------------------------------------------------------------------------------------------
 
 
-def problem_of(setting: Setting, limit: Limit, *, is_exact: bool = False) -> Problem:
+def problem_of(setting: Setting, limit: Limit, *, is_exact: bool = False) -> IntegerProblem:
     """A setting in integers; no price is rounded if it must be exact."""
     options, budget = priced(setting, limit, is_exact=is_exact)
     sides = [_Bits(network) for network in setting.networks]
@@ -315,7 +315,7 @@ def problem_of(setting: Setting, limit: Limit, *, is_exact: bool = False) -> Pro
         (weights, 2 * scale, bias - scale * size - 2 * scale * sum(min(w, 0) for w in weights.values()))
         for weights, scale, bias, size in zip(sides[0].head, head.scale, head.bias, head.sizes, strict=True)
     ]
-    return Problem(
+    return IntegerProblem(
         base,
         features,
         numbers,

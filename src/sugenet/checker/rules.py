@@ -13,14 +13,14 @@ from typing import Any, TypeAlias
 
 from sugenet.checker.form import Bound, Counted, Enumerate, Lemma, Partition, Single
 from sugenet.checker.limit import Limit
-from sugenet.checker.problem import Problem, Row, most_together, reaches
+from sugenet.checker.problem import IntegerProblem, Row, most_together, reaches
 from sugenet.checker.unpack import literals_of
 from sugenet.errors import CertificateError
 
 __all__ = ["plain_count", "prove"]
 
 
-def prove(proof: Single, problem: Problem) -> str:
+def prove(proof: Single, problem: IntegerProblem) -> str:
     """See that no input of a problem is a violation, by the rule that a proof names."""
     match proof:
         case Bound():
@@ -35,7 +35,7 @@ def prove(proof: Single, problem: Problem) -> str:
 # -- bound ---------------------------------------------------------------------------------------------------
 
 
-def _bound(problem: Problem) -> str:
+def _bound(problem: IntegerProblem) -> str:
     """See that intervals of all neurons exclude every violation.
 
     Of the neurons that can turn, at most so many turn together as the budget allows.
@@ -83,7 +83,7 @@ def _contradict(first: Row, second: Row) -> bool:
     return first[0] == opposite and first[1] + second[1] > 0
 
 
-def _most_turned(problem: Problem, loose: set[int], fits: int) -> int:
+def _most_turned(problem: IntegerProblem, loose: set[int], fits: int) -> int:
     """How many loose neurons of the first layer can turn together: each needs its distance, and the features
     bring only so much in all.
     """
@@ -110,7 +110,7 @@ _SETTLED = ("off", "on")
 # -- enumerate and count -------------------------------------------------------------------------------------
 
 
-def _enumerate(problem: Problem) -> str:
+def _enumerate(problem: IntegerProblem) -> str:
     """Evaluate every choice of options within the budget."""
     _see_inputs(problem)
     swings = _swings(problem.features, len(problem.base))
@@ -130,7 +130,7 @@ def _enumerate(problem: Problem) -> str:
     return f"none of the {many:,} sets of changes is a violation (plain form)"
 
 
-def _see_inputs(problem: Problem) -> None:
+def _see_inputs(problem: IntegerProblem) -> None:
     """Refuse a region without inputs."""
     if problem.budget is not None and problem.budget < 0:
         raise CertificateError("no input of the region meets the limits.")
@@ -153,7 +153,7 @@ def _choices(
                 )
 
 
-def plain_count(certificate: Counted, problem: Problem) -> str:
+def plain_count(certificate: Counted, problem: IntegerProblem) -> str:
     """Count the inputs of each part of a region by class.
 
     Features are added one after another; inputs that spend the same and have the same margins at every neuron
@@ -253,7 +253,7 @@ class _ByState:
         return self.named[tuple(part[k] for k in self.order)]
 
 
-def _parts(proof: Partition, problem: Problem) -> tuple[Any, list[Any]]:
+def _parts(proof: Partition, problem: IntegerProblem) -> tuple[Any, list[Any]]:
     """How inputs are dealt out to the parts of a count, which must make up the region; and their names."""
     names: list[Any] = [name for name, _ in proof.parts]
     if not names:
@@ -301,7 +301,7 @@ _Constraint: TypeAlias = tuple[dict[int, int], int]
 """Positive factors of literals, and what those of the true ones must sum to."""
 
 
-def _lemma(proof: Lemma, problem: Problem, assumed: Iterable[int] = ()) -> str:
+def _lemma(proof: Lemma, problem: IntegerProblem, assumed: Iterable[int] = ()) -> str:
     """See that clauses follow one after another by propagation, until they contradict each other."""
     system = _System(problem)
     if proof.variables != system.count:
@@ -337,7 +337,7 @@ class _System:
     iff its sum reaches its threshold; a case implies its inequalities, and some case is true.
     """
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: IntegerProblem) -> None:
         self.problem, self.limit = problem, problem.limit
         self.constraints: list[_Constraint] = []
         self.uses: dict[int, list[int]] = {}

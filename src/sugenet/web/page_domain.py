@@ -12,6 +12,7 @@ from sugenet.bnn.codings import Coding, Span
 from sugenet.bnn.encoder import Encoder
 from sugenet.bnn.laws import Law
 from sugenet.errors import EncodingError
+from sugenet.reason.envelope import domain_data
 
 __all__ = ["certified", "clauses", "limit"]
 
@@ -74,6 +75,7 @@ def _place(coding: Coding, at: Any) -> int:
 
 def certified(network: Network) -> dict[str, Any] | None:
     """The domain as a certificate has it; None where JavaScript would round it."""
-    data = network.domain.data()
-    ends = (end for _, span in data["limits"] for end in (span["one of"] if isinstance(span, dict) else span))
+    data: dict[str, Any] = domain_data(network)["domain"]
+    ends = [end for _, span in data["limits"] for end in (span["one of"] if isinstance(span, dict) else span)]
+    ends += [at for law in data["laws"] for clause in law["clauses"] for _, at, _ in clause]
     return None if any(type(end) is int and abs(end) >= _EXACT for end in ends) else data

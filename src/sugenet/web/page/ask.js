@@ -291,7 +291,7 @@ export function makeAsk(app) {
   function command({ kind, sample, target, immutable = [] }) {
     const own = (one) => one.index !== null && sample && one.values.every((value, f) => value === sample[f]);
     const at = payload.samples.find(own);
-    const laws = (payload.domain?.data?.laws ?? []).map((law) => ` --law ${quoted(law)}`).join("");
+    const laws = (payload.domain?.data?.laws ?? []).map((law) => ` --law ${quoted(law.text)}`).join("");
     const more = `${payload.domain?.words.includes("within what was seen") ? " --within-data" : ""}${laws}`;
     if (!at || kind !== "whatif" || immutable.length > FEW) return `sugenet serve ${quoted(payload.title)}${more}`;
     const to = target === null ? "" : ` --to ${quoted(target)}`;
