@@ -8,6 +8,7 @@ ever: good files of every kind with bits, bytes and lengths changed.
 
 from __future__ import annotations
 
+import gc
 import gzip
 import io
 import json
@@ -207,6 +208,7 @@ def run_alone(attack: Attack, seconds: float = SECONDS) -> Outcome:
 def serve() -> None:
     """Answer `Runner`: run a command in a fork, and tell what it did."""
     _import_all()
+    gc.freeze()  # forks copy no page to count what is alive
     print(flush=True)
     for line in sys.stdin:
         words, folder, given = json.loads(line)

@@ -29,7 +29,7 @@ def wrong(attack, found):
 
 
 def test_the_worst_files_are_refused_by_real_commands():
-    chosen = [attack for attack in attacks() if attack.name in WORST]
+    chosen = list(islice((attack for attack in attacks() if attack.name in WORST), len(WORST)))
     assert {attack.name for attack in chosen} == WORST
     for attack in chosen:
         found = run_alone(attack)
