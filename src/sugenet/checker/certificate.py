@@ -44,7 +44,7 @@ _NOTHING = "nothing is claimed, so there is nothing to check"
 
 
 def check(
-    certificate: dict[str, Any],
+    certificate: dict[str, Any] | None,
     network: Network | Sequence[Network] | HasSamples,
     other: Network | None = None,
     *,
@@ -59,7 +59,7 @@ def check(
     Parameters
     ----------
     certificate
-        JSON data, from a stranger perhaps.
+        JSON data, from a stranger perhaps; None if an answer has none, which is refused.
     network, other
         What it is about; for a whole that several networks read, all of them. In the place of the
         network stand `Ratings` where it is about these.
@@ -79,6 +79,8 @@ def check(
         Where time or memory ended first: then it is not known whether it holds.
         It is a `CertificateError` too.
     """
+    if certificate is None or (isinstance(certificate, dict) and certificate.get("certificate", "") is None):
+        raise CertificateError("the answer is not certified: the engine that gave it gives no proof.")
     if not isinstance(certificate, dict):
         raise CertificateError(f"a certificate is a JSON object, not {type(certificate).__name__}.")
     version = certificate.get("version")

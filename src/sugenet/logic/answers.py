@@ -219,11 +219,6 @@ class ComposedProved(_OfRegion):
 
     outcome: ClassVar[str] = "proved"
 
-    @property
-    def is_certified(self) -> bool:
-        """Whether every part has a proof to check."""
-        return all(part["proof"]["kind"] != "trust" for _, part in self._parts if part["proof"])
-
     def __str__(self) -> str:
         many = len(self._parts)
         return f"{self._claim}: proved, by {many} {'part' if many == 1 else 'parts'}"
