@@ -68,8 +68,8 @@ def check(
     memory_limit
         Bytes that may be used besides the networks and the certificate; None: any.
     plain
-        Check walks, propagation, lemmas and counts in the plain form, which is short to read and takes small
-        cases only.
+        Check enumeration, propagation, lemmas and counts in the plain form, which is short to read and takes
+        small cases only.
 
     Raises
     ------
