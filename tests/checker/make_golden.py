@@ -516,8 +516,8 @@ def entries(networks: dict[str, Network]) -> Iterator[tuple[str, str, str | None
 
 
 def derived(certificates: dict[str, tuple[str, Any]]) -> Iterator[tuple[str, str, Any]]:
-    """Answers that a clock or a size decides otherwise: parts of a region, a lower bound alone, nothing, a
-    solver's word, clauses that are packed.
+    """Answers that a clock or a size decides otherwise: parts of a region, a lower bound alone, nothing,
+    clauses that are packed.
     """
     for name, (network, certificate) in certificates.items():
         question, proof = certificate["question"], certificate["proof"]
@@ -560,11 +560,6 @@ def derived(certificates: dict[str, tuple[str, Any]]) -> Iterator[tuple[str, str
         "nothing is claimed",
         network,
         {**blank, "witness": None, "proof": None, "answer": "undecided", "proved_up_to": None},
-    )
-    yield (
-        "a solver is trusted",
-        network,
-        {**blank, "witness": None, "proof": {"kind": "trust", "solver": "some solver"}, "answer": "proved"},
     )
 
 

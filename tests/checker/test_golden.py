@@ -66,7 +66,7 @@ def test_the_corpus_has_every_kind_of_the_format():
     assert {type(one.question).tag[1] for one in known} == tags_of(Question)
     several = [one.proof for one in known if isinstance(one.proof, tuple)]
     proofs = [one.proof for one in known if one.proof is not None and one.proof not in several]
-    assert {type(proof).tag[1] for proof in proofs} == tags_of(Single) - {"trust"} | {Partition.tag[1]}
+    assert {type(proof).tag[1] for proof in proofs} == tags_of(Single) | {Partition.tag[1]}
     assert several
     clauses = [proof.clauses for proof in proofs if isinstance(proof, Lemma)]
     assert {type(one) for one in clauses} == {str, tuple}

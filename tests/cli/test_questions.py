@@ -34,7 +34,7 @@ def run(capsys, *arguments):
         (("--anything",), 1, "refuted by"),
         (("--hamming", 1, "--to", 8), 0, "the class does not become 8"),
         (("--l0", 1, "--engine", "bounds"), 3, "undecided"),
-        (("--l0", 1, "--engine", "cpsat"), 0, "trusting OR-Tools"),
+        (("--l0", 1, "--engine", "cpsat"), 0, "holds, not certified: OR-Tools"),
     ],
 )
 def test_verify_a_sample(capsys, arguments, code, words):

@@ -370,7 +370,7 @@ def certificate_of_kind(kind):
         ("robust", ("question", "label"), 1, "the sample has class 0, not 1"),
         ("robust", ("question", "target"), 0, "the target is the class of the sample"),
         ("robust", ("question", "region", "radius"), "9", ""),
-        ("robust", ("proof",), {"kind": "trust", "solver": "somebody"}, "trusts somebody"),
+        ("robust", ("proof",), {"kind": "trust", "solver": "somebody"}, "unknown kind trust"),
         ("robust", ("answer",), "sure", "unknown answer sure"),
         ("refuted", ("question", "region"), {"kind": "L0", "radius": "0"}, "outside the region"),
         ("refuted", ("witness",), None, "a list is needed, not null"),

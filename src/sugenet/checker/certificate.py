@@ -42,7 +42,7 @@ _NOTHING = "nothing is claimed, so there is nothing to check"
 
 
 def check(
-    certificate: dict[str, Any],
+    certificate: dict[str, Any] | None,
     network: Any,
     other: Any = None,
     *,
@@ -57,7 +57,7 @@ def check(
     Parameters
     ----------
     certificate
-        JSON data, from a stranger perhaps.
+        JSON data, from a stranger perhaps; None if an answer has none, which is refused.
     network, other
         What it is about; for a whole that several networks read, all of them. In the place of the
         network stand `Ratings` where it is about these.
@@ -66,8 +66,8 @@ def check(
     memory_limit
         Bytes that may be used besides the networks and the certificate; None: any.
     plain
-        Check walks, propagation, lemmas and counts in the plain form, which is short to read and takes small
-        cases only.
+        Check enumeration, propagation, lemmas and counts in the plain form, which is short to read and takes
+        small cases only.
 
     Raises
     ------
@@ -77,6 +77,8 @@ def check(
         Where time or memory ended first: then it is not known whether it holds.
         It is a `CertificateError` too.
     """
+    if certificate is None or (isinstance(certificate, dict) and certificate.get("certificate", "") is None):
+        raise CertificateError("the answer is not certified: the engine that gave it gives no proof.")
     if not isinstance(certificate, dict):
         raise CertificateError(f"a certificate is a JSON object, not {type(certificate).__name__}.")
     version = certificate.get("version")

@@ -78,7 +78,6 @@ __all__ = [
     "Robust",
     "Single",
     "Sufficient",
-    "Trust",
     "Undecided",
     "UnknownReason",
     "Verdict",
@@ -473,15 +472,7 @@ class Patches:
     cases: tuple[PatchedCase, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Trust:
-    """No proof: the word of a solver."""
-
-    tag: ClassVar[tuple[str, str]] = ("kind", "trust")
-    solver: str
-
-
-Single: TypeAlias = Bound | Enumerate | Lemma | Drup | Dual | Patches | Trust
+Single: TypeAlias = Bound | Enumerate | Lemma | Drup | Dual | Patches
 
 
 Proof: TypeAlias = Single | tuple[Single, ...]

@@ -225,7 +225,7 @@ def _check_rule(options: Namespace, screen: Screen, network: Any) -> int:
     from sugenet import reason
 
     found: Any = announced(screen, lambda: reason.check_rule(network, options.check, **how(options, screen)))
-    keep_certificate(options, screen, found.verdict.certificate)
+    keep_certificate(options, screen, found.verdict.certificate, "the engine gives no proof")
     screen.say(found.said(screen.mark), found.data(), beside=options.output == "-")
     return {True: 0, False: 1, None: 3}[found.holds]
 

@@ -130,7 +130,7 @@ def _ask_whatif(options: Namespace, screen: Screen) -> int:
     from sugenet.reason import OpenCounterfactual
 
     answer = _ask(options, screen, network, "whatif", one_sample(options, network).tolist())
-    keep_certificate(options, screen, answer.certificate)
+    keep_certificate(options, screen, answer.certificate, "the engine gives no proof")
     screen.say(*keep_witness(options, screen, answer), beside=options.output == "-")
     return 3 if isinstance(answer, OpenCounterfactual) else 0
 
@@ -240,7 +240,7 @@ def _ask_verify(options: Namespace, screen: Screen) -> int:
             )
         export(problems[0], options.export)
     answer = _answer(options, screen, network, asked)
-    keep_certificate(options, screen, answer.certificate)
+    keep_certificate(options, screen, answer.certificate, f"{answer.engine} gives no proof")
     if options.counterexample is not None:
         from sugenet.io import write_counterexample
 

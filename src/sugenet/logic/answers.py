@@ -221,11 +221,6 @@ class ComposedProved(_OfRegion):
 
     outcome: ClassVar[str] = "proved"
 
-    @property
-    def is_certified(self) -> bool:
-        """Whether every part has a proof to check."""
-        return all(part["proof"]["kind"] != "trust" for _, part in self._parts if part["proof"])
-
     def said(self, mark: Callable[[str], str] = str) -> str:
         """One sentence, its verdict put through `mark`."""
         many = len(self._parts)

@@ -186,14 +186,15 @@ class _Verifying:
         own = self.whole.read[place]
         others = {k for k in range(len(reading.values)) if k != own and target in (None, k)}
         match found:
-            case Proved():
+            case Proved() if found.is_certified:
                 self.possible[place] -= others
             case Refuted():
                 became = int(network.predict(row_of(found.witness), engine="definition")[0])
                 self.reached[place, became] = found.certificate
             case _:
                 self.unclear |= {(place, k) for k in others}
-        self.parts.append((place, found.certificate))
+        if found.certificate is not None:
+            self.parts.append((place, found.certificate))
         if target is None:
             self.asked.add(place)
         if isinstance(found, Undecided) and found.reason == "interrupted":

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from sugenet.checker.form import exact
 from sugenet.errors import QuestionError
 from sugenet.logic.answers import ComposedChange, NoComposedChange, OpenComposedChange
 from sugenet.logic.asking import see_network
@@ -22,6 +24,8 @@ from sugenet.problem.clock import Clock
 from sugenet.problem.regions import L0, L1, L2, Cost, Hamming
 from sugenet.reason import counterfactuals
 from sugenet.reason.counterfactuals import Counterfactual, NoCounterfactual, OpenCounterfactual
+from sugenet.reason.counterfactuals.answers import Answer
+from sugenet.reason.envelope import envelope
 
 __all__ = ["whatif"]
 
@@ -167,17 +171,22 @@ class _ComposedHunt:
         goal = "change" if target is None else f"become {reading.values[target]}"
         self.clock.tell(f"{reading.name}: what would make it {goal}?")
         left, mine = self.clock.left(), (place, _ANY if target is None else target)
-        found = counterfactuals.whatif(
-            network,
-            network.encoder.values(reading.sample),
-            self.cost,
-            target=target,
-            limit=None if limit is None or self.cost is L2 else limit,
-            time_limit=None if left is None else max(left / (1 if mine in self.once else 3), min(left, 1.0)),
-            threads=self.clock.threads,
-            seed=self.clock.seed,
-            notify=self.clock.notify,
+        found = _shown(
+            counterfactuals.whatif(
+                network,
+                network.encoder.values(reading.sample),
+                self.cost,
+                target=target,
+                limit=None if limit is None or self.cost is L2 else limit,
+                time_limit=None
+                if left is None
+                else max(left / (1 if mine in self.once else 3), min(left, 1.0)),
+                threads=self.clock.threads,
+                seed=self.clock.seed,
+                notify=self.clock.notify,
+            )
         )
+        assert found.certificate is not None
         self.parts.append((place, found.certificate))
         own = self.whole.read[place]
         others = [k for k in range(len(reading.values)) if k != own and target in (None, k)]
@@ -213,6 +222,19 @@ class _ComposedHunt:
         stopped = isinstance(found, OpenCounterfactual) and found.reason == "interrupted"
         if stopped or (isinstance(found, Counterfactual) and found.interrupted):
             raise KeyboardInterrupt
+
+
+def _shown(found: Answer) -> Answer:
+    """An answer with what its certificate shows alone."""
+    match found:
+        case Counterfactual():
+            return replace(found, lower=exact(found.certificate["lower"]))
+        case NoCounterfactual(certificate=None):
+            contents: dict[str, Any] = {"answer": "open", "witness": None, "proof": None, "lower": "0"}
+            certificate = envelope(found.network, found.question, **contents)
+            reason = f"{found.engine} gives no proof"
+            return OpenCounterfactual(found.network, found.question, Fraction(0), reason, certificate)
+    return found
 
 
 def _short(value: Fraction) -> Gap:

@@ -21,7 +21,6 @@ __all__ = [
     "Open",
     "Outcome",
     "replayed",
-    "trusted",
 ]
 
 ENUMERATED = {"kind": "enumerate"}
@@ -30,7 +29,7 @@ ENUMERATED = {"kind": "enumerate"}
 
 @dataclass(frozen=True)
 class Holds:
-    """No input of the problem is a violation; `proof` is JSON that the engine's checker re-does."""
+    """No input of the problem is a violation. `proof` is JSON for the checker; None if there is none."""
 
     engine: str
     proof: Any
@@ -93,8 +92,3 @@ class Enumerated:
     """Different sets of first-layer neurons that they turn; None where they were not kept."""
     violation: tuple[FeatureMove, ...] | None
     """Moves that reach the goal, or None: then none of the sets does."""
-
-
-def trusted(engine: str, **facts: Any) -> Holds:
-    """No violation, on a solver's word: it gives no proof that could be checked."""
-    return Holds(engine, {"kind": "trust", "solver": engine, **facts})

@@ -29,6 +29,7 @@ __all__ = [
     "envelope",
     "kind_of",
     "opened",
+    "shown_by",
 ]
 
 _FORMAT, _VERSION = "sugenet certificate", 3
@@ -44,6 +45,13 @@ def envelope(network: Network, question: Asked, **contents: Any) -> dict[str, An
 def composed_envelope(networks: Sequence[str], **contents: Any) -> dict[str, Any]:
     """A certificate about a whole of several readings, by the fingerprints of the networks that read them."""
     return Envelope({"format": _FORMAT, "version": _VERSION, "networks": list(networks)} | contents)
+
+
+def shown_by(network: Network, question: Asked, certificate: dict[str, Any] | None) -> dict[str, Any]:
+    """A certificate as a field of an answer; without one, the question, which only that would say."""
+    if certificate is not None:
+        return {"certificate": certificate}
+    return {"certificate": None, "question": data_of(network, question), **domain_data(network)}
 
 
 def domain_data(network: Network) -> dict[str, Any]:
@@ -121,19 +129,19 @@ def kind_of(proof: Any) -> str | None:
 
 
 class Certified(Drawn):
-    """An answer with a certificate."""
+    """An answer with a certificate; None: the engine gives no proof."""
 
-    certificate: dict[str, Any]
+    certificate: dict[str, Any] | None
 
     @property
     def proof_kind(self) -> str | None:
         """Of which kind the proof is, such as ``bound`` or ``enumerate``; None: there is none."""
-        return kind_of(self.certificate["proof"])
+        return None if self.certificate is None else kind_of(self.certificate["proof"])
 
     @property
     def is_certified(self) -> bool:
-        """Whether there is a proof to check; otherwise a solver is trusted."""
-        return self.proof_kind != "trust"
+        """Whether a certificate shows all that is claimed."""
+        return self.certificate is not None
 
 
 class Settled(Certified):
@@ -146,9 +154,11 @@ class Settled(Certified):
     @property
     def settled_by(self) -> str:
         """What settled the question, in words."""
-        if self.proof_kind == "trust":
-            return f"trusting {self.engine}"
         return engine_words(self.engine, self.sets)
+
+    @property
+    def _uncertified(self) -> str:
+        return f"not certified: {self.engine} gives no proof"
 
 
 Changes = dict[str, tuple[Any, Any]]

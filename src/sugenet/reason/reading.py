@@ -121,8 +121,8 @@ def _read(data: Mapping[str, Any], network: Network, other: Network | None) -> A
     if "verdict" in data:
         verdict = _read(data["verdict"], network, other)
         return CheckedRule.of(verdict.network, verdict, data)
-    network = asked_of(data.get("certificate", data), network)
-    if "certificate" not in data:
+    network = asked_of(data.get("certificate") or data, network)
+    if data.get("certificate") is None:
         asked = answered(data["question"], network, other)
         return _type(asked, data.get("outcome")).of(network, asked, data)
     asked = opened(data["certificate"], network, other)

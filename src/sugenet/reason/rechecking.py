@@ -21,10 +21,10 @@ from sugenet.problem.boxes import Box, plain
 from sugenet.problem.clock import Clock
 from sugenet.problem.outcomes import Fails, Holds
 from sugenet.problem.problem import Problem
-from sugenet.reason.counterfactuals import Counterfactual
+from sugenet.reason.counterfactuals import Counterfactual, NoCounterfactual
 from sugenet.reason.counts import Counted, CountOpen, CountSampled, count
 from sugenet.reason.counts.space import combinations_within
-from sugenet.reason.envelope import envelope, kind_of
+from sugenet.reason.envelope import envelope
 from sugenet.reason.predictions import Predicted
 from sugenet.reason.questions import HowMany, Robust, Suffices
 from sugenet.reason.reading import Answer
@@ -33,7 +33,7 @@ from sugenet.reason.reasons.duality import is_antichain, unlisted_change
 from sugenet.reason.reasons.oracle import Features
 from sugenet.reason.rules.book import Rulebook
 from sugenet.reason.rules.checked import CheckedRule
-from sugenet.reason.verdicts import Refuted, Undecided
+from sugenet.reason.verdicts import Proved, Refuted, Undecided
 from sugenet.reason.words import uncovered_words
 
 __all__ = ["STATUSES", "AnswerCheck", "certificates_of", "check_answer", "is_checkable", "trusted_in"]
@@ -150,17 +150,16 @@ def certificates_of(answer: Answer) -> list[dict[str, Any]]:
 def is_checkable(answer: Answer) -> bool:
     """Whether `check` finds a proof or a witness in every certificate of an answer."""
     found = certificates_of(answer)
-    if isinstance(
-        answer, Counterfactual | Refuted
-    ):  # a witness is enough, where no solver is trusted besides
-        return trusted_in(found) is None
-    return bool(found) and all(one["proof"] is not None for one in found) and trusted_in(found) is None
+    if isinstance(answer, Counterfactual | Refuted):  # a witness is enough, if nothing more is claimed
+        return trusted_in(answer) is None
+    return bool(found) and all(one["proof"] is not None for one in found)
 
 
-def trusted_in(certificates: list[dict[str, Any]]) -> str | None:
-    """The solver whose word some of the certificates rest on; None: nobody is trusted."""
-    proofs = (one["proof"] for one in certificates)
-    return next((str(proof["solver"]) for proof in proofs if kind_of(proof) == "trust"), None)
+def trusted_in(answer: Answer) -> str | None:
+    """The engine without a proof whose word an answer rests on; None: nobody is trusted."""
+    every = [answer, *answer.others] if isinstance(answer, Counterfactual) else [answer]
+    settled = (one for one in every if isinstance(one, Counterfactual | NoCounterfactual | Proved))
+    return next((one.engine for one in settled if not one.is_certified), None)
 
 
 # -- one answer ----------------------------------------------------------------------------------------------
@@ -189,7 +188,7 @@ class _Recheck:
                 return "nothing", "there is no certificate"
             case CheckedRule():
                 return self._rule(answer)
-        solver = trusted_in(certificates_of(answer))
+        solver = trusted_in(answer)
         if solver is not None:
             return self._trusting(answer, solver)
         said = [self.checked(one) for one in certificates_of(answer)]
@@ -207,10 +206,9 @@ class _Recheck:
         return check(certificate, self.network, self.other, time_limit=self.limit.seconds)
 
     def _trusting(self, answer: Answer, solver: str) -> tuple[str, str]:
-        if isinstance(answer, Counterfactual):  # its witness can be replayed all the same
-            for certificate in certificates_of(answer):
-                self.checked(certificate | {"lower": "0", "proof": None})
-        return "trusted", f"the answer trusts {solver}"
+        for certificate in certificates_of(answer):  # a witness can be replayed all the same
+            self.checked(certificate)
+        return "trusted", f"not certified: {solver} gives no proof"
 
     def _counted_again(self, answer: CountSampled) -> tuple[str, str]:
         how: dict[str, Any] = {
@@ -427,7 +425,7 @@ class _Reasons:
                 f"not all contrastive sets are listed: the class also changes while {self._names(features)} "
                 f"stay."
             )
-        if not isinstance(found, Holds) or trusted_in([{"proof": found.proof}]) is not None:
+        if not isinstance(found, Holds) or found.proof is None:
             return False
         question = Suffices(why.sample, why.region, why.target, why.ties, fixed)
         contents: dict[str, Any] = {"answer": "sufficient", "witness": None, "proof": found.proof}

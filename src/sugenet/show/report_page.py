@@ -96,6 +96,8 @@ class Page:
 
     def marked(self, answer: Any, claim: str, status: str) -> Html:
         """How a claim stands, and a mark that names the certificate behind it; each is listed once."""
+        if answer.certificate is None:
+            return status_html(status)
         text = canonical_text(answer.certificate)
         self.cited.setdefault(text, (claim, status))
         number = list(self.cited).index(text) + 1
@@ -165,8 +167,8 @@ class Page:
                 return (
                     f"{self.label}. No change of {self._up_to(nearest.value - 1)} alters it{occurs}: proved."
                 )
-            case Counterfactual() | OpenCounterfactual() if (
-                nearest.lower > 1 and nearest.proof_kind != "trust"
+            case Counterfactual() | OpenCounterfactual() if nearest.lower > 1 and (
+                isinstance(nearest, OpenCounterfactual) or nearest.is_certified
             ):
                 return (
                     f"{self.label}. No change of {self._up_to(nearest.lower - 1)} alters it{occurs}: proved. "
@@ -222,7 +224,7 @@ class Page:
         return section("rests", "What it rests on", Html("\n").join(body) if body else self._not_asked())
 
     def _reason_mark(self, reason: Reason, where: str) -> Html:
-        is_open = reason.status == "unknown" or reason.proof_kind == "trust"
+        is_open = reason.status == "unknown"
         size = len(reason.features)
         claim = f"{where}, {self.many(size)} suffice{'s' if size == 1 else ''} for {self.label}"
         return self.marked(reason, claim, "undecided" if is_open else "proved")

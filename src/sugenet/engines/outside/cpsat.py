@@ -1,6 +1,6 @@
 """OR-Tools CP-SAT: sums with OnlyEnforceIf, as they stand.
 
-It gives no proof, so what it says of no solution is taken on trust.
+It gives no proof, so what it says of no solution is not certified.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from sugenet.engines.protocol import Engine
 from sugenet.errors import how_to_install
 from sugenet.problem.clock import Clock
 from sugenet.problem.formula import Formula, Linear
-from sugenet.problem.outcomes import Open, Outcome, replayed, trusted
+from sugenet.problem.outcomes import Holds, Open, Outcome, replayed
 from sugenet.problem.problem import Problem
 
 __all__ = ["CPSAT"]
@@ -77,7 +77,7 @@ def _cpsat(problem: Problem, clock: Clock) -> Outcome:
             engine, "it says that there is no violation, but it errs on sums beyond 31 bits, as these are", {}
         )
     if status == cp_model.INFEASIBLE:
-        return trusted(engine, variables=formula.variables, constraints=len(list(formula.constraints())))
+        return Holds(engine, None)
     return Open(engine, "it was stopped" if late else f"it gave up: {solver.status_name(status)}", {})
 
 

@@ -1,6 +1,6 @@
 """Exact, a pseudo-Boolean solver by cutting planes: the optional package ``exact`` (AGPL-3.0).
 
-Its word is taken on trust.
+It is run without a proof, so what it says of no solution is not certified.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from sugenet.engines.protocol import Engine
 from sugenet.errors import how_to_install
 from sugenet.problem.clock import Clock
 from sugenet.problem.formula import Formula, Linear
-from sugenet.problem.outcomes import Open, Outcome, replayed, trusted
+from sugenet.problem.outcomes import Holds, Open, Outcome, replayed
 from sugenet.problem.problem import Problem
 
 __all__ = ["EXACT"]
@@ -39,7 +39,7 @@ def _exact(problem: Problem, clock: Clock) -> Outcome:
     engine = f"Exact {version('exact')}"
     formula = Formula.of(problem)
     if () in formula.clauses:
-        return trusted(engine, variables=formula.variables, constraints=1)
+        return Holds(engine, None)
     solver = Exact([("seed", str(clock.seed + 1))])
     _take_signals_back()
     names = [f"x{number}" for number in range(1, formula.variables + 1)]
@@ -64,7 +64,7 @@ def _exact(problem: Problem, clock: Clock) -> Outcome:
         values = solver.getLastSolutionFor(names[: formula.cascade.steps])
         return replayed(problem, engine, formula.cascade.moves(values))
     if state == "UNSAT":
-        return trusted(engine, variables=formula.variables, constraints=len(list(formula.constraints())))
+        return Holds(engine, None)
     return Open(engine, "it was stopped" if late else f"it gave up: {state}", {})
 
 

@@ -12,9 +12,18 @@ from typing import Any, Self, TypeAlias
 
 from sugenet.bnn import Network
 from sugenet.checker.form import exact
+from sugenet.errors import CertificateError
 from sugenet.problem.keeps import Keeps
 from sugenet.problem.neighbourhood import row_of
-from sugenet.reason.envelope import Certified, Settled, changes_between, changes_data, conditions_of, opened
+from sugenet.reason.envelope import (
+    Certified,
+    Settled,
+    changes_between,
+    changes_data,
+    conditions_of,
+    opened,
+    shown_by,
+)
 from sugenet.reason.questions import WhatIf, described_within, raw_of
 from sugenet.reason.shown import raw_cost, short_witness
 from sugenet.reason.winning import tie_words, winners
@@ -53,7 +62,9 @@ class Counterfactual(_OfWhatIf, Settled):
     value: Fraction
     """Its cost; for L2 the sum of squares."""
     lower: Fraction
-    """No counterfactual is cheaper than this: equal to `value` when it is proved to be a minimum."""
+    """No counterfactual is cheaper than this: equal to `value` if it is a minimum. The certificate may show
+    less, if an engine gives no proof.
+    """
     changed: tuple[Any, ...]
     """The changed sample, each value the nearest one that will do."""
     engine: str
@@ -68,8 +79,13 @@ class Counterfactual(_OfWhatIf, Settled):
 
     @property
     def is_minimum(self) -> bool:
-        """Whether nothing cheaper exists, proved."""
+        """Whether nothing cheaper exists."""
         return self.lower == self.value
+
+    @property
+    def is_certified(self) -> bool:
+        """Whether the certificate shows `lower`, too."""
+        return exact(self.certificate["lower"]) == self.lower
 
     @property
     def label(self) -> int:
@@ -123,12 +139,15 @@ class Counterfactual(_OfWhatIf, Settled):
     def of(cls, network: Network, question: Any, data: Mapping[str, Any]) -> Self:
         """The answer from its JSON data."""
         certificate = data["certificate"]
-        engine, sets = engine_in(data["engine"].removeprefix("trusting "))
+        engine, sets = engine_in(data["engine"])
+        value, lower = exact(certificate["value"]), exact(data["lower"])
+        if not exact(certificate["lower"]) <= lower <= value:
+            raise CertificateError("the field 'lower' does not fit the certificate of the answer.")
         return cls(
             network,
             question,
-            exact(certificate["value"]),
-            exact(certificate["lower"]),
+            value,
+            lower,
             raw_of(network, certificate["witness"]),
             engine,
             certificate,
@@ -145,8 +164,8 @@ class Counterfactual(_OfWhatIf, Settled):
         names, proved = self.network.class_words, mark("proved")
         shown, least = show_cost(self.cost, self.value), show_cost(self.cost, self.lower, -1)
         proof = f"{proved} to be the least" if self.is_minimum else f"the least is at least {least}"
-        if self.is_minimum and not self.is_certified:
-            proof = f"the least, {self.settled_by}"
+        if not self.is_certified:
+            proof = f"{'the least' if self.is_minimum else proof}, {self._uncertified}"
         elif not self.is_minimum and shown == show_cost(
             self.cost, self.lower
         ):  # as where costs of floats were rounded to be walked
@@ -173,10 +192,10 @@ class Counterfactual(_OfWhatIf, Settled):
 
 @dataclass(frozen=True, eq=False)
 class NoCounterfactual(_OfWhatIf, Settled):
-    """Nothing allowed violates the property: proved."""
+    """Nothing allowed violates the property."""
 
     engine: str
-    certificate: dict[str, Any]
+    certificate: dict[str, Any] | None
     sets: int | None = None
 
     @property
@@ -192,13 +211,13 @@ class NoCounterfactual(_OfWhatIf, Settled):
             "cost": self.cost,
             "limit": None if self.limit is None else str(self.limit),
             "engine": self.settled_by,
-            "certificate": self.certificate,
+            **shown_by(self.network, self.question, self.certificate),
         }
 
     @classmethod
     def of(cls, network: Network, question: Any, data: Mapping[str, Any]) -> Self:
         """The answer from its JSON data."""
-        engine, sets = engine_in(data["engine"].removeprefix("trusting "))
+        engine, sets = engine_in(data["engine"])
         return cls(network, question, engine, data["certificate"], sets)
 
     def said(self, mark: Callable[[str], str] = str) -> str:
@@ -209,7 +228,8 @@ class NoCounterfactual(_OfWhatIf, Settled):
         if self.question.region or self.question.immutable or self.cost == "Prices":
             within += " of what may change"
         within = described_within(self.network, within)
-        return f"{self.prop}, {within}: {mark('proved') if self.is_certified else self.settled_by}"
+        how = mark("proved") if self.is_certified else f"holds, {self._uncertified}"
+        return f"{self.prop}, {within}: {how}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -45,8 +45,10 @@ class Hunt:
         """Which engine gave the proof."""
         self.sets: int | None = None
         """How many sets of moves it enumerated."""
-        self.lower = Fraction(0)
-        """Nothing is cheaper than this, by the proof."""
+        self.lower = self.shown = Fraction(0)
+        """Nothing is cheaper than this; and by the proof."""
+        self.is_shown = True
+        """Whether the last engine that raised the bound gave a proof."""
 
     @property
     def everything(self) -> Problem:
@@ -120,9 +122,12 @@ class Hunt:
         self.take(moves)
         Descent(self.everything, self.question.cost is Linf, self.clock, self.take).nearer(moves)
 
-    def proved(self, outcome: Holds) -> None:
-        """Keep a proof."""
-        self.proof, self.how, self.sets = outcome.proof, outcome.engine, outcome.sets
+    def proved(self, outcome: Holds, lower: Fraction) -> None:
+        """Keep what an engine says, and its proof if it gives one."""
+        self.how, self.sets, self.lower = outcome.engine, outcome.sets, lower
+        self.is_shown = outcome.proof is not None
+        if self.is_shown:
+            self.proof, self.shown = outcome.proof, lower
 
     def found(self, moves: tuple[FeatureMove, ...], value: Fraction) -> Counterfactual:
         """The answer that some moves of a cost are, evaluated by the definition."""
@@ -131,7 +136,8 @@ class Hunt:
         changed = replay.witness
         lower = min(self.lower, value)
         witness = plain_row(changed, self.network)
-        certificate = self.certificate("counterfactual", witness, value=str(value), lower=str(lower))
+        shown = str(min(self.shown, value))
+        certificate = self.certificate("counterfactual", witness, value=str(value), lower=shown)
         how, sets = (self.how, self.sets) if lower > 0 else ("search", None)
         return Counterfactual(self.network, self.question, value, lower, changed, how, certificate, sets=sets)
 

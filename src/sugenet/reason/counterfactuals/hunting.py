@@ -110,9 +110,10 @@ def hunted(hunt: Hunt, n: int | Literal["all"] = 1) -> Answer:
     if hunt.best is not None:
         return replace(_several(hunt, way, hunt.best, n), interrupted=reason == "interrupted")
     if way.is_complete:
-        return NoCounterfactual(network, question, hunt.how, hunt.certificate("none"), hunt.sets)
-    certificate = hunt.certificate("open", lower=str(hunt.lower))
-    return OpenCounterfactual(network, question, hunt.lower, reason, certificate)
+        certificate = hunt.certificate("none") if hunt.is_shown else None
+        return NoCounterfactual(network, question, hunt.how, certificate, hunt.sets)
+    certificate = hunt.certificate("open", lower=str(hunt.shown))
+    return OpenCounterfactual(network, question, hunt.shown, reason, certificate)
 
 
 def _searched(hunt: Hunt, way: ByLevels | ByRadius) -> str:

@@ -49,7 +49,7 @@ class ByLevels:
     @property
     def is_complete(self) -> bool:
         """Whether the proof is about all that was asked."""
-        return self.hunt.proof is not None and self.hunt.lower > self.top * self.unit
+        return self.hunt.lower > self.top * self.unit
 
     def search(self) -> None:
         """Search for something, then prove or find something cheaper."""
@@ -164,8 +164,7 @@ class ByLevels:
 
     def _proved(self, level: int, outcome: Holds) -> None:
         if (level + 1) * self.unit > self.hunt.lower:
-            self.hunt.proved(outcome)
-            self.hunt.lower = (level + 1) * self.unit
+            self.hunt.proved(outcome, (level + 1) * self.unit)
 
     def _steps(self) -> list[int]:
         """Levels to walk, rising: every total that can occur while these are few, or all moves weigh the

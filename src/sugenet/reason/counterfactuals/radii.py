@@ -42,8 +42,7 @@ class ByRadius:
         """Search for something, then close in on the least radius from below: by what is soon done first,
         then by all engines; what is open in between stays open.
         """
-        self.hunt.proved(Holds("bounds", {"kind": "bound"}))  # below the smallest move there is nothing
-        self._reached(-1)
+        self._reached(-1, Holds("bounds", {"kind": "bound"}))  # below the smallest move there is nothing
         if self.radii:
             self.hunt.first(self._ball(self.radii[-1]))
         if self.hunt.engine == "auto":
@@ -72,8 +71,7 @@ class ByRadius:
                 hunt.improve(found.witness)
                 continue
             if isinstance(found, Holds):
-                hunt.proved(found)
-                self._reached(place)
+                self._reached(place, found)
             elif not onwards and high < len(radii):
                 return
             low, step = place, 2 * step
@@ -95,11 +93,11 @@ class ByRadius:
         """The moves that are no larger than a radius."""
         return Problem(self.hunt.whole.only(lambda move: move.price <= radius), self.hunt.prop.goal)
 
-    def _reached(self, low: int) -> None:
+    def _reached(self, low: int, outcome: Holds) -> None:
         """Up to this radius there is nothing."""
         self.low = low
         self.is_complete = low == len(self.radii) - 1
-        self.hunt.lower = Fraction(0) if self.is_complete else self.radii[low + 1]
+        self.hunt.proved(outcome, Fraction(0) if self.is_complete else self.radii[low + 1])
 
     def rising(self, best: tuple[FeatureMove, ...], *, only: bool) -> Iterator[Problem]:
         """Problems that hold ever more sets of moves, from those no larger than the best on; `only` these."""

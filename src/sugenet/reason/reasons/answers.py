@@ -47,7 +47,7 @@ class Reason(Certified):
     @property
     def is_certified(self) -> bool:
         """Whether there is a proof to check."""
-        return self.proof_kind not in (None, "trust")
+        return self.proof_kind is not None
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -465,7 +465,7 @@ class _Work:
             answer = verify(
                 self.grid.network, question, engine=engine, time_limit=self.clock.left(), seed=self.clock.seed
             )
-            if isinstance(answer, Proved):
+            if isinstance(answer, Proved) and answer.certificate is not None:
                 self.rules.append(_rule(self.grid, masks, label, prime, answer.certificate))
                 return
         self.left_out["not proved in time"] += 1

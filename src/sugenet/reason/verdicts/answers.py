@@ -13,7 +13,7 @@ from sugenet.bnn import Network
 from sugenet.capacity.arguments import number_words
 from sugenet.checker.form import exact
 from sugenet.checker.query import Query
-from sugenet.reason.envelope import Settled, changes_between, changes_data, conditions_of
+from sugenet.reason.envelope import Settled, changes_between, changes_data, conditions_of, shown_by
 from sugenet.reason.questions import Agree, Fair, Monotone, Question, Robust, described, raw_of
 from sugenet.reason.shown import short_pair, short_witness
 from sugenet.reason.winning import tie_words, winners
@@ -43,7 +43,7 @@ class Proved(_Verdict):
 
     engine: str
     seconds: float
-    certificate: dict[str, Any]
+    certificate: dict[str, Any] | None
     sets: int | None = None
 
     def data(self) -> dict[str, Any]:
@@ -53,21 +53,21 @@ class Proved(_Verdict):
             "claim": self.claim,
             "engine": self.settled_by,
             "seconds": self.seconds,
-            "certificate": self.certificate,
+            **shown_by(self.network, self.question, self.certificate),
         }
 
     @classmethod
     def of(cls, network: Network, question: Any, data: Mapping[str, Any]) -> Self:
         """The answer from its JSON data."""
-        certificate = data["certificate"]
-        engine, sets = engine_in(data["engine"].removeprefix("trusting "))
+        engine, sets = engine_in(data["engine"])
         claim = described(network, question)
-        return cls(network, question, claim, engine, data["seconds"], certificate, sets)
+        return cls(network, question, claim, engine, data["seconds"], data["certificate"], sets)
 
     def said(self, mark: Callable[[str], str] = str) -> str:
         """One sentence, its verdict put through `mark`."""
-        how = f"{mark('proved')} by" if self.is_certified else "so it is said,"
-        return f"{self.claim}: {how} {self.settled_by}"
+        if not self.is_certified:
+            return f"{self.claim}: holds, {self._uncertified}"
+        return f"{self.claim}: {mark('proved')} by {self.settled_by}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -97,7 +97,9 @@ def verify(
             raise
         found = Open("", str(error), {})  # two sides are made of the steps of all neurons
     if isinstance(found, Holds):
-        certificate = envelope(network, question, witness=None, proof=found.proof, answer="proved")
+        certificate = None
+        if found.proof is not None:
+            certificate = envelope(network, question, witness=None, proof=found.proof, answer="proved")
         return Proved(network, question, claim, found.engine, clock.seconds, certificate, found.sets)
     if isinstance(found, Fails):
         return _refuted(network, question, claim, found, joint, clock)
@@ -126,11 +128,9 @@ def _all(problems: Any, clock: Clock, engine: str) -> Outcome:
         return still_open
     if len(held) == 1:
         return held[0]
-    proofs, engines = [found.proof for found in held], [found.engine for found in held]
-    trusted = next((proof for proof in proofs if proof["kind"] == "trust"), None)
-    if trusted is not None:
-        return Holds(", ".join(dict.fromkeys(engines)), trusted)
-    return Holds(", ".join(dict.fromkeys(engines)) or "an empty question", proofs)
+    proofs = [found.proof for found in held]
+    engines = ", ".join(dict.fromkeys(found.engine for found in held)) or "an empty question"
+    return Holds(engines, None if None in proofs else proofs)
 
 
 def _refuted(

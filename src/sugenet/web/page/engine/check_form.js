@@ -190,7 +190,7 @@ function question(kinds) {
   };
 }
 
-const PROOFS = { bound: {}, enumerate: {}, trust: { solver: text } };
+const PROOFS = { bound: {}, enumerate: {} };
 const proof = byField("kind", PROOFS, PROOFS_ELSEWHERE, "proofs");
 const counterexamples = listOf(pair(feature, row));
 const contrasts = listOf(listOf(pair(feature, scalar)));
