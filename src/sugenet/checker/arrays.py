@@ -136,9 +136,11 @@ def _layer(layer: Any) -> LayerForm:
     rows = layer.dense().weights if isinstance(layer, StairConv) else None
     if rows is None:
         rows = layer.rows() if isinstance(layer, ConvLayer) else layer.weights
-    tops = tops_of(layer)
-    lowest = (np.minimum(rows, 0) @ np.array(tops or [1] * rows.shape[1], np.int64)).tolist()
-    taus = layer.tau.reshape(len(rows), -1).tolist()
+    if isinstance(layer, StairConv):  # thresholds on the sum over all taps, padding included
+        taus, lowest = np.repeat(layer.steps, len(layer.window.taps), axis=0).tolist(), (-layer.rim).tolist()
+    else:
+        tops = np.array(tops_of(layer) or [1] * rows.shape[1], np.int64)
+        taus, lowest = layer.tau.reshape(len(rows), -1).tolist(), (np.minimum(rows, 0) @ tops).tolist()
     never = NEVER if isinstance(layer, StairLayer | StairConv) else None
     neurons = [
         _summed(

@@ -1,0 +1,166 @@
+"""The checker alone: a copy of it checks certificates with the standard library and loads nothing else."""
+
+import ast
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sugenet as sg
+from sugenet.bnn import Head, Network, PoolLayer, StairConv, StairLayer, Window, integer
+from sugenet.bnn.encoder import Encoder
+from sugenet.checker.arrays import form_of
+from sugenet.checker.network import load_network
+from sugenet.errors import FileError
+from sugenet.io.native.file import network_bytes
+from tests.checker import make_golden
+
+SOURCE = Path(sg.__file__).parent
+RUN = """
+import runpy, sys
+sys.path.insert(0, sys.argv.pop(1))
+try:
+    runpy.run_module("sugenet.checker", run_name="__main__")
+except SystemExit as end:
+    loaded = sorted(name for name in sys.modules if name.split(".")[0] in ("sugenet", "numpy", "numba"))
+    print("loaded", *loaded)
+    sys.exit(end.code)
+"""
+PLAIN = ("bound", "enumerate", "lemma", "partition", None)
+"""Kinds of proofs that have a plain form."""
+
+
+@pytest.fixture(scope="module")
+def copied(tmp_path_factory):
+    """The checker and what it imports, without the rest of the package."""
+    package = tmp_path_factory.mktemp("copied") / "sugenet"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    for name in ("errors.py", "visible.py"):
+        shutil.copy(SOURCE / name, package / name)
+    shutil.copytree(SOURCE / "checker", package / "checker", ignore=shutil.ignore_patterns("__pycache__"))
+    return package.parent
+
+
+def run_alone(where, *words):
+    """Run the checker without installed packages; what it says, and what it loads."""
+    command = [sys.executable, "-I", "-S", "-c", RUN, str(where), *map(str, words)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    said, _, loaded = done.stdout.rpartition("loaded ")
+    return done.returncode, said + done.stderr, loaded.split()
+
+
+def chosen():
+    """One certificate of each question, answer and proof that has a plain form."""
+    kept = {}
+    for row in make_golden.stored()["certificates"]:
+        certificate = row["certificate"]
+        proof = certificate.get("proof")
+        kind = "several" if isinstance(proof, list) else proof and proof["kind"]
+        if kind in (*PLAIN, "several") and "Error" not in row["said"]:
+            kept.setdefault((certificate["question"]["kind"], certificate["answer"], kind), row)
+    return kept
+
+
+def test_a_copy_checks_certificates_with_the_standard_library(copied, tmp_path):
+    networks, rows = make_golden.stored()["networks"], chosen()
+    assert len(rows) > 30
+    for name, network in networks.items():
+        (tmp_path / f"{name}.sugenet").write_bytes(network_bytes(network))
+    for row in list(rows.values())[::3]:
+        (tmp_path / "c.json").write_text(json.dumps(row["certificate"]))
+        files = [tmp_path / f"{name}.sugenet" for name in (row["network"], row["other"]) if name is not None]
+        code, said, loaded = run_alone(copied, tmp_path / "c.json", *files)
+        assert (code, said[:22]) == (0, "the certificate holds:"), (row["name"], said)
+        assert [name for name in loaded if name.split(".")[0] != "sugenet"] == []
+
+
+def statements(name):
+    """How many statements a module has, docstrings aside."""
+    path = SOURCE.joinpath(*name.split(".")[1:])
+    tree = ast.parse((path / "__init__.py" if path.is_dir() else path.with_suffix(".py")).read_text())
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.stmt)]
+    values = [one.value for one in found if isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant)]
+    return len(found) - sum(isinstance(value.value, str) for value in values)
+
+
+def test_the_docs_state_how_much_a_plain_check_loads(copied, tmp_path):
+    network = sg.models.digits()
+    sample = sg.models.samples("digits")[0][7]
+    answer = sg.verify(network, sg.Robust(sample, sg.L0(1)))
+    (tmp_path / "c.json").write_text(json.dumps(answer.certificate))
+    (tmp_path / "n.sugenet").write_bytes(network_bytes(network))
+    code, _, loaded = run_alone(copied, tmp_path / "c.json", tmp_path / "n.sugenet")
+    assert code == 0
+    many = sum(map(statements, loaded))
+    page = (SOURCE.parents[1] / "docs" / "certificates.md").read_text()
+    (said,) = re.findall(r"loads ([\d,]+) statements", page)
+    assert many == int(said.replace(",", ""))
+
+
+def test_false_and_damaged_ones_are_told_apart_by_exit_code(copied, tmp_path):
+    network = sg.models.digits()
+    sample = sg.models.samples("digits")[0][7]
+    certificate = dict(sg.verify(network, sg.Robust(sample, sg.L0(1))).certificate)
+    (tmp_path / "n.sugenet").write_bytes(network_bytes(network))
+    lie = json.loads(json.dumps(certificate))
+    lie["question"]["region"]["radius"] = 2
+    for data, words, code in (
+        (lie, [], 1),
+        (certificate, ["--seconds", "0"], 3),
+        ([], [], 1),
+        (certificate, [tmp_path / "nowhere"], 2),
+    ):
+        (tmp_path / "c.json").write_text(json.dumps(data))
+        found, said, _ = run_alone(copied, tmp_path / "c.json", tmp_path / "n.sugenet", *words)
+        assert (found, "Traceback" in said) == (code, False), said
+
+
+# -- the network ---------------------------------------------------------------------------------------------
+
+
+def stairs(seed):
+    """Every kind of layer with levels, in a row."""
+    rng = np.random.default_rng(seed)
+    window = Window((1, 4, 4), kernel=2, pads=int(rng.integers(2)))
+    first = StairConv(rng.integers(-2, 3, (2, 1, 2, 2)), [[0, 2, 4], [-3, 1, 9]], window, top=3, pad=1)
+    pool = PoolLayer(Window(first.output_shape, kernel=2), [False, True], top=3)
+    width = int(np.prod(pool.output_shape))
+    last = StairLayer(rng.integers(-1, 2, (3, width)), [[2, 5], [1, 1 << 31], [4, 9]], [3] * width)
+    head = Head(rng.integers(-1, 2, (2, 3)), [0, 1], [1, 2], tops=[2] * 3)
+    return Network(Encoder([integer(0, 3)] * 16), [first, pool, last], head)
+
+
+def test_the_file_and_the_network_have_one_form():
+    networks = {**make_golden.stored()["networks"], **{f"stairs {seed}": stairs(seed) for seed in range(6)}}
+    rng = np.random.default_rng(0)
+    for name, network in networks.items():
+        form, read = form_of(network), load_network(network_bytes(network))
+        assert (read.fingerprint, read.names, read.classes) == (form.fingerprint, form.names, form.classes)
+        assert (read.codings, read.reads_levels, read.layers) == (
+            form.codings,
+            form.reads_levels,
+            form.layers,
+        )
+        assert read.head.scale == form.head.scale
+        assert [list(row) for row in read.head.weights] == [list(row) for row in form.head.weights], name
+        if not network.keeps_reals:
+            for _ in range(3):
+                states = [int(rng.integers(coding.states)) for coding in network.encoder.codings]
+                assert read.scores(states) == form.scores(states), name
+
+
+def test_a_file_with_another_byte_is_refused():
+    raw = network_bytes(make_golden.stored()["networks"]["mixed"])
+    rng = np.random.default_rng(1)
+    for place in rng.integers(0, len(raw), 60).tolist():
+        with pytest.raises(FileError):
+            load_network(raw[:place] + bytes([raw[place] ^ 1]) + raw[place + 1 :])
+    for end in (0, 7, 30, len(raw) - 1):
+        with pytest.raises(FileError):
+            load_network(raw[:end])
