@@ -151,7 +151,7 @@ def test_permissions_and_links_are_kept(tmp_path):
 ELSEWHERE = {
     ("data/train.py", "savez_compressed"): "into memory",
     ("fit/checkpoint.py", "save"): "into memory",
-    ("io/larq/keras_file.py", "write_bytes"): "into a folder that is gone when it is read",
+    ("io/larq/keras_file.py", "open"): "into a folder that is gone when it is read",
     ("io/plain/gzipped.py", "write_bytes"): "into a folder that is gone when it is read",
     ("io/samples.py", "save"): "into memory",
     ("web/worker.py", "fdopen"): "a pipe",
