@@ -1,10 +1,13 @@
 """The one way a file is opened: regular files within a limit, and nothing else, without waiting."""
 
 import os
+import re
 import socket
+from pathlib import Path
 
 import pytest
 
+import sugenet
 from sugenet.errors import FileError
 from sugenet.reading import open_file, open_text, read_file
 
@@ -63,3 +66,38 @@ def test_what_is_no_file_is_refused_at_once(tmp_path):
     for name, words in (("socket", "No such device"), (".", "directory"), ("missing", "No such file")):
         with pytest.raises(OSError, match=words):  # the system refuses these itself
             open_file(tmp_path / name, 100)
+
+
+SOURCE = Path(sugenet.__file__).parent
+OPENS = re.compile(
+    r"(?<![\w.])open\(|os\.open\(|\.open\(\"r|read_bytes\(|read_text\(|np\.load\(|torch\.load\(|onnx\.load\("
+    r"|(?:ZipFile|Image\.open|h5py\.File|loadtxt)\((?!stream|packed|lines)"
+)
+ELSEWHERE = {
+    "bnn/memory.py",  # what the system says of its memory
+    "cli/output.py",  # /dev/null
+    "data/models.py",  # shipped
+    "files.py",  # for writing
+    "io/hdf5.py",  # by path, after `check_file`, in a process whose memory is limited
+    "reading.py",
+    "sweeps/lock.py",  # for writing
+    "sweeps/store.py",  # SQLite reads the file; its head is looked at first
+    "web/bundle.py",  # shipped
+    "web/widget.py",  # shipped
+}
+
+
+def test_only_one_file_opens_files_for_reading():
+    found = set()
+    for path in SOURCE.rglob("*.py"):
+        lines = [line for line in path.read_text().splitlines() if ">>>" not in line and "... " not in line]
+        if any(OPENS.search(line) and "def open(" not in line for line in lines):
+            found.add(path.relative_to(SOURCE).as_posix())
+    assert found == ELSEWHERE
+
+
+@pytest.mark.parametrize(
+    "line", ['open(p, "rb")', "p.read_bytes()", "np.load(p)", "h5py.File(p)", "ZipFile(p)"]
+)
+def test_an_opened_file_is_seen(line):
+    assert OPENS.search(line)
