@@ -11,8 +11,8 @@ must ensure.
 5. `problem`: the question in integers. `proof`, `rules`: that nothing violates it, in plain form.
 6. `composed`, `wholes`: claims about several readings. `rated`, `learned`, `flow`: capacities from ratings.
 
-Compiled forms of the rules, for larger questions: `arrays` and `whole` hold the question, `enumeration` chooses
-a form, `bounds`, `large`, `walk`, `words`, `combinations` and `branches` are those forms. `thresholds`, `rup` and
+Compiled forms of the rules, for larger questions: `arrays` and `whole` hold the question, `enumeration`
+chooses a form: `bounds`, `large`, `walk`, `words`, `combinations` or `branches`. `thresholds`, `rup` and
 `propagation` follow lemmas, `clauses` and `drup` clauses, `dual` multipliers, `patches` queries over real
 numbers, `count` and `counting` counts.
 """
