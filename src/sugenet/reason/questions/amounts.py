@@ -9,7 +9,7 @@ from typing import Any, Self
 from sugenet.bnn import Network
 from sugenet.brief import Brief
 from sugenet.errors import QuestionError
-from sugenet.problem.boxes import Box, limits_data
+from sugenet.problem.boxes import limits_data
 from sugenet.problem.neighbourhood import Neighbourhood
 from sugenet.problem.regions import (
     Region,
@@ -79,12 +79,10 @@ class HowMany(OfSample, Limited):
 
     def describe(self, network: Network) -> str:
         """Where inputs are counted, in words."""
-        region = self.region
-        words = region.words(network) if isinstance(region, Box) else str(region)
-        if self.box.limits:
-            limits = self.box.words(network)
-            return limits if region is None else f"{words} and {limits}"
-        return "any input" if region is None else words
+        if self.region is None:
+            return self.box.words(network)
+        words = self.described_region(network)
+        return f"{words} and {self.box.words(network)}" if self.box.limits else words
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final, Self, final
 from sugenet.bnn import Network
 from sugenet.brief import Brief
 from sugenet.errors import QuestionError
-from sugenet.problem.boxes import plain_row
+from sugenet.problem.boxes import Box, plain_row
 from sugenet.reason.questions.names import raw_of
 
 __all__ = ["OfSample", "Predict", "each", "sample_in", "see_that_it_obeys"]
@@ -52,6 +52,7 @@ class OfSample(Brief):
     """What questions about one sample have in common."""
 
     sample: Any
+    region: Any
 
     def about(self, x: Any) -> Self:
         """The same question about one sample.
@@ -79,6 +80,11 @@ class OfSample(Brief):
     def sample_data(self, network: Network) -> Any:
         """The sample as JSON: its values, or the word each."""
         return "each" if self.sample is each else plain_row(self.values(network), network)
+
+    def described_region(self, network: Network) -> str:
+        """The region in words; a box without limits leaves every feature as it is."""
+        region: Any = self.region
+        return region.words(network) if isinstance(region, Box) and region.limits else str(region)
 
 
 @dataclass(frozen=True, eq=False)
