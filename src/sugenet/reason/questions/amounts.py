@@ -16,7 +16,7 @@ from sugenet.problem.regions import (
     region_data,
     region_of,
 )
-from sugenet.reason.questions.everyone import OfSample, sample_in, see_that_it_obeys
+from sugenet.reason.questions.everyone import OfSample, sample_in, see_that_it_obeys, see_that_some_obey
 from sugenet.reason.questions.inputs import Limited
 from sugenet.reason.questions.names import box_of, class_of
 
@@ -50,10 +50,12 @@ class HowMany(OfSample, Limited):
     def near(self, network: Network) -> Neighbourhood:
         """Where inputs are counted."""
         if self.region is None:
-            return self.box.of(network.lawful)
-        values = super().values(network)
-        near = self.region.around(network.lawful, values, self.box.spans(network) or None)
-        see_that_it_obeys(network, values)
+            near = self.box.of(network.lawful)
+        else:
+            values = super().values(network)
+            near = self.region.around(network.lawful, values, self.box.spans(network) or None)
+            see_that_it_obeys(network, values)
+        see_that_some_obey(network, near, self.box)
         return near
 
     def values(self, network: Network) -> list[Any] | None:  # type: ignore[override]

@@ -9,12 +9,14 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, Self, final
 
 from sugenet.bnn import Network
+from sugenet.bnn.laws import some_obey
 from sugenet.brief import Brief
 from sugenet.errors import QuestionError
 from sugenet.problem.boxes import Box, plain_row
+from sugenet.problem.neighbourhood import Neighbourhood
 from sugenet.reason.questions.names import raw_of
 
-__all__ = ["OfSample", "Predict", "each", "sample_in", "see_that_it_obeys"]
+__all__ = ["OfSample", "Predict", "each", "sample_in", "see_that_it_obeys", "see_that_some_obey"]
 
 
 @final
@@ -46,6 +48,15 @@ def see_that_it_obeys(network: Network, values: Sequence[Any]) -> None:
         raise QuestionError(
             f'the sample itself breaks the law "{broken}", so it cannot occur. Ask without that law.'
         )
+
+
+def see_that_some_obey(network: Network, near: Neighbourhood, box: Box) -> None:
+    """Refuse a question about inputs within limits none of which obeys the laws, as far as that is seen."""
+    clauses, ways = [clause for law in network.domain.laws for clause in law.clauses], near.ways
+    states = {f: (own, *(way.state for way in ways.get(f, ()))) for f, own in enumerate(near.states)}
+    if not some_obey(clauses, near.network.encoder, states):
+        limits = f" with {box}" if box.limits else ""
+        raise QuestionError(f"there are no {network.domain}{limits}, so there is nothing to ask about.")
 
 
 class OfSample(Brief):

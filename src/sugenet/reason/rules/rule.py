@@ -48,7 +48,7 @@ class NetworkRule(Said):
     def __str__(self) -> str:
         names = self.network.encoder.names
         words = Box([(names[feature], limit) for feature, limit in self.limits])
-        return f"{words} -> {self.network.class_words[self.label]}"
+        return f"{words if self.limits else 'any input'} -> {self.network.class_words[self.label]}"
 
 
 def parse_rule(network: Network, text: str) -> NetworkRule:
