@@ -22,10 +22,12 @@ from sugenet.checker.form import (
     NoCounterfactual,
     OpenCounterfactual,
     Proved,
+    Reason,
     Refuted,
     Robust,
     Undecided,
     UnknownReason,
+    WhatIf,
     read_certificate,
 )
 from sugenet.checker.learned import check_learned
@@ -34,7 +36,7 @@ from sugenet.checker.meaning import sample_in
 from sugenet.checker.proof import check_proof
 from sugenet.checker.rated import HasSamples, RatedSamples
 from sugenet.checker.reason import check_reason
-from sugenet.checker.setting import Asked, inputs_asked
+from sugenet.checker.setting import Asked, inputs_asked, sample_of
 from sugenet.checker.witness import check_witness
 from sugenet.errors import CertificateError, CheckLimitError, TooLargeError
 
@@ -150,6 +152,8 @@ def _check(
     sample = getattr(certificate.question, "sample", None)
     if sample is not None:
         sample_in(known, sample)  # also if nothing is claimed
+    if isinstance(certificate.question, Robust | Reason | WhatIf):
+        sample_of(asked)  # so does its class
     match certificate:
         case Counted():
             from sugenet.checker.count import recount  # compiled code is loaded when it is needed
