@@ -151,7 +151,7 @@ def _inside(asked: Asked, where: Limits) -> InputSet:
             known[key] = within_limits(coding, limits)
         allowed.append(known[key])
         if not allowed[-1]:
-            raise CertificateError(
+            raise _NoInputError(
                 f"no value of feature {feature} is allowed, so the question is about no input."
             )
     laws, encoder = asked.network.domain.laws, asked.network.lawful.encoder
@@ -159,7 +159,7 @@ def _inside(asked: Asked, where: Limits) -> InputSet:
         parts = enumerate(zip(encoder.codings, allowed, strict=True))
         states = {f: [state for state, _ in states_within([coding], values)] for f, (coding, values) in parts}
         if not some_obey([clause for law in laws for clause in law.clauses], encoder, states):
-            raise CertificateError("no allowed input obeys the laws, so the question is about no input.")
+            raise _NoInputError("no allowed input obeys the laws, so the question is about no input.")
     return InputSet(asked.network, allowed)
 
 
@@ -222,9 +222,25 @@ def _both(left: Network, right: Network, wrong: list[tuple[int, int]]) -> _Deman
 # -- questions -----------------------------------------------------------------------------------------------
 
 
-def parts_of(question: Question) -> int:
-    """How many settings a question has, none of which may have a violation."""
-    return len(question.cases) if isinstance(question, QueryAsked) else 1
+class _NoInputError(CertificateError):
+    """A question, or a part of it, is about no input."""
+
+
+def parts_of(asked: Asked) -> list[int]:
+    """Which settings a question has, none of which may have a violation. Cases of a query without an input
+    are left out, unless all of them are.
+    """
+    found, refused = list[int](), None
+    cases = asked.question.cases if isinstance(asked.question, QueryAsked) else None
+    for part in range(len(cases or ())):
+        try:
+            inputs_asked(asked, part)
+            found.append(part)
+        except _NoInputError as error:
+            refused = error
+    if refused is not None and not found:
+        raise refused
+    return [0] if cases is None else found
 
 
 def setting_of(asked: Asked, resources: Resources, part: int = 0, inputs: InputSet | None = None) -> Setting:

@@ -133,10 +133,17 @@ def _query(network: Network, query: Query) -> tuple[Problem, ...]:
         factors = dict(part.terms)
         return at_least(network.head, [factors.get(k, 0) for k in range(query.outputs)], part.bound)
 
-    problems = []
+    problems, refused = [], None
     for case in query.cases:
         ends = enumerate(zip(case.box.lower, case.box.upper, strict=True))
+        try:
+            near = _inside(network, Box(dict(ends)))
+        except QuestionError as error:
+            refused = error
+            continue
         cases = tuple(tuple(map(vote, conjunction)) for conjunction in case.condition)
         goal = Goal(cases, network.head.room)
-        problems.append(Problem(_inside(network, Box(dict(ends))), lawful(network, goal)))
+        problems.append(Problem(near, lawful(network, goal)))
+    if refused is not None and not problems:  # boxes without an input are left out, unless all of them are
+        raise refused
     return tuple(problems)
