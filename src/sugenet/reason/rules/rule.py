@@ -277,12 +277,12 @@ def _category(network: Network, feature: int, word: str) -> Any:
     coding = network.encoder.codings[feature]
     if not isinstance(coding, OneHot):
         return _number(word)
-    known = {str(category): category for category in coding.categories}
-    if word not in known:
+    if word not in coding.by_text:
+        known = ", ".join(map(str, coding.categories))
         raise RuleSyntaxError(
-            f"{quoted(word)} is no category of {network.encoder.names[feature]}: {', '.join(known)}."
+            f"{quoted(word)} is no category of {network.encoder.names[feature]}: {known}."
         )
-    return known[word]
+    return coding.by_text[word]
 
 
 def _limit(network: Network, feature: int, sign: str, word: str, part: str) -> Any:
