@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["see_unicode", "visible"]
+__all__ = ["see_name", "see_unicode", "visible"]
 
 _ROOM = "\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000"
 """Spaces that take room: harmless, though Python does not call them printable."""
@@ -30,6 +30,24 @@ def visible(text: str, keep: str = "") -> str:
     if text.isprintable() and not _EMPTY.search(text):
         return text
     return "".join(one if one in keep or _is_seen(one) else _spelled(one) for one in text)
+
+
+def see_name(name: str, what: str, wrong: type[Exception]) -> None:
+    """Refuse a name that a file cannot hold, or that begins or ends with a blank: CSV files, laws and rules
+    are read without those, so it could not be given there.
+
+    Examples
+    --------
+    >>> see_name(" a", "class name", ValueError)
+    Traceback (most recent call last):
+    ...
+    ValueError: the class name ' a' begins or ends with a blank, which files and laws leave out. Remove it.
+    """
+    see_unicode(name, what, wrong)
+    if name != name.strip():
+        raise wrong(
+            f"the {what} {name[:60]!r} begins or ends with a blank, which files and laws leave out. Remove it."
+        )
 
 
 def see_unicode(name: str, what: str, wrong: type[Exception]) -> None:

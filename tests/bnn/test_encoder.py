@@ -146,6 +146,12 @@ def test_bits_can_be_written_in_three_ways():
         (lambda: OneHot(("a", "a")), "must be different"),
         (lambda: Encoder([bit()], ["a", "b"]), "2 feature names for 1 features"),
         (lambda: Encoder([bit(), bit()], ["a", "a"]), "'a' stands twice"),
+        (lambda: Encoder([bit(), bit()], ["a b", "a  b"]), "'a b' stands twice"),
+        (lambda: Encoder([bit()], ["x "]), "the feature name 'x ' begins or ends with a blank"),
+        (lambda: OneHot(("a", " a")), "the category ' a' begins or ends with a blank"),
+        (lambda: OneHot(("a", "\t")), "begins or ends with a blank"),
+        (lambda: OneHot((3.0, "3.0")), "two categories are written '3.0'"),
+        (lambda: OneHot((3.0, "3")), "two categories are written '3'"),
     ],
 )
 def test_bad_samples_and_codings_are_named(call, message):

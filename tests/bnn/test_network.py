@@ -267,6 +267,11 @@ def test_values_are_frozen():
     ("call", "error", "message"),
     [
         (lambda: DenseLayer([[1, 2], [1, 1]], [1]), NetworkError, "2 rows of weights but 1 values of tau"),
+        (
+            lambda: Network.of_bits([], Head([[1], [-1]]), classes=["a", " a"]),
+            NetworkError,
+            "the class name ' a' begins or ends with a blank",
+        ),
         (lambda: DenseLayer([[1]], [1.5]), NetworkError, r"tau\[0\] is 1.5"),
         (lambda: DenseLayer([["a"]], [1]), NetworkError, "whole numbers are needed"),
         (lambda: DenseLayer([[1]], [1], ties=[True, False]), NetworkError, "ties has shape"),

@@ -38,7 +38,7 @@ def both(network, question, other=None):
     """A question as the engines see it, and as the checker does."""
     problems, _ = problems_of(network, question)
     asked, limit = asked_of(question.data(network), network, other), Limit()
-    plains = [whole_of(setting_of(asked, limit, part), limit) for part in range(parts_of(asked.question))]
+    plains = [whole_of(setting_of(asked, limit, part), limit) for part in parts_of(asked)]
     return list(zip(problems, plains, strict=True))
 
 

@@ -138,6 +138,22 @@ def test_nothing_stands_in_a_certificate_that_nobody_reads(change, words):
         sg.check(certificate, network)
 
 
+@pytest.mark.parametrize("kind", ["robust", "reason"])
+def test_the_class_of_the_sample_is_compared_also_if_nothing_is_claimed(kind):
+    network = Network.of_bits([], Head([[1, 1], [-1, -1]]))
+    certificate = sg.verify(network, sg.Robust([1, 1], sg.Anything()), engine="bounds").certificate
+    if kind == "reason":
+        reason = sg.why(network, [1, 1]).reasons[0].certificate
+        certificate = {name: value for name, value in reason.items() if name in certificate}
+        certificate |= {"answer": "unknown", "proof": None}
+    certificate = json.loads(json.dumps(certificate))
+    assert certificate["proof"] is None
+    assert sg.check(certificate, network)
+    for change, words in (({"label": 1}, "has class 0, not 1"), ({"sample": [0, 0]}, "has class 1, not 0")):
+        with pytest.raises(CertificateError, match=words):
+            sg.check(certificate | {"question": certificate["question"] | change}, network)
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

@@ -227,10 +227,10 @@ def is_true(certificate, network, other=None):
     """Whether what a certificate claims is so."""
     truth, question, answer = Truth(network), certificate["question"], certificate["answer"]
     kind = question["kind"]
-    if answer == "unknown" or (answer == "undecided" and certificate["proved_up_to"] is None):
-        return True  # nothing is claimed
     if kind in ("robust", "whatif", "reason") and truth.label(question["sample"]) != question["label"]:
         return False
+    if answer == "unknown" or (answer == "undecided" and certificate["proved_up_to"] is None):
+        return True  # nothing else is claimed
     if kind == "whatif":
         return _whatif(truth, question, answer, certificate)
     if kind == "reason":

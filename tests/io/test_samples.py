@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
+import sugenet as sg
 from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, bit, integer, thermometer, threshold
 from sugenet.errors import FileError
 from sugenet.io import read_samples
+from sugenet.io.samples import write_samples
 
 
 def network(*codings, names=None, classes=("no", "yes")):
@@ -441,3 +443,19 @@ def test_what_stands_between_cells_can_be_said(tmp_path):
         read_samples(tmp_path / "a.npy", net, delimiter=";")
     with pytest.raises(FileError, match="delimiter=';;' must be one letter"):
         read_samples(tmp_path / "a.csv", net, delimiter=";;")
+
+
+@pytest.mark.parametrize("category", [3.0, -0.0, 1e20, True, None, "", "a  b", "a\nb", 'x,"y"'], ids=repr)
+def test_every_category_is_read_from_the_file_that_it_was_written_to(tmp_path, category):
+    network = Network(Encoder([OneHot((3.5, category))], ["c"]), [], Head([[1, 0], [0, 1]]))
+    write_samples(tmp_path / "x.csv", network, [[category], [3.5]])
+    assert network.predict(read_samples(tmp_path / "x.csv", network)[0]).tolist() == [1, 0]
+    (tmp_path / "y.csv").write_text('c\n"{}"\n'.format(str(category).replace('"', '""')))
+    assert network.predict(read_samples(tmp_path / "y.csv", network)[0]).tolist() == [1]
+
+
+@pytest.mark.parametrize("text", ["3", "3.0"])
+def test_laws_and_rules_read_both_ways_to_write_a_category(text):
+    network = Network(Encoder([OneHot((3.5, 3.0))], ["c"]), [], Head([[1, 0], [0, 1]]), ["p", "q"])
+    assert sg.check_rule(network, f"c = {text} -> q").holds
+    assert sg.verify(network, sg.Always("q"), within=f"c = {text}").outcome == "proved"

@@ -173,6 +173,39 @@ def test_limits_are_described_by_name_and_in_the_order_of_the_features():
     assert claims == {"the class is yes for 1 <= size <= 2 and b = 1"}
 
 
+ABOUT_A_SAMPLE = {
+    "verify": lambda net, x, region: sg.verify(net, sg.Robust(x, region)),
+    "why": sg.why,
+    "count": sg.count,
+    "whatif": lambda net, x, region: sg.whatif(net, x, region=region),
+}
+
+
+@pytest.mark.parametrize("verb", ABOUT_A_SAMPLE)
+def test_a_box_without_limits_changes_no_feature_and_says_so(verb):
+    """In `where` features without limits are free; around a sample they stay."""
+    answer = ABOUT_A_SAMPLE[verb](BITS, [1, 1, 1, 1], sg.Box({}))
+    data = json.loads(json.dumps(answer.data()))
+    assert "any input" not in f"{answer} {data}"
+    assert verb == "whatif" or "no feature changed" in str(answer)
+    assert check_answer(answer_of(data, BITS)).status == "holds"
+    assert sg.count(BITS, where=sg.Box({})).region == "any input"
+
+
+@pytest.mark.parametrize("verb", ABOUT_A_SAMPLE)
+@pytest.mark.parametrize(
+    "limits",
+    [{"b": {-1}}, {"b": -1}, {"b": (-1, -1)}, {"b": (None, -1)}, {"b": {-1, 1}}, {"b": {False}}]
+    + [{"side": (None, None)}, {"size": {1.0, 2}}, {"size": {True}}],
+    ids=str,
+)
+def test_answers_about_limits_are_read_back_however_those_were_written(verb, limits):
+    data = ABOUT_A_SAMPLE[verb](TABLE, [1, "left", 0], sg.Box(limits)).data()
+    assert check_answer(answer_of(json.loads(json.dumps(data)), TABLE)).status == "holds"
+    data = sg.verify(TABLE, sg.Always("yes", limits)).data()
+    assert check_answer(answer_of(json.loads(json.dumps(data)), TABLE)).status == "holds"
+
+
 @pytest.mark.parametrize("seed", range(30))
 def test_duality_by_the_definition(seed):
     rng = np.random.default_rng(seed)

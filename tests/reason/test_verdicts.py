@@ -409,6 +409,39 @@ def test_boxes_beyond_all_floats():
         sg.verify(net, sg.Always(0, {0: (10**400, None)}))
 
 
+@pytest.mark.parametrize("law", [None, "x != 3"])
+def test_boxes_of_a_query_without_an_input_are_left_out(law):
+    """No integer is from 6/5 to 17/10, and with the law none is from 3 to 3."""
+    ladder = DenseLayer([[1, 1, 1]], [2])
+    network = Network(Encoder([integer(0, 3)], ["x"]), [ladder], Head([[1], [-1]]))  # class 0 from x = 2
+    empty = (Fraction(6, 5), Fraction(17, 10)) if law is None else (3, 3)
+
+    def asked(*boxes, of=0):
+        wrong = [[Inequality({of: 1, 1 - of: -1}, 0)]]
+        query = Query(1, 2, [Case(QueryBox([low], [high]), wrong) for low, high in boxes])
+        answer = sg.verify(network, query, within=law)
+        assert checked(answer, network)
+        return answer
+
+    for boxes in ([(0, 1), empty], [empty, (0, 1)], [(0, 0), empty, (1, 1)]):
+        assert isinstance(asked(*boxes, of=1), Refuted)
+        answer = asked(*boxes)
+        assert isinstance(answer, Proved)
+        proof = answer.certificate["proof"]
+        parts = proof["parts"] if proof["kind"] == "parts" else [proof]
+        assert len(parts) == len(boxes) - 1
+        for wrong in ([], [*parts, parts[0]]):
+            forged = answer.certificate | {"proof": {"kind": "parts", "parts": wrong}}
+            with pytest.raises(CertificateError, match="proofs for"):
+                sg.check(forged, network)
+    with pytest.raises(QuestionError, match=r"box is empty|nothing to ask about"):
+        asked(empty, (empty[0], empty[0]))
+    only = copy.deepcopy(answer.certificate)
+    only["question"]["cases"] = only["question"]["cases"][1:2]
+    with pytest.raises(CertificateError, match="about no input"):
+        sg.check(only | {"proof": {"kind": "parts", "parts": []}}, network)
+
+
 def test_none_is_a_category_like_any_other():
     network = Network(Encoder([OneHot((None, "b"))]), [], Head([[-1, 1], [1, -1]]))
     answer = sg.verify(network, sg.Robust(["b"], sg.Box({"x1": {None, "b"}})))

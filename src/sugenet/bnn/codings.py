@@ -27,7 +27,7 @@ import numpy.typing as npt
 from sugenet.brief import Brief
 from sugenet.capacity.arguments import float_number, number_words, plain, read_number
 from sugenet.errors import CapacityError, EncodingError, QuestionError
-from sugenet.visible import see_unicode, visible
+from sugenet.visible import see_name, visible
 
 __all__ = [
     "Coding",
@@ -484,7 +484,8 @@ class OneHot(Brief):
         )
         for category in self.categories:
             self._see(category)
-        alike = Counter(map(number_words, self.categories)).most_common(1)
+        texts = Counter(text for category in self.categories for text in _texts(category))
+        alike = texts.most_common(1)
         if alike and alike[0][1] > 1 and len(set(self.categories)) == len(self.categories):
             raise EncodingError(
                 f"two categories are written {alike[0][0]!r}, which no text can tell apart. Rename one."
@@ -492,11 +493,22 @@ class OneHot(Brief):
         if not self.categories or len(set(self.categories)) < len(self.categories):
             raise EncodingError(f"categories {self.categories} must be different, and at least one.")
 
+    @cached_property
+    def by_text(self) -> dict[str, Any]:
+        """Categories by every text that stands for one in files, laws and rules.
+
+        Examples
+        --------
+        >>> OneHot((3.0, "left")).by_text
+        {'3': 3.0, '3.0': 3.0, 'left': 'left'}
+        """
+        return {text: category for category in self.categories for text in _texts(category)}
+
     @staticmethod
     def _see(category: Any) -> None:
         """Refuse a category that certificates cannot hold."""
         if isinstance(category, str):
-            see_unicode(category, "category", EncodingError)
+            see_name(category, "category", EncodingError)
         if isinstance(category, int) and category.bit_length() > _BITS:
             raise EncodingError("a category has more than 4300 digits, which JSON cannot hold.")
         if category is None or isinstance(category, str | bool | int):
@@ -578,6 +590,11 @@ class OneHot(Brief):
                 )
             states[row] = known
         return states
+
+
+def _texts(category: Any) -> list[str]:
+    """How a category is written: as words have it, and as Python has it."""
+    return list(dict.fromkeys((number_words(category), str(category))))
 
 
 Coding: TypeAlias = Steps | OneHot

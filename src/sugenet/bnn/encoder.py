@@ -21,7 +21,7 @@ from sugenet.bnn.samples import rows_of, shape_words, values_of
 from sugenet.brief import Brief
 from sugenet.capacity.arguments import read_number
 from sugenet.errors import CapacityError, EncodingError
-from sugenet.visible import see_unicode, visible
+from sugenet.visible import see_name, visible
 
 __all__ = ["Encoder"]
 
@@ -84,10 +84,10 @@ class Encoder(Brief):
                 f"{len(given)} feature names for {len(kept)} features. Give one for each, or none."
             )
         for name in given:
-            see_unicode(name, "feature name", EncodingError)
-        if len(set(given)) < len(given):
-            doubled = Counter(given).most_common(1)[0][0]
-            raise EncodingError(f"the feature name {doubled!r} stands twice.")
+            see_name(name, "feature name", EncodingError)
+        plain = [" ".join(name.split()) for name in given]  # laws take several blanks for one
+        if len(set(plain)) < len(plain):
+            raise EncodingError(f"the feature name {Counter(plain).most_common(1)[0][0]!r} stands twice.")
         sizes = None if shape is None else tuple(int(size) for size in shape)
         if sizes is not None and (min(sizes, default=0) < 1 or prod(sizes) != len(kept)):
             raise EncodingError(

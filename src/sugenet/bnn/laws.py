@@ -432,7 +432,7 @@ class _Parser:
                 self.place = quoted.end()
                 return self.encoder.names.index(name)
         for name, feature in self.names:
-            for spelled in (name, name.strip(), " ".join(name.split())):
+            for spelled in (name, " ".join(name.split())):
                 end = self.place + len(spelled)
                 if spelled and self.text.startswith(spelled, self.place) and self._is_whole(spelled, end):
                     self.place = end
@@ -456,15 +456,12 @@ class _Parser:
         coding = self.encoder.codings[feature]
         self._blanks()
         if isinstance(coding, OneHot):
-            for category in sorted(coding.categories, key=lambda c: -len(str(c))):
-                for spelled in (f'"{category}"', f"'{category}'", str(category)):
+            for text in sorted(coding.by_text, key=len, reverse=True):
+                for spelled in (f'"{text}"', f"'{text}'", text):
                     end = self.place + len(spelled)
                     if self.text.startswith(spelled, self.place) and self._is_whole(spelled, end):
-                        if sum(str(other) == str(category) for other in coding.categories) > 1:
-                            name = self.encoder.names[feature]
-                            raise RuleSyntaxError(f"{name} has two categories that are written {category}.")
                         self.place = end
-                        return category
+                        return coding.by_text[text]
             raise self._wrong(f"a category of {self.encoder.names[feature]} ({_some(coding.categories)})")
         found = re.compile(_WRITTEN).match(self.text, self.place)
         if found is None:

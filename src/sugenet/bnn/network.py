@@ -34,7 +34,7 @@ from sugenet.bnn.stairs import StairConv, StairLayer
 from sugenet.bnn.trace import Trace, many, trace
 from sugenet.drawn import Drawn
 from sugenet.errors import NetworkError
-from sugenet.visible import see_unicode, visible
+from sugenet.visible import see_name, see_unicode, visible
 
 __all__ = ["EngineChoice", "Network"]
 
@@ -107,7 +107,7 @@ class Network(Drawn):
             )
         about = {str(key): str(value) for key, value in (notes or {}).items()}
         for name in names:
-            see_unicode(name, "class name", NetworkError)
+            see_name(name, "class name", NetworkError)
         for note in about.items():
             see_unicode(": ".join(note), "note", NetworkError)
         object.__setattr__(self, "encoder", encoder)

@@ -19,10 +19,12 @@ from sugenet.checker.form import (
     NoCounterfactual,
     OpenCounterfactual,
     Proved,
+    Reason,
     Refuted,
     Robust,
     Undecided,
     UnknownReason,
+    WhatIf,
     read_certificate,
 )
 from sugenet.checker.limit import MEMORY, SECONDS, Limit
@@ -32,7 +34,7 @@ from sugenet.checker.problem import problem_of
 from sugenet.checker.proof import check_proof
 from sugenet.checker.reason import check_reason
 from sugenet.checker.rules import plain_count
-from sugenet.checker.setting import Asked, inputs_asked, setting_of
+from sugenet.checker.setting import Asked, inputs_asked, sample_of, setting_of
 from sugenet.checker.witness import check_witness
 from sugenet.errors import CertificateError, CheckLimitError, TooLargeError
 
@@ -173,6 +175,8 @@ def _check(
     sample = getattr(certificate.question, "sample", None)
     if sample is not None:
         sample_in(network, sample, lawful.clauses)  # also if nothing is claimed
+    if isinstance(certificate.question, Robust | Reason | WhatIf):
+        sample_of(asked)  # so does its class
     match certificate:
         case Counted():
             if plain:

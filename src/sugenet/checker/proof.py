@@ -44,10 +44,11 @@ def check_proof(
 
             return check_patches(proof, origin_of(network), query_of(question, origin_of(network)), limit)
     parts = proof if isinstance(proof, tuple) else (proof,)
-    if len(parts) != parts_of(question):
-        raise CertificateError(f"{len(parts)} proofs for {parts_of(question)} parts of the question.")
+    numbers = parts_of(asked)
+    if len(parts) != len(numbers):
+        raise CertificateError(f"{len(parts)} proofs for {len(numbers)} parts of the question.")
     said: dict[str, None] = {}
-    for number, part in enumerate(parts):
+    for number, part in zip(numbers, parts, strict=True):
         mine = limit.part()
         setting = setting_of(asked, mine, number, inputs)
         said[_check_part(part, setting, mine, plain=plain)] = None

@@ -156,7 +156,7 @@ def _inside(asked: Asked, where: Limits) -> InputSet:
             known[key] = within_limits(coding, limits)
         allowed.append(known[key])
         if not allowed[-1]:
-            raise CertificateError(
+            raise _NoInputError(
                 f"no value of feature {feature} is allowed, so the question is about no input."
             )
     if asked.lawful.clauses:
@@ -166,7 +166,7 @@ def _inside(asked: Asked, where: Limits) -> InputSet:
             for coding, values in zip(codings, allowed, strict=True)
         ]
         if not some_obey(asked.lawful.clauses, codings, states):
-            raise CertificateError("no allowed input obeys the laws, so the question is about no input.")
+            raise _NoInputError("no allowed input obeys the laws, so the question is about no input.")
     return InputSet(asked.network, asked.lawful, allowed)
 
 
@@ -238,9 +238,25 @@ def _both(left: NetworkForm, right: NetworkForm, wrong: list[tuple[int, int]]) -
 # -- questions -----------------------------------------------------------------------------------------------
 
 
-def parts_of(question: Question) -> int:
-    """How many settings a question has, none of which may have a violation."""
-    return len(question.cases) if isinstance(question, QueryAsked) else 1
+class _NoInputError(CertificateError):
+    """A question, or a part of it, is about no input."""
+
+
+def parts_of(asked: Asked) -> list[int]:
+    """Which settings a question has, none of which may have a violation. Cases of a query without an input
+    are left out, unless all of them are.
+    """
+    found, refused = list[int](), None
+    cases = asked.question.cases if isinstance(asked.question, QueryAsked) else None
+    for part in range(len(cases or ())):
+        try:
+            inputs_asked(asked, part)
+            found.append(part)
+        except _NoInputError as error:
+            refused = error
+    if refused is not None and not found:
+        raise refused
+    return [0] if cases is None else found
 
 
 def setting_of(asked: Asked, resources: Resources, part: int = 0, inputs: InputSet | None = None) -> Setting:

@@ -236,13 +236,11 @@ def limits_in(parts: list[str], network: Network) -> dict[str, Any]:
             raise SugenetError(f"--where {part}: {name} has limits already. Give what both allow.")
         coding = network.encoder.codings[network.encoder.names.index(name)]
         if isinstance(coding, OneHot):
-            known = {str(category): category for category in coding.categories}
-            wrong = [value for value in limit.split("|") if value not in known]
+            wrong = [value for value in limit.split("|") if value not in coding.by_text]
             if wrong:
-                raise SugenetError(
-                    f"--where {part}: {wrong[0]} is no category. The categories are {', '.join(known)}."
-                )
-            limits[name] = {known[value] for value in limit.split("|")}
+                known = ", ".join(map(str, coding.categories))
+                raise SugenetError(f"--where {part}: {wrong[0]} is no category. The categories are {known}.")
+            limits[name] = {coding.by_text[value] for value in limit.split("|")}
         else:
             if "..." in limit:
                 raise SugenetError(

@@ -251,12 +251,10 @@ def _check_header(header: list[str], name: str, network: Network, target: str | 
 
 def _cell(text: str, coding: Steps | OneHot) -> Any:
     if isinstance(coding, OneHot):
-        known = {str(category): category for category in coding.categories}
-        if text not in known:
-            raise FileError(
-                f"{_shown(text)} is no category. The categories are {', '.join(list(known)[:12])}."
-            )
-        return known[text]
+        if text not in coding.by_text:
+            known = ", ".join(map(str, coding.categories[:12]))
+            raise FileError(f"{_shown(text)} is no category. The categories are {known}.")
+        return coding.by_text[text]
     try:
         return read_number(text)
     except CapacityError as error:

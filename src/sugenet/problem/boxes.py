@@ -119,20 +119,21 @@ class Box(Brief):
         return build(network, values, _free, None, limits=spans)
 
     def words(self, network: Network) -> str:
-        """The limits in words, by name and in the order of the features, however they were given.
+        """The limits in words, by name and in the order of the features, as the question has them, however
+        they were given; features without limits are free.
 
         Examples
         --------
         >>> from sugenet.bnn import Head, Network, Encoder, integer
         >>> net = Network(Encoder([integer(0, 3)] * 2, ["a", "b"]), [], Head([[1] * 6, [-1] * 6]))
-        >>> Box({1: 3, "a": (1, None)}).words(net)
-        'a >= 1 and b = 3'
+        >>> Box({1: {3.0}, "a": (1, None)}).words(net), Box({}).words(net)
+        ('a >= 1 and b = 3', 'any input')
         """
-        placed = sorted(self.placed(network).items())
-        return str(Box([(network.encoder.names[feature], limit) for feature, limit in placed]))
+        spans, names = sorted(self.spans(network).items()), network.encoder.names
+        return str(Box([(names[feature], _limit(span)) for feature, span in spans])) if spans else "any input"
 
-    def __str__(self) -> str:
-        return " and ".join(limit_words(str(feature), limit) for feature, limit in self.limits) or "any input"
+    def __str__(self) -> str:  # around a sample, where features without limits stay
+        return " and ".join(limit_words(str(f), limit) for f, limit in self.limits) or "no feature changed"
 
 
 def _free(_feature: int, _distance: Fraction, _flips: int) -> Fraction:
@@ -179,6 +180,11 @@ def span_of_limit(coding: Coding, limit: Any, name: str) -> Span:
         states = {coding.state(value) for value in listed}  # refuses what is not a category
         return Span(values=tuple(coding.categories[state] for state in sorted(states)))
     return Span(values=tuple(sorted({coding.number(value) for value in listed})))
+
+
+def _limit(span: Span) -> Any:
+    """A set of values as a limit."""
+    return (span.low, span.high) if span.values is None else frozenset(span.values)
 
 
 def plain(value: Any) -> Any:

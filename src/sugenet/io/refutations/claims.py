@@ -92,12 +92,12 @@ def claims_of(
     asked = Asked(read.question, form, lawful, limits, None if other is None else form_of(other))
     if proof is None:
         raise QuestionError(f"the certificate has no proof to export: its answer is {read.tag[1]!r}.")
-    if len(parts) != parts_of(read.question) or (
-        isinstance(read.question, QueryAsked) and network.keeps_reals
-    ):
+    is_real = isinstance(read.question, QueryAsked) and network.keeps_reals
+    numbers = [] if is_real else parts_of(asked)
+    if is_real or len(parts) != len(numbers):
         raise CertificateError("the proof does not fit the parts of the question, or is about real numbers.")
     inputs, found = _inputs(read, asked), list[Lemmas | Resolution]()
-    for number, part in enumerate(parts):
+    for number, part in zip(numbers, parts, strict=True):
         wanted = Lemma if kind is Lemmas else Drup
         if not isinstance(part, wanted):
             raise QuestionError(

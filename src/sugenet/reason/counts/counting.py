@@ -133,6 +133,8 @@ def count(
         left = total - sum(lower) + sum(obeying)
         return CountOpen(network, question, words, obeying, left, reason, seconds)
     assert sum(lower) == total, f"{sum(lower)} counted of {total}: a bug in sugenet, please report it"
+    if not any(obeying):
+        raise QuestionError("no input counted obeys the laws, so there is nothing to ask about.")
     parts = [[what, list(row)] for what, row in found.parts]
     proof = {"kind": "partition", "order": list(found.order), "parts": parts}
     certificate = envelope(

@@ -9,14 +9,14 @@ from typing import Any, Self
 from sugenet.bnn import Network
 from sugenet.brief import Brief
 from sugenet.errors import QuestionError
-from sugenet.problem.boxes import Box, limits_data
+from sugenet.problem.boxes import limits_data
 from sugenet.problem.neighbourhood import Neighbourhood
 from sugenet.problem.regions import (
     Region,
     region_data,
     region_of,
 )
-from sugenet.reason.questions.everyone import OfSample, sample_in, see_that_it_obeys
+from sugenet.reason.questions.everyone import OfSample, sample_in, see_that_it_obeys, see_that_some_obey
 from sugenet.reason.questions.inputs import Limited
 from sugenet.reason.questions.names import box_of, class_of
 
@@ -50,10 +50,12 @@ class HowMany(OfSample, Limited):
     def near(self, network: Network) -> Neighbourhood:
         """Where inputs are counted."""
         if self.region is None:
-            return self.box.of(network.lawful)
-        values = super().values(network)
-        near = self.region.around(network.lawful, values, self.box.spans(network) or None)
-        see_that_it_obeys(network, values)
+            near = self.box.of(network.lawful)
+        else:
+            values = super().values(network)
+            near = self.region.around(network.lawful, values, self.box.spans(network) or None)
+            see_that_it_obeys(network, values)
+        see_that_some_obey(network, near, self.box)
         return near
 
     def values(self, network: Network) -> list[Any] | None:  # type: ignore[override]
@@ -79,12 +81,10 @@ class HowMany(OfSample, Limited):
 
     def describe(self, network: Network) -> str:
         """Where inputs are counted, in words."""
-        region = self.region
-        words = region.words(network) if isinstance(region, Box) else str(region)
-        if self.box.limits:
-            limits = self.box.words(network)
-            return limits if region is None else f"{words} and {limits}"
-        return "any input" if region is None else words
+        if self.region is None:
+            return self.box.words(network)
+        words = self.described_region(network)
+        return f"{words} and {self.box.words(network)}" if self.box.limits else words
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,12 +9,14 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, Self, final
 
 from sugenet.bnn import Network
+from sugenet.bnn.laws import some_obey
 from sugenet.brief import Brief
 from sugenet.errors import QuestionError
-from sugenet.problem.boxes import plain_row
+from sugenet.problem.boxes import Box, plain_row
+from sugenet.problem.neighbourhood import Neighbourhood
 from sugenet.reason.questions.names import raw_of
 
-__all__ = ["OfSample", "Predict", "each", "sample_in", "see_that_it_obeys"]
+__all__ = ["OfSample", "Predict", "each", "sample_in", "see_that_it_obeys", "see_that_some_obey"]
 
 
 @final
@@ -48,10 +50,20 @@ def see_that_it_obeys(network: Network, values: Sequence[Any]) -> None:
         )
 
 
+def see_that_some_obey(network: Network, near: Neighbourhood, box: Box) -> None:
+    """Refuse a question about inputs within limits none of which obeys the laws, as far as that is seen."""
+    clauses, ways = [clause for law in network.domain.laws for clause in law.clauses], near.ways
+    states = {f: (own, *(way.state for way in ways.get(f, ()))) for f, own in enumerate(near.states)}
+    if not some_obey(clauses, near.network.encoder, states):
+        limits = f" with {box}" if box.limits else ""
+        raise QuestionError(f"there are no {network.domain}{limits}, so there is nothing to ask about.")
+
+
 class OfSample(Brief):
     """What questions about one sample have in common."""
 
     sample: Any
+    region: Any
 
     def about(self, x: Any) -> Self:
         """The same question about one sample.
@@ -79,6 +91,11 @@ class OfSample(Brief):
     def sample_data(self, network: Network) -> Any:
         """The sample as JSON: its values, or the word each."""
         return "each" if self.sample is each else plain_row(self.values(network), network)
+
+    def described_region(self, network: Network) -> str:
+        """The region in words; a box without limits leaves every feature as it is."""
+        region: Any = self.region
+        return region.words(network) if isinstance(region, Box) and region.limits else str(region)
 
 
 @dataclass(frozen=True, eq=False)

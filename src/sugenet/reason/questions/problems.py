@@ -7,7 +7,6 @@ from itertools import combinations, pairwise, product
 from typing import Any
 
 from sugenet.bnn import Network, OneHot
-from sugenet.bnn.laws import some_obey
 from sugenet.checker.query import Inequality, Query
 from sugenet.errors import QuestionError
 from sugenet.problem.goal import Goal, Votes, at_least, lawful, loses, wins
@@ -17,6 +16,7 @@ from sugenet.problem.pairs import Joint, abreast, twins
 from sugenet.problem.problem import Problem
 from sugenet.problem.regions import Box
 from sugenet.problem.sourced import of_network
+from sugenet.reason.questions.everyone import see_that_some_obey
 from sugenet.reason.questions.inputs import Agree, Always, Fair, Monotone, Never
 from sugenet.reason.questions.names import class_of
 from sugenet.reason.questions.reading import Question
@@ -47,12 +47,8 @@ def problems_of(network: Network, question: Question) -> tuple[tuple[Problem, ..
 
 def _inside(network: Network, box: Box) -> Neighbourhood:
     """All inputs within limits, of which some obey the laws: of none, everything would be proved."""
-    near, clauses = box.of(network.lawful), [clause for law in network.domain.laws for clause in law.clauses]
-    ways = near.ways
-    states = {f: (own, *(way.state for way in ways.get(f, ()))) for f, own in enumerate(near.states)}
-    if not some_obey(clauses, near.network.encoder, states):
-        limits = f" with {box}" if box.limits else ""
-        raise QuestionError(f"there are no {network.domain}{limits}, so there is nothing to ask about.")
+    near = box.of(network.lawful)
+    see_that_some_obey(network, near, box)
     return near
 
 
@@ -137,10 +133,17 @@ def _query(network: Network, query: Query) -> tuple[Problem, ...]:
         factors = dict(part.terms)
         return at_least(network.head, [factors.get(k, 0) for k in range(query.outputs)], part.bound)
 
-    problems = []
+    problems, refused = [], None
     for case in query.cases:
         ends = enumerate(zip(case.box.lower, case.box.upper, strict=True))
+        try:
+            near = _inside(network, Box(dict(ends)))
+        except QuestionError as error:
+            refused = error
+            continue
         cases = tuple(tuple(map(vote, conjunction)) for conjunction in case.condition)
         goal = Goal(cases, network.head.room)
-        problems.append(Problem(_inside(network, Box(dict(ends))), lawful(network, goal)))
+        problems.append(Problem(near, lawful(network, goal)))
+    if refused is not None and not problems:  # boxes without an input are left out, unless all of them are
+        raise refused
     return tuple(problems)

@@ -124,10 +124,6 @@ class _Kept(_ClassOf):
         """The question's claim in words."""
         return f"{self.claim(network)}, with {self.described_region(network)}"
 
-    def described_region(self, network: Network) -> str:
-        """The region in words."""
-        return self.region.words(network) if isinstance(self.region, Box) else str(self.region)
-
 
 @dataclass(frozen=True, eq=False)
 class Robust(_Kept):

@@ -126,25 +126,21 @@ def coverage(
     if (x is None) != (region is None):
         raise QuestionError("give a sample and a region around it, or neither.")
     total = combinations_within(HowMany(x, region).near(network))
-    try:
-        inside = HowMany(x, region, rule.box).near(network)
-    except QuestionError:  # the rule covers nothing there
-        inside = None
     if network.domain.laws:  # of those that obey them
         everything = count(network, x, region, time_limit=time_limit, threads=threads, notify=notify)
         if not isinstance(everything, Counted):
             return RuleFigures(rule, 0, 0, 0, 0, None)
         total = everything.total
-    if inside is None:
-        return RuleFigures(rule, total, 0, 0, 0, None)
     try:
         answer = count(
             network, x, region, where=rule.box, time_limit=time_limit, threads=threads, notify=notify
         )
+    except QuestionError:  # the rule covers nothing there
+        return RuleFigures(rule, total, 0, 0, 0, None)
     except TooLargeError:  # what it covers is known all the same, unless some of it breaks laws
         if network.domain.laws:
             return RuleFigures(rule, 0, 0, 0, 0, None)
-        covered = combinations_within(inside)
+        covered = combinations_within(HowMany(x, region, rule.box).near(network))
         return RuleFigures(rule, total, covered, 0, covered, None)
     if isinstance(answer, Counted):
         return RuleFigures(

@@ -48,7 +48,7 @@ class NetworkRule(Said):
     def __str__(self) -> str:
         names = self.network.encoder.names
         words = Box([(names[feature], limit) for feature, limit in self.limits])
-        return f"{words} -> {self.network.class_words[self.label]}"
+        return f"{words if self.limits else 'any input'} -> {self.network.class_words[self.label]}"
 
 
 def parse_rule(network: Network, text: str) -> NetworkRule:
@@ -277,12 +277,10 @@ def _category(network: Network, feature: int, word: str) -> Any:
     coding = network.encoder.codings[feature]
     if not isinstance(coding, OneHot):
         return _number(word)
-    known = {str(category): category for category in coding.categories}
-    if word not in known:
-        raise RuleSyntaxError(
-            f"{quoted(word)} is no category of {network.encoder.names[feature]}: {', '.join(known)}."
-        )
-    return known[word]
+    if word not in coding.by_text:
+        known = ", ".join(map(str, coding.categories))
+        raise RuleSyntaxError(f"{quoted(word)} is no category of {network.encoder.names[feature]}: {known}.")
+    return coding.by_text[word]
 
 
 def _limit(network: Network, feature: int, sign: str, word: str, part: str) -> Any:
