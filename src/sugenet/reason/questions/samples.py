@@ -124,6 +124,7 @@ class _Kept(_ClassOf):
         """The question's claim in words."""
         return f"{self.claim(network)}, with {self.described_region(network)}"
 
+
 @dataclass(frozen=True, eq=False)
 class Robust(_Kept):
     """The class of a sample stays what it is throughout a region; or, with a target,

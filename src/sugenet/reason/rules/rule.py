@@ -279,9 +279,7 @@ def _category(network: Network, feature: int, word: str) -> Any:
         return _number(word)
     if word not in coding.by_text:
         known = ", ".join(map(str, coding.categories))
-        raise RuleSyntaxError(
-            f"{quoted(word)} is no category of {network.encoder.names[feature]}: {known}."
-        )
+        raise RuleSyntaxError(f"{quoted(word)} is no category of {network.encoder.names[feature]}: {known}.")
     return coding.by_text[word]
 
 
