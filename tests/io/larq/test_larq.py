@@ -567,6 +567,19 @@ def test_no_setting_and_no_array_is_left_over(tmp_path, kind, config, arrays, me
         read_larq(write(tmp_path / "net.h5", [(kind, config, arrays), plain], shape))
 
 
+@pytest.mark.parametrize(("tail", "is_apart"), [("softmax", True), ("sigmoid", False), ("tanh", False)])
+def test_classes_that_tie_behind_an_activation_are_refused(tmp_path, tail, is_apart):
+    kernel = np.ones((40, 2), F)
+    kernel[0, 0] = -1
+    quant = {"units": 2, "kernel_quantizer": "ste_sign", "input_quantizer": "ste_sign", "activation": tail}
+    chain = read_larq(write(tmp_path / "net.h5", [("QuantDense", quant | PLAIN, {"kernel": kernel})], (40,)))
+    if is_apart:
+        assert lower(chain, BitInputs()).network.predict([[1] * 40]).tolist() == [1]
+        return
+    with pytest.raises(FileError, match=f"behind {tail} at .* tie in 32-bit floats"):
+        lower(chain, BitInputs())
+
+
 def test_settings_of_training_mean_nothing(tmp_path):
     config = CONV | {
         "metrics": ["flip_ratio"],

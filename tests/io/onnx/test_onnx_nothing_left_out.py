@@ -532,8 +532,22 @@ def test_the_largest_scores_and_their_classes_are_not_taken_for_one_another(coun
         assert (scores[np.arange(len(GRID)), classes[:, 0]] == scores.max(axis=1)).all()
 
 
-def test_scores_that_saturate_behind_a_sigmoid_are_no_fault_of_the_reader():
-    nodes = [*sign("x", "s"), ("MatMul", ["s", "w"], "a"), ("Sigmoid", ["a"], "y")]
-    found = read_onnx(model(nodes, {**SIGN, "w": np.array([[30, 60]], F)}, ["n", 1]), inputs=BitInputs())
+@pytest.mark.parametrize(
+    ("tail", "scores", "said"),
+    [
+        ("Sigmoid", [4, 8], None),
+        ("Sigmoid", [30, 60], r"node \d+ \(Sigmoid\) classes with the scores 30 and 60 tie in 32-bit floats"),
+        ("Softmax", [30, 60], None),
+        ("Softmax", [2.0**-20, 2.0**-19], r"only 1.91e-06 apart can tie behind node \d+ \(Softmax\)"),
+    ],
+)
+def test_classes_that_tie_behind_the_scores_are_refused(tail, scores, said):
+    nodes = [*sign("x", "s"), ("MatMul", ["s", "w"], "a"), (tail, ["a"], "y")]
+    made = model(nodes, {**SIGN, "w": np.array([scores], F)}, ["n", 1])
+    if said is not None:
+        with pytest.raises(FileError, match=said):
+            read_onnx(made, inputs=BitInputs())
+        return
+    found = read_onnx(made, inputs=BitInputs())
     assert found.network.predict([[1], [-1]]).tolist() == [1, 0]
     assert found.proof is not None

@@ -5,6 +5,7 @@ and a reader that is wrong is refused at the right module.
 import json
 from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
@@ -48,7 +49,8 @@ def binary(*parts):
                 part.weight.copy_(
                     torch.where(torch.rand(part.weight.shape, generator=generator) < 0.5, -1.0, 1.0)
                 )
-                part.bias.copy_(torch.randint(-1, 2, part.bias.shape, generator=generator).float())
+                if part.bias is not None:
+                    part.bias.copy_(torch.randint(-1, 2, part.bias.shape, generator=generator).float())
             if isinstance(part, nn.modules.batchnorm._BatchNorm):
                 part.running_mean.copy_(torch.randn(part.num_features, generator=generator))
                 part.bias.copy_(torch.randn(part.num_features, generator=generator))
@@ -333,6 +335,36 @@ def test_a_softmax_at_the_end_is_compared_in_front_of_it_and_by_classes():
     module = binary(nn.Linear(6, 5), Cut(), nn.Linear(5, 3), nn.Softmax(dim=1))
     found = sg.from_torch(module, torch.zeros(1, 6), inputs=sg.BitInputs())
     assert found.proof.scores == 3 * found.proof.samples
+
+
+@pytest.mark.parametrize(
+    ("cut", "is_read"),
+    [
+        (lambda x: x / -3 >= 1 / 3, False),
+        (lambda x: x / 3 > 1 / 3, True),
+        (lambda x: x * 0.1 >= 0.3, False),
+        (lambda x: x / -3 >= 0.3, True),
+        (lambda x: x / 4 >= 0.25, True),
+        (lambda x: x / 3 >= 0, True),
+    ],
+)
+def test_a_sum_that_only_rounding_turns_is_decided_as_in_the_framework_or_refused(cut, is_read):
+    """Sums of -3 to 3 in steps of 2: PyTorch decides the same for all inputs with one sum."""
+    module = binary(nn.Linear(3, 1, bias=False), Do(lambda x: torch.where(cut(x), 1.0, -1.0).to(x.dtype)))
+    module = nn.Sequential(*module, nn.Linear(1, 2, bias=False))
+    with torch.no_grad():
+        module[0].weight.fill_(1.0)
+        module[2].weight.copy_(torch.tensor([[1.0], [-1.0]]))
+    x = torch.tensor(list(product((-1.0, 1.0), repeat=3)))
+    try:
+        found = sg.from_torch(module, x[:1], inputs=sg.BitInputs())
+    except FileError as error:
+        assert not is_read
+        assert "by rounding alone. Move its threshold" in str(error)
+        return
+    assert is_read
+    mine = found.network.predict(x.numpy()).tolist()
+    assert mine == module(x).argmax(1).tolist() == module.double()(x.double()).argmax(1).tolist()
 
 
 def test_a_network_with_float_ends_is_compared_as_a_whole():

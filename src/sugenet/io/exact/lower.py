@@ -33,6 +33,7 @@ from sugenet.bnn import (
 )
 from sugenet.bnn.folding import thresholds
 from sugenet.errors import FileError, NetworkError
+from sugenet.io.exact.apart import see_apart
 from sugenet.io.exact.domains import BitInputs, Inputs, Integers, Reals
 from sugenet.io.exact.factors import Roots, StraightLine
 from sugenet.io.exact.head import head_of
@@ -725,6 +726,7 @@ class _Lowering:
         classes: Iterable[object] | None,
     ) -> Imported:
         assert self.encoder is not None
+        see_apart(head, self.chain.left_out, self.chain.source)
         encoder, layers = Encoder(self.encoder.codings, pixel_names(self.chain.shape)), tuple(self.layers)
         if self.chain.channels_last and len(self.chain.shape) == 3:
             encoder, layers, head = pixel_by_pixel(encoder, layers, head, self.chain.shape)

@@ -72,6 +72,10 @@ class Rounding:
     signs: Mapping[int, float]
     """Before each sign or quantizer, by its number among all of the chain's operations."""
     scores: float
+    after_sums: frozenset[int] = frozenset()
+    """Signs whose sums are exact in these floats, so that only the steps between sum and sign round: a
+    judge then decides the same for every input with that sum.
+    """
 
 
 @dataclass(frozen=True)
@@ -120,13 +124,13 @@ def rounding_of(
     >>> first, head = np.array([[1.0, -1.0]]), np.array([[0.5], [-0.5]])
     >>> ops = (LinearOp("fc", first), Sign("sign"), LinearOp("head", head))
     >>> rounding_of(OpChain("example", (2,), ops), Integers(0, 3))
-    Rounding(signs={1: 0.0}, scores=0.0)
+    Rounding(signs={1: 0.0}, scores=0.0, after_sums=frozenset())
     >>> rounding_of(OpChain("example", (2,), ops), Integers(0, 3, step=Fraction(1, 3))).signs[1] < 1e-13
     True
     """
     walk = _RoundingWalk(floats, clean, others, reaches)
     end = walk.run(chain.ops, _start(inputs, floats, largest), chain.shape)
-    return Rounding(walk.signs, end.error)
+    return Rounding(walk.signs, end.error, frozenset(walk.after_sums))
 
 
 @dataclass
@@ -138,6 +142,8 @@ class _RoundingWalk:
     others: Sequence[Op] | None
     reaches: Sequence[float] | None
     signs: dict[int, float] = field(default_factory=dict)
+    after_sums: set[int] = field(default_factory=set)
+    is_sum_exact: bool = True
     number: int = 0
 
     def run(self, ops: Sequence[Op], now: _Known, shape: tuple[int, ...]) -> _Known:
@@ -148,6 +154,7 @@ class _RoundingWalk:
                 size, error = sum(end.size for end in ends), sum(end.error for end in ends)
                 grid = min(grids) if len(grids) == len(ends) else None
                 now = _settled(size, len(ends), error, grid, self.floats)
+                self.is_sum_exact = not now.error
             else:
                 now = self._one(op, now, shape)
                 self.number += 1
@@ -157,6 +164,8 @@ class _RoundingWalk:
     def _one(self, op: Op, now: _Known, shape: tuple[int, ...]) -> _Known:
         number, floats = self.number, self.floats
         mine = op if self.others is None else self.others[number]
+        if isinstance(op, Sign | Stairs) and self.is_sum_exact and now.error:
+            self.after_sums.add(number)
         if isinstance(op, Sign):
             self.signs[number] = now.error
             return _signed(op, now, floats, self.clean)
@@ -166,6 +175,8 @@ class _RoundingWalk:
             error = 0.0 if self.clean else 4 * floats.unit * (now.size + op.top)
             return _Known(float(op.top), error, 0 if self.clean else None)
         after = _past(op, mine, now, floats, shape)
+        if isinstance(op, LinearOp | Convolution | AveragePool):
+            self.is_sum_exact = not after.error
         reach = 0.0 if self.reaches is None else self.reaches[number]
         far = reach > 4 * max(now.size, after.size)
         return _Known(after.size, after.error + _MORE * floats.unit * reach, None) if far else after

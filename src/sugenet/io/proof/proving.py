@@ -29,7 +29,7 @@ from sugenet.io.exact.report import Imported, ImportProof, many
 from sugenet.io.exact.rounding import Rounding, rounding_of
 from sugenet.io.proof.judges import Seen, SourceJudge, Stage, judge_of_chain
 from sugenet.io.proof.near import RawRanges, turning
-from sugenet.io.proof.tally import Tally
+from sugenet.io.proof.tally import Difference, Tally
 
 __all__ = ["prove_import"]
 
@@ -162,6 +162,7 @@ def _judged(
         network,
         found.signs,
         bounds=_bounds(found, rounding, places),
+        decided={sign.layer for sign in found.signs if places[sign.number] in rounding.after_sums},
         declared=declared,
         follows=judge.follows,
     )
@@ -189,6 +190,8 @@ def _judged(
         doubt = tally.add(read, bits, part, start, since)
         if tally.found is not None:
             raise FileError(_difference(found, chain, judge, tally))
+        if tally.turned is not None:
+            raise FileError(_turned(found, chain, judge, tally.turned))
         _scored(ours, chain, tally, chunk, part, start, doubt, rounding)
         if tally.first_score is not None or tally.first_class is not None:
             raise FileError(_score_difference(chain, judge, tally))
@@ -304,6 +307,15 @@ def _difference(found: Imported, chain: OpChain, judge: SourceJudge, tally: Tall
         f"{chain.source}: what was read is not what the source computes; the first difference is at {where}: "
         f"neuron {first.neuron} of layer {first.layer} is {first.state} ({first.matches} matches, tau "
         f"{first.tau}), but {judge.name} {first.there}. {_SORRY}"
+    )
+
+
+def _turned(found: Imported, chain: OpChain, judge: SourceJudge, first: Difference) -> str:
+    where = next((sign.where for sign in found.signs if sign.layer == first.layer - 1), "its sign")
+    return (
+        f"{chain.source}: {where}: neuron {first.neuron} of layer {first.layer} is {first.state} in exact "
+        f"numbers ({first.matches} matches, tau {first.tau}), but {judge.name} {first.there}, by rounding "
+        "alone. Move its threshold away from the sums that occur, as to the middle between two of them."
     )
 
 

@@ -4,7 +4,7 @@ the first of each, with both numbers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -104,7 +104,8 @@ class Tally:
     """Counts over the chunks: bits of hidden layers, then classes or scores.
 
     `bounds` says for each layer how far from 0 a reference's value may be on the wrong side through rounding
-    alone; a sample in which that happened is not held against later layers. `declared`: what sign(0) is where
+    alone; a sample in which that happened is not held against later layers. In `decided` layers it happens to
+    every input with the same sum; the first such neuron is kept in `turned`. `declared`: what sign(0) is where
     the reference gives neither value was said by the user, so the reference is no judge of it. `follows`: the
     stages of the reference are `signs`, one by one.
     """
@@ -115,11 +116,14 @@ class Tally:
         signs: Sequence[SignPlace] = (),
         *,
         bounds: Mapping[int, float] | None = None,
+        decided: Container[int] = (),
         declared: bool = False,
         follows: bool = False,
     ) -> None:
         self.network, self.signs = network, signs
         self.bounds, self.declared, self.follows = bounds or {}, declared, follows
+        self.decided = decided
+        self.turned: Difference | None = None
         self.pairs: list[LayerPair] | None = None
         self.differences = self.class_differences = self.ties = self.near = self.bits = self.scores = (
             self.rounded
@@ -164,6 +168,7 @@ class Tally:
         differs &= ~doubt[:, None]
         size, bound = np.abs(stage.before), self.bounds.get(layer, 0.0)
         rounded = differs & (size <= bound) & (bound > 0)
+        turned = rounded & (stage.high | stage.low) if self.declared else rounded.copy()
         if stage.turned is not None:
             rounded |= differs & stage.turned
         if self.declared:
@@ -173,27 +178,36 @@ class Tally:
         self.rounded += int(rounded.sum())
         self.bits += int((~doubt).sum()) * bits.shape[1] - int(rounded.sum())
         if wrong.any() and (self.found is None or layer + 1 < self.found.layer):
-            sample, neuron = (int(k) for k in np.argwhere(wrong)[0])
-            trace = self.network.trace(rows[sample]).layers[layer]
-            state = "on" if stage.high[sample, neuron] else "off" if stage.low[sample, neuron] else "0"
-            if stage.levels is not None:
-                state = f"at level {int(stage.levels[sample, neuron])}"
-            tau = trace.tau[first + neuron].tolist()
-            self.found = Difference(
-                layer + 1,
-                first + neuron + 1,
-                start + sample,
-                int(trace.matches[first + neuron]),
-                tuple(tau) if isinstance(tau, list) else int(tau),
-                float(stage.before[sample, neuron]),
-                state,
-            )
+            self.found = self._difference(rows, pair, stage, start, wrong)
+        if layer in self.decided and turned.any() and self.turned is None:
+            self.turned = self._difference(rows, pair, stage, start, turned)
         near = size <= _NEAR * size.max(axis=0, keepdims=True, initial=0)
         self.near += int(near.sum())
         for sample, neuron in np.argwhere(near)[:SHOWN].tolist():
             value = float(stage.before[sample, neuron])
             self.nearest.append((abs(value), NearTie(layer + 1, first + neuron + 1, start + sample, value)))
         return np.asarray(rounded.any(axis=1))
+
+    def _difference(
+        self, rows: npt.NDArray[Any], pair: LayerPair, stage: Stage, start: int, differs: Bits
+    ) -> Difference:
+        """The first of some neurons that differ."""
+        layer, first = pair.layer, 0 if pair.part is None else pair.part[0]
+        sample, neuron = (int(k) for k in np.argwhere(differs)[0])
+        trace = self.network.trace(rows[sample]).layers[layer]
+        state = "on" if stage.high[sample, neuron] else "off" if stage.low[sample, neuron] else "0"
+        if stage.levels is not None:
+            state = f"at level {int(stage.levels[sample, neuron])}"
+        tau = trace.tau[first + neuron].tolist()
+        return Difference(
+            layer + 1,
+            first + neuron + 1,
+            start + sample,
+            int(trace.matches[first + neuron]),
+            tuple(tau) if isinstance(tau, list) else int(tau),
+            float(stage.before[sample, neuron]),
+            state,
+        )
 
     def add_classes(
         self, counts: Ints, outputs: npt.NDArray[Any], start: int, doubt: Bits | None = None

@@ -14,6 +14,7 @@ import numpy as np
 from sugenet.bnn import Coding, Encoder, Head, Layer, Network, Source, Steps, bit, integer
 from sugenet.bnn.arrays import Ints
 from sugenet.errors import FileError, NetworkError
+from sugenet.io.exact.apart import see_apart
 from sugenet.io.exact.domains import BitInputs, Inputs, Integers, Reals
 from sugenet.io.exact.integers import LevelWire, Operation, Place, chained, remapped
 from sugenet.io.exact.pixels import pixel_names
@@ -79,6 +80,7 @@ def _made(
     used = _needed(operations, end.wire)
     layers, places = chained(wire, used, end.wire)
     head = _head(program, end, _height(layers))
+    see_apart(head, program.left_out, program.graph.source)
     shape = program.raw.shape
     called = pixel_names(shape) if names is None else names
     encoder = Encoder(codings, called, shape if len(shape) > 1 else None)
