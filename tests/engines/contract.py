@@ -116,7 +116,7 @@ def judged(engine):
 def _of_proof(number, problem, found):
     if found.sets not in (None, expected(problem, problem.near.budget)[0]):
         return [f"question {number}: there are not as many sets as by brute force"]
-    if found.proof["kind"] == "lemma":
+    if found.proof is not None and found.proof["kind"] == "lemma":
         try:
             check_rup(found.proof, plain(problem.cascade))
         except CertificateError as error:
