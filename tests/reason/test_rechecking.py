@@ -12,7 +12,7 @@ import pytest
 
 import sugenet as sg
 from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, bit, integer
-from sugenet.errors import CertificateError
+from sugenet.errors import CertificateError, CheckLimitError
 from sugenet.reason import answer_of, check_answer
 from sugenet.reason.reasons.duality import unlisted_change
 from sugenet.reason.reasons.oracle import Contrast
@@ -171,6 +171,12 @@ def test_limits_are_described_by_name_and_in_the_order_of_the_features():
     asked = [{"b": 1, "size": (1, 2)}, {2: 1, 0: (1, 2)}, {"size": (1, 2), "b": {1}}]
     claims = {sg.verify(TABLE, sg.Always("yes", where)).claim for where in asked}
     assert claims == {"the class is yes for 1 <= size <= 2 and b = 1"}
+
+
+def test_an_estimate_from_very_many_inputs_is_not_drawn_again():
+    answer = ANSWERS["estimated"][1]()
+    with pytest.raises(CheckLimitError, match="1,000,000,000,000 draws are too many"):
+        check_answer(replace(answer, drawn=10**12))
 
 
 ABOUT_A_SAMPLE = {

@@ -52,6 +52,8 @@ STATUSES = {
 REMARKS = ("engine", "facts", "method", "order", "reason", "seconds")
 """Fields that say how an answer came about. Nothing shows them, and no claim rests on them."""
 
+_DRAWN = 1 << 24
+"""Inputs that are drawn again, at most."""
 _PROOFS = 64
 """Further reasons that are proved, at most, to see that all contrastive sets are listed."""
 
@@ -211,6 +213,8 @@ class _Recheck:
         return "trusted", f"not certified: {solver} gives no proof"
 
     def _counted_again(self, answer: CountSampled) -> tuple[str, str]:
+        if answer.drawn > _DRAWN:
+            raise CheckLimitError(f"not checked within the limit: {answer.drawn:,} draws are too many.")
         how: dict[str, Any] = {
             "samples": answer.drawn,
             "confidence": answer.confidence,

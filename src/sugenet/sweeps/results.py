@@ -21,7 +21,7 @@ from sugenet.sweeps.checking import CheckedResults, check_results
 from sugenet.sweeps.exports import write_csv, write_parquet
 from sugenet.sweeps.rows import REFUSED, Row
 from sugenet.sweeps.samples import hash_of
-from sugenet.sweeps.store import Store, reading
+from sugenet.sweeps.store import SAMPLES, Store, reading
 from sugenet.sweeps.tally import SweepTally, tally_of
 
 __all__ = ["Results", "read_results"]
@@ -252,7 +252,7 @@ def _check_about(store: Store, about: dict[str, Any]) -> None:
     limit = about.get("time_limit", "")
     if limit is not None and (type(limit) is not float or not 0 <= limit < inf):
         wrong.append("time_limit")
-    if "samples" not in wrong and about["samples"] < 1:
+    if "samples" not in wrong and not 1 <= about["samples"] <= SAMPLES:
         wrong.append("samples")
     if wrong:
         raise store.damaged(f"what it is about does not fit: {', '.join(wrong)}")

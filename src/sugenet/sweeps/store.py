@@ -31,7 +31,7 @@ from sugenet.io.plain.strict import strict_json
 from sugenet.sweeps.lock import Lock
 from sugenet.sweeps.rows import Row
 
-__all__ = ["LARGEST", "Entry", "Store", "reading", "writing"]
+__all__ = ["LARGEST", "SAMPLES", "Entry", "Store", "reading", "writing"]
 
 _APPLICATION = 0x53474E52
 _VERSION = 1
@@ -42,6 +42,8 @@ _NETWORK = 256 << 20
 """The same of a network."""
 _MORE = 1 << 20
 """Bytes by which something may grow that cannot be compressed."""
+SAMPLES = 1 << 22
+"""Samples that a file may be about: those without an answer are listed, too."""
 _ABOUT = 16 << 20
 """Bytes of what a file is about."""
 _LONGEST = 1 << 16

@@ -30,7 +30,7 @@ from sugenet.sweeps.progress import Progress
 from sugenet.sweeps.results import Results, read_results
 from sugenet.sweeps.rows import Row
 from sugenet.sweeps.samples import DataSet
-from sugenet.sweeps.store import Entry, Store, writing
+from sugenet.sweeps.store import SAMPLES, Entry, Store, writing
 from sugenet.sweeps.work import Task, here
 
 __all__ = ["sweep"]
@@ -109,6 +109,10 @@ def sweep(
     limit = None if clock.time_limit in (None, inf) else max(0.0, float(clock.time_limit or 0))
     asked = settings_of(question, **settings)
     samples = DataSet.of(network, X, y)
+    if len(samples) > SAMPLES:
+        raise QuestionError(
+            f"{len(samples):,} samples are more than the {SAMPLES:,} of one results file. Sweep them in parts."
+        )
     _try_out(network, question, samples, asked)
     about = {
         "network": network.fingerprint,
