@@ -255,6 +255,7 @@ ELSEWHERE = {
     ("io/larq/keras_file.py", "open"): "into a folder that is gone when it is read",
     ("io/plain/gzipped.py", "write_bytes"): "into a folder that is gone when it is read",
     ("io/samples.py", "save"): "into memory",
+    ("web/serving.py", "write_text"): "into a private folder that is gone when the server ends",
     ("web/worker.py", "fdopen"): "a pipe",
     ("web/worker.py", "write_text"): "/proc, not a file of anybody's",
 }

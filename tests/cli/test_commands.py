@@ -348,9 +348,9 @@ def test_a_full_disk_is_named_in_one_line():
     assert (done.returncode, done.stderr) == (2, "sugenet: No space left on device.\n")
 
 
-def test_streams_that_are_closed_from_the_start_are_no_error():
+def test_an_answer_that_nobody_can_read_is_an_error():
     done = process("{sugenet} summary digits >&- 2>&-")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", "")
 
 
 def test_letters_that_the_terminal_lacks_are_spelled_out(tmp_path):

@@ -303,7 +303,7 @@ def test_every_file_has_a_map(tmp_path, problem, ending):
     assert document["variables"]["x5"] == "class dark scores more than class light"
     assert document["features"][0] == {"feature": "pixel\n(3,4)", "variables": [1], "values": [8, 10]}
     text = (tmp_path / f"q.{ending}").read_text(encoding="utf-8")
-    assert "x1: feature pixel (3,4) >= 9\n" in text  # a name never breaks a comment
+    assert "x1: feature pixel\\n(3,4) >= 9\n" in text  # a name never breaks a comment
     assert sorted(path.name for path in tmp_path.iterdir()) == [f"q.{ending}", f"q.{ending}.map.json"]
 
 

@@ -15,7 +15,11 @@ from tests.show.conftest import HOSTILE
 TAG = re.compile(r"</?[a-zA-Z]+[\s/>]|<!(--|doctype)", re.IGNORECASE)
 ROOT = Path(sugenet.__file__).parent
 FILES = sorted(path for room in ("show", "web", "cli") for path in (ROOT / room).glob("*.py"))
-OWN = {"bundle": ["Html(source('index.html'))", "Html(text)"]}
+OWN = {
+    "bundle": ["Html(source('index.html'))", "Html(text)"],
+    "guards": ["'<!doctype html><meta charset=utf-8><title>sugenet</title><script>'", "'</script>'"],
+    "serving": ['\'<!doctype html><meta http-equiv="refresh" content="0; url=\''],
+}
 """Templates that are files of the page, and scripts that were looked at."""
 
 

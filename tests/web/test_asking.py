@@ -125,10 +125,10 @@ def test_a_certificate_is_checked_within_limits(monkeypatch):
     certificate["proof"] = {"kind": "enumerate"}
     body = json.dumps({"certificate": certificate}).encode()
     monkeypatch.setattr(worker, "CHECK_SECONDS", 0.2)
-    said = worker._check(network, body)
+    said = json.loads(worker._check(network, body))
     assert said["holds"] is None
     assert "not checked within the limit" in said["said"]
-    twice = worker._check(network, body.replace(b'"answer"', b'"answer": "refuted", "answer"'))
+    twice = json.loads(worker._check(network, body.replace(b'"answer"', b'"answer": "refuted", "answer"')))
     assert twice == {"status": 400, "error": "the body is not JSON: the key 'answer' stands twice."}
 
 

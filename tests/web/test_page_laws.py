@@ -14,10 +14,12 @@ import pytest
 
 import sugenet as sg
 from sugenet.bnn import Domain, Encoder, Head, LevelLayer, Network, Span, Steps
+from sugenet.reason.envelope import domain_data
 from sugenet.web import page_html, payload
 from sugenet.web.beforehand import precompute
 from sugenet.web.results import Shelf, with_results
 from sugenet.web.worker import MODEL
+from tests.checker.typed import law_data
 from tests.reason.test_domain import EVERYTHING, LAW, can_occur, classes, drawn, known, smoker
 from tests.web.serving import serving
 from tests.web.test_page import by, expect, settle
@@ -114,7 +116,7 @@ def compare(network, sample, locked, seen):
                 fits(one[found], label)
         if one["certificate"] is not None:
             assert sg.check(one["certificate"], network.anywhere())
-            assert one["certificate"].get("domain") == (network.domain.data() if network.domain else None)
+            assert one["certificate"].get("domain") == domain_data(network).get("domain")
             assert one["here"] is (None if network.domain.laws else True)
     codings = network.lawful.encoder.codings
     states = {
@@ -254,7 +256,7 @@ def test_sentences_say_which_inputs_they_are_about(shown):
     expect(by(shown, "answer").first).to_contain_text(f"One changed feature makes it ill, {words}: proved")
     by(shown, "verdict-certificate").click()
     certificate = written(shown)
-    assert certificate["domain"] == {"limits": [], "laws": [LAW]}
+    assert certificate["domain"] == {"limits": [], "laws": [law_data(LAW, smoker())]}
     assert sg.check(certificate, smoker())
     by(shown, "recheck").click()
     expect(by(shown, "recheck-result")).to_contain_text("sugenet check certificate.json")
@@ -290,7 +292,7 @@ def test_a_page_beside_results_asks_within_what_both_know(tmp_path):
     with closing(Shelf(path, network.within("dose >= 1"))) as shelf:
         asked = shelf.asked()
         data = shelf.ask(lambda found: with_results(found, title="t", server=False, network=asked))
-    assert data["domain"]["data"]["laws"] == [LAW, "dose >= 1"]
+    assert [law["text"] for law in data["domain"]["data"]["laws"]] == [LAW, "dose >= 1"]
     assert [law.text for law in asked.domain.laws] == [LAW, "dose >= 1"]
 
 
@@ -317,7 +319,7 @@ def test_a_worker_of_the_server_answers_within_the_laws(tmp_path):
     (_, good), (bad, _) = ends
     answer = json.loads(good)
     assert f'for inputs that obey "{LAW}"' in answer["sentence"]
-    assert answer["certificate"]["domain"]["laws"] == [LAW]
+    assert [law["text"] for law in answer["certificate"]["domain"]["laws"]] == [LAW]
     assert f'the sample itself breaks the law "{LAW}"' in bad["error"]
 
 
@@ -330,7 +332,7 @@ def test_the_page_shows_what_the_server_answers_within_the_laws(page):
         expect(by(page, "answer").first).to_contain_text(f'for inputs that obey "{SERVED}"', timeout=60000)
         by(page, "open-certificate").first.click()
         certificate = written(page)
-        assert certificate["domain"]["laws"] == [SERVED]
+        assert [law["text"] for law in certificate["domain"]["laws"]] == [SERVED]
         by(page, "recheck").click()
         expect(by(page, "recheck-result")).to_contain_text("does not know limits and laws")
         by(page, "recheck-server").click()

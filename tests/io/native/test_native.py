@@ -50,8 +50,10 @@ in_one_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixt
 
 # -- networks ------------------------------------------------------------------------------------------------
 
-texts = st.text(st.characters(exclude_categories=()), max_size=5)
-scalars = st.one_of(texts, st.integers(), st.floats(allow_nan=False), st.booleans(), st.none())
+texts = st.text(st.characters(codec="utf-8"), max_size=5).filter(lambda text: text == text.strip())
+scalars = st.one_of(
+    texts, st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.booleans(), st.none()
+)
 numbers = st.one_of(st.integers(-9, 9), st.integers(-(10**30), 10**30), st.floats(allow_nan=False))
 
 
@@ -302,7 +304,7 @@ def test_notes_that_look_like_the_seal(path):
         [],
         Head([[1]]),
         classes=['"sha256":"' + "0" * 64],
-        notes={'"sha256":"': '\\"sha256\\":\\"', "Ω\0\ud800": "☃"},
+        notes={'"sha256":"': '\\"sha256\\":\\"', "Ω\0": "☃"},
     )
     check_round_trip(network, path)
 

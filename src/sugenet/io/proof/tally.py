@@ -105,7 +105,7 @@ class Tally:
 
     `bounds` says for each layer how far from 0 a reference's value may be on the wrong side through rounding
     alone; a sample in which that happened is not held against later layers. In `decided` layers it happens to
-    every input with the same sum; the first such neuron is kept in `turned`. `declared`: what sign(0) is where
+    every input with the same sum; `turned` has the first such neuron. `declared`: what sign(0) is where
     the reference gives neither value was said by the user, so the reference is no judge of it. `follows`: the
     stages of the reference are `signs`, one by one.
     """
