@@ -555,23 +555,38 @@ def test_hidden_modules_and_second_names_are_seen(tmp_path, monkeypatch):
 # -- names and weight ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", names_of("sugenet"))
-def test_all_names_what_is_importable_and_documented(name):
+def unnamed(name):
+    """What a module lacks: a docstring, names in `__all__`, docstrings of these."""
     module = importlib.import_module(name)
-    assert module.__doc__, f"{name} has no docstring"
     public = getattr(module, "__all__", None)
-    assert public is not None, f"{name} has no __all__"
-    assert list(public) == sorted(set(public), key=public.index)
-    for item in public:
-        value = getattr(module, item)
-        if inspect.isclass(value) or inspect.isfunction(value):
-            assert inspect.getdoc(value), f"{name}.{item} has no docstring"
-    own = {
-        item
-        for item, value in vars(module).items()
-        if getattr(value, "__module__", None) == name and not item.startswith("_")
-    }
-    assert own <= set(public), f"{name}: put into __all__ or begin with an underscore"
+    if not module.__doc__ or public is None:
+        return [f"{name} has no docstring or no __all__"]
+    values = {item: getattr(module, item) for item in public}
+    found = [
+        f"{name}.{item} has no docstring"
+        for item, value in values.items()
+        if (inspect.isclass(value) or inspect.isfunction(value)) and not inspect.getdoc(value)
+    ]
+    own = {item for item, value in vars(module).items() if getattr(value, "__module__", None) == name}
+    missing = sorted(item for item in own - set(public) if not item.startswith("_"))
+    found += [f"{name}.{item}: put it into __all__ or begin with an underscore" for item in missing]
+    return found + [f"{name}: __all__ names something twice"] * (len(set(public)) < len(public))
+
+
+def test_all_names_what_is_importable_and_documented():
+    assert [words for name in names_of("sugenet") for words in unnamed(name)] == []
+
+
+def test_names_that_are_missing_are_seen(tmp_path, monkeypatch):
+    text = '"""Words."""\ndef a(): ...\ndef b():\n    """Words."""\n__all__ = ["a", "a"]\n'
+    plant(tmp_path, {"hut/__init__.py": text})
+    monkeypatch.syspath_prepend(tmp_path)
+    assert unnamed("hut") == [
+        "hut.a has no docstring",
+        "hut.b: put it into __all__ or begin with an underscore",
+        "hut: __all__ names something twice",
+    ]
+    del sys.modules["hut"]
 
 
 def test_root_names_come_from_where_types_say():

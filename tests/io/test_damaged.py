@@ -31,6 +31,7 @@ def test_damaged_files_are_refused_kindly_or_read():
     assert sum(said.said.startswith("refused") for _, said in found) > 200
 
 
+@pytest.mark.slow
 def test_hostile_files_are_refused_with_little_memory():
     for case, found in measured(bombs()):
         name = f"{case.ending}: {case.about}"
