@@ -12,7 +12,6 @@ import pytest
 from PIL import Image
 
 import sugenet as sg
-
 from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, bit, integer, thermometer, threshold
 from sugenet.errors import FileError
 from sugenet.io import read_samples

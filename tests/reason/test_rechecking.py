@@ -201,8 +201,11 @@ def test_a_box_without_limits_changes_no_feature_and_says_so(verb):
 @pytest.mark.parametrize("verb", ABOUT_A_SAMPLE)
 @pytest.mark.parametrize(
     "limits",
-    [{"b": {-1}}, {"b": -1}, {"b": (-1, -1)}, {"b": (None, -1)}, {"b": {-1, 1}}, {"b": {False}}]
-    + [{"side": (None, None)}, {"size": {1.0, 2}}, {"size": {True}}],
+    [
+        *({"b": limit} for limit in ({-1}, -1, (-1, -1), (None, -1), {-1, 1}, {False})),
+        *({"size": limit} for limit in ({1.0, 2}, {True})),
+        {"side": (None, None)},
+    ],
     ids=str,
 )
 def test_answers_about_limits_are_read_back_however_those_were_written(verb, limits):

@@ -141,8 +141,11 @@ def test_rows_that_no_sweep_writes_are_damage_although_their_digests_fit(copy, f
 
 @pytest.mark.parametrize(
     "forged",
-    [{"samples": "x"}, {"samples": 0}, {"samples": 10**8}, {"samples": 10**12}]
-    + [{"settings": []}, {"settings": {"a": 1}}, {"seed": None}],
+    [
+        *({"samples": samples} for samples in ("x", 0, 10**8, 10**12)),
+        *({"settings": settings} for settings in ([], {"a": 1})),
+        {"seed": None},
+    ],
 )
 def test_a_file_that_says_nonsense_of_itself_is_damaged(copy, forged):
     store, _ = writing(copy)
