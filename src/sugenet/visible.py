@@ -46,7 +46,8 @@ def see_name(name: str, what: str, wrong: type[Exception]) -> None:
     see_unicode(name, what, wrong)
     if name != name.strip():
         raise wrong(
-            f"the {what} {name[:60]!r} begins or ends with a blank. Files and laws leave it out: remove it."
+            f"the {what} {name[:60]!r} begins or ends with a blank, which files and laws leave out. "
+            "Remove it."
         )
 
 

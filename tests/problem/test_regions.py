@@ -160,6 +160,8 @@ def test_patterns_of_steps_have_the_scores_of_the_definition(kind, wide, monkeyp
         (lambda n: Free(["nose"]).around(n, [0] * n.encoder.features), QuestionError, "no feature 'nose'"),
         (lambda n: Free([9]).around(n, [0] * n.encoder.features), QuestionError, "numbers from 0 to"),
         (lambda n: L0(1).around(n, [0, 0]), EncodingError, "the sample has 2 values"),
+        (lambda _: Free(1.0), QuestionError, r"Free\(1.0\) needs features by name or number"),
+        (lambda _: Free([[1]]), QuestionError, "needs features by name or number"),
     ],
 )
 def test_regions_that_make_no_sense_are_named(call, error, message):

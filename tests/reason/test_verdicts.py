@@ -16,7 +16,7 @@ import sugenet as sg
 from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, integer, threshold
 from sugenet.checker.query import Case, Inequality, Query, QueryBox
 from sugenet.engines.ladder import ENGINES
-from sugenet.errors import CertificateError, EncodingError, QuestionError
+from sugenet.errors import CertificateError, EncodingError, NetworkError, QuestionError
 from sugenet.problem.clock import Clock
 from sugenet.problem.goal import Votes
 from sugenet.problem.sizes import combinations_of, sets_within
@@ -401,6 +401,24 @@ def test_what_is_known_at_an_interruption(monkeypatch):
     if "proved_up_to" in answer.facts:
         assert "raw distance of 2 (sum of squares 4)" in str(answer)
         assert checked(answer, net).startswith("up to a sum of squares of 4")
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "said"),
+    [
+        ({"engine": ["bounds"]}, QuestionError, "bounds"),
+        ({"within": np.array(1)}, NetworkError, "does not say which inputs can occur"),
+    ],
+)
+def test_arguments_of_other_types_are_named(given, error, said):
+    net = Network(Encoder([threshold(1.0)]), [], Head([[1], [-1]]))
+    with pytest.raises(error, match=said):
+        sg.verify(net, sg.Robust([0.0], sg.L0(1)), **given)
+
+
+def test_a_time_limit_beyond_all_floats_is_no_limit():
+    net = Network(Encoder([threshold(1.0)]), [], Head([[1], [-1]]))
+    assert isinstance(sg.verify(net, sg.Robust([0.0], sg.L0(1)), time_limit=10**400), Refuted)
 
 
 def test_boxes_beyond_all_floats():

@@ -142,7 +142,7 @@ def test_rows_that_no_sweep_writes_are_damage_although_their_digests_fit(copy, f
 @pytest.mark.parametrize(
     "forged",
     [
-        *({"samples": many} for many in ("x", 0, 10**8, 10**12)),
+        *({"samples": samples} for samples in ("x", 0, 10**8, 10**12)),
         *({"settings": settings} for settings in ([], {"a": 1})),
         {"seed": None},
     ],

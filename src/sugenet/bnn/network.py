@@ -254,7 +254,7 @@ class Network(Drawn):
             if beyond is not None:
                 raise NetworkError(f"there are limits of feature {beyond}, but {known.features} features.")
             domain = Domain(what.limits, [Law(law.text, known) for law in what.laws])  # of its own features
-        elif isinstance(what, Mapping) or not isinstance(what, Iterable):
+        elif isinstance(what, Mapping) or not isinstance(what, Iterable) or not getattr(what, "ndim", 1):
             raise NetworkError(
                 f"within={what!r} does not say which inputs can occur: give 'data', laws as text or a Domain."
             )

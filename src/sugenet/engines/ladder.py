@@ -70,7 +70,7 @@ behind where they read much.
 
 def decide(problem: Problem, clock: Clock, engine: str = "auto") -> Outcome:
     """Decide a problem by one engine, or by the ladder."""
-    if engine != "auto" and engine not in ENGINES:
+    if not isinstance(engine, str) or (engine != "auto" and engine not in ENGINES):
         raise QuestionError(f"engine={engine!r} is no engine. Choose auto, {', '.join(ENGINES)}.")
     if problem.begins_bad:
         return Fails("evaluation", problem.near.sample)

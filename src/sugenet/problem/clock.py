@@ -58,6 +58,8 @@ class Clock:
                 continue
             if isinstance(value, bool) or not isinstance(value, kind) or not value >= least:
                 raise QuestionError(f"{name}={value!r} must be {wanted}.")
+        if self.time_limit is not None and self.time_limit > 2**1000:
+            self.time_limit = inf  # also for an integer that no float holds
         if self.time_limit is not None:
             listen()
         self.compiled = compiling_seconds()

@@ -188,8 +188,13 @@ class Free(Brief):
     features: tuple[Any, ...]
 
     def __init__(self, features: Iterable[Any]) -> None:
-        given = (features,) if isinstance(features, str | int) else tuple(features)
-        object.__setattr__(self, "features", tuple(dict.fromkeys(given)))
+        try:
+            given = (features,) if isinstance(features, str | int) else tuple(features)
+            object.__setattr__(self, "features", tuple(dict.fromkeys(given)))
+        except TypeError:
+            raise QuestionError(
+                f"Free({str(features)[:60]}) needs features by name or number, such as Free(['age', 3])."
+            ) from None
 
     def around(self, network: Network, x: Any, limits: Limited = None) -> Neighbourhood:
         """The neighbourhood of a raw sample; `limits` as in `build`."""

@@ -111,7 +111,7 @@ def sweep(
     samples = DataSet.of(network, X, y)
     if len(samples) > SAMPLES:
         raise QuestionError(
-            f"{len(samples):,} samples do not fit one results file (limit: {SAMPLES:,}). Sweep them in parts."
+            f"{len(samples):,} samples are more than one results file takes, {SAMPLES:,}. Sweep parts."
         )
     _try_out(network, question, samples, asked)
     about = {

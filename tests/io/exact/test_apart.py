@@ -27,7 +27,7 @@ TAILS = {
 
 @pytest.mark.parametrize("tail", TAILS)
 def test_what_is_accepted_never_ties(tail):
-    """Every combination of scores of three classes, at scales on both sides of what is accepted."""
+    """All combinations of scores that three classes can have, at scales on both sides of what is accepted."""
     rng, seen = np.random.default_rng(0), set()
     for _ in range(60):
         scale = 2.0 ** rng.integers(-30, 8, 3) if rng.integers(2) else 2.0 ** rng.integers(-4, 2, 3)

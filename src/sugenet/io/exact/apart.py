@@ -67,7 +67,7 @@ def see_apart(head: Head, left_out: Iterable[str], source: str) -> None:
         steps = [2 * scale for scale, size in zip(head.scale, head.sizes, strict=True) if scale and size]
         if steps and min(steps) < _STEP:
             raise FileError(
-                f"{source}: scores that are {float(min(steps)):.3g} apart can tie behind {name}. {advice}"
+                f"{source}: scores only {float(min(steps)):.3g} apart can tie behind {name}. {advice}"
             )
         return
     values, others = _reachable(head, f"{source}: {name}:")
@@ -94,8 +94,8 @@ def _function(name: str) -> str:
 
 
 def _reachable(head: Head, what: str) -> tuple[_Floats, npt.NDArray[np.intp]]:
-    """The scores of classes, rising; and for each the index of the next lower one of another class,
-    -1 if there is none.
+    """All scores that classes can have, rising; and for each the place of the next lower one of another
+    class, -1 if there is none.
     """
     if int(head.sizes.sum()) > _SCORES:
         raise FileError(f"{what} too many possible scores to see that no two classes tie. Remove it.")

@@ -162,11 +162,7 @@ def _judged(
         network,
         found.signs,
         bounds=_bounds(found, rounding, places),
-        decided={
-            sign.layer
-            for sign in found.signs
-            if sign.layer is not None and places[sign.number] in rounding.after_sums
-        },
+        decided=[sign.layer for sign in found.signs if places[sign.number] in rounding.after_sums],
         declared=declared,
         follows=judge.follows,
     )

@@ -104,10 +104,10 @@ class Tally:
     """Counts over the chunks: bits of hidden layers, then classes or scores.
 
     `bounds` says for each layer how far from 0 a reference's value may be on the wrong side through rounding
-    alone; a sample in which that happened is not held against later layers. In `decided` layers it happens to
-    every input with the same sum; `turned` has the first such neuron. `declared`: what sign(0) is where
-    the reference gives neither value was said by the user, so the reference is no judge of it. `follows`: the
-    stages of the reference are `signs`, one by one.
+        alone; a sample in which that happened is not held against later layers. In `decided` layers it happens
+    to every input with the same sum; `turned` has the first such neuron. `declared`: what sign(0) is
+    where the reference gives neither value was said by the user, so the reference is no judge of it.
+    `follows`: the stages of the reference are `signs`, one by one.
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class Tally:
         signs: Sequence[SignPlace] = (),
         *,
         bounds: Mapping[int, float] | None = None,
-        decided: Container[int] = (),
+        decided: Container[int | None] = (),
         declared: bool = False,
         follows: bool = False,
     ) -> None:
