@@ -104,7 +104,7 @@ class Tally:
     """Counts over the chunks: bits of hidden layers, then classes or scores.
 
     `bounds` says for each layer how far from 0 a reference's value may be on the wrong side through rounding
-        alone; a sample in which that happened is not held against later layers. In `decided` layers it happens
+    alone; a sample in which that happened is not held against later layers. In `decided` layers it happens
     to every input with the same sum; `turned` has the first such neuron. `declared`: what sign(0) is
     where the reference gives neither value was said by the user, so the reference is no judge of it.
     `follows`: the stages of the reference are `signs`, one by one.
