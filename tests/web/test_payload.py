@@ -15,7 +15,7 @@ from sugenet.bnn import ConvLayer, DenseLayer, Encoder, Head, Network, OneHot, W
 from sugenet.errors import EncodingError, NetworkError, SugenetError
 from sugenet.web import bundle, content_policy, page_html, payload
 
-NASTY = "</script><script>document.title='caught'</script><!-- \u2028 \" ' & "
+NASTY = "</script><script>document.title='caught'</script><!-- \u2028 \" ' & z"
 
 
 def network_of(codings, names=None, classes=None):
