@@ -134,7 +134,8 @@ class Descent:
 
     def _value(self, chosen: Ints) -> float:
         prices = self.prices[chosen[chosen >= 0]]
-        return float(prices.max(initial=0.0) if self.largest else prices.sum())
+        with np.errstate(over="ignore"):  # costs of the largest floats: only the order of tries depends on it
+            return float(prices.max(initial=0.0) if self.largest else prices.sum())
 
     def _chunks(self, size: int) -> Iterator[Ints]:
         """Features that have moved, by what that costs, so many at a time."""
