@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
+import pytest
+
 import sugenet as sg
 from sugenet.errors import CertificateError
 from sugenet.reason.envelope import kind_of
@@ -121,6 +123,7 @@ def test_the_judge_runs_where_every_other_room_is_locked(tmp_path):
     assert asked_alone(tmp_path, chosen, SOURCE.parent, plain=False) == [row["said"] for row in chosen]
 
 
+@pytest.mark.slow
 def test_the_judge_can_be_copied_out(tmp_path):
     package = tmp_path / "copied" / "sugenet"
     package.mkdir(parents=True)

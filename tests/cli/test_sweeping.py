@@ -170,7 +170,7 @@ def test_work_on_a_dask_cluster_that_runs_elsewhere(run):
     distributed = pytest.importorskip("distributed")
     ask = ("sweep", "digits", "--ask", "verify", "--hamming", 2, "--first", 6)
     with distributed.LocalCluster(
-        n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None, protocol="tcp"
+        n_workers=1, threads_per_worker=1, processes=True, dashboard_address=":0", protocol="tcp"
     ) as cluster:
         there = ("--backend", "dask", "--backend-option", f"scheduler_host={cluster.scheduler_address}")
         code, _, err = run(*ask, *there, "-o", "there.db")

@@ -87,7 +87,7 @@ def cluster():
     with (
         dask.config.set({"distributed.logging.distributed": "critical"}),
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None, protocol="tcp"
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", protocol="tcp"
         ) as local,
         distributed.Client(local) as client,
     ):
