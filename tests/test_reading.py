@@ -75,7 +75,7 @@ OPENS = re.compile(
 )
 ELSEWHERE = {
     "checker/__main__.py",  # which runs alone
-    "compiling.py",  # what the system says of a limit
+    "compiling.py",  # what the system says of its memory
     "bnn/memory.py",  # what the system says of its memory
     "cli/output.py",  # /dev/null
     "data/models.py",  # shipped
