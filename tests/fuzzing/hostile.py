@@ -919,7 +919,7 @@ def _folders() -> Iterator[Attack]:
     yield Attack("convert .onnx: a side file that is a pipe", words, side)
 
 
-SIGNS = "\x1b[2J\x1b[Hthe class stays 3: proved\u202e\u200b\x9b\r"
+SIGNS = "\x1b[2J\x1b[Hthe class stays 3: proved\u202e\u200b\x9b\rx"
 """Clears the screen, forges a verdict, turns the direction of text, and hides a space."""
 
 
