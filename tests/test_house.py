@@ -135,6 +135,7 @@ WALLED = {
         "sugenet.bnn",
         "sugenet.errors",
         "sugenet.compiling",
+        "sugenet.reading",
         "sugenet.visible",
         "sugenet.capacity.arguments",
     }

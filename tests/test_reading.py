@@ -74,7 +74,6 @@ OPENS = re.compile(
     r"|(?:ZipFile|Image\.open|h5py\.File|loadtxt)\((?!stream|packed|lines)"
 )
 ELSEWHERE = {
-    "checker/__main__.py",  # which runs alone
     "compiling.py",  # what the system says of its memory
     "bnn/memory.py",  # what the system says of its memory
     "cli/output.py",  # /dev/null

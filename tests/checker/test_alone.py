@@ -16,7 +16,7 @@ from sugenet.bnn import Head, Network, PoolLayer, StairConv, StairLayer, Window,
 from sugenet.bnn.encoder import Encoder
 from sugenet.checker.arrays import form_of
 from sugenet.checker.network import load_network
-from sugenet.errors import FileError
+from sugenet.errors import CheckLimitError, FileError
 from sugenet.io.native.file import network_bytes
 from tests.checker import make_golden
 
@@ -41,7 +41,7 @@ def copied(tmp_path_factory):
     package = tmp_path_factory.mktemp("copied") / "sugenet"
     package.mkdir()
     (package / "__init__.py").touch()
-    for name in ("errors.py", "visible.py"):
+    for name in ("errors.py", "reading.py", "visible.py"):
         shutil.copy(SOURCE / name, package / name)
     shutil.copytree(SOURCE / "checker", package / "checker", ignore=shutil.ignore_patterns("__pycache__"))
     return package.parent
@@ -80,6 +80,16 @@ def test_a_copy_checks_certificates_with_the_standard_library(copied, tmp_path):
         assert [name for name in loaded if name.split(".")[0] != "sugenet"] == []
 
 
+@pytest.mark.parametrize("kind", ["dual", "patches", "drup"])
+def test_proofs_without_a_plain_form_are_left_open(kind):
+    kept = make_golden.stored()
+    proofs = ((row, row["certificate"].get("proof")) for row in kept["certificates"])
+    row = next(row for row, proof in proofs if isinstance(proof, dict) and proof["kind"] == kind)
+    form = load_network(network_bytes(kept["networks"][row["network"]]))
+    with pytest.raises(CheckLimitError, match="no plain form"):
+        sg.check(row["certificate"], form, plain=True)
+
+
 def statements(name):
     """How many statements a module has, docstrings aside."""
     path = SOURCE.joinpath(*name.split(".")[1:])
@@ -115,6 +125,7 @@ def test_false_and_damaged_ones_are_told_apart_by_exit_code(copied, tmp_path):
         (certificate, ["--seconds", "0"], 3),
         ([], [], 1),
         (certificate, [tmp_path / "nowhere"], 2),
+        (certificate, ["/dev/zero"], 2),
     ):
         (tmp_path / "c.json").write_text(json.dumps(data))
         found, said, _ = run_alone(copied, tmp_path / "c.json", tmp_path / "n.sugenet", *words)

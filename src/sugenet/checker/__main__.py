@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser
-from pathlib import Path
 
 from sugenet.checker.certificate import check
 from sugenet.checker.network import load_network, read_json
 from sugenet.errors import CertificateError, CheckLimitError, SugenetError
+from sugenet.reading import read_file
 
 __all__ = ["main"]
+
+_LARGEST = 1 << 30
+"""Bytes of a file."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -21,8 +24,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, help="time limit (default: none)")
     options = parser.parse_args(arguments)
     try:
-        certificate = read_json(Path(options.certificate).read_text("utf-8"))
-        networks = [load_network(Path(path).read_bytes()) for path in options.network]
+        certificate = read_json(read_file(options.certificate, _LARGEST).decode())
+        networks = [load_network(read_file(path, _LARGEST)) for path in options.network]
         if isinstance(certificate, dict) and "networks" in certificate:
             said = check(certificate, networks, time_limit=options.seconds, plain=True)
         else:

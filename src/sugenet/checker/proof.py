@@ -20,10 +20,11 @@ from sugenet.checker.form import (
 )
 from sugenet.checker.limit import Limit
 from sugenet.checker.meaning import InputSet
+from sugenet.checker.network import NetworkForm
 from sugenet.checker.problem import problem_of
 from sugenet.checker.rules import prove
 from sugenet.checker.setting import Asked, Setting, parts_of, see_query, setting_of
-from sugenet.errors import CertificateError
+from sugenet.errors import CertificateError, CheckLimitError
 
 __all__ = ["check_proof"]
 
@@ -38,6 +39,7 @@ def check_proof(
         if network.keeps_reals:  # all other proofs go through integers
             if not isinstance(proof, Patches):
                 raise CertificateError("a query over real numbers needs a proof of kind 'patches'.")
+            _see_arrays(proof, network)
             from sugenet.checker.arrays import origin_of
             from sugenet.checker.patches import check_patches
             from sugenet.checker.query import query_of
@@ -64,8 +66,15 @@ def _check_part(proof: Single, setting: Setting, limit: Limit, *, plain: bool) -
     return _compiled(proof, setting, limit)
 
 
+def _see_arrays(proof: Single, network: NetworkForm) -> None:
+    """A network that was read by `network` alone has no arrays for compiled rules."""
+    if not hasattr(network, "origin"):
+        raise CheckLimitError(f"a proof of kind {proof.tag[1]!r} has no plain form. Use `sugenet check`.")
+
+
 def _compiled(proof: Single, setting: Setting, limit: Limit) -> str:
     """The same by the compiled form of a rule."""
+    _see_arrays(proof, setting.networks[0])
     from sugenet.checker.enumeration import check_enumeration, is_large
     from sugenet.checker.whole import whole_of
 
