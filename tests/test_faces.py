@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 import sugenet as sg
 from sugenet.bnn import Encoder, Head, Network, bit, integer, threshold
 from sugenet.capacity.arguments import exact_number, float_number, number_words, read_number
-from sugenet.checker.query import Query
 from sugenet.errors import CapacityError
 from sugenet.io.vnnlib import parse_vnnlib
+from sugenet.problem.query import Query
 from sugenet.reason.words import short_number
 from tests.cli.runner import as_process
 from tests.fuzzing.faces import REFUSED, SPELLINGS, WRONG, around, compare_faces, differing, literal, within

@@ -48,6 +48,7 @@ ORDERS = {
         "cli",
     ],
     "sugenet.problem": [
+        "query",
         "clock",
         "moves",
         "reaching",

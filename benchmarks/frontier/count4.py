@@ -7,7 +7,7 @@ import time
 import sugenet as sg
 from benchmarks import _zoo
 from benchmarks.frontier.row import Row
-from sugenet.checker.count import check_count
+from sugenet.checker.accelerate.count import check_count
 from sugenet.reason import Counted
 
 WORK = "zoo msakai, count at Hamming 4 around test image 0 (9.0 billion legal inputs)"

@@ -8,8 +8,8 @@ from fractions import Fraction
 import sugenet as sg
 from benchmarks._zoo import folder as zoo_folder
 from benchmarks.frontier.row import Row
-from sugenet.checker.query import Case, Query, QueryBox
 from sugenet.io import read_onnx, read_vnnlib
+from sugenet.problem.query import Case, Query, QueryBox
 
 _EPS, _LIMIT = (Fraction(3, 2), Fraction(2)), 300.0
 

@@ -171,10 +171,10 @@ def literals() -> Iterator[Hole]:
 
 
 def variables_of(network, question):
+    from sugenet.checker.accelerate.thresholds import thresholds_of
+    from sugenet.checker.accelerate.whole import whole_of
     from sugenet.checker.limit import Limit
     from sugenet.checker.setting import setting_of
-    from sugenet.checker.thresholds import thresholds_of
-    from sugenet.checker.whole import whole_of
     from tests.checker.typed import asked_of
 
     return thresholds_of(whole_of(setting_of(asked_of(question, network), Limit()), Limit())).starts[-1]

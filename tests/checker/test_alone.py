@@ -14,7 +14,7 @@ import pytest
 import sugenet as sg
 from sugenet.bnn import Head, Network, PoolLayer, StairConv, StairLayer, Window, integer
 from sugenet.bnn.encoder import Encoder
-from sugenet.checker.arrays import form_of
+from sugenet.checker.accelerate.arrays import form_of
 from sugenet.checker.network import load_network
 from sugenet.errors import CheckLimitError, FileError
 from sugenet.io.native.file import network_bytes

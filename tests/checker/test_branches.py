@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 import sugenet as sg
 from sugenet.bnn import DenseLayer, Head, Network
-from sugenet.checker import branches
-from sugenet.checker.branches import branches_seen
+from sugenet.checker.accelerate import branches
+from sugenet.checker.accelerate.branches import branches_seen
+from sugenet.checker.accelerate.plain import plain_seen
+from sugenet.checker.accelerate.whole import Whole
 from sugenet.checker.limit import Limit
-from sugenet.checker.plain import plain_seen
-from sugenet.checker.whole import Whole
 from sugenet.errors import CertificateError, CheckLimitError, TooLargeError
 from tests.checker.test_combinations import drawn
 from tests.checker.test_words import counts_of

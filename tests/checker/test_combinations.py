@@ -7,11 +7,11 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 
-from sugenet.checker import combinations
-from sugenet.checker.combinations import combinations_seen
+from sugenet.checker.accelerate import combinations
+from sugenet.checker.accelerate.combinations import combinations_seen
+from sugenet.checker.accelerate.plain import plain_seen
+from sugenet.checker.accelerate.whole import Whole
 from sugenet.checker.limit import Limit
-from sugenet.checker.plain import plain_seen
-from sugenet.checker.whole import Whole
 from tests.checker.test_words import counts_of
 
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from sugenet.bnn import DenseLayer, Head, Network
-from sugenet.checker import count as module
-from sugenet.checker.count import check_count
+from sugenet.checker.accelerate import count as module
+from sugenet.checker.accelerate.count import check_count
 from sugenet.errors import CertificateError, CheckLimitError
 from sugenet.problem.boxes import Box
 from sugenet.problem.regions import L0, L1, L2, Anything, Free, Hamming, Linf

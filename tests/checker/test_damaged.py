@@ -8,8 +8,8 @@ import pytest
 
 import sugenet as sg
 from sugenet.bnn import DenseLayer, Head, Network
-from sugenet.checker.query import Case, Inequality, Query, QueryBox
 from sugenet.errors import CertificateError, CheckLimitError
+from sugenet.problem.query import Case, Inequality, Query, QueryBox
 
 NET = Network.of_bits(
     [DenseLayer([[1, 1, -1, 1], [-1, 1, 1, 1], [1, -1, 1, 1]], [2, 3, 2])], Head([[1, 1, 1], [-1, -1, 1]])

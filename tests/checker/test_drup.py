@@ -14,11 +14,11 @@ import pytest
 
 import sugenet as sg
 from sugenet.bnn import DenseLayer, Head, Network
-from sugenet.checker.clauses import clauses_of, written
-from sugenet.checker.drup import followed
+from sugenet.checker.accelerate.clauses import clauses_of, written
+from sugenet.checker.accelerate.drup import followed
+from sugenet.checker.accelerate.whole import whole_of
 from sugenet.checker.limit import Limit
 from sugenet.checker.setting import parts_of, setting_of
-from sugenet.checker.whole import whole_of
 from sugenet.engines.outside.cnf import Cnf
 from sugenet.engines.outside.trim import flat, propagate_all
 from sugenet.errors import CertificateError, SugenetError

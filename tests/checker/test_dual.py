@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from sugenet import Fair, Linf, Monotone, Refuted, Robust, check, verify
-from sugenet.checker.dual import _one_side
+from sugenet.checker.accelerate.dual import _one_side
 from sugenet.checker.limit import Limit
 from sugenet.checker.setting import setting_of
 from sugenet.errors import CertificateError

@@ -7,7 +7,7 @@ import pytest
 
 import sugenet as sg
 from sugenet.bnn import DenseLayer, Head, Network
-from sugenet.checker import enumeration
+from sugenet.checker.accelerate import enumeration
 from sugenet.errors import CertificateError
 
 ENUMERATE = {"kind": "enumerate"}

@@ -10,7 +10,7 @@ from itertools import islice
 import pytest
 
 from sugenet.bnn import DenseLayer, LevelLayer
-from sugenet.checker import enumeration
+from sugenet.checker.accelerate import enumeration
 from sugenet.reason.envelope import kind_of
 from tests.fuzzing.forgeries import EDGES, ODD, bombs, difference, forgeries, replace_value, tried
 

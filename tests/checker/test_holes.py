@@ -10,8 +10,8 @@ import pytest
 
 import sugenet as sg
 from sugenet.bnn import OneHot
-from sugenet.checker.query import Case, Inequality, Query, QueryBox
 from sugenet.errors import CertificateError, EncodingError, QuestionError
+from sugenet.problem.query import Case, Inequality, Query, QueryBox
 from tests.checker.holes import HOLES, high_from
 
 

@@ -9,10 +9,10 @@ import pytest
 
 import sugenet as sg
 from sugenet.bnn import ConvLayer, DenseLayer, Head, LevelLayer, Network, Window
-from sugenet.checker import sets as check_sets
+from sugenet.checker.accelerate import sets as check_sets
+from sugenet.checker.accelerate.whole import whole_of
 from sugenet.checker.limit import Limit
 from sugenet.checker.setting import setting_of
-from sugenet.checker.whole import whole_of
 from sugenet.errors import CertificateError, CheckLimitError, NetworkError
 from sugenet.io import read_json
 from sugenet.io.plain.strict import strict_json
@@ -74,7 +74,7 @@ def test_another_number_of_inputs_is_refused_before_they_are_measured(monkeypatc
     network = bits(40, 64)
     certificate = json.loads(json.dumps(sg.count(network, [0] * 40, sg.Hamming(2)).certificate))
     certificate["question"]["region"]["radius"] = "30"
-    monkeypatch.setattr("sugenet.checker.count.whole_of", None)
+    monkeypatch.setattr("sugenet.checker.accelerate.count.whole_of", None)
     with pytest.raises(CertificateError, match="the region has 1,099,138,042,172 inputs, not 821"):
         sg.check(certificate, network)
 

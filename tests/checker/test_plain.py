@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.checker.clauses import written
-from sugenet.checker.drup import followed
+from sugenet.checker.accelerate.clauses import written
+from sugenet.checker.accelerate.drup import followed
+from sugenet.checker.accelerate.plain import plain_followed
+from sugenet.checker.accelerate.walk import walk
 from sugenet.checker.limit import Limit
-from sugenet.checker.plain import plain_followed
-from sugenet.checker.walk import walk
 from sugenet.errors import CertificateError, CheckLimitError
 from tests.checker.test_golden import golden
 from tests.checker.typed import check_rup, without_form

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sugenet.bnn import DenseLayer, Head, Network
-from sugenet.checker.thresholds import ThresholdSystem
+from sugenet.checker.accelerate.thresholds import ThresholdSystem
 from sugenet.engines.learn.solver import Core, Solver, facts_of
 from sugenet.errors import CertificateError
 from sugenet.problem.clock import Clock

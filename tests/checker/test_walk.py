@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sugenet.checker import walk as check_walk
-from sugenet.checker.walk import walk
+from sugenet.checker.accelerate import walk as check_walk
+from sugenet.checker.accelerate.walk import walk
 from sugenet.engines.walk.choices import exhaust
 from sugenet.engines.walk.sets import flip_level
 from sugenet.errors import TooLargeError

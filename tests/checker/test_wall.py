@@ -63,7 +63,7 @@ def imported(path):
 
 
 def test_the_judge_imports_the_definition_the_errors_and_itself():
-    files = sorted((SOURCE / "checker").glob("*.py"))
+    files = sorted((SOURCE / "checker").rglob("*.py"))
     assert len(files) > 20
     for path in files:
         for module, name in imported(path):

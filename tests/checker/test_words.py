@@ -7,11 +7,11 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from sugenet.checker import turning, words
+from sugenet.checker.accelerate import turning, words
+from sugenet.checker.accelerate.plain import plain_counts
+from sugenet.checker.accelerate.whole import violations
+from sugenet.checker.accelerate.words import WordWalk
 from sugenet.checker.limit import Limit
-from sugenet.checker.plain import plain_counts
-from sugenet.checker.whole import violations
-from sugenet.checker.words import WordWalk
 
 
 def drawn(rng, options, widths, classes=3, weights=(-1, 1), head=(-1, 1), prices=(1,), gains=(-1, 1)):

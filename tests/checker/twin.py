@@ -598,7 +598,7 @@ def python_question(asked, network, net):
         case "fair":
             return sg.Fair(asked.special, limits(asked.where))
         case "query":
-            from sugenet.checker.query import Case, Inequality, Query, QueryBox
+            from sugenet.problem.query import Case, Inequality, Query, QueryBox
 
             ends = [asked.where[f] for f in range(len(net.features))]
             ways = [

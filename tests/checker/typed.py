@@ -3,9 +3,9 @@
 import json
 import re
 
-from sugenet.checker import drup, patches, rup
-from sugenet.checker.arrays import form_of
-from sugenet.checker.form import Proof, Question, sizes_of
+from sugenet.checker.accelerate import drup, patches, rup
+from sugenet.checker.accelerate.arrays import form_of
+from sugenet.checker.form import CaseAsked, Proof, QueryAsked, Question, sizes_of
 from sugenet.checker.reading import Sizes, read
 from sugenet.checker.setting import Asked
 from sugenet.reason.envelope import domain_data
@@ -47,7 +47,16 @@ def check_drup(data, whole):
 
 
 def check_patches(data, network, query):
-    return patches.check_patches(proof_of_data(data), network, query)
+    cases = [
+        CaseAsked(
+            case.box.lower,
+            case.box.upper,
+            tuple(tuple((p.terms, p.bound) for p in row) for row in case.condition),
+        )
+        for case in query.cases
+    ]
+    asked = QueryAsked(query.inputs, query.outputs, tuple(cases))
+    return patches.check_patches(proof_of_data(data), network, asked)
 
 
 def without_form(said):

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import sugenet as sg
 from sugenet.bnn import DenseLayer, Head, Network
+from sugenet.checker.accelerate.words import WordWalk
 from sugenet.checker.limit import Limit
-from sugenet.checker.words import WordWalk
 from sugenet.engines.walk import blocks, sets
 from sugenet.engines.walk.sets import flip_level
 from sugenet.errors import CertificateError

@@ -12,7 +12,7 @@ import pytest
 
 import sugenet as sg
 from sugenet.bnn import DenseLayer, Head, Network
-from sugenet.checker import combinations
+from sugenet.checker.accelerate import combinations
 from sugenet.engines.walk import blocks, choices, combined, gray
 from sugenet.engines.walk.choices import EXHAUST
 from sugenet.engines.walk.combined import Combined

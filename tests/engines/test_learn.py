@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sugenet.bnn import DenseLayer, Encoder, Head, Network, bit, thermometer
-from sugenet.checker.thresholds import ThresholdSystem
+from sugenet.checker.accelerate.thresholds import ThresholdSystem
 from sugenet.engines.learn import half_kernels, kernels
 from sugenet.engines.learn.halves import halves_of
 from sugenet.engines.learn.solver import BRIEFLY, CDCL, Core, Found, Solver, Stopped, facts_of

@@ -11,13 +11,13 @@ import pytest
 import sugenet as sg
 from sugenet.bnn import DenseLayer, Encoder, Head, Network, RealLayer
 from sugenet.bnn.boxed import in_box
-from sugenet.checker.query import Case, Inequality, Query, QueryBox
-from sugenet.checker.reals import check_real_witness
 from sugenet.engines.reals.deciding import decide_query
 from sugenet.engines.reals.front import BoxFront, finest_grid
+from sugenet.engines.reals.witness import check_real_witness
 from sugenet.errors import CertificateError, QuestionError
 from sugenet.problem.clock import Clock
 from sugenet.problem.outcomes import Fails, Holds, Open
+from sugenet.problem.query import Case, Inequality, Query, QueryBox
 from sugenet.reason.verdicts.answers import Proved
 from tests.checker.typed import check_patches
 

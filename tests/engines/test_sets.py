@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sugenet.bnn import ConvLayer, DenseLayer, Encoder, Head, Network, PoolLayer, Window, thermometer
-from sugenet.checker.walk import walk
+from sugenet.checker.accelerate.walk import walk
 from sugenet.engines.walk import judge
 from sugenet.engines.walk import sweep as walks
 from sugenet.engines.walk.sets import flip_level

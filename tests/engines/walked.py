@@ -7,9 +7,9 @@ from itertools import product
 import numpy as np
 
 from sugenet.bnn.layer import dense_of
+from sugenet.checker.accelerate.plain import plain_counts, sets_within
+from sugenet.checker.accelerate.walk import WalkSeen
 from sugenet.checker.limit import Limit
-from sugenet.checker.plain import plain_counts, sets_within
-from sugenet.checker.walk import WalkSeen
 from sugenet.problem.front import first_layer
 
 

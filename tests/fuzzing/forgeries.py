@@ -24,8 +24,8 @@ import numpy as np
 
 import sugenet as sg
 from sugenet.bnn import Head, Network
-from sugenet.checker.query import Case, Inequality, Query, QueryBox
 from sugenet.errors import CertificateError, SugenetError
+from sugenet.problem.query import Case, Inequality, Query, QueryBox
 from sugenet.reason.envelope import envelope
 from sugenet.reason.questions import problems_of
 from tests.engines.test_reals import KINDS, query_around, scores_at

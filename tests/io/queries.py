@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 
 from sugenet.capacity.arguments import exact_number
-from sugenet.checker.query import Query
+from sugenet.problem.query import Query
 
 
 def around(center, eps, label, outputs, *, low=None, high=None):

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from sugenet.capacity import UnitInterval
-from sugenet.checker.query import QueryBox
 from sugenet.errors import FileError, ScaleError, SugenetError
 from sugenet.io import read_samples
 from sugenet.io.plain.packed import open_archive
+from sugenet.problem.query import QueryBox
 from tests.cli.runner import in_process
 from tests.fuzzing.damaged import Case, bombs, cases, good, measured, model, outcome
 

@@ -17,8 +17,8 @@ from pysat.solvers import Solver
 
 import sugenet as sg
 from sugenet.bnn import DenseLayer, Encoder, Head, Network, integer
-from sugenet.checker.arrays import form_of
-from sugenet.checker.thresholds import ThresholdSystem, reach
+from sugenet.checker.accelerate.arrays import form_of
+from sugenet.checker.accelerate.thresholds import ThresholdSystem, reach
 from sugenet.errors import CertificateError, QuestionError, TooLargeError
 from sugenet.io import Query, export_proof
 from sugenet.io.refutations.claims import Lemmas, Resolution, claims_of
@@ -120,12 +120,12 @@ def test_formulas_have_a_solution_iff_the_question_has_a_violation(name, engine,
 
 def forged(certificate, network, engine):
     """Claim that a refuted question is proved."""
-    from sugenet.checker.clauses import clauses_of
+    from sugenet.checker.accelerate.clauses import clauses_of
+    from sugenet.checker.accelerate.thresholds import thresholds_of
+    from sugenet.checker.accelerate.whole import whole_of
     from sugenet.checker.form import read_certificate
     from sugenet.checker.limit import Limit
     from sugenet.checker.setting import Asked, setting_of
-    from sugenet.checker.thresholds import thresholds_of
-    from sugenet.checker.whole import whole_of
 
     form = form_of(network)
     asked = Asked(read_certificate(certificate, form).question, form, form, {}, None)

@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sugenet.bnn import DenseLayer, Encoder, Head, Network
-from sugenet.checker.query import BIT_LIMIT, Case, Inequality, Query, QueryBox
 from sugenet.errors import FileError, SugenetError
 from sugenet.io.vnnlib import parse_vnnlib, read_vnnlib, write_vnnlib
+from sugenet.problem.query import BIT_LIMIT, Case, Inequality, Query, QueryBox
 from tests.io.queries import around
 
 BITS = Network.of_bits([], Head([[1, 1], [-1, -1]]))

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from sugenet.bnn import DenseLayer, Encoder, Head, Network, thermometer
-from sugenet.checker import count as checked
-from sugenet.checker.count import check_count
+from sugenet.checker.accelerate import count as checked
+from sugenet.checker.accelerate.count import check_count
 from sugenet.errors import CertificateError
 from sugenet.problem.regions import L0, L1, Hamming
 from sugenet.reason import count

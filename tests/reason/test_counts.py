@@ -12,7 +12,7 @@ import pytest
 
 import sugenet as sg
 from sugenet.bnn import DenseLayer, Encoder, Head, LevelLayer, Network, integer, threshold
-from sugenet.checker.count import check_count
+from sugenet.checker.accelerate.count import check_count
 from sugenet.errors import CertificateError, QuestionError, TooLargeError
 from sugenet.problem.boxes import Box
 from sugenet.problem.regions import L0, L1, L2, Anything, Free, Hamming, Linf

@@ -13,8 +13,7 @@ import sugenet as sg
 from sugenet.bnn import ConvLayer, DenseLayer, Encoder, Head, LevelLayer, Network, Window, integer
 from sugenet.bnn.layer import dense_of
 from sugenet.bnn.memory import available, make_sure
-from sugenet.checker import enumeration
-from sugenet.checker.query import Case, Inequality, Query, QueryBox
+from sugenet.checker.accelerate import enumeration
 from sugenet.engines.walk.singles import violating_singles, walk_singles
 from sugenet.errors import CertificateError, CheckLimitError, TooLargeError
 from sugenet.problem import neighbourhood
@@ -23,6 +22,7 @@ from sugenet.problem.front import Front, first_layer, move_gains, reach
 from sugenet.problem.goal import loses
 from sugenet.problem.moves import Moves, columns_of, listed
 from sugenet.problem.problem import Problem
+from sugenet.problem.query import Case, Inequality, Query, QueryBox
 from sugenet.problem.sizes import combinations_of, sets_within
 from sugenet.reason import L0, L1, Free, Hamming, Linf, Robust, check, count, verify, why
 from sugenet.reason.counts import points as count_points

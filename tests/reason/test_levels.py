@@ -13,9 +13,9 @@ import pytest
 
 import sugenet as sg
 from sugenet.bnn import Encoder, Head, LevelLayer, Network, RealLayer, StairLayer, integer
-from sugenet.checker import enumeration
-from sugenet.checker.query import Case, Inequality, Query, QueryBox
+from sugenet.checker.accelerate import enumeration
 from sugenet.errors import CheckLimitError
+from sugenet.problem.query import Case, Inequality, Query, QueryBox
 from sugenet.reason.rules import book as whole
 from sugenet.sweeps.checking import check_results
 from tests.bnn.level_nets import slow_levels, stairs

@@ -10,8 +10,8 @@ import pytest
 
 import sugenet as sg
 from sugenet.bnn import DenseLayer, Encoder, Head, LevelLayer, Network, RealLayer, bit, integer, thermometer
-from sugenet.checker.query import Case, Inequality, Query, QueryBox
 from sugenet.errors import QuestionError
+from sugenet.problem.query import Case, Inequality, Query, QueryBox
 
 BELOW = float(np.nextafter(1.5, 0))
 KINDS = {

@@ -14,11 +14,11 @@ import pytest
 
 import sugenet as sg
 from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, integer, threshold
-from sugenet.checker.query import Case, Inequality, Query, QueryBox
 from sugenet.engines.ladder import ENGINES
 from sugenet.errors import CertificateError, EncodingError, NetworkError, QuestionError
 from sugenet.problem.clock import Clock
 from sugenet.problem.goal import Votes
+from sugenet.problem.query import Case, Inequality, Query, QueryBox
 from sugenet.problem.sizes import combinations_of, sets_within
 from sugenet.reason import (
     L0,

@@ -189,7 +189,7 @@ def test_what_cannot_be_drawn_is_refused_kindly():
 
 def test_a_query_with_real_inputs_is_drawn():
     from sugenet.bnn import RealLayer
-    from sugenet.checker.query import Query
+    from sugenet.problem.query import Query
     from sugenet.reason.envelope import envelope
     from sugenet.reason.verdicts.answers import Refuted
     from sugenet.show.drawings import drawing as draw

@@ -119,7 +119,7 @@ def _form(network: Any) -> NetworkForm:
     if isinstance(network, NetworkForm):
         return network
     from sugenet.bnn import Network
-    from sugenet.checker.arrays import form_of
+    from sugenet.checker.accelerate.arrays import form_of
 
     if not isinstance(network, Network):
         raise CertificateError(
@@ -181,7 +181,7 @@ def _check(
         case Counted():
             if plain:
                 return plain_count(certificate, problem_of(setting_of(asked, limit), limit, is_exact=True))
-            from sugenet.checker.count import recount  # compiled code is loaded when it is needed
+            from sugenet.checker.accelerate.count import recount  # compiled code is loaded when it is needed
 
             return recount(certificate, asked, limit)
         case Counterfactual() | OpenCounterfactual() | NoCounterfactual():

@@ -40,11 +40,10 @@ def check_proof(
             if not isinstance(proof, Patches):
                 raise CertificateError("a query over real numbers needs a proof of kind 'patches'.")
             _see_arrays(proof, network)
-            from sugenet.checker.arrays import origin_of
-            from sugenet.checker.patches import check_patches
-            from sugenet.checker.query import query_of
+            from sugenet.checker.accelerate.arrays import origin_of
+            from sugenet.checker.accelerate.patches import check_patches
 
-            return check_patches(proof, origin_of(network), query_of(question, origin_of(network)), limit)
+            return check_patches(proof, origin_of(network), question, limit)
     parts = proof if isinstance(proof, tuple) else (proof,)
     numbers = parts_of(asked)
     if len(parts) != len(numbers):
@@ -75,31 +74,31 @@ def _see_arrays(proof: Single, network: NetworkForm) -> None:
 def _compiled(proof: Single, setting: Setting, limit: Limit) -> str:
     """The same by the compiled form of a rule."""
     _see_arrays(proof, setting.networks[0])
-    from sugenet.checker.enumeration import check_enumeration, is_large
-    from sugenet.checker.whole import whole_of
+    from sugenet.checker.accelerate.enumeration import check_enumeration, is_large
+    from sugenet.checker.accelerate.whole import whole_of
 
     match proof:
         case Enumerate():
             return check_enumeration(setting, limit)
         case Dual():
-            from sugenet.checker.dual import check_dual
+            from sugenet.checker.accelerate.dual import check_dual
 
             return check_dual(proof, setting, limit)
         case Bound():
             if is_large(setting):
-                from sugenet.checker.large import Large
+                from sugenet.checker.accelerate.large import Large
 
                 return Large(setting, limit).check_bounds()
-            from sugenet.checker.bounds import check_bounds
+            from sugenet.checker.accelerate.bounds import check_bounds
 
             return check_bounds(whole_of(setting, limit))
         case Lemma():
-            from sugenet.checker.rup import check_rup
-            from sugenet.checker.thresholds import thresholds_of
+            from sugenet.checker.accelerate.rup import check_rup
+            from sugenet.checker.accelerate.thresholds import thresholds_of
 
             return check_rup(proof, thresholds_of(whole_of(setting, limit)), limit=limit)
         case Drup():
-            from sugenet.checker.drup import check_drup
+            from sugenet.checker.accelerate.drup import check_drup
 
             return check_drup(proof, whole_of(setting, limit))
     raise CertificateError(f"a proof of kind {proof.tag[1]!r} is not expected here.")

@@ -9,7 +9,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sugenet.checker.query import Query
     from sugenet.files import write_text
     from sugenet.io.agreement import Agreement, verify_against
     from sugenet.io.c99.writer import write_c
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
     from sugenet.io.samples import read_samples
     from sugenet.io.torch.architecture import Architecture
     from sugenet.io.vnnlib import read_vnnlib, write_vnnlib
+    from sugenet.problem.query import Query
 
 __all__ = [
     "Agreement",

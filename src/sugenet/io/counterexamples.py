@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from sugenet.bnn import Network, Steps
-from sugenet.checker.query import Query, QueryBox
-from sugenet.checker.reals import real_scores
+from sugenet.engines.reals.witness import real_scores
 from sugenet.errors import CertificateError, QuestionError
 from sugenet.files import write_text
+from sugenet.problem.query import Query, QueryBox
 from sugenet.reason import Proved, Refuted, Undecided
 
 __all__ = ["outcome_word", "write_counterexample"]
@@ -56,7 +56,7 @@ def write_counterexample(
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
     >>> from sugenet.bnn import DenseLayer, Head, Network
-    >>> from sugenet.checker.query import Query
+    >>> from sugenet.problem.query import Query
     >>> from sugenet.reason import verify
     >>> net = Network.of_bits([DenseLayer([[+1, -1]], tau=[1])], Head([[+1], [-1]]))
     >>> with TemporaryDirectory() as folder:

@@ -14,7 +14,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sugenet.checker.query import Query
 from sugenet.errors import FileError
 from sugenet.io.arrays import reader as arrays_reader
 from sugenet.io.arrays.judge import judge_of_arrays, judge_of_folder
@@ -50,6 +49,7 @@ from sugenet.io.torch import reader as torch_reader
 from sugenet.io.torch.judge import judges_of_state_dict
 from sugenet.io.torch.module_judge import judges_of_module
 from sugenet.io.vnnlib import read_vnnlib
+from sugenet.problem.query import Query
 
 __all__ = [
     "from_state_dict",

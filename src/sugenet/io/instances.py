@@ -14,7 +14,6 @@ from math import ceil, floor, inf, nextafter
 import numpy as np
 
 from sugenet.bnn import Network, Steps
-from sugenet.checker.query import Query
 from sugenet.errors import FileError
 from sugenet.io.exact.domains import Reals
 from sugenet.io.importers import read_onnx
@@ -22,6 +21,7 @@ from sugenet.io.onnx.graph import read_graph
 from sugenet.io.onnx.judge.interpreter import Interpreter
 from sugenet.io.onnx.judge.tensors import UncomparableError
 from sugenet.io.vnnlib import read_vnnlib
+from sugenet.problem.query import Query
 
 __all__ = ["outputs_at", "read_instance"]
 

@@ -17,12 +17,12 @@ from fractions import Fraction
 from itertools import islice, pairwise
 from typing import Any, TypeAlias
 
-from sugenet.checker.query import BIT_LIMIT, SIZE_LIMIT, Case, Condition, Inequality, Query, QueryBox
 from sugenet.errors import FileError
 from sugenet.files import write_bytes
 from sugenet.io.plain.gzipped import unzipped
 from sugenet.io.vnnlib_numbers import SUPPORTED, UnsupportedError, constant_of, shortened, sized
 from sugenet.io.vnnlib_tensors import DECLARING, WORD, Declared, DeclaringError
+from sugenet.problem.query import BIT_LIMIT, SIZE_LIMIT, Case, Condition, Inequality, Query, QueryBox
 from sugenet.reading import read_file
 
 __all__ = ["parse_vnnlib", "read_vnnlib", "write_vnnlib"]

@@ -6,8 +6,8 @@ import re
 from fractions import Fraction
 
 from sugenet.capacity.arguments import NUMBER, read_number
-from sugenet.checker.query import BIT_LIMIT
 from sugenet.errors import CapacityError
+from sugenet.problem.query import BIT_LIMIT
 
 __all__ = ["SUPPORTED", "UnsupportedError", "constant_of", "shortened", "sized"]
 

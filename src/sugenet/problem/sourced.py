@@ -5,8 +5,8 @@ numbers, or refused.
 from __future__ import annotations
 
 from sugenet.bnn import Network
-from sugenet.checker.query import Case, Query, QueryBox
 from sugenet.errors import QuestionError
+from sugenet.problem.query import Case, Query, QueryBox
 
 __all__ = ["of_network"]
 

@@ -14,12 +14,12 @@ from sugenet.bnn import Network, Trace
 from sugenet.bnn.describing import Summary, summary
 from sugenet.capacity import RuleSet, SetFunction
 from sugenet.capacity.arguments import number_words, rating_words
-from sugenet.checker.query import Query
 from sugenet.errors import NetworkError, SugenetError, TooLargeError
 from sugenet.fit.capacities import CapacityFit, Conflict, InducedCapacity, VersionSpace
 from sugenet.fit.sugeno import LearnedModel
 from sugenet.problem.boxes import limit_words
 from sugenet.problem.neighbourhood import place_of, row_of
+from sugenet.problem.query import Query
 from sugenet.problem.regions import Box
 from sugenet.reason.counterfactuals.answers import Counterfactual, NoCounterfactual, OpenCounterfactual
 from sugenet.reason.counts.answers import METHODS, Counted, CountOpen, CountSampled

@@ -23,7 +23,6 @@ from sugenet.bnn import (
     integer,
     threshold,
 )
-from sugenet.checker.query import Case, Inequality, Query, QueryBox
 from sugenet.cli import main
 from sugenet.errors import EncodingError, NetworkError, QuestionError
 from sugenet.io.exact.domains import BitInputs, Integers
@@ -32,6 +31,7 @@ from sugenet.io.exact.ops import LinearOp, OpChain, Sign
 from sugenet.io.exact.order import pixel_by_pixel, pixel_order
 from sugenet.io.exact.relaxed import split
 from sugenet.io.vnnlib import write_vnnlib
+from sugenet.problem.query import Case, Inequality, Query, QueryBox
 from tests.io.queries import around
 
 TOP = 3

@@ -3,7 +3,7 @@
 For small cases; thresholds of size belong into sums.
 
 The clauses are canonical, so that a checker can write down the same ones by its own
-code (`sugenet.checker.drup`):
+code (`sugenet.checker.accelerate.drup`):
 
 1. Variables 1, 2, ... are those of the cascade; then one for each case of the goal where there are several
    and some has more than one inequality; then the nodes of the diagrams.

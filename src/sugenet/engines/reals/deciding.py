@@ -22,17 +22,17 @@ from sugenet.bnn import Network
 from sugenet.bnn.arrays import Ints
 from sugenet.bnn.boxed import in_box
 from sugenet.bnn.reals import Placed
-from sugenet.checker.query import Case, Query
-from sugenet.checker.reals import check_real_witness, real_scores
 from sugenet.engines.reals.anneal import Search
 from sugenet.engines.reals.bound import Reach, Slack
 from sugenet.engines.reals.coupled import coupled_point
 from sugenet.engines.reals.front import BoxFront
 from sugenet.engines.reals.patterns import BoxPatches
 from sugenet.engines.reals.split import Closure, OutOfBudget, Splitter, Witness
+from sugenet.engines.reals.witness import check_real_witness, real_scores
 from sugenet.errors import CertificateError, QuestionError
 from sugenet.problem.clock import Clock
 from sugenet.problem.outcomes import Fails, Holds, Open
+from sugenet.problem.query import Case, Query
 
 __all__ = ["decide_query"]
 

@@ -13,10 +13,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from sugenet.checker.query import Case, Condition, Inequality, Query, QueryBox
 from sugenet.errors import FileError
 from sugenet.io.exact.ops import Affine, LinearOp, Op, OpChain, Sign, numbers
 from sugenet.io.marabou.contents import Equation, InputQuery
+from sugenet.problem.query import Case, Condition, Inequality, Query, QueryBox
 
 __all__ = ["chain_of_query", "query_of_contents"]
 

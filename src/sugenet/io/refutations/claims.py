@@ -15,8 +15,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from sugenet.bnn import Network
-from sugenet.checker.arrays import form_of
-from sugenet.checker.clauses import clauses_of
+from sugenet.checker.accelerate.arrays import form_of
+from sugenet.checker.accelerate.clauses import clauses_of
+from sugenet.checker.accelerate.thresholds import ThresholdSystem, thresholds_of
+from sugenet.checker.accelerate.whole import whole_of
 from sugenet.checker.domain import within_domain
 from sugenet.checker.form import (
     Certificate,
@@ -33,9 +35,7 @@ from sugenet.checker.form import (
 from sugenet.checker.limit import Limit
 from sugenet.checker.meaning import InputSet, cheaper
 from sugenet.checker.setting import Asked, inputs_asked, parts_of, sample_of, setting_of
-from sugenet.checker.thresholds import ThresholdSystem, thresholds_of
 from sugenet.checker.unpack import unpacked
-from sugenet.checker.whole import whole_of
 from sugenet.errors import CertificateError, QuestionError
 
 __all__ = ["ENGINES", "Clause", "Lemmas", "Resolution", "claims_of", "is_tautology"]

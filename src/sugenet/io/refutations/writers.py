@@ -2,7 +2,7 @@
 XLRUP.
 
 Each formula says that the question has a violation, and each proof contradicts it. The constraints and the
-numbers of the variables are those of the checker (`sugenet.checker.thresholds`, `sugenet.checker.clauses`).
+numbers of the variables are those of `thresholds` and `clauses` of `sugenet.checker.accelerate`.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from sugenet.bnn import Network
+from sugenet.checker.accelerate.thresholds import Implication, ThresholdSystem, implications_of
 from sugenet.checker.limit import Limit
-from sugenet.checker.thresholds import Implication, ThresholdSystem, implications_of
 from sugenet.errors import CertificateError, QuestionError, TooLargeError
 from sugenet.files import check_writable, write_text
 from sugenet.io.refutations.claims import Clause, Lemmas, Resolution, claims_of, is_tautology

@@ -8,9 +8,9 @@ from typing import Any
 
 from sugenet.bnn import Network, Steps
 from sugenet.capacity.thresholds import exact_number
-from sugenet.checker.query import Case, Inequality, Query, QueryBox
 from sugenet.errors import QuestionError
 from sugenet.problem.boxes import Box
+from sugenet.problem.query import Case, Inequality, Query, QueryBox
 from sugenet.problem.regions import Anything, Free, Linf
 from sugenet.reason.questions.inputs import Always, Never
 from sugenet.reason.questions.names import class_of

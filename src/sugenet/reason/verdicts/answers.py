@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 from sugenet.bnn import Network
 from sugenet.capacity.arguments import number_words
 from sugenet.checker.form import exact
-from sugenet.checker.query import Query
+from sugenet.problem.query import Query
 from sugenet.reason.envelope import Settled, changes_between, changes_data, conditions_of, shown_by
 from sugenet.reason.questions import Agree, Fair, Monotone, Question, Robust, described, raw_of
 from sugenet.reason.shown import short_pair, short_witness

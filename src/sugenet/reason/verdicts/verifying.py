@@ -7,13 +7,13 @@ from typing import Any
 
 from sugenet.bnn import Network
 from sugenet.bnn.cutting import is_cut
-from sugenet.checker.query import Query
 from sugenet.engines.ladder import decide
 from sugenet.errors import QuestionError, SoundnessError, TooLargeError
 from sugenet.problem.boxes import plain_row
 from sugenet.problem.clock import Clock
 from sugenet.problem.outcomes import Fails, Holds, Open, Outcome
 from sugenet.problem.pairs import Joint
+from sugenet.problem.query import Query
 from sugenet.problem.sourced import of_network
 from sugenet.reason.envelope import envelope
 from sugenet.reason.questions import Question, described, problems_of

@@ -16,7 +16,17 @@ from llvmlite import ir
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from sugenet.checker.vectors import WORD, everywhere, loaded, lowest, number, ones, signs, stored, summed
+from sugenet.checker.accelerate.vectors import (
+    WORD,
+    everywhere,
+    loaded,
+    lowest,
+    number,
+    ones,
+    signs,
+    stored,
+    summed,
+)
 from sugenet.compiling import njit
 
 __all__ = ["DIGITS", "INEQUALITIES", "VECTOR", "step_through"]

@@ -12,7 +12,17 @@ from llvmlite import ir
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from sugenet.checker.vectors import WORD, bits_in, everywhere, loaded, number, signs, some_of, stored, summed
+from sugenet.checker.accelerate.vectors import (
+    WORD,
+    bits_in,
+    everywhere,
+    loaded,
+    number,
+    signs,
+    some_of,
+    stored,
+    summed,
+)
 
 __all__ = [
     "DIGITS",

@@ -23,13 +23,13 @@ import numpy.typing as npt
 
 from sugenet.bnn import Network, PoolLayer
 from sugenet.bnn.arrays import Ints
-from sugenet.checker.arrays import inputs_of, origin_of
+from sugenet.checker.accelerate.arrays import inputs_of, origin_of
+from sugenet.checker.accelerate.whole import Demand, whole_of
 from sugenet.checker.form import Dual
 from sugenet.checker.limit import Limit
 from sugenet.checker.problem import in_integers, most_together, priced
 from sugenet.checker.setting import Setting
 from sugenet.checker.unpack import unpacked
-from sugenet.checker.whole import Demand, whole_of
 from sugenet.errors import CertificateError
 
 __all__ = ["check_dual"]

@@ -20,10 +20,18 @@ import numpy.typing as npt
 from sugenet.bnn import Network, PoolLayer
 from sugenet.bnn.arrays import Bits, Ints
 from sugenet.bnn.boxed import in_box
-from sugenet.checker.form import ByBounds, ByImpossible, ByMultipliers, BySplit, PatchedCase, Patches
+from sugenet.checker.accelerate.reals import reads, sums_of, unit_of_all
+from sugenet.checker.form import (
+    ByBounds,
+    ByImpossible,
+    ByMultipliers,
+    BySplit,
+    CaseAsked,
+    PatchedCase,
+    Patches,
+    QueryAsked,
+)
 from sugenet.checker.limit import Limit
-from sugenet.checker.query import Case, Inequality, Query
-from sugenet.checker.reals import reads, sums_of, unit_of_all
 from sugenet.errors import CertificateError
 
 __all__ = ["check_patches"]
@@ -32,7 +40,7 @@ _TRIPLES = 40  # neurons of a cone up to which three signs are compared
 _ROWS = 1 << 16
 
 
-def check_patches(proof: Patches, network: Network, query: Query, limit: Limit | None = None) -> str:
+def check_patches(proof: Patches, network: Network, query: QueryAsked, limit: Limit | None = None) -> str:
     """Check a proof that no input of the query violates its property; say what was checked.
 
     Raises
@@ -58,8 +66,8 @@ def check_patches(proof: Patches, network: Network, query: Query, limit: Limit |
 class _Case:
     """One box of the query, with the part of the proof for it."""
 
-    def __init__(self, network: Network, case: Case, part: PatchedCase, limit: Limit) -> None:
-        boxed = in_box(network, case.box.lower, case.box.upper)
+    def __init__(self, network: Network, case: CaseAsked, part: PatchedCase, limit: Limit) -> None:
+        boxed = in_box(network, case.lower, case.upper)
         if boxed is None:
             raise CertificateError(
                 "the network does not keep real numbers, or the box leaves the values of a feature."
@@ -178,7 +186,7 @@ class _Case:
             raise CertificateError("a case that is said to be impossible is not shown to be.")
 
     def _check_bound(
-        self, conjunction: Sequence[Inequality], part: ByBounds | ByMultipliers, fixed: Mapping[int, bool]
+        self, conjunction: Sequence[Any], part: ByBounds | ByMultipliers, fixed: Mapping[int, bool]
     ) -> None:
         mix = part.mix
         if len(mix) != len(conjunction):
@@ -210,18 +218,16 @@ class _Case:
         if total >= 0:
             raise CertificateError(f"a bound is {float(Fraction(total, unit)):g} where it must be below 0.")
 
-    def _votes(
-        self, conjunction: Sequence[Inequality], mix: Sequence[int]
-    ) -> tuple[npt.NDArray[Any], int, int]:
+    def _votes(self, conjunction: Sequence[Any], mix: Sequence[int]) -> tuple[npt.NDArray[Any], int, int]:
         """The weighted inequalities over the signs of the last layer, and their constant,
         both times a unit.
         """
         head = self.network.head
         factor: dict[int, Fraction] = {}
         constant = Fraction(0)
-        for weight, part in zip(mix, conjunction, strict=True):
-            constant -= weight * part.bound
-            for k, value in part.terms:
+        for weight, (terms, bound) in zip(mix, conjunction, strict=True):
+            constant -= weight * bound
+            for k, value in terms:
                 factor[k] = factor.get(k, Fraction(0)) + weight * value * head.scale[k]
                 constant += weight * value * head.bias[k]
         unit = lcm(constant.denominator, *(value.denominator for value in factor.values()))

@@ -17,17 +17,17 @@ import numpy as np
 
 from sugenet.bnn import Network
 from sugenet.bnn.arrays import Ints
-from sugenet.checker.arrays import form_of, origin_of
-from sugenet.checker.counting import CountPart, CountRegion, counted
+from sugenet.checker.accelerate.arrays import form_of, origin_of
+from sugenet.checker.accelerate.counting import CountPart, CountRegion, counted
+from sugenet.checker.accelerate.reals import unit_of_all
+from sugenet.checker.accelerate.recounting import MANY, counted_in_words
+from sugenet.checker.accelerate.sets import as_words, sets_of
+from sugenet.checker.accelerate.whole import whole_of
 from sugenet.checker.domain import within_domain
 from sugenet.checker.form import Counted, Partition, read_certificate
 from sugenet.checker.limit import MEMORY, SECONDS, Limit
 from sugenet.checker.problem import priced
-from sugenet.checker.reals import unit_of_all
-from sugenet.checker.recounting import MANY, counted_in_words
-from sugenet.checker.sets import as_words, sets_of
 from sugenet.checker.setting import Asked, setting_of
-from sugenet.checker.whole import whole_of
 from sugenet.errors import CertificateError, CheckLimitError
 
 __all__ = ["check_count", "recount"]

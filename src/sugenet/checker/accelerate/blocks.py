@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numba as nb
 
-from sugenet.checker.digits import (
+from sugenet.checker.accelerate.digits import (
     SLOT,
     WORDS,
     apart,
@@ -28,7 +28,7 @@ from sugenet.checker.digits import (
     sides,
     together,
 )
-from sugenet.checker.vectors import lowest, ones
+from sugenet.checker.accelerate.vectors import lowest, ones
 from sugenet.compiling import njit
 
 __all__ = ["visit"]

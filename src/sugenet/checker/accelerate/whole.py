@@ -20,10 +20,10 @@ import numpy.typing as npt
 from sugenet.bnn import DenseLayer, Layer, Network
 from sugenet.bnn.arrays import Ints
 from sugenet.bnn.layer import dense_of
-from sugenet.checker.arrays import cuts_of, inputs_of
+from sugenet.checker.accelerate.arrays import cuts_of, inputs_of
+from sugenet.checker.accelerate.products import dense_counts
 from sugenet.checker.limit import Limit
 from sugenet.checker.problem import in_integers, priced
-from sugenet.checker.products import dense_counts
 from sugenet.checker.setting import Setting
 
 __all__ = [

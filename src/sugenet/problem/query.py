@@ -17,13 +17,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from sugenet.capacity.arguments import exact_number
-from sugenet.checker.form import QueryAsked
-from sugenet.errors import CertificateError, FileError, SugenetError
+from sugenet.errors import FileError, SugenetError
 
 if TYPE_CHECKING:
     from sugenet.bnn import Network
 
-__all__ = ["BIT_LIMIT", "SIZE_LIMIT", "Case", "Condition", "Inequality", "Query", "QueryBox", "query_of"]
+__all__ = ["BIT_LIMIT", "SIZE_LIMIT", "Case", "Condition", "Inequality", "Query", "QueryBox"]
 
 BIT_LIMIT = 13288
 """The most bits of a numerator or denominator in a file: room for every number of 4000 digits."""
@@ -374,18 +373,6 @@ class Query:
             f"query over {self.inputs} inputs and {self.outputs} outputs: {boxes}, {ways} "
             f"way{'' if ways == 1 else 's'} to violate it"
         )
-
-
-def query_of(question: QueryAsked, network: Network) -> Query:
-    """The query that a certificate about a network holds."""
-    sizes = (network.encoder.features, network.head.outputs)
-    if (question.inputs, question.outputs) != sizes:
-        raise CertificateError("the query is for another number of inputs or outputs.")
-    cases = []
-    for case in question.cases:
-        parts = [[Inequality(terms, bound) for terms, bound in row] for row in case.condition]
-        cases.append(Case(QueryBox(case.lower, case.upper), parts))
-    return Query(question.inputs, question.outputs, cases)
 
 
 # -- numbers -------------------------------------------------------------------------------------------------

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sugenet.checker.accelerate.whole import Whole, over_neurons
 from sugenet.checker.limit import Limit
 from sugenet.checker.problem import most_together
-from sugenet.checker.whole import Whole, over_neurons
 from sugenet.errors import CertificateError
 
 __all__ = ["Implication", "ThresholdSystem", "implications_of", "reach", "thresholds_of"]

@@ -13,12 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn.arrays import Ints
-from sugenet.checker.clauses import clauses_of, written
+from sugenet.checker.accelerate.clauses import clauses_of, written
+from sugenet.checker.accelerate.plain import plain_followed
+from sugenet.checker.accelerate.whole import Whole
 from sugenet.checker.form import Drup
 from sugenet.checker.limit import Limit
-from sugenet.checker.plain import plain_followed
 from sugenet.checker.unpack import unpacked
-from sugenet.checker.whole import Whole
 from sugenet.compiling import njit
 from sugenet.errors import CertificateError
 

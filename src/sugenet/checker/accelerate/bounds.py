@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn.arrays import Bits, Ints
+from sugenet.checker.accelerate.whole import Demand, Whole, over_neurons, reachable
 from sugenet.checker.limit import Limit
 from sugenet.checker.problem import most_together
-from sugenet.checker.whole import Demand, Whole, over_neurons, reachable
 from sugenet.errors import CertificateError
 
 __all__ = ["check_bounds", "exclude", "swing"]

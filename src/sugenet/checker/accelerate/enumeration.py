@@ -20,12 +20,12 @@ from dataclasses import replace
 import numpy as np
 
 from sugenet.bnn import DenseLayer
-from sugenet.checker.arrays import cuts_of
+from sugenet.checker.accelerate.arrays import cuts_of
+from sugenet.checker.accelerate.sets import as_words, sets_of
+from sugenet.checker.accelerate.whole import Whole, reachable, whole_of
 from sugenet.checker.limit import Limit
 from sugenet.checker.problem import priced
-from sugenet.checker.sets import as_words, sets_of
 from sugenet.checker.setting import Setting
-from sugenet.checker.whole import Whole, reachable, whole_of
 from sugenet.errors import CertificateError, TooLargeError
 
 __all__ = ["check_enumeration", "is_large"]
@@ -54,7 +54,7 @@ def check_enumeration(setting: Setting, limit: Limit) -> str:
     is_free = budget is None or sum(map(max, prices)) <= budget
     sets = sets_of(prices, None if is_free else budget, limit, sums=_WORK, work=_WORK)
     if is_large(setting) and not (is_free and sets is not None and sets > _FEW):
-        from sugenet.checker.large import Large
+        from sugenet.checker.accelerate.large import Large
 
         return _said("walk", Large(setting, limit).sets_seen(), sets)
     whole = whole_of(setting, limit)
@@ -92,7 +92,7 @@ def _forms(whole: Whole, sets: int | None, *, is_free: bool) -> Iterator[str]:
 def _seen(form: str, whole: Whole, sets: int | None) -> int | None:
     """How many sets a form saw; None: one of them is a violation. Compiled code is loaded if it is needed."""
     if form == "branch and bound":
-        from sugenet.checker.branches import branches_seen
+        from sugenet.checker.accelerate.branches import branches_seen
 
         return branches_seen(whole)
     if sets is not None and sets > _MOST:
@@ -100,14 +100,14 @@ def _seen(form: str, whole: Whole, sets: int | None) -> int | None:
             f"there are {as_words(sets)} sets of changes, and at most {_MOST:,} are enumerated."
         )
     if form == "combinations":
-        from sugenet.checker.combinations import combinations_seen
+        from sugenet.checker.accelerate.combinations import combinations_seen
 
         return combinations_seen(whole)
     if form == "blocks":
-        from sugenet.checker.words import blocks_seen
+        from sugenet.checker.accelerate.words import blocks_seen
 
         return blocks_seen(whole)
-    from sugenet.checker.walk import walk_seen
+    from sugenet.checker.accelerate.walk import walk_seen
 
     return walk_seen(whole)
 

@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn.arrays import Bits, Ints
-from sugenet.checker.branching import GOES_ON, NODES, SET_ASIDE, TOP, VECTOR, VIOLATION, search
-from sugenet.checker.later import cores
+from sugenet.checker.accelerate.branching import GOES_ON, NODES, SET_ASIDE, TOP, VECTOR, VIOLATION, search
+from sugenet.checker.accelerate.later import cores
+from sugenet.checker.accelerate.whole import Whole, over_neurons, reachable
 from sugenet.checker.limit import Limit
-from sugenet.checker.whole import Whole, over_neurons, reachable
 from sugenet.errors import TooLargeError
 
 __all__ = ["branches_seen"]

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from sugenet.bnn import Head
-from sugenet.checker.counting import CountRegion
-from sugenet.checker.plain import plain_counts
-from sugenet.checker.whole import Demand
-from sugenet.checker.words import SetsSeen, WordWalk
+from sugenet.checker.accelerate.counting import CountRegion
+from sugenet.checker.accelerate.plain import plain_counts
+from sugenet.checker.accelerate.whole import Demand
+from sugenet.checker.accelerate.words import SetsSeen, WordWalk
 
 __all__ = ["MANY", "counted_in_words"]
 

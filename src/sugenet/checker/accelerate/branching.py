@@ -20,7 +20,7 @@ from llvmlite import ir
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from sugenet.checker.vectors import WORD, everywhere, loaded, number, ones, signs, stored
+from sugenet.checker.accelerate.vectors import WORD, everywhere, loaded, number, ones, signs, stored
 from sugenet.compiling import njit
 
 __all__ = ["GOES_ON", "NODES", "SET_ASIDE", "TOP", "VECTOR", "VIOLATION", "search"]

@@ -22,14 +22,14 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn.arrays import Ints
-from sugenet.checker.blocks import visit
-from sugenet.checker.digits import MOST, SLOT, WORDS
-from sugenet.checker.later import cores
+from sugenet.checker.accelerate.blocks import visit
+from sugenet.checker.accelerate.digits import MOST, SLOT, WORDS
+from sugenet.checker.accelerate.later import cores
+from sugenet.checker.accelerate.products import dense_counts
+from sugenet.checker.accelerate.turning import Turning, words_of
+from sugenet.checker.accelerate.whole import Demand, Options, Whole, reachable, violations
 from sugenet.checker.limit import Limit
 from sugenet.checker.problem import most_together
-from sugenet.checker.products import dense_counts
-from sugenet.checker.turning import Turning, words_of
-from sugenet.checker.whole import Demand, Options, Whole, reachable, violations
 from sugenet.errors import TooLargeError
 
 __all__ = ["SetsSeen", "WordWalk", "blocks_seen"]

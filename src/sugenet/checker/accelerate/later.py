@@ -22,9 +22,9 @@ from sugenet.bnn import ConvLayer, DenseLayer, Network, PoolLayer
 from sugenet.bnn.arrays import Bits, Ints
 from sugenet.bnn.layer import Layer
 from sugenet.bnn.layers import match_counts
+from sugenet.checker.accelerate.products import dense_counts, products
+from sugenet.checker.accelerate.vectors import loaded, lowest, signs, stored
 from sugenet.checker.limit import Limit
-from sugenet.checker.products import dense_counts, products
-from sugenet.checker.vectors import loaded, lowest, signs, stored
 from sugenet.compiling import njit
 
 __all__ = ["Patterns", "States", "bits_of", "cores", "judge_of", "states_of"]

@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn.arrays import Ints
+from sugenet.checker.accelerate.thresholds import Implication
+from sugenet.checker.accelerate.whole import Options, Whole
 from sugenet.checker.limit import Limit
-from sugenet.checker.thresholds import Implication
-from sugenet.checker.whole import Options, Whole
 from sugenet.errors import CheckLimitError
 
 __all__ = [

@@ -14,11 +14,11 @@ from itertools import chain, pairwise
 
 import numpy as np
 
+from sugenet.checker.accelerate.plain import PlainPropagation
+from sugenet.checker.accelerate.propagation import Flat, Propagation
+from sugenet.checker.accelerate.thresholds import ThresholdSystem, implications_of, reach
 from sugenet.checker.form import Lemma
 from sugenet.checker.limit import Limit
-from sugenet.checker.plain import PlainPropagation
-from sugenet.checker.propagation import Flat, Propagation
-from sugenet.checker.thresholds import ThresholdSystem, implications_of, reach
 from sugenet.checker.unpack import unpacked
 from sugenet.errors import CertificateError
 

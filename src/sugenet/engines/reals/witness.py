@@ -1,5 +1,4 @@
-"""Inputs that are real numbers, by the definition: the first layer has thresholds on real sums, kept
-exactly.
+"""Inputs that are real numbers, evaluated exactly.
 
 To be ensured: a witness is worked out in fractions, and refused where a sum is so near a threshold that
 rounding in the file that the network was read from could decide.
@@ -7,28 +6,19 @@ rounding in the file that the network was read from could decide.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
-from math import ceil, lcm
+from math import ceil
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from sugenet.bnn import ConvLayer, Layer, Network, PoolLayer, RealLayer, Steps
-from sugenet.bnn.arrays import Ints
-from sugenet.checker.query import Query
+from sugenet.bnn import Network, RealLayer, Steps
+from sugenet.checker.accelerate.reals import LONGEST, unit_of_all
 from sugenet.errors import CertificateError
+from sugenet.problem.query import Query
 
-__all__ = [
-    "check_real_witness",
-    "reads",
-    "real_scores",
-    "sums_of",
-    "unit_of_all",
-]
-
-_LONGEST = 1 << 14
+__all__ = ["check_real_witness", "real_scores"]
 
 
 def check_real_witness(witness: Sequence[Any], network: Network, query: Query) -> str:
@@ -66,7 +56,7 @@ def _real_bits(network: Network, raw: Sequence[Fraction]) -> Any:
             raise CertificateError("the witness leaves the values that a feature can have.")
     if unit_of_all(raw) is None:
         raise CertificateError(
-            f"the values of the witness have a common denominator of more than {_LONGEST:,} bits. Round them."
+            f"the values of the witness have a common denominator of more than {LONGEST:,} bits. Round them."
         )
     sums, unit = first.sums_over(raw)
     # a whole sum reaches an end iff it reaches its ceiling
@@ -80,43 +70,3 @@ def _real_bits(network: Network, raw: Sequence[Fraction]) -> Any:
                 f"neuron {j + 1} of layer 1 is so near its threshold that the witness shows nothing."
             )
     return bits
-
-
-def unit_of_all(values: Iterable[Fraction]) -> int | None:
-    """The least common denominator; None where it is so long that no honest question needs it,
-    and sums would take for ever.
-    """
-    unit = 1
-    for denominator in {value.denominator for value in values}:
-        unit = lcm(unit, denominator)
-        if unit.bit_length() > _LONGEST:
-            return None
-    return unit
-
-
-def reads(layer: Layer, j: int) -> tuple[npt.NDArray[np.intp], Ints]:
-    """Inputs and weights of neuron j, from 0."""
-    if not isinstance(layer, ConvLayer | PoolLayer):
-        inputs = np.flatnonzero(layer.weights[j])
-        return inputs, layer.weights[j][inputs]
-    channels, height, width = layer.window.shape
-    out, position = divmod(j, len(layer.window.taps))
-    pixels = layer.window.taps[position]
-    inside = pixels >= 0
-    if isinstance(layer, PoolLayer):
-        return out * height * width + pixels[inside], np.ones(int(inside.sum()), np.int64)
-    per = channels // layer.groups
-    start = out // (len(layer.weights) // layer.groups) * per
-    places = (start + np.arange(per))[:, None] * height * width + pixels[inside]
-    return places.reshape(-1), layer.weights[out].reshape(per, -1)[:, inside].reshape(-1)
-
-
-def sums_of(layer: Layer, weights: Ints, values: Ints) -> Ints:
-    """Weighted sums of all neurons with other weights of the same shape."""
-    if isinstance(layer, ConvLayer):
-        return (
-            ConvLayer(weights, np.zeros(len(weights), np.int64), layer.window, layer.groups, top=1)
-            .sums(values[None])
-            .reshape(-1)
-        )
-    return np.asarray(weights @ values)

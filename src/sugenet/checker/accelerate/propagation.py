@@ -16,8 +16,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from sugenet.checker.accelerate.thresholds import Implication
 from sugenet.checker.limit import Limit
-from sugenet.checker.thresholds import Implication
 from sugenet.compiling import njit
 from sugenet.errors import CheckLimitError
 

@@ -16,11 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn.arrays import Bits, Ints
-from sugenet.checker.digits import DIGITS, MOST, WORDS
-from sugenet.checker.later import bits_of
+from sugenet.checker.accelerate.digits import DIGITS, MOST, WORDS
+from sugenet.checker.accelerate.later import bits_of
+from sugenet.checker.accelerate.products import dense_counts
+from sugenet.checker.accelerate.whole import Demand, violations
 from sugenet.checker.limit import Limit
-from sugenet.checker.products import dense_counts
-from sugenet.checker.whole import Demand, violations
 
 __all__ = ["Turning", "words_of"]
 

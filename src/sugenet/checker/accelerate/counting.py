@@ -20,10 +20,10 @@ import numpy.typing as npt
 
 from sugenet.bnn import DenseLayer, Network
 from sugenet.bnn.arrays import Ints
-from sugenet.checker.later import bits_of, cores
+from sugenet.checker.accelerate.later import bits_of, cores
+from sugenet.checker.accelerate.products import dense_counts
+from sugenet.checker.accelerate.whole import Whole
 from sugenet.checker.limit import Limit
-from sugenet.checker.products import dense_counts
-from sugenet.checker.whole import Whole
 from sugenet.compiling import njit
 from sugenet.errors import CheckLimitError
 

@@ -20,11 +20,11 @@ import numpy.typing as npt
 
 from sugenet.bnn import DenseLayer
 from sugenet.bnn.arrays import Ints
-from sugenet.checker.later import Patterns, cores, judge_of
+from sugenet.checker.accelerate.later import Patterns, cores, judge_of
+from sugenet.checker.accelerate.vectors import fetch, reaches
+from sugenet.checker.accelerate.whole import Options, Whole, reachable
 from sugenet.checker.limit import Limit
 from sugenet.checker.problem import most_together
-from sugenet.checker.vectors import fetch, reaches
-from sugenet.checker.whole import Options, Whole, reachable
 from sugenet.compiling import njit
 from sugenet.errors import TooLargeError
 

@@ -16,13 +16,13 @@ import numpy as np
 from sugenet.bnn import ConvLayer, DenseLayer, PoolLayer
 from sugenet.bnn.arrays import Bits, Ints
 from sugenet.bnn.layer import Layer, tops_of
-from sugenet.checker.arrays import cuts_of, inputs_of
-from sugenet.checker.bounds import exclude, swing
-from sugenet.checker.later import states_of
+from sugenet.checker.accelerate.arrays import cuts_of, inputs_of
+from sugenet.checker.accelerate.bounds import exclude, swing
+from sugenet.checker.accelerate.later import states_of
+from sugenet.checker.accelerate.whole import violations
 from sugenet.checker.limit import Limit
 from sugenet.checker.problem import in_integers, most_together, priced
 from sugenet.checker.setting import Option, Setting
-from sugenet.checker.whole import violations
 from sugenet.errors import CertificateError
 
 __all__ = ["Large"]
