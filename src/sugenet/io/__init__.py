@@ -86,7 +86,7 @@ __all__ = [
 ]
 
 _ROOMS = {
-    "checker.query": ["Query"],
+    "problem.query": ["Query"],
     "files": ["write_text"],
     "io.agreement": ["Agreement", "verify_against"],
     "io.c99.writer": ["write_c"],
