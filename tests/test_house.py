@@ -27,6 +27,7 @@ ORDERS = {
         "files",
         "reading",
         "orphans",
+        "telling",
         "compiling",
         "brief",
         "drawn",
@@ -136,6 +137,7 @@ WALLED = {
         "sugenet.bnn",
         "sugenet.errors",
         "sugenet.compiling",
+        "sugenet.telling",
         "sugenet.reading",
         "sugenet.visible",
         "sugenet.capacity.arguments",
@@ -148,7 +150,7 @@ FORMAT = "sugenet.checker.form"
 
 KEEP_OUT = {
     "torch": {"fit", "io"},
-    "numba": {"compiling", "bits", "checker", "engines", "reason"},
+    "numba": {"telling", "compiling", "bits", "checker", "engines", "reason"},
     "llvmlite": {"bits", "checker", "engines"},
     "ortools": {"engines"},
     "pysat": {"engines", "logic", "reason"},

@@ -210,6 +210,7 @@ _ROOMS = (
     "files",
     "reading",
     "orphans",
+    "telling",
     "compiling",
     "brief",
     "drawn",

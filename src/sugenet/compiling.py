@@ -19,6 +19,7 @@ from threading import Lock
 from typing import Any
 
 from sugenet.errors import SugenetError
+from sugenet.telling import listen
 from sugenet.visible import visible
 
 __all__ = ["is_private", "njit", "private_folder", "see_space", "space_missing"]
@@ -38,6 +39,7 @@ def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     def decorate(function: Callable[..., Any]) -> Any:
         import numba
 
+        listen()
         config: Any = numba.core.config
         if not options.get("cache"):
             return numba.njit(**options)(function)

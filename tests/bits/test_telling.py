@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sugenet.bits.telling import _Watch, telling
+from sugenet.telling import _Watch, telling
 
 numba = pytest.importorskip("numba")
 

@@ -13,7 +13,7 @@ import sugenet as sg
 from sugenet.bnn import DenseLayer, Encoder, Head, Network, Real, RealLayer, Window, summary
 from sugenet.bnn.boxed import in_box
 from sugenet.bnn.conv import ConvLayer
-from sugenet.checker.accelerate.arrays import form_of
+from sugenet.checker.accelerate.origin import form_of
 from sugenet.checker.form import read_certificate
 from sugenet.errors import EncodingError, FileError, NetworkError, QuestionError
 from sugenet.web import payload

@@ -6,16 +6,18 @@ import re
 import shutil
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.bnn import Head, Network, PoolLayer, StairConv, StairLayer, Window, integer
+from sugenet.bnn import DenseLayer, Head, Network, OneHot, PoolLayer, StairConv, StairLayer, Window, integer
 from sugenet.bnn.encoder import Encoder
-from sugenet.checker.accelerate.arrays import form_of
-from sugenet.checker.network import load_network
+from sugenet.checker.accelerate.arrays import Picking, Summing, backed
+from sugenet.checker.accelerate.origin import form_of
+from sugenet.checker.network import Categories, Numbers, load_network
 from sugenet.errors import CheckLimitError, FileError
 from sugenet.io.native.file import network_bytes
 from tests.checker import make_golden
@@ -163,7 +165,58 @@ def test_the_file_and_the_network_have_one_form():
         if not network.keeps_reals:
             for _ in range(3):
                 states = [int(rng.integers(coding.states)) for coding in network.encoder.codings]
-                assert read.scores(states) == form.scores(states), name
+                assert read.scores(states) == form.scores(states) == backed(read).scores(states), name
+                assert (form.cut.counts_at(states) == form.stairs.counts_at(states)).all(), name
+            same_arrays(form.stairs, backed(read).stairs)
+
+
+def same_arrays(one, two):
+    """See that a network of the package and its file give the same arrays."""
+    assert (one.codings, one.reads_levels, one.lines) == (two.codings, two.reads_levels, two.lines)
+    assert (one.head == two.head).all()
+    for a, b in zip(one.layers, two.layers, strict=True):
+        assert type(a) is type(b)
+        assert (a.inputs, a.outputs, a.top) == (b.inputs, b.outputs, b.top)
+        names = ["every"] if isinstance(a, Picking) else ["weights", "steps", "tops", "lowest", "sizes"]
+        for name in names:
+            assert (getattr(a, name) == getattr(b, name)).all(), name
+        if not isinstance(a, Summing):
+            assert a.window.shape == b.window.shape
+            assert (a.window.taps == b.window.taps).all()
+
+
+def test_arrays_of_lawful_networks_have_a_last_class_for_broken_laws():
+    network = Network(
+        Encoder([integer(0, 3), OneHot(["a", "b"]), integer(0, 2)]),
+        [DenseLayer([[1, -1, 1, 0, 1, 1, -1], [1, 1, 1, 1, -1, 0, 1]], [3, 4])],
+        Head([[1, -1], [1, 1]]),
+    )
+    clauses = (((0, 1.5, True), (1, "a", True)), ((2, 1.0, False), (0, 3.0, True)))
+    lawful = backed(load_network(network_bytes(network))).obeying(clauses)
+    base, problem = form_of(network), lawful.cut
+    for states in product(*(range(coding.width + isinstance(coding, Numbers)) for coding in lawful.codings)):
+        values = [_at(coding, state) for coding, state in zip(lawful.codings, states, strict=True)]
+        broken = sum(
+            not any(
+                (values[f] == at if isinstance(at, str) else values[f] >= at) is on for f, at, on in clause
+            )
+            for clause in clauses
+        )
+        own = [
+            coding.categories.index(value)
+            if isinstance(coding, Categories)
+            else sum(value >= cut for cut in coding.cuts)
+            for coding, value in zip(base.codings, values, strict=True)
+        ]
+        counts = problem.counts_at(states)[0].tolist()
+        assert counts == [*base.cut.counts_at(own)[0].tolist(), broken]
+
+
+def _at(coding, state):
+    """A value with a state."""
+    if isinstance(coding, Categories):
+        return coding.categories[state]
+    return coding.low if state == 0 else coding.cuts[state - 1]
 
 
 def test_a_file_with_another_byte_is_refused():

@@ -8,7 +8,7 @@ from typing import get_args
 import pytest
 
 import sugenet as sg
-from sugenet.checker.accelerate.arrays import form_of
+from sugenet.checker.accelerate.origin import form_of
 from sugenet.checker.composed_form import Composed, Formula
 from sugenet.checker.form import (
     BySplit,

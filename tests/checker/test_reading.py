@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 
 import pytest
 
-from sugenet.checker.accelerate.arrays import form_of
+from sugenet.checker.accelerate.origin import form_of
 from sugenet.checker.form import Bound, Closure, InputDomain, Lemma, Limit, Proof, read_certificate
 from sugenet.checker.reading import (
     ClassIndex,

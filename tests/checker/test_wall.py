@@ -19,10 +19,10 @@ from tests.checker.test_learned import ANSWERS as LEARNED
 from tests.checker.typed import without_form
 
 SOURCE = Path(sg.__file__).parent
-FILES = [f"{name}.py" for name in ("visible", "errors", "files", "compiling", "brief", "drawn")]
+FILES = [f"{name}.py" for name in ("visible", "errors", "files", "telling", "compiling", "brief", "drawn")]
 BELOW = [name for name in (*FILES, "capacity", "bits", "bnn") if (SOURCE / name).exists()]
 """What the definition itself needs."""
-OPEN_TO = ("bnn", "checker", "compiling", "errors", "reading", "visible")
+OPEN_TO = ("bnn", "checker", "compiling", "errors", "reading", "telling", "visible")
 
 ALONE = """
 import json, pickle, sys
@@ -75,6 +75,7 @@ def test_the_judge_imports_the_definition_the_errors_and_itself():
                     "compiling",
                     "errors",
                     "reading",
+                    "telling",
                     "visible",
                 )
                 assert allowed or module == "sugenet.capacity.arguments", (path.name, module)

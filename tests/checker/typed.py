@@ -4,7 +4,7 @@ import json
 import re
 
 from sugenet.checker.accelerate import drup, patches, rup
-from sugenet.checker.accelerate.arrays import form_of
+from sugenet.checker.accelerate.origin import form_of
 from sugenet.checker.form import CaseAsked, Proof, QueryAsked, Question, sizes_of
 from sugenet.checker.reading import Sizes, read
 from sugenet.checker.setting import Asked

@@ -17,7 +17,7 @@ from pysat.solvers import Solver
 
 import sugenet as sg
 from sugenet.bnn import DenseLayer, Encoder, Head, Network, integer
-from sugenet.checker.accelerate.arrays import form_of
+from sugenet.checker.accelerate.origin import form_of
 from sugenet.checker.accelerate.thresholds import ThresholdSystem, reach
 from sugenet.errors import CertificateError, QuestionError, TooLargeError
 from sugenet.io import Query, export_proof

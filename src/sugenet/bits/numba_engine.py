@@ -15,9 +15,9 @@ from sugenet.bits.conv import MapLayer
 from sugenet.bits.engine import Counts, LevelProgram, MapProgram, Neurons
 from sugenet.bits.kernels import DENSE, LANES, NEURONS, SAMPLES, TERNARY, VECTORS, is_on_disk, load
 from sugenet.bits.stairs import StairMap
-from sugenet.bits.telling import telling
 from sugenet.bits.threads import share
 from sugenet.bits.words import Words, tail_mask, words_for
+from sugenet.telling import telling
 
 __all__ = [
     "PRODUCTS_PER_HANDOVER",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from time import monotonic
 
-from sugenet.bits.telling import compiling_seconds, listen
+from sugenet.telling import compiling_seconds, listen
 
 __all__ = ["Stopwatch"]
 

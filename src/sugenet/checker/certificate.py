@@ -93,8 +93,8 @@ def check(
 
             return check_learned(certificate, _samples(network, other), limit)
         several = isinstance(network, list | tuple)
-        networks = [_form(one) for one in (network if several else [network])]
-        return _check_any(certificate, networks, None if other is None else _form(other), limit, plain)
+        networks = [_form(one, plain) for one in (network if several else [network])]
+        return _check_any(certificate, networks, None if other is None else _form(other, plain), limit, plain)
     except CertificateError:
         raise
     except RecursionError:
@@ -114,18 +114,17 @@ def is_about_ratings(certificate: object) -> bool:
     return isinstance(certificate, dict) and "network" not in certificate and "ratings" in certificate
 
 
-def _form(network: Any) -> NetworkForm:
-    """A network as the checker sees it; one of the package has arrays behind it."""
-    if isinstance(network, NetworkForm):
-        return network
-    from sugenet.bnn import Network
-    from sugenet.checker.accelerate.arrays import form_of
+def _form(network: Any, plain: bool) -> NetworkForm:
+    """A network as the checker sees it; with arrays behind it unless rules are plain."""
+    if not isinstance(network, NetworkForm):
+        from sugenet.checker.accelerate.origin import form_of
 
-    if not isinstance(network, Network):
-        raise CertificateError(
-            f"a certificate is about a network or ratings, not about a {type(network).__name__}."
-        )
-    return form_of(network)
+        return form_of(network)
+    if plain:
+        return network
+    from sugenet.checker.accelerate.arrays import backed
+
+    return backed(network)
 
 
 def _samples(ratings: object, other: Any) -> Any:

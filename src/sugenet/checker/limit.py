@@ -84,5 +84,5 @@ class Limit:
 
 def _compiling_seconds() -> float:
     """Seconds that were spent on compiling, if there is anything that compiles."""
-    telling = sys.modules.get("sugenet.bits.telling")
+    telling = sys.modules.get("sugenet.telling")
     return 0.0 if telling is None else float(telling.compiling_seconds())

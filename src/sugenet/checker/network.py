@@ -11,7 +11,7 @@ import sys
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from hashlib import sha256
@@ -23,17 +23,20 @@ from sugenet.errors import CertificateError, FileError
 from sugenet.visible import visible
 
 __all__ = [
+    "NEVER",
     "Categories",
     "Clause",
     "Coding",
     "HeadWeights",
     "LayerForm",
     "NetworkForm",
+    "NetworkSource",
     "Numbers",
     "Pooled",
     "RealNumbers",
     "Summed",
     "load_network",
+    "positions_of",
     "read_json",
 ]
 
@@ -169,6 +172,8 @@ class NetworkForm:
     head: HeadWeights
     make_layers: Callable[[], tuple[LayerForm, ...]]
     make_fingerprint: Callable[[tuple[str, ...], HeadWeights], str]
+    source: NetworkSource | None = field(default=None, compare=False)
+    """The file that it was read from, which compiled rules read as arrays."""
     clauses: tuple[Clause, ...] = ()
     """Laws that inputs obey; then the head has a last class, whose match count is how many are broken."""
 
@@ -331,14 +336,14 @@ def load_network(raw: bytes) -> NetworkForm:
         If the bytes are not such a file, or are damaged.
     """
     try:
-        return _File(raw).network()
+        return NetworkSource(raw).network()
     except FileError:
         raise
     except (KeyError, TypeError, ValueError, IndexError, ArithmeticError, AttributeError) as error:
         raise FileError(f"the network file is damaged: {type(error).__name__}: {str(error)[:80]}") from None
 
 
-class _File:
+class NetworkSource:
     """The document and the tensors of a file whose seal holds."""
 
     def __init__(self, raw: bytes) -> None:
@@ -391,6 +396,7 @@ class _File:
             weights,
             lambda: self._layers(codings, levels),
             lambda classes, head: self._fingerprint(codings, names, classes, head),
+            self,
         )
         if found.fingerprint != document["fingerprint"]:
             raise FileError(
@@ -449,7 +455,7 @@ class _File:
         windows, shape = list(_windows(part)), part["shape"]
         size = shape[1] * shape[2]
         reads = (shape[0], shape[1], shape[2])
-        places = _positions(part)
+        places = positions_of(part)
         if kind in ("pool", "level pool"):
             every = _unpacked(self.tensors[f"{name}.every"][0].tolist(), shape[0])
             for channel, taps in product(range(shape[0]), windows):
@@ -520,11 +526,11 @@ class _File:
             for shape, numbers in self._digested(name, part, tops):
                 digest.update(json.dumps(shape).encode() + numbers)
             if "theta" in part:
-                taus = self._thresholds(name, part, prod(_positions(part)) if "shape" in part else 1)
+                taus = self._thresholds(name, part, prod(positions_of(part)) if "shape" in part else 1)
                 ends = [[str(low), str(high)] for row in taus for ((low, high),) in row]
                 digest.update(json.dumps(ends).encode())
             outputs = part["outputs"] if "outputs" in part else part["shape"][0]
-            outputs *= prod(_positions(part)) if "shape" in part else 1
+            outputs *= prod(positions_of(part)) if "shape" in part else 1
             tops = [part.get("steps", part.get("top") if "pool" in kind else None) or 1] * outputs
         digest.update(_digest_of((len(head.weights), self.document["head"]["inputs"]), head.weights))
         if "top" in self.document["head"]:
@@ -546,7 +552,9 @@ class _File:
         kernel = (part["outputs"], per, *part["kernel"]) if wide else (part["outputs"], per)
         yield kernel, _octets(self.rows(name, part["weights"], prod(kernel[1:])))
         if "theta" not in part:
-            taus = self._thresholds(name, part, prod(_positions(part)) if wide and "steps" not in part else 1)
+            taus = self._thresholds(
+                name, part, prod(positions_of(part)) if wide and "steps" not in part else 1
+            )
             flat = [value for row in taus for own in row for value in own]
             steps = (part["outputs"], part["steps"]) if "steps" in part else (len(flat),)
             yield steps, _octets([flat])
@@ -598,7 +606,7 @@ def _summed(taps: Sequence[tuple[int, int]], taus: Sequence[Any], tops: Sequence
     return Summed(tuple(p for p, _ in kept), tuple(w for _, w in kept), thresholds)
 
 
-def _positions(part: dict[str, Any]) -> tuple[int, int]:
+def positions_of(part: dict[str, Any]) -> tuple[int, int]:
     """Height and width of what a window gives."""
     (_, height, width), (top, left, bottom, right) = part["shape"], part["pads"]
     found = [
@@ -618,7 +626,7 @@ def _positions(part: dict[str, Any]) -> tuple[int, int]:
 def _windows(part: dict[str, Any]) -> Iterator[list[int | None]]:
     """For each position of a window the pixel of each tap, row by row; None on padding."""
     (_, height, width), (top, left, _, _) = part["shape"], part["pads"]
-    for y, x in product(*map(range, _positions(part))):
+    for y, x in product(*map(range, positions_of(part))):
         taps = product(*map(range, part["kernel"]))
         places = [
             (

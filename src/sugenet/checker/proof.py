@@ -40,10 +40,9 @@ def check_proof(
             if not isinstance(proof, Patches):
                 raise CertificateError("a query over real numbers needs a proof of kind 'patches'.")
             _see_arrays(proof, network)
-            from sugenet.checker.accelerate.arrays import origin_of
             from sugenet.checker.accelerate.patches import check_patches
 
-            return check_patches(proof, origin_of(network), question, limit)
+            return check_patches(proof, network.origin, question, limit)  # type: ignore[attr-defined]
     parts = proof if isinstance(proof, tuple) else (proof,)
     numbers = parts_of(asked)
     if len(parts) != len(numbers):
@@ -67,7 +66,7 @@ def _check_part(proof: Single, setting: Setting, limit: Limit, *, plain: bool) -
 
 def _see_arrays(proof: Single, network: NetworkForm) -> None:
     """A network that was read by `network` alone has no arrays for compiled rules."""
-    if not hasattr(network, "origin"):
+    if not hasattr(network, "make_arrays"):
         raise CheckLimitError(f"a proof of kind {proof.tag[1]!r} has no plain form. Use `sugenet check`.")
 
 

@@ -142,7 +142,7 @@ def how_many(text: str) -> Any:
 
 def announced(screen: Screen, run: Callable[[], Any]) -> Any:
     """Do something that may have to be compiled first, and say so then."""
-    from sugenet.bits.telling import telling
+    from sugenet.telling import telling
 
     with telling(screen.tell_once):
         return run()

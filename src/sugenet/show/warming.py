@@ -14,8 +14,8 @@ import numpy as np
 
 from sugenet.bits import prepare
 from sugenet.bits.paying import ENGINE
-from sugenet.bits.telling import compiling_seconds, listen, telling
 from sugenet.bnn import DenseLayer, Head, Network
+from sugenet.telling import compiling_seconds, listen, telling
 
 __all__ = ["Warmed", "warm_up"]
 

@@ -1,186 +1,596 @@
-"""Networks of the package as the checker sees them: the same form, with arrays behind it for compiled rules.
+"""Networks as arrays, for compiled rules.
 
-To be ensured: the form is that of the network's file (`network`; a test compares the two). What is evaluated
-here goes through the layers as the definition says.
+To be ensured: layer by layer, the levels are those of the network's form (`network`). A layer has *match
+counts* and thresholds on them: the weighted sum of its inputs less the least that this sum can be. A layer of
+one step gives bits. What a file says is read here once more, as arrays, without writing out convolutions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
-from typing import Any
+from functools import cached_property
+from itertools import pairwise
+from math import lcm
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import ConvLayer, Network, OneHot, PoolLayer, RealLayer, Steps
-from sugenet.bnn import Real as RealCoding
-from sugenet.bnn.lawful import lawful_parts
-from sugenet.bnn.laws import Law, Literal
-from sugenet.bnn.layer import gives, tops_of
-from sugenet.bnn.stairs import StairConv, StairLayer
-from sugenet.bnn.stopwatch import Stopwatch
+from sugenet.checker.accelerate.products import Bits, Ints, products
+from sugenet.checker.limit import MEMORY
 from sugenet.checker.network import (
     NEVER,
     Categories,
-    Clause,
     Coding,
-    HeadWeights,
-    LayerForm,
     NetworkForm,
+    NetworkSource,
     Numbers,
-    Pooled,
-    RealNumbers,
-    Summed,
+    positions_of,
 )
-from sugenet.errors import CertificateError
+from sugenet.errors import TooLargeError
 
-__all__ = ["Backed", "cuts_of", "form_of", "inputs_of", "origin_of"]
+__all__ = [
+    "Arrays",
+    "Backed",
+    "Layer",
+    "Picking",
+    "Sliding",
+    "Summing",
+    "Taps",
+    "backed",
+    "cuts_of",
+    "sliding_stairs",
+    "summing_stairs",
+]
+
+_CELLS = 1 << 22
+"""Values under the taps of windows that are gathered at a time."""
+
+
+# -- layers --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Weighted:
+    """What layers with weights have in common."""
+
+    weights: Ints
+    steps: Ints
+    """Thresholds on match counts, one row a neuron, rising."""
+    tops: Ints
+    """The largest level of each input."""
+
+    @cached_property
+    def lowest(self) -> Ints:
+        """The least sum of each neuron."""
+        return np.asarray(self.sums(self.tops[None], np.minimum(self.weights, 0))[0])
+
+    @cached_property
+    def sizes(self) -> Ints:
+        """The largest match count of each neuron."""
+        return np.asarray(self.sums(self.tops[None], np.abs(self.weights))[0])
+
+    @cached_property
+    def tau(self) -> Ints:
+        """The thresholds of a layer of one step; those that nothing reaches are just beyond."""
+        (column,) = self.steps.T
+        return np.asarray(np.clip(column, 0, self.sizes + 1))
+
+    @property
+    def inputs(self) -> int:
+        """Number of values that it reads."""
+        return len(self.tops)
+
+    @property
+    def tallest(self) -> int:
+        """The largest level that it reads."""
+        return int(self.tops.max(initial=1))
+
+    @property
+    def outputs(self) -> int:
+        """Number of neurons."""
+        return len(self.steps)
+
+    @property
+    def top(self) -> int:
+        """The largest level that it gives."""
+        return int(self.steps.shape[1])
+
+    def sums(self, rows: npt.NDArray[Any], weights: Ints) -> Ints:
+        """Weighted sums of rows of values, with its weights or others of their shape."""
+        raise NotImplementedError
+
+    def rows(self) -> Ints:
+        """The weights of each neuron, written out."""
+        raise NotImplementedError
+
+    def dense(self) -> Summing:
+        """The same written out, over bits: each level as many as its top."""
+        rows = self.rows()
+        if not (self.tops == 1).all():
+            rows = np.repeat(rows, self.tops, axis=1)
+        return Summing(rows, self.steps, np.ones(rows.shape[1], np.int64))
+
+    def match_counts(self, rows: npt.NDArray[Any]) -> Ints:
+        """Match counts of all neurons for rows of values."""
+        return np.asarray(self.sums(rows, self.weights) - self.lowest)
+
+    def levels(self, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Levels, or bits if there is one step."""
+        counts = self.match_counts(rows)
+        if self.top == 1:
+            return np.asarray(counts >= self.steps[:, 0])
+        return sum((counts >= column for column in self.steps.T), np.zeros(counts.shape, np.int64))
+
+
+class Summing(_Weighted):
+    """Neurons that read all values: one row of weights each."""
+
+    def sums(self, rows: npt.NDArray[Any], weights: Ints) -> Ints:
+        if weights is not self.weights:
+            return products(rows, weights, self.tallest)
+        some, owner = self.runs
+        return products(rows, some, self.tallest)[:, owner]
+
+    @cached_property
+    def runs(self) -> tuple[Ints, Ints]:
+        """Rows of weights without those that repeat the one before, and which of them each neuron has."""
+        new = np.append(True, (self.weights[1:] != self.weights[:-1]).any(axis=1))[: self.outputs]
+        return self.weights[new], np.cumsum(new) - 1
+
+    def rows(self) -> Ints:
+        return self.weights
+
+
+@dataclass(frozen=True, eq=False)
+class Taps:
+    """Where a window slides: channels, height and width of what it reads, and for each position the pixel of
+    each tap, row by row; -1 on padding.
+    """
+
+    shape: tuple[int, int, int]
+    taps: npt.NDArray[np.intp]
+
+    def gathered(self, rows: npt.NDArray[Any], padding: int = 0) -> npt.NDArray[Any]:
+        """Values under the taps: row, channel, position, tap."""
+        maps = rows.reshape(len(rows), self.shape[0], self.shape[1] * self.shape[2])
+        return np.asarray(
+            np.append(maps, np.full((*maps.shape[:2], 1), padding, maps.dtype), axis=2)[:, :, self.taps]
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Sliding(_Weighted):
+    """A convolution: kernels with channels and taps, and a threshold for each position."""
+
+    window: Taps
+    groups: int
+
+    def sums(self, rows: npt.NDArray[Any], weights: Ints) -> Ints:
+        taps, (channels, *_), many = self.window.taps, self.window.shape, len(weights)
+        per, out = channels // self.groups, many // self.groups
+        found = np.empty((len(rows), many, len(taps)), np.int64)
+        step = max(1, _CELLS // max(1, channels * taps.size))
+        for start in range(0, len(rows), step):
+            patches = self.window.gathered(rows[start : start + step])
+            for group in range(self.groups):
+                own = patches[:, group * per : (group + 1) * per].transpose(0, 2, 1, 3)
+                kernel = weights[group * out : (group + 1) * out].reshape(out, per * taps.shape[1])
+                flat = own.reshape(-1, kernel.shape[1])
+                sums = products(flat, kernel, self.tallest).reshape(len(own), len(taps), out)
+                found[start : start + step, group * out : (group + 1) * out] = sums.transpose(0, 2, 1)
+        return found.reshape(len(rows), self.outputs)
+
+    def rows(self) -> Ints:
+        channels, height, width = self.window.shape
+        per, out = channels // self.groups, len(self.weights) // self.groups
+        taps = self.window.taps
+        rows = np.zeros((len(self.weights), len(taps), channels, height * width + 1), np.int64)
+        for number, kernel in enumerate(self.weights):
+            start = number // out * per
+            for position, pixels in enumerate(taps):
+                rows[number, position, start : start + per, pixels] = (
+                    kernel.T
+                )  # -1: the place that is cut off
+        return rows[..., :-1].reshape(self.outputs, self.inputs)
+
+
+@dataclass(frozen=True, eq=False)
+class Picking:
+    """The largest level under a window for each channel; the least where `every`."""
+
+    window: Taps
+    every: Bits
+    top: int = 1
+
+    @property
+    def inputs(self) -> int:
+        """Number of values that it reads."""
+        channels, height, width = self.window.shape
+        return channels * height * width
+
+    @property
+    def outputs(self) -> int:
+        """Number of windows."""
+        return len(self.every) * len(self.window.taps)
+
+    @cached_property
+    def sizes(self) -> Ints:
+        """How many values each window has."""
+        return np.tile((self.window.taps >= 0).sum(axis=1), len(self.every))
+
+    @cached_property
+    def tau(self) -> Ints:
+        """How many bits of a window must be on."""
+        return np.where(np.repeat(self.every, len(self.window.taps)), self.sizes, 1)
+
+    def match_counts(self, rows: Bits) -> Ints:
+        """How many bits of each window are on."""
+        return np.asarray(
+            self.window.gathered(rows.astype(np.int64)).sum(axis=3).reshape(len(rows), self.outputs)
+        )
+
+    def levels(self, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Levels, or bits."""
+        most = self.window.gathered(rows).max(axis=3)
+        least = self.window.gathered(rows, self.top).min(axis=3)
+        return np.asarray(np.where(self.every[:, None], least, most).reshape(len(rows), self.outputs))
+
+    def dense(self) -> Summing:
+        """The same with one row of weights for each window, over bits."""
+        ones = np.ones((len(self.every), 1, self.window.taps.shape[1]), np.int64)
+        tops = np.ones(self.inputs, np.int64)
+        return Sliding(ones, self.tau[:, None], tops, self.window, len(self.every)).dense()
+
+
+Layer: TypeAlias = Summing | Sliding | Picking
+
+
+# -- networks ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Arrays:
+    """A network: what its first layer reads of features, its layers, and the weights of its classes."""
+
+    codings: tuple[Coding, ...]
+    reads_levels: bool
+    layers: tuple[Layer, ...]
+    head: Ints
+    lines: list[tuple[Fraction, Fraction]]
+    """For each class slope and offset that make its match count its score."""
+    reads_silent: bool = False
+    """Whether the first layer reads the bits of silent cuts too."""
+
+    @cached_property
+    def places(self) -> list[Ints]:
+        """For each feature the places among what the first layer reads."""
+        sizes = [1 if self.reads_levels else len(self.bits(coding)) for coding in self.codings]
+        ends = np.cumsum([0, *sizes])
+        return [np.arange(a, b) for a, b in pairwise(ends)]
+
+    @property
+    def width(self) -> int:
+        """Number of values that the first layer reads."""
+        return sum(map(len, self.places))
+
+    def bits(self, coding: Coding) -> list[int]:
+        """The places of a coding that are read."""
+        silent = () if self.reads_silent or isinstance(coding, Categories) else coding.silent
+        return [place for place in range(coding.width) if place not in silent]
+
+    def reads_of(self, feature: int, states: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """What the first layer reads of a feature in some states, one row each: a level, or bits."""
+        coding, column = self.codings[feature], states[:, None]
+        own = np.array(self.bits(coding), np.int64)
+        if self.reads_levels:
+            return np.asarray((own < column).sum(axis=1, keepdims=True))
+        return np.asarray(own == column if isinstance(coding, Categories) else own < column)
+
+    def inputs_at(self, states: Any) -> npt.NDArray[Any]:
+        """What the first layer reads where features have given states, one row per input."""
+        rows = np.asarray(states, np.int64).reshape(-1, len(self.codings))
+        heard = all(len(self.bits(coding)) == coding.width for coding in dict.fromkeys(self.codings))
+        if self.reads_levels and heard:
+            return rows
+        if heard and all(isinstance(coding, Numbers) and coding.width == 1 for coding in self.codings):
+            return np.asarray(rows > 0)
+        parts = [self.reads_of(feature, column) for feature, column in enumerate(rows.T)]
+        return np.concatenate([np.zeros((len(rows), 0), bool), *parts], axis=1)
+
+    @cached_property
+    def tops(self) -> Ints:
+        """The largest level of each value that the head reads."""
+        if not self.layers:
+            return np.ones(self.width, np.int64)
+        return np.full(self.layers[-1].outputs, self.layers[-1].top)
+
+    def counts_at(self, states: Any) -> Ints:
+        """Match counts of the classes where features have given states."""
+        values = self.inputs_at(states)
+        for layer in self.layers:
+            values = layer.levels(values)
+        return Summing(self.head, np.zeros((len(self.head), 0), np.int64), self.tops).match_counts(values)
+
+    @cached_property
+    def integers(self) -> tuple[list[int], list[int]]:
+        """Slopes and offsets in whole numbers, all times the same."""
+        unit = lcm(1, *(number.denominator for line in self.lines for number in line))
+        slopes, offsets = zip(*((int(a * unit), int(b * unit)) for a, b in self.lines), strict=True)
+        return list(slopes), list(offsets)
+
+    def classes(self, counts: Ints) -> Ints:
+        """The class of each row of match counts; of equal scores the lowest."""
+        slopes, offsets = self.integers
+        most = max(
+            abs(a) * int(size) + abs(b)
+            for a, b, size in zip(slopes, offsets, np.abs(self.head) @ self.tops, strict=True)
+        )
+        kind: Any = np.int64 if most < 1 << 62 else object
+        scores = counts.astype(kind) * np.array(slopes, kind) + np.array(offsets, kind)
+        return np.asarray(scores.argmax(axis=1))
 
 
 @dataclass(frozen=True)
 class Backed(NetworkForm):
-    """A network with its arrays."""
+    """A network with arrays behind it."""
 
-    origin: Any = None
-    """The `Network`; with laws, the one that has a class for broken ones."""
+    make_arrays: Callable[[], tuple[Layer, ...]] = field(default=tuple, compare=False)
+    reads_silent: bool = False
+    """Whether it was made for laws, and reads the bits of silent cuts."""
+
+    @cached_property
+    def stairs(self) -> Arrays:
+        """Its layers as they are; with laws, cut, and with a class for those that are broken."""
+        if self.clauses:
+            return _lawful(self, _cut(_plain_arrays(self)))
+        return _plain_arrays(self)
+
+    @cached_property
+    def cut(self) -> Arrays:
+        """The same over bits: each layer cut into its steps."""
+        return self.stairs if self.clauses else _cut(self.stairs)
 
     def scores(self, states: Sequence[int]) -> list[Fraction]:
         """Exact scores of the classes, layer by layer."""
-        values = inputs_of(self.origin, [states])
-        for layer in self.origin.layers:
-            values = layer.activity(values)
-        head = self.origin.head
-        return list(head.scores(head.match_counts(values))[0])
-
-    def among(self, classes: Sequence[int]) -> NetworkForm:
-        """The network that chooses among some classes alone."""
-        return form_of(self.origin.among(classes))
-
-    def see_texts(self, laws: Sequence[Any]) -> None:
-        """See that laws say in words what their clauses say."""
-        for law in laws:
-            read = Law(law.text, self.origin.encoder)
-            clauses = {frozenset(map(tuple, clause)) for clause in read.clauses}
-            if read.text != law.text or clauses != {frozenset(clause) for clause in law.clauses}:
-                raise CertificateError(
-                    f"the clauses of the law {law.text[:60]!r} do not say what its text says."
-                )
-
-    def obeying(self, clauses: Sequence[Clause]) -> NetworkForm:
-        """The network with finer features, so that clauses can be told, and a last class for broken ones."""
-        form = super().obeying(clauses)
-        if form is self:
-            return form
-        cut = self.origin.cut
-        laws: Any = [_Lawful(form.clauses)]
-        encoder, layers, head = lawful_parts(cut.encoder, cut.layers, cut.head, laws)
-        return replace(form, origin=Network(encoder, layers, head))  # type: ignore[call-arg]
+        counts = self.stairs.counts_at([states])[0].tolist()
+        return [a * count + b for (a, b), count in zip(self.stairs.lines, counts, strict=True)]
 
 
-class _Lawful:
-    """Clauses as `lawful_parts` reads those of a law."""
-
-    def __init__(self, clauses: Sequence[Clause]) -> None:
-        self.clauses = [frozenset(Literal(*literal) for literal in clause) for clause in clauses]
-
-
-def form_of(network: Network) -> Backed:
-    """The form of a network."""
-    Stopwatch()  # from now on it is known how long anything is compiled
-    known: dict[int, Coding] = {}
-    for coding in network.encoder.codings:
-        if id(coding) not in known:
-            known[id(coding)] = _coding(coding)
-    head = network.head
-    weights = HeadWeights(head.weights.tolist(), head.scale, head.bias, tuple(head.sizes.tolist()))
-    return Backed(
-        tuple(network.encoder.names),
-        network.classes,
-        tuple(known[id(coding)] for coding in network.encoder.codings),
-        network.reads_levels,
-        weights,
-        lambda: tuple(_layer(layer) for layer in network.layers),
-        lambda _classes, _head: network.fingerprint,
-        origin=network,
-    )
+def backed(form: NetworkForm) -> Backed:
+    """A network that was read from a file, with arrays behind it."""
+    if isinstance(form, Backed):
+        return form
+    source = form.source
+    assert source is not None
+    values = {one.name: getattr(form, one.name) for one in fields(NetworkForm)}
+    return Backed(**values, make_arrays=lambda: _layers_of(source, form.codings, form.reads_levels))
 
 
-def _coding(coding: Any) -> Coding:
-    if isinstance(coding, OneHot):
-        return Categories(coding.categories)
-    if isinstance(coding, RealCoding):
-        return RealNumbers((), coding.low, coding.high)
-    assert isinstance(coding, Steps)
-    return Numbers(coding.cuts, coding.low, coding.high, coding.whole, coding.bipolar, coding.silent)
+def cuts_of(networks: Sequence[NetworkForm]) -> tuple[Arrays, ...]:
+    """The networks of a setting over bits alone."""
+    return tuple(backed(network).cut for network in networks)
 
 
-def _layer(layer: Any) -> LayerForm:
-    """The neurons of a layer, written out."""
-    top = gives(layer) or 1
-    if isinstance(layer, PoolLayer):
-        size = layer.window.shape[1] * layer.window.shape[2]
-        neurons: list[Any] = [
-            Pooled(tuple(channel * size + tap for tap in taps if tap >= 0), bool(every))
-            for channel, every in enumerate(layer.every.tolist())
-            for taps in layer.window.taps.tolist()
-        ]
-        return LayerForm(tuple(neurons), top, layer.output_shape, layer.window.shape)
-    if isinstance(layer, RealLayer):
-        pairs = zip(layer.reads(), layer.theta, strict=True)
-        neurons = [_summed(inputs.tolist(), row.tolist(), [ends]) for (inputs, row), ends in pairs]
-        shape = None if layer.window is None else layer.window.shape
-        return LayerForm(tuple(neurons), 1, None, shape)
-    window = layer.window if isinstance(layer, ConvLayer | StairConv) else None
-    rows = layer.dense().weights if isinstance(layer, StairConv) else None
-    if rows is None:
-        rows = layer.rows() if isinstance(layer, ConvLayer) else layer.weights
-    if isinstance(layer, StairConv):  # thresholds on the sum over all taps, padding included
-        taus, lowest = np.repeat(layer.steps, len(layer.window.taps), axis=0).tolist(), (-layer.rim).tolist()
-    else:
-        tops = np.array(tops_of(layer) or [1] * rows.shape[1], np.int64)
-        taus, lowest = layer.tau.reshape(len(rows), -1).tolist(), (np.minimum(rows, 0) @ tops).tolist()
-    never = NEVER if isinstance(layer, StairLayer | StairConv) else None
-    neurons = [
-        _summed(
-            range(len(row)),
-            row,
-            [np.inf if tau == never else tau + low for tau in own],
+def _plain_arrays(form: Backed) -> Arrays:
+    head = form.head
+    width = len(head.weights[0]) if head.weights else 0
+    weights = np.array(head.weights, np.int64).reshape(len(head.weights), width)
+    lines = [(2 * s, b - s * n) for s, b, n in zip(head.scale, head.bias, head.sizes, strict=True)]
+    return Arrays(form.codings, form.reads_levels, form.make_arrays(), weights, lines, form.reads_silent)
+
+
+# -- laws ----------------------------------------------------------------------------------------------------
+
+
+def _lawful(form: NetworkForm, cut: Arrays) -> Arrays:
+    """A network over bits that passes on which clauses are broken: each is a neuron that needs all literals
+    to fail, and the last class counts them.
+    """
+    reading = Arrays(form.codings, False, (), cut.head, cut.lines, reads_silent=True)
+    own = [place in set(cut.bits(coding)) for coding in form.codings for place in range(coding.width)]
+    first = _first_dense(cut)
+    weights = np.zeros((first.outputs + len(form.clauses), reading.width), np.int64)
+    weights[: first.outputs, own] = first.weights
+    for number, clause in enumerate(form.clauses, start=first.outputs):
+        for feature, at, on in clause:
+            coding = form.codings[feature]
+            known = coding.categories if isinstance(coding, Categories) else coding.cuts
+            weights[number, reading.places[feature][known.index(at)]] = -1 if on else 1
+    rest = [len(clause) for clause in form.clauses]
+    layers, eye = [_bits_layer(weights, [*first.tau, *rest])], np.eye(len(rest), dtype=np.int64)
+    for layer in cut.layers[1:]:
+        dense = layer.dense()
+        layers.append(_bits_layer(_blocks(dense.weights, eye), [*dense.tau, *(1 for _ in rest)]))
+    head = _blocks(cut.head, np.ones((1, len(rest)), np.int64))
+    return Arrays(form.codings, False, tuple(layers), head, cut.lines, reads_silent=True)
+
+
+def _first_dense(cut: Arrays) -> Summing:
+    """The first layer over bits; without layers, the bits themselves."""
+    if cut.layers:
+        return cut.layers[0].dense()
+    return _bits_layer(np.eye(cut.width, dtype=np.int64), [1] * cut.width)
+
+
+def _bits_layer(weights: Ints, tau: Sequence[int]) -> Summing:
+    return Summing(weights, np.array(tau, np.int64)[:, None], np.ones(weights.shape[1], np.int64))
+
+
+def _blocks(a: Ints, b: Ints) -> Ints:
+    out = np.zeros((a.shape[0] + b.shape[0], a.shape[1] + b.shape[1]), np.int64)
+    out[: a.shape[0], : a.shape[1]], out[a.shape[0] :, a.shape[1] :] = a, b
+    return out
+
+
+# -- cutting -------------------------------------------------------------------------------------------------
+
+
+def _cut(network: Arrays) -> Arrays:
+    """The same network over bits: a neuron of several steps becomes as many of one."""
+    layers, levels = network.layers, network.reads_levels
+    if all(layer.top == 1 for layer in layers):
+        return network
+    sized = [layer for layer in layers if not isinstance(layer, Picking)]
+    needed = sum(8 * layer.weights.size * layer.top * layer.tallest for layer in sized)
+    if needed > MEMORY:
+        many = sum(layer.outputs * layer.top for layer in layers)
+        raise TooLargeError(f"a network of {many:,} neurons, one for each step, takes {needed:,} bytes.")
+    made: list[Layer] = []
+    source: npt.NDArray[np.intp] | None = None  # which value each bit belongs to; None: as before
+    for number, layer in enumerate(layers):
+        if number == 0 and isinstance(layer, Picking) and levels:  # the bits of each feature in turn
+            dense, levels = _over_bits(layer, None).dense(), False
+            order = np.argsort(_by_channel(layer.window.shape, layer.top), kind="stable")
+            bits: Layer = Summing(dense.weights[:, order], dense.steps, dense.tops)
+        else:
+            bits = _over_bits(layer, source)
+        following = layers[number + 1] if number + 1 < len(layers) else None
+        here, there = _owners(layer, None), _owners(layer, following)
+        if not np.array_equal(here, there):  # the bits of a value stand in the order of their levels
+            order = np.empty(len(here), np.intp)
+            order[np.argsort(there, kind="stable")] = np.argsort(here, kind="stable")
+            dense = bits if isinstance(bits, Summing) else bits.dense()
+            bits = Summing(dense.weights[order], dense.steps[order], dense.tops)
+        made.append(bits)
+        source = there
+    head = network.head if source is None else np.ascontiguousarray(network.head[:, source])
+    return Arrays(network.codings, levels, tuple(made), head, network.lines, network.reads_silent)
+
+
+def _over_bits(layer: Layer, source: npt.NDArray[np.intp] | None) -> Layer:
+    """A layer that gives bits and, unless it is the first, reads bits."""
+    top = layer.top
+    if isinstance(layer, Picking):
+        return Picking(_wider(layer.window, top), np.repeat(layer.every, top))
+    if isinstance(layer, Summing):
+        weights = np.repeat(layer.weights, top, axis=0)
+        tops = layer.tops
+        if source is not None:
+            weights, tops = weights[:, source], np.ones(len(source), np.int64)
+        return Summing(np.ascontiguousarray(weights), layer.steps.reshape(-1, 1), tops)
+    weights, window, tops = np.repeat(layer.weights, top, axis=0), layer.window, layer.tops
+    if source is not None:
+        times = layer.tallest
+        weights, window = np.repeat(weights, times, axis=1), _wider(window, times)
+        tops = np.ones(len(source), np.int64)
+    positions = len(window.taps)
+    steps = layer.steps.reshape(-1, positions, top).transpose(0, 2, 1).reshape(-1, 1)
+    return Sliding(weights, steps, tops, window, layer.groups)
+
+
+def _wider(window: Taps, times: int) -> Taps:
+    """A window over so many bits for each channel."""
+    channels, height, width = window.shape
+    return Taps((channels * times, height, width), window.taps)
+
+
+def _owners(layer: Layer, following: Layer | None) -> npt.NDArray[np.intp]:
+    """The value of each bit: those of maps stand channel by channel, level by level, pixel by pixel, others
+    value by value.
+    """
+    maps = None
+    if isinstance(layer, Sliding | Picking):
+        channels = len(layer.every if isinstance(layer, Picking) else layer.weights)
+        maps = channels, len(layer.window.taps), 1
+    if isinstance(following, Sliding | Picking):
+        maps = following.window.shape
+    if maps is None:
+        return np.repeat(np.arange(layer.outputs), layer.top)
+    return _by_channel(maps, layer.top)
+
+
+def _by_channel(shape: tuple[int, int, int], top: int) -> npt.NDArray[np.intp]:
+    channels, pixels = shape[0], shape[1] * shape[2]
+    values = np.arange(channels * pixels).reshape(channels, 1, pixels)
+    return np.broadcast_to(values, (channels, top, pixels)).reshape(-1)
+
+
+# -- files ---------------------------------------------------------------------------------------------------
+
+
+def _layers_of(source: NetworkSource, codings: Sequence[Coding], levels: bool) -> tuple[Layer, ...]:
+    tops = np.ones(sum(coding.width for coding in codings), np.int64)
+    if levels:
+        tops = np.array([coding.width for coding in codings], np.int64)
+    found: list[Layer] = []
+    for number, part in enumerate(source.document["layers"], start=1):
+        found.append(_layer_of(source, f"layer{number}", part, tops))
+        tops = np.full(found[-1].outputs, found[-1].top, np.int64)
+    return tuple(found)
+
+
+def _layer_of(source: NetworkSource, name: str, part: dict[str, Any], tops: Ints) -> Layer:
+    kind, tensors = part["kind"], source.tensors
+    many = part.get("steps", 1)
+    if "shape" not in part:
+        weights = _weights(source, name, part["weights"], part["inputs"])
+        steps = np.asarray(tensors[f"{name}.tau"][0], np.int64).reshape(len(weights), many)
+        return summing_stairs(weights, steps, tops) if kind == "stairs" else Summing(weights, steps, tops)
+    window = _taps(part)
+    if "pool" in kind:
+        packed = np.asarray(tensors[f"{name}.every"][0], np.uint8)
+        every = np.unpackbits(packed, count=part["shape"][0], bitorder="little")
+        return Picking(window, every.astype(bool), part.get("top") or 1)
+    per, size = part["shape"][0] // part["groups"], part["kernel"][0] * part["kernel"][1]
+    weights = _weights(source, name, part["weights"], per * size).reshape(-1, per, size)
+    if kind == "stairs conv":
+        steps = np.asarray(tensors[f"{name}.steps"][0], np.int64).reshape(len(weights), many)
+        return sliding_stairs(weights, steps, tops, window, part["groups"], part["pad"])
+    given = np.asarray(tensors[f"{name}.tau"][0], np.int64).reshape(len(weights), -1)
+    tau = np.broadcast_to(given, (len(weights), len(window.taps))).reshape(-1, 1)
+    return Sliding(weights, tau, tops, window, part["groups"])
+
+
+def summing_stairs(weights: Ints, steps: Ints, tops: Ints) -> Summing:
+    """Neurons with steps of which some may be beyond every match count."""
+    beyond = Summing(weights, steps, tops).sizes[:, None] + 1
+    return Summing(weights, np.where(steps == NEVER, beyond, steps), tops)
+
+
+def sliding_stairs(weights: Ints, steps: Ints, tops: Ints, window: Taps, groups: int, pad: int) -> Sliding:
+    """A convolution whose thresholds are on the sums over all taps, padding included."""
+    positions = len(window.taps)
+    bare = Sliding(weights, np.zeros((len(weights) * positions, 0), np.int64), tops, window, groups)
+    rim = pad * (weights.sum(axis=1) @ (window.taps < 0).T).reshape(-1, 1)
+    wide = np.repeat(steps, positions, axis=0)
+    beyond = bare.sizes[:, None] + 1
+    found = np.where(wide == NEVER, beyond, wide - rim - bare.lowest[:, None])
+    return Sliding(weights, found, tops, window, groups)
+
+
+def _weights(source: NetworkSource, name: str, form: str, width: int) -> Ints:
+    """Rows of weights: integers, or packed signs with or without zeros."""
+
+    def packed(which: str) -> Ints:
+        numbers, shape = source.tensors[f"{name}.{which}"]
+        rows = np.asarray(numbers, np.uint8).reshape(shape)
+        return np.unpackbits(rows, axis=1, count=width, bitorder="little").astype(np.int64)
+
+    if form == "integer":
+        numbers, shape = source.tensors[f"{name}.weights"]
+        return np.asarray(numbers, np.int64).reshape(shape)
+    signs = 2 * packed("positive") - 1
+    return signs if form == "binary" else signs * packed("nonzero")
+
+
+def _taps(part: dict[str, Any]) -> Taps:
+    """The window of a layer."""
+    channels, height, width = part["shape"]
+    rows, columns = (
+        np.arange(count)[:, None] * step - pad + np.arange(size) * spread
+        for count, step, pad, size, spread in zip(
+            positions_of(part),
+            part["stride"],
+            part["pads"][:2],
+            part["kernel"],
+            part["dilation"],
+            strict=True,
         )
-        for row, own, low in zip(rows.tolist(), taus, lowest, strict=True)
-    ]
-    maps = layer.output_shape if isinstance(layer, StairConv) else None
-    return LayerForm(tuple(neurons), top, maps, None if window is None else window.shape)
-
-
-def _summed(inputs: Any, row: list[int], thresholds: Any) -> Summed:
-    kept = [(place, weight) for place, weight in zip(inputs, row, strict=True) if weight]
-    return Summed(tuple(p for p, _ in kept), tuple(w for _, w in kept), tuple(thresholds))
-
-
-def origin_of(network: NetworkForm) -> Network:
-    """The network behind a form."""
-    assert isinstance(network, Backed)
-    found: Network = network.origin
-    return found
-
-
-def cuts_of(networks: Sequence[NetworkForm]) -> tuple[Network, ...]:
-    """The networks of a setting over bits alone: staircases cut into their steps by the definition."""
-    return tuple(origin_of(network).cut for network in networks)
-
-
-def inputs_of(network: Network, states: Any) -> npt.NDArray[Any]:
-    """What the first layer reads where features have given states, one row per input: levels, or bits."""
-    rows = np.asarray(states, np.int64).reshape(-1, network.encoder.features)
-    codings = network.encoder.codings
-    if network.reads_levels:
-        return rows
-    if all(isinstance(coding, Steps) and coding.width == 1 for coding in codings):
-        return np.asarray(rows > 0)
-    parts = [np.zeros((len(rows), 0), bool)]
-    for coding, column in zip(codings, rows.T[:, :, None], strict=True):
-        places = np.arange(coding.width)
-        parts.append(places < column if isinstance(coding, Steps) else places == column)
-    return np.concatenate(parts, axis=1)
+    )
+    y, x = rows[:, None, :, None], columns[None, :, None, :]
+    inside = (y >= 0) & (y < height) & (x >= 0) & (x < width)
+    pixels = np.where(inside, y * width + x, -1)
+    return Taps((channels, height, width), pixels.reshape(len(rows) * len(columns), -1))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn.arrays import Bits, Ints
+from sugenet.checker.accelerate.products import Bits, Ints
 from sugenet.checker.accelerate.whole import Demand, Whole, over_neurons, reachable
 from sugenet.checker.limit import Limit
 from sugenet.checker.problem import most_together

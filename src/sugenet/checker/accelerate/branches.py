@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn.arrays import Bits, Ints
 from sugenet.checker.accelerate.branching import GOES_ON, NODES, SET_ASIDE, TOP, VECTOR, VIOLATION, search
 from sugenet.checker.accelerate.later import cores
+from sugenet.checker.accelerate.products import Bits, Ints
 from sugenet.checker.accelerate.whole import Whole, over_neurons, reachable
 from sugenet.checker.limit import Limit
 from sugenet.errors import TooLargeError

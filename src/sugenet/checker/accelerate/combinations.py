@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn.arrays import Bits, Ints
 from sugenet.checker.accelerate.later import cores
-from sugenet.checker.accelerate.products import dense_counts
+from sugenet.checker.accelerate.products import Bits, Ints, dense_counts
 from sugenet.checker.accelerate.stepping import DIGITS, INEQUALITIES, VECTOR, step_through
 from sugenet.checker.accelerate.whole import Whole, reachable
 from sugenet.errors import TooLargeError

@@ -15,10 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.bnn import Network
-from sugenet.bnn.arrays import Ints
-from sugenet.checker.accelerate.arrays import form_of, origin_of
+from sugenet.checker.accelerate.arrays import Arrays, backed
 from sugenet.checker.accelerate.counting import CountPart, CountRegion, counted
+from sugenet.checker.accelerate.products import Ints
 from sugenet.checker.accelerate.reals import unit_of_all
 from sugenet.checker.accelerate.recounting import MANY, counted_in_words
 from sugenet.checker.accelerate.sets import as_words, sets_of
@@ -38,7 +37,7 @@ _BUDGETS = 1 << 20  # different sums of weights, where inputs within a budget ar
 
 def check_count(
     certificate: dict[str, Any],
-    network: Network,
+    network: Any,
     parts: int | None = None,
     seed: int = 0,
     *,
@@ -62,6 +61,8 @@ def check_count(
     CertificateError
         Where a count is wrong, the parts do not make up the region, or there is too much to count again.
     """
+    from sugenet.checker.accelerate.origin import form_of
+
     form = form_of(network)
     read = read_certificate(certificate, form)
     if not isinstance(read, Counted):
@@ -80,12 +81,12 @@ def recount(
 ) -> str:
     """The same within limits, for a certificate that is read."""
     proof = certificate.proof
-    network = origin_of(asked.lawful)  # its last class has the inputs that break a law
+    network = backed(asked.lawful).stairs  # its last class has the inputs that break a law
     region = _region(asked, network, certificate.total, limit)
     roots = _roots(region, proof)
     claimed = [list(row) for _, row in proof.parts]
-    if any(len(row) != network.head.outputs for row in [*claimed, certificate.counts]):
-        raise CertificateError(f"a part does not have {network.head.outputs} counts, one for each class.")
+    if any(len(row) != len(network.head) for row in [*claimed, certificate.counts]):
+        raise CertificateError(f"a part does not have {len(network.head)} counts, one for each class.")
     for (what, _), row, rows in zip(proof.parts, claimed, roots, strict=True):
         size = sum(root.size for root in rows)
         if sum(row) != size:
@@ -121,7 +122,7 @@ def recount(
 # -- the region ----------------------------------------------------------------------------------------------
 
 
-def _region(asked: Asked, network: Network, total: int, limit: Limit) -> CountRegion:
+def _region(asked: Asked, network: Arrays, total: int, limit: Limit) -> CountRegion:
     setting = setting_of(asked, limit)
     if setting.budget is not None and setting.budget < 0:
         raise CertificateError("no input of the region meets the limits.")

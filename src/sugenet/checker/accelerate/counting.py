@@ -18,10 +18,9 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import DenseLayer, Network
-from sugenet.bnn.arrays import Ints
+from sugenet.checker.accelerate.arrays import Arrays, Summing
 from sugenet.checker.accelerate.later import bits_of, cores
-from sugenet.checker.accelerate.products import dense_counts
+from sugenet.checker.accelerate.products import Ints, dense_counts
 from sugenet.checker.accelerate.whole import Whole
 from sugenet.checker.limit import Limit
 from sugenet.compiling import njit
@@ -39,7 +38,7 @@ _CELLS = 1 << 21  # neurons of all of them
 class CountRegion:
     """What the question asks about, in whole numbers; features in order of their numbers."""
 
-    network: Network
+    network: Arrays
     whole: Whole
     features: list[int]
     states: list[list[int]]
@@ -89,7 +88,7 @@ def counted(region: CountRegion, parts: Sequence[list[CountPart]], *, visit: boo
 
 
 def _recount(region: CountRegion, roots: list[CountPart], *, visit: bool, share: int) -> list[int]:
-    counts = [0] * region.network.head.outputs
+    counts = [0] * len(region.network.head)
     for root in roots:
         region.limit.look()
         if root.size == 0:
@@ -110,17 +109,17 @@ def _classes(region: CountRegion, active: npt.NDArray[np.bool_], many: Sequence[
     """Counts by class of patterns of the first layer, each with how many it stands for."""
     values = active
     for layer in region.whole.behind:
-        if isinstance(layer, tuple | DenseLayer):
+        if isinstance(layer, tuple | Summing):
             weights, tau = layer if isinstance(layer, tuple) else (layer.weights, layer.tau)
             values = np.asarray(dense_counts(weights, values) >= tau)
         else:  # a convolution stays one
             region.limit.look()
             values = np.concatenate(
-                [layer.activity(values[k : k + 64]) for k in range(0, max(1, len(values)), 64)]
+                [layer.levels(values[k : k + 64]) for k in range(0, max(1, len(values)), 64)]
             )
     held = dense_counts(region.whole.head, values)
-    counts = [0] * region.network.head.outputs
-    for label, each in zip(region.network.head.classes(held).tolist(), many, strict=True):
+    counts = [0] * len(region.network.head)
+    for label, each in zip(region.network.classes(held).tolist(), many, strict=True):
         counts[label] += int(each)
     return counts
 
@@ -171,7 +170,7 @@ def _by_visits(region: CountRegion, root: CountPart) -> list[int]:
     base, gains = root.base.astype(kind), gains.astype(kind)
     chosen, state = np.full(len(sizes) + 1, -1, np.int64), np.array([0], np.int64)
     chunk = np.zeros((max(64, min(_CHUNK, _CELLS // max(1, len(root.base)))), words), np.uint64)
-    counts = [0] * region.network.head.outputs
+    counts = [0] * len(region.network.head)
     while state[0] >= 0:
         region.limit.look()
         size = _visit(state, chosen, base, gains, weights, behind, lightest, left, chunk)

@@ -12,9 +12,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn.arrays import Ints
 from sugenet.checker.accelerate.clauses import clauses_of, written
 from sugenet.checker.accelerate.plain import plain_followed
+from sugenet.checker.accelerate.products import Ints
 from sugenet.checker.accelerate.whole import Whole
 from sugenet.checker.form import Drup
 from sugenet.checker.limit import Limit

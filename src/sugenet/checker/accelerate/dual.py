@@ -21,9 +21,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import Network, PoolLayer
-from sugenet.bnn.arrays import Ints
-from sugenet.checker.accelerate.arrays import inputs_of, origin_of
+from sugenet.checker.accelerate.arrays import Arrays, Layer, Picking, Sliding, backed
+from sugenet.checker.accelerate.products import Ints
 from sugenet.checker.accelerate.whole import Demand, whole_of
 from sugenet.checker.form import Dual
 from sugenet.checker.limit import Limit
@@ -312,14 +311,14 @@ class _Largest:
     inside has a multiplier.
     """
 
-    def __init__(self, layer: PoolLayer) -> None:
+    def __init__(self, layer: Picking) -> None:
         taps, (channels, height, width) = layer.window.taps, layer.window.shape
         places = np.arange(channels)[:, None, None] * (height * width) + taps
         self.inside = np.broadcast_to(taps >= 0, places.shape).reshape(layer.outputs, -1)
         self.places = np.where(taps >= 0, places, 0).reshape(layer.outputs, -1)
         self.least = np.repeat(layer.every, len(taps))
         self.inputs, self.outputs, self.multipliers = layer.inputs, layer.outputs, self.places.size
-        self.height = 1 if layer.top is None else layer.top
+        self.height = layer.top
         self.sizes = np.full(self.multipliers, self.height)
 
     def asked(self, own: Numbers) -> Numbers:
@@ -504,22 +503,20 @@ class _Question:
 
 def _one_side(setting: Setting, limit: Limit) -> _Question:
     """A question about one network, whose layers stay what they are."""
-    network = origin_of(setting.networks[0])
-    levels = network.reads_levels
+    network = backed(setting.networks[0]).stairs
     options, budget = priced(setting, limit)
-    start = inputs_of(network, [setting.base[0]])[0].astype(np.int64)
+    start = network.inputs_at([setting.base[0]])[0].astype(np.int64)
     known: dict[Any, tuple[Ints, list[int]]] = {}  # features alike have the same changes and prices
     listed: list[tuple[Ints, Ints, list[int]]] = []
     for feature, (row, costs) in options.items():
         limit.look()
-        coding, own = network.encoder.codings[feature], setting.own[feature]
-        places = np.arange(feature, feature + 1) if levels else np.array(network.encoder.group(feature))
+        coding, own = network.codings[feature], setting.own[feature]
+        places = network.places[feature]
         key = (id(row), id(coding), own, start[places].tobytes())
         if key not in known:
             rising = sorted(range(len(row)), key=[option.order for option in row].__getitem__)
             there = [row[k].states[0] for k in rising]
-            reads = np.array([[state] if levels else coding.bits(state) for state in there], np.int64)
-            changes = reads.reshape(len(there), len(places)) - start[places]
+            changes = network.reads_of(feature, np.array(there, np.int64)).astype(np.int64) - start[places]
             stay = sum(option.order < own for option in row)
             prices = [costs[k] for k in rising]
             known[key] = np.insert(changes, stay, 0, axis=0), [*prices[:stay], 0, *prices[stay:]]
@@ -557,16 +554,15 @@ def _inputs_of(
     return _Inputs(start, features, first, costs, entry, place, change, slot, slots, budget, together)
 
 
-def _cases(setting: Setting, network: Network, limit: Limit) -> list[_Case]:
+def _cases(setting: Setting, network: Arrays, limit: Limit) -> list[_Case]:
     """Inequalities over match counts as inequalities over the levels that the head reads."""
     head = network.head
-    tops = np.ones(head.inputs, np.int64) if head.tops is None else head.tops
-    below = (np.minimum(head.weights, 0) @ tops).tolist()
+    below = (np.minimum(head, 0) @ network.tops).tolist()
     found = []
     for case in setting.cases:
         limit.look()
-        limit.take(100 * head.inputs * len(case), "the inequalities of a violation")
-        found.append([_over_levels(head.weights, below, in_integers(*part)) for part in case])
+        limit.take(100 * head.shape[1] * len(case), "the inequalities of a violation")
+        found.append([_over_levels(head, below, in_integers(*part)) for part in case])
     return found
 
 
@@ -579,23 +575,14 @@ def _over_levels(weights: Ints, below: list[int], demand: Demand) -> tuple[Numbe
     return row, least
 
 
-def _layer(layer: Any, limit: Limit) -> _Stepped | _Largest:
+def _layer(layer: Layer, limit: Limit) -> _Stepped | _Largest:
     """A layer of the network: match counts are ``base + W a``, and tau are its steps."""
     limit.take(100 * layer.outputs, "the neurons of a layer")
-    if isinstance(layer, PoolLayer):
+    if isinstance(layer, Picking):
         return _Largest(layer)
-    steps = layer.tau if layer.tau.ndim == 2 else layer.tau[:, None]
-    limit.take(steps.nbytes, "the steps of a layer")
-    negative = np.maximum(-layer.weights, 0)
-    if hasattr(layer, "window"):
-        inside = _Stepped(
-            layer.weights, np.zeros(layer.outputs, np.int64), steps, layer.sizes, layer.window, layer.groups
-        )
-        top = 1 if layer.top is None else layer.top
-        inside.base = inside.sums(negative, np.full(layer.inputs, top))
-        return inside
-    tops = getattr(layer, "tops", np.ones(layer.inputs, np.int64))
-    return _Stepped(layer.weights, negative @ tops, steps, layer.sizes)
+    limit.take(layer.steps.nbytes, "the steps of a layer")
+    window, groups = (layer.window, layer.groups) if isinstance(layer, Sliding) else (None, 1)
+    return _Stepped(layer.weights, -layer.lowest, layer.steps, layer.sizes, window, groups)
 
 
 def _two_sides(setting: Setting, limit: Limit) -> _Question:

@@ -19,8 +19,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from sugenet.bnn import DenseLayer
-from sugenet.checker.accelerate.arrays import cuts_of
+from sugenet.checker.accelerate.arrays import Summing, cuts_of
 from sugenet.checker.accelerate.sets import as_words, sets_of
 from sugenet.checker.accelerate.whole import Whole, reachable, whole_of
 from sugenet.checker.limit import Limit
@@ -119,7 +118,5 @@ def is_large(setting: Setting) -> bool:
     if len(networks) > 1 or not layers:
         return False
     changes = sum(map(len, setting.options.values()))
-    written_out = sum(
-        layer.inputs * layer.outputs for layer in layers[1:] if not isinstance(layer, DenseLayer)
-    )
-    return changes * max(layers[0].outputs, networks[0].encoder.features) > _CELLS or written_out > _CELLS
+    written_out = sum(layer.inputs * layer.outputs for layer in layers[1:] if not isinstance(layer, Summing))
+    return changes * max(layers[0].outputs, len(networks[0].codings)) > _CELLS or written_out > _CELLS

@@ -13,12 +13,10 @@ from itertools import accumulate
 
 import numpy as np
 
-from sugenet.bnn import ConvLayer, DenseLayer, PoolLayer
-from sugenet.bnn.arrays import Bits, Ints
-from sugenet.bnn.layer import Layer, tops_of
-from sugenet.checker.accelerate.arrays import cuts_of, inputs_of
+from sugenet.checker.accelerate.arrays import Layer, Picking, Summing, cuts_of
 from sugenet.checker.accelerate.bounds import exclude, swing
 from sugenet.checker.accelerate.later import states_of
+from sugenet.checker.accelerate.products import Bits, Ints
 from sugenet.checker.accelerate.whole import violations
 from sugenet.checker.limit import Limit
 from sugenet.checker.problem import in_integers, most_together, priced
@@ -56,7 +54,7 @@ class Large:
         options, self.budget = priced(setting, limit)
         self.options = {f: (row, np.array(prices, np.int64)) for f, (row, prices) in options.items()}
         self.first = self.network.layers[0]
-        self.start = inputs_of(self.network, [setting.base[0]])[0]
+        self.start = self.network.inputs_at([setting.base[0]])[0]
         self.base = self.first.match_counts(self.start[None])[0] - self.first.tau
         self.cases = [[in_integers(*part) for part in case] for case in setting.cases]
         widest = max(layer.outputs for layer in self.network.layers)
@@ -75,21 +73,12 @@ class Large:
             yield self._feature(feature, options, prices)
 
     def _feature(self, feature: int, options: list[Option], prices: Ints) -> _Feature:
-        encoder = self.network.encoder
-        states = [option.states[0] for option in options]
-        if tops_of(self.first) is not None:
-            step = 1 if self.start[feature] == 0 else -1
-            change = (np.array(states) - int(self.start[feature]))[:, None]
-            places, steps = [feature], np.array([step])
-        else:
-            group = encoder.group(feature)
-            here = self.start[group.start : group.stop].astype(np.int64)
-            change = np.array([encoder.codings[feature].bits(state) - here for state in states]).reshape(
-                len(states), len(group)
-            )
-            places, steps = list(group), 1 - 2 * here
+        places = self.network.places[feature]
+        here = self.start[places].astype(np.int64)
+        reads = self.network.reads_of(feature, np.array([option.states[0] for option in options], np.int64))
+        change, steps = reads.astype(np.int64) - here, np.where(here > 0, -1, 1)
         rows = np.repeat(self.start[None], len(places), axis=0)
-        for row, place, step in zip(rows, places, steps.tolist(), strict=True):
+        for row, place, step in zip(rows, places.tolist(), steps.tolist(), strict=True):
             row[place] = row[place] + step if rows.dtype != bool else step > 0
         columns = (self.first.match_counts(rows) - self.first.tau - self.base) * steps[:, None]
         neurons = np.flatnonzero(columns.any(axis=0))
@@ -111,7 +100,7 @@ class Large:
             falls, rises = _layer_swing(layer, state, loose, limit)
             loose = (counts - falls >= layer.tau) != (counts + rises >= layer.tau)
             limit = int(loose.sum())
-        return exclude(self.cases, self.network.head.weights, self.states[-1], loose, limit, self.limit)
+        return exclude(self.cases, self.network.head, self.states[-1], loose, limit, self.limit)
 
     def _loose(self) -> tuple[Bits, int]:
         """First-layer neurons that may turn, and how many of them together."""
@@ -144,7 +133,7 @@ class Large:
 
     def violates(self, counts: Ints) -> bool:
         """Whether some match counts of the classes, one row each, are a violation."""
-        return bool(violations(self.cases, self.network.head.weights, counts).any())
+        return bool(violations(self.cases, self.network.head, counts).any())
 
 
 class _LargeWalk:
@@ -229,23 +218,17 @@ class _LargeWalk:
 
 def _layer_swing(layer: Layer, state: Bits, loose: Bits, limit: int) -> tuple[Ints, Ints]:
     """By how much match counts can fall and rise when at most `limit` loose inputs turn."""
-    if isinstance(layer, DenseLayer):
+    if isinstance(layer, Summing):
         falls, rises = swing(layer.weights, state, loose, limit)
         return -falls, rises
-    if isinstance(layer, PoolLayer):
+    if isinstance(layer, Picking):
         on, off = (layer.match_counts(marks[None])[0] for marks in (loose & state, loose & ~state))
         return np.minimum(on, limit), np.minimum(off, limit)
-    assert isinstance(layer, ConvLayer)
     most = limit * int(np.abs(layer.weights).max(initial=0))
     sums = []
     for marks in ((loose & state), (loose & ~state)):
-        rows = np.where(marks, 1, 0)[None]
-        kernels = (
-            ConvLayer(w, np.zeros(len(w), int), layer.window, layer.groups)
-            for w in (layer.weights, np.abs(layer.weights))
-        )
-        signed, sized = (kernel.sums(rows)[0] for kernel in kernels)
-        sums.append(((sized + signed) // 2, (sized - signed) // 2))  # positive weights, negative ones
+        parts = (np.maximum(layer.weights, 0), np.maximum(-layer.weights, 0))
+        sums.append([layer.sums(marks[None], weights)[0] for weights in parts])
     (on, on_negative), (off, off_negative) = sums
     return np.minimum(on + off_negative, most), np.minimum(off + on_negative, most)
 

@@ -18,11 +18,8 @@ from llvmlite import ir
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from sugenet.bnn import ConvLayer, DenseLayer, Network, PoolLayer
-from sugenet.bnn.arrays import Bits, Ints
-from sugenet.bnn.layer import Layer
-from sugenet.bnn.layers import match_counts
-from sugenet.checker.accelerate.products import dense_counts, products
+from sugenet.checker.accelerate.arrays import Arrays, Layer, Picking, Summing
+from sugenet.checker.accelerate.products import Bits, Ints, dense_counts, products
 from sugenet.checker.accelerate.vectors import loaded, lowest, signs, stored
 from sugenet.checker.limit import Limit
 from sugenet.compiling import njit
@@ -67,9 +64,9 @@ class _Defined:
         bits[:, self.loose] ^= bits_of(patterns, len(self.loose))
         for layer in self.layers:
             bits = (
-                match_counts(layer[0], bits) >= layer[1] if isinstance(layer, tuple) else layer.activity(bits)
+                dense_counts(layer[0], bits) >= layer[1] if isinstance(layer, tuple) else layer.levels(bits)
             )
-        return match_counts(self.head, bits)
+        return dense_counts(self.head, bits)
 
 
 class _Later:
@@ -196,15 +193,15 @@ class States(list[Bits]):
         return dense_counts(self.head, bits)
 
 
-def states_of(network: Network, active: Bits) -> States:
+def states_of(network: Arrays, active: Bits) -> States:
     """The layers of a network, from the activity of the first one."""
     found = States([active])
     found.counts, found.layers = [], network.layers[1:]
     for layer in found.layers:
         found.counts.append(layer.match_counts(found[-1][None])[0])
         found.append(found.counts[-1] >= layer.tau)
-    found.head = network.head.weights
-    found.counts.append(match_counts(found.head, found[-1][None])[0])
+    found.head = network.head
+    found.counts.append(dense_counts(found.head, found[-1][None])[0])
     return found
 
 
@@ -212,9 +209,8 @@ def _again(layer: Layer, bits: Bits, before: Bits, after: Bits) -> Bits:
     """Activity of a layer for rows of bits, where it gives `after` for the bits `before`: worked out where
     something is different.
     """
-    if isinstance(layer, DenseLayer):
+    if isinstance(layer, Summing):
         return np.asarray(dense_counts(layer.weights, bits) >= layer.tau)
-    assert isinstance(layer, ConvLayer | PoolLayer)
     channels, height, width = layer.window.shape
     maps = np.zeros((len(bits), channels, height * width + 1), bool)  # the last one is padding
     maps[:, :, :-1] = bits.reshape(len(bits), channels, -1)
@@ -225,7 +221,7 @@ def _again(layer: Layer, bits: Bits, before: Bits, after: Bits) -> Bits:
     taps = layer.window.taps[where]
     out = np.repeat(after[None], len(bits), axis=0).reshape(len(bits), -1, len(layer.window.taps))
     tau = layer.tau.reshape(out.shape[1:])[:, where]
-    if isinstance(layer, PoolLayer):
+    if isinstance(layer, Picking):
         out[:, :, where] = maps[:, :, taps].sum(axis=3) >= tau
         return out.reshape(len(bits), -1)
     inside, least = taps >= 0, np.minimum(layer.weights, 0)

@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn import Network, PoolLayer
-from sugenet.bnn.arrays import Bits, Ints
 from sugenet.bnn.boxed import in_box
+from sugenet.checker.accelerate.products import Bits, Ints
 from sugenet.checker.accelerate.reals import reads, sums_of, unit_of_all
 from sugenet.checker.form import (
     ByBounds,

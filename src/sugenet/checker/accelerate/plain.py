@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn.arrays import Ints
+from sugenet.checker.accelerate.products import Ints
 from sugenet.checker.accelerate.thresholds import Implication
 from sugenet.checker.accelerate.whole import Options, Whole
 from sugenet.checker.limit import Limit

@@ -6,13 +6,15 @@ sum can be beyond what such floats hold exactly, in whatever order it is added u
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
-from sugenet.bnn.arrays import Bits, Ints
+__all__ = ["Bits", "Ints", "dense_counts", "products"]
 
-__all__ = ["dense_counts", "products"]
+Bits: TypeAlias = npt.NDArray[np.bool_]
+Ints: TypeAlias = npt.NDArray[np.int64]
 
 
 def dense_counts(weights: Ints, bits: Bits) -> Ints:
@@ -22,8 +24,10 @@ def dense_counts(weights: Ints, bits: Bits) -> Ints:
     return np.asarray(products(bits, weights) - np.minimum(weights, 0).sum(axis=1))
 
 
-def products(bits: Bits, weights: Ints) -> Ints:
-    """Sums of the weights of active inputs: no partial sum is beyond what the floats hold exactly."""
-    largest = int(np.abs(weights).sum(axis=1).max(initial=0))
+def products(rows: npt.NDArray[Any], weights: Ints, top: int = 1) -> Ints:
+    """Weighted sums of rows of bits, or of values up to a top: no partial sum is beyond what the floats hold
+    exactly.
+    """
+    largest = int(np.abs(weights).sum(axis=1).max(initial=0)) * top
     exact: Any = np.float32 if largest < 1 << 24 else np.float64 if largest < 1 << 53 else np.int64
-    return np.asarray(bits.astype(exact) @ weights.T.astype(exact)).astype(np.int64)
+    return np.asarray(rows.astype(exact) @ weights.T.astype(exact)).astype(np.int64)

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn import ConvLayer, Layer, PoolLayer
-from sugenet.bnn.arrays import Ints
+from sugenet.checker.accelerate.products import Ints
 
 __all__ = [
     "LONGEST",

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.bnn import Head
+from sugenet.checker.accelerate.arrays import Arrays
 from sugenet.checker.accelerate.counting import CountRegion
 from sugenet.checker.accelerate.plain import plain_counts
 from sugenet.checker.accelerate.whole import Demand
@@ -27,28 +27,28 @@ def counted_in_words(
     region: CountRegion, order: list[int], names: list[Any], chosen: list[int]
 ) -> list[list[int]] | None:
     """Counts by class of some parts; None where the region or the network is not one for it."""
-    whole, head = region.whole, region.network.head
+    whole, network = region.whole, region.network
     idle = [feature for feature in region.features if feature not in set(order)]
     features = [*order, *idle]
     if whole.budget is None or not features or not len(whole.base) or None not in names:
         return None
     options = [region.options(feature) for feature in features]
-    own = int(head.classes(plain_counts(whole.base, whole.layers, whole.head)[None])[0])
+    own = int(network.classes(plain_counts(whole.base, whole.layers, whole.head)[None])[0])
     walk = WordWalk(
-        whole.base, options, int(whole.budget), whole.layers, whole.head, _others(head, own), region.limit
+        whole.base, options, int(whole.budget), whole.layers, whole.head, _others(network, own), region.limit
     )
     if not walk.is_for():
         return None
     part_of = {feature: number for number, name in enumerate(names) if name is not None for feature in name}
     part_of |= dict.fromkeys(idle, names.index(None))
     owner = [part_of[feature] for feature, row in zip(features, options, strict=True) for _ in row]
-    found, lock = {number: np.zeros(head.outputs, np.int64) for number in chosen}, Lock()
+    found, lock = {number: np.zeros(len(network.head), np.int64) for number in chosen}, Lock()
     if names.index(None) in found:  # nothing changes
         found[names.index(None)][own] += 1
 
     def use(first: int, seen: SetsSeen) -> None:
         some = len(seen.patterns) > 0
-        classes = head.classes(walk.counts(seen.patterns)) if some else np.zeros(0, np.int64)
+        classes = network.classes(walk.counts(seen.patterns)) if some else np.zeros(0, np.int64)
         with lock:
             np.add.at(found[owner[first]], classes, seen.many)
             found[owner[first]][own] += seen.calm
@@ -57,15 +57,15 @@ def counted_in_words(
     return [found[number].tolist() for number in chosen]
 
 
-def _others(head: Head, own: int) -> list[list[Demand]]:
+def _others(network: Arrays, own: int) -> list[list[Demand]]:
     """For each other class the inequality that it comes before a class: a larger score, or the same and a
     lower number.
     """
-    slopes, offsets, _ = head.integers  # scores in whole numbers
+    slopes, offsets = network.integers  # scores in whole numbers
     cases = []
-    for rival in range(head.outputs):
+    for rival in range(len(slopes)):
         if rival != own:
-            factors = [0] * head.outputs
+            factors = [0] * len(slopes)
             factors[rival], factors[own] = slopes[rival], -slopes[own]
             cases.append([(factors, offsets[own] - offsets[rival] + (rival > own))])
     return cases

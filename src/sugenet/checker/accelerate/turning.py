@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn.arrays import Bits, Ints
 from sugenet.checker.accelerate.digits import DIGITS, MOST, WORDS
 from sugenet.checker.accelerate.later import bits_of
-from sugenet.checker.accelerate.products import dense_counts
+from sugenet.checker.accelerate.products import Bits, Ints, dense_counts
 from sugenet.checker.accelerate.whole import Demand, violations
 from sugenet.checker.limit import Limit
 

@@ -18,9 +18,9 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import DenseLayer
-from sugenet.bnn.arrays import Ints
+from sugenet.checker.accelerate.arrays import Summing
 from sugenet.checker.accelerate.later import Patterns, cores, judge_of
+from sugenet.checker.accelerate.products import Ints
 from sugenet.checker.accelerate.vectors import fetch, reaches
 from sugenet.checker.accelerate.whole import Options, Whole, reachable
 from sugenet.checker.limit import Limit
@@ -63,9 +63,7 @@ def walk_seen(whole: Whole) -> int | None:
 
 def _behind(whole: Whole) -> list[Any]:
     """The later layers as weights and tau; as they are where some would be large so, or have no neurons."""
-    sizes = [
-        layer.outputs * layer.inputs for layer in whole.behind if not isinstance(layer, tuple | DenseLayer)
-    ]
+    sizes = [layer.outputs * layer.inputs for layer in whole.behind if not isinstance(layer, tuple | Summing)]
     empty = not len(whole.base) or any(
         (len(layer[1]) if isinstance(layer, tuple) else layer.outputs) == 0 for layer in whole.behind
     )

@@ -17,11 +17,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import DenseLayer, Layer, Network
-from sugenet.bnn.arrays import Ints
-from sugenet.bnn.layer import dense_of
-from sugenet.checker.accelerate.arrays import cuts_of, inputs_of
-from sugenet.checker.accelerate.products import dense_counts
+from sugenet.checker.accelerate.arrays import Arrays, Layer, Summing, cuts_of
+from sugenet.checker.accelerate.products import Ints, products
 from sugenet.checker.limit import Limit
 from sugenet.checker.problem import in_integers, priced
 from sugenet.checker.setting import Setting
@@ -69,9 +66,9 @@ class Whole:
             if isinstance(layer, tuple):
                 found.append(layer)
                 continue
-            if not isinstance(layer, DenseLayer):
+            if not isinstance(layer, Summing):
                 self.limit.take(16 * layer.outputs * layer.inputs, "a layer written out as neurons")
-            dense = dense_of(layer)
+            dense = layer.dense()
             found.append((dense.weights, dense.tau))
         return found
 
@@ -145,22 +142,20 @@ def whole_of(setting: Setting, limit: Limit) -> Whole:
     cases = [[in_integers(*part) for part in case] for case in setting.cases]
     if len(cuts) == 1:
         network = cuts[0]
-        return Whole(
-            base, features, stays, budget, list(network.layers[1:]), network.head.weights, cases, limit
-        )
+        return Whole(base, features, stays, budget, list(network.layers[1:]), network.head, cases, limit)
     return _merged(base, features, stays, cuts, cases, limit)
 
 
-def _width(network: Network) -> int:
+def _width(network: Arrays) -> int:
     """Neurons of the first layer; the bits themselves where there is no hidden layer."""
-    return network.layers[0].outputs if network.layers else network.encoder.width
+    return network.layers[0].outputs if network.layers else network.width
 
 
 def _changed(
-    network: Network, states: Ints, single: Iterable[tuple[int, int]], out: Ints, limit: Limit
+    network: Arrays, states: Ints, single: Iterable[tuple[int, int]], out: Ints, limit: Limit
 ) -> None:
     """Write what each change of a single state adds to the match counts of the first layer."""
-    read = network.encoder.features if network.reads_levels else network.encoder.width
+    read = network.width
     step = max(1, _CELLS // max(1, read + _width(network)))
     place, left = 0, iter(single)
     before = _Before(network, states)
@@ -176,38 +171,30 @@ def _changed(
 class _Before:
     """What the first layer reads at an input, or M - tau of its neurons there."""
 
-    def __init__(self, network: Network, states: Ints) -> None:
+    def __init__(self, network: Arrays, states: Ints) -> None:
         self.network, self.layer = network, network.layers[0] if network.layers else None
-        is_dense = isinstance(self.layer, DenseLayer)
-        self.before: Any = inputs_of(network, states) if is_dense else _first(network, states)
+        is_dense = isinstance(self.layer, Summing)
+        self.before: Any = network.inputs_at(states) if is_dense else _first(network, states)
 
     def added(self, rows: Ints) -> Ints:
         """What other inputs add to the match counts: for a dense layer, the literals of those inputs that
         differ anywhere, since all others hold as they did.
         """
-        if not isinstance(self.layer, DenseLayer):
+        if not isinstance(self.layer, Summing):
             return np.asarray(_first(self.network, rows) - self.before)
-        bits = inputs_of(self.network, rows)
+        bits = self.network.inputs_at(rows)
         differ = np.flatnonzero((bits != self.before).any(axis=0))
         weights = self.layer.weights[:, differ]
-        here, there = (dense_counts(weights, each[:, differ]) for each in (self.before, bits))
+        here, there = (products(each[:, differ], weights, self.layer.tallest) for each in (self.before, bits))
         return np.asarray(there - here)
 
 
-def _first(network: Network, states: Ints) -> Ints:
+def _first(network: Arrays, states: Ints) -> Ints:
     """M - tau of the first layer; of the bits themselves where there is no hidden layer."""
+    inputs = network.inputs_at(states)
     if not network.layers:
-        return np.where(inputs_of(network, states), 0, -1).astype(np.int64)
-    layer, inputs = network.layers[0], inputs_of(network, states)
-    if isinstance(layer, DenseLayer):
-        rows, owner = layer.runs
-        return np.asarray(dense_counts(rows, inputs)[:, owner] - _reachable_tau(layer))
-    return np.asarray(layer.match_counts(inputs) - _reachable_tau(layer))
-
-
-def _reachable_tau(layer: Layer) -> Ints:
-    """The thresholds, with those beyond every match count just beyond."""
-    return np.asarray(np.clip(layer.tau, 0, layer.sizes + 1))
+        return np.where(inputs, 0, -1).astype(np.int64)
+    return np.asarray(network.layers[0].match_counts(inputs) - network.layers[0].tau)
 
 
 def reachable(base: Ints, features: Options, together: int) -> tuple[Ints, Ints]:
@@ -232,7 +219,7 @@ def _merged(
     base: Ints,
     features: list[list[tuple[int, Ints]]],
     stays: list[int],
-    networks: tuple[Network, ...],
+    networks: tuple[Arrays, ...],
     cases: list[list[Demand]],
     limit: Limit,
 ) -> Whole:
@@ -266,9 +253,7 @@ def _merged(
         ]
         firsts, place = _first_of_each(looks, values, limit)
         layers.append((sums[firsts], (least - least_sum)[firsts]))
-    both = _beside(
-        [(network.head.weights, np.zeros(network.head.outputs, np.int64)) for network in networks]
-    )[0]
+    both = _beside([(network.head, np.zeros(len(network.head), np.int64)) for network in networks])[0]
     head, gone = _fewer(both, np.minimum(both, 0).sum(axis=1), values, place, len(firsts))
     gone = gone - np.minimum(head, 0).sum(axis=1)
     folded = [
@@ -320,13 +305,13 @@ def _fewer(
     return out, bound
 
 
-def _later(network: Network, depth: int, limit: Limit) -> list[tuple[Ints, Ints]]:
+def _later(network: Arrays, depth: int, limit: Limit) -> list[tuple[Ints, Ints]]:
     found = []
     for layer in network.layers[1:]:
         limit.take(40 * layer.outputs * layer.inputs, "a layer of two networks side by side")
-        dense = dense_of(layer)
+        dense = layer.dense()
         found.append((dense.weights, dense.tau))
-    inputs = network.head.inputs
+    inputs = network.head.shape[1]
     if len(found) < depth - 1:
         limit.take(40 * inputs**2, "a layer of two networks side by side")
         found += [(np.eye(inputs, dtype=np.int64), np.ones(inputs, np.int64))] * (depth - 1 - len(found))

@@ -21,11 +21,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn.arrays import Ints
 from sugenet.checker.accelerate.blocks import visit
 from sugenet.checker.accelerate.digits import MOST, SLOT, WORDS
 from sugenet.checker.accelerate.later import cores
-from sugenet.checker.accelerate.products import dense_counts
+from sugenet.checker.accelerate.products import Ints, dense_counts
 from sugenet.checker.accelerate.turning import Turning, words_of
 from sugenet.checker.accelerate.whole import Demand, Options, Whole, reachable, violations
 from sugenet.checker.limit import Limit

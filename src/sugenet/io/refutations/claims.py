@@ -15,8 +15,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from sugenet.bnn import Network
-from sugenet.checker.accelerate.arrays import form_of
 from sugenet.checker.accelerate.clauses import clauses_of
+from sugenet.checker.accelerate.origin import form_of
 from sugenet.checker.accelerate.thresholds import ThresholdSystem, thresholds_of
 from sugenet.checker.accelerate.whole import whole_of
 from sugenet.checker.domain import within_domain

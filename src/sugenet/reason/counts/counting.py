@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from numbers import Real
 from typing import Any, TypeAlias
 
-from sugenet.bits.telling import telling
 from sugenet.bnn import Network
 from sugenet.errors import QuestionError, TooLargeError
 from sugenet.problem.boxes import Box
@@ -27,6 +26,7 @@ from sugenet.reason.counts.sums import count_sums
 from sugenet.reason.counts.walk import Part, Partition, count_walk, scores_of
 from sugenet.reason.envelope import envelope
 from sugenet.reason.questions import HowMany, described_within
+from sugenet.telling import telling
 
 __all__ = ["Where", "count"]
 

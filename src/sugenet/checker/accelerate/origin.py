@@ -1,0 +1,151 @@
+"""Networks of the package as the checker sees them: the form that their files have, with arrays behind it.
+
+To be ensured: the form is that of the network's file (`network`; a test compares the two).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from sugenet.bnn import ConvLayer, Network, OneHot, PoolLayer, RealLayer, Steps
+from sugenet.bnn import Real as RealCoding
+from sugenet.bnn.laws import Law
+from sugenet.bnn.layer import tops_of
+from sugenet.bnn.stairs import StairConv, StairLayer
+from sugenet.checker.accelerate.arrays import (
+    Backed,
+    Layer,
+    Picking,
+    Sliding,
+    Summing,
+    Taps,
+    sliding_stairs,
+    summing_stairs,
+)
+from sugenet.checker.network import (
+    NEVER,
+    Categories,
+    Coding,
+    HeadWeights,
+    LayerForm,
+    Numbers,
+    Pooled,
+    RealNumbers,
+    Summed,
+)
+from sugenet.errors import CertificateError
+
+__all__ = ["Original", "form_of"]
+
+
+@dataclass(frozen=True)
+class Original(Backed):
+    """The form of a network of the package."""
+
+    origin: Any = field(default=None, compare=False)
+
+    def see_texts(self, laws: Sequence[Any]) -> None:
+        """See that laws say in words what their clauses say."""
+        for law in laws:
+            read = Law(law.text, self.origin.encoder)
+            clauses = {frozenset(map(tuple, clause)) for clause in read.clauses}
+            if read.text != law.text or clauses != {frozenset(clause) for clause in law.clauses}:
+                raise CertificateError(
+                    f"the clauses of the law {law.text[:60]!r} do not say what its text says."
+                )
+
+
+def form_of(network: Network) -> Original:
+    """The form of a network."""
+    if not isinstance(network, Network):
+        raise CertificateError(
+            f"a certificate is about a network or ratings, not about a {type(network).__name__}."
+        )
+    known: dict[int, Coding] = {}
+    for coding in network.encoder.codings:
+        if id(coding) not in known:
+            known[id(coding)] = _coding(coding)
+    head = network.head
+
+    def arrays() -> tuple[Layer, ...]:
+        return tuple(map(_arrays, network.layers))
+
+    def written() -> tuple[LayerForm, ...]:
+        return tuple(_written(layer) for layer in network.layers)
+
+    return Original(
+        tuple(network.encoder.names),
+        network.classes,
+        tuple(known[id(coding)] for coding in network.encoder.codings),
+        network.reads_levels,
+        HeadWeights(head.weights.tolist(), head.scale, head.bias, tuple(head.sizes.tolist())),
+        written,
+        lambda _classes, _head: network.fingerprint,
+        make_arrays=arrays,
+        reads_silent=any(getattr(coding, "silent", ()) for coding in known.values()),
+        origin=network,
+    )
+
+
+def _coding(coding: Any) -> Coding:
+    if isinstance(coding, OneHot):
+        return Categories(coding.categories)
+    if isinstance(coding, RealCoding):
+        return RealNumbers((), coding.low, coding.high)
+    assert isinstance(coding, Steps)
+    return Numbers(coding.cuts, coding.low, coding.high, coding.whole, coding.bipolar, coding.silent)
+
+
+def _arrays(layer: Any) -> Layer:
+    """A layer of the package."""
+    tops = np.array(tops_of(layer) or [1] * layer.inputs, np.int64)
+    if not hasattr(layer, "window"):
+        make = summing_stairs if isinstance(layer, StairLayer) else Summing
+        return make(layer.weights, layer.tau if layer.tau.ndim == 2 else layer.tau[:, None], tops)
+    window = Taps(layer.window.shape, layer.window.taps)
+    if isinstance(layer, PoolLayer):
+        return Picking(window, layer.every, layer.top or 1)
+    kernels = layer.weights.reshape(*layer.weights.shape[:2], -1)
+    if isinstance(layer, StairConv):
+        return sliding_stairs(kernels, layer.steps, tops, window, layer.groups, layer.pad)
+    assert isinstance(layer, ConvLayer)
+    return Sliding(kernels, layer.tau.reshape(-1, 1), tops, window, layer.groups)
+
+
+def _written(layer: Any) -> LayerForm:
+    """The neurons of a layer, written out."""
+    if isinstance(layer, RealLayer):
+        pairs = zip(layer.reads(), layer.theta, strict=True)
+        neurons: list[Any] = [_summed(inputs.tolist(), row.tolist(), [ends]) for (inputs, row), ends in pairs]
+        shape = None if layer.window is None else layer.window.shape
+        return LayerForm(tuple(neurons), 1, None, shape)
+    made = _arrays(layer)
+    shape = None if isinstance(made, Summing) else made.window.shape
+    if isinstance(made, Picking):
+        size = made.window.shape[1] * made.window.shape[2]
+        neurons = [
+            Pooled(tuple(channel * size + tap for tap in taps if tap >= 0), bool(every))
+            for channel, every in enumerate(made.every.tolist())
+            for taps in made.window.taps.tolist()
+        ]
+        return LayerForm(tuple(neurons), made.top, layer.output_shape, shape)
+    steps = made.steps.tolist()
+    if isinstance(layer, StairLayer | StairConv):
+        given = layer.tau if isinstance(layer, StairLayer) else layer.steps
+        never = np.repeat(given == NEVER, made.outputs // len(given), axis=0)
+        steps = np.where(never, np.inf, made.steps.astype(object)).tolist()
+    neurons = [
+        _summed(range(len(row)), row, [tau + low for tau in own])
+        for row, own, low in zip(made.rows().tolist(), steps, made.lowest.tolist(), strict=True)
+    ]
+    maps = layer.output_shape if isinstance(layer, StairConv) else None
+    return LayerForm(tuple(neurons), made.top, maps, shape)
+
+
+def _summed(inputs: Any, row: list[int], thresholds: Any) -> Summed:
+    kept = [(place, weight) for place, weight in zip(inputs, row, strict=True) if weight]
+    return Summed(tuple(p for p, _ in kept), tuple(w for _, w in kept), tuple(thresholds))
