@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import fields
+from decimal import Decimal, localcontext
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-__all__ = ["Brief", "Said", "cut", "quoted"]
+__all__ = ["Brief", "Said", "cut", "quoted", "roughly"]
 
 LINES, LETTERS = 10, 1000
 _ROOM = 240
@@ -30,6 +32,22 @@ def cut(text: str, lines: int = LINES, letters: int = LETTERS) -> str:
     if len(rows) > lines:
         text = "\n".join([*rows[: lines - 1], "..."])
     return text if len(text) <= letters else f"{text[: letters - 4]} ..."
+
+
+def roughly(value: Any, digits: int = 6) -> str:
+    """An exact number to so many digits, also beyond the largest float.
+
+    Examples
+    --------
+    >>> roughly(Fraction(1, 3)), roughly(2, 4), roughly(Fraction(-(10**400), 3))
+    ('0.333333', '2', '-3.33333e+399')
+    """
+    try:
+        return f"{float(value):.{digits}g}"
+    except OverflowError:
+        exact = Fraction(value)
+        with localcontext(prec=digits):
+            return f"{Decimal(exact.numerator) / Decimal(exact.denominator):.{digits}g}"
 
 
 def quoted(value: Any, letters: int = 60) -> str:

@@ -17,7 +17,7 @@ from sugenet.bnn.layers import LevelLayer
 from sugenet.bnn.reals import RealLayer
 from sugenet.bnn.stairs import StairConv, StairLayer
 from sugenet.bnn.wide import is_wide_sum
-from sugenet.brief import Brief
+from sugenet.brief import Brief, roughly
 from sugenet.capacity import sugeno
 from sugenet.capacity.criteria import Criteria
 from sugenet.capacity.integral import Method
@@ -221,7 +221,7 @@ class Trace(Drawn):
             mark = " <- predicted" if k == self.predicted else ""
             lines.append(
                 f"class {self.network.class_words[k]}: {count} of {self.network.head.sizes[k]} votes, "
-                f"score {float(score):g}{mark}"
+                f"score {roughly(score)}{mark}"
             )
         return "\n".join(lines)
 

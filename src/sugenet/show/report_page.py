@@ -11,6 +11,7 @@ from typing import Any
 from sugenet.bnn import Condition
 from sugenet.bnn.describing import summary
 from sugenet.bnn.trace import many
+from sugenet.brief import roughly
 from sugenet.checker.form import exact
 from sugenet.problem.regions import Prices
 from sugenet.reason.counterfactuals.answers import (
@@ -186,7 +187,7 @@ class Page:
         trace = self.found.trace
         order = sorted(range(len(trace.scores)), key=lambda k: (-trace.scores[k], k))
         votes, size = int(trace.matches[trace.predicted]), int(self.network.head.sizes[trace.predicted])
-        words = f"{votes} of {size} possible votes, score {float(trace.scores[trace.predicted]):.6g}"
+        words = f"{votes} of {size} possible votes, score {roughly(trace.scores[trace.predicted])}"
         if len(order) > 1:
             second = order[1]
             margin = trace.scores[trace.predicted] - trace.scores[second]
@@ -198,7 +199,7 @@ class Page:
                 )
                 if not margin
                 else (
-                    f"; {float(margin):.6g} more than the next class, {next_best}, "
+                    f"; {roughly(margin)} more than the next class, {next_best}, "
                     f"with {trace.matches[second]} {plural(trace.matches[second], 'vote')}"
                 )
             )

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TypeAlias
 
+from sugenet.brief import roughly
 from sugenet.capacity.arguments import number_words
 from sugenet.checker.form import exact
 from sugenet.errors import FileError, SoundnessError
@@ -179,4 +180,4 @@ def radius_words(radius: Fraction) -> str:
     ['0.25', '1/3', '3.735e-05', '0.1235']
     """
     words = number_words(radius)
-    return words if len(words) <= _SHORT else f"{float(radius):.4g}"
+    return words if len(words) <= _SHORT else roughly(radius, 4)

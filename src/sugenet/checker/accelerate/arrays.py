@@ -433,8 +433,11 @@ def _cut(network: Arrays) -> Arrays:
     layers, levels = network.layers, network.reads_levels
     if all(layer.top == 1 for layer in layers):
         return network
-    sized = [layer for layer in layers if not isinstance(layer, Picking)]
-    needed = sum(8 * layer.weights.size * layer.top * layer.tallest for layer in sized)
+    needed = sum(
+        8 * layer.weights.size * layer.top * (layer.tallest if number else 1)
+        for number, layer in enumerate(layers)
+        if not isinstance(layer, Picking)
+    )
     if needed > MEMORY:
         many = sum(layer.outputs * layer.top for layer in layers)
         raise TooLargeError(f"a network of {many:,} neurons, one for each step, takes {needed:,} bytes.")

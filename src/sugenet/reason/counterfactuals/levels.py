@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from math import floor
 
+from sugenet.brief import roughly
 from sugenet.engines.ladder import decide
 from sugenet.engines.walk.anneal import Patience
 from sugenet.engines.walk.sets import flip_level
@@ -157,7 +158,7 @@ class ByLevels:
             hunt.improve(hunt.whole.moved(found.violation))
             return hunt.best is not before  # else beyond the limit, or no cheaper, by less than rounding
         clock.tell(
-            f"none of the {found.sets:,} changes up to {float(level * self.unit):.6g} changes the answer"
+            f"none of the {found.sets:,} changes up to {roughly(level * self.unit)} changes the answer"
         )
         self._proved(level, Holds("flips", ENUMERATED, found.sets))
         return True

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 
+from sugenet.brief import roughly
 from sugenet.engines.bounds import BOUNDS
 from sugenet.engines.dual.deciding import DUAL
 from sugenet.engines.ladder import decide
@@ -65,7 +66,7 @@ class ByRadius:
         while low + 1 < self._high and not hunt.clock.up():
             high = self._high
             place = min(low + step, len(radii) - 1 if high == len(radii) else (low + high) // 2)
-            hunt.clock.tell(f"radius {float(radii[place]):.6g} ...")
+            hunt.clock.tell(f"radius {roughly(radii[place])} ...")
             found = ask(self._ball(radii[place]))
             if isinstance(found, Fails):
                 hunt.improve(found.witness)
