@@ -495,7 +495,10 @@ def _hidden(found: Any, rows: Any, seen: list[tuple[Any, Any]]) -> Outcome:
         return Outcome("equal")
     layers = found.network.hidden(rows)
     known = [Counter(map(bytes, layer.T.copy())) for layer in layers]
+    constant = [number for number, (_, after) in enumerate(seen) if len(np.unique(after)) == 1]
     for number, (_, after) in enumerate(seen):
+        if number < max(constant, default=0):  # a later sign is the same whatever this one is
+            continue
         levels = np.unique(after)
         bits = after == levels[-1] if len(levels) > 1 else np.full(after.shape, after.flat[0] > 0)
         ours = Counter(map(bytes, bits.T.copy()))
