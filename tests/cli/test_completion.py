@@ -9,9 +9,9 @@ import sys
 import pytest
 
 from sugenet.cli import main
-from sugenet.cli.commands import GROUPS
+from sugenet.cli.commands import groups
 
-COMMANDS = [name for commands in GROUPS.values() for name in commands]
+COMMANDS = [name for commands in groups().values() for name in commands]
 
 
 def script_of(capsys, shell):

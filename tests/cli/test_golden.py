@@ -17,13 +17,13 @@ from pathlib import Path
 import pytest
 
 import sugenet as sg
-from sugenet.cli.commands import GROUPS
+from sugenet.cli.commands import groups
 from tests.cli.rated import RATED
 from tests.cli.runner import as_process, in_process, run_line
 from tests.show.garden import garden
 
 GOLDEN = sorted((Path(__file__).parent / "golden").glob("*.txt"))
-COMMANDS = [name for commands in GROUPS.values() for name in commands]
+COMMANDS = [name for commands in groups().values() for name in commands]
 WHOLE = re.compile(r'\$ |\s*"')
 """What is never broken: commands, JSON."""
 VARIES = [

@@ -6,33 +6,40 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from functools import cache
 
 from sugenet import __version__
-from sugenet.cli import (
-    competition,
-    complete,
-    faces,
-    files,
-    fitting,
-    look,
-    questions,
-    results,
-    sweeping,
-    wholes,
-)
+from sugenet.cli import checking
 from sugenet.cli.options import SHIPPED, check_paths
 from sugenet.cli.parser import Commands, Parser, options_of, positionals_of
 
-__all__ = ["GROUPS", "parse", "parser_of_all"]
+__all__ = ["groups", "parse", "parser_of_all"]
 
-GROUPS: dict[str, Commands] = {
-    "look": look.COMMANDS,
-    "ask": questions.COMMANDS | wholes.COMMANDS | sweeping.COMMANDS,
-    "show": results.COMMANDS | faces.COMMANDS,
-    "learn": fitting.COMMANDS,
-    "files": files.COMMANDS | competition.COMMANDS | complete.COMMANDS | faces.WARMING,
-}
-"""Commands by what people come for."""
+
+@cache
+def groups() -> dict[str, Commands]:
+    """Commands by what people come for."""
+    from sugenet.cli import (
+        competition,
+        complete,
+        faces,
+        files,
+        fitting,
+        look,
+        questions,
+        results,
+        sweeping,
+        wholes,
+    )
+
+    return {
+        "look": look.COMMANDS,
+        "ask": questions.COMMANDS | checking.COMMANDS | wholes.COMMANDS | sweeping.COMMANDS,
+        "show": results.COMMANDS | faces.COMMANDS,
+        "learn": fitting.COMMANDS,
+        "files": files.COMMANDS | competition.COMMANDS | complete.COMMANDS | faces.WARMING,
+    }
+
 
 _CODES = (
     ("0", "done, found or proved"),
@@ -52,7 +59,7 @@ class _Sugenet(Parser):
 
     def format_help(self) -> str:
         lines = ["Binarized neural networks read exactly as Sugeno integrals.", "", self.format_usage()]
-        for title, commands in GROUPS.items():
+        for title, commands in groups().items():
             lines += [title, *(f"  {name:<12}{words}" for name, (_, words, _) in commands.items()), ""]
         lines += [
             "options",
@@ -69,13 +76,15 @@ class _Sugenet(Parser):
         return "\n".join(lines)
 
 
-def parser_of_all() -> tuple[Parser, dict[str, Parser]]:
-    """The parser, and those of the commands by name."""
+def parser_of_all(word: str | None = None) -> tuple[Parser, dict[str, Parser]]:
+    """The parser, and those of the commands by name; for ``check`` that of this command alone, so that a
+    check loads little.
+    """
     parser = _Sugenet(prog="sugenet")
     parser.add_argument("--version", action="version", version=f"sugenet {__version__}")
     places = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
     made = {}
-    for commands in GROUPS.values():
+    for commands in [checking.COMMANDS] if word in checking.COMMANDS else groups().values():
         for name, (setup, words, examples) in commands.items():
             made[name] = places.add_parser(
                 name, prog=f"sugenet {name}", description=f"{words[0].upper()}{words[1:]}.", examples=examples
@@ -86,7 +95,7 @@ def parser_of_all() -> tuple[Parser, dict[str, Parser]]:
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
     """Understand a command line: the options, with the function to run as ``run``."""
-    parser, made = parser_of_all()
+    parser, made = parser_of_all(arguments[0] if arguments else None)
     options, rest = parser.parse_known_args(arguments)
     if options.command is None:
         if rest:

@@ -24,9 +24,9 @@ def _completion(parser: Parser) -> Run:
 
 
 def _print_script(options: Namespace, screen: Screen) -> int:
-    from sugenet.cli.commands import GROUPS, parser_of_all
+    from sugenet.cli.commands import groups, parser_of_all
 
-    words = {name: about for commands in GROUPS.values() for name, (_, about, _) in commands.items()}
+    words = {name: about for commands in groups().values() for name, (_, about, _) in commands.items()}
     # a program, not a sentence: no line may be broken
     screen.put(_SHELLS[options.shell](words, parser_of_all()[1]))
     return 0

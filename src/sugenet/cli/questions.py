@@ -1,4 +1,4 @@
-"""Commands that ask: why, whatif, verify, count, check."""
+"""Commands that ask: why, whatif, verify, count."""
 
 from __future__ import annotations
 
@@ -35,20 +35,16 @@ from sugenet.cli.kinds import (
     on_number,
     on_where,
 )
-from sugenet.cli.options import give, network_of, one_sample, refuse_idle, whole
+from sugenet.cli.options import give, network_of, one_sample, refuse_idle
 from sugenet.cli.output import Screen
 from sugenet.cli.parser import Commands, Parser, Run, UsageError
-from sugenet.cli.tables import on_table, ratings_of, refuse_table
-from sugenet.cli.words import as_typed_hints
-from sugenet.errors import CertificateError, CheckLimitError, SugenetError
+from sugenet.errors import SugenetError
 
 if TYPE_CHECKING:
     from sugenet.bnn import Network
 
 __all__ = ["COMMANDS"]
 
-_READING = 4
-"""Of the memory of a check, a fourth may go to the certificate itself."""
 _CLAIMS = ("always", "never", "monotone", "fair", "agree", "query")
 
 
@@ -278,65 +274,6 @@ def _ask_count(options: Namespace, screen: Screen) -> int:
     return 3 if isinstance(answer, CountOpen) else 0
 
 
-# -- check ---------------------------------------------------------------------------------------------------
-
-
-def _check(parser: Parser) -> Run:
-    parser.add_argument(
-        "certificate",
-        metavar="CERTIFICATE",
-        help="JSON file that -o of a question wrote, - for standard input",
-    )
-    about = "a .sugenet file or a shipped model, or the table that the certificate is about, as CSV"
-    give(parser, "model", model={"help": about})
-    parser.add_argument(
-        "other", metavar="MODEL2", nargs="?", help="the other model of a certificate about two"
-    )
-    about = "give up after this time, with exit code 3"
-    give(parser, "time_limit", time_limit={"default": 600, "help": about})
-    about = "give up where more memory is needed, with exit code 3"
-    parser.add_argument("--memory-limit", type=whole(1, 1 << 24), default=2048, metavar="MB", help=about)
-    on_table(
-        parser.add_argument_group("of a certificate of sugenet fit: the table, as given there"),
-        required=False,
-    )
-    give(parser, "json", "quiet")
-    return _check_certificate
-
-
-def _check_certificate(options: Namespace, screen: Screen) -> int:
-    from sugenet.checker.certificate import is_about_ratings
-    from sugenet.io import read_json
-    from sugenet.reason import check
-
-    memory = options.memory_limit << 20
-    certificate = read_json(options.certificate, memory // _READING)
-    about: Any
-    if is_about_ratings(certificate):
-        if options.other is not None:
-            raise UsageError("MODEL2 is the other of two models, and the certificate is about a table.")
-        about, other = ratings_of(options, options.model), None
-    else:
-        refuse_table(options)
-        about = network_of(options.model)
-        other = None if options.other is None else network_of(options.other)
-    try:
-        said = announced(
-            screen,
-            lambda: check(certificate, about, other, time_limit=options.time_limit, memory_limit=memory),
-        )
-    except CertificateError as error:
-        undecided = isinstance(error, CheckLimitError)
-        words = as_typed_hints(str(error))
-        if options.json:
-            screen.say("", {"holds": None if undecided else False, "error": words})
-        else:
-            screen.complain(words)
-        return 3 if undecided else 1
-    text = f"the certificate {screen.mark('holds')}: {said}"
-    return screen.say(text, {"holds": True, "checked": said.split("; ")})
-
-
 COMMANDS: Commands = {
     "why": (
         _why,
@@ -360,14 +297,5 @@ COMMANDS: Commands = {
         _count,
         "count the inputs of each class in a region, exactly",
         ["sugenet count digits --index 7 --hamming 3"],
-    ),
-    "check": (
-        _check,
-        "check a certificate against a model, or against a table",
-        [
-            "sugenet check certificate.json digits",
-            "sugenet check certificate.json flats.csv --target grade --order 'bad<ok<good'",
-            "sugenet whatif digits --index 7 -o - | sugenet check - digits",
-        ],
     ),
 }

@@ -6,11 +6,11 @@ import re
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
-from sugenet.cli.asking import Options
 from sugenet.cli.options import give, refuse_idle, sign_of
 from sugenet.errors import SugenetError
 
 if TYPE_CHECKING:
+    from sugenet.cli.asking import Options
     from sugenet.fit import Ratings
     from sugenet.fit.rated_table import RatedTable
 

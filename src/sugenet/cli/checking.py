@@ -1,0 +1,114 @@
+"""The command that checks a certificate. It loads the checker and what reads the files, nothing else."""
+
+from __future__ import annotations
+
+import os
+from argparse import Namespace
+from typing import Any
+
+from sugenet.checker.certificate import check, is_about_ratings
+from sugenet.checker.network import load_network
+from sugenet.cli.options import give, is_shipped, network_of, whole
+from sugenet.cli.output import Screen
+from sugenet.cli.parser import Commands, Parser, Run, UsageError
+from sugenet.cli.tables import on_table, ratings_of, refuse_table
+from sugenet.cli.words import as_typed_hints
+from sugenet.errors import CertificateError, CheckLimitError, FileError
+from sugenet.reading import read_file
+
+__all__ = ["COMMANDS"]
+
+_READING = 4
+"""Of the memory of a check, a fourth may go to the certificate itself."""
+_LARGEST = 1 << 30
+"""Bytes of a network file."""
+
+
+def _check(parser: Parser) -> Run:
+    parser.add_argument(
+        "certificate",
+        metavar="CERTIFICATE",
+        help="JSON file that -o of a question wrote, - for standard input",
+    )
+    about = "a .sugenet file or a shipped model, or the table that the certificate is about, as CSV"
+    give(parser, "model", model={"help": about})
+    parser.add_argument(
+        "other", metavar="MODEL2", nargs="?", help="the other model of a certificate about two"
+    )
+    about = "give up after this time, with exit code 3"
+    give(parser, "time_limit", time_limit={"default": 600, "help": about})
+    about = "give up where more memory is needed, with exit code 3"
+    parser.add_argument("--memory-limit", type=whole(1, 1 << 24), default=2048, metavar="MB", help=about)
+    about = "use only the short forms of the rules, which are slower"
+    parser.add_argument("--plain", action="store_true", help=about)
+    on_table(
+        parser.add_argument_group("of a certificate of sugenet fit: the table, as given there"),
+        required=False,
+    )
+    give(parser, "json", "quiet")
+    return _check_certificate
+
+
+def _check_certificate(options: Namespace, screen: Screen) -> int:
+    from sugenet.io.plain.texts import read_json
+    from sugenet.telling import telling
+
+    memory = options.memory_limit << 20
+    certificate = read_json(options.certificate, memory // _READING)
+    about: Any
+    if is_about_ratings(certificate):
+        if options.other is not None:
+            raise UsageError("MODEL2 is the other of two models, and the certificate is about a table.")
+        about, other = ratings_of(options, options.model), None
+    else:
+        refuse_table(options)
+        about, other = (
+            None if name is None else _network(name, certificate) for name in (options.model, options.other)
+        )
+    limits = {"time_limit": options.time_limit, "memory_limit": memory}
+    try:
+        if options.plain:
+            said = check(certificate, about, other, **limits, plain=True)
+        else:
+            with telling(screen.tell_once):
+                said = check(certificate, about, other, **limits)
+    except CertificateError as error:
+        undecided = isinstance(error, CheckLimitError)
+        words = as_typed_hints(str(error))
+        if options.json:
+            screen.say("", {"holds": None if undecided else False, "error": words})
+        else:
+            screen.complain(words)
+        return 3 if undecided else 1
+    text = f"the certificate {screen.mark('holds')}: {said}"
+    return screen.say(text, {"holds": True, "checked": said.split("; ")})
+
+
+def _network(name: str, certificate: dict[str, Any]) -> Any:
+    """The network that a word of the command line names, as the checker reads its file.
+
+    The words of laws are read by the package's reader of laws, which needs its own network.
+    """
+    domain = certificate.get("domain")
+    if isinstance(domain, dict) and domain.get("laws"):
+        return network_of(name)
+    folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    path = os.path.join(folder, "data", f"{name}.sugenet") if is_shipped(name) else name
+    try:
+        return load_network(read_file(path, _LARGEST))
+    except (FileError, OSError, UnicodeDecodeError):
+        network_of(name)  # says what is wrong with the file
+        raise
+
+
+COMMANDS: Commands = {
+    "check": (
+        _check,
+        "check a certificate against a model, or against a table",
+        [
+            "sugenet check certificate.json digits",
+            "sugenet check certificate.json flats.csv --target grade --order 'bad<ok<good'",
+            "sugenet whatif digits --index 7 -o - | sugenet check - digits",
+        ],
+    ),
+}
