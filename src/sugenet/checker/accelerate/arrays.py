@@ -265,16 +265,24 @@ class Arrays:
     """Whether the first layer reads the bits of silent cuts too."""
 
     @cached_property
+    def is_direct(self) -> bool:
+        """Whether the first layer reads all levels as they are, or one bit of each feature."""
+        kinds = {id(coding): coding for coding in self.codings}.values()
+        heard = all(len(self.bits(coding)) == coding.width for coding in kinds)
+        single = all(isinstance(coding, Numbers) and coding.width == 1 for coding in kinds)
+        return heard and (self.reads_levels or single)
+
+    @cached_property
     def places(self) -> list[Ints]:
         """For each feature the places among what the first layer reads."""
         sizes = [1 if self.reads_levels else len(self.bits(coding)) for coding in self.codings]
         ends = np.cumsum([0, *sizes])
         return [np.arange(a, b) for a, b in pairwise(ends)]
 
-    @property
+    @cached_property
     def width(self) -> int:
         """Number of values that the first layer reads."""
-        return sum(map(len, self.places))
+        return len(self.codings) if self.is_direct else sum(map(len, self.places))
 
     def bits(self, coding: Coding) -> list[int]:
         """The places of a coding that are read."""
@@ -292,11 +300,8 @@ class Arrays:
     def inputs_at(self, states: Any) -> npt.NDArray[Any]:
         """What the first layer reads where features have given states, one row per input."""
         rows = np.asarray(states, np.int64).reshape(-1, len(self.codings))
-        heard = all(len(self.bits(coding)) == coding.width for coding in dict.fromkeys(self.codings))
-        if self.reads_levels and heard:
-            return rows
-        if heard and all(isinstance(coding, Numbers) and coding.width == 1 for coding in self.codings):
-            return np.asarray(rows > 0)
+        if self.is_direct:
+            return rows if self.reads_levels else np.asarray(rows > 0)
         parts = [self.reads_of(feature, column) for feature, column in enumerate(rows.T)]
         return np.concatenate([np.zeros((len(rows), 0), bool), *parts], axis=1)
 
