@@ -115,7 +115,7 @@ def test_the_text_of_a_tally():
         "     3 s to 10 s  1  ####################\n"
         "hardest: 3 (6 s), 2 (0.25 s), 1 (0.2 s), 0 (2 ms), 4 (2 ms)\n"
         "undecided: 1, samples 3\n"
-        "trusting a solver: 1, samples 1\n"
+        "not certified: 1, samples 1\n"
         "missing: 3, samples 5-7"
     )
 

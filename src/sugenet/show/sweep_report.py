@@ -51,7 +51,7 @@ _GLOSSARY = (
         "The share of all samples whose class is right and proved to stay. At least: what is proved. At "
         "most: all that is not refuted, with what is undecided or missing counted in its favour.",
     ),
-    ("on trust", "A solver said so, and there is nothing that could be checked: it counts as undecided."),
+    ("not certified", "A solver said so, and there is nothing that could be checked: it counts as undecided."),
     ("missing", "A sample of the data set that has no answer yet."),
     ("refused", "A sample that the question makes no sense for, as of the class that it has already."),
 )
@@ -388,7 +388,7 @@ def _word(row: Row | None) -> str:
     if row is None:
         return "missing"
     on_trust = row.outcome in ("proved", "minimum", "none", "minimal", "sufficient") and not row.certified
-    return f"{row.outcome} on trust" if on_trust else row.outcome
+    return f"{row.outcome}, not certified" if on_trust else row.outcome
 
 
 def _cost(text: str | None) -> Html:

@@ -112,7 +112,7 @@ class AccuracyCurve(Drawn):
             rows.append(
                 (radius_words(point.radius), *point.accuracy.words, *(f"{many:,}" for many in counts))
             )
-        head = ("R", "at least", "at most", name, "on trust", "refuted", "wrong", "open")
+        head = ("R", "at least", "at most", name, "not certified", "refuted", "wrong", "open")
         return head, tuple(rows)
 
     def __str__(self) -> str:
@@ -188,7 +188,7 @@ def curve_of(results: Sequence[Results], radii: Iterable[Any] | None = None) -> 
     >>> found = sweep(models.digits(), X[:4], WhatIf(each, Hamming), y=y[:4], jobs=1)
     >>> print(curve_of([found], [1, 2]))
     certified accuracy of 4 samples, up to R bits flipped
-    R  at least  at most  certified  on trust  refuted  wrong  open
+    R  at least  at most  certified  not certified  refuted  wrong  open
     0   75.00 %  75.00 %
     1   75.00 %  75.00 %          3         0        0      1     0
     2   50.00 %  50.00 %          2         0        1      1     0

@@ -237,7 +237,7 @@ class SweepTally(Drawn):
             hard = [f"{row.sample} ({time_words(row.seconds)})" for row in self.hardest(most)]
             lines += [f"hardest: {', '.join(hard)}"] if hard else []
         lines += _counted("undecided", [row.sample for row in self.undecided], most)
-        lines += _counted("trusting a solver", [row.sample for row in self.on_trust], most)
+        lines += _counted("not certified", [row.sample for row in self.on_trust], most)
         lines += _counted("missing", self.missing, most)
         return "\n".join(lines)
 
