@@ -78,7 +78,7 @@ def test_the_checker_of_large_networks_says_the_same_of_small_ones(monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(100, 120))
+@pytest.mark.parametrize("seed", range(100, 106))
 def test_no_false_certificate_is_accepted_at_length(seed):
     for forgery in islice(forgeries(seed), 20_000):
         assert difference(forgery) is None

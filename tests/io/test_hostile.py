@@ -54,7 +54,7 @@ def test_all_hostile_files_are_refused_by_a_sentence():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(1, 4))
+@pytest.mark.parametrize("seed", range(1, 2))
 def test_many_changed_files_are_refused_or_read(seed):
     with Runner() as runner:
         changed = islice(mutations(seed), 2000)

@@ -334,6 +334,6 @@ def test_the_page_shows_what_the_server_answers_within_the_laws(page):
         certificate = written(page)
         assert [law["text"] for law in certificate["domain"]["laws"]] == [SERVED]
         by(page, "recheck").click()
-        expect(by(page, "recheck-result")).to_contain_text("does not know limits and laws")
+        expect(by(page, "recheck-result")).to_contain_text("does not check laws of inputs")
         by(page, "recheck-server").click()
         expect(by(page, "recheck-result")).to_contain_text("Holds", timeout=60000)

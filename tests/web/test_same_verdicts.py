@@ -173,7 +173,7 @@ def test_random_questions(engine):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("start", range(1000, 9000, 400))
+@pytest.mark.parametrize("start", range(1000, 9000, 1600))
 def test_random_questions_at_length(engine, start):
     compare(engine, [case for seed in range(start, start + 400) for case in random_cases(seed, 8)])
 

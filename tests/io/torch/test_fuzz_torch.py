@@ -36,7 +36,7 @@ def test_modules_are_equal_or_refused():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(2, 12))
+@pytest.mark.parametrize("seed", range(2, 5))
 def test_many_modules_are_equal_or_refused(seed):
     assert tried(seed, 400)["equal"] >= 160
 

@@ -109,7 +109,6 @@ function walk(model, problem, number, limit) {
 // Prices as plain numbers where these are exact, which is much faster, else as they are.
 function numbersFor({ features, budget }) {
   const total = features.flat().reduce((sum, { price }) => sum + price, 0n);
-  if (total >= 2n ** 60n) throw new Beyond("the costs are too finely divided to walk through again.");
   return total + (budget ?? 0n) < 2n ** 53n ? Number : BigInt;
 }
 
