@@ -95,6 +95,7 @@ ORDERS = {
         "addition",
         "sudoku",
         "stated",
+        "proving",
         "envelopes",
         "answers",
         "asking",

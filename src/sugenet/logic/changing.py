@@ -14,11 +14,12 @@ from fractions import Fraction
 from typing import Any
 
 from sugenet.checker.form import exact
-from sugenet.errors import QuestionError
+from sugenet.errors import QuestionError, TooLargeError
 from sugenet.logic.answers import ComposedChange, NoComposedChange, OpenComposedChange
 from sugenet.logic.asking import see_network
 from sugenet.logic.composed import Composed, Least, Wanted
 from sugenet.logic.envelopes import PartOf, certificate_of
+from sugenet.logic.proving import proof_that_none
 from sugenet.logic.readings import Gap
 from sugenet.problem.clock import Clock
 from sugenet.problem.regions import L0, L1, L2, Cost, Hamming
@@ -73,14 +74,16 @@ def whatif(
     with suppress(KeyboardInterrupt, TimeoutError):  # what is known until then is kept
         hunt.go()
     question = {"kind": "whatif", "cost": {"kind": cost.__name__}, **wanted.data()}
-    lower, best = hunt.known()
+    known, best = hunt.known()
+    lower, proof = hunt.proved(None if known is None else known[0])
     if lower is None:
-        found = certificate_of(whole, question, "none", hunt.parts)
+        found = certificate_of(whole, question, "none", hunt.parts, proof=proof)
         return NoComposedChange(whole, found, clock.seconds)
+    shown = {"lower": str(lower), "proof": proof}
     if best is None:
-        found = certificate_of(whole, question, "open", hunt.parts, lower=str(lower[0]))
+        found = certificate_of(whole, question, "open", hunt.parts, **shown)
         return OpenComposedChange(whole, found, clock.seconds)
-    more = {"choice": list(best[1]), "cost": str(best[0]), "lower": str(lower[0])}
+    more = {"choice": list(best[1]), "cost": str(best[0]), **shown}
     return ComposedChange(
         whole, certificate_of(whole, question, "counterfactual", hunt.parts, **more), clock.seconds
     )
@@ -136,6 +139,14 @@ class _ComposedHunt:
         with suppress(TimeoutError):
             best = self.least(self.upper, self.clock.for_proof())
         return lower, best
+
+    def proved(self, lower: Gap | None) -> tuple[Gap | None, dict[str, Any] | None]:
+        """A lower bound with its proof, None if no changes do it; in the time that is left, or 0."""
+        rows = [{k: cost for k, cost in enumerate(row) if cost is not None} for row in self.lower]
+        try:
+            return lower, proof_that_none(self.whole, self.wanted, rows, lower, self.clock.for_proof())
+        except (TimeoutError, TooLargeError):
+            return 0, None
 
     def go(self) -> None:
         """Ask until the cheapest choice by lower bounds is settled, or the time is up."""
