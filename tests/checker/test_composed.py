@@ -12,14 +12,16 @@ import pytest
 import sugenet as sg
 from sugenet import logic
 from sugenet.bnn import Domain, Encoder, Head, Network, Span, Steps
-from sugenet.checker.composed_form import WholeSaid
+from sugenet.checker.composed_form import WholeProof, WholeSaid
 from sugenet.checker.limit import Limit
 from sugenet.checker.reading import Sizes, read
-from sugenet.checker.wholes import composed_whole
+from sugenet.checker.wholes import Wish, composed_whole
 from sugenet.errors import CertificateError, CheckLimitError
 from sugenet.logic.composed import Wanted
 from sugenet.logic.envelopes import whole_in
-from sugenet.logic.formulas import formula_of
+from sugenet.logic.formulas import Every, OneOf, Some, formula_of
+from sugenet.logic.proving import lemma_of
+from sugenet.problem.clock import Clock
 from tests.logic.test_possibility import random_formula
 from tests.logic.wholes import cheapest_by_definition, given, images, valid_grids
 
@@ -311,52 +313,135 @@ def test_limits_end_a_check():
 # -- the wholes of the judge against the definition ----------------------------------------------------------
 
 
-def least(whole, costs, wanted, below=None):
-    rows = [{k: cost for k, cost in enumerate(row) if cost is not None} for row in costs]
+def judged(whole):
     said = read(WholeSaid, json.loads(json.dumps(whole.whole_data())), Sizes(), "the whole")
-    judged = composed_whole(said, [reading.values for reading in whole.readings])
-    return judged.least(rows, wanted.value, wanted.other, Limit(None, None), below)
+    return composed_whole(said, [reading.values for reading in whole.readings])
+
+
+def rows_of(costs):
+    return [{k: Fraction(c) for k, c in enumerate(row) if c is not None} for row in costs]
+
+
+def accepts(whole, costs, wish, proof):
+    """Whether the checker takes a proof, given as JSON, that nothing is as wished."""
+    try:
+        judged(whole).refute(read(WholeProof, proof, Sizes(), "it"), rows_of(costs), wish, Limit(None, None))
+    except CertificateError as error:
+        assert not isinstance(error, CheckLimitError)
+        return False
+    return True
+
+
+def lemma(whole, costs, wish):
+    """Clauses for a claim that is true."""
+    found = lemma_of(judged(whole).problem(rows_of(costs), wish, Limit(None, None)), Clock())
+    return json.loads(json.dumps(found))
 
 
 def drawn_costs(rng, readings, largest=5):
-    return [
+    rows = [
         [None if rng.random() < 0.15 else int(c) for c in rng.integers(0, largest, len(r.values))]
         for r in readings
     ]
+    return [row if set(row) != {None} else [0] * len(row) for row in rows]
 
 
-def test_least_of_sums_and_statements():
-    rng = np.random.default_rng(0)
-    for _ in range(60):
+ENUMERATE = {"kind": "enumerate"}
+
+
+def test_a_proof_is_taken_if_and_only_if_the_claim_is_true():
+    """Every bound up to the least cost can be shown, and none above it, by clauses for it or for another."""
+    rng, clauses = np.random.default_rng(0), 0
+    for _ in range(40):
         digits = [given(rng, f"d{k}", "0189"[: rng.integers(1, 5)]) for k in range(3)]
         cut = int(rng.integers(1, 3))
         total = sg.Sum(tuple(digits[:cut]), tuple(digits[cut:]))
-        formula = random_formula(rng, digits, 3)
-        for whole in (total, sg.Stated(tuple(digits), formula, "")):
-            costs = drawn_costs(rng, digits)
-            values = (True, False) if whole.kind == "stated" else (total.says, 19, 0, -1, 100)
-            for value in values:
-                for other in (False, True):
-                    wanted = Wanted(value, other)
-                    expected = cheapest_by_definition(whole, wanted, costs)
-                    assert least(whole, costs, wanted) == expected
-                    for below in (0, 2, 5):
-                        found = None if expected is None or expected >= below else expected
-                        assert least(whole, costs, wanted, below) == found
+        stated = sg.Stated(tuple(digits), random_formula(rng, digits, 3), "")
+        costs = drawn_costs(rng, digits)
+        for whole, values in ((total, (total.says, 19, -1, 100)), (stated, (True, False))):
+            for value, other in product(values, (False, True)):
+                least = cheapest_by_definition(whole, Wanted(value, other), costs)
+                for below in (0, 1, 2, 3, 5, 8, None):
+                    wish, true = Wish(value, other, below), least is None or (None is not below <= least)
+                    assert accepts(whole, costs, wish, ENUMERATE) == true
+                    if whole is total or not true:
+                        continue
+                    proof = lemma(whole, costs, wish)
+                    clauses += len(proof["clauses"])
+                    assert accepts(whole, costs, wish, proof)
+                    for bound in (below, 3, 9, None):
+                        for turned in (other, not other):
+                            claim = Wish(value, turned, bound)
+                            worst = cheapest_by_definition(whole, Wanted(value, turned), costs)
+                            if accepts(whole, costs, claim, proof):
+                                assert worst is None or (bound is not None and worst >= bound)
+    assert clauses > 500
+    assert not accepts(total, costs, Wish(-1, False), lemma(stated, costs, Wish(True, False, 0)))
 
 
-def test_least_of_grids():
+def test_grids_are_as_cheap_as_the_cheapest_of_all_grids():
     rng, grids = np.random.default_rng(1), valid_grids()
-    for _ in range(10):
+    for _ in range(4):
         cells = tuple(given(rng, f"c{k}", "1234") for k in range(16))
         grid = sg.Sudoku(cells)
         costs = [[c if c is not None else 9 for c in row] for row in drawn_costs(rng, cells)]
-        expected = min(sum(costs[k][d - 1] for k, d in enumerate(g)) for g in grids)
-        assert least(grid, costs, Wanted(True)) == least(grid, costs, Wanted(False, other=True)) == expected
-        assert least(grid, costs, Wanted(True), expected) is None
-        assert least(grid, costs, Wanted(True), expected + 1) == expected
+        valid = min(sum(costs[k][d - 1] for k, d in enumerate(g)) for g in grids)
         broken = grid.least_cost(Wanted(False), costs)[0]  # seen against all grids in tests/logic
-        assert least(grid, costs, Wanted(False)) == broken
+        for value, least in ((True, valid), (False, broken)):
+            proof = lemma(grid, costs, Wish(value, False, Fraction(least)))
+            assert accepts(grid, costs, Wish(value, False, least), proof)
+            assert accepts(grid, costs, Wish(not value, True, least), proof)
+            for wrong in (Wish(value, False, least + 1), Wish(value, False), Wish(value, True, least + 50)):
+                assert not accepts(grid, costs, wrong, proof)
+
+
+def hard(seed, cost=False):
+    """Thirty readings under sixty clauses of three conditions, which nothing meets; or, with a cost, little."""
+    rng = np.random.default_rng(seed)
+    readings = [given(rng, f"r{k}", "0123") for k in range(30)]
+    places = [rng.choice(30, 3, replace=False) for _ in range(50 if cost else 75)]
+    parts = [Some(tuple(OneOf(int(p), frozenset([int(rng.integers(4))])) for p in row)) for row in places]
+    return sg.Stated(tuple(readings), Every(tuple(parts)), "")
+
+
+def test_a_statement_of_many_clauses_is_checked_by_clauses():
+    """Enumeration would take 4^30 choices."""
+    found = json.loads(json.dumps(logic.read(hard(0)).certificate))
+    assert found["answer"] == "impossible"
+    assert found["proof"]["kind"] == "lemma"
+    assert "no classes have this value" in sg.check(found, [])
+    clauses = found["proof"]["clauses"]
+    assert len(clauses) > 20
+    refused(found | {"proof": None}, "the value is possible: there is no proof", [])
+    for wrong, said in (
+        (clauses[:-1], "does not end with the empty clause"),
+        (clauses[-1:], "clause 1, the empty one, does not follow"),
+        ([[1], *clauses], "does not follow"),
+        ([[10**6], *clauses], "is not a literal"),
+        ([[0], *clauses], "is not a literal"),
+        ([], "does not end with the empty clause"),
+    ):
+        refused(found | {"proof": found["proof"] | {"clauses": wrong}}, said, [])
+    refused(found | {"proof": found["proof"] | {"variables": 7}}, "not a propagation proof over", [])
+    refused(found | {"proof": found["proof"] | {"cuts": [[1, 1, 1]]}}, "the cut")
+    refused(found | {"proof": found["proof"] | {"facts": [1]}}, "the fact 1")
+    weaker = copy.deepcopy(found)
+    del weaker["whole"]["formula"]["parts"][::2]  # now some classes do
+    refused(weaker, "the value is possible, .*: |for all that is shown, the value is possible: ", [])
+    refused(found | {"other_proof": found["proof"]}, "there is a proof, but nothing that needs it", [])
+
+
+def test_the_least_cost_of_many_clauses_is_checked_by_clauses():
+    whole, rng = hard(1, cost=True), np.random.default_rng(2)
+    costs = [[0 if k == r.best else int(rng.integers(1, 9)) for k in range(4)] for r in whole.readings]
+    least = whole.least_cost(Wanted(True), costs)[0]
+    proof = lemma(whole, costs, Wish(True, False, Fraction(least)))
+    assert accepts(whole, costs, Wish(True, False, Fraction(least)), proof)
+    for wrong in (least + 1, least + Fraction(1, 2), None):
+        assert not accepts(whole, costs, Wish(True, False, wrong), proof)
+    cheaper = [[max(0, c - (k == 1)) for k, c in enumerate(row)] for row in costs]
+    if whole.least_cost(Wanted(True), cheaper)[0] < least:
+        assert not accepts(whole, cheaper, Wish(True, False, Fraction(least)), proof)
 
 
 # -- damage at random ----------------------------------------------------------------------------------------

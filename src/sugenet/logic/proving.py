@@ -26,7 +26,7 @@ from sugenet.logic.readings import Gap
 from sugenet.problem.cascade import Cascade, FeatureSteps, Thresholds
 from sugenet.problem.clock import Clock
 
-__all__ = ["proof_that_none"]
+__all__ = ["lemma_of", "proof_that_none"]
 
 _FEW = 1000
 """Choices that the checker enumerates; more need clauses."""
@@ -71,8 +71,13 @@ def proof_that_none(
         return {"kind": "enumerate"}
     rows = [{k: Fraction(cost) for k, cost in row.items()} for row in costs]
     wish = Wish(wanted.value, wanted.other, None if below is None else Fraction(below))
-    solver = Solver(_cascade(judged.problem(rows, wish, Limit(None, None))))
-    match solver.solve(clock or Clock()):
+    return lemma_of(judged.problem(rows, wish, Limit(None, None)), clock or Clock())
+
+
+def lemma_of(problem: IntegerProblem, clock: Clock) -> dict[str, Any]:
+    """Clauses that show that a problem has no violation, as JSON; `TimeoutError` if the time is up first."""
+    solver = Solver(_cascade(problem), has_cuts=False)  # each would be as long as all costs, and say little
+    match solver.solve(clock):
         case Core():
             return solver.proof()
         case Found():
