@@ -93,6 +93,7 @@ class _Claim:
     """As it is read."""
     judge: _Judge
     limit: Limit
+    plain: bool
 
     @property
     def movable(self) -> list[int]:
@@ -136,7 +137,9 @@ class _Claim:
         return found
 
 
-def check_composed(data: Any, networks: Sequence[NetworkForm], limit: Limit, judge: _Judge) -> str:
+def check_composed(
+    data: Any, networks: Sequence[NetworkForm], limit: Limit, judge: _Judge, *, plain: bool
+) -> str:
     """Check a certificate about a whole against the networks that read its parts; say what was checked."""
     certificate: Composed = read(Composed, data, Sizes(), "the certificate")
     readings = [
@@ -144,7 +147,7 @@ def check_composed(data: Any, networks: Sequence[NetworkForm], limit: Limit, jud
         for one in certificate.readings
     ]
     whole = composed_whole(certificate.whole, [reading.classes for reading in readings])
-    claim = _Claim(certificate, readings, whole, [reading.own for reading in readings], judge, limit)
+    claim = _Claim(certificate, readings, whole, [reading.own for reading in readings], judge, limit, plain)
     match certificate.question:
         case WholePossible() | WholeWhatIf():
             whole.see_value(certificate.question.value)
@@ -270,7 +273,7 @@ def _see_none(claim: _Claim, costs: ClassCosts, wish: Wish, proof: WholeProof | 
     if proof is None:
         raise CertificateError(f"{failure}: there is no proof.")
     try:
-        claim.whole.refute(proof, costs, wish, claim.limit)
+        claim.whole.refute(proof, costs, wish, claim.limit, plain=claim.plain)
     except CheckLimitError:
         raise
     except CertificateError as error:

@@ -28,7 +28,7 @@ from sugenet.checker.composed_form import (
 from sugenet.checker.form import Lemma
 from sugenet.checker.limit import Limit
 from sugenet.checker.problem import IntegerProblem, Row
-from sugenet.checker.rules import prove
+from sugenet.checker.proof import check_lemma
 from sugenet.errors import CertificateError
 
 __all__ = ["ClassCosts", "ComposedWhole", "FormulaWhole", "Wish", "composed_whole"]
@@ -67,8 +67,10 @@ class ComposedWhole(ABC):
         """The value for a choice of classes: the definition."""
 
     @abstractmethod
-    def refute(self, proof: WholeProof, costs: ClassCosts, wish: Wish, limit: Limit) -> None:
-        """Refuse a proof that does not show that no choice is as wished."""
+    def refute(
+        self, proof: WholeProof, costs: ClassCosts, wish: Wish, limit: Limit, *, plain: bool = False
+    ) -> None:
+        """Refuse a proof that does not show that no choice is as wished; `plain` as in `check`."""
 
     def is_sensitive(self, choice: Sequence[int], movable: Sequence[int]) -> bool:
         """Whether changing one of the readings that can change, alone, always changes the value."""
@@ -99,7 +101,15 @@ class _DigitSum(ComposedWhole):
         digits = [row[k] for row, k in zip(self.classes, choice, strict=True)]
         return int("".join(digits[: self.left])) + int("".join(digits[self.left :]))
 
-    def refute(self, proof: WholeProof, costs: ClassCosts, wish: Wish, limit: Limit) -> None:
+    def refute(
+        self,
+        proof: WholeProof,
+        costs: ClassCosts,
+        wish: Wish,
+        limit: Limit,
+        *,
+        plain: bool = False,  # noqa: ARG002 it has one form
+    ) -> None:
         if isinstance(proof, Lemma):
             raise CertificateError("a sum is enumerated, column by column.")
         value = wish.value
@@ -210,9 +220,11 @@ class FormulaWhole(ComposedWhole):
     def value(self, choice: Sequence[int]) -> bool:
         return _holds(self.root, choice)
 
-    def refute(self, proof: WholeProof, costs: ClassCosts, wish: Wish, limit: Limit) -> None:
+    def refute(
+        self, proof: WholeProof, costs: ClassCosts, wish: Wish, limit: Limit, *, plain: bool = False
+    ) -> None:
         if isinstance(proof, Lemma):
-            prove(proof, self.problem(costs, wish, limit))
+            check_lemma(proof, self.problem(costs, wish, limit), plain=plain)
             return
         rows = [
             row if place in self.places else dict([min(row.items(), key=lambda pair: pair[1])])

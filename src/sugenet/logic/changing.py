@@ -13,6 +13,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from sugenet.bnn import Network
 from sugenet.checker.form import exact
 from sugenet.errors import QuestionError, TooLargeError
 from sugenet.logic.answers import ComposedChange, NoComposedChange, OpenComposedChange
@@ -117,12 +118,17 @@ class _ComposedHunt:
         self.upper: list[list[Gap | None]] = []
         for place, reading in enumerate(whole.readings):
             own, many = whole.read[place], len(reading.values)
-            first: Gap | None = int(self.whole_steps) if place in self.places else None
+            first = None if reading.network is None else self._least_step(reading.network)
             self.lower.append([0 if k == own else first for k in range(many)])
             self.upper.append([0 if k == own else None for k in range(many)])
 
-        self.cheapest: Least = (int(self.whole_steps), ())  # something must change
+        self.cheapest: Least = (0, ())
         self.best: Least | None = None
+
+    def _least_step(self, network: Network) -> Gap:
+        """What another class costs at least; bits of silent cuts cost nothing."""
+        silent = any(getattr(coding, "silent", ()) for coding in network.encoder.codings)
+        return int(self.cost is L0 or (self.cost is Hamming and not silent))
 
     def least(self, costs: list[list[Gap | None]], clock: Clock | None = None) -> Least | None:
         """The cheapest choice by some costs."""

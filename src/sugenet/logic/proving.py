@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from itertools import pairwise
 from math import prod
 from typing import Any
 
 import numpy as np
 
+from sugenet.checker.accelerate.thresholds import system_of
 from sugenet.checker.composed_form import WholeSaid
 from sugenet.checker.limit import Limit
 from sugenet.checker.problem import IntegerProblem
@@ -29,7 +29,7 @@ from sugenet.problem.clock import Clock
 __all__ = ["lemma_of", "proof_that_none"]
 
 _FEW = 1000
-"""Choices that the checker enumerates; more need clauses."""
+"""Choices that the checker enumerates, or as many as a formula has parts; more need clauses."""
 
 
 def proof_that_none(
@@ -67,11 +67,14 @@ def proof_that_none(
         return None
     said = read(WholeSaid, whole.whole_data(), Sizes(), "the whole")
     judged = composed_whole(said, [reading.values for reading in whole.readings])
-    if not isinstance(judged, FormulaWhole) or prod(len(costs[k]) for k in judged.places) <= _FEW:
+    if not isinstance(judged, FormulaWhole):
         return {"kind": "enumerate"}
     rows = [{k: Fraction(cost) for k, cost in row.items()} for row in costs]
     wish = Wish(wanted.value, wanted.other, None if below is None else Fraction(below))
-    return lemma_of(judged.problem(rows, wish, Limit(None, None)), clock or Clock())
+    problem = judged.problem(rows, wish, Limit(None, None))
+    if prod(len(costs[place]) for place in judged.places) <= max(_FEW, sum(map(len, problem.layers))):
+        return {"kind": "enumerate"}
+    return lemma_of(problem, clock or Clock())
 
 
 def lemma_of(problem: IntegerProblem, clock: Clock) -> dict[str, Any]:
@@ -87,21 +90,11 @@ def lemma_of(problem: IntegerProblem, clock: Clock) -> dict[str, Any]:
 
 def _cascade(problem: IntegerProblem) -> Cascade:
     """A problem of the checker as the search reads it."""
-    chains, columns, prices = list[FeatureSteps](), list[Any](), list[int]()
-    for row in problem.offered:
-        options: tuple[Any, ...] = (None, *row[1:])
-        chains.append(FeatureSteps(len(chains), len(columns), options))
-        for (price, gain), (higher, more) in pairwise(row):
-            prices.append(higher - price)
-            columns.append(np.subtract(more, gain))
-    width = len(problem.base)
-    weights = np.array(columns, np.int64).reshape(len(columns), width).T
-    layers = [Thresholds(weights, -np.array(problem.base, np.int64))]
-    for rows in (*problem.layers, problem.inequalities):
-        weights = np.zeros((len(rows), width), np.int64)
-        for number, (row_weights, _) in enumerate(rows):
-            weights[number, list(row_weights)] = list(row_weights.values())
-        layers.append(Thresholds(weights, np.array([least for _, least in rows], np.int64)))
-        width = len(rows)
-    budget = None if problem.budget is None else (np.array(prices, object), problem.budget)
-    return Cascade(tuple(chains), budget, tuple(layers), tuple(map(tuple, problem.cases)))
+    system = system_of(problem)
+    chains = []
+    for number, steps in enumerate(system.chains):
+        options: tuple[Any, ...] = (None, *steps)
+        chains.append(FeatureSteps(number, steps[0], options))
+    budget = None if system.budget is None else (np.array(system.budget[0], object), system.budget[1])
+    layers = tuple(Thresholds(weights, least) for weights, least in system.layers)
+    return Cascade(tuple(chains), budget, layers, system.cases)

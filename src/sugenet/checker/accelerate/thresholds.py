@@ -19,10 +19,10 @@ import numpy.typing as npt
 
 from sugenet.checker.accelerate.whole import Whole, over_neurons
 from sugenet.checker.limit import Limit
-from sugenet.checker.problem import most_together
+from sugenet.checker.problem import IntegerProblem, most_together
 from sugenet.errors import CertificateError
 
-__all__ = ["Implication", "ThresholdSystem", "implications_of", "reach", "thresholds_of"]
+__all__ = ["Implication", "ThresholdSystem", "implications_of", "reach", "system_of", "thresholds_of"]
 
 _LARGE = 1 << 61
 
@@ -81,6 +81,31 @@ def thresholds_of(whole: Whole) -> ThresholdSystem:
     layers.append((weights, np.array([least for _, least in rows], kind)))
     budget = None if whole.budget is None else (tuple(prices), whole.budget - spent)
     return ThresholdSystem(tuple(chains), budget, tuple(layers), tuple(map(tuple, cases)))
+
+
+def system_of(problem: IntegerProblem) -> ThresholdSystem:
+    """A problem in plain form as thresholds over 0/1 variables."""
+    chains, columns, prices, count = [], list[Any](), list[int](), 0
+    start, width, limit = np.array(problem.base, np.int64), len(problem.base), problem.limit
+    spent = 0
+    for row in problem.offered:
+        start, spent = start + np.array(row[0][1], np.int64), spent + row[0][0]
+        limit.take(24 * width * len(row), "the steps of all features")
+        for (price, gain), (after, higher) in pairwise(row):
+            columns.append(np.subtract(higher, gain))
+            prices.append(after - price)
+        chains.append(tuple(range(count, count + len(row) - 1)))
+        count += len(row) - 1
+    layers = [(np.array(columns, np.int64).reshape(count, width).T, -start)]
+    for rows in (*problem.layers, problem.inequalities):
+        limit.take(8 * len(rows) * width, "a layer of thresholds")
+        weights = np.zeros((len(rows), width), np.int64)
+        for number, (row_weights, _) in enumerate(rows):
+            weights[number, list(row_weights)] = list(row_weights.values())
+        layers.append((weights, np.array([least for _, least in rows], np.int64)))
+        width = len(rows)
+    budget = None if problem.budget is None else (tuple(prices), problem.budget - spent)
+    return ThresholdSystem(tuple(chains), budget, tuple(layers), tuple(map(tuple, problem.cases)))
 
 
 def reach(thresholds: ThresholdSystem) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
