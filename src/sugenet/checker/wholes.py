@@ -148,7 +148,7 @@ class _DigitSum(ComposedWhole):
                 raise CertificateError(f"there are digits that do it at a cost of {cost}.")
 
 
-class _Rows(NamedTuple):
+class _ClassRows(NamedTuple):
     """Some readings have the classes of one of the rows; or, if not `on`, of none."""
 
     places: tuple[int, ...]
@@ -157,7 +157,7 @@ class _Rows(NamedTuple):
     height: int = 0
 
 
-class _Count(NamedTuple):
+class _PartCount(NamedTuple):
     """The number of parts that hold, times the sign, is at least so much."""
 
     sign: int
@@ -166,29 +166,29 @@ class _Count(NamedTuple):
     height: int
 
 
-_Node: TypeAlias = _Count | _Rows
+_Node: TypeAlias = _PartCount | _ClassRows
 
 
-def _count(sign: int, least: int, parts: Iterable[_Node]) -> _Count:
+def _count(sign: int, least: int, parts: Iterable[_Node]) -> _PartCount:
     own = tuple(parts)
-    return _Count(sign, least, own, 1 + max((part.height for part in own), default=0))
+    return _PartCount(sign, least, own, 1 + max((part.height for part in own), default=0))
 
 
 def _holds(node: _Node, choice: Sequence[int]) -> bool:
-    if isinstance(node, _Rows):
+    if isinstance(node, _ClassRows):
         return (tuple(choice[place] for place in node.places) in node.rows) == node.on
     return node.sign * sum(_holds(part, choice) for part in node.parts) >= node.least
 
 
 def _expanded(node: _Node) -> _Node:
     """A formula whose conditions are about one reading each: a row of several is all of its classes."""
-    if isinstance(node, _Count):
+    if isinstance(node, _PartCount):
         return _count(node.sign, node.least, map(_expanded, node.parts))
     if len(node.places) == 1:
         return node
     rows = []
     for row in sorted(node.rows):
-        own = [_Rows((place,), frozenset([(k,)])) for place, k in zip(node.places, row, strict=True)]
+        own = [_ClassRows((place,), frozenset([(k,)])) for place, k in zip(node.places, row, strict=True)]
         rows.append(_count(1, len(own), own))
     return _count(1, 1, rows) if node.on else _count(-1, 0, rows)
 
@@ -215,7 +215,7 @@ class FormulaWhole(ComposedWhole):
         if any(k >= len(self.classes[place]) for row in rows for place, k in zip(places, row, strict=True)):
             raise CertificateError("a formula names a class that does not exist.")
         self.places.update(places)
-        return _Rows(places, frozenset(rows), formula.on)
+        return _ClassRows(places, frozenset(rows), formula.on)
 
     def value(self, choice: Sequence[int]) -> bool:
         return _holds(self.root, choice)
@@ -245,7 +245,7 @@ class FormulaWhole(ComposedWhole):
         for level in range(max(1, nodes[0].height), 0, -1):
             before, layer = dict[_Node, int](), list[Row]()
             for node in nodes:
-                here = node if isinstance(node, _Count) and node.height == level else _count(1, 1, [node])
+                here = node if isinstance(node, _PartCount) and node.height == level else _count(1, 1, [node])
                 limit.take(_BYTES * (1 + len(here.parts)), "a formula as layers")
                 weights: dict[int, int] = {}
                 for part in here.parts:  # one that occurs twice counts twice
@@ -256,7 +256,7 @@ class FormulaWhole(ComposedWhole):
             nodes = list(before)
         unit = lcm(*(price.denominator for row in costs for price in row.values()))
         rows = [sorted((int(price * unit), k) for k, price in row.items()) for row in costs]
-        conditions = [node for node in nodes if isinstance(node, _Rows)]  # all of them
+        conditions = [node for node in nodes if isinstance(node, _ClassRows)]  # all of them
         limit.take(8 * len(conditions) * sum(map(len, rows)), "the conditions of a formula")
         first = [k for (_, k), *_ in rows]
         start, features = [_holds(node, first) for node in conditions], []
@@ -313,7 +313,7 @@ class _Grid(FormulaWhole):
         parts: list[_Node] = []
         for unit, digit in product(self.units, self.digits):
             own = [
-                _Rows((cell,), frozenset([(self.classes[cell].index(digit),)]))
+                _ClassRows((cell,), frozenset([(self.classes[cell].index(digit),)]))
                 for cell in unit
                 if digit in self.classes[cell]
             ]

@@ -116,13 +116,17 @@ class _ComposedHunt:
         """What was asked, and left open."""
         self.lower: list[list[Gap | None]] = []
         self.upper: list[list[Gap | None]] = []
+        steps: list[Gap] = []
         for place, reading in enumerate(whole.readings):
             own, many = whole.read[place], len(reading.values)
             first = None if reading.network is None else self._least_step(reading.network)
+            steps += [] if first is None else [first]
             self.lower.append([0 if k == own else first for k in range(many)])
             self.upper.append([0 if k == own else None for k in range(many)])
 
-        self.cheapest: Least = (0, ())
+        self.step = min(steps)
+        """Something must change."""
+        self.cheapest: Least = (self.step, ())
         self.best: Least | None = None
 
     def _least_step(self, network: Network) -> Gap:
@@ -147,12 +151,14 @@ class _ComposedHunt:
         return lower, best
 
     def proved(self, lower: Gap | None) -> tuple[Gap | None, dict[str, Any] | None]:
-        """A lower bound with its proof, None if no changes do it; in the time that is left, or 0."""
+        """A lower bound with its proof, None if no changes do it; if no proof is found in time, of the least
+        step, or 0.
+        """
         rows = [{k: cost for k, cost in enumerate(row) if cost is not None} for row in self.lower]
-        try:
-            return lower, proof_that_none(self.whole, self.wanted, rows, lower, self.clock.for_proof())
-        except (TimeoutError, TooLargeError):
-            return 0, None
+        for bound in (lower, self.step):
+            with suppress(TimeoutError, TooLargeError):
+                return bound, proof_that_none(self.whole, self.wanted, rows, bound, self.clock.for_proof())
+        return 0, None
 
     def go(self) -> None:
         """Ask until the cheapest choice by lower bounds is settled, or the time is up."""
