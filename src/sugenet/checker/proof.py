@@ -21,12 +21,12 @@ from sugenet.checker.form import (
 from sugenet.checker.limit import Limit
 from sugenet.checker.meaning import InputSet
 from sugenet.checker.network import NetworkForm
-from sugenet.checker.problem import IntegerProblem, problem_of
+from sugenet.checker.problem import problem_of
 from sugenet.checker.rules import prove
 from sugenet.checker.setting import Asked, Setting, parts_of, see_query, setting_of
 from sugenet.errors import CertificateError, CheckLimitError
 
-__all__ = ["check_lemma", "check_proof"]
+__all__ = ["check_proof"]
 
 
 def check_proof(
@@ -63,19 +63,6 @@ def _check_part(proof: Single, setting: Setting, limit: Limit, *, plain: bool) -
     if plain and isinstance(proof, Bound | Enumerate | Lemma):
         return prove(proof, problem_of(setting, limit))
     return _compiled(proof, setting, limit)
-
-
-def check_lemma(proof: Lemma, problem: IntegerProblem, *, plain: bool) -> None:
-    """Check that clauses exclude every violation of a problem: a short proof in the plain form, which is as
-    soon done as compiled code is loaded.
-    """
-    if plain or proof.encoding is None:
-        prove(proof, problem)
-        return
-    from sugenet.checker.accelerate.rup import check_rup
-    from sugenet.checker.accelerate.thresholds import system_of
-
-    check_rup(proof, system_of(problem), limit=problem.limit)
 
 
 def _see_arrays(proof: Single, network: NetworkForm) -> None:

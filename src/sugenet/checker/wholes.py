@@ -28,7 +28,7 @@ from sugenet.checker.composed_form import (
 from sugenet.checker.form import Lemma
 from sugenet.checker.limit import Limit
 from sugenet.checker.problem import IntegerProblem, Row
-from sugenet.checker.proof import check_lemma
+from sugenet.checker.rules import prove
 from sugenet.errors import CertificateError
 
 __all__ = ["ClassCosts", "ComposedWhole", "FormulaWhole", "Wish", "composed_whole"]
@@ -224,7 +224,14 @@ class FormulaWhole(ComposedWhole):
         self, proof: WholeProof, costs: ClassCosts, wish: Wish, limit: Limit, *, plain: bool = False
     ) -> None:
         if isinstance(proof, Lemma):
-            check_lemma(proof, self.problem(costs, wish, limit), plain=plain)
+            problem = self.problem(costs, wish, limit)
+            if plain or proof.encoding is None:  # a short one is followed as soon as compiled code is loaded
+                prove(proof, problem)
+                return
+            from sugenet.checker.accelerate.rup import check_rup
+            from sugenet.checker.accelerate.thresholds import system_of
+
+            check_rup(proof, system_of(problem), limit=limit)
             return
         rows = [
             row if place in self.places else dict([min(row.items(), key=lambda pair: pair[1])])

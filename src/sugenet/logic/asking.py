@@ -58,17 +58,15 @@ def read(whole: Composed, value: Any = None) -> ComposedRead:
     rest = Wanted(wanted.value, other=True)
     best, other = whole.least_gap(wanted), whole.least_gap(rest)
     question = {"kind": "possible", "value": wanted.value}
-    more: dict[str, Any] = {
-        "proof": _proof_of_gap(whole, wanted, best),
-        "margin": None if other is None else str(other[0]),
-        "other": None if other is None else list(other[1]),
-        "other_proof": _proof_of_gap(whole, rest, other),
-    }
-    if best is None:
-        certificate = certificate_of(whole, question, "impossible", **more)
-    else:
-        more |= {"gap": str(best[0]), "choice": list(best[1])}
-        certificate = certificate_of(whole, question, "possible", **more)
+    found: dict[str, Any] = {} if best is None else {"gap": str(best[0]), "choice": list(best[1])}
+    found |= {"proof": _proof_of_gap(whole, wanted, best)}
+    found |= (
+        {"margin": None, "other": None}
+        if other is None
+        else {"margin": str(other[0]), "other": list(other[1])}
+    )
+    found |= {"other_proof": _proof_of_gap(whole, rest, other)}
+    certificate = certificate_of(whole, question, "impossible" if best is None else "possible", **found)
     return ComposedRead(whole, certificate, clock.seconds)
 
 
