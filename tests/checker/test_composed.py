@@ -327,10 +327,11 @@ def rows_of(costs):
     return [{k: Fraction(c) for k, c in enumerate(row) if c is not None} for row in costs]
 
 
-def accepts(whole, costs, wish, proof):
+def accepts(whole, costs, wish, proof, plain=False):
     """Whether the checker takes a proof, given as JSON, that nothing is as wished."""
+    said = read(WholeProof, proof, Sizes(), "it")
     try:
-        judged(whole).refute(read(WholeProof, proof, Sizes(), "it"), rows_of(costs), wish, Limit(None, None))
+        judged(whole).refute(said, rows_of(costs), wish, Limit(None, None), plain=plain)
     except CertificateError:
         return False
     return True
@@ -437,9 +438,11 @@ def test_the_least_cost_of_many_clauses_is_checked_by_clauses():
     costs = [[0 if k == r.best else int(rng.integers(1, 9)) for k in range(4)] for r in whole.readings]
     least = whole.least_cost(Wanted(True), costs)[0]
     proof = lemma(whole, costs, Wish(True, False, Fraction(least)))
-    assert accepts(whole, costs, Wish(True, False, Fraction(least)), proof)
-    for wrong in (least + 1, least + Fraction(1, 2), None):
-        assert not accepts(whole, costs, Wish(True, False, wrong), proof)
+    assert "encoding" in proof  # so it is followed by compiled code, unless plainly
+    for plain in (False, True):
+        assert accepts(whole, costs, Wish(True, False, Fraction(least)), proof, plain)
+        for wrong in (least + 1, least + Fraction(1, 2), None):
+            assert not accepts(whole, costs, Wish(True, False, wrong), proof, plain)
     cheaper = [[max(0, c - (k == 1)) for k, c in enumerate(row)] for row in costs]
     if whole.least_cost(Wanted(True), cheaper)[0] < least:
         assert not accepts(whole, cheaper, Wish(True, False, Fraction(least)), proof)
