@@ -96,6 +96,7 @@ ORDERS = {
         "addition",
         "sudoku",
         "stated",
+        "proving",
         "envelopes",
         "answers",
         "asking",

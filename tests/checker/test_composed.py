@@ -12,14 +12,16 @@ import pytest
 import sugenet as sg
 from sugenet import logic
 from sugenet.bnn import Domain, Encoder, Head, Network, Span, Steps
-from sugenet.checker.composed_form import WholeSaid
+from sugenet.checker.composed_form import WholeProof, WholeSaid
 from sugenet.checker.limit import Limit
 from sugenet.checker.reading import Sizes, read
-from sugenet.checker.wholes import composed_whole
+from sugenet.checker.wholes import Wish, composed_whole
 from sugenet.errors import CertificateError, CheckLimitError
 from sugenet.logic.composed import Wanted
 from sugenet.logic.envelopes import whole_in
-from sugenet.logic.formulas import formula_of
+from sugenet.logic.formulas import Every, Listed, OneOf, Some, formula_of
+from sugenet.logic.proving import lemma_of
+from sugenet.problem.clock import Clock
 from tests.logic.test_possibility import random_formula
 from tests.logic.wholes import cheapest_by_definition, given, images, valid_grids
 
@@ -27,6 +29,7 @@ CODES = [[1, 1, 1, 1, 1, 1], [-1, -1, -1, -1, 1, 1], [-1, -1, 1, 1, -1, -1], [1,
 NET = Network.of_bits([], Head(CODES), classes=list("1234"))
 ONE, TWO, THREE = (tuple(row) for row in CODES[:3])
 NEAR = (-1, *ONE[1:])
+ENUMERATE = {"kind": "enumerate"}
 
 
 @cache
@@ -116,8 +119,12 @@ def test_no_field_is_left_out_added_or_of_another_kind(name):
 
 def test_how_possible():
     refused(forged("read", gap="1"), "has a gap of 0, not 1")
-    refused(forged("read", margin="1"), "does not have the gap of 1|another value")
-    refused(forged("read", margin=None), "said to be impossible, and is not")
+    refused(forged("read", margin="1"), "has a gap of 4, not 1")
+    refused(forged("read", margin=None), "a gap of another value needs a choice")
+    refused(forged("read", margin=None, other=None, other_proof=None), "possible: there is no proof")
+    lie = forged("read", margin=None, other=None)
+    refused(lie, "another value is possible: there are digits that do it")
+    refused(forged("read", other=[0, 1, 0]), "does not have another value")
     refused(forged("read", choice=[0, 1, 1]), "does not have the value that is claimed")
     refused(forged("read", choice=[0, 1, 9]), "names a class that does not exist")
     refused(forged("read", choice=[0, 1]), "a class for each reading")
@@ -132,7 +139,7 @@ def test_how_possible():
     refused(forged("read", parts=[{}]), "no field|nothing that needs them")
     lie = forged("read other")
     lie.pop("gap"), lie.pop("choice")
-    refused(lie | {"answer": "impossible"}, "is said to be impossible is not|impossible is not")
+    refused(lie | {"answer": "impossible"}, "for all that is shown, the value is possible: there are digits")
     refused(certificates()["read"], "which is not given", NET.among([0, 1]))
 
 
@@ -209,8 +216,8 @@ def test_can_it_fail():
     )
     refused(forged("refuted", choice=[0, 1, 0]), "do not have the classes that are claimed")
     refused(without_part("refuted", 0), "do not have the classes that are claimed")
-    claim = forged("undecided")
-    refused(claim | {"answer": "proved"}, "classes that no part excludes|change the value")
+    claim = forged("undecided", answer="proved", proof=ENUMERATE)
+    refused(claim, "classes that no part excludes|change the value")
 
 
 def test_a_part_that_is_repeated_or_cancels():
@@ -311,52 +318,146 @@ def test_limits_end_a_check():
 # -- the wholes of the judge against the definition ----------------------------------------------------------
 
 
-def least(whole, costs, wanted, below=None):
-    rows = [{k: cost for k, cost in enumerate(row) if cost is not None} for row in costs]
+def judged(whole):
     said = read(WholeSaid, json.loads(json.dumps(whole.whole_data())), Sizes(), "the whole")
-    judged = composed_whole(said, [reading.values for reading in whole.readings])
-    return judged.least(rows, wanted.value, wanted.other, Limit(None, None), below)
+    return composed_whole(said, [reading.values for reading in whole.readings])
+
+
+def rows_of(costs):
+    return [{k: Fraction(c) for k, c in enumerate(row) if c is not None} for row in costs]
+
+
+def accepts(whole, costs, wish, proof, plain=False):
+    """Whether the checker takes a proof, given as JSON, that nothing is as wished."""
+    said = read(WholeProof, proof, Sizes(), "it")
+    try:
+        judged(whole).refute(said, rows_of(costs), wish, Limit(None, None), plain=plain)
+    except CertificateError:
+        return False
+    return True
+
+
+def lemma(whole, costs, wish):
+    """Clauses for a claim that is true."""
+    found = lemma_of(judged(whole).problem(rows_of(costs), wish, Limit(None, None)), Clock())
+    return json.loads(json.dumps(found))
 
 
 def drawn_costs(rng, readings, largest=5):
-    return [
+    rows = [
         [None if rng.random() < 0.15 else int(c) for c in rng.integers(0, largest, len(r.values))]
         for r in readings
     ]
+    return [row if set(row) != {None} else [0] * len(row) for row in rows]
 
 
-def test_least_of_sums_and_statements():
-    rng = np.random.default_rng(0)
-    for _ in range(60):
+def test_a_proof_is_taken_if_and_only_if_the_claim_is_true():
+    """Every bound up to the least cost can be shown, and none above it, by clauses for it or for another."""
+    rng, clauses = np.random.default_rng(0), 0
+    for _ in range(25):
         digits = [given(rng, f"d{k}", "0189"[: rng.integers(1, 5)]) for k in range(3)]
         cut = int(rng.integers(1, 3))
         total = sg.Sum(tuple(digits[:cut]), tuple(digits[cut:]))
-        formula = random_formula(rng, digits, 3)
-        for whole in (total, sg.Stated(tuple(digits), formula, "")):
-            costs = drawn_costs(rng, digits)
-            values = (True, False) if whole.kind == "stated" else (total.says, 19, 0, -1, 100)
-            for value in values:
-                for other in (False, True):
-                    wanted = Wanted(value, other)
-                    expected = cheapest_by_definition(whole, wanted, costs)
-                    assert least(whole, costs, wanted) == expected
-                    for below in (0, 2, 5):
-                        found = None if expected is None or expected >= below else expected
-                        assert least(whole, costs, wanted, below) == found
+        stated = sg.Stated(tuple(digits), random_formula(rng, digits, 3), "")
+        costs = drawn_costs(rng, digits)
+        for whole, values in ((total, (total.says, 19, -1, 100)), (stated, (True, False))):
+            for value, other in product(values, (False, True)):
+                least = cheapest_by_definition(whole, Wanted(value, other), costs)
+                for below in (0, 1, 2, 3, 5, 8, None):
+                    wish, true = Wish(value, other, below), least is None or (None is not below <= least)
+                    assert accepts(whole, costs, wish, ENUMERATE) == true
+                    if whole is total or not true:
+                        continue
+                    proof = lemma(whole, costs, wish)
+                    clauses += len(proof["clauses"])
+                    assert accepts(whole, costs, wish, proof)
+                    for bound in (below, 3, 9, None):
+                        for turned in (other, not other):
+                            claim = Wish(value, turned, bound)
+                            worst = cheapest_by_definition(whole, Wanted(value, turned), costs)
+                            if accepts(whole, costs, claim, proof):
+                                assert worst is None or (bound is not None and worst >= bound)
+    assert clauses > 300
+    assert not accepts(total, costs, Wish(-1, False), lemma(stated, costs, Wish(True, False, 0)))
 
 
-def test_least_of_grids():
+def test_what_is_said_twice_is_no_contradiction():
+    """Both parts are one neuron, which counts twice."""
+    one, two = OneOf(0, frozenset([1])), OneOf(1, frozenset([1]))
+    row, both = Listed((0, 1), frozenset([(1, 1)])), Some((Every((one, two)),))
+    readings = tuple(sg.logic.Reading.given(name, {"x": 0, "y": 1}) for name in "ab")
+    for parts in ((one, one), (row, both)):
+        whole, costs = sg.Stated(readings, Every(parts), ""), [[0, 0], [0, 0]]
+        for variables in range(20):
+            proof = {"kind": "lemma", "variables": variables, "facts": [], "cuts": [], "clauses": [[]]}
+            assert not accepts(whole, costs, Wish(True, False), proof)
+
+
+def test_grids_are_as_cheap_as_the_cheapest_of_all_grids():
     rng, grids = np.random.default_rng(1), valid_grids()
-    for _ in range(10):
+    for _ in range(4):
         cells = tuple(given(rng, f"c{k}", "1234") for k in range(16))
         grid = sg.Sudoku(cells)
         costs = [[c if c is not None else 9 for c in row] for row in drawn_costs(rng, cells)]
-        expected = min(sum(costs[k][d - 1] for k, d in enumerate(g)) for g in grids)
-        assert least(grid, costs, Wanted(True)) == least(grid, costs, Wanted(False, other=True)) == expected
-        assert least(grid, costs, Wanted(True), expected) is None
-        assert least(grid, costs, Wanted(True), expected + 1) == expected
+        valid = min(sum(costs[k][d - 1] for k, d in enumerate(g)) for g in grids)
         broken = grid.least_cost(Wanted(False), costs)[0]  # seen against all grids in tests/logic
-        assert least(grid, costs, Wanted(False)) == broken
+        for value, least in ((True, valid), (False, broken)):
+            proof = lemma(grid, costs, Wish(value, False, Fraction(least)))
+            assert accepts(grid, costs, Wish(value, False, least), proof)
+            assert accepts(grid, costs, Wish(not value, True, least), proof)
+            for wrong in (Wish(value, False, least + 1), Wish(value, False), Wish(value, True, least + 50)):
+                assert not accepts(grid, costs, wrong, proof)
+
+
+def hard(seed, cost=False):
+    """Thirty readings under clauses of three conditions: too many to be met, or, with a cost, nearly."""
+    rng = np.random.default_rng(seed)
+    readings = [given(rng, f"r{k}", "0123") for k in range(30)]
+    places = [rng.choice(30, 3, replace=False) for _ in range(50 if cost else 75)]
+    parts = [Some(tuple(OneOf(int(p), frozenset([int(rng.integers(4))])) for p in row)) for row in places]
+    return sg.Stated(tuple(readings), Every(tuple(parts)), "")
+
+
+def test_a_statement_of_many_clauses_is_checked_by_clauses():
+    """Enumeration would take 4^30 choices."""
+    found = json.loads(json.dumps(logic.read(hard(0)).certificate))
+    assert found["answer"] == "impossible"
+    assert found["proof"]["kind"] == "lemma"
+    assert "no classes have this value" in sg.check(found, [])
+    clauses = found["proof"]["clauses"]
+    assert len(clauses) > 20
+    refused(found | {"proof": None}, "the value is possible: there is no proof", [])
+    for wrong, said in (
+        (clauses[:-1], "does not end with the empty clause"),
+        (clauses[-1:], "clause 1, the empty one, does not follow"),
+        ([[1], *clauses], "does not follow"),
+        ([[10**6], *clauses], "is not a literal"),
+        ([[0], *clauses], "is not a literal"),
+        ([], "does not end with the empty clause"),
+    ):
+        refused(found | {"proof": found["proof"] | {"clauses": wrong}}, said, [])
+    refused(found | {"proof": found["proof"] | {"variables": 7}}, "not a propagation proof over", [])
+    refused(found | {"proof": found["proof"] | {"cuts": [[1, 1, 1]]}}, "the cut")
+    refused(found | {"proof": found["proof"] | {"facts": [1]}}, "the fact 1")
+    weaker = copy.deepcopy(found)
+    del weaker["whole"]["formula"]["parts"][::2]  # now some classes do
+    refused(weaker, "the value is possible, .*: |for all that is shown, the value is possible: ", [])
+    refused(found | {"other_proof": found["proof"]}, "there is a proof, but nothing that needs it", [])
+
+
+def test_the_least_cost_of_many_clauses_is_checked_by_clauses():
+    whole, rng = hard(1, cost=True), np.random.default_rng(2)
+    costs = [[0 if k == r.best else int(rng.integers(1, 9)) for k in range(4)] for r in whole.readings]
+    least = whole.least_cost(Wanted(True), costs)[0]
+    proof = lemma(whole, costs, Wish(True, False, Fraction(least)))
+    assert "encoding" in proof  # so it is followed by compiled code, unless plainly
+    for plain in (False, True):
+        assert accepts(whole, costs, Wish(True, False, Fraction(least)), proof, plain)
+        for wrong in (least + 1, least + Fraction(1, 2), None):
+            assert not accepts(whole, costs, Wish(True, False, wrong), proof, plain)
+    cheaper = [[max(0, c - (k == 1)) for k, c in enumerate(row)] for row in costs]
+    if whole.least_cost(Wanted(True), cheaper)[0] < least:
+        assert not accepts(whole, cheaper, Wish(True, False, Fraction(least)), proof)
 
 
 # -- damage at random ----------------------------------------------------------------------------------------
@@ -543,11 +644,14 @@ def test_bits_of_silent_cuts_cost_nothing():
     (a,) = logic.readings_of(quiet, [[1, 1]], ["a"])
     about = json.loads(json.dumps(logic.verify(sg.Stated.of([a], "a = 1"), sg.Hamming(0)).certificate))
     question = {"kind": "whatif", "cost": {"kind": "Hamming"}, "value": False, "other": False}
-    claim = about | {"question": question, "answer": "open", "lower": "1", "parts": []}
+    claim = about | {"question": question, "answer": "open", "lower": "1", "parts": []} | {"proof": ENUMERATE}
     claim.pop("choice", None)
     refused(claim, "do not show that less than 1 is not enough", quiet)
-    assert "less than 0 is not enough" in sg.check(claim | {"lower": "0"}, quiet)
+    assert "less than 0 is not enough" in sg.check(claim | {"lower": "0", "proof": None}, quiet)
     refused(claim | {"lower": "-1"}, "the lower bound -1 is negative", quiet)
+    found = logic.whatif(sg.Stated.of([a], "a = 1"), cost=sg.Hamming)
+    assert found.cost == found.lower == 0
+    assert "the changes cost 0" in sg.check(json.loads(json.dumps(found.certificate)), quiet)
 
 
 # -- reasons put together in every way -----------------------------------------------------------------------

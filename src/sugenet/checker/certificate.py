@@ -158,6 +158,7 @@ def _check_any(
             networks if other is None else [*networks, other],
             limit,
             lambda part, one: _check(part, one, None, limit, plain),
+            plain=plain,
         )
     if len(networks) != 1:
         raise CertificateError(f"the certificate is about one network, and {len(networks)} are given.")

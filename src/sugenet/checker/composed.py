@@ -26,6 +26,7 @@ from sugenet.checker.composed_form import (
     WholeMinimal,
     WholeMinimum,
     WholePossible,
+    WholeProof,
     WholeProved,
     WholeReason,
     WholeRefuted,
@@ -58,8 +59,8 @@ from sugenet.checker.limit import Limit
 from sugenet.checker.meaning import row_of, sample_in, scores, top, within_limits
 from sugenet.checker.network import Clause, NetworkForm
 from sugenet.checker.reading import Row, Sizes, read
-from sugenet.checker.wholes import ComposedWhole, composed_whole
-from sugenet.errors import CertificateError
+from sugenet.checker.wholes import ClassCosts, ComposedWhole, Wish, composed_whole
+from sugenet.errors import CertificateError, CheckLimitError
 
 __all__ = ["check_composed"]
 
@@ -92,6 +93,7 @@ class _Claim:
     """As it is read."""
     judge: _Judge
     limit: Limit
+    plain: bool
 
     @property
     def movable(self) -> list[int]:
@@ -135,7 +137,9 @@ class _Claim:
         return found
 
 
-def check_composed(data: Any, networks: Sequence[NetworkForm], limit: Limit, judge: _Judge) -> str:
+def check_composed(
+    data: Any, networks: Sequence[NetworkForm], limit: Limit, judge: _Judge, *, plain: bool
+) -> str:
     """Check a certificate about a whole against the networks that read its parts; say what was checked."""
     certificate: Composed = read(Composed, data, Sizes(), "the certificate")
     readings = [
@@ -143,7 +147,7 @@ def check_composed(data: Any, networks: Sequence[NetworkForm], limit: Limit, jud
         for one in certificate.readings
     ]
     whole = composed_whole(certificate.whole, [reading.classes for reading in readings])
-    claim = _Claim(certificate, readings, whole, [reading.own for reading in readings], judge, limit)
+    claim = _Claim(certificate, readings, whole, [reading.own for reading in readings], judge, limit, plain)
     match certificate.question:
         case WholePossible() | WholeWhatIf():
             whole.see_value(certificate.question.value)
@@ -218,44 +222,62 @@ def _possible(claim: _Claim, certificate: Possible | Impossible) -> str:
     """The gap is that of a choice, and no choice has a smaller one; the same of the margin."""
     if certificate.parts:
         raise CertificateError("there are parts, but nothing that needs them.")
-    value, margin = certificate.question.value, certificate.margin
+    value = certificate.question.value
     if isinstance(certificate, Impossible):
-        if _some(claim, value, other=False, most=None, strict=False):
-            raise CertificateError("what is said to be impossible is not.")
+        _see_gap(claim, Wish(value, other=False), None, None, certificate.proof)
         said = "no classes have this value"
     else:
-        choice, gap = certificate.choice, certificate.gap
-        _see_choice(claim, choice)
-        if claim.whole.value(choice) != value:
-            raise CertificateError("the choice does not have the value that is claimed.")
-        worst = max(reading.gaps[k] for reading, k in zip(claim.readings, choice, strict=True))
-        if worst != gap:
-            raise CertificateError(f"the choice has a gap of {worst}, not {gap}.")
-        if _some(claim, value, other=False, most=gap, strict=True):
-            raise CertificateError(f"there are classes of a smaller gap than {gap}.")
+        gap = certificate.gap
+        _see_gap(claim, Wish(value, other=False), gap, certificate.choice, certificate.proof)
         said = f"these classes have a gap of {gap}, and none with this value have a smaller one"
+    margin = certificate.margin
+    _see_gap(claim, Wish(value, other=True), margin, certificate.other, certificate.other_proof)
     if margin is None:
-        if _some(claim, value, other=True, most=None, strict=False):
-            raise CertificateError("another value is said to be impossible, and is not.")
         return f"{said}; no classes have another value"
-    if _some(claim, value, other=True, most=margin, strict=True) or not _some(
-        claim, value, other=True, most=margin, strict=False
-    ):
-        raise CertificateError(f"another value does not have the gap of {margin} that is claimed.")
     return f"{said}; another value has a gap of {margin}"
 
 
-def _some(claim: _Claim, value: Any, *, other: bool, most: Fraction | None, strict: bool) -> bool:
-    """Whether classes of a gap up to a bound, or below it, have a value."""
+def _see_gap(
+    claim: _Claim,
+    wish: Wish,
+    gap: Fraction | None,
+    choice: Sequence[int] | None,
+    proof: WholeProof | None,
+) -> None:
+    """See that the least gap of classes as wished is that of a choice; None: there are none."""
+    what = "another value" if wish.other else "the value"
+    if (gap is None) != (choice is None):
+        raise CertificateError(f"a gap of {what} needs a choice that has it, and no gap none.")
+    if gap is not None and choice is not None:
+        _see_choice(claim, choice)
+        if not wish.met(claim.whole.value(choice)):
+            raise CertificateError(f"the choice does not have {what} that is claimed.")
+        worst = max(reading.gaps[k] for reading, k in zip(claim.readings, choice, strict=True))
+        if worst != gap:
+            raise CertificateError(f"the choice has a gap of {worst}, not {gap}.")
     rows = [
-        {
-            k: Fraction(0)
-            for k, gap in enumerate(reading.gaps)
-            if most is None or (gap < most if strict else gap <= most)
-        }
+        {k: Fraction(0) for k, one in enumerate(reading.gaps) if gap is None or one < gap}
         for reading in claim.readings
     ]
-    return claim.whole.least(rows, value, other, claim.limit) is not None
+    less = f"{what} is possible" if gap is None else f"{what} has a smaller gap than {gap}"
+    _see_none(claim, rows, wish, proof, f"for all that is shown, {less}")
+
+
+def _see_none(claim: _Claim, costs: ClassCosts, wish: Wish, proof: WholeProof | None, failure: str) -> None:
+    """See that no choice of classes is as wished, by the proof; without one if no choice is cheap enough."""
+    least = sum((min(row.values()) for row in costs), Fraction(0)) if all(costs) else None
+    if least is None or (wish.below is not None and least >= wish.below):
+        if proof is not None:
+            raise CertificateError("there is a proof, but nothing that needs it.")
+        return
+    if proof is None:
+        raise CertificateError(f"{failure}: there is no proof.")
+    try:
+        claim.whole.refute(proof, costs, wish, claim.limit, plain=claim.plain)
+    except CheckLimitError:
+        raise
+    except CertificateError as error:
+        raise CertificateError(f"{failure}: {error}") from None
 
 
 # -- can it fail ---------------------------------------------------------------------------------------------
@@ -295,8 +317,8 @@ def _robust(claim: _Claim, certificate: WholeProved | WholeRefuted | WholeUndeci
         return (
             f"with the witnesses of {_parts(len(changed))} the value is {claim.whole.value(moved)}, not {own}"
         )
-    if claim.whole.least(allowed, own, True, claim.limit) is not None:
-        raise CertificateError("classes that no part excludes change the value of the whole.")
+    failure = "classes that no part excludes change the value of the whole, for all that is shown"
+    _see_none(claim, allowed, Wish(own, other=True), certificate.proof, failure)
     return f"{_parts(proved)} checked, and what is left open does not change the value {own}"
 
 
@@ -332,11 +354,11 @@ def _reason(claim: _Claim, certificate: WholeUnknown | WholeSufficient | WholeMi
         lowest = min(lowest, _RANKS.index(type(part)))
         if not isinstance(part, UnknownReason):
             allowed[place] = {claim.readings[place].own: Fraction(0)}
-    if not rank:
+    if isinstance(certificate, WholeUnknown):
         return "nothing is claimed of the whole"
     own = claim.whole.value(claim.choice)
-    if claim.whole.least(allowed, own, True, claim.limit) is not None:
-        raise CertificateError("the readings of the parts do not suffice for the value of the whole.")
+    failure = "the readings of the parts do not suffice for the value of the whole, for all that is shown"
+    _see_none(claim, allowed, Wish(own, other=True), certificate.proof, failure)
     if rank > 1:
         if lowest < rank:
             raise CertificateError(f"a part is not {status}, so the whole is not.")
@@ -368,14 +390,14 @@ def _whatif(claim: _Claim, certificate: NoChange | OpenChange | Change) -> str:
             key = place, _class_of(claim.readings[place], part.witness)
             changed[key] = min(part.value, changed.get(key, part.value))
     if isinstance(certificate, NoChange):
-        if claim.whole.least(lower, value, other, claim.limit) is not None:
-            raise CertificateError("classes that no part excludes have such a value.")
+        failure = "classes that no part excludes have such a value, for all that is shown"
+        _see_none(claim, lower, Wish(value, other), certificate.proof, failure)
         return f"{_parts(len(certificate.parts))} checked: every such value is excluded"
     least = certificate.lower
     if least < 0:
         raise CertificateError(f"the lower bound {least} is negative.")
-    if least > 0 and claim.whole.least(lower, value, other, claim.limit, least) is not None:
-        raise CertificateError(f"the parts do not show that less than {least} is not enough.")
+    failure = f"the parts do not show that less than {least} is not enough"
+    _see_none(claim, lower, Wish(value, other, least), certificate.proof, failure)
     if isinstance(certificate, OpenChange):
         return f"the parts show that less than {least} is not enough"
     _see_choice(claim, certificate.choice)

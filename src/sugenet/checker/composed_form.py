@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal, TypeAlias
 
-from sugenet.checker.form import Anything, Ball, Plain
+from sugenet.checker.form import Anything, Ball, Enumerate, Lemma, Plain
 from sugenet.checker.reading import Integer, Natural, Nested, Number, Scalar
 from sugenet.errors import CertificateError
 
@@ -27,6 +27,7 @@ __all__ = [
     "WholeMinimum",
     "WholePart",
     "WholePossible",
+    "WholeProof",
     "WholeProved",
     "WholeReason",
     "WholeRefuted",
@@ -214,6 +215,12 @@ class WholePart:
     certificate: Nested
 
 
+WholeProof: TypeAlias = Enumerate | Lemma
+"""Why no choice of classes is as a claim excludes; null if there is no choice at all, or none that is cheap
+enough.
+"""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _ComposedEnvelope:
     format: Literal["sugenet certificate"]
@@ -234,21 +241,28 @@ class _ComposedEnvelope:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Impossible(_ComposedEnvelope):
-    """No classes have the value; those of another value have a gap of `margin`, null if there are none."""
-
-    tag: ClassVar[tuple[str, str]] = ("answer", "impossible")
+class _AboutGaps(_ComposedEnvelope):
     question: WholePossible
+    proof: WholeProof | None
     margin: Number | None
+    """The least gap of classes with another value; null: there are none."""
+    other: tuple[Natural, ...] | None
+    """Such classes."""
+    other_proof: WholeProof | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Possible(_ComposedEnvelope):
+class Impossible(_AboutGaps):
+    """No classes have the value."""
+
+    tag: ClassVar[tuple[str, str]] = ("answer", "impossible")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Possible(_AboutGaps):
     """The classes of the choice have the value and a gap, and none with the value have a smaller one."""
 
     tag: ClassVar[tuple[str, str]] = ("answer", "possible")
-    question: WholePossible
-    margin: Number | None
     gap: Number
     choice: tuple[Natural, ...]
 
@@ -263,6 +277,7 @@ class WholeProved(_AboutRegion):
     """The value stays."""
 
     tag: ClassVar[tuple[str, str]] = ("answer", "proved")
+    proof: WholeProof | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -297,6 +312,7 @@ class WholeSufficient(_AboutReasons):
     """The reasons of the parts suffice."""
 
     tag: ClassVar[tuple[str, str]] = ("answer", "sufficient")
+    proof: WholeProof | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -304,6 +320,7 @@ class WholeMinimal(_AboutReasons):
     """They suffice, and no feature can be left out."""
 
     tag: ClassVar[tuple[str, str]] = ("answer", "minimal")
+    proof: WholeProof | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -311,6 +328,7 @@ class WholeMinimum(_AboutReasons):
     """They suffice, and no fewer features do."""
 
     tag: ClassVar[tuple[str, str]] = ("answer", "minimum")
+    proof: WholeProof | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -323,6 +341,7 @@ class NoChange(_AboutCost):
     """No changes give such a value."""
 
     tag: ClassVar[tuple[str, str]] = ("answer", "none")
+    proof: WholeProof | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -331,6 +350,7 @@ class OpenChange(_AboutCost):
 
     tag: ClassVar[tuple[str, str]] = ("answer", "open")
     lower: Number
+    proof: WholeProof | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -339,6 +359,7 @@ class Change(_AboutCost):
 
     tag: ClassVar[tuple[str, str]] = ("answer", "counterfactual")
     lower: Number
+    proof: WholeProof | None
     cost: Number
     choice: tuple[Natural, ...]
 

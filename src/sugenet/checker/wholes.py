@@ -1,17 +1,18 @@
 """Wholes that are composed of classes: the sum of digits, a grid that is a Sudoku or none, a formula.
 
-To be ensured: `value` is the definition; `least` misses no choice of classes that has a wanted value, so that
-what it gives is the least sum of costs, and None means that there is none. It goes through choices from the
-first class to the last, and turns back only where nothing below the bound can follow.
+To be ensured: `value` is the definition; `refute` accepts only if no choice of classes has a wanted value at
+a cost below the bound. A sum is enumerated column by column. A formula and a grid are enumerated choice by
+choice, or are a small network over classes (`Formula.problem`), of which the rule *lemma* shows the same.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
-from math import isqrt
-from typing import Any, NamedTuple
+from itertools import product
+from math import isqrt, lcm
+from typing import Any, NamedTuple, TypeAlias
 
 from sugenet.checker.composed_form import (
     EveryPart,
@@ -19,18 +20,35 @@ from sugenet.checker.composed_form import (
     NamedClasses,
     NamedRows,
     SomePart,
+    WholeProof,
     WholeSaid,
     WholeStated,
     WholeSum,
 )
+from sugenet.checker.form import Lemma
 from sugenet.checker.limit import Limit
+from sugenet.checker.problem import IntegerProblem, Row
+from sugenet.checker.rules import prove
 from sugenet.errors import CertificateError
 
-__all__ = ["ClassCosts", "ComposedWhole", "composed_whole"]
+__all__ = ["ClassCosts", "ComposedWhole", "FormulaWhole", "Wish", "composed_whole"]
 
 ClassCosts = Sequence[Mapping[int, Fraction]]
 """For each reading the classes that it may have, by number, and what each costs."""
-_Wish = Callable[[Any], bool]
+_BYTES = 300
+"""Of a part of a formula."""
+
+
+class Wish(NamedTuple):
+    """A value, or any `other` than that, at a sum of costs below a bound, if there is one."""
+
+    value: Any
+    other: bool
+    below: Fraction | None = None
+
+    def met(self, value: Any) -> bool:
+        """Whether a value is wanted."""
+        return bool((value == self.value) != self.other)
 
 
 class ComposedWhole(ABC):
@@ -49,12 +67,10 @@ class ComposedWhole(ABC):
         """The value for a choice of classes: the definition."""
 
     @abstractmethod
-    def least(
-        self, costs: ClassCosts, value: Any, other: bool, limit: Limit, below: Fraction | None = None
-    ) -> Fraction | None:
-        """The least cost of a choice that has a value, or with `other` another one; None where there is none,
-        or none `below` a bound.
-        """
+    def refute(
+        self, proof: WholeProof, costs: ClassCosts, wish: Wish, limit: Limit, *, plain: bool = False
+    ) -> None:
+        """Refuse a proof that does not show that no choice is as wished; `plain` as in `check`."""
 
     def is_sensitive(self, choice: Sequence[int], movable: Sequence[int]) -> bool:
         """Whether changing one of the readings that can change, alone, always changes the value."""
@@ -85,9 +101,18 @@ class _DigitSum(ComposedWhole):
         digits = [row[k] for row, k in zip(self.classes, choice, strict=True)]
         return int("".join(digits[: self.left])) + int("".join(digits[self.left :]))
 
-    def least(
-        self, costs: ClassCosts, value: Any, other: bool, limit: Limit, below: Fraction | None = None
-    ) -> Fraction | None:
+    def refute(
+        self,
+        proof: WholeProof,
+        costs: ClassCosts,
+        wish: Wish,
+        limit: Limit,
+        *,
+        plain: bool = False,  # noqa: ARG002 it has one form
+    ) -> None:
+        if isinstance(proof, Lemma):
+            raise CertificateError("a sum is enumerated, column by column.")
+        value = wish.value
         numbers = [costs[: self.left], costs[self.left :]]
         names = [self.classes[: self.left], self.classes[self.left :]]
         columns = max(map(len, numbers))
@@ -117,123 +142,71 @@ class _DigitSum(ComposedWhole):
                     if key not in after or so_far_cost + price < after[key]:
                         after[key] = so_far_cost + price
             found = after
-        ends = [cost for (carry, same), cost in found.items() if (same and carry == wanted[columns]) != other]
-        return _below(min(ends, default=None), below)
+        for (carry, same), cost in found.items():
+            is_wanted = (same and carry == wanted[columns]) != wish.other
+            if is_wanted and (wish.below is None or cost < wish.below):
+                raise CertificateError(f"there are digits that do it at a cost of {cost}.")
 
 
-class _Grid(ComposedWhole):
-    """A square of cells, row by row, in which every row, column and box has every digit once, or not."""
+class _ClassRows(NamedTuple):
+    """Some readings have the classes of one of the rows; or, if not `on`, of none."""
 
-    def __init__(self, classes: Sequence[Sequence[str]]) -> None:
-        super().__init__(classes)
-        self.size = isqrt(len(classes))
-        box = isqrt(self.size)
-        if not classes or self.size**2 != len(classes) or box**2 != self.size:
-            raise CertificateError(f"{len(classes)} cells are no grid.")
-        self.digits = [str(digit) for digit in range(1, self.size + 1)]
-        self.units: list[list[int]] = []
-        for k in range(self.size):
-            cells = range(len(classes))
-            self.units.append([cell for cell in cells if cell // self.size == k])
-            self.units.append([cell for cell in cells if cell % self.size == k])
-            self.units.append(
-                [cell for cell in cells if box * (cell // self.size // box) + cell % self.size // box == k]
-            )
-        self.peers = [
-            {other for unit in self.units if cell in unit for other in unit} - {cell}
-            for cell in range(len(classes))
-        ]
-
-    def value(self, choice: Sequence[int]) -> bool:
-        written = [row[k] for row, k in zip(self.classes, choice, strict=True)]
-        return all(sorted(written[cell] for cell in unit) == sorted(self.digits) for unit in self.units)
-
-    def least(
-        self, costs: ClassCosts, value: Any, other: bool, limit: Limit, below: Fraction | None = None
-    ) -> Fraction | None:
-        by_name = [
-            {self.classes[cell][k]: price for k, price in row.items()} for cell, row in enumerate(costs)
-        ]
-        if value == other:  # no Sudoku is wanted
-            return _below(self._least_broken(by_name, limit), below)
-        open_cells = [
-            {digit: price for digit, price in row.items() if digit in self.digits} for row in by_name
-        ]
-        return self._filled(dict(enumerate(open_cells)), Fraction(0), below, limit)
-
-    def _least_broken(self, costs: list[dict[str, Fraction]], limit: Limit) -> Fraction | None:
-        """A cell without a digit breaks a grid, or two equal ones in a unit; all else is at its least."""
-        if not all(costs):
-            return None
-        least = [min(row.values()) for row in costs]
-        total, found = sum(least, Fraction(0)), []
-        for a, row in enumerate(costs):
-            limit.look()
-            for name, price in row.items():
-                mine = total - least[a] + price
-                if name not in self.digits:
-                    found.append(mine)
-                found += [mine - least[b] + costs[b][name] for b in self.peers[a] if name in costs[b]]
-        return min(found, default=None)
-
-    def _filled(
-        self, left: dict[int, dict[str, Fraction]], so_far: Fraction, below: Fraction | None, limit: Limit
-    ) -> Fraction | None:
-        """The least cost of filling the cells that are left, each with a digit that its peers do not have."""
-        limit.look()
-        if not all(left.values()):
-            return None
-        if not left:
-            return _below(so_far, below)
-        least = {cell: min(row.values()) for cell, row in left.items()}
-        total = so_far + sum(least.values(), Fraction(0))
-        if below is not None:
-            if total >= below:
-                return None
-            left = {  # what alone would cost too much is none of them
-                cell: {d: price for d, price in row.items() if total - least[cell] + price < below}
-                for cell, row in left.items()
-            }
-        cell = min(left, key=lambda one: len(left[one]))
-        best: Fraction | None = None
-        for digit, price in sorted(left[cell].items(), key=lambda pair: pair[1]):
-            rest = {
-                one: {d: p for d, p in row.items() if d != digit} if one in self.peers[cell] else row
-                for one, row in left.items()
-                if one != cell
-            }
-            found = self._filled(rest, so_far + price, below if best is None else best, limit)
-            best = best if found is None else found
-            if best == total:
-                break
-        return best
-
-
-class _Node(NamedTuple):
-    every: bool
-    """Whether all parts must hold, or one."""
     places: tuple[int, ...]
     rows: frozenset[tuple[int, ...]]
-    """Classes that these readings may have together; or, where it is not `on`, must not."""
-    on: bool
-    parts: tuple[_Node, ...] | None = None
-    """None: a condition."""
-    alone: frozenset[int] | None = None
-    """The classes of a condition on one reading."""
+    on: bool = True
+    height: int = 0
 
 
-class _FormulaWhole(ComposedWhole):
-    """A formula over classes: conditions, lists of rows, every and some of several."""
+class _PartCount(NamedTuple):
+    """The number of parts that hold, times the sign, is at least so much."""
+
+    sign: int
+    least: int
+    parts: tuple[_Node, ...]
+    height: int
+
+
+_Node: TypeAlias = _PartCount | _ClassRows
+
+
+def _count(sign: int, least: int, parts: Iterable[_Node]) -> _PartCount:
+    own = tuple(parts)
+    return _PartCount(sign, least, own, 1 + max((part.height for part in own), default=0))
+
+
+def _holds(node: _Node, choice: Sequence[int]) -> bool:
+    if isinstance(node, _ClassRows):
+        return (tuple(choice[place] for place in node.places) in node.rows) == node.on
+    return node.sign * sum(_holds(part, choice) for part in node.parts) >= node.least
+
+
+def _expanded(node: _Node) -> _Node:
+    """A formula whose conditions are about one reading each: a row of several is all of its classes."""
+    if isinstance(node, _PartCount):
+        return _count(node.sign, node.least, map(_expanded, node.parts))
+    if len(node.places) == 1:
+        return node
+    rows = []
+    for row in sorted(node.rows):
+        own = [_ClassRows((place,), frozenset([(k,)])) for place, k in zip(node.places, row, strict=True)]
+        rows.append(_count(1, len(own), own))
+    return _count(1, 1, rows) if node.on else _count(-1, 0, rows)
+
+
+class FormulaWhole(ComposedWhole):
+    """A formula over classes: conditions on readings, and counts of the parts that hold."""
 
     def __init__(self, classes: Sequence[Sequence[str]], formula: Formula) -> None:
         super().__init__(classes)
-        self.formula = self._node(formula)
+        self.places: set[int] = set()
+        """The readings that it speaks of."""
+        self.root = self._node(formula)
 
     def _node(self, formula: Formula) -> _Node:
         """A formula whose readings and classes exist."""
         if isinstance(formula, EveryPart | SomePart):
-            parts = tuple(map(self._node, formula.parts))
-            return _Node(isinstance(formula, EveryPart), (), frozenset(), True, parts)
+            parts = list(map(self._node, formula.parts))
+            return _count(1, len(parts) if isinstance(formula, EveryPart) else 1, parts)
         if isinstance(formula, NamedClasses):
             formula = NamedRows((formula.reading,), tuple((k,) for k in formula.classes), on=True)
         places, rows = formula.readings, formula.rows
@@ -241,74 +214,126 @@ class _FormulaWhole(ComposedWhole):
             raise CertificateError("a formula names a reading that does not exist.")
         if any(k >= len(self.classes[place]) for row in rows for place, k in zip(places, row, strict=True)):
             raise CertificateError("a formula names a class that does not exist.")
-        alone = frozenset(k for (k,) in rows) if len(places) == 1 else None
-        return _Node(False, places, frozenset(rows), formula.on, alone=alone)
+        self.places.update(places)
+        return _ClassRows(places, frozenset(rows), formula.on)
 
     def value(self, choice: Sequence[int]) -> bool:
-        return bool(self._truth(self.formula, [frozenset([k]) for k in choice]))
+        return _holds(self.root, choice)
 
-    def _truth(self, node: _Node, open_classes: Sequence[frozenset[int]]) -> bool | None:
-        """Whether a formula holds for all classes that are open, or for none; None: that is not seen yet."""
-        if node.parts is None:
-            if node.alone is not None:
-                mine = open_classes[node.places[0]]
-                inside = mine <= node.alone
-                return (inside == node.on) if inside or not mine & node.alone else None
-            if any(len(open_classes[place]) != 1 for place in node.places):
-                return None
-            return (tuple(k for place in node.places for k in open_classes[place]) in node.rows) == node.on
-        truths = [self._truth(part, open_classes) for part in node.parts]
-        if (not node.every) in truths:  # one part decides
-            return not node.every
-        return None if None in truths else node.every
+    def refute(
+        self, proof: WholeProof, costs: ClassCosts, wish: Wish, limit: Limit, *, plain: bool = False
+    ) -> None:
+        if isinstance(proof, Lemma):
+            problem = self.problem(costs, wish, limit)
+            if plain or proof.encoding is None:  # a short one is followed as soon as compiled code is loaded
+                prove(proof, problem)
+                return
+            from sugenet.checker.accelerate.rup import check_rup
+            from sugenet.checker.accelerate.thresholds import system_of
 
-    def least(
-        self, costs: ClassCosts, value: Any, other: bool, limit: Limit, below: Fraction | None = None
-    ) -> Fraction | None:
-        wanted = value != other
-        if not all(costs):
-            return None
-        open_classes = [frozenset(row) for row in costs]
-
-        def search(total: Fraction, bound: Fraction | None) -> Fraction | None:
-            """`total`: what is chosen costs, and the rest at its least."""
+            check_rup(proof, system_of(problem), limit=limit)
+            return
+        rows = [
+            row if place in self.places else dict([min(row.items(), key=lambda pair: pair[1])])
+            for place, row in enumerate(costs)
+        ]
+        for choice in product(*rows):
             limit.look()
-            truth = self._truth(self.formula, open_classes)
-            if truth is (not wanted) or (bound is not None and total >= bound):
-                return None
-            if truth is wanted:
-                return total
-            place = self._undecided(self.formula, open_classes)[1]
-            before, least, best = open_classes[place], min(costs[place].values()), None
-            for k, price in sorted(costs[place].items(), key=lambda pair: (pair[1], pair[0])):
-                open_classes[place] = frozenset([k])
-                found = search(total - least + price, bound if best is None else best)
-                best = best if found is None else found
-                if best == total:
-                    break
-            open_classes[place] = before
-            return best
+            cost = sum((row[k] for row, k in zip(rows, choice, strict=True)), Fraction(0))
+            if wish.met(self.value(choice)) and (wish.below is None or cost < wish.below):
+                raise CertificateError(f"the classes {str(list(choice))[:60]} do it at a cost of {cost}.")
 
-        return search(sum((min(row.values()) for row in costs), Fraction(0)), below)
-
-    def _undecided(self, node: _Node, open_classes: Sequence[frozenset[int]]) -> tuple[int, int]:
-        """Of a formula that is not decided yet, how many readings it waits for in the part that waits for the
-        fewest, and one of them: choosing its class may decide most.
+    def problem(self, costs: ClassCosts, wish: Wish, limit: Limit) -> IntegerProblem:
+        """What is refuted, in integers: each reading is a feature with its classes as options, the cheapest
+        first. Each condition on a reading is a neuron of the first layer, each count one of a later layer. A
+        violation is a choice below the bound that has the wanted value.
         """
-        if node.parts is None:
-            waits = [place for place in node.places if len(open_classes[place]) > 1]
-            return len(waits), waits[0]
-        parts = [part for part in node.parts if self._truth(part, open_classes) is None]
-        found = [self._undecided(part, open_classes) for part in parts]
-        return min(found) if node.every else (sum(many for many, _ in found), min(found)[1])
+        layers, nodes = list[list[Row]](), [_expanded(self.root)]
+        for level in range(max(1, nodes[0].height), 0, -1):
+            before, layer = dict[_Node, int](), list[Row]()
+            for node in nodes:
+                here = node if isinstance(node, _PartCount) and node.height == level else _count(1, 1, [node])
+                limit.take(_BYTES * (1 + len(here.parts)), "a formula as layers")
+                weights: dict[int, int] = {}
+                for part in here.parts:  # one that occurs twice counts twice
+                    place = before.setdefault(part, len(before))
+                    weights[place] = weights.get(place, 0) + here.sign
+                layer.append((weights, here.least))
+            layers.insert(0, layer)
+            nodes = list(before)
+        unit = lcm(*(price.denominator for row in costs for price in row.values()))
+        rows = [sorted((int(price * unit), k) for k, price in row.items()) for row in costs]
+        conditions = [node for node in nodes if isinstance(node, _ClassRows)]  # all of them
+        limit.take(8 * len(conditions) * sum(map(len, rows)), "the conditions of a formula")
+        first = [k for (_, k), *_ in rows]
+        start, features = [_holds(node, first) for node in conditions], []
+        for place, ((price, _), *more) in enumerate(rows):
+            options = []
+            for higher, k in more:
+                limit.look()
+                changed = [*first[:place], k, *first[place + 1 :]]
+                gain = [
+                    _holds(node, changed) - held if place in node.places else 0
+                    for node, held in zip(conditions, start, strict=True)
+                ]
+                options.append((higher - price, gain))
+            features += [options] if options else []
+        budget = None
+        if wish.below is not None:
+            budget = (wish.below * unit).__ceil__() - 1 - sum(row[0][0] for row in rows)
+        many = len(features)
+        goal: Row = ({0: 1}, 1) if wish.met(True) else ({0: -1}, 0)
+        return IntegerProblem(
+            [held - 1 for held in start],
+            features,
+            list(range(many)),
+            [[]] * many,
+            [0] * many,
+            (),
+            budget,
+            layers,
+            [goal],
+            [[0]],
+            [],
+            limit,
+        )
+
+
+class _Grid(FormulaWhole):
+    """A square of cells, row by row, in which every row, column and box has every digit once, or not."""
+
+    def __init__(self, classes: Sequence[Sequence[str]]) -> None:
+        ComposedWhole.__init__(self, classes)
+        size, self.places = isqrt(len(classes)), set(range(len(classes)))
+        box = isqrt(size)
+        if not classes or size**2 != len(classes) or box**2 != size:
+            raise CertificateError(f"{len(classes)} cells are no grid.")
+        self.digits = [str(digit) for digit in range(1, size + 1)]
+        self.units: list[list[int]] = []
+        for k in range(size):
+            cells = range(len(classes))
+            self.units.append([cell for cell in cells if cell // size == k])
+            self.units.append([cell for cell in cells if cell % size == k])
+            self.units.append(
+                [cell for cell in cells if box * (cell // size // box) + cell % size // box == k]
+            )
+        parts: list[_Node] = []
+        for unit, digit in product(self.units, self.digits):
+            own = [
+                _ClassRows((cell,), frozenset([(self.classes[cell].index(digit),)]))
+                for cell in unit
+                if digit in self.classes[cell]
+            ]
+            parts += [_count(1, 1, own), _count(-1, -1, own)]
+        self.root = _count(1, len(parts), parts)
+
+    def value(self, choice: Sequence[int]) -> bool:
+        written = [row[k] for row, k in zip(self.classes, choice, strict=True)]
+        return all(sorted(written[cell] for cell in unit) == sorted(self.digits) for unit in self.units)
 
 
 def composed_whole(said: WholeSaid, classes: Sequence[Sequence[str]]) -> ComposedWhole:
     """The whole that a certificate is about."""
     if isinstance(said, WholeSum):
         return _DigitSum(classes, said.left)
-    return _FormulaWhole(classes, said.formula) if isinstance(said, WholeStated) else _Grid(classes)
-
-
-def _below(found: Fraction | None, below: Fraction | None) -> Fraction | None:
-    return None if found is None or (below is not None and found >= below) else found
+    return FormulaWhole(classes, said.formula) if isinstance(said, WholeStated) else _Grid(classes)

@@ -18,8 +18,9 @@ from sugenet.logic.answers import (
     ComposedRefuted,
     ComposedUndecided,
 )
-from sugenet.logic.composed import Composed, Wanted
+from sugenet.logic.composed import Composed, Least, Wanted
 from sugenet.logic.envelopes import PartOf, certificate_of
+from sugenet.logic.proving import proof_that_none
 from sugenet.problem.clock import Clock
 from sugenet.problem.neighbourhood import row_of
 from sugenet.problem.regions import L0, L1, L2, Anything, Hamming, Linf, Region
@@ -54,15 +55,28 @@ def read(whole: Composed, value: Any = None) -> ComposedRead:
     """
     clock = Clock()
     wanted = _wanted(whole, (whole.says if whole.kind == "sum" else True) if value is None else value)
-    best, other = whole.least_gap(wanted), whole.least_gap(Wanted(wanted.value, other=True))
-    margin = None if other is None else str(other[0])
+    rest = Wanted(wanted.value, other=True)
+    best, other = whole.least_gap(wanted), whole.least_gap(rest)
     question = {"kind": "possible", "value": wanted.value}
-    if best is None:
-        certificate = certificate_of(whole, question, "impossible", margin=margin)
-    else:
-        found: dict[str, Any] = {"gap": str(best[0]), "choice": list(best[1]), "margin": margin}
-        certificate = certificate_of(whole, question, "possible", **found)
+    found: dict[str, Any] = {} if best is None else {"gap": str(best[0]), "choice": list(best[1])}
+    found |= {"proof": _proof_of_gap(whole, wanted, best)}
+    found |= (
+        {"margin": None, "other": None}
+        if other is None
+        else {"margin": str(other[0]), "other": list(other[1])}
+    )
+    found |= {"other_proof": _proof_of_gap(whole, rest, other)}
+    certificate = certificate_of(whole, question, "impossible" if best is None else "possible", **found)
     return ComposedRead(whole, certificate, clock.seconds)
+
+
+def _proof_of_gap(whole: Composed, wanted: Wanted, best: Least | None) -> dict[str, Any] | None:
+    """Why no choice with a wanted value has a smaller gap than the best."""
+    rows = [
+        {k: 0 for k, gap in enumerate(reading.gaps) if best is None or gap < best[0]}
+        for reading in whole.readings
+    ]
+    return proof_that_none(whole, wanted, rows)
 
 
 def _wanted(whole: Composed, value: Any) -> Wanted:
@@ -140,7 +154,9 @@ def verify(
         )
     try:
         choice = asking.one_by_one() if whole.is_sensitive() else asking.by_need()
-    except KeyboardInterrupt:
+        if choice is None and not asking.is_open:
+            asking.prove()
+    except (KeyboardInterrupt, TimeoutError):
         choice, asking.is_open = None, True
     if choice is not None:
         found = certificate_of(whole, question, "refuted", asking.refuted(choice), choice=list(choice))
@@ -149,7 +165,8 @@ def verify(
         found = certificate_of(whole, question, "undecided", asking.parts)
         return ComposedUndecided(whole, found, clock.seconds)
     proved = [(place, part) for place, part in asking.parts if part["answer"] == "proved"]
-    return ComposedProved(whole, certificate_of(whole, question, "proved", proved), clock.seconds)
+    found = certificate_of(whole, question, "proved", proved, proof=asking.proof)
+    return ComposedProved(whole, found, clock.seconds)
 
 
 class _Verifying:
@@ -159,6 +176,7 @@ class _Verifying:
         self.whole, self.region, self.clock, self.places = whole, region, clock, places
         self.parts: list[PartOf] = []
         self.is_open = False
+        self.proof: dict[str, Any] | None = None
         self.asked: set[int] = set()
         self.reached: dict[tuple[int, int], dict[str, Any]] = {}
         """For readings and classes that they can have, what shows it."""
@@ -225,6 +243,11 @@ class _Verifying:
                 return choice
             place, k = missing
             self.ask(place, None if place not in self.asked else k)
+
+    def prove(self) -> None:
+        """Prove that no choice of classes that are possible changes the whole."""
+        wanted, rows = Wanted(self.whole.says, other=True), [dict.fromkeys(row, 0) for row in self.possible]
+        self.proof = proof_that_none(self.whole, wanted, rows, clock=self.clock.for_proof())
 
     def refuted(self, choice: tuple[int, ...]) -> list[PartOf]:
         """What shows that a choice is reached."""
@@ -305,5 +328,19 @@ def why(
             continue
         parts.append((place, found.reasons[0].certificate))
         lowest = min(lowest, _STATUS.index(found.reasons[0].status))
-    certificate = certificate_of(whole, question, _STATUS[lowest], parts)
+    more = {}
+    if lowest:
+        own, fixed = whole.read, {place for place, _ in parts}
+        rows = [
+            dict.fromkeys(
+                range(len(reading.values)) if place in places and place not in fixed else [own[place]], 0
+            )
+            for place, reading in enumerate(whole.readings)
+        ]
+        try:
+            wanted = Wanted(whole.says, other=True)
+            more = {"proof": proof_that_none(whole, wanted, rows, clock=clock.for_proof())}
+        except TimeoutError:
+            lowest = 0
+    certificate = certificate_of(whole, question, _STATUS[lowest], parts, **more)
     return ComposedReason(whole, certificate, clock.seconds)

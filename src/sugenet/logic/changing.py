@@ -13,12 +13,14 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from sugenet.bnn import Network
 from sugenet.checker.form import exact
-from sugenet.errors import QuestionError
+from sugenet.errors import QuestionError, TooLargeError
 from sugenet.logic.answers import ComposedChange, NoComposedChange, OpenComposedChange
 from sugenet.logic.asking import see_network
 from sugenet.logic.composed import Composed, Least, Wanted
 from sugenet.logic.envelopes import PartOf, certificate_of
+from sugenet.logic.proving import proof_that_none
 from sugenet.logic.readings import Gap
 from sugenet.problem.clock import Clock
 from sugenet.problem.regions import L0, L1, L2, Cost, Hamming
@@ -73,14 +75,16 @@ def whatif(
     with suppress(KeyboardInterrupt, TimeoutError):  # what is known until then is kept
         hunt.go()
     question = {"kind": "whatif", "cost": {"kind": cost.__name__}, **wanted.data()}
-    lower, best = hunt.known()
+    known, best = hunt.known()
+    lower, proof = hunt.proved(None if known is None else known[0])
     if lower is None:
-        found = certificate_of(whole, question, "none", hunt.parts)
+        found = certificate_of(whole, question, "none", hunt.parts, proof=proof)
         return NoComposedChange(whole, found, clock.seconds)
+    shown = {"lower": str(lower), "proof": proof}
     if best is None:
-        found = certificate_of(whole, question, "open", hunt.parts, lower=str(lower[0]))
+        found = certificate_of(whole, question, "open", hunt.parts, **shown)
         return OpenComposedChange(whole, found, clock.seconds)
-    more = {"choice": list(best[1]), "cost": str(best[0]), "lower": str(lower[0])}
+    more = {"choice": list(best[1]), "cost": str(best[0]), **shown}
     return ComposedChange(
         whole, certificate_of(whole, question, "counterfactual", hunt.parts, **more), clock.seconds
     )
@@ -112,14 +116,23 @@ class _ComposedHunt:
         """What was asked, and left open."""
         self.lower: list[list[Gap | None]] = []
         self.upper: list[list[Gap | None]] = []
+        steps: list[Gap] = []
         for place, reading in enumerate(whole.readings):
             own, many = whole.read[place], len(reading.values)
-            first: Gap | None = int(self.whole_steps) if place in self.places else None
+            first = None if reading.network is None else self._least_step(reading.network)
+            steps += [] if first is None else [first]
             self.lower.append([0 if k == own else first for k in range(many)])
             self.upper.append([0 if k == own else None for k in range(many)])
 
-        self.cheapest: Least = (int(self.whole_steps), ())  # something must change
+        self.step = min(steps)
+        """Something must change."""
+        self.cheapest: Least = (self.step, ())
         self.best: Least | None = None
+
+    def _least_step(self, network: Network) -> Gap:
+        """What another class costs at least; bits of silent cuts cost nothing."""
+        silent = any(getattr(coding, "silent", ()) for coding in network.encoder.codings)
+        return int(self.cost is L0 or (self.cost is Hamming and not silent))
 
     def least(self, costs: list[list[Gap | None]], clock: Clock | None = None) -> Least | None:
         """The cheapest choice by some costs."""
@@ -136,6 +149,16 @@ class _ComposedHunt:
         with suppress(TimeoutError):
             best = self.least(self.upper, self.clock.for_proof())
         return lower, best
+
+    def proved(self, lower: Gap | None) -> tuple[Gap | None, dict[str, Any] | None]:
+        """A lower bound with its proof, None if no changes do it; if no proof is found in time, of the least
+        step, or 0.
+        """
+        rows = [{k: cost for k, cost in enumerate(row) if cost is not None} for row in self.lower]
+        for bound in (lower, self.step):
+            with suppress(TimeoutError, TooLargeError):
+                return bound, proof_that_none(self.whole, self.wanted, rows, bound, self.clock.for_proof())
+        return 0, None
 
     def go(self) -> None:
         """Ask until the cheapest choice by lower bounds is settled, or the time is up."""

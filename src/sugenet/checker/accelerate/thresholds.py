@@ -12,17 +12,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from sugenet.checker.accelerate.whole import Whole, over_neurons
 from sugenet.checker.limit import Limit
-from sugenet.checker.problem import most_together
+from sugenet.checker.problem import IntegerProblem, most_together
 from sugenet.errors import CertificateError
 
-__all__ = ["Implication", "ThresholdSystem", "implications_of", "reach", "thresholds_of"]
+__all__ = ["Implication", "ThresholdSystem", "implications_of", "reach", "system_of", "thresholds_of"]
 
 _LARGE = 1 << 61
 
@@ -58,16 +58,9 @@ def thresholds_of(whole: Whole) -> ThresholdSystem:
     Each feature's options, its own state among them, stand in order; step k is true iff the option is the
     k-th or a later one.
     """
-    chains, columns, prices, start, spent, count = [], [], [], whole.base.copy(), 0, 0
     whole.limit.take(24 * len(whole.base) * sum(map(len, whole.features)), "the steps of all features")
-    for row in whole.offered:
-        start, spent = start + row[0][1], spent + row[0][0]
-        for (price, gain), (after, higher) in pairwise(row):
-            columns.append(higher - gain)
-            prices.append(after - price)
-        chains.append(tuple(range(count, count + len(row) - 1)))
-        count += len(row) - 1
-    layers = [(np.array(columns, np.int64).reshape(count, len(whole.base)).T, -start)]
+    chains, budget, first = _steps(whole.offered, whole.base, whole.budget)
+    layers = [first]
     layers += [(weights, tau + np.minimum(weights, 0).sum(axis=1)) for weights, tau in whole.layers]
     parts, cases = whole.inequalities
     whole.limit.take(50 * len(parts) * whole.head.shape[1], "the inequalities over the last neurons")
@@ -79,8 +72,42 @@ def thresholds_of(whole: Whole) -> ThresholdSystem:
     kind: Any = np.int64 if small else object  # Python integers, so that no sign turns
     weights = np.array([row for row, _ in rows], kind).reshape(shape)
     layers.append((weights, np.array([least for _, least in rows], kind)))
-    budget = None if whole.budget is None else (tuple(prices), whole.budget - spent)
-    return ThresholdSystem(tuple(chains), budget, tuple(layers), tuple(map(tuple, cases)))
+    return ThresholdSystem(chains, budget, tuple(layers), tuple(map(tuple, cases)))
+
+
+_Layer: TypeAlias = tuple[npt.NDArray[Any], npt.NDArray[Any]]
+
+
+def _steps(
+    offered: Iterable[Sequence[tuple[int, Any]]], base: Sequence[int] | npt.NDArray[Any], most: int | None
+) -> tuple[tuple[tuple[int, ...], ...], tuple[tuple[int, ...], int] | None, _Layer]:
+    """The steps of each feature, the budget over them, and the first layer."""
+    chains, columns, prices = list[tuple[int, ...]](), list[Any](), list[int]()
+    start, spent = np.array(base, np.int64), 0
+    for row in offered:
+        start, spent = start + np.array(row[0][1], np.int64), spent + row[0][0]
+        chains.append(tuple(range(len(columns), len(columns) + len(row) - 1)))
+        for (price, gain), (after, higher) in pairwise(row):
+            columns.append(np.subtract(higher, gain))
+            prices.append(after - price)
+    first = np.array(columns, np.int64).reshape(len(columns), len(start)).T, -start
+    return tuple(chains), None if most is None else (tuple(prices), most - spent), first
+
+
+def system_of(problem: IntegerProblem) -> ThresholdSystem:
+    """A problem in plain form as thresholds over 0/1 variables."""
+    limit, width = problem.limit, len(problem.base)
+    limit.take(24 * width * sum(map(len, problem.offered)), "the steps of all features")
+    chains, budget, first = _steps(problem.offered, problem.base, problem.budget)
+    layers = [first]
+    for rows in (*problem.layers, problem.inequalities):
+        limit.take(8 * len(rows) * width, "a layer of thresholds")
+        weights = np.zeros((len(rows), width), np.int64)
+        for number, (row_weights, _) in enumerate(rows):
+            weights[number, list(row_weights)] = list(row_weights.values())
+        layers.append((weights, np.array([least for _, least in rows], np.int64)))
+        width = len(rows)
+    return ThresholdSystem(chains, budget, tuple(layers), tuple(map(tuple, problem.cases)))
 
 
 def reach(thresholds: ThresholdSystem) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:

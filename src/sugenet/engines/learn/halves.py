@@ -49,9 +49,9 @@ class Halves:
         return found
 
 
-def halves_of(cascade: Cascade, facts: Sequence[int]) -> Halves:
+def halves_of(cascade: Cascade, facts: Sequence[int], *, has_cuts: bool = True) -> Halves:
     """The thresholds of variables that are not fixed, over those that are not: two halves each, of the
-    goal's inequalities the first alone; and the budget with its cuts.
+    goal's inequalities the first alone; and the budget, with its cuts if it has any.
 
     Facts are signed variable numbers, from 1, of first-layer neurons that are fixed throughout.
     """
@@ -73,7 +73,8 @@ def halves_of(cascade: Cascade, facts: Sequence[int]) -> Halves:
             )
         both = number < len(cascade.layers) - 1
         if number == 0 and cascade.budget is not None:
-            budget, cuts = _with_budget(layer, np.flatnonzero(own < 0), behind, both, cascade.budget)
+            rows = np.flatnonzero(own < 0) if has_cuts else np.zeros(0, np.intp)
+            budget, cuts = _with_budget(layer, rows, behind, both, cascade.budget)
             parts.append(half_kernels.weighted(*map(_read, budget)))
         parts.append(half_kernels.thresholds(weights, least, below, own, room, first, behind, both))
     literals, caps, starts, loading, loads = zip(*parts, strict=True)

@@ -116,10 +116,14 @@ class Solver:
         Signed variable numbers (from 1) of first-layer neurons that are fixed throughout, `facts_of`.
     seed
         Breaks ties between variables.
+    has_cuts
+        Whether first-layer thresholds are joined by their cuts (default: True).
     """
 
-    def __init__(self, cascade: Cascade, facts: Sequence[int] = (), *, seed: int = 0) -> None:
-        self.cascade, self.facts = cascade, tuple(facts)
+    def __init__(
+        self, cascade: Cascade, facts: Sequence[int] = (), *, seed: int = 0, has_cuts: bool = True
+    ) -> None:
+        self.cascade, self.facts, self.has_cuts = cascade, tuple(facts), has_cuts
         self.own = cascade.starts[-1]
         self.variables = self.own + len(cascade.cases)
         self.cuts: list[tuple[int, int, int, int]] = []
@@ -133,7 +137,7 @@ class Solver:
         from sugenet.engines.learn import half_kernels, kernels
 
         cascade, n = self.cascade, self.variables
-        halves = halves_of(cascade, self.facts)
+        halves = halves_of(cascade, self.facts, has_cuts=self.has_cuts)
         self.cuts, fixed, out, tops = halves.cuts, halves.fixed, halves.literals, halves.tops
         column_from, column_half, column_load, owned_from, owned = half_kernels.columns(
             out, halves.starts, halves.loading, halves.loads, n
