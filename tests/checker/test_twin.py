@@ -143,7 +143,7 @@ def is_rounded(price):
 def has_huge_prices(asked, net):
     """Whether prices leave 60 bits, so that they are rounded for the engines."""
     rows = [
-        asked.sample[:f] + (value,) + asked.sample[f + 1 :]
+        (*asked.sample[:f], value, *asked.sample[f + 1 :])
         for f, own in enumerate(asked.inputs(net))
         for value in own
     ]
