@@ -45,7 +45,6 @@ __all__ = [
     "Count",
     "Counted",
     "Counterfactual",
-    "Drup",
     "Dual",
     "Enumerate",
     "Fair",
@@ -396,19 +395,6 @@ class Lemma:
 
 
 @dataclass(frozen=True, slots=True)
-class Drup:
-    """Lemmas that follow from the clauses of the question."""
-
-    tag: ClassVar[tuple[str, str]] = ("kind", "drup")
-    solver: str
-    variables: Natural
-    clauses: Natural
-    cnf: str
-    lemmas: Natural
-    data: str
-
-
-@dataclass(frozen=True, slots=True)
 class Dual:
     """Multipliers and splits that exclude every case."""
 
@@ -472,7 +458,7 @@ class Patches:
     cases: tuple[PatchedCase, ...]
 
 
-Single: TypeAlias = Bound | Enumerate | Lemma | Drup | Dual | Patches
+Single: TypeAlias = Bound | Enumerate | Lemma | Dual | Patches
 
 
 Proof: TypeAlias = Single | tuple[Single, ...]

@@ -436,7 +436,7 @@ def _export(parser: Parser) -> Run:
     parser.add_argument(
         "other", metavar="MODEL2", nargs="?", help="the other model of a certificate about two"
     )
-    about = "format: veripb or xlrup (engine cdcl), drat or lrat (engine pysat)"
+    about = "format: veripb or xlrup (engine cdcl), drat or lrat"
     formats = ["veripb", "xlrup", "drat", "lrat"]
     parser.add_argument("--proof", choices=formats, required=True, metavar="KIND", help=about)
     give(

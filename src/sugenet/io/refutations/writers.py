@@ -1,8 +1,9 @@
-"""Proofs of certificates as files: OPB with VeriPB, CNF with DRAT or LRAT, CNF with counting constraints and
+"""Proofs about certificates as files: OPB with VeriPB, CNF with DRAT or LRAT, CNF with counting constraints and
 XLRUP.
 
 Each formula says that the question has a violation, and each proof contradicts it. The constraints and the
-numbers of the variables are those of `thresholds` and `clauses` of `sugenet.checker.accelerate`.
+numbers of the variables are those of `sugenet.checker.accelerate.thresholds`; clauses have more variables
+after these.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from sugenet.errors import CertificateError, QuestionError, TooLargeError
 from sugenet.files import check_writable, write_text
 from sugenet.io.refutations.claims import Clause, Lemmas, Resolution, claims_of, is_tautology
 from sugenet.io.refutations.hints import Counting, HintedProof
+from sugenet.problem.clock import Clock
 
 __all__ = ["PROOFS", "export_proof"]
 
@@ -36,6 +38,7 @@ def export_proof(
     proof: str,
     *,
     other: Network | None = None,
+    time_limit: float = 600.0,
 ) -> tuple[Path, ...]:
     """Write the proof of a certificate for another checker: a formula and a refutation of it.
 
@@ -52,8 +55,10 @@ def export_proof(
         Names of the files without their endings. The files of a question with several parts are numbered.
     proof
         ``"veripb"`` (``.opb`` and ``.pbp``) or ``"xlrup"`` (``.xnf`` and ``.xlrup``) for certificates of the
-        engine ``cdcl``; ``"drat"`` or ``"lrat"`` (``.cnf`` and ``.drat`` or ``.lrat``) for those of
-        ``pysat``.
+        engine ``cdcl``; ``"drat"`` or ``"lrat"`` (``.cnf`` and ``.drat`` or ``.lrat``) for all that have a
+        proof: a SAT solver refutes the question once more, in clauses.
+    time_limit
+        Seconds for the SAT solver (default: 600).
 
     Returns
     -------
@@ -67,7 +72,8 @@ def export_proof(
     QuestionError
         If the certificate has a proof of another kind.
     TooLargeError
-        If weights are too large for ``"xlrup"``, which counts literals.
+        If weights are too large for ``"xlrup"``, which counts literals; if a question has too many clauses
+        for ``"drat"`` and ``"lrat"``, or the SAT solver needs more time.
 
     Examples
     --------
@@ -86,7 +92,7 @@ def export_proof(
     if proof not in PROOFS:
         raise QuestionError(f"unknown proof format {str(proof)[:60]!r}. Use {', '.join(PROOFS)}.")
     kind, write, endings = PROOFS[proof]
-    claims = claims_of(certificate, network, other, kind)
+    claims = claims_of(certificate, network, other, kind, Clock(time_limit))
     written: list[Path] = []
     for number, claim in enumerate(claims, start=1):
         stem = f"{path}.{number}" if len(claims) > 1 else str(path)
