@@ -63,7 +63,7 @@ def test_solvers_agree_with_brute_force(solve, seed):
                 )[0]
             else:
                 assert isinstance(found, Holds)
-                assert found.proof is None or found.proof["kind"] == "drup"
+                assert found.proof is None or found.proof["kind"] == "lemma"
 
 
 def shipped(name, index, region):

@@ -121,6 +121,7 @@ def test_formulas_have_a_solution_iff_the_question_has_a_violation(name, engine,
 def forged(certificate, network, engine):
     """Claim that a refuted question is proved."""
     from sugenet.checker.accelerate.clauses import clauses_of
+
     from sugenet.checker.accelerate.thresholds import thresholds_of
     from sugenet.checker.accelerate.whole import whole_of
     from sugenet.checker.form import read_certificate

@@ -384,14 +384,19 @@ class Enumerate:
 
 @dataclass(frozen=True, slots=True)
 class Lemma:
-    """Clauses that follow one after another by propagation, the last one empty."""
+    """Clauses that follow one after another by propagation, the last one empty; and sums between them.
+
+    A sum derives a constraint from others by cutting planes. It is text in reverse Polish notation.
+    """
 
     tag: ClassVar[tuple[str, str]] = ("kind", "lemma")
     variables: Natural
     facts: tuple[Integer, ...]
     cuts: tuple[tuple[Integer, Natural, Natural], ...]
-    clauses: str | tuple[tuple[Integer, ...], ...]
+    clauses: str | tuple[tuple[Integer, ...] | str, ...]
     encoding: Literal["zlib+base64"] | None = None
+    sums: Natural = 0
+    """How many sums there are."""
 
 
 @dataclass(frozen=True, slots=True)

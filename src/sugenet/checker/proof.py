@@ -59,7 +59,8 @@ def _check_part(proof: Single, setting: Setting, limit: Limit, *, plain: bool) -
     match proof:
         case Patches():
             raise CertificateError("a proof of kind 'patches' is about real numbers alone.")
-    if plain and isinstance(proof, Bound | Enumerate | Lemma):
+    sums = isinstance(proof, Lemma) and proof.sums  # which have no compiled form
+    if sums or (plain and isinstance(proof, Bound | Enumerate | Lemma)):
         return prove(proof, problem_of(setting, limit))
     return _compiled(proof, setting, limit)
 

@@ -9,8 +9,8 @@ For small cases; thresholds of size belong into sums.
    weight; its root is a new variable and must be true.
 4. In the order of their variables, every neuron and inequality: a diagram whose root is that variable. The
    first layer has one group a feature, in order; the sum starts where all features have their cheapest
-   option, and an option adds what it changes. The others one group for each neuron before them that is not constant, in order,
-   with the options off (adds nothing) and on.
+   option, and an option adds what it changes. The others have one group for each neuron before them that is
+   not constant, in order, with the options off (adds nothing) and on.
 5. The goal: a case implies its inequalities, all of them imply it, and some case holds.
 
 In a diagram the node (i, s) says: if the groups before i have brought the sum to s, the end will be 0 or

@@ -1,5 +1,5 @@
-"""What a certificate refutes: the constraints of the question as the checker states them, and the clauses that
-lead to a contradiction.
+"""What a certificate refutes: the constraints of the question as the checker states them, and the clauses
+that lead to a contradiction.
 
 Only this file knows the certificate format. `Lemmas` are those of the proof, over thresholds. A `Resolution`,
 over clauses alone, is found by a SAT solver, whatever the proof is.

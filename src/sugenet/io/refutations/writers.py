@@ -1,5 +1,4 @@
-"""Proofs about certificates as files: OPB with VeriPB, CNF with DRAT or LRAT, CNF with counting constraints and
-XLRUP.
+"""Proofs as files: OPB with VeriPB, CNF with DRAT or LRAT, CNF with counting constraints and XLRUP.
 
 Each formula says that the question has a violation, and each proof contradicts it. The constraints and the
 numbers of the variables are those of `sugenet.checker.accelerate.thresholds`; clauses have more variables
