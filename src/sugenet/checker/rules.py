@@ -340,9 +340,8 @@ def _lemma(proof: Lemma, problem: IntegerProblem, assumed: Iterable[int] = ()) -
         raise CertificateError("the proof does not end with the empty clause.")
     if sums != proof.sums:
         raise CertificateError(f"the proof has {sums:,} sums, not {proof.sums:,}.")
-    if sums:
-        return f"{many - sums} clauses and {sums} sums follow one after the other (plain form)"
-    return f"{many} clauses follow one after the other, the last one empty"
+    words = f"{many - sums} clauses follow one after the other, the last one empty"
+    return f"{sums} sums and {words} (plain form)" if sums else words
 
 
 class _System:

@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from sugenet.engines.learn.solver import facts_of
-from sugenet.engines.outside.following import constraints_of, lemma_of
+from sugenet.engines.outside.following import constraints_of, lemma_of, used_of
 from sugenet.engines.protocol import Engine
 from sugenet.errors import how_to_install
 from sugenet.problem.clock import Clock
@@ -42,9 +42,7 @@ def _exact(problem: Problem, clock: Clock) -> Outcome:
     engine, cascade = f"Exact {version('exact')}", problem.cascade
     facts = facts_of(problem.front, cascade)
     rows = list(constraints_of(cascade, facts))
-    first, settled = cascade.starts[1] + 1, {abs(fact) for fact in facts}
-    idle = {2 * (guard - first) + side for guard in settled for side in (0, 1)}  # facts say all of these
-    given = [k for k, row in enumerate(rows) if row.least > 0 and k not in idle]
+    given = used_of(rows, cascade, facts)
     variables = cascade.starts[-1] + len(cascade.cases)
     names = [f"x{number}" for number in range(1, variables + 1)]
     with TemporaryDirectory() as folder:
@@ -53,7 +51,7 @@ def _exact(problem: Problem, clock: Clock) -> Outcome:
         for name in names:
             solver.addVariable(name)
         for k in given:
-            weights, numbers, least = rows[k].signed()
+            weights, numbers, least = rows[k - 1].signed()
             terms = [(w, names[v - 1]) for w, v in zip(weights, numbers, strict=True)]
             solver.addConstraint(terms, True, least)
         state, late = "TIMEOUT", False
@@ -66,7 +64,7 @@ def _exact(problem: Problem, clock: Clock) -> Outcome:
             return Open(engine, "it was stopped" if late else f"it gave up: {state}", {})
         del solver  # which ends the log
         with Path(folder, "log.proof").open() as log:
-            steps = lemma_of(log, [k + 1 for k in given], len(rows))
+            steps = lemma_of(log, given, len(rows))
     about = {"kind": "lemma", "variables": variables, "facts": facts, "cuts": []}
     return Holds(engine, None if steps is None else about | steps)
 

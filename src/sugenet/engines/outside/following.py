@@ -11,7 +11,7 @@ from zlib import compress
 from sugenet.problem.cascade import Cascade
 from sugenet.problem.formula import Linear
 
-__all__ = ["constraints_of", "lemma_of"]
+__all__ = ["constraints_of", "lemma_of", "used_of"]
 
 _WORDS = 3_000_000
 """Words of a log from which on it is too large for a proof."""
@@ -46,6 +46,13 @@ def constraints_of(cascade: Cascade, facts: Sequence[int]) -> Iterator[Linear]:
         prices, limit = cascade.budget
         yield Linear.of([-int(price) for price in prices], range(1, starts[1] + 1), -limit)
     yield from (Linear((1,), (fact,), 1) for fact in facts)
+
+
+def used_of(rows: Sequence[Linear], cascade: Cascade, facts: Sequence[int]) -> list[int]:
+    """Numbers of constraints without those that always hold and those of neurons that facts settle."""
+    settled = {2 * (abs(fact) - cascade.starts[1]) for fact in facts}
+    idle = settled | {number - 1 for number in settled}
+    return [number for number, row in enumerate(rows, 1) if row.least > 0 and number not in idle]
 
 
 def lemma_of(log: Iterable[str], given: Sequence[int], there: int) -> dict[str, Any] | None:
