@@ -398,6 +398,11 @@ class Lemma:
     sums: Natural = 0
     """How many sums there are."""
 
+    def __post_init__(self) -> None:
+        many = sum(isinstance(step, str) for step in self.clauses) if self.encoding is None else self.sums
+        if many != self.sums:
+            raise CertificateError(f"the proof has {many:,} sums, not {self.sums:,}.")
+
 
 @dataclass(frozen=True, slots=True)
 class Dual:
