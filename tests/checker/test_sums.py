@@ -26,8 +26,7 @@ PROOF += ["19 23 *2 + ~x8 +", "3 24 *4 + 8 25 *3 + +"]
 """Sums that Exact derived, which contradict each other."""
 
 
-@pytest.fixture(scope="module")
-def proved():
+def with_sums():
     """A network, and a certificate that propagation alone does not show."""
     rng = np.random.default_rng(95)
     layers = [DenseLayer(rng.choice([-1, 1], (4, 6)), [4] * 4)]
@@ -36,6 +35,11 @@ def proved():
     certificate["proof"] = {"kind": "lemma", "variables": 14, "facts": [7], "cuts": []}
     certificate["proof"] |= {"clauses": [*PROOF, []], "sums": len(PROOF)}
     return network, json.loads(json.dumps(certificate))
+
+
+@pytest.fixture(scope="module")
+def proved():
+    return with_sums()
 
 
 def lemma(steps, system, facts=()):

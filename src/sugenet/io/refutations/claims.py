@@ -7,7 +7,7 @@ over clauses alone, is found by a SAT solver, whatever the proof is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, TypeAlias
@@ -31,7 +31,7 @@ from sugenet.checker.form import (
 from sugenet.checker.limit import Limit
 from sugenet.checker.meaning import InputSet, cheaper
 from sugenet.checker.setting import Asked, inputs_asked, parts_of, sample_of, setting_of
-from sugenet.checker.unpack import unpacked
+from sugenet.checker.unpack import steps_of
 from sugenet.engines.outside import solver_named
 from sugenet.engines.outside.cnf import Cnf
 from sugenet.engines.outside.pysat import refuted
@@ -47,14 +47,15 @@ Clause: TypeAlias = tuple[int, ...]
 
 @dataclass(frozen=True, eq=False)
 class Lemmas:
-    """Thresholds, and clauses that follow from them one after another; the last one is empty."""
+    """Thresholds, and what follows from them one after another; the last clause is empty."""
 
     thresholds: ThresholdSystem
     facts: tuple[int, ...]
     """Rows of the first layer that the budget fixes, as signed variable numbers."""
     cuts: tuple[tuple[int, int, int], ...]
     """``(literal, q, p)``: q times the implication of a literal plus p times the budget."""
-    clauses: list[Clause]
+    steps: list[Clause | str]
+    """Clauses, and sums as certificates have them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,8 +109,8 @@ def claims_of(
             )
         thresholds = thresholds_of(whole_of(setting_of(asked, limit, number, inputs), limit))
         if kind is Lemmas and isinstance(part, Lemma):
-            clauses = _clauses(part, thresholds.starts[-1], limit)
-            found.append(Lemmas(thresholds, part.facts, part.cuts, clauses))
+            steps = _steps(part, thresholds.starts[-1], limit)
+            found.append(Lemmas(thresholds, part.facts, part.cuts, steps))
         else:
             found.append(_resolution(thresholds, clock or Clock()))
     return found
@@ -154,19 +155,12 @@ def _inputs(certificate: Certificate, asked: Asked) -> InputSet | None:
     return None
 
 
-def _clauses(proof: Lemma, total: int, limit: Limit) -> list[Clause]:
-    """The clauses of a propagation proof; tautologies are left out."""
-    rows: Iterable[Sequence[int]]
-    if isinstance(proof.clauses, str):
-        numbers = list(map(int, b"".join(unpacked(proof.clauses, limit)).split()))
-        ends = [k for k, number in enumerate(numbers) if number == 0]
-        rows = [numbers[a:b] for a, b in zip([0, *(end + 1 for end in ends)], ends, strict=False)]
-    else:
-        rows = proof.clauses
-    found = [_in_range(tuple(dict.fromkeys(row)), total) for row in rows]
-    if not found or found[-1]:
+def _steps(proof: Lemma, total: int, limit: Limit) -> list[Clause | str]:
+    """The clauses and sums of a lemma proof."""
+    steps = list(steps_of(proof.clauses, proof.encoding, total, limit))
+    if not steps or steps[-1] != ():
         raise CertificateError("the proof does not end with the empty clause.")
-    return [clause for clause in found if not is_tautology(clause)]
+    return [step if isinstance(step, str) else _in_range(tuple(dict.fromkeys(step)), total) for step in steps]
 
 
 def is_tautology(clause: Sequence[int]) -> bool:
