@@ -174,18 +174,17 @@ def test_cpsat_is_not_believed_about_large_numbers(monkeypatch):
     assert type(cpsat.CPSAT(problem)).__name__ == "Holds"
 
 
-def test_without_cpsat_the_ladder_ends_with_pysat_and_says_what_is_missing(monkeypatch):
+def test_without_cpsat_the_ladder_ends_with_a_proof_and_says_what_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "ortools", None)
     monkeypatch.setattr(protocol, "_is_installed", lambda name: find_spec(name) is not None)  # asked again
     network = sg.models.breast_cancer()
     X, _ = sg.models.samples("breast_cancer")
     problem = Problem(sg.Anything().around(network, X[7]), loses(network.head, 1))
-    assert ladder._ladder(problem)[-1].name == "pysat"
+    assert ladder._ladder(problem)[-1].name == "cdcl"
     with pytest.raises(QuestionError, match=r'from a clone of sugenet: pip install "\.\[cpsat\]"'):
         sg.verify(network, sg.Robust(X[7], sg.L0(1)), engine="cpsat")
     assert isinstance(sg.verify(network, sg.Robust(X[7], sg.L0(1))), sg.Proved)
-    last = Engine("pysat", lambda _problem, _clock: Open("pysat", "too large", {}))
-    monkeypatch.setitem(SOLVERS, "pysat", last)
+    last = Engine("cdcl", lambda _problem, _clock: Open("cdcl", "too large", {}))
     monkeypatch.setattr(ladder, "CDCL", last)
     monkeypatch.setattr(ladder, "BRANCH", last)
     monkeypatch.setattr(ladder, "SEARCH", last)

@@ -107,6 +107,17 @@ def bombs(size: int) -> Iterator[tuple[str, dict[str, Any], Network]]:
             _claim(net, robust, {**rup, "clauses": _packed(piece, size)}),
             net,
         )
+    for words, piece in (
+        ("copies", b"p 1 0 "),
+        ("at hand", b"p " + b"1 " * 99),
+        ("one sum", b"p 1 " + b"2 + " * 99),
+        ("large", b"p 1 " + b"*" + b"9" * 90 + b" "),
+    ):
+        yield (
+            f"sums that unpack for ever: {words}",
+            _claim(net, robust, {**rup, "sums": 10**6, "clauses": _packed(piece, size)}),
+            net,
+        )
     cuts = [[65, 1, 1]] * 200_000
     yield (
         "cuts without end",

@@ -442,8 +442,10 @@ def _export(parser: Parser) -> Run:
     give(
         parser,
         "output",
+        "time_limit",
         "json",
         output={"required": True, "help": "files to write, FILE without their endings"},
+        time_limit={"default": 600.0, "help": "seconds for the solver of drat and lrat"},
     )
     return _run_export
 
@@ -459,6 +461,7 @@ def _run_export(options: Namespace, screen: Screen) -> int:
         options.output,
         options.proof,
         other=None if options.other is None else network_of(options.other),
+        time_limit=options.time_limit,
     )
     names = list(map(str, files))
     return screen.say("\n".join(f"written to {name}" for name in names), {"files": names})
