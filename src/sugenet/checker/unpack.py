@@ -71,7 +71,9 @@ def steps_of(steps: Any, encoding: str | None, most: int, limit: Limit) -> Itera
             continue
         step.append(word)
         if len(step) > (_MOST if step[0] == _SUM else most):
-            raise CertificateError("a clause has more literals than there are variables, or a sum is too long.")
+            raise CertificateError(
+                "a clause has more literals than there are variables, or a sum is too long."
+            )
     if step:
         raise CertificateError("the last clause does not end.")
 

@@ -107,8 +107,9 @@ def _clauses(proof: Lemma, total: int, limit: Limit) -> Iterator[Flat]:
     if isinstance(clauses, tuple) != (proof.encoding is None):
         raise CertificateError("clauses are lists, or text with an encoding.")
     if isinstance(clauses, tuple):
-        for start in range(0, len(clauses), _BLOCK):
-            yield _flat([[_literal(x, total) for x in clause] for clause in clauses[start : start + _BLOCK]])
+        listed = [clause for clause in clauses if isinstance(clause, tuple)]  # sums are for the plain form
+        for start in range(0, len(listed), _BLOCK):
+            yield _flat([[_literal(x, total) for x in clause] for clause in listed[start : start + _BLOCK]])
         return
     words, rest = b"", np.zeros(0, np.int64)  # what is left of a word, and of a clause
     for piece in chain(unpacked(clauses, limit), [b"\n"]):

@@ -116,8 +116,8 @@ def _needed(cnf: Cnf, lines: Iterable[str]) -> list[tuple[int, ...] | int]:
     numbers: dict[int, int] = {}
     last: dict[int, list[int]] = {}
     found: list[tuple[int, ...] | int] = []
-    for clause in np.flatnonzero(used[given:]).tolist():
-        last.setdefault(int(uses[given + clause]), []).append(clause)
+    for place in np.flatnonzero(used[given:]).tolist():
+        last.setdefault(int(uses[given + place]), []).append(place)
     for place, lemma in enumerate(lemmas):
         if used[given + place]:
             numbers[place] = len(numbers)
