@@ -445,7 +445,7 @@ def _export(parser: Parser) -> Run:
         "time_limit",
         "json",
         output={"required": True, "help": "files to write, FILE without their endings"},
-        time_limit={"default": 600.0, "help": "seconds for the solver of drat and lrat"},
+        time_limit={"default": 600, "help": "seconds for the solver of drat and lrat"},
     )
     return _run_export
 
