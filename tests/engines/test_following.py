@@ -11,6 +11,7 @@ import sugenet as sg
 from sugenet.bnn import DenseLayer, Head, Network
 from sugenet.checker.rules import _System
 from sugenet.engines.learn.solver import facts_of
+from sugenet.engines.outside import following
 from sugenet.engines.outside.following import constraints_of, lemma_of, used_of
 from sugenet.reason.questions import problems_of
 from tests.checker.plainly import thresholds_plainly
@@ -108,6 +109,12 @@ def test_logs_with_other_steps_are_not_translated(recorded, line):
 def test_a_log_without_a_conclusion_is_not_translated(recorded):
     _, _, given, there = recorded
     assert lemma_of(LOG.splitlines()[:-1], given, there) is None
+
+
+def test_a_log_that_is_too_long_is_not_translated(recorded, monkeypatch):
+    _, _, given, there = recorded
+    monkeypatch.setattr(following, "_WORDS", 20)
+    assert lemma_of(LOG.splitlines(), given, there) is None
 
 
 def test_constraints_are_numbered_as_by_the_checker():

@@ -107,7 +107,9 @@ def _clauses(proof: Lemma, total: int, limit: Limit) -> Iterator[Flat]:
     if isinstance(clauses, tuple) != (proof.encoding is None):
         raise CertificateError("clauses are lists, or text with an encoding.")
     if isinstance(clauses, tuple):
-        listed = [clause for clause in clauses if isinstance(clause, tuple)]  # sums are for the plain form
+        listed = [clause for clause in clauses if isinstance(clause, tuple)]
+        if len(listed) < len(clauses):
+            raise CertificateError("sums have no compiled form.")
         for start in range(0, len(listed), _BLOCK):
             yield _flat([[_literal(x, total) for x in clause] for clause in listed[start : start + _BLOCK]])
         return
