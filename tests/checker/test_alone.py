@@ -82,7 +82,7 @@ def test_a_copy_checks_certificates_with_the_standard_library(copied, tmp_path):
         assert [name for name in loaded if name.split(".")[0] != "sugenet"] == []
 
 
-@pytest.mark.parametrize("kind", ["dual", "patches", "drup"])
+@pytest.mark.parametrize("kind", ["dual", "patches"])
 def test_proofs_without_a_plain_form_are_left_open(kind):
     kept = make_golden.stored()
     proofs = ((row, row["certificate"].get("proof")) for row in kept["certificates"])

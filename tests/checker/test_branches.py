@@ -14,10 +14,10 @@ import sugenet as sg
 from sugenet.bnn import DenseLayer, Head, Network
 from sugenet.checker.accelerate import branches
 from sugenet.checker.accelerate.branches import branches_seen
-from sugenet.checker.accelerate.plain import plain_seen
 from sugenet.checker.accelerate.whole import Whole
 from sugenet.checker.limit import Limit
 from sugenet.errors import CertificateError, CheckLimitError, TooLargeError
+from tests.checker.plainly import seen_plainly
 from tests.checker.test_combinations import drawn
 from tests.checker.test_words import counts_of
 
@@ -52,7 +52,7 @@ def agrees(base, rows, stays, layers, head, threads=1):
     ):
         whole = Whole(base, rows, stays, None, layers, head, cases, Limit(None, None))
         assert branches_seen(whole, threads=threads) == (None if bad else len(sums)), cases
-        assert len(sums) > 50 or plain_seen(whole) == (None if bad else len(sums))
+        assert len(sums) > 50 or seen_plainly(whole) == (None if bad else len(sums))
 
 
 KINDS = [

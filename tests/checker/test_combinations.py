@@ -9,9 +9,9 @@ import pytest
 
 from sugenet.checker.accelerate import combinations
 from sugenet.checker.accelerate.combinations import combinations_seen
-from sugenet.checker.accelerate.plain import plain_seen
 from sugenet.checker.accelerate.whole import Whole
 from sugenet.checker.limit import Limit
+from tests.checker.plainly import seen_plainly
 from tests.checker.test_words import counts_of
 
 
@@ -50,7 +50,7 @@ def agrees(base, rows, stays, layers, head):
     ):
         whole = Whole(base, rows, stays, None, layers, head, cases, Limit(None, None))
         assert combinations_seen(whole, threads=1) == (None if bad else len(sums)), cases
-        assert len(sums) > 100 or plain_seen(whole) == (None if bad else len(sums))
+        assert len(sums) > 100 or seen_plainly(whole) == (None if bad else len(sums))
 
 
 @pytest.mark.parametrize(

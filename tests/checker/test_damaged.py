@@ -88,14 +88,15 @@ def test_damage_is_always_a_certificate_error():
             sg.check(certificate | {field: deep}, NET)
     with pytest.raises(CertificateError, match="the certificate is nested too deeply"):
         sg.check(certificate | {"proof": {"kind": "dual", "cases": deep, "multipliers": ""}}, NET)
-    proved = sg.verify(NET, sg.Robust(X, sg.L0(0)), engine="pysat").certificate
+    proved = sg.verify(NET, sg.Robust(X, sg.L0(0)), engine="cdcl").certificate
     for data, words in (
         ("AAAA", "unknown compression method"),
-        (None, "data: text is needed, not null"),
-        (3, "data: text is needed, not 3"),
+        (None, "clauses: text or a list is needed, not null"),
+        (3, "clauses: text or a list is needed, not 3"),
     ):
+        packed = proved["proof"] | {"clauses": data, "encoding": "zlib+base64"}
         with pytest.raises(CertificateError, match=words):
-            sg.check(proved | {"proof": proved["proof"] | {"data": data}}, NET)
+            sg.check(proved | {"proof": packed}, NET)
 
 
 def test_too_many_sets_are_refused_at_once():

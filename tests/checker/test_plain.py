@@ -8,12 +8,9 @@ import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.checker.accelerate.clauses import written
-from sugenet.checker.accelerate.drup import followed
-from sugenet.checker.accelerate.plain import plain_followed
 from sugenet.checker.accelerate.walk import walk
-from sugenet.checker.limit import Limit
 from sugenet.errors import CertificateError, CheckLimitError
+from tests.checker.plainly import lemma_plainly
 from tests.checker.test_golden import golden
 from tests.checker.typed import check_rup, without_form
 from tests.engines.test_learn import plain as system_of
@@ -46,7 +43,6 @@ def test_both_say_the_same_of_the_golden_certificates(share):
     kinds = {
         "enumerate",
         "lemma",
-        "drup",
         "dual",
         "partition",
         "bound",
@@ -56,7 +52,6 @@ def test_both_say_the_same_of_the_golden_certificates(share):
     assert kinds <= seen.keys()
     assert seen["enumerate"] > 300 // share
     assert seen["lemma"] > 10 // share
-    assert seen["drup"] > 5 // share
     assert seen["partition"] > 50 // share
 
 
@@ -122,37 +117,14 @@ def test_propagation_of_random_cases():
         clauses = [[int(x) * int(rng.choice([-1, 1])) for x in clause] for clause in clauses]
         proof = {"kind": "lemma", "variables": total, "facts": [], "cuts": [], "clauses": [*clauses, []]}
         said = []
-        for plain in (False, True):
+        for check in (check_rup, lemma_plainly):
             try:
-                said.append(check_rup(proof, system, plain=plain))
+                said.append(check(proof, system))
             except CertificateError as error:
                 said.append(str(error))
         assert said[0] == said[1]
         words.add(said[0].split(",")[0])
     assert len(words) > 6  # clauses that follow, and those that do not at every place
-
-
-def test_lemmas_of_random_cases():
-    rng = np.random.default_rng(0)
-    states = set()
-    for _ in range(600):
-        variables, given = int(rng.integers(1, 5)), int(rng.integers(1, 7))
-        clauses = []
-        for _ in range(given + int(rng.integers(1, 6))):
-            names = rng.choice(variables, rng.integers(1, min(3, variables) + 1), replace=False) + 1
-            clauses.append(tuple(int(x) * int(rng.choice([-1, 1])) for x in names))
-        steps, there = [], []
-        for lemma in range(given, len(clauses)):
-            if there and rng.random() < 0.4:
-                steps.append(-1 - there.pop(int(rng.integers(len(there)))))
-            steps.append(lemma)
-            there.append(lemma)
-        literals, starts, _ = written(clauses, Limit())
-        case = starts, given, np.array(steps, np.int64), variables, Limit()
-        fast = followed(literals.copy(), *case)
-        assert fast == plain_followed(literals, *case)
-        states.add(min(fast, 0))
-    assert states == {-2, -1, 0}
 
 
 def test_what_is_too_large_for_the_plain_form_is_said():

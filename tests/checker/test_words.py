@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from sugenet.checker.accelerate import turning, words
-from sugenet.checker.accelerate.plain import plain_counts
 from sugenet.checker.accelerate.whole import violations
 from sugenet.checker.accelerate.words import WordWalk
 from sugenet.checker.limit import Limit
+from tests.checker.plainly import counts_plainly
 
 
 def drawn(rng, options, widths, classes=3, weights=(-1, 1), head=(-1, 1), prices=(1,), gains=(-1, 1)):
@@ -60,7 +60,7 @@ def walked(base, features, budget, layers, head, cases, threads=1):
     """
     walk = WordWalk(base, features, budget, layers, head, cases, Limit(None, None))
     assert walk.is_for()
-    assert (walk.sample()[0] == plain_counts(base, layers, head)).all()
+    assert (walk.sample()[0] == counts_plainly(base, layers, head)).all()
     found = [0, 0, 0]
 
     def use(_first, seen):

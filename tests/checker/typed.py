@@ -3,7 +3,7 @@
 import json
 import re
 
-from sugenet.checker.accelerate import drup, patches, rup
+from sugenet.checker.accelerate import patches, rup
 from sugenet.checker.accelerate.origin import form_of
 from sugenet.checker.form import CaseAsked, Proof, QueryAsked, Question, sizes_of
 from sugenet.checker.reading import Sizes, read
@@ -12,7 +12,6 @@ from sugenet.reason.envelope import domain_data
 
 __all__ = [
     "asked_of",
-    "check_drup",
     "check_patches",
     "check_rup",
     "law_data",
@@ -38,12 +37,8 @@ def asked_of(data, network, other=None):
     return Asked(question, form, form, {}, None if other is None else form_of(other))
 
 
-def check_rup(data, thresholds, assumed=(), *, plain=False):
-    return rup.check_rup(proof_of_data(data), thresholds, assumed, plain=plain)
-
-
-def check_drup(data, whole):
-    return drup.check_drup(proof_of_data(data), whole)
+def check_rup(data, thresholds, assumed=()):
+    return rup.check_rup(proof_of_data(data), thresholds, assumed)
 
 
 def check_patches(data, network, query):

@@ -7,10 +7,11 @@ from itertools import product
 import numpy as np
 
 from sugenet.bnn.layer import dense_of
-from sugenet.checker.accelerate.plain import plain_counts, sets_within
 from sugenet.checker.accelerate.walk import WalkSeen
 from sugenet.checker.limit import Limit
+from sugenet.checker.rules import _choices
 from sugenet.problem.front import first_layer
+from tests.checker.plainly import counts_plainly
 
 
 def sets_of(near, budget=None):
@@ -53,11 +54,11 @@ def pieces(near):
 
 
 def walked_plainly(base, features, budget, layers, head, violates):
-    """What the checker's walk should see, by its plain form."""
+    """What the checker's walk should see, one set after another as the plain rule goes through them."""
     sets, patterns, bad = 0, set(), False
-    for gains in sets_within(features, budget, Limit(None, None)):
-        margins = sum(gains, base)
+    rows = [[(price, list(gain)) for price, gain in row] for row in features]
+    for margins in map(np.array, _choices(rows, list(base), budget, Limit(None, None))):
         sets += 1
         patterns.add(((margins >= 0) != (base >= 0)).tobytes())
-        bad |= bool(violates(plain_counts(margins, layers, head)[None])[0])
+        bad |= bool(violates(counts_plainly(margins, layers, head)[None])[0])
     return WalkSeen(sets, len(patterns), bad)

@@ -9,7 +9,6 @@ import zlib
 from base64 import b64encode
 from collections.abc import Iterator
 from functools import cache
-from hashlib import sha256
 from math import comb
 from typing import Any
 
@@ -17,7 +16,6 @@ import numpy as np
 
 import sugenet as sg
 from sugenet.bnn import ConvLayer, DenseLayer, Encoder, Head, LevelLayer, Network, OneHot, Window
-from sugenet.engines.outside.cnf import Cnf
 from sugenet.reason.envelope import envelope
 from sugenet.reason.questions import problems_of
 
@@ -109,31 +107,23 @@ def bombs(size: int) -> Iterator[tuple[str, dict[str, Any], Network]]:
             _claim(net, robust, {**rup, "clauses": _packed(piece, size)}),
             net,
         )
+    for words, piece in (
+        ("copies", b"p 1 0 "),
+        ("at hand", b"p " + b"1 " * 99),
+        ("one sum", b"p 1 " + b"2 + " * 99),
+        ("large", b"p 1 " + b"*" + b"9" * 90 + b" "),
+    ):
+        yield (
+            f"sums that unpack for ever: {words}",
+            _claim(net, robust, {**rup, "sums": 10**6, "clauses": _packed(piece, size)}),
+            net,
+        )
     cuts = [[65, 1, 1]] * 200_000
     yield (
         "cuts without end",
         _claim(net, robust, {**rup, "cuts": cuts, "clauses": b64encode(zlib.compress(b"0")).decode()}),
         net,
     )
-    drup = {
-        "kind": "drup",
-        "solver": "none",
-        "variables": 10**6,
-        "clauses": 20_000_000,
-        "cnf": "0" * 64,
-        "lemmas": 1,
-    }
-    yield "a question of too many clauses", _claim(net, robust, {**drup, "data": ""}), net
-    yield "clauses of all pixels", _claim(pixels(), sg.Always(0), {**drup, "data": ""}), pixels()
-    small = sg.Robust(zero, sg.Hamming(1))
-    cnf = Cnf.of(problems_of(net, small)[0][0])
-    digest = sha256(
-        np.concatenate([np.array([*clause, 0], "<i4") for clause in cnf.clauses]).tobytes()
-    ).hexdigest()
-    known = {**drup, "variables": cnf.variables, "clauses": len(cnf.clauses), "cnf": digest}
-    for words, numbers in (("empty", [0]), ("true", [2, 1, -1]), ("long", [1 << 30, 1])):
-        data = _packed(np.array(numbers, "<i4").tobytes(), size)
-        yield f"lemmas that unpack for ever: {words}", _claim(net, small, {**known, "data": data}), net
     yield "prices without a common denominator", _prices(net), net
     for region in ({"kind": "Hamming", "radius": "32"}, {"kind": "Anything"}, {"kind": "L0", "radius": "12"}):
         yield f"a count of {region['kind']}", _count(net, zero, region), net

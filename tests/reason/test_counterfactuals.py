@@ -315,7 +315,7 @@ def checked(answer, network, *others):
     return sg.check(json.loads(json.dumps(answer.certificate)), network, *others)
 
 
-@pytest.mark.parametrize("engine", ["auto", "cdcl", "pysat", "exhaust", "flips"])
+@pytest.mark.parametrize("engine", ["auto", "cdcl", "exhaust", "flips"])
 @pytest.mark.parametrize("limit", [None, 9, Fraction(9, 2)])
 @pytest.mark.parametrize("region", [None, sg.Free([0, 1])])
 def test_that_there_is_nothing_at_all_is_certified(engine, limit, region):

@@ -50,6 +50,13 @@ def test_a_claim_without_a_proof_has_no_certificate():
     assert SAID in seen.words
 
 
+def test_a_proof_in_clauses_is_not_a_certificate():
+    pytest.importorskip("pysat")
+    answer = sg.verify(NET, sg.Robust(X, sg.Hamming(2)), engine="pysat")
+    assert (answer.outcome, answer.certificate, answer.is_certified) == ("proved", None, False)
+    assert "holds, not certified: Glucose 4 of python-sat" in str(answer)
+
+
 def test_the_domain_of_a_claim_without_a_certificate_is_kept():
     within = NET.within("x1 = -1 or x2 = -1")
     answer = sg.verify(within, sg.Robust(X, sg.Hamming(2)))

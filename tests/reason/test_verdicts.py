@@ -343,7 +343,7 @@ def test_classes_whose_scores_do_not_count():
     head = Head([[1, -1], [1, 1], [-1, 1]], [0, Fraction(1, 3), 0], [0, 0, 1])
     net = Network.of_bits([DenseLayer([[1, 1, -1], [1, -1, 1]], [2, 2])], head)
     other = Network.of_bits(net.layers, Head(head.weights, [0, Fraction(1, 3), 0], [0, 0, 1]))
-    for engine in ("auto", "cdcl", "pysat", "search"):
+    for engine in ("auto", "cdcl", "search"):
         answer = sg.verify(net, sg.Agree(other), engine=engine)
         if isinstance(answer, Proved):
             assert checked(answer, net, other)

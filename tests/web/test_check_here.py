@@ -397,7 +397,7 @@ def test_what_is_wrong_is_said(engine, kind, path, value, message):
         (("question", "kind"), "count", "does not check questions of kind count"),
         (("question", "kind"), "fair", "does not check questions of kind fair"),
         (("proof",), {"kind": "lemma", "clauses": []}, "does not check proofs of kind lemma"),
-        (("proof",), {"kind": "drup"}, "does not check proofs of kind drup"),
+        (("proof",), {"kind": "dual"}, "does not check proofs of kind dual"),
     ],
 )
 def test_what_the_browser_cannot_do_is_left_open(engine, path, value, message):

@@ -13,8 +13,8 @@ must ensure.
 
 Compiled forms of the rules, for larger questions: `arrays` and `whole` hold the question, `enumeration`
 chooses a form: `bounds`, `large`, `walk`, `words`, `combinations` or `branches`. `thresholds`, `rup` and
-`propagation` follow lemmas, `clauses` and `drup` clauses, `dual` multipliers, `patches` queries over real
-numbers, `count` and `counting` counts.
+`propagation` follow lemmas, `dual` multipliers, `patches` queries over real numbers, `count` and `counting`
+counts.
 """
 
 from sugenet.checker.certificate import check

@@ -45,7 +45,6 @@ __all__ = [
     "Count",
     "Counted",
     "Counterfactual",
-    "Drup",
     "Dual",
     "Enumerate",
     "Fair",
@@ -385,27 +384,24 @@ class Enumerate:
 
 @dataclass(frozen=True, slots=True)
 class Lemma:
-    """Clauses that follow one after another by propagation, the last one empty."""
+    """Clauses that follow one after another by propagation, the last one empty; and sums between them.
+
+    A sum derives a constraint from others by cutting planes. It is text in reverse Polish notation.
+    """
 
     tag: ClassVar[tuple[str, str]] = ("kind", "lemma")
     variables: Natural
     facts: tuple[Integer, ...]
     cuts: tuple[tuple[Integer, Natural, Natural], ...]
-    clauses: str | tuple[tuple[Integer, ...], ...]
+    clauses: str | tuple[tuple[Integer, ...] | str, ...]
     encoding: Literal["zlib+base64"] | None = None
+    sums: Natural = 0
+    """How many sums there are."""
 
-
-@dataclass(frozen=True, slots=True)
-class Drup:
-    """Lemmas that follow from the clauses of the question."""
-
-    tag: ClassVar[tuple[str, str]] = ("kind", "drup")
-    solver: str
-    variables: Natural
-    clauses: Natural
-    cnf: str
-    lemmas: Natural
-    data: str
+    def __post_init__(self) -> None:
+        many = sum(isinstance(step, str) for step in self.clauses)
+        if isinstance(self.clauses, tuple) and many != self.sums:
+            raise CertificateError(f"the proof has {many:,} sums, not {self.sums:,}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -472,7 +468,7 @@ class Patches:
     cases: tuple[PatchedCase, ...]
 
 
-Single: TypeAlias = Bound | Enumerate | Lemma | Drup | Dual | Patches
+Single: TypeAlias = Bound | Enumerate | Lemma | Dual | Patches
 
 
 Proof: TypeAlias = Single | tuple[Single, ...]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from sugenet.checker.form import (
     Bound,
-    Drup,
     Dual,
     Enumerate,
     Lemma,
@@ -59,7 +58,8 @@ def _check_part(proof: Single, setting: Setting, limit: Limit, *, plain: bool) -
     match proof:
         case Patches():
             raise CertificateError("a proof of kind 'patches' is about real numbers alone.")
-    if plain and isinstance(proof, Bound | Enumerate | Lemma):
+    sums = isinstance(proof, Lemma) and proof.sums  # which have no compiled form
+    if sums or (plain and isinstance(proof, Bound | Enumerate | Lemma)):
         return prove(proof, problem_of(setting, limit))
     return _compiled(proof, setting, limit)
 
@@ -96,8 +96,4 @@ def _compiled(proof: Single, setting: Setting, limit: Limit) -> str:
             from sugenet.checker.accelerate.thresholds import thresholds_of
 
             return check_rup(proof, thresholds_of(whole_of(setting, limit)), limit=limit)
-        case Drup():
-            from sugenet.checker.accelerate.drup import check_drup
-
-            return check_drup(proof, whole_of(setting, limit))
     raise CertificateError(f"a proof of kind {proof.tag[1]!r} is not expected here.")

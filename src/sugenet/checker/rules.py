@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, combinations, pairwise
+from re import compile as pattern
 from typing import Any, TypeAlias
 
 from sugenet.checker.form import Bound, Counted, Enumerate, Lemma, Partition, Single
 from sugenet.checker.limit import Limit
 from sugenet.checker.problem import IntegerProblem, Row, most_together, reaches
-from sugenet.checker.unpack import literals_of
+from sugenet.checker.unpack import steps_of
 from sugenet.errors import CertificateError
 
 __all__ = ["plain_count", "prove"]
@@ -299,10 +300,19 @@ def _parts(proof: Partition, problem: IntegerProblem) -> tuple[Any, list[Any]]:
 
 _Constraint: TypeAlias = tuple[dict[int, int], int]
 """Positive factors of literals, and what those of the true ones must sum to."""
+_WORD = pattern(r"(?P<kind>[*/]|~?x|)(?P<number>[1-9][0-9]{0,99})|(?P<sign>[+s])")
+"""A word of a sum: a constraint 7, a literal x7 or ~x7, a factor *7, a divisor /7, + or s."""
+_NEEDED = {"*": 1, "/": 1, "s": 1, "+": 2}
+"""Constraints that a word changes."""
+_OPEN, _LARGEST = 16, 1 << 4096
+"""How many constraints a sum has at hand at a time, and how large its numbers are."""
 
 
 def _lemma(proof: Lemma, problem: IntegerProblem, assumed: Iterable[int] = ()) -> str:
-    """See that clauses follow one after another by propagation, until they contradict each other."""
+    """See that clauses follow one after another by propagation, until they contradict each other.
+
+    Constraints are derived between them by cutting planes.
+    """
     system = _System(problem)
     if proof.variables != system.count:
         raise CertificateError(f"the proof is not a propagation proof over {system.count} variables.")
@@ -312,29 +322,36 @@ def _lemma(proof: Lemma, problem: IntegerProblem, assumed: Iterable[int] = ()) -
         system.see_literal(literal)
         system.add({literal: 1}, 1)
     over = system.contradicts(system.true, range(len(system.constraints)))
-    many, last = 0, None
-    for clause in literals_of(proof.clauses, proof.encoding, system.count, problem.limit):
-        problem.limit.look()
-        many, last = many + 1, clause
-        for literal in clause:
-            system.see_literal(literal)
-        if over:
-            continue
-        if not system.follows(clause):
-            shown = str(list(clause))[:80] if clause else "the empty one"
-            raise CertificateError(f"clause {many}, {shown}, does not follow.")
-        system.add(dict.fromkeys(clause, 1), 1)
-        over = system.contradicts(system.true, [len(system.constraints) - 1])
-    if last is None or last:
+    many, sums, last = 0, 0, None  # type: int, int, Any
+    for last in steps_of(proof.clauses, proof.encoding, system.count, problem.limit):
+        many += 1
+        if isinstance(last, str):
+            sums += 1
+            system.add(*system.summed(last))
+        else:
+            for literal in last:
+                system.see_literal(literal)
+            if not over and not system.follows(last):
+                shown = str(list(last))[:80] if last else "the empty one"
+                raise CertificateError(f"clause {many}, {shown}, does not follow.")
+            system.add(dict.fromkeys(last, 1), 1)
+        over = over or system.contradicts(system.true, [len(system.constraints) - 1])
+    if last != ():
         raise CertificateError("the proof does not end with the empty clause.")
-    return f"{many} clauses follow one after the other, the last one empty"
+    if sums != proof.sums:
+        raise CertificateError(f"the proof has {sums:,} sums, not {proof.sums:,}.")
+    words = f"{many - sums} clauses follow one after the other, the last one empty"
+    return f"{sums} sums and {words} (plain form)" if sums else words
 
 
 class _System:
     """A problem as constraints over 0/1 variables: steps of features, neurons, inequalities, cases.
 
     Step k of a feature is true iff its option is the k-th or a later one. Every neuron and inequality is true
-    iff its sum reaches its threshold; a case implies its inequalities, and some case is true.
+    iff its sum reaches its threshold; a case implies its inequalities, and some case is true. Constraints are
+    numbered from 1: for each row of each layer that it is true, then that it is false; some case; each case
+    with each of its inequalities; each step with the one before it; the budget; the cuts and facts of the
+    proof; its steps.
     """
 
     def __init__(self, problem: IntegerProblem) -> None:
@@ -385,7 +402,8 @@ class _System:
 
     def add(self, factors: dict[int, int], bound: int) -> None:
         """Take in a constraint."""
-        for literal in factors:
+        self.limit.take(150 * (1 + len(factors)), "the constraints of a proof")
+        for literal in factors if bound > 0 else ():
             self.uses.setdefault(-literal, []).append(len(self.constraints))
         self.constraints.append((factors, bound))
 
@@ -393,8 +411,7 @@ class _System:
         """If the guard is true, the weights of true variables sum to at least so much; guard 0: always."""
         factors = {name if weight > 0 else -name: abs(weight) for name, weight in terms.items()}
         bound = least - sum(min(weight, 0) for weight in terms.values())
-        if bound > 0:
-            self.add(factors | ({-guard: bound} if guard else {}), bound)
+        self.add(factors | ({-guard: bound} if guard and bound > 0 else {}), bound)
 
     def see_literal(self, literal: int) -> None:
         """Refuse what is not a literal."""
@@ -455,6 +472,37 @@ class _System:
                 guard, {name: weight for name, weight in terms.items() if weight}, q * bound - p * self.most
             )
 
+    def summed(self, text: str) -> _Constraint:
+        """The constraint that a sum derives.
+
+        Each word puts a constraint at hand (one by its number, or that a literal is at least 0), or changes
+        the last one at hand: times a factor; divided, all numbers rounded up; no factor above the bound;
+        added to the one before it.
+        """
+        hand: list[_Constraint] = []
+        for word in text.split(" "):
+            self.limit.look()
+            found = _WORD.fullmatch(word)
+            if found is None or len(hand) < _NEEDED.get(word[0], 0):
+                raise CertificateError(f"{word[:40]!r} is not a word that a sum has there.")
+            kind, number = found["kind"] or word, int(found["number"] or 1)
+            if word == found["number"]:
+                if number > len(self.constraints):
+                    raise CertificateError(f"there is no constraint {number} before the sum that reads it.")
+                factors, bound = self.constraints[number - 1]
+                hand.append((dict(factors), bound))
+            elif kind in ("x", "~x"):
+                literal = number if kind == "x" else -number
+                self.see_literal(literal)
+                hand.append(({literal: 1}, 0))
+            else:
+                hand.append(_changed(kind, number, hand))
+            if len(hand) > _OPEN:
+                raise CertificateError(f"a sum has more than {_OPEN} constraints at hand.")
+        if len(hand) != 1:
+            raise CertificateError("a sum does not end with one constraint.")
+        return _within(*hand[0])
+
     def follows(self, clause: Sequence[int]) -> bool:
         """Whether assuming the contrary of a clause ends in a contradiction."""
         assumed = {-literal for literal in clause} - self.true
@@ -478,3 +526,39 @@ class _System:
                     true.add(literal)
                     waiting.update(dict.fromkeys(self.uses.get(literal, ())))
         return False
+
+
+def _changed(kind: str, number: int, hand: list[_Constraint]) -> _Constraint:
+    """Take the last constraint at hand, and for + the one before it, and make another one that follows."""
+    factors, bound = hand.pop()
+    if kind == "/":  # the left side is an integer that is at least what is rounded up
+        return {x: -(-factor // number) for x, factor in factors.items()}, -(-bound // number)
+    if kind == "s":  # one true literal with such a factor is enough
+        return {x: min(factor, bound) for x, factor in factors.items()} if bound > 0 else factors, bound
+    if kind == "*":
+        return _within({x: number * factor for x, factor in factors.items()}, number * bound)
+    return _added(hand.pop(), (factors, bound))
+
+
+def _within(factors: dict[int, int], bound: int) -> _Constraint:
+    """A constraint whose numbers are not too large."""
+    if max(factors.values(), default=0) + abs(bound) >= _LARGEST:
+        raise CertificateError("the numbers of a sum are too large.")
+    return factors, bound
+
+
+def _added(first: _Constraint, second: _Constraint) -> _Constraint:
+    """The sum of two constraints; exactly one of a literal and its contrary is true."""
+    if len(first[0]) < len(second[0]):
+        first, second = second, first
+    factors, bound = first[0], first[1] + second[1]
+    for literal, factor in second[0].items():
+        both = min(factors.get(-literal, 0), factor)
+        if both:
+            bound -= both
+            factors[-literal] -= both
+            if not factors[-literal]:
+                del factors[-literal]
+        if factor > both:
+            factors[literal] = factors.get(literal, 0) + factor - both
+    return factors, bound

@@ -1,4 +1,6 @@
-"""Compressed proofs, unpacked piece by piece, so that a small text cannot fill the memory; and clauses."""
+"""Compressed proofs, unpacked piece by piece, so that a small text cannot fill the memory; and the steps of a
+lemma proof.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +14,16 @@ from zlib import error as zlib_error
 from sugenet.checker.limit import Limit
 from sugenet.errors import CertificateError
 
-__all__ = ["literals_of", "unpacked"]
+__all__ = ["steps_of", "unpacked"]
 
 _FEED = 1 << 16
 _PIECE = 1 << 20
 _NUMBER = pattern(rb"0|-?[1-9][0-9]{0,18}")
 """An integer in its shortest form."""
+_SUM = b"p"
+"""The first word of a sum."""
+_MOST, _LONGEST = 1 << 20, 200
+"""Words of a sum, and characters of a word."""
 
 
 def unpacked(text: Any, limit: Limit) -> Iterator[bytes]:
@@ -48,27 +54,44 @@ def unpacked(text: Any, limit: Limit) -> Iterator[bytes]:
         raise CertificateError("the compressed proof is cut off.")
 
 
-def literals_of(clauses: Any, encoding: str | None, most: int, limit: Limit) -> Iterator[tuple[int, ...]]:
-    """The clauses of a proof, each of at most so many literals: lists, or packed text with a 0 after each."""
-    if isinstance(clauses, tuple) != (encoding is None):
+def steps_of(steps: Any, encoding: str | None, most: int, limit: Limit) -> Iterator[tuple[int, ...] | str]:
+    """The steps of a proof: clauses of at most so many literals, and sums as text. They are a list, or packed
+    text with a 0 after each, where a sum begins with p.
+    """
+    if isinstance(steps, tuple) != (encoding is None):
         raise CertificateError("clauses are lists, or text with an encoding.")
-    if isinstance(clauses, tuple):
-        yield from clauses
+    if isinstance(steps, tuple):
+        yield from steps
         return
-    rest, clause = b"", list[int]()
-    for piece in unpacked(clauses, limit):
-        *words, rest = (rest + piece).replace(b"\n", b" ").split(b" ")
-        for word in words:
-            if not _NUMBER.fullmatch(word):
-                raise CertificateError("the proof is damaged: clauses are integers in their shortest form.")
-            if word != b"0":
-                clause.append(int(word))
-                continue
-            if len(clause) > most:
-                raise CertificateError("a clause has more literals than there are variables.")
-            yield tuple(clause)
-            clause = []
-    if _NUMBER.fullmatch(rest) and rest == b"0":
-        yield tuple(clause)
-    elif rest or clause:
+    step = list[bytes]()
+    for word in _words(steps, limit):
+        if word == b"0":
+            yield _step(step)
+            step = []
+            continue
+        step.append(word)
+        if len(step) > (_MOST if step[0] == _SUM else most):
+            raise CertificateError(
+                "a clause has more literals than there are variables, or a sum is too long."
+            )
+    if step:
         raise CertificateError("the last clause does not end.")
+
+
+def _words(text: Any, limit: Limit) -> Iterator[bytes]:
+    rest = b""
+    for piece in unpacked(text, limit):
+        *words, rest = (rest + piece).replace(b"\n", b" ").split(b" ")
+        if len(rest) > _LONGEST:
+            raise CertificateError("the proof is damaged: a number of a clause is too long.")
+        yield from words
+    if rest:
+        yield rest
+
+
+def _step(words: list[bytes]) -> tuple[int, ...] | str:
+    if words[:1] == [_SUM]:
+        return b" ".join(words[1:]).decode("latin-1")
+    if not all(map(_NUMBER.fullmatch, words)):
+        raise CertificateError("the proof is damaged: clauses are integers in their shortest form.")
+    return tuple(map(int, words))

@@ -436,14 +436,16 @@ def _export(parser: Parser) -> Run:
     parser.add_argument(
         "other", metavar="MODEL2", nargs="?", help="the other model of a certificate about two"
     )
-    about = "format: veripb or xlrup (engine cdcl), drat or lrat (engine pysat)"
+    about = "format: veripb or xlrup (engine cdcl), drat or lrat"
     formats = ["veripb", "xlrup", "drat", "lrat"]
     parser.add_argument("--proof", choices=formats, required=True, metavar="KIND", help=about)
     give(
         parser,
         "output",
+        "time_limit",
         "json",
         output={"required": True, "help": "files to write, FILE without their endings"},
+        time_limit={"default": 600, "help": "seconds for the solver of drat and lrat"},
     )
     return _run_export
 
@@ -459,6 +461,7 @@ def _run_export(options: Namespace, screen: Screen) -> int:
         options.output,
         options.proof,
         other=None if options.other is None else network_of(options.other),
+        time_limit=options.time_limit,
     )
     names = list(map(str, files))
     return screen.say("\n".join(f"written to {name}" for name in names), {"files": names})

@@ -93,7 +93,7 @@ def decide(problem: Problem, clock: Clock, engine: str = "auto") -> Outcome:
     why = "the time was up"
     if not clock.up():
         why = "; ".join(f"{attempt.engine}: {attempt.reason}" for attempt in tried)
-        if steps[-1] is SOLVERS["pysat"]:
+        if steps[-1] is CDCL and not _CPSAT.is_there:
             why += f"; CP-SAT might decide it, and is not installed; {_CPSAT.install}"
     return Open(", ".join(dict.fromkeys(attempt.engine for attempt in tried)), why, _facts(tried))
 
@@ -119,10 +119,10 @@ def _ladder(problem: Problem) -> list[Engine]:
     first = [BOUNDS, BRIEFLY] if brief else [BOUNDS]
     if large and _has_one_layer(problem):
         first.insert(1, BRANCH_BRIEFLY)
-    last = _CPSAT if _CPSAT.is_there else SOLVERS["pysat"]
+    last = [_CPSAT] if _CPSAT.is_there else []
     if _turns_many(problem):
         later = [walk] if count <= late else []
-        return [BOUNDS, BRANCH.within(_BRANCH), SEARCH, CDCL.within(_FIRST_TRY), *later, CDCL, last]
+        return [BOUNDS, BRANCH.within(_BRANCH), SEARCH, CDCL.within(_FIRST_TRY), *later, CDCL, *last]
     if count <= soon and is_soon_cut(problem.near):
         patient = [BRANCH.within(count / _RATE_WIDE)] if _is_wide(problem) and walk is EXHAUST else []
         steps = [*first, *patient, walk] if count <= _FEW else [*first, SEARCH, *patient, walk]
@@ -135,7 +135,7 @@ def _ladder(problem: Problem) -> list[Engine]:
     if _is_wide(problem):
         patience = max(patience, count / _RATE_WIDE)
     branching = [CDCL.within(_AT_FIRST), BRANCH.within(_BRANCH)] if _has_one_layer(problem) else []
-    return [*first, SEARCH, *branching, CDCL.within(patience), *later, CDCL, last]
+    return [*first, SEARCH, *branching, CDCL.within(patience), *later, CDCL, *last]
 
 
 def _has_one_layer(problem: Problem) -> bool:

@@ -51,7 +51,10 @@ _GLOSSARY = (
         "The share of all samples whose class is right and proved to stay. At least: what is proved. At "
         "most: all that is not refuted, with what is undecided or missing counted in its favour.",
     ),
-    ("not certified", "A solver said so, and there is nothing that could be checked: it counts as undecided."),
+    (
+        "not certified",
+        "A solver said so, and there is nothing that could be checked: it counts as undecided.",
+    ),
     ("missing", "A sample of the data set that has no answer yet."),
     ("refused", "A sample that the question makes no sense for, as of the class that it has already."),
 )

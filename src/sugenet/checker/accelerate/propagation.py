@@ -1,5 +1,5 @@
-"""Following the clauses of a propagation proof, fast: compiled code over arrays (`plain` has the same in
-sets).
+"""Following the clauses of a propagation proof, fast: compiled code over arrays. `rules` has the
+definition.
 
 To be ensured: a clause is taken in only when the contrary of all its literals, taken together, runs into a
 contradiction. `most` is the largest sum that an implication's inputs can still reach: below `least`, the

@@ -13,7 +13,7 @@ import numpy as np
 
 from sugenet.checker.accelerate.arrays import Arrays
 from sugenet.checker.accelerate.counting import CountRegion
-from sugenet.checker.accelerate.plain import plain_counts
+from sugenet.checker.accelerate.products import dense_counts
 from sugenet.checker.accelerate.whole import Demand
 from sugenet.checker.accelerate.words import SetsSeen, WordWalk
 
@@ -33,7 +33,10 @@ def counted_in_words(
     if whole.budget is None or not features or not len(whole.base) or None not in names:
         return None
     options = [region.options(feature) for feature in features]
-    own = int(network.classes(plain_counts(whole.base, whole.layers, whole.head)[None])[0])
+    bits = whole.base[None] >= 0
+    for weights, tau in whole.layers:
+        bits = dense_counts(weights, bits) >= tau
+    own = int(network.classes(dense_counts(whole.head, bits))[0])
     walk = WordWalk(
         whole.base, options, int(whole.budget), whole.layers, whole.head, _others(network, own), region.limit
     )

@@ -1,7 +1,7 @@
 """Checking a proof by propagation: every clause of it must follow from the thresholds and the clauses
 before it, the last one being empty.
 
-To be ensured: no clause is taken in that does not follow (`propagation`, or `plain` in sets), facts about
+To be ensured: no clause is taken in that does not follow (`propagation`), facts about
 the first layer hold for every sum that the budget allows, and the end is the empty clause. Nothing here is
 shared with the solver.
 """
@@ -14,7 +14,6 @@ from itertools import chain, pairwise
 
 import numpy as np
 
-from sugenet.checker.accelerate.plain import PlainPropagation
 from sugenet.checker.accelerate.propagation import Flat, Propagation
 from sugenet.checker.accelerate.thresholds import ThresholdSystem, implications_of, reach
 from sugenet.checker.form import Lemma
@@ -34,8 +33,6 @@ def check_rup(
     thresholds: ThresholdSystem,
     assumed: Sequence[int] = (),
     limit: Limit | None = None,
-    *,
-    plain: bool = False,
 ) -> str:
     """Check that thresholds have no solution (in which assumed literals hold); say how many clauses follow.
 
@@ -51,8 +48,6 @@ def check_rup(
         Signed variable numbers from 1.
     limit
         Of time and memory.
-    plain
-        Whether to propagate in the plain form.
 
     Raises
     ------
@@ -78,8 +73,7 @@ def check_rup(
     ]
     given += [[-(b + 1), a + 1] for chain in thresholds.chains for a, b in pairwise(chain)]
     given += [[literal] for literal in (*facts, *(_literal(literal, total) for literal in assumed))]
-    form = PlainPropagation if plain else Propagation
-    judge = form(implications_of(thresholds, proof.cuts, limit), starts, limit)
+    judge = Propagation(implications_of(thresholds, proof.cuts, limit), starts, limit)
     judge.take(_flat(given))
     count, last = 0, 1
     for block in _clauses(proof, total, limit):
@@ -113,8 +107,11 @@ def _clauses(proof: Lemma, total: int, limit: Limit) -> Iterator[Flat]:
     if isinstance(clauses, tuple) != (proof.encoding is None):
         raise CertificateError("clauses are lists, or text with an encoding.")
     if isinstance(clauses, tuple):
-        for start in range(0, len(clauses), _BLOCK):
-            yield _flat([[_literal(x, total) for x in clause] for clause in clauses[start : start + _BLOCK]])
+        listed = [clause for clause in clauses if isinstance(clause, tuple)]
+        if len(listed) < len(clauses):
+            raise CertificateError("sums have no compiled form.")
+        for start in range(0, len(listed), _BLOCK):
+            yield _flat([[_literal(x, total) for x in clause] for clause in listed[start : start + _BLOCK]])
         return
     words, rest = b"", np.zeros(0, np.int64)  # what is left of a word, and of a clause
     for piece in chain(unpacked(clauses, limit), [b"\n"]):

@@ -2,18 +2,15 @@
 
 For small cases; thresholds of size belong into sums.
 
-The clauses are canonical, so that a checker can write down the same ones by its own
-code (`sugenet.checker.accelerate.drup`):
-
 1. Variables 1, 2, ... are those of the cascade; then one for each case of the goal where there are several
    and some has more than one inequality; then the nodes of the diagrams.
 2. Every step of a feature implies the one before it.
 3. If there is a budget: a diagram over the features, starting at the budget, each option taking away its
    weight; its root is a new variable and must be true.
 4. In the order of their variables, every neuron and inequality: a diagram whose root is that variable. The
-   first layer has one group a feature, in order, that starts at ``M - tau`` of the sample and whose options
-   add what that move adds; the others one group for each neuron before them that is not constant, in order,
-   with the options off (adds nothing) and on.
+   first layer has one group a feature, in order; the sum starts where all features have their cheapest
+   option, and an option adds what it changes. The others have one group for each neuron before them that is
+   not constant, in order, with the options off (adds nothing) and on.
 5. The goal: a case implies its inequalities, all of them imply it, and some case holds.
 
 In a diagram the node (i, s) says: if the groups before i have brought the sum to s, the end will be 0 or
@@ -29,7 +26,7 @@ the largest sum; and a node implies the next one of its level.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import heappush, heapreplace
 from itertools import accumulate, pairwise
 
@@ -39,7 +36,6 @@ from sugenet.errors import TooLargeError
 from sugenet.problem.cascade import Cascade
 from sugenet.problem.formula import goal_clauses, variable_names
 from sugenet.problem.problem import Problem
-from sugenet.problem.sizes import features_that_fit
 
 __all__ = ["CLAUSES", "Cnf"]
 
@@ -61,21 +57,27 @@ class Cnf:
     """Clauses over numbered variables, the first of them those of the cascade."""
 
     cascade: Cascade
-    names: tuple[str, ...]
-    """What the first variables mean; the others are nodes of diagrams."""
     variables: int
     clauses: tuple[tuple[int, ...], ...]
+    names: tuple[str, ...] = ()
+    """What the first variables mean, if that is known; the others are nodes of diagrams."""
 
     @classmethod
     def of(cls, problem: Problem, *, limit: int = CLAUSES) -> Cnf:
         """Write a problem as clauses; more than `limit` of them raise `TooLargeError`."""
-        cascade = problem.cascade
+        found, extra = cls.of_cascade(problem.cascade, limit=limit), goal_clauses(problem.cascade)[1]
+        names = (*variable_names(problem), *(f"case {number + 1} of the goal" for number in range(extra)))
+        return replace(found, names=names)
+
+    @classmethod
+    def of_cascade(cls, cascade: Cascade, *, limit: int = CLAUSES) -> Cnf:
+        """The same for thresholds alone."""
         goal, extra = goal_clauses(cascade)
         writer = _Writer(cascade.starts[-1] + extra, limit)
         for chain in cascade.chains:
             writer.add((-(step + 1), step) for step in chain.steps[1:])
-        _write_budget(writer, problem)
-        _write_layers(writer, problem)
+        _write_budget(writer, cascade)
+        _write_layers(writer, cascade)
         writer.add(goal)
         if writer.count > limit:
             more = "more than " if writer.count > _GIVE_UP * limit else ""
@@ -83,8 +85,7 @@ class Cnf:
                 f"this takes {more}{writer.count:,} clauses, but {limit:,} is the limit. "
                 "Use a form or a solver that takes sums as they are: OPB, SMT-LIB or MPS; CP-SAT or Exact."
             )
-        names = (*variable_names(problem), *(f"case {number + 1} of the goal" for number in range(extra)))
-        return cls(cascade, names, writer.variables, tuple(writer.clauses))
+        return cls(cascade, writer.variables, tuple(writer.clauses))
 
 
 _GIVE_UP = 3  # clauses are no longer even counted beyond so many times the limit
@@ -184,34 +185,43 @@ def _feature_groups(cascade: Cascade) -> list[tuple[tuple[int, ...], ...]]:
     return groups
 
 
-def _write_budget(writer: _Writer, problem: Problem) -> None:
-    budget = problem.near.budget
-    if budget is None:
+def _costs(cascade: Cascade) -> tuple[list[list[int]], int | None]:
+    """For each feature what its options cost more than the cheapest; and what is left of the budget if all
+    features have that.
+    """
+    prices, limit = ((0,) * cascade.steps, None) if cascade.budget is None else cascade.budget
+    sums = [list(accumulate((int(prices[s]) for s in chain.steps), initial=0)) for chain in cascade.chains]
+    room = None if limit is None else int(limit) - sum(map(min, sums))
+    return [[cost - min(row) for cost in row] for row in sums], room
+
+
+def _write_budget(writer: _Writer, cascade: Cascade) -> None:
+    costs, room = _costs(cascade)
+    if room is None:
         return
-    cascade = problem.cascade
-    weights = [
-        tuple(0 if option is None else -option.weight for option in chain.options) for chain in cascade.chains
+    groups = [
+        _Group(tuple(-cost for cost in row), unless)
+        for row, unless in zip(costs, _feature_groups(cascade), strict=True)
     ]
-    groups = [_Group(gains, unless) for gains, unless in zip(weights, _feature_groups(cascade), strict=True)]
     writer.variables += 1
     root = writer.variables
-    writer.diagram(root, budget, groups)
+    writer.diagram(root, room, groups)
     writer.add([(root,)])
 
 
-def _write_layers(writer: _Writer, problem: Problem) -> None:
-    cascade = problem.cascade
-    unless = _feature_groups(cascade)
+def _write_layers(writer: _Writer, cascade: Cascade) -> None:
+    unless, (costs, room) = _feature_groups(cascade), _costs(cascade)
     first = cascade.layers[0]
     sums = []  # per feature: one row an option, what it adds relative to staying
     start = -first.least
-    for chain in cascade.chains:
+    for chain, row in zip(cascade.chains, costs, strict=True):
         steps = first.weights[:, chain.steps.start : chain.steps.stop]
         reached = np.concatenate([np.zeros((1, len(start)), np.int64), np.cumsum(steps, axis=1).T])
-        own = chain.options.index(None)
+        own = row.index(0)
         start = start + reached[own]
         sums.append((reached - reached[own]).T.tolist())
-    most = None if problem.near.budget is None else features_that_fit(problem.near)
+    extra = sorted(sorted(row)[1] for row in costs if len(row) > 1)
+    most = None if room is None else sum(used <= room for used in accumulate(extra))
     values: list[bool | None] = []
     for j, margin in enumerate(start.tolist()):
         groups = (_Group(tuple(rows[j]), literals) for rows, literals in zip(sums, unless, strict=True))

@@ -1,6 +1,6 @@
 """Exact, a pseudo-Boolean solver by cutting planes: the optional package ``exact`` (AGPL-3.0).
 
-It is run without a proof, so what it says of no solution is not certified.
+Its log becomes a lemma proof. If that cannot be, what it says of no solution is not certified.
 """
 
 from __future__ import annotations
@@ -8,11 +8,14 @@ from __future__ import annotations
 import signal
 import threading
 from importlib.metadata import version
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
+from sugenet.engines.learn.solver import facts_of
+from sugenet.engines.outside.following import constraints_of, lemma_of, used_of
 from sugenet.engines.protocol import Engine
 from sugenet.errors import how_to_install
 from sugenet.problem.clock import Clock
-from sugenet.problem.formula import Formula, Linear
 from sugenet.problem.outcomes import Holds, Open, Outcome, replayed
 from sugenet.problem.problem import Problem
 
@@ -36,36 +39,34 @@ def _take_signals_back() -> None:
 def _exact(problem: Problem, clock: Clock) -> Outcome:
     from exact import Exact
 
-    engine = f"Exact {version('exact')}"
-    formula = Formula.of(problem)
-    if () in formula.clauses:
-        return Holds(engine, None)
-    solver = Exact([("seed", str(clock.seed + 1))])
-    _take_signals_back()
-    names = [f"x{number}" for number in range(1, formula.variables + 1)]
-    for name in names:
-        solver.addVariable(name)
-    for gate in formula.gates:
-        weights, numbers, least = gate.sum.signed()
-        solver.addReification(
-            names[gate.variable - 1],
-            True,
-            [(w, names[v - 1]) for w, v in zip(weights, numbers, strict=True)],
-            least,
-        )
-    for row in (*formula.sums, *(Linear((1,) * len(clause), clause, 1) for clause in formula.clauses)):
-        weights, numbers, least = row.signed()
-        solver.addConstraint([(w, names[v - 1]) for w, v in zip(weights, numbers, strict=True)], True, least)
-    state, late = "TIMEOUT", False
-    while state == "TIMEOUT" and not late:
-        state = solver.runFull(False, _SLICE)
-        late = clock.up()
-    if state == "SAT":
-        values = solver.getLastSolutionFor(names[: formula.cascade.steps])
-        return replayed(problem, engine, formula.cascade.moves(values))
-    if state == "UNSAT":
-        return Holds(engine, None)
-    return Open(engine, "it was stopped" if late else f"it gave up: {state}", {})
+    engine, cascade = f"Exact {version('exact')}", problem.cascade
+    facts = facts_of(problem.front, cascade)
+    rows = list(constraints_of(cascade, facts))
+    given = used_of(rows, cascade, facts)
+    variables = cascade.starts[-1] + len(cascade.cases)
+    names = [f"x{number}" for number in range(1, variables + 1)]
+    with TemporaryDirectory() as folder:
+        solver = Exact([("seed", str(clock.seed + 1)), ("proof-log", f"{folder}/log")])
+        _take_signals_back()
+        for name in names:
+            solver.addVariable(name)
+        for k in given:
+            weights, numbers, least = rows[k - 1].signed()
+            terms = [(w, names[v - 1]) for w, v in zip(weights, numbers, strict=True)]
+            solver.addConstraint(terms, True, least)
+        state, late = "TIMEOUT", False
+        while state == "TIMEOUT" and not late:
+            state = solver.runFull(False, _SLICE)
+            late = clock.up()
+        if state == "SAT":
+            return replayed(problem, engine, cascade.moves(solver.getLastSolutionFor(names[: cascade.steps])))
+        if state != "UNSAT":
+            return Open(engine, "it was stopped" if late else f"it gave up: {state}", {})
+        del solver  # which ends the log
+        with Path(folder, "log.proof").open() as log:
+            steps = lemma_of(log, given, len(rows))
+    about = {"kind": "lemma", "variables": variables, "facts": facts, "cuts": []}
+    return Holds(engine, None if steps is None else about | steps)
 
 
 EXACT = Engine("exact", _exact, "exact", how_to_install("exact"))

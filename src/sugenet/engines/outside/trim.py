@@ -1,7 +1,5 @@
 """Which lemmas of a solver's proof are needed: unit propagation with a record of what each
 conclusion rests on.
-
-`sugenet.checker.accelerate.drup` follows the lemmas that are left by code of its own.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,no-any-return,import-untyped"
 

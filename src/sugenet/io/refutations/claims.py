@@ -1,21 +1,18 @@
-"""What the proof of a certificate refutes: the constraints of the question as the checker states them, and
-the clauses that lead to a contradiction.
+"""What a certificate refutes: the constraints of the question as the checker states them, and the clauses
+that lead to a contradiction.
 
-Only this file knows the certificate format. A proof over thresholds is `Lemmas`, one over clauses alone
-is `Resolution`.
+Only this file knows the certificate format. `Lemmas` are those of the proof, over thresholds. A `Resolution`,
+over clauses alone, is found by a SAT solver, whatever the proof is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-import numpy as np
-
 from sugenet.bnn import Network
-from sugenet.checker.accelerate.clauses import clauses_of
 from sugenet.checker.accelerate.origin import form_of
 from sugenet.checker.accelerate.thresholds import ThresholdSystem, thresholds_of
 from sugenet.checker.accelerate.whole import whole_of
@@ -24,7 +21,6 @@ from sugenet.checker.form import (
     Certificate,
     Counted,
     Counterfactual,
-    Drup,
     Lemma,
     NoCounterfactual,
     OpenCounterfactual,
@@ -35,10 +31,15 @@ from sugenet.checker.form import (
 from sugenet.checker.limit import Limit
 from sugenet.checker.meaning import InputSet, cheaper
 from sugenet.checker.setting import Asked, inputs_asked, parts_of, sample_of, setting_of
-from sugenet.checker.unpack import unpacked
-from sugenet.errors import CertificateError, QuestionError
+from sugenet.checker.unpack import steps_of
+from sugenet.engines.outside import solver_named
+from sugenet.engines.outside.cnf import Cnf
+from sugenet.engines.outside.pysat import refuted
+from sugenet.errors import CertificateError, QuestionError, TooLargeError
+from sugenet.problem.cascade import Cascade, FeatureSteps, Thresholds
+from sugenet.problem.clock import Clock
 
-__all__ = ["ENGINES", "Clause", "Lemmas", "Resolution", "claims_of", "is_tautology"]
+__all__ = ["Clause", "Lemmas", "Resolution", "claims_of", "is_tautology"]
 
 Clause: TypeAlias = tuple[int, ...]
 """Signed variable numbers from 1, each once."""
@@ -46,14 +47,15 @@ Clause: TypeAlias = tuple[int, ...]
 
 @dataclass(frozen=True, eq=False)
 class Lemmas:
-    """Thresholds, and clauses that follow from them one after another; the last one is empty."""
+    """Thresholds, and what follows from them one after another; the last clause is empty."""
 
     thresholds: ThresholdSystem
     facts: tuple[int, ...]
     """Rows of the first layer that the budget fixes, as signed variable numbers."""
     cuts: tuple[tuple[int, int, int], ...]
     """``(literal, q, p)``: q times the implication of a literal plus p times the budget."""
-    clauses: list[Clause]
+    steps: list[Clause | str]
+    """Clauses, and sums as certificates have them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,14 +68,14 @@ class Resolution:
     """A lemma, or the number of one (from 0) to forget."""
 
 
-ENGINES: dict[type[Lemmas | Resolution], str] = {Lemmas: "cdcl", Resolution: "pysat"}
-"""The engine whose answers have such a proof."""
-
-
 def claims_of(
-    certificate: Any, network: Network, other: Network | None, kind: type[Lemmas | Resolution]
+    certificate: Any,
+    network: Network,
+    other: Network | None,
+    kind: type[Lemmas | Resolution],
+    clock: Clock | None = None,
 ) -> list[Lemmas | Resolution]:
-    """One refutation for each part of the question.
+    """One refutation for each part of the question; a SAT solver has as long as the clock says.
 
     Raises
     ------
@@ -81,6 +83,8 @@ def claims_of(
         If the certificate is for another network or damaged.
     QuestionError
         If its proof is of another kind, or if it has none.
+    TooLargeError
+        If the question has too many clauses, or if the SAT solver needs more time.
     """
     if not isinstance(certificate, dict) or "network" not in certificate:
         raise QuestionError("only certificates about one network or two have proofs that can be exported.")
@@ -98,21 +102,42 @@ def claims_of(
         raise CertificateError("the proof does not fit the parts of the question, or is about real numbers.")
     inputs, found = _inputs(read, asked), list[Lemmas | Resolution]()
     for number, part in zip(numbers, parts, strict=True):
-        wanted = Lemma if kind is Lemmas else Drup
-        if not isinstance(part, wanted):
+        if kind is Lemmas and not isinstance(part, Lemma):
             raise QuestionError(
                 f"a proof of kind {part.tag[1]!r} cannot be exported in this format. "
-                f"Ask again with the engine {ENGINES[kind]}."
+                "Ask again with the engine cdcl, or use the format 'lrat'."
             )
-        whole = whole_of(setting_of(asked, limit, number, inputs), limit)
-        if isinstance(part, Lemma):
-            thresholds = thresholds_of(whole)
-            clauses = _clauses(part, thresholds.starts[-1], limit)
-            found.append(Lemmas(thresholds, part.facts, part.cuts, clauses))
+        thresholds = thresholds_of(whole_of(setting_of(asked, limit, number, inputs), limit))
+        if kind is Lemmas and isinstance(part, Lemma):
+            steps = _steps(part, thresholds.starts[-1], limit)
+            found.append(Lemmas(thresholds, part.facts, part.cuts, steps))
         else:
-            variables, given = clauses_of(whole, part.clauses)
-            found.append(Resolution(variables, given, _steps(part.data, len(given), variables, limit)))
+            found.append(_resolution(thresholds, clock or Clock()))
     return found
+
+
+def _resolution(thresholds: ThresholdSystem, clock: Clock) -> Resolution:
+    """The refutation that a SAT solver finds of thresholds in clauses."""
+    cascade = Cascade(
+        tuple(
+            FeatureSteps(number, steps[0] if steps else 0, (None,) * (len(steps) + 1))
+            for number, steps in enumerate(thresholds.chains)
+        ),
+        thresholds.budget,  # type: ignore[arg-type]  # a tuple of prices for an array
+        tuple(Thresholds(weights, least) for weights, least in thresholds.layers),
+        thresholds.cases,
+    )
+    solver_named("pysat")
+    cnf = Cnf.of_cascade(cascade)
+    answer, steps = refuted(cnf, clock)
+    if answer:
+        raise CertificateError("the clauses of the question have a solution, so the certificate is wrong.")
+    if answer is None:
+        raise TooLargeError(
+            f"the SAT solver did not refute {len(cnf.clauses):,} clauses in {clock.time_limit:g} s. "
+            "Allow more: time_limit=, or use the format 'veripb'."
+        )
+    return Resolution(cnf.variables, list(cnf.clauses), steps)
 
 
 def _inputs(certificate: Certificate, asked: Asked) -> InputSet | None:
@@ -130,39 +155,12 @@ def _inputs(certificate: Certificate, asked: Asked) -> InputSet | None:
     return None
 
 
-def _clauses(proof: Lemma, total: int, limit: Limit) -> list[Clause]:
-    """The clauses of a propagation proof; tautologies are left out."""
-    rows: Iterable[Sequence[int]]
-    if isinstance(proof.clauses, str):
-        numbers = list(map(int, b"".join(unpacked(proof.clauses, limit)).split()))
-        ends = [k for k, number in enumerate(numbers) if number == 0]
-        rows = [numbers[a:b] for a, b in zip([0, *(end + 1 for end in ends)], ends, strict=False)]
-    else:
-        rows = proof.clauses
-    found = [_in_range(tuple(dict.fromkeys(row)), total) for row in rows]
-    if not found or found[-1]:
+def _steps(proof: Lemma, total: int, limit: Limit) -> list[Clause | str]:
+    """The clauses and sums of a lemma proof."""
+    steps = list(steps_of(proof.clauses, proof.encoding, total, limit))
+    if not steps or steps[-1] != ():
         raise CertificateError("the proof does not end with the empty clause.")
-    return [clause for clause in found if not is_tautology(clause)]
-
-
-def _steps(data: str, given: int, variables: int, limit: Limit) -> list[Clause | int]:
-    """The lemmas of a proof in clauses, and the numbers of those to forget."""
-    raw = b"".join(unpacked(data, limit))
-    if len(raw) % 4:
-        raise CertificateError("the proof is damaged: it is not a row of numbers.")
-    numbers, place = np.frombuffer(raw, "<i4").tolist(), 0
-    steps: list[Clause | int] = []
-    while place < len(numbers):
-        size = numbers[place]
-        if size < -1 or place + max(size, -size) >= len(numbers):
-            raise CertificateError(f"lemma {len(steps) + 1} of the proof is damaged.")
-        if size == -1:
-            steps.append(numbers[place + 1] - given)
-            place += 2
-            continue
-        steps.append(_in_range(tuple(dict.fromkeys(numbers[place + 1 : place + 1 + size])), variables))
-        place += 1 + size
-    return steps
+    return [step if isinstance(step, str) else _in_range(tuple(dict.fromkeys(step)), total) for step in steps]
 
 
 def is_tautology(clause: Sequence[int]) -> bool:

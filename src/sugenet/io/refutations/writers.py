@@ -1,8 +1,8 @@
-"""Proofs of certificates as files: OPB with VeriPB, CNF with DRAT or LRAT, CNF with counting constraints and
-XLRUP.
+"""Proofs as files: OPB with VeriPB, CNF with DRAT or LRAT, CNF with counting constraints and XLRUP.
 
 Each formula says that the question has a violation, and each proof contradicts it. The constraints and the
-numbers of the variables are those of `thresholds` and `clauses` of `sugenet.checker.accelerate`.
+numbers of the variables are those of `sugenet.checker.accelerate.thresholds`; clauses have more variables
+after these.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate, chain, pairwise
 from math import gcd
 from pathlib import Path
+from re import fullmatch
 from typing import Any, TypeAlias
 
 from sugenet.bnn import Network
@@ -20,6 +21,7 @@ from sugenet.errors import CertificateError, QuestionError, TooLargeError
 from sugenet.files import check_writable, write_text
 from sugenet.io.refutations.claims import Clause, Lemmas, Resolution, claims_of, is_tautology
 from sugenet.io.refutations.hints import Counting, HintedProof
+from sugenet.problem.clock import Clock
 
 __all__ = ["PROOFS", "export_proof"]
 
@@ -36,6 +38,7 @@ def export_proof(
     proof: str,
     *,
     other: Network | None = None,
+    time_limit: float = 600.0,
 ) -> tuple[Path, ...]:
     """Write the proof of a certificate for another checker: a formula and a refutation of it.
 
@@ -52,8 +55,10 @@ def export_proof(
         Names of the files without their endings. The files of a question with several parts are numbered.
     proof
         ``"veripb"`` (``.opb`` and ``.pbp``) or ``"xlrup"`` (``.xnf`` and ``.xlrup``) for certificates of the
-        engine ``cdcl``; ``"drat"`` or ``"lrat"`` (``.cnf`` and ``.drat`` or ``.lrat``) for those of
-        ``pysat``.
+        engine ``cdcl``; ``"drat"`` or ``"lrat"`` (``.cnf`` and ``.drat`` or ``.lrat``) for all that have a
+        proof: a SAT solver refutes the question once more, in clauses.
+    time_limit
+        Seconds for the SAT solver (default: 600).
 
     Returns
     -------
@@ -67,7 +72,8 @@ def export_proof(
     QuestionError
         If the certificate has a proof of another kind.
     TooLargeError
-        If weights are too large for ``"xlrup"``, which counts literals.
+        If weights are too large for ``"xlrup"``, which counts literals; if a question has too many clauses
+        for ``"drat"`` and ``"lrat"``, or the SAT solver needs more time.
 
     Examples
     --------
@@ -86,7 +92,7 @@ def export_proof(
     if proof not in PROOFS:
         raise QuestionError(f"unknown proof format {str(proof)[:60]!r}. Use {', '.join(PROOFS)}.")
     kind, write, endings = PROOFS[proof]
-    claims = claims_of(certificate, network, other, kind)
+    claims = claims_of(certificate, network, other, kind, Clock(time_limit))
     written: list[Path] = []
     for number, claim in enumerate(claims, start=1):
         stem = f"{path}.{number}" if len(claims) > 1 else str(path)
@@ -106,7 +112,7 @@ def export_proof(
 def _veripb(claim: Lemmas) -> tuple[_Lines, _Lines]:
     system = claim.thresholds
     rows, ids = _rows(system)
-    count, proof = len(rows), list[str]()
+    count, proof, numbers = len(rows), list[str](), _numbers(system, ids)
 
     def add(step: str) -> int:
         proof.append(step)
@@ -120,14 +126,16 @@ def _veripb(claim: Lemmas) -> tuple[_Lines, _Lines]:
             if fact == 0 or -fact not in contrary:
                 raise CertificateError(f"the fact {fact} is not about a neuron of the first layer.")
             add(f"pol {changes.against(contrary[-fact], many)}")
-            add(f"rup +1 {_name(fact)} >= 1 ;")
+            numbers.append(add(f"rup +1 {_name(fact)} >= 1 ;"))
     for guard, q, p in claim.cuts:
         if (0, guard) not in ids or 0 not in ids or q < 0 or p < 0:
             raise CertificateError(f"the cut {[guard, q, p]} does not add a row and the budget.")
         if q or p:
             add(f"pol {_sum([(str(ids[0, guard]), q), (str(ids[0]), p)])}")
-    for clause in claim.clauses:
-        add(f"rup {_clause(clause)}")
+    for step in claim.steps:
+        if isinstance(step, str) and claim.cuts:
+            raise QuestionError("a proof with sums and cuts cannot be exported.")
+        numbers.append(add(f"pol {_pol(step, numbers)}" if isinstance(step, str) else f"rup {_clause(step)}"))
     end = ["output NONE", f"conclusion UNSAT : {count + len(proof)}", "end pseudo-Boolean proof"]
     formula = [f"* #variable= {max(system.starts[-1], 1)} #constraint= {count}", *rows]
     return formula, ["pseudo-Boolean proof version 2.0", f"f {count}", *proof, *end]
@@ -153,6 +161,33 @@ def _rows(system: ThresholdSystem) -> tuple[list[str], dict[Any, int]]:
         if len(clause) == 2 and -clause[0] <= system.starts[1]:
             ids["chain", -clause[0]] = len(rows)
     return rows, ids
+
+
+def _numbers(system: ThresholdSystem, ids: dict[Any, int]) -> list[int]:
+    """The numbers here of the constraints as a certificate numbers them: rows, clauses, and the budget."""
+    found = [
+        ids[layer, sign * guard]
+        for layer, (first, after) in enumerate(pairwise(system.starts[1:-1]))
+        for guard in range(first + 1, after + 1)
+        for sign in (1, -1)
+    ]
+    clauses = sum(1 for _ in _given(system))
+    last = len(found) + (0 in ids)
+    return [*found, *range(last + 1, last + 1 + clauses), *([ids[0]] if 0 in ids else [])]
+
+
+def _pol(text: str, numbers: Sequence[int]) -> str:
+    """A sum of a certificate, in reverse Polish notation with other numbers."""
+    words = list[str]()
+    for word in text.split(" "):
+        found = fullmatch(r"([*/]|~?x|)([1-9][0-9]{0,99})|[+s]", word)
+        if found is None or (found[1] == "" and int(found[2]) > len(numbers)):
+            raise CertificateError(f"{word[:40]!r} is not a word that a sum has there.")
+        if found[1] in ("*", "/"):
+            words += [found[2], "*" if found[1] == "*" else "d"]
+        else:
+            words.append(str(numbers[int(word) - 1]) if found[1] == "" else word)
+    return " ".join(words)
 
 
 def _given(system: ThresholdSystem) -> Iterator[Clause]:
@@ -322,9 +357,12 @@ def _xlrup(claim: Lemmas) -> tuple[_Lines, _Lines]:
     clauses = _without_empty(clauses)
     written = [" ".join(map(str, _counted(one))) for one in counting]
     formula = [f"p cnf {max(last, 1)} {len(clauses) + len(written)}", *map(_dimacs, clauses)]
+    steps = [step for step in claim.steps if isinstance(step, tuple)]
+    if len(steps) < len(claim.steps):
+        raise QuestionError("a proof with sums cannot be exported as XLRUP. Use the format 'veripb'.")
     named = (f"o b {number} {one}" for number, one in enumerate(written, start=1))
     proof = HintedProof(max(last, 1), clauses, counting)
-    return [*formula, *(f"b {one}" for one in written)], chain(named, _hinted(proof, claim.clauses))
+    return [*formula, *(f"b {one}" for one in written)], chain(named, _hinted(proof, steps))
 
 
 def _counted(row: Counting) -> Iterator[int]:
