@@ -216,7 +216,7 @@ class _Case:
             value * fixed[neuron] if neuron in fixed else max(value, 0) for neuron, value in left.items()
         )
         if total >= 0:
-            raise CertificateError("a bound is not below 0, where it must be.")
+            raise CertificateError("a bound is 0 or more, where it must be below 0.")
 
     def _votes(self, conjunction: Sequence[Any], mix: Sequence[int]) -> tuple[npt.NDArray[Any], int, int]:
         """The weighted inequalities over the signs of the last layer, and their constant,
