@@ -21,7 +21,16 @@ from sugenet.checker.network import Categories, LayerForm, NetworkForm, Pooled, 
 from sugenet.checker.setting import Option, Setting
 from sugenet.errors import CertificateError
 
-__all__ = ["IntegerProblem", "Row", "in_integers", "most_together", "priced", "problem_of", "reaches"]
+__all__ = [
+    "IntegerProblem",
+    "Row",
+    "combined",
+    "in_integers",
+    "most_together",
+    "priced",
+    "problem_of",
+    "reaches",
+]
 
 _DIGITS = 1 << 14
 """Bits of a common denominator."""
@@ -309,7 +318,7 @@ def problem_of(setting: Setting, limit: Limit, *, is_exact: bool = False) -> Int
         own = [in_integers(*part) for part in case]
         cases.append([places[tuple(factors), least] for factors, least in own])
     offsets = [sum(min(w, 0) for w in weights.values()) for bits in sides for weights in bits.head]
-    inequalities = [_combined(factors, least, rows, offsets) for factors, least in once]
+    inequalities = [combined(factors, least, rows, offsets) for factors, least in once]
     head = setting.networks[0].head
     scores = [
         (weights, 2 * scale, bias - scale * size - 2 * scale * sum(min(w, 0) for w in weights.values()))
@@ -341,7 +350,7 @@ def in_integers(factors: Sequence[Fraction], least: Fraction) -> tuple[list[int]
     return [f // common for f in row], (least * unit / common).__ceil__()
 
 
-def _combined(factors: Sequence[int], least: int, rows: Sequence[Row], offsets: Sequence[int]) -> Row:
+def combined(factors: Sequence[int], least: int, rows: Sequence[Row], offsets: Sequence[int]) -> Row:
     """An inequality over match counts as one over bits: the match count of a class is the sum of its row less
     the least that its weights can sum to.
     """

@@ -62,6 +62,10 @@ def _check_part(proof: Single, setting: Setting, limit: Limit, *, plain: bool) -
             raise CertificateError("a proof of kind 'patches' is about real numbers alone.")
     if plain and isinstance(proof, Bound | Enumerate | Lemma):
         return prove(proof, problem_of(setting, limit))
+    if plain and isinstance(proof, Dual):
+        from sugenet.checker.multipliers import check_multipliers
+
+        return check_multipliers(proof, setting, limit)
     return _compiled(proof, setting, limit)
 
 
