@@ -39,6 +39,10 @@ def check_proof(
         if network.keeps_reals:  # all other proofs go through integers
             if not isinstance(proof, Patches):
                 raise CertificateError("a query over real numbers needs a proof of kind 'patches'.")
+            if plain:
+                from sugenet.checker.patterns import check_patterns
+
+                return check_patterns(proof, network, question, limit)
             _see_arrays(proof, network)
             from sugenet.checker.accelerate.arrays import origin_of
             from sugenet.checker.accelerate.patches import check_patches
