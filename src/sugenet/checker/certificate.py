@@ -131,7 +131,7 @@ def _form(network: Any) -> NetworkForm:
 def _samples(ratings: object, other: Any) -> Any:
     from sugenet.checker.rated import RatedSamples
 
-    samples = getattr(ratings, "samples", None)
+    samples = ratings if isinstance(ratings, RatedSamples) else getattr(ratings, "samples", None)
     if not isinstance(samples, RatedSamples):
         if hasattr(ratings, "fingerprint"):
             raise CertificateError("the certificate is about ratings, not about a network.")

@@ -61,22 +61,23 @@ def check_proof(
 
 
 def _check_part(proof: Single, setting: Setting, limit: Limit, *, plain: bool) -> str:
-    match proof:
-        case Patches():
-            raise CertificateError("a proof of kind 'patches' is about real numbers alone.")
-    if plain and isinstance(proof, Bound | Enumerate | Lemma):
-        return prove(proof, problem_of(setting, limit))
-    if plain and isinstance(proof, Dual):
+    if isinstance(proof, Patches):
+        raise CertificateError("a proof of kind 'patches' is about real numbers alone.")
+    if not plain:
+        return _compiled(proof, setting, limit)
+    if isinstance(proof, Dual):
         from sugenet.checker.multipliers import check_multipliers
 
         return check_multipliers(proof, setting, limit)
-    return _compiled(proof, setting, limit)
+    return prove(proof, problem_of(setting, limit))
 
 
 def _see_arrays(proof: Single, network: NetworkForm) -> None:
     """A network that was read by `network` alone has no arrays for compiled rules."""
     if not hasattr(network, "origin"):
-        raise CheckLimitError(f"a proof of kind {proof.tag[1]!r} has no plain form. Use `sugenet check`.")
+        raise CheckLimitError(
+            f"a proof of kind {proof.tag[1]!r} needs `plain=True` if the checker read the network itself."
+        )
 
 
 def _compiled(proof: Single, setting: Setting, limit: Limit) -> str:
