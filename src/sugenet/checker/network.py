@@ -16,13 +16,15 @@ from fractions import Fraction
 from functools import cached_property
 from hashlib import sha256
 from itertools import islice, product
-from math import inf, prod
+from math import inf, isfinite, prod
 from typing import Any, TypeAlias
 
+from sugenet.checker.spelling import NEVER, positions_of, see, see_network
 from sugenet.errors import CertificateError, FileError
 from sugenet.visible import visible
 
 __all__ = [
+    "NEVER",
     "Categories",
     "Clause",
     "Coding",
@@ -36,9 +38,6 @@ __all__ = [
     "load_network",
     "read_json",
 ]
-
-NEVER = 1 << 31
-"""A threshold of a staircase that nothing reaches."""
 
 
 # -- features ------------------------------------------------------------------------------------------------
@@ -283,6 +282,8 @@ def _finer(codings: Sequence[Coding], clauses: Iterable[Clause]) -> tuple[Coding
 
 # -- the file ------------------------------------------------------------------------------------------------
 
+_FILE, _HEADER, _PARTS = 1 << 30, 1 << 24, 1 << 20
+"""Bytes of a file and of its header, and lists and objects of the latter."""
 _SEAL = b'\\"sha256\\":\\"'
 """What is written before the SHA-256 of a file."""
 _CODES = {"I8": "b", "U8": "B", "I16": "h", "I32": "i", "I64": "q", "F64": "d"}
@@ -312,8 +313,11 @@ def read_json(text: str) -> Any:
     def constant(name: str) -> Any:
         raise FileError(f"{name} is not a JSON number.")
 
+    def finite(number: str) -> float:
+        return float(number) if isfinite(float(number)) else constant(number)
+
     try:
-        return json.loads(text, object_pairs_hook=once, parse_constant=constant)
+        return json.loads(text, object_pairs_hook=once, parse_constant=constant, parse_float=finite)
     except RecursionError:
         raise FileError("the JSON is nested too deeply.") from None
     except ValueError as error:
@@ -343,24 +347,39 @@ class _File:
 
     def __init__(self, raw: bytes) -> None:
         end = 8 + int.from_bytes(raw[:8], "little")
-        if not 10 <= end <= len(raw):
+        if not 10 <= end <= min(len(raw), 8 + _HEADER) or len(raw) > _FILE:
             raise FileError("this is not a .sugenet file.")
-        header = read_json(raw[8:end].decode())
-        self.document = read_json(header.pop("__metadata__")["sugenet"])
+        text = raw[8:end].decode()
+        see(text.count("[") + text.count("{") <= _PARTS, "its header has too many parts")
+        header = read_json(text)
+        about = header.pop("__metadata__")
+        see(list(about) == ["sugenet"], "its metadata is not one document")
+        self.document = read_json(about["sugenet"])
         seal = self.document["sha256"].encode()
         place = raw.find(_SEAL) + len(_SEAL)
         zeros = raw[:place] + b"0" * 64 + raw[place + 64 :]
-        if raw[place : place + 64] != seal or sha256(zeros).hexdigest().encode() != seal:
-            raise FileError("the network file is damaged: its SHA-256 is another one.")
+        see(
+            raw[place : place + 64] == seal == sha256(zeros).hexdigest().encode(),
+            "its SHA-256 is another one",
+        )
+        written = json.dumps(self.document, separators=(",", ":"))
+        see(written == about["sugenet"], "its document is spelled in another way")
         self.tensors: dict[str, tuple[array[Any], tuple[int, ...]]] = {}
-        for name, part in header.items():
+        self.known: dict[str, list[list[int]]] = {}
+        reached = 0
+        for name, part in sorted(header.items(), key=lambda one: one[1]["data_offsets"]):
             first, last = part["data_offsets"]
+            see(part.keys() == {"dtype", "shape", "data_offsets"}, f"the tensor {name} has other fields")
+            sizes = [first, last, *part["shape"]]
+            see(all(type(size) is int and size >= 0 for size in sizes), f"the tensor {name} has odd sizes")
+            see(first == reached, f"the tensor {name} overlaps another one, or leaves a gap")
             numbers = array(_CODES[part["dtype"]], raw[end + first : end + last])
             if sys.byteorder == "big":
                 numbers.byteswap()
-            if not 0 <= first <= last <= len(raw) - end or len(numbers) != prod(part["shape"]):
-                raise FileError(f"the tensor {name} does not have its shape.")
-            self.tensors[name] = numbers, tuple(part["shape"])
+            see(len(numbers) == prod(part["shape"]), f"the tensor {name} does not have its shape")
+            self.tensors[name], reached = (numbers, tuple(part["shape"])), last
+        see(reached == len(raw) - end, "its tensors do not fill it")
+        see_network(self.document, self.tensors, self.rows)
 
     def network(self) -> NetworkForm:
         """The network of the file."""
@@ -408,6 +427,11 @@ class _File:
 
     def rows(self, name: str, form: str, width: int) -> list[list[int]]:
         """Rows of weights: integers, or packed signs with or without zeros."""
+        if name not in self.known:
+            self.known[name] = self._rows(name, form, width)
+        return self.known[name]
+
+    def _rows(self, name: str, form: str, width: int) -> list[list[int]]:
         if form == "integer":
             return self._table(f"{name}.weights", width)
         octets = -(-width // 8)
@@ -449,7 +473,7 @@ class _File:
         windows, shape = list(_windows(part)), part["shape"]
         size = shape[1] * shape[2]
         reads = (shape[0], shape[1], shape[2])
-        places = _positions(part)
+        places = positions_of(part)
         if kind in ("pool", "level pool"):
             every = _unpacked(self.tensors[f"{name}.every"][0].tolist(), shape[0])
             for channel, taps in product(range(shape[0]), windows):
@@ -520,11 +544,11 @@ class _File:
             for shape, numbers in self._digested(name, part, tops):
                 digest.update(json.dumps(shape).encode() + numbers)
             if "theta" in part:
-                taus = self._thresholds(name, part, prod(_positions(part)) if "shape" in part else 1)
+                taus = self._thresholds(name, part, prod(positions_of(part)) if "shape" in part else 1)
                 ends = [[str(low), str(high)] for row in taus for ((low, high),) in row]
                 digest.update(json.dumps(ends).encode())
             outputs = part["outputs"] if "outputs" in part else part["shape"][0]
-            outputs *= prod(_positions(part)) if "shape" in part else 1
+            outputs *= prod(positions_of(part)) if "shape" in part else 1
             tops = [part.get("steps", part.get("top") if "pool" in kind else None) or 1] * outputs
         digest.update(_digest_of((len(head.weights), self.document["head"]["inputs"]), head.weights))
         if "top" in self.document["head"]:
@@ -546,7 +570,9 @@ class _File:
         kernel = (part["outputs"], per, *part["kernel"]) if wide else (part["outputs"], per)
         yield kernel, _octets(self.rows(name, part["weights"], prod(kernel[1:])))
         if "theta" not in part:
-            taus = self._thresholds(name, part, prod(_positions(part)) if wide and "steps" not in part else 1)
+            taus = self._thresholds(
+                name, part, prod(positions_of(part)) if wide and "steps" not in part else 1
+            )
             flat = [value for row in taus for own in row for value in own]
             steps = (part["outputs"], part["steps"]) if "steps" in part else (len(flat),)
             yield steps, _octets([flat])
@@ -598,27 +624,10 @@ def _summed(taps: Sequence[tuple[int, int]], taus: Sequence[Any], tops: Sequence
     return Summed(tuple(p for p, _ in kept), tuple(w for _, w in kept), thresholds)
 
 
-def _positions(part: dict[str, Any]) -> tuple[int, int]:
-    """Height and width of what a window gives."""
-    (_, height, width), (top, left, bottom, right) = part["shape"], part["pads"]
-    found = [
-        (size + pads - d * (k - 1) - 1) // s + 1
-        for size, pads, d, k, s in zip(
-            (height, width),
-            (top + bottom, left + right),
-            part["dilation"],
-            part["kernel"],
-            part["stride"],
-            strict=True,
-        )
-    ]
-    return found[0], found[1]
-
-
 def _windows(part: dict[str, Any]) -> Iterator[list[int | None]]:
     """For each position of a window the pixel of each tap, row by row; None on padding."""
     (_, height, width), (top, left, _, _) = part["shape"], part["pads"]
-    for y, x in product(*map(range, _positions(part))):
+    for y, x in product(*map(range, positions_of(part))):
         taps = product(*map(range, part["kernel"]))
         places = [
             (

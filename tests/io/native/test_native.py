@@ -42,6 +42,7 @@ from sugenet.bnn import (
     threshold,
     unused,
 )
+from sugenet.checker.network import load_network
 from sugenet.errors import EncodingError, FileError
 from sugenet.io import load, save
 
@@ -186,6 +187,9 @@ def joined(header, document, data):
 
 
 def refused(path, raw, match):
+    """Refused by the reader, for what it says, and by that of the checker alone."""
+    with pytest.raises(FileError):
+        load_network(raw)
     path.write_bytes(raw)
     with pytest.raises(FileError, match=match) as caught:
         load(path)
@@ -243,6 +247,7 @@ def check_round_trip(network, path):
     assert again == network
     assert again.fingerprint == network.fingerprint
     assert again.notes == network.notes
+    assert load_network(first).fingerprint == network.fingerprint
     assert [coding.spelled for coding in again.encoder.codings] == [
         coding.spelled for coding in network.encoder.codings
     ]
@@ -773,6 +778,8 @@ def test_a_sealed_mutant_is_refused_or_is_the_network_that_it_says(tmp_path, dat
     try:
         network = load(path)
     except FileError:
+        with pytest.raises(FileError):
+            load_network(path.read_bytes())
         return
     assert network == small()
     assert network.fingerprint == document["fingerprint"]
