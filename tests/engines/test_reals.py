@@ -247,6 +247,8 @@ def test_a_proof_of_one_query_proves_no_other_that_fails():
                 CertificateError, match=r"must be below 0|names a neuron twice, or one that is not open"
             ):
                 check_patches(changed, net, query)
+            with pytest.raises(CertificateError, match="must be below 0"):
+                check_patches(changed, net, query, plain=True)
 
 
 def proved(kind="conv, conv"):

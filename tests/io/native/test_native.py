@@ -55,7 +55,8 @@ texts = st.text(st.characters(codec="utf-8"), max_size=5).filter(lambda text: te
 scalars = st.one_of(
     texts, st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.booleans(), st.none()
 )
-numbers = st.one_of(st.integers(-9, 9), st.integers(-(10**30), 10**30), st.floats(allow_nan=False))
+floats = st.integers(-(10**30), 10**30).map(lambda number: int(float(number)))  # that are a float64
+numbers = st.one_of(st.integers(-9, 9), floats, st.floats(allow_nan=False))
 
 
 @st.composite
