@@ -99,7 +99,7 @@ def changed(proof, rng):
 
 def test_there_are_all_sorts():
     kinds = {(one["question"]["kind"], "domain" in one) for *_, one in asked() if one["answer"] == "proved"}
-    assert {kind for kind, _ in kinds} == {"robust", "never", "fair", "agree", "monotone"}
+    assert {kind for kind, _ in kinds} == {"robust", "always", "never", "fair", "agree", "monotone"}
     assert {kind for kind, is_lawful in kinds if is_lawful} >= {"robust", "fair", "agree"}
     assert sum("[" in str(one["proof"]["cases"])[1:] for *_, one in asked() if one["proof"]) > 20
 
