@@ -101,7 +101,7 @@ def test_there_are_all_sorts():
     kinds = {(one["question"]["kind"], "domain" in one) for *_, one in asked() if one["answer"] == "proved"}
     assert {kind for kind, _ in kinds} == {"robust", "always", "never", "fair", "agree", "monotone"}
     assert {kind for kind, is_lawful in kinds if is_lawful} >= {"robust", "fair", "agree"}
-    assert sum("[" in str(one["proof"]["cases"])[1:] for *_, one in asked() if one["proof"]) > 20
+    assert sum("[" in str(one["proof"]["cases"])[1:] for *_, one in asked() if one["proof"]) > 10
 
 
 def test_both_forms_accept_what_the_engine_proves_and_the_plain_one_whatever_the_other_does():

@@ -798,7 +798,7 @@ def test_a_sealed_mutant_is_refused_or_is_the_network_that_it_says(tmp_path, dat
 
 
 def mutant(raw, rng):
-    """Another file, with a right seal: something else in its header, in what the document says of the network,
+    """Another file, with a right seal: something else in its header, or in what it says of the network,
     or in the bytes of tensors.
     """
     header, document, data = parts(raw)
