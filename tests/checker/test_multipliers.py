@@ -3,14 +3,23 @@ accepts what the compiled one does, and neither accepts a proof of something fal
 """
 
 from base64 import b64decode, b64encode
+from collections import Counter
 from copy import deepcopy
 from functools import cache
+from itertools import product
+from math import prod
 from zlib import compress, decompress
 
 import numpy as np
 import pytest
 
 import sugenet as sg
+from sugenet.checker.accelerate.arrays import form_of
+from sugenet.checker.domain import within_domain
+from sugenet.checker.form import read_certificate
+from sugenet.checker.limit import Limit
+from sugenet.checker.multipliers import _center, _over_bits, _over_levels
+from sugenet.checker.setting import Asked, setting_of
 from sugenet.errors import CertificateError
 from sugenet.reason.verdicts.answers import Proved, Refuted
 from tests.checker.make_golden import mixed
@@ -139,6 +148,83 @@ def test_no_form_accepts_a_proof_of_something_false():
             for plain in (False, True):
                 assert not is_accepted(network, other, lie, plain=plain)
     assert tried > 100
+
+
+def inputs_of(question, windows):
+    """Every input of a question within splits: what the first layer reads."""
+    features = [
+        [option for k, option in enumerate(options) if least <= k <= most]
+        for number, options in question.features.items()
+        for least, most in [windows.get((0, number), (0, len(options)))]
+    ]
+    for chosen in product(*features):
+        if question.budget is None or sum(price for price, _ in chosen) <= question.budget:
+            values = list(question.start)
+            for place, change in ((place, change) for _, row in chosen for place, change in row.items()):
+                values[place] += change
+            yield values
+
+
+def levels_of(question, values, windows):
+    """Sums and levels of all layers; None if splits exclude them."""
+    sums, levels = [], [values]
+    for number, neurons in enumerate(question.layers, start=1):
+        found = [neuron.level(levels[-1]) for neuron in neurons]
+        sums.append([n.total(levels[-1]) if hasattr(n, "weights") else n.level(levels[-1]) for n in neurons])
+        levels.append(found)
+        for (layer, j), (least, most) in windows.items():
+            if layer == number and not least <= found[j] <= most:
+                return None
+    return sums, levels
+
+
+def some_split(question, rng):
+    """Splits at random: part of the levels of a neuron, or of the options of a feature."""
+    windows = {}
+    for _ in range(rng.integers(3)):
+        layer = int(rng.integers(len(question.layers) + 1))
+        unit = int(rng.choice(list(question.features) if layer == 0 else len(question.layers[layer - 1])))
+        parts = question.split((layer, unit, 1, 0, 1), windows)
+        windows = parts[rng.integers(2)][1]
+    return windows
+
+
+def test_no_input_leaves_the_ranges_or_exceeds_the_bound_of_a_leaf():
+    """For any multipliers and any splits."""
+    rng, seen = np.random.default_rng(2), Counter()
+    for network, other, certificate in asked():
+        form = form_of(network)
+        read = read_certificate(certificate, form)
+        lawful, limits = within_domain(read.domain, form, Limit())
+        setting = setting_of(Asked(read.question, form, lawful, limits, other and form_of(other)), Limit())
+        question = (_over_bits if other or lawful.clauses or len(setting.networks) > 1 else _over_levels)(
+            setting, Limit()
+        )
+        if not question.features or prod(map(len, question.features.values())) > 300:
+            continue
+        for _ in range(4):
+            windows, case = some_split(question, rng), question.cases[rng.integers(len(question.cases))]
+            ranges = question.ranges(windows)
+            mu, nu = rng.integers(0, 5, len(case)).tolist(), int(rng.integers(4))
+            given = [
+                [rng.integers(-3, 4, 1 if hasattr(n, "weights") else len(n.inputs)).tolist() for n in neurons]
+                for neurons in question.layers
+            ]
+            bound = ranges and question._bound(case, ranges, windows, mu, nu, given)
+            for values in inputs_of(question, windows):
+                found = levels_of(question, values, windows)
+                if found is None:
+                    continue
+                assert ranges is not None
+                for own, ends in zip((*found[0], *found[1]), (*ranges[1], *ranges[0]), strict=True):
+                    assert all(low <= value <= high for value, (low, high) in zip(own, ends, strict=True))
+                short = [sum(w * found[1][-1][j] for j, w in row.items()) - least for row, least in case]
+                is_met = min(short) >= 0
+                if is_met or _center(case) is None:
+                    assert bound is not None
+                    assert sum(a * b for a, b in zip(mu, short, strict=True)) <= bound
+                seen[is_met, _center(case) is None, bool(windows)] += 1
+    assert len(seen) == 8, seen
 
 
 @pytest.mark.parametrize("plain", [False, True])
