@@ -126,8 +126,8 @@ def test_damage_is_named(proved, change, said):
 
 def test_negative_weights_of_inequalities_are_refused(proved):
     network, _, certificate = proved[0]
-    forged = deepcopy(certificate)
     for place in (0, 1):  # of an inequality, and of the budget
+        forged = deepcopy(certificate)
         numbers = _numbers(forged["proof"])
         numbers[place] = -1
         forged["proof"]["multipliers"] = _packed(numbers)

@@ -66,6 +66,16 @@ def asked():
     return found
 
 
+def question_of(network, other, certificate):
+    """What the plain form makes of a question."""
+    form = form_of(network)
+    read = read_certificate(certificate, form)
+    lawful, limits = within_domain(read.domain, form, Limit())
+    setting = setting_of(Asked(read.question, form, lawful, limits, other and form_of(other)), Limit())
+    is_cut = len(setting.networks) > 1 or lawful.clauses
+    return (_over_bits if is_cut else _over_levels)(setting, Limit())
+
+
 def numbers_of(proof):
     text = proof["multipliers"]
     return np.frombuffer(decompress(b64decode(text)), "<i8").copy() if text else np.zeros(0, np.int64)
@@ -89,6 +99,11 @@ def tree_of(rng, depth=0):
         return int(rng.integers(2))
     where = int(rng.integers(3)), int(rng.integers(5)), int(rng.integers(1, 3))
     return [*where, tree_of(rng, depth + 1), tree_of(rng, depth + 1)]
+
+
+def leaves_of(tree):
+    """How many leaves have multipliers."""
+    return sum(map(leaves_of, tree[3:])) if isinstance(tree, list) else tree
 
 
 def changed(proof, rng):
@@ -138,10 +153,14 @@ def test_no_form_accepts_a_proof_of_something_false():
             proofs.setdefault(key, []).append(certificate["proof"])
             continue
         known = proofs.get(key, [])
-        cases = len(known[0]["cases"]) if known else len(network.classes) - 1
-        numbers = rng.integers(rng.choice([-3, 0]), 4, 400)
-        forged = [{"kind": "dual", "cases": [tree_of(rng) for _ in range(cases)]}, *known]
-        forged = [with_numbers(forged[0], numbers), *known, *(changed(proof, rng) for proof in known)]
+        question = question_of(network, other, certificate)
+        many = sum(1 if hasattr(n, "weights") else len(n.inputs) for row in question.layers for n in row)
+        forged = [*known, *(changed(proof, rng) for proof in known)]
+        for turn in range(4):  # with as many multipliers as are needed
+            trees = [tree_of(rng) if turn else 1 for _ in question.cases]
+            sizes = [leaves_of(t) * (len(c) + 1 + many) for t, c in zip(trees, question.cases, strict=True)]
+            numbers = rng.integers(0 if turn < 3 else -3, 4, sum(sizes))
+            forged.append(with_numbers({"kind": "dual", "cases": trees}, numbers))
         for proof in forged:
             lie = certificate | {"answer": "proved", "witness": None, "proof": proof}
             tried += 1
@@ -182,7 +201,7 @@ def some_split(question, rng):
     """Splits at random: part of the levels of a neuron, or of the options of a feature."""
     windows = {}
     for _ in range(rng.integers(3)):
-        layer = int(rng.integers(len(question.layers) + 1))
+        layer = int(rng.integers(len(question.layers) + 1)) * int(rng.integers(2))
         unit = int(rng.choice(list(question.features) if layer == 0 else len(question.layers[layer - 1])))
         parts = question.split((layer, unit, 1, 0, 1), windows)
         windows = parts[rng.integers(2)][1]
@@ -193,19 +212,13 @@ def test_no_input_leaves_the_ranges_or_exceeds_the_bound_of_a_leaf():
     """For any multipliers and any splits."""
     rng, seen = np.random.default_rng(2), Counter()
     for network, other, certificate in asked():
-        form = form_of(network)
-        read = read_certificate(certificate, form)
-        lawful, limits = within_domain(read.domain, form, Limit())
-        setting = setting_of(Asked(read.question, form, lawful, limits, other and form_of(other)), Limit())
-        question = (_over_bits if other or lawful.clauses or len(setting.networks) > 1 else _over_levels)(
-            setting, Limit()
-        )
+        question = question_of(network, other, certificate)
         if not question.features or prod(map(len, question.features.values())) > 300:
             continue
         for _ in range(4):
             windows, case = some_split(question, rng), question.cases[rng.integers(len(question.cases))]
             ranges = question.ranges(windows)
-            mu, nu = rng.integers(0, 5, len(case)).tolist(), int(rng.integers(4))
+            mu, nu = rng.integers(0, 5, len(case)).tolist(), int(rng.choice([0, 1, 1000]))
             given = [
                 [rng.integers(-3, 4, 1 if hasattr(n, "weights") else len(n.inputs)).tolist() for n in neurons]
                 for neurons in question.layers
@@ -225,6 +238,8 @@ def test_no_input_leaves_the_ranges_or_exceeds_the_bound_of_a_leaf():
                     assert sum(a * b for a, b in zip(mu, short, strict=True)) <= bound
                 seen[is_met, _center(case) is None, bool(windows)] += 1
     assert len(seen) == 8, seen
+    assert _center([({0: 1, 1: -1}, 0), ({0: 1, 2: -1}, 0)]) == 0
+    assert _center([({0: 1, 1: -1}, 0), ({0: 1, 1: -2}, 0)]) is None  # neuron 1 would count twice
 
 
 @pytest.mark.parametrize("plain", [False, True])
