@@ -142,13 +142,21 @@ class _Box:
                         raise CertificateError("a neuron has a weight in a case where its sign is not given.")
                     if not self._never((neuron, fixed[neuron], share) for neuron, share in part.shares):
                         raise CertificateError("a case that is said to be impossible is not shown to be.")
-                elif not any(self.states[0][neuron] is (not on) for neuron, on in fixed.items()):
-                    self._see_bound(conjunction, part, fixed)
+                else:
+                    bound = self._bound(conjunction, part, fixed)
+                    if bound is not None and bound >= 0:
+                        raise CertificateError(f"a bound is {float(bound):g} where it must be below 0.")
 
-    def _see_bound(self, conjunction: Sequence[Any], part: ByBounds | ByMultipliers, fixed: _Fixed) -> None:
-        """See that a weighted sum of the inequalities of a conjunction stays below 0."""
+    def _bound(
+        self, conjunction: Sequence[Any], part: ByBounds | ByMultipliers, fixed: _Fixed
+    ) -> Fraction | None:
+        """What no input of a case exceeds in a weighted sum of the inequalities of a conjunction; None if no
+        input has the signs of the case.
+        """
         if len(part.mix) != len(conjunction):
             raise CertificateError(f"{len(part.mix)} weights for {len(conjunction)} inequalities.")
+        if any(self.states[0][neuron] is (not on) for neuron, on in fixed.items()):
+            return None
         votes, total, unit = self._votes(conjunction, part.mix)
         patches = self.part.patches if isinstance(part, ByMultipliers) else ()
         covered = {j for outs in patches for j in outs}
@@ -176,11 +184,10 @@ class _Box:
                 if all(first.get(neuron, on) == on for neuron, on in fixed.items())
             ]
             if not values:  # no pattern agrees with the case
-                return
+                return None
             total += max(values)
         total += sum(value * fixed[n] if n in fixed else max(value, 0) for n, value in left.items())
-        if total >= 0:
-            raise CertificateError(f"a bound is {float(Fraction(total, unit)):g} where it must be below 0.")
+        return Fraction(total, unit)
 
     def _votes(self, conjunction: Sequence[Any], mix: Sequence[int]) -> tuple[list[int], int, int]:
         """Weighted inequalities over the signs of the last layer, and their constant, both times a unit."""
