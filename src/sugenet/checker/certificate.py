@@ -68,8 +68,8 @@ def check(
     memory_limit
         Bytes that may be used besides the networks and the certificate; None: any.
     plain
-        Check enumeration, propagation, lemmas and counts in the plain form, which is short to read and takes
-        small cases only.
+        Check in the plain form of every rule, which is short to read and takes small cases only
+        (default: False).
 
     Raises
     ------

@@ -47,7 +47,7 @@ def check_multipliers(proof: Dual, setting: Setting, limit: Limit) -> str:
     question = _over_bits(setting, limit) if is_cut else _over_levels(setting, limit)
     if len(proof.cases) != len(question.cases):
         raise CertificateError(f"{len(question.cases)} cases to be excluded, but the proof has others.")
-    told = _Told(proof.multipliers, limit)
+    told = _Stream(proof.multipliers, limit)
     root, leaves = question.ranges({}), 0
     for tree, case in zip(proof.cases, question.cases, strict=True):
         waiting: list[tuple[Any, _Windows]] = [(tree, {})]
@@ -70,7 +70,7 @@ def check_multipliers(proof: Dual, setting: Setting, limit: Limit) -> str:
     return f"dual bounds exclude every violation, case by case ({leaves:,} {many}, plain form)"
 
 
-class _Told:
+class _Stream:
     """The multipliers, one after another."""
 
     def __init__(self, text: str, limit: Limit) -> None:
@@ -177,7 +177,7 @@ def _compared(case: _Case, center: int, values: Sequence[dict[int, int]]) -> int
 # -- the question --------------------------------------------------------------------------------------------
 
 
-class _Question:
+class _Splits:
     """What the first layer reads at the sample, the features that move, layers of neurons, and the cases as
     inequalities over the levels that the head reads.
     """
@@ -292,7 +292,7 @@ class _Question:
             if all(top >= least for top, (_, least) in zip(tops, case, strict=True)):
                 raise CertificateError("ranges do not exclude a case, against what the certificate claims.")
 
-    def see_multipliers(self, case: _Case, ranges: _Ranges, windows: _Windows, told: _Told) -> None:
+    def see_multipliers(self, case: _Case, ranges: _Ranges, windows: _Windows, told: _Stream) -> None:
         """See that the multipliers of a leaf exclude a case."""
         mu, (nu,) = told.next(len(case)), told.next(1)
         given = [
@@ -352,7 +352,7 @@ class _Question:
         return total + (nu * self.budget if self.features and self.budget is not None else 0)
 
 
-def _over_levels(setting: Setting, limit: Limit) -> _Question:
+def _over_levels(setting: Setting, limit: Limit) -> _Splits:
     """A question about one network, whose layers stay what they are."""
     network, (base,) = setting.networks[0], setting.base
     options, budget = priced(setting, limit)
@@ -379,10 +379,10 @@ def _over_levels(setting: Setting, limit: Limit) -> _Question:
     together = most_together((min(prices) for _, prices in options.values()), budget)
     layers = [layer.neurons for layer in network.layers]
     start = [value for here in read for value in here]
-    return _Question(start, features, budget, together, layers, cases, limit)
+    return _Splits(start, features, budget, together, layers, cases, limit)
 
 
-def _over_bits(setting: Setting, limit: Limit) -> _Question:
+def _over_bits(setting: Setting, limit: Limit) -> _Splits:
     """A question about two sides or with laws: the first layer reads its own sums, and all others bits."""
     problem = problem_of(setting, limit)
     features = {
@@ -395,4 +395,4 @@ def _over_bits(setting: Setting, limit: Limit) -> _Question:
     cases = [[problem.inequalities[number] for number in case] for case in problem.cases]
     lightest = (min(price for price, _ in row) for row in problem.features)
     together = most_together(lightest, problem.budget)
-    return _Question(problem.base, features, problem.budget, together, layers, cases, limit)
+    return _Splits(problem.base, features, problem.budget, together, layers, cases, limit)

@@ -400,8 +400,6 @@ class _File:
         weights = HeadWeights(rows, scale, bias, sizes)
         names = tuple(name for name, _ in document["features"])
         classes = tuple(document["classes"])
-        if not len(rows) == len(scale) == len(bias) == len(classes):
-            raise FileError("the classes of the network do not fit its head.")
         found = NetworkForm(
             names,
             classes,
@@ -445,8 +443,6 @@ class _File:
 
     def _table(self, name: str, width: int) -> list[list[int]]:
         numbers, shape = self.tensors[name]
-        if len(shape) != 2 or shape[1] != width:
-            raise FileError(f"the tensor {name} does not have rows of {width}.")
         return [numbers[k * width : (k + 1) * width].tolist() for k in range(shape[0])]
 
     def _layers(self, codings: Sequence[Coding], levels: bool) -> tuple[LayerForm, ...]:
@@ -456,9 +452,6 @@ class _File:
         found = []
         for number, part in enumerate(self.document["layers"], start=1):
             layer = self._layer(f"layer{number}", part, tops)
-            read = {i for neuron in layer.neurons for i in neuron.inputs}
-            if read and max(read) >= len(tops):
-                raise FileError(f"layer {number} reads more than there is.")
             found.append(layer)
             tops = [layer.top] * len(layer.neurons)
         return tuple(found)
@@ -514,8 +507,6 @@ class _File:
             own = [[number] for number in numbers]
         if len(shape) == 1:
             return [[row] * positions for row in own]
-        if shape[1] != positions:
-            raise FileError(f"{name} has thresholds for {shape[1]} positions, not for {positions}.")
         return [own[k * positions : (k + 1) * positions] for k in range(shape[0])]
 
     def _fingerprint(
