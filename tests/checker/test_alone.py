@@ -1,6 +1,5 @@
 """The checker alone: a copy of it checks certificates with the standard library and loads nothing else."""
 
-import ast
 import json
 import re
 import shutil
@@ -18,23 +17,27 @@ from sugenet.bnn.encoder import Encoder
 from sugenet.checker.accelerate.arrays import Picking, Summing, backed
 from sugenet.checker.accelerate.origin import form_of
 from sugenet.checker.network import Categories, Numbers, load_network
-from sugenet.errors import CheckLimitError, FileError
+from sugenet.errors import FileError
 from sugenet.io.native.file import network_bytes
-from tests.checker import make_golden
+from tests.checker import make_golden, test_learned
+from tests.checker.loading import statements_in
 
 SOURCE = Path(sg.__file__).parent
 RUN = """
-import runpy, sys
-sys.path.insert(0, sys.argv.pop(1))
-try:
-    runpy.run_module("sugenet.checker", run_name="__main__")
-except SystemExit as end:
+import contextlib, io, json, sys
+sys.path.insert(0, sys.argv[1])
+rows = []
+for words in json.load(sys.stdin):
+    for name in [name for name in sys.modules if name.split(".")[0] == "sugenet"]:
+        del sys.modules[name]
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+        from sugenet.checker.__main__ import main
+        code = main(words)
     loaded = sorted(name for name in sys.modules if name.split(".")[0] in ("sugenet", "numpy", "numba"))
-    print("loaded", *loaded)
-    sys.exit(end.code)
+    rows.append([code, said.getvalue(), loaded])
+print(json.dumps(rows))
 """
-PLAIN = ("bound", "enumerate", "lemma", "partition", None)
-"""Kinds of proofs that have a plain form."""
 
 
 @pytest.fixture(scope="module")
@@ -49,70 +52,95 @@ def copied(tmp_path_factory):
     return package.parent
 
 
-def run_alone(where, *words):
-    """Run the checker without installed packages; what it says, and what it loads."""
-    command = [sys.executable, "-I", "-S", "-c", RUN, str(where), *map(str, words)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    said, _, loaded = done.stdout.rpartition("loaded ")
-    return done.returncode, said + done.stderr, loaded.split()
+def run_alone(where, commands):
+    """Run the checker without installed packages; of each command its exit code, what it says and loads."""
+    command = [sys.executable, "-I", "-S", "-c", RUN, str(where)]
+    asked = json.dumps([list(map(str, words)) for words in commands])
+    done = subprocess.run(command, input=asked, capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
 
 
 def chosen():
-    """One certificate of each question, answer and proof that has a plain form."""
-    kept = {}
-    for row in make_golden.stored()["certificates"]:
+    """One certificate of each question, answer and proof; and of wholes."""
+    kept, golden = {}, make_golden.stored()
+    for row in golden["certificates"]:
         certificate = row["certificate"]
         proof = certificate.get("proof")
         kind = "several" if isinstance(proof, list) else proof and proof["kind"]
-        if kind in (*PLAIN, "several") and "Error" not in row["said"]:
+        if kind != "drup" and "Error" not in row["said"] and row["network"] != "breast cancer":  # slow
             kept.setdefault((certificate["question"]["kind"], certificate["answer"], kind), row)
+    for row in golden["wholes"]:
+        key = row["certificate"]["whole"]["kind"], row["certificate"]["answer"], None
+        kept.setdefault(key, row | {"network": "codes", "other": None})
     return kept
 
 
-def test_a_copy_checks_certificates_with_the_standard_library(copied, tmp_path):
-    networks, rows = make_golden.stored()["networks"], chosen()
-    assert len(rows) > 30
-    for name, network in networks.items():
-        (tmp_path / f"{name}.sugenet").write_bytes(network_bytes(network))
-    for row in list(rows.values())[::3]:
-        (tmp_path / "c.json").write_text(json.dumps(row["certificate"]))
-        files = [tmp_path / f"{name}.sugenet" for name in (row["network"], row["other"]) if name is not None]
-        code, said, loaded = run_alone(copied, tmp_path / "c.json", *files)
-        assert (code, said[:22]) == (0, "the certificate holds:"), (row["name"], said)
+@pytest.fixture(scope="module")
+def checked(copied, tmp_path_factory):
+    """What the checker alone says of each of them."""
+    folder, rows, commands = tmp_path_factory.mktemp("files"), chosen(), []
+    for name, network in make_golden.stored()["networks"].items():
+        (folder / f"{name}.sugenet").write_bytes(network_bytes(network))
+    for number, row in enumerate(rows.values()):
+        (folder / f"{number}.json").write_text(json.dumps(row["certificate"]))
+        files = [folder / f"{name}.sugenet" for name in (row["network"], row["other"]) if name is not None]
+        commands.append([folder / f"{number}.json", *files])
+    return dict(zip(rows, run_alone(copied, commands), strict=True))
+
+
+def test_a_copy_checks_certificates_with_the_standard_library(checked):
+    kinds = {kind for *_, kind in checked}
+    assert kinds == {None, "several", "bound", "enumerate", "lemma", "dual", "patches", "partition"}
+    assert {"sum", "stated", "sudoku"} <= {question for question, *_ in checked}
+    for key, (code, said, loaded) in checked.items():
+        assert (code, said[:22]) == (0, "the certificate holds:"), (key, said)
         assert [name for name in loaded if name.split(".")[0] != "sugenet"] == []
+        assert [name for name in loaded if "accelerate" in name] == []
 
 
-@pytest.mark.parametrize("kind", ["dual", "patches"])
-def test_proofs_without_a_plain_form_are_left_open(kind):
-    kept = make_golden.stored()
-    proofs = ((row, row["certificate"].get("proof")) for row in kept["certificates"])
-    row = next(row for row, proof in proofs if isinstance(proof, dict) and proof["kind"] == kind)
-    form = load_network(network_bytes(kept["networks"][row["network"]]))
-    with pytest.raises(CheckLimitError, match="no plain form"):
-        sg.check(row["certificate"], form, plain=True)
+def test_a_rule_is_loaded_if_a_proof_needs_it(checked):
+    for (_, _, kind), (_, _, loaded) in checked.items():
+        assert ("sugenet.checker.multipliers" in loaded) == (kind == "dual")
+        assert ("sugenet.checker.patterns" in loaded) == (kind == "patches")
 
 
-def statements(name):
-    """How many statements a module has, docstrings aside."""
-    path = SOURCE.joinpath(*name.split(".")[1:])
-    tree = ast.parse((path / "__init__.py" if path.is_dir() else path.with_suffix(".py")).read_text())
-    found = [node for node in ast.walk(tree) if isinstance(node, ast.stmt)]
-    values = [one.value for one in found if isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant)]
-    return len(found) - sum(isinstance(value.value, str) for value in values)
+def test_certificates_about_ratings_need_no_arrays(copied):
+    """There is no file of ratings alone, so these are checked from Python."""
+    rows = []
+    for row in make_golden.stored()["learned"]:
+        samples = test_learned.ANSWERS[row["name"]][0].samples
+        values = [samples.rows, samples.ratings, list(map(str, samples.weights))]
+        rows.append([row["certificate"], *values, samples.top, samples.criteria, samples.levels])
+    code = """
+import json, sys
+sys.path.insert(0, sys.argv[1])
+from fractions import Fraction
+from sugenet.checker import check
+from sugenet.checker.rated import RatedSamples
+for certificate, rows, ratings, weights, top, criteria, levels in json.load(sys.stdin):
+    named = tuple(criteria), None if levels is None else tuple(levels)
+    exact = tuple(map(Fraction, weights))
+    samples = RatedSamples(tuple(map(tuple, rows)), tuple(ratings), exact, top, *named)
+    print(check(certificate, samples, plain=True))
+assert not {"numpy", "numba"} & set(sys.modules)
+"""
+    command = [sys.executable, "-I", "-S", "-c", code, str(copied)]
+    done = subprocess.run(command, input=json.dumps(rows), capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [row["said"] for row in make_golden.stored()["learned"]]
 
 
-def test_the_docs_state_how_much_a_plain_check_loads(copied, tmp_path):
-    network = sg.models.digits()
-    sample = sg.models.samples("digits")[0][7]
-    answer = sg.verify(network, sg.Robust(sample, sg.L0(1)))
-    (tmp_path / "c.json").write_text(json.dumps(answer.certificate))
-    (tmp_path / "n.sugenet").write_bytes(network_bytes(network))
-    code, _, loaded = run_alone(copied, tmp_path / "c.json", tmp_path / "n.sugenet")
-    assert code == 0
-    many = sum(map(statements, loaded))
-    page = (SOURCE.parents[1] / "docs" / "certificates.md").read_text()
-    (said,) = re.findall(r"loads ([\d,]+) statements", page)
-    assert many == int(said.replace(",", ""))
+def test_the_docs_state_how_much_a_plain_check_loads(checked):
+    wholes = ("sum", "stated", "sudoku")
+    many = {
+        "whole" if question in wholes else kind: statements_in(loaded)
+        for (question, _, kind), (_, _, loaded) in checked.items()
+    }
+    page = " ".join((SOURCE.parents[1] / "docs" / "certificates.md").read_text().split())
+    words = r"loads ([\d,]+) statements .* `dual` proof adds (\d+), a `patches` proof (\d+), .* (\d+)\. The"
+    stated = re.search(words, page)
+    common, *more = (int(number.replace(",", "")) for number in stated.groups())
+    assert {many[kind] for kind in ("bound", "enumerate", "lemma", "partition", "several", None)} == {common}
+    assert [many[kind] - common for kind in ("dual", "patches", "whole")] == more
 
 
 def test_false_and_damaged_ones_are_told_apart_by_exit_code(copied, tmp_path):
@@ -130,8 +158,8 @@ def test_false_and_damaged_ones_are_told_apart_by_exit_code(copied, tmp_path):
         (certificate, ["/dev/zero"], 2),
     ):
         (tmp_path / "c.json").write_text(json.dumps(data))
-        found, said, _ = run_alone(copied, tmp_path / "c.json", tmp_path / "n.sugenet", *words)
-        assert (found, "Traceback" in said) == (code, False), said
+        ((found, said, _),) = run_alone(copied, [[tmp_path / "c.json", tmp_path / "n.sugenet", *words]])
+        assert found == code, said
 
 
 # -- the network ---------------------------------------------------------------------------------------------

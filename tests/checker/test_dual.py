@@ -119,18 +119,21 @@ def test_damage_is_named(proved, change, said):
     network, _, certificate = proved[0]
     forged = deepcopy(certificate)
     change(forged["proof"])
-    with pytest.raises(CertificateError, match=said):
-        check(forged, network)
+    for plain in (False, True):
+        with pytest.raises(CertificateError, match=said):
+            check(forged, network, plain=plain)
 
 
 def test_negative_weights_of_inequalities_are_refused(proved):
     network, _, certificate = proved[0]
-    forged = deepcopy(certificate)
-    numbers = _numbers(forged["proof"])
-    numbers[0] = -1
-    forged["proof"]["multipliers"] = _packed(numbers)
-    with pytest.raises(CertificateError, match="negative"):
-        check(forged, network)
+    for place in (0, 1):  # of an inequality, and of the budget
+        forged = deepcopy(certificate)
+        numbers = _numbers(forged["proof"])
+        numbers[place] = -1
+        forged["proof"]["multipliers"] = _packed(numbers)
+        for plain in (False, True):
+            with pytest.raises(CertificateError, match="negative"):
+                check(forged, network, plain=plain)
 
 
 def test_numbers_beyond_64_bits_are_added_up_exactly():

@@ -3,9 +3,11 @@
 import json
 import re
 
-from sugenet.checker.accelerate import patches, rup
+from sugenet.checker.accelerate import rup
 from sugenet.checker.accelerate.origin import form_of
 from sugenet.checker.form import CaseAsked, Proof, QueryAsked, Question, sizes_of
+from sugenet.checker.limit import Limit
+from sugenet.checker.patterns import check_patterns
 from sugenet.checker.reading import Sizes, read
 from sugenet.checker.setting import Asked
 from sugenet.reason.envelope import domain_data
@@ -51,7 +53,7 @@ def check_patches(data, network, query):
         for case in query.cases
     ]
     asked = QueryAsked(query.inputs, query.outputs, tuple(cases))
-    return patches.check_patches(proof_of_data(data), network, asked)
+    return check_patterns(proof_of_data(data), form_of(network), asked, Limit())
 
 
 def without_form(said):

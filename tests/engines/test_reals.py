@@ -243,9 +243,7 @@ def test_a_proof_of_one_query_proves_no_other_that_fails():
                         closure["shares"] = [
                             [p, j, int(v) + int(rng.integers(-50, 50))] for p, j, v in shares
                         ]
-            with pytest.raises(
-                CertificateError, match=r"must be below 0|names a neuron twice, or one that is not open"
-            ):
+            with pytest.raises(CertificateError, match="must be below 0"):
                 check_patches(changed, net, query)
 
 
@@ -269,22 +267,24 @@ def proved(kind="conv, conv"):
         (lambda proof, case: proof.pop("cases"), "patches has no field 'cases'"),
         (lambda proof, case: case["closures"].pop(), "1 closures for 2"),
         (lambda proof, case: case.update(grid=0), "grid"),
-        (lambda proof, case: case.update(grid=1 << 90), "grid"),
         (lambda proof, case: case["patches"].append(case["patches"][0]), "twice"),
-        (lambda proof, case: case["patches"].append([10**6]), "twice, or one that is not open"),
+        (lambda proof, case: case["patches"].append([10**6]), "twice, or one that is not there"),
         (
             lambda proof, case: [c.update(mix=[0], shares=[], by="multipliers") for c in case["closures"]],
             "must be below 0",
         ),
         (lambda proof, case: [c.update(mix=[-1]) for c in case["closures"]], "mix: an integer of at least 0"),
-        (lambda proof, case: [c.update(mix=[1] * 9) for c in case["closures"]], "do not fit"),
+        (
+            lambda proof, case: [c.update(mix=[1] * 9) for c in case["closures"]],
+            "9 weights for 1 inequalities",
+        ),
         (lambda proof, case: [c.update(mix=[0.5]) for c in case["closures"]], "mix: an integer is needed"),
         (lambda proof, case: [c.update(by="faith") for c in case["closures"]], "unknown"),
         (
             lambda proof, case: [
                 c.update(by="multipliers", shares=[[0, 10**5, 1]]) for c in case["closures"]
             ],
-            "a multiplier of neuron 100000 is for patch 0, which has none",
+            "neuron 100000 or patch 0 of a multiplier is not there",
         ),
         (
             lambda proof, case: case.update(

@@ -68,8 +68,8 @@ def check(
     memory_limit
         Bytes that may be used besides the networks and the certificate; None: any.
     plain
-        Check enumeration, propagation, lemmas and counts in the plain form, which is short to read and takes
-        small cases only.
+        Check in the plain form of every rule, which is short to read and takes small cases only
+        (default: False).
 
     Raises
     ------
@@ -130,7 +130,7 @@ def _form(network: Any, plain: bool) -> NetworkForm:
 def _samples(ratings: object, other: Any) -> Any:
     from sugenet.checker.rated import RatedSamples
 
-    samples = getattr(ratings, "samples", None)
+    samples = ratings if isinstance(ratings, RatedSamples) else getattr(ratings, "samples", None)
     if not isinstance(samples, RatedSamples):
         if hasattr(ratings, "fingerprint"):
             raise CertificateError("the certificate is about ratings, not about a network.")

@@ -9,10 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
 
 from sugenet.checker.learned_form import Costs, CostsOfErrors, FlowProof
 from sugenet.checker.limit import Limit
@@ -32,7 +28,7 @@ def check_flow(
     proof: FlowProof,
     samples: RatedSamples,
     limit: Limit,
-) -> npt.NDArray[Any]:
+) -> list[int]:
     """See that the values cost `error`, and that no capacity costs less than `least`; the values.
 
     Whether some capacity gives them is seen elsewhere.
@@ -64,7 +60,7 @@ def check_flow(
         total += _rest(k, due[k], levels, places, price, samples, is_table, limit)
     if total != least:
         raise CertificateError(f"the parts prove that the total cost is at least {total}, not {least}.")
-    return np.array(fitted, dtype=samples.a.dtype)
+    return fitted
 
 
 def _level(value: Fraction, samples: RatedSamples, places: dict[int, int]) -> int:

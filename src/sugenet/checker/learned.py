@@ -8,14 +8,11 @@ a sample reaches that, and the greatest one worth at most `high` where a sample 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from itertools import combinations, pairwise
 from math import comb
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
+from typing import Any, TypeAlias
 
 from sugenet.checker.flow import check_flow
 from sugenet.checker.learned_form import (
@@ -39,6 +36,7 @@ from sugenet.errors import CertificateError, CheckLimitError
 __all__ = ["check_learned"]
 
 _MOST_SETS = 10_000_000
+_Rows: TypeAlias = Sequence[Sequence[int]]
 
 
 def check_learned(data: Any, samples: RatedSamples, limit: Limit) -> str:
@@ -90,44 +88,61 @@ def _see_samples(named: Sequence[int], samples: RatedSamples, what: str) -> None
 def _check_between(
     samples: RatedSamples,
     kept: Sequence[int],
-    low: npt.NDArray[Any],
-    high: npt.NDArray[Any],
+    low: Sequence[int],
+    high: Sequence[int],
     proof: EnvelopeProof | ChainProof | None,
     limit: Limit,
 ) -> None:
     """See that the least and the greatest capacity of the samples that the proof names (else of all) give
     every sample that is kept a value from its `low` to its `high`; then so does every capacity between.
     """
-    x, rows = samples.x, list(kept)
-    lower, upper = (rows, rows) if proof is None else (proof.lower, proof.upper)
+    lower, upper = (kept, kept) if proof is None else (proof.lower, proof.upper)
     _see_samples(lower, samples, "lower")
     _see_samples(upper, samples, "upper")
-    if not set(lower) | set(upper) <= set(rows):
+    if not {*lower, *upper} <= {*kept}:
         raise CertificateError("a capacity is made of a sample that is dropped.")
-    if not rows:
-        return
-    part, lows, highs = x[rows], low[rows], high[rows]
-    least, greatest = part.min(axis=1), part.max(axis=1)
-    for k in dict.fromkeys(lower):
+    _see_least("least", samples.rows, low, high, lower, kept, limit)
+    top = samples.top  # upside down, the greatest capacity is the least one
+    rows, low, high = _turned(samples.rows, top), [top - end for end in high], [top - end for end in low]
+    _see_least("greatest", rows, low, high, upper, kept, limit)
+
+
+def _turned(rows: _Rows, top: int) -> _Rows:
+    return [[top - value for value in row] for row in rows]
+
+
+def _see_least(
+    name: str,
+    rows: _Rows,
+    low: Sequence[int],
+    high: Sequence[int],
+    named: Sequence[int],
+    kept: Sequence[int],
+    limit: Limit,
+) -> None:
+    """See that the least capacity worth at least `low` on the criteria where a named sample reaches that
+    gives every sample that is kept a value from `low` to `high`.
+    """
+    worth: dict[int, int] = {}  # sets of criteria as bits
+    for k in named:
         limit.look()
-        reached = np.flatnonzero(x[k] >= low[k])
-        if low[k] and not reached.size:
-            raise CertificateError(f"sample {k} has no value as high as what it is to get.")
-        if reached.size:
-            least = np.maximum(least, np.minimum(part[:, reached].min(axis=1), low[k]))
-    for k in dict.fromkeys(upper):
+        reached = _where(value >= low[k] for value in rows[k])
+        if low[k] and not reached:
+            end = "high" if name == "least" else "low"
+            raise CertificateError(f"sample {k} has no value as {end} as what it is to get.")
+        worth[reached] = max(worth.get(reached, 0), low[k])
+    for k in kept:
         limit.look()
-        below = np.flatnonzero(x[k] <= high[k])
-        if high[k] < samples.top and not below.size:
-            raise CertificateError(f"sample {k} has no value as low as what it is to get.")
-        if below.size:
-            greatest = np.minimum(greatest, np.maximum(part[:, below].max(axis=1), high[k]))
-    for name, values in (("least", least), ("greatest", greatest)):
-        wrong = np.flatnonzero((values < lows) | (values > highs))
-        if wrong.size:
-            raise CertificateError(
-                f"the {name} capacity does not give sample {rows[wrong[0]]} what is claimed."
-            )
+        every = (1 << len(rows[k])) - 1
+        above, there = (_where(value > high[k] for value in rows[k]), _where(v >= low[k] for v in rows[k]))
+        is_above = above == every or any(w > high[k] and not s & ~above for s, w in worth.items())
+        if is_above or not (there == every or any(w >= low[k] and not s & ~there for s, w in worth.items())):
+            raise CertificateError(f"the {name} capacity does not give sample {k} what is claimed.")
+
+
+def _where(truths: Iterable[bool]) -> int:
+    """Places of what is true, as bits."""
+    return sum(1 << place for place, truth in enumerate(truths) if truth)
 
 
 def _alone(samples: RatedSamples, k: int) -> bool:
@@ -144,7 +159,7 @@ def _clash(samples: RatedSamples, k: int, m: int) -> bool:
 
 
 def _check_fits(proof: EnvelopeProof, samples: RatedSamples, limit: Limit) -> str:
-    _check_between(samples, range(len(samples.rows)), samples.a, samples.a, proof, limit)
+    _check_between(samples, range(len(samples.rows)), samples.ratings, samples.ratings, proof, limit)
     many = len(samples.rows)
     return f"exactly the capacities from the least to the greatest give all {many} samples their ratings"
 
@@ -171,7 +186,7 @@ def _check_conflict(certificate: RatingConflict, samples: RatedSamples, limit: L
         raise CertificateError(
             f"{len(kept)} samples are kept, but {len(chains)} chains allow another number."
         )
-    _check_between(samples, kept, samples.a, samples.a, proof, limit)
+    _check_between(samples, kept, samples.ratings, samples.ratings, proof, limit)
     fewest = len(dropped)
     return f"no capacity fits all {count} samples; some fit without {fewest} of them, and none without fewer"
 
@@ -185,7 +200,8 @@ def _check_largest(
     _see_samples(proof.because, samples, "because")
     if not _forces(samples, proof.because, units):
         raise CertificateError(f"the samples named force no error of {error}.")
-    low, high = np.maximum(samples.a - units, 0), np.minimum(samples.a + units, samples.top)
+    low = [max(rating - units, 0) for rating in samples.ratings]
+    high = [min(rating + units, samples.top) for rating in samples.ratings]
     _check_between(samples, range(len(samples.rows)), low, high, proof, limit)
     return (
         f"no capacity errs by less than {error} on each of {len(samples.rows)} samples, and exactly those "
@@ -219,16 +235,17 @@ def _check_limited(
     """Capacities without focal sets of more than `size` criteria; k-minitive ones are that upside down."""
     if not 1 <= size <= len(samples.criteria):
         raise CertificateError(f"maxitive or minitive must be from 1 to {len(samples.criteria)}.")
-    x, a = (samples.x, samples.a) if is_maxitive else (samples.top - samples.x, samples.top - samples.a)
+    rows: _Rows = samples.rows
+    ratings: Sequence[int] = samples.ratings
+    if not is_maxitive:
+        rows, ratings = _turned(rows, samples.top), [samples.top - rating for rating in ratings]
     weights = _weights(proof, size, samples)
-    values = np.zeros_like(a)
-    for places, worth in weights:
+    for k, (row, rating) in enumerate(zip(rows, ratings, strict=True)):
         limit.look()
-        values = np.maximum(values, np.minimum(x[:, places].min(axis=1), worth))
-    wrong = np.flatnonzero((values < a - units) | (values > a + units))
-    if wrong.size:
-        raise CertificateError(f"the capacity errs by more than {error} on sample {wrong[0]}.")
-    _check_sets_force(proof.because, x, a, size, units, limit)
+        value = max(min(worth, *(row[place] for place in places)) for places, worth in weights)
+        if abs(value - rating) > units:
+            raise CertificateError(f"the capacity errs by more than {error} on sample {k}.")
+    _check_sets_force(proof.because, rows, ratings, size, units, limit)
     kind = "maxitive" if is_maxitive else "minitive"
     return f"no {size}-{kind} capacity errs by less than {error} on each sample, and this one errs by no more"
 
@@ -248,7 +265,7 @@ def _weights(proof: SetsProof, size: int, samples: RatedSamples) -> list[tuple[l
 
 
 def _check_sets_force(
-    because: int | None, x: npt.NDArray[Any], a: npt.NDArray[Any], size: int, units: int, limit: Limit
+    because: int | None, rows: _Rows, ratings: Sequence[int], size: int, units: int, limit: Limit
 ) -> None:
     """See that every set of so few criteria is of no use to a sample at a smaller error, or cannot be worth
     top where no sample is named.
@@ -257,20 +274,21 @@ def _check_sets_force(
         if because is not None:
             raise CertificateError("an error of 0 needs no sample that forces it.")
         return
-    if because is not None and because >= len(a):
+    if because is not None and because >= len(ratings):
         raise CertificateError("because must be the index of a sample, or null.")
-    n = x.shape[1]
+    n = len(rows[0]) if rows else 0
     if sum(comb(n, many) for many in range(1, size + 1)) > _MOST_SETS:
         raise CheckLimitError("not checked within the limit: there are too many sets of criteria.")
     for many in range(1, size + 1):
         for places in combinations(range(n), many):
             limit.look()
-            least = x[:, list(places)].min(axis=1)
-            over = least - a
-            if because is None:
-                forced = over.max()
-            else:
-                pushed = np.minimum((a[because] - a + 1) // 2, over).max()
-                forced = max(a[because] - least[because], pushed)
-            if forced < units:
+            least = [min(row[place] for place in places) for row in rows]
+            over = [value - rating for value, rating in zip(least, ratings, strict=True)]
+            if because is not None:
+                high = ratings[because]
+                over = [
+                    min((high - rating + 1) // 2, more) for rating, more in zip(ratings, over, strict=True)
+                ]
+                over.append(high - least[because])
+            if max(over, default=0) < units:
                 raise CertificateError("the sample named forces no such error: a set of criteria serves it.")

@@ -16,9 +16,10 @@ from fractions import Fraction
 from functools import cached_property
 from hashlib import sha256
 from itertools import islice, product
-from math import inf, prod
+from math import inf, isfinite, prod
 from typing import Any, TypeAlias
 
+from sugenet.checker.spelling import NEVER, positions_of, see, see_network
 from sugenet.errors import CertificateError, FileError
 from sugenet.visible import visible
 
@@ -39,9 +40,6 @@ __all__ = [
     "positions_of",
     "read_json",
 ]
-
-NEVER = 1 << 31
-"""A threshold of a staircase that nothing reaches."""
 
 
 # -- features ------------------------------------------------------------------------------------------------
@@ -288,6 +286,8 @@ def _finer(codings: Sequence[Coding], clauses: Iterable[Clause]) -> tuple[Coding
 
 # -- the file ------------------------------------------------------------------------------------------------
 
+_FILE, _HEADER, _PARTS = 1 << 30, 1 << 24, 1 << 20
+"""Bytes of a file and of its header, and lists and objects of the latter."""
 _SEAL = b'\\"sha256\\":\\"'
 """What is written before the SHA-256 of a file."""
 _CODES = {"I8": "b", "U8": "B", "I16": "h", "I32": "i", "I64": "q", "F64": "d"}
@@ -317,8 +317,11 @@ def read_json(text: str) -> Any:
     def constant(name: str) -> Any:
         raise FileError(f"{name} is not a JSON number.")
 
+    def finite(number: str) -> float:
+        return float(number) if isfinite(float(number)) else constant(number)
+
     try:
-        return json.loads(text, object_pairs_hook=once, parse_constant=constant)
+        return json.loads(text, object_pairs_hook=once, parse_constant=constant, parse_float=finite)
     except RecursionError:
         raise FileError("the JSON is nested too deeply.") from None
     except ValueError as error:
@@ -348,24 +351,39 @@ class NetworkSource:
 
     def __init__(self, raw: bytes) -> None:
         end = 8 + int.from_bytes(raw[:8], "little")
-        if not 10 <= end <= len(raw):
+        if not 10 <= end <= min(len(raw), 8 + _HEADER) or len(raw) > _FILE:
             raise FileError("this is not a .sugenet file.")
-        header = read_json(raw[8:end].decode())
-        self.document = read_json(header.pop("__metadata__")["sugenet"])
+        text = raw[8:end].decode()
+        see(text.count("[") + text.count("{") <= _PARTS, "its header has too many parts")
+        header = read_json(text)
+        about = header.pop("__metadata__")
+        see(list(about) == ["sugenet"], "its metadata is not one document")
+        self.document = read_json(about["sugenet"])
         seal = self.document["sha256"].encode()
         place = raw.find(_SEAL) + len(_SEAL)
         zeros = raw[:place] + b"0" * 64 + raw[place + 64 :]
-        if raw[place : place + 64] != seal or sha256(zeros).hexdigest().encode() != seal:
-            raise FileError("the network file is damaged: its SHA-256 is another one.")
+        see(
+            raw[place : place + 64] == seal == sha256(zeros).hexdigest().encode(),
+            "its SHA-256 is another one",
+        )
+        written = json.dumps(self.document, separators=(",", ":"))
+        see(written == about["sugenet"], "its document is spelled in another way")
         self.tensors: dict[str, tuple[array[Any], tuple[int, ...]]] = {}
-        for name, part in header.items():
+        self.known: dict[str, list[list[int]]] = {}
+        reached = 0
+        for name, part in sorted(header.items(), key=lambda one: one[1]["data_offsets"]):
             first, last = part["data_offsets"]
+            see(part.keys() == {"dtype", "shape", "data_offsets"}, f"the tensor {name} has other fields")
+            sizes = [first, last, *part["shape"]]
+            see(all(type(size) is int and size >= 0 for size in sizes), f"the tensor {name} has odd sizes")
+            see(first == reached, f"the tensor {name} overlaps another one, or leaves a gap")
             numbers = array(_CODES[part["dtype"]], raw[end + first : end + last])
             if sys.byteorder == "big":
                 numbers.byteswap()
-            if not 0 <= first <= last <= len(raw) - end or len(numbers) != prod(part["shape"]):
-                raise FileError(f"the tensor {name} does not have its shape.")
-            self.tensors[name] = numbers, tuple(part["shape"])
+            see(len(numbers) == prod(part["shape"]), f"the tensor {name} does not have its shape")
+            self.tensors[name], reached = (numbers, tuple(part["shape"])), last
+        see(reached == len(raw) - end, "its tensors do not fill it")
+        see_network(self.document, self.tensors, self.rows)
 
     def network(self) -> NetworkForm:
         """The network of the file."""
@@ -386,8 +404,6 @@ class NetworkSource:
         weights = HeadWeights(rows, scale, bias, sizes)
         names = tuple(name for name, _ in document["features"])
         classes = tuple(document["classes"])
-        if not len(rows) == len(scale) == len(bias) == len(classes):
-            raise FileError("the classes of the network do not fit its head.")
         found = NetworkForm(
             names,
             classes,
@@ -414,6 +430,11 @@ class NetworkSource:
 
     def rows(self, name: str, form: str, width: int) -> list[list[int]]:
         """Rows of weights: integers, or packed signs with or without zeros."""
+        if name not in self.known:
+            self.known[name] = self._rows(name, form, width)
+        return self.known[name]
+
+    def _rows(self, name: str, form: str, width: int) -> list[list[int]]:
         if form == "integer":
             return self._table(f"{name}.weights", width)
         octets = -(-width // 8)
@@ -427,8 +448,6 @@ class NetworkSource:
 
     def _table(self, name: str, width: int) -> list[list[int]]:
         numbers, shape = self.tensors[name]
-        if len(shape) != 2 or shape[1] != width:
-            raise FileError(f"the tensor {name} does not have rows of {width}.")
         return [numbers[k * width : (k + 1) * width].tolist() for k in range(shape[0])]
 
     def _layers(self, codings: Sequence[Coding], levels: bool) -> tuple[LayerForm, ...]:
@@ -438,9 +457,6 @@ class NetworkSource:
         found = []
         for number, part in enumerate(self.document["layers"], start=1):
             layer = self._layer(f"layer{number}", part, tops)
-            read = {i for neuron in layer.neurons for i in neuron.inputs}
-            if read and max(read) >= len(tops):
-                raise FileError(f"layer {number} reads more than there is.")
             found.append(layer)
             tops = [layer.top] * len(layer.neurons)
         return tuple(found)
@@ -496,8 +512,6 @@ class NetworkSource:
             own = [[number] for number in numbers]
         if len(shape) == 1:
             return [[row] * positions for row in own]
-        if shape[1] != positions:
-            raise FileError(f"{name} has thresholds for {shape[1]} positions, not for {positions}.")
         return [own[k * positions : (k + 1) * positions] for k in range(shape[0])]
 
     def _fingerprint(
@@ -604,23 +618,6 @@ def _summed(taps: Sequence[tuple[int, int]], taus: Sequence[Any], tops: Sequence
     lowest = 0 if tops is None else sum(min(weight, 0) * tops[place] for place, weight in kept)
     thresholds = tuple(inf if tau == NEVER else tau + lowest if lowest else tau for tau in taus)
     return Summed(tuple(p for p, _ in kept), tuple(w for _, w in kept), thresholds)
-
-
-def positions_of(part: dict[str, Any]) -> tuple[int, int]:
-    """Height and width of what a window gives."""
-    (_, height, width), (top, left, bottom, right) = part["shape"], part["pads"]
-    found = [
-        (size + pads - d * (k - 1) - 1) // s + 1
-        for size, pads, d, k, s in zip(
-            (height, width),
-            (top + bottom, left + right),
-            part["dilation"],
-            part["kernel"],
-            part["stride"],
-            strict=True,
-        )
-    ]
-    return found[0], found[1]
 
 
 def _windows(part: dict[str, Any]) -> Iterator[list[int | None]]:

@@ -21,7 +21,17 @@ from sugenet.checker.network import Categories, LayerForm, NetworkForm, Pooled, 
 from sugenet.checker.setting import Option, Setting
 from sugenet.errors import CertificateError
 
-__all__ = ["IntegerProblem", "Row", "in_integers", "most_together", "priced", "problem_of", "reaches"]
+__all__ = [
+    "IntegerProblem",
+    "Row",
+    "combined",
+    "in_integers",
+    "later_rows",
+    "most_together",
+    "priced",
+    "problem_of",
+    "reaches",
+]
 
 _DIGITS = 1 << 14
 """Bits of a common denominator."""
@@ -161,17 +171,9 @@ class _Bits:
         """For each input of the first layer the neurons that read it: neuron, weight, and for a pool the
         level that counts, else 0.
         """
-        layers = list(network.layers) or [_passing(network)]
-        order = _order(layers[0], layers[1] if len(layers) > 1 else None)
-        self.least = self._first(layers[0], order)
-        self.later: list[list[Row]] = []
-        for number, layer in enumerate(layers[1:], start=2):
-            index = {bit: place for place, bit in enumerate(order)}
-            top = layers[number - 2].top
-            order = _order(layer, layers[number] if number < len(layers) else None)
-            rows = [_row(layer.neurons[j], m, index, top) for j, m in order]
-            rows += [({len(index) + k: 1}, 1) for k in range(len(self.clauses))]
-            self.later.append(rows)
+        layers = network.layers or (_passing(network),)
+        self.least = self._first(layers[0], _order(*layers[:2]))
+        self.later, order = later_rows(layers, len(self.clauses))
         head = network.head.weights
         self.head = [{b: row[j] for b, (j, _) in enumerate(order) if row[j]} for row in head]
         if self.clauses:
@@ -237,7 +239,20 @@ def _passing(network: NetworkForm) -> LayerForm:
     return LayerForm(tuple(Summed((place,), (1,), (1,)) for place in range(width)))
 
 
-def _order(layer: LayerForm, following: LayerForm | None) -> list[tuple[int, int]]:
+def later_rows(layers: Sequence[LayerForm], passed: int = 0) -> tuple[list[list[Row]], list[tuple[int, int]]]:
+    """The later layers over bits, each of which passes on so many more; and the bits of the last, each a
+    neuron and a level.
+    """
+    order, found = _order(*layers[:2]), []
+    for number, layer in enumerate(layers[1:], start=1):
+        index = {bit: place for place, bit in enumerate(order)}
+        order = _order(*layers[number : number + 2])
+        rows = [_row(layer.neurons[j], m, index, layers[number - 1].top) for j, m in order]
+        found.append([*rows, *(({len(index) + k: 1}, 1) for k in range(passed))])
+    return found, order
+
+
+def _order(layer: LayerForm, following: LayerForm | None = None) -> list[tuple[int, int]]:
     """The bits of a layer, each a neuron and a level from 1: value by value; those of maps channel by
     channel, level by level, pixel by pixel.
     """
@@ -309,7 +324,7 @@ def problem_of(setting: Setting, limit: Limit, *, is_exact: bool = False) -> Int
         own = [in_integers(*part) for part in case]
         cases.append([places[tuple(factors), least] for factors, least in own])
     offsets = [sum(min(w, 0) for w in weights.values()) for bits in sides for weights in bits.head]
-    inequalities = [_combined(factors, least, rows, offsets) for factors, least in once]
+    inequalities = [combined(factors, least, rows, offsets) for factors, least in once]
     head = setting.networks[0].head
     scores = [
         (weights, 2 * scale, bias - scale * size - 2 * scale * sum(min(w, 0) for w in weights.values()))
@@ -341,7 +356,7 @@ def in_integers(factors: Sequence[Fraction], least: Fraction) -> tuple[list[int]
     return [f // common for f in row], (least * unit / common).__ceil__()
 
 
-def _combined(factors: Sequence[int], least: int, rows: Sequence[Row], offsets: Sequence[int]) -> Row:
+def combined(factors: Sequence[int], least: int, rows: Sequence[Row], offsets: Sequence[int]) -> Row:
     """An inequality over match counts as one over bits: the match count of a class is the sum of its row less
     the least that its weights can sum to.
     """

@@ -19,11 +19,10 @@ from sugenet.checker.form import (
 )
 from sugenet.checker.limit import Limit
 from sugenet.checker.meaning import InputSet
-from sugenet.checker.network import NetworkForm
 from sugenet.checker.problem import problem_of
 from sugenet.checker.rules import prove
 from sugenet.checker.setting import Asked, Setting, parts_of, see_query, setting_of
-from sugenet.errors import CertificateError, CheckLimitError
+from sugenet.errors import CertificateError
 
 __all__ = ["check_proof"]
 
@@ -38,10 +37,9 @@ def check_proof(
         if network.keeps_reals:  # all other proofs go through integers
             if not isinstance(proof, Patches):
                 raise CertificateError("a query over real numbers needs a proof of kind 'patches'.")
-            _see_arrays(proof, network)
-            from sugenet.checker.accelerate.patches import check_patches
+            from sugenet.checker.patterns import check_patterns
 
-            return check_patches(proof, network.origin, question, limit)  # type: ignore[attr-defined]
+            return check_patterns(proof, network, question, limit)
     parts = proof if isinstance(proof, tuple) else (proof,)
     numbers = parts_of(asked)
     if len(parts) != len(numbers):
@@ -55,24 +53,20 @@ def check_proof(
 
 
 def _check_part(proof: Single, setting: Setting, limit: Limit, *, plain: bool) -> str:
-    match proof:
-        case Patches():
-            raise CertificateError("a proof of kind 'patches' is about real numbers alone.")
+    if isinstance(proof, Patches):
+        raise CertificateError("a proof of kind 'patches' is about real numbers alone.")
     sums = isinstance(proof, Lemma) and proof.sums  # which have no compiled form
-    if sums or (plain and isinstance(proof, Bound | Enumerate | Lemma)):
-        return prove(proof, problem_of(setting, limit))
-    return _compiled(proof, setting, limit)
+    if not plain and not sums:
+        return _compiled(proof, setting, limit)
+    if isinstance(proof, Dual):
+        from sugenet.checker.multipliers import check_multipliers
 
-
-def _see_arrays(proof: Single, network: NetworkForm) -> None:
-    """A network that was read by `network` alone has no arrays for compiled rules."""
-    if not hasattr(network, "make_arrays"):
-        raise CheckLimitError(f"a proof of kind {proof.tag[1]!r} has no plain form. Use `sugenet check`.")
+        return check_multipliers(proof, setting, limit)
+    return prove(proof, problem_of(setting, limit))
 
 
 def _compiled(proof: Single, setting: Setting, limit: Limit) -> str:
     """The same by the compiled form of a rule."""
-    _see_arrays(proof, setting.networks[0])
     from sugenet.checker.accelerate.enumeration import check_enumeration, is_large
     from sugenet.checker.accelerate.whole import whole_of
 

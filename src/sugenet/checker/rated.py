@@ -7,14 +7,9 @@ from fractions import Fraction
 from functools import cached_property
 from hashlib import sha256
 from json import dumps
-from typing import Any, Protocol
-
-import numpy as np
-import numpy.typing as npt
+from typing import Protocol
 
 __all__ = ["HasSamples", "RatedSamples"]
-
-_SMALL = 1 << 61
 
 
 @dataclass(frozen=True)
@@ -40,21 +35,6 @@ class RatedSamples:
         for numbers in ((self.top,), self.ratings, *self.rows):
             digest.update(b"%x," * len(numbers) % numbers)
         return digest.hexdigest()
-
-    @cached_property
-    def x(self) -> npt.NDArray[Any]:
-        """The rows as an array, of Python's numbers where they are large."""
-        shape = len(self.rows), len(self.criteria)
-        return np.array(self.rows, dtype=self._kind).reshape(shape)
-
-    @cached_property
-    def a(self) -> npt.NDArray[Any]:
-        """The ratings as an array."""
-        return np.array(self.ratings, dtype=self._kind)
-
-    @property
-    def _kind(self) -> Any:
-        return np.int64 if self.top < _SMALL else object
 
     @property
     def unit(self) -> int:

@@ -7,9 +7,12 @@ import io
 import json
 import os
 import pickle
+import re
 import tracemalloc
 import zipfile
 import zlib
+from collections import Counter
+from copy import deepcopy
 from fractions import Fraction
 from functools import cache
 from math import ceil, floor, inf, isinf
@@ -42,8 +45,11 @@ from sugenet.bnn import (
     threshold,
     unused,
 )
+from sugenet.checker.network import load_network
 from sugenet.errors import EncodingError, FileError
 from sugenet.io import load, save
+from sugenet.io.native.file import network_bytes, network_from
+from tests.checker import make_golden
 
 MARK = b'\\"sha256\\":\\"'
 in_one_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -54,7 +60,8 @@ texts = st.text(st.characters(codec="utf-8"), max_size=5).filter(lambda text: te
 scalars = st.one_of(
     texts, st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.booleans(), st.none()
 )
-numbers = st.one_of(st.integers(-9, 9), st.integers(-(10**30), 10**30), st.floats(allow_nan=False))
+floats = st.integers(-(10**30), 10**30).map(lambda number: int(float(number)))  # that are a float64
+numbers = st.one_of(st.integers(-9, 9), floats, st.floats(allow_nan=False))
 
 
 @st.composite
@@ -186,6 +193,9 @@ def joined(header, document, data):
 
 
 def refused(path, raw, match):
+    """Refused by the reader, for what it says, and by that of the checker alone."""
+    with pytest.raises(FileError):
+        load_network(raw)
     path.write_bytes(raw)
     with pytest.raises(FileError, match=match) as caught:
         load(path)
@@ -243,6 +253,7 @@ def check_round_trip(network, path):
     assert again == network
     assert again.fingerprint == network.fingerprint
     assert again.notes == network.notes
+    assert load_network(first).fingerprint == network.fingerprint
     assert [coding.spelled for coding in again.encoder.codings] == [
         coding.spelled for coding in network.encoder.codings
     ]
@@ -739,6 +750,33 @@ def places(value, way=()):
         yield from places(part, (*way, key))
 
 
+AWKWARD = [
+    *(
+        None,
+        0,
+        1,
+        2,
+        -1,
+        2**31,
+        2**70,
+        0.5,
+        -0.0,
+        True,
+        "",
+        "x",
+        "U8",
+        "I8",
+        "I16",
+        "F64",
+        "inf",
+        "1/2",
+        "2/4",
+    ),
+    *([], {}, [[]], [0], [1, 1], [0, 0, 0, 0], ["0", "0"], ["ties"], {"float": "inf"}, {"float": "-inf"}),
+    *("dense", "level", "conv", "pool", "integer", "binary", "ternary", "levels", "bits"),
+]
+
+
 @settings(in_one_folder, max_examples=300)
 @given(data=st.data())
 def test_a_sealed_mutant_is_refused_or_is_the_network_that_it_says(tmp_path, data):
@@ -747,35 +785,68 @@ def test_a_sealed_mutant_is_refused_or_is_the_network_that_it_says(tmp_path, dat
     del header["__metadata__"]
     both = {"header": header, "document": document}
     where = data.draw(st.sampled_from([way for way in places(both) if len(way) > 1]))
-    awkward = [
-        None,
-        0,
-        -1,
-        2**31,
-        2**70,
-        0.5,
-        True,
-        "",
-        "x",
-        "U8",
-        "I8",
-        [],
-        {},
-        [[]],
-        [0],
-        "inf",
-        {"float": "inf"},
-        "level",
-        "integer",
-    ]
-    put(both, where, data.draw(st.sampled_from(awkward)))
+    put(both, where, data.draw(st.sampled_from(AWKWARD)))
     path.write_bytes(joined({"__metadata__": {}, **header}, document, tensors))
     try:
         network = load(path)
     except FileError:
+        with pytest.raises(FileError):
+            load_network(path.read_bytes())
         return
     assert network == small()
     assert network.fingerprint == document["fingerprint"]
+
+
+def mutant(raw, rng):
+    """Another file, with a right seal: something else in its header, or in what it says of the network,
+    or in the bytes of tensors.
+    """
+    header, document, data = parts(raw)
+    del header["__metadata__"]
+    both = {"header": header, "document": document}
+    ways = [way for way in places(both) if len(way) > 1 and way[1] not in ("source", "seen", "domain")]
+    way, value = ways[rng.integers(len(ways))], deepcopy(AWKWARD[rng.integers(len(AWKWARD))])
+    old = both
+    for key in way:
+        old = old[key]
+    match int(rng.integers(4)), old:
+        case 0, _ if data:
+            place = int(rng.integers(len(data)))
+            data = data[:place] + bytes([data[place] ^ int(rng.integers(1, 256))]) + data[place + 1 :]
+        case 1, int():
+            put(both, way, int(old) + int(rng.integers(-2, 3)))
+        case 2, [_, *_]:
+            put(both, way, [old[k] for k in rng.integers(len(old), size=len(old) + rng.integers(-1, 2))])
+        case _:
+            put(both, way, value)
+    return {"__metadata__": {}, **both["header"]}, both["document"], data
+
+
+def test_the_reader_of_the_checker_alone_refuses_what_is_refused_and_nothing_else():
+    """Also if the fingerprint is that of what a mutant holds."""
+    rng, seen = np.random.default_rng(0), Counter()
+    made = [small(), with_theta(), with_stairs(), *make_golden.stored()["networks"].values()]
+    files = [network_bytes(network) for network in made if network.encoder.features < 40]
+    for turn in range(1200):
+        header, document, data = mutant(files[turn % len(files)], rng)
+        raw = joined(header, document, data)
+        for read in (load_network, network_from):
+            try:
+                read(raw)
+            except FileError as error:
+                stated = re.search("has the fingerprint ([0-9a-f]{64})", str(error))
+                if stated:
+                    document["fingerprint"] = stated[1]
+                    raw = joined(header, document, data)
+        found = []
+        for read in (load_network, network_from):
+            try:
+                found.append(read(raw).fingerprint)
+            except FileError:
+                found.append(None)
+        assert found[0] == found[1], (turn, document)
+        seen[found[0] is None] += 1
+    assert min(seen.values()) > 50
 
 
 @settings(in_one_folder, max_examples=200)

@@ -10,7 +10,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from math import prod
+from math import lcm, prod
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,6 @@ import numpy as np
 from sugenet.checker.accelerate.arrays import Arrays, backed
 from sugenet.checker.accelerate.counting import CountPart, CountRegion, counted
 from sugenet.checker.accelerate.products import Ints
-from sugenet.checker.accelerate.reals import unit_of_all
 from sugenet.checker.accelerate.recounting import MANY, counted_in_words
 from sugenet.checker.accelerate.sets import as_words, sets_of
 from sugenet.checker.accelerate.whole import whole_of
@@ -130,8 +129,7 @@ def _region(asked: Asked, network: Arrays, total: int, limit: Limit) -> CountReg
         within = {f: [o for o in row if o.price <= setting.budget] for f, row in setting.options.items()}
         setting = replace(setting, options={f: row for f, row in within.items() if row})
     prices = [option.price for row in setting.options.values() for option in row]
-    unit = unit_of_all(prices)
-    if unit is None or sum(prices, Fraction(0)) * unit >= 2**60:
+    if _leave_60_bits(prices):
         raise CheckLimitError("not checked within the limit: the costs leave 60 bits.")
     weights, units = priced(setting, limit)
     size = _size([row for _, row in weights.values()], units, limit)
@@ -142,6 +140,16 @@ def _region(asked: Asked, network: Arrays, total: int, limit: Limit) -> CountReg
     states = [[option.order for option in row] for row, _ in weights.values()]
     own = dict(enumerate(setting.own))
     return CountRegion(network, whole, list(weights), states, own, limit)
+
+
+def _leave_60_bits(prices: Sequence[Fraction]) -> bool:
+    """Whether the sum of all prices in a common unit does."""
+    unit, total = 1, sum(prices, Fraction(0))
+    for denominator in {price.denominator for price in prices}:
+        unit = lcm(unit, denominator)
+        if total * unit >= 2**60:
+            return True
+    return False
 
 
 # -- its parts -----------------------------------------------------------------------------------------------

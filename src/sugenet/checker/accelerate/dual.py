@@ -317,14 +317,14 @@ class _Largest:
         self.inside = np.broadcast_to(taps >= 0, places.shape).reshape(layer.outputs, -1)
         self.places = np.where(taps >= 0, places, 0).reshape(layer.outputs, -1)
         self.least = np.repeat(layer.every, len(taps))
-        self.inputs, self.outputs, self.multipliers = layer.inputs, layer.outputs, self.places.size
+        self.inputs, self.outputs, self.multipliers = layer.inputs, layer.outputs, int(self.inside.sum())
         self.height = layer.top
         self.sizes = np.full(self.multipliers, self.height)
 
     def asked(self, own: Numbers) -> Numbers:
         """What the multipliers ask of the levels."""
         out = np.zeros(self.inputs, own.dtype)
-        np.add.at(out, self.places[self.inside], own.reshape(self.places.shape)[self.inside])
+        np.add.at(out, self.places[self.inside], own)
         return out
 
     def reach(self, ends: _Ends) -> _Ends:
@@ -352,13 +352,14 @@ class _Largest:
         the least), so none goes beyond it.
         """
         low, high = (end[self.places] for end in before)
-        own = np.where(self.inside, own.reshape(self.places.shape), 0)
+        shares = np.zeros(self.places.shape, own.dtype)
+        shares[self.inside] = own
         best = met = None
         for v in range(int(reach[0].min(initial=0)), int(reach[1].max(initial=0)) + 1):
             bottom = np.where(self.least[:, None], np.maximum(low, v), low)
             top = np.where(self.least[:, None], high, np.minimum(high, v))
             there = (reach[0] <= v) & (v <= reach[1]) & ((bottom <= top) | ~self.inside).all(axis=1)
-            here = worth * v - (own * np.where(own > 0, bottom, top)).sum(axis=1)
+            here = worth * v - (shares * np.where(shares > 0, bottom, top)).sum(axis=1)
             if best is None or met is None:
                 best, met = np.where(there, here, 0), there
             else:

@@ -5,7 +5,7 @@ To be ensured: the form is that of the network's file (`network`; a test compare
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -139,11 +139,26 @@ def _written(layer: Any) -> LayerForm:
         never = np.repeat(given == NEVER, made.outputs // len(given), axis=0)
         steps = np.where(never, np.inf, made.steps.astype(object)).tolist()
     neurons = [
-        _summed(range(len(row)), row, [tau + low for tau in own])
-        for row, own, low in zip(made.rows().tolist(), steps, made.lowest.tolist(), strict=True)
+        _summed(places, row, [tau + low for tau in own])
+        for (places, row), own, low in zip(_reads(made), steps, made.lowest.tolist(), strict=True)
     ]
     maps = layer.output_shape if isinstance(layer, StairConv) else None
     return LayerForm(tuple(neurons), made.top, maps, shape)
+
+
+def _reads(layer: Summing | Sliding) -> Iterator[tuple[Sequence[int], list[int]]]:
+    """For each neuron the places that it reads, and their weights."""
+    if isinstance(layer, Summing):
+        yield from ((range(layer.inputs), row) for row in layer.weights.tolist())
+        return
+    channels, height, width = layer.window.shape
+    per, out = channels // layer.groups, len(layer.weights) // layer.groups
+    for number, kernel in enumerate(layer.weights.tolist()):
+        maps = [(number // out * per + c) * height * width for c in range(per)]
+        for taps in layer.window.taps.tolist():
+            inside = [k for k, tap in enumerate(taps) if tap >= 0]
+            places = [start + taps[k] for start in maps for k in inside]
+            yield places, [row[k] for row in kernel for k in inside]
 
 
 def _summed(inputs: Any, row: list[int], thresholds: Any) -> Summed:

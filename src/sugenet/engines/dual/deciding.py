@@ -21,7 +21,7 @@ from sugenet.engines.dual.attack import Attack
 from sugenet.engines.dual.bound import Branch, Multipliers, Relaxed, Weighed
 from sugenet.engines.dual.linear import Solved, fits, solve
 from sugenet.engines.dual.slopes import SCALE, by_slopes
-from sugenet.engines.dual.sums import Reals, StairSums
+from sugenet.engines.dual.sums import Pool, Reals, StairSums
 from sugenet.engines.protocol import Engine
 from sugenet.problem.clock import Clock
 from sugenet.problem.outcomes import Holds, Open, Outcome, replayed
@@ -329,7 +329,12 @@ class _Deciding:
             if tree.leaf is None:
                 return 0
             leaf = tree.leaf
-            parts = [leaf.mu[0, list(case)], leaf.nu, *(own[0] for own in leaf.layers)]
+            pairs = zip(leaf.layers, self.relaxed.layers, strict=True)
+            owns = (
+                own[0][layer.inside.reshape(-1)] if isinstance(layer, Pool) else own[0]
+                for own, layer in pairs
+            )
+            parts = [leaf.mu[0, list(case)], leaf.nu, *owns]
             data.append(np.concatenate(parts).astype("<i8").tobytes())
             return 1
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.checker.rated import RatedSamples
+from sugenet.fit.capacities.arrays import SampleArrays
 
 __all__ = ["Pairs", "Tolerance", "packed"]
 
@@ -37,12 +37,12 @@ def packed(held: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint64]:
 class Tolerance:
     """Samples, and the whole numbers between which the value of each must lie."""
 
-    samples: RatedSamples
+    samples: SampleArrays
     low: npt.NDArray[Any]
     high: npt.NDArray[Any]
 
     @classmethod
-    def of(cls, samples: RatedSamples, error: int = 0) -> Tolerance:
+    def of(cls, samples: SampleArrays, error: int = 0) -> Tolerance:
         """Values may be off by this error."""
         top = samples.top
         return cls(samples, np.maximum(samples.a - error, 0), np.minimum(samples.a + error, top))

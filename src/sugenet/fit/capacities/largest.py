@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.checker.rated import RatedSamples
+from sugenet.fit.capacities.arrays import SampleArrays
 from sugenet.fit.capacities.clashes import Pairs, Tolerance
 
 __all__ = ["forced_alone", "forced_by_pairs", "least_largest_error"]
@@ -16,14 +16,14 @@ _DRAWN = 100_000
 """Pairs that are valued in one round; of large numbers, a hundredth."""
 
 
-def forced_alone(samples: RatedSamples) -> npt.NDArray[Any]:
+def forced_alone(samples: SampleArrays) -> npt.NDArray[Any]:
     """For each sample the error that it forces alone: how far its rating lies outside of its values."""
     over = samples.x.min(axis=1) - samples.a
     under = samples.a - samples.x.max(axis=1)
     return np.asarray(np.maximum(np.maximum(over, under), 0))
 
 
-def forced_by_pairs(samples: RatedSamples, pairs: Pairs) -> npt.NDArray[Any]:
+def forced_by_pairs(samples: SampleArrays, pairs: Pairs) -> npt.NDArray[Any]:
     """For pairs k, m with a_k > a_l the error that each forces."""
     (k, m), x, a = pairs, samples.x, samples.a
     halves = (a[k] - a[m] + 1) // 2
@@ -31,7 +31,7 @@ def forced_by_pairs(samples: RatedSamples, pairs: Pairs) -> npt.NDArray[Any]:
     return np.asarray(np.maximum(np.minimum(halves, apart), 0))
 
 
-def least_largest_error(samples: RatedSamples, seed: int = 0) -> tuple[int, tuple[int, ...]]:
+def least_largest_error(samples: SampleArrays, seed: int = 0) -> tuple[int, tuple[int, ...]]:
     """The least error, in whole numbers of `samples`, and the sample or pair of samples that forces it.
 
     Whether a pair forces more than some error is quick to see, how much it forces is not. So some of those

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.checker.rated import RatedSamples
 from sugenet.errors import TooLargeError
+from sugenet.fit.capacities.arrays import SampleArrays
 from sugenet.problem.clock import Clock
 
 __all__ = ["Greatest", "least_maxitive_error", "turned"]
@@ -31,15 +31,15 @@ class Greatest:
     weights: tuple[tuple[tuple[int, ...], int], ...]
 
 
-def turned(samples: RatedSamples) -> RatedSamples:
+def turned(samples: SampleArrays) -> SampleArrays:
     """The samples upside down: what is k-maxitive for them is k-minitive for the others."""
     top = samples.top
     rows = tuple(tuple(top - value for value in row) for row in samples.rows)
     ratings = tuple(top - rating for rating in samples.ratings)
-    return RatedSamples(rows, ratings, samples.weights, top, samples.criteria, samples.levels)
+    return SampleArrays(rows, ratings, samples.weights, top, samples.criteria, samples.levels)
 
 
-def least_maxitive_error(samples: RatedSamples, k: int, clock: Clock) -> Greatest:
+def least_maxitive_error(samples: SampleArrays, k: int, clock: Clock) -> Greatest:
     """The least largest error of a k-maxitive capacity."""
     n = len(samples.criteria)
     many = sum(comb(n, size) for size in range(1, k + 1))
@@ -67,7 +67,7 @@ def least_maxitive_error(samples: RatedSamples, k: int, clock: Clock) -> Greates
     return Greatest(error, because, tuple(_greatest(samples, sets, error)))
 
 
-def _pushed(samples: RatedSamples, least: npt.NDArray[Any], ratings: npt.NDArray[Any]) -> tuple[Any, int]:
+def _pushed(samples: SampleArrays, least: npt.NDArray[Any], ratings: npt.NDArray[Any]) -> tuple[Any, int]:
     """For each rating the error below which a set cannot be worth so much, since others would be pushed
     above theirs; and the same for top.
     """
@@ -79,7 +79,7 @@ def _pushed(samples: RatedSamples, least: npt.NDArray[Any], ratings: npt.NDArray
     return np.minimum(halves, over[some]).max(axis=1), int(over.max())
 
 
-def _greatest(samples: RatedSamples, sets: list[tuple[int, ...]], error: int) -> Any:
+def _greatest(samples: SampleArrays, sets: list[tuple[int, ...]], error: int) -> Any:
     """Each set with the most that it can be worth; those that add nothing to smaller ones left out."""
     high = np.minimum(samples.a + error, samples.top)
     worth: dict[tuple[int, ...], int] = {}

@@ -19,8 +19,8 @@ from sugenet.capacity.arguments import exact_number, plain
 from sugenet.capacity.criteria import Criterion
 from sugenet.capacity.scales import Value, need_scale
 from sugenet.checker.form import exact
-from sugenet.checker.rated import RatedSamples
 from sugenet.errors import CapacityError, CriteriaError, ScaleError, SugenetError, TooLargeError
+from sugenet.fit.capacities.arrays import SampleArrays
 from sugenet.visible import visible
 
 __all__ = ["Ratings", "see_writable"]
@@ -156,7 +156,7 @@ class Ratings(Said):
         return f"sample {sample}" if self.labels is None else visible(self.labels[sample])
 
     @cached_property
-    def samples(self) -> RatedSamples:
+    def samples(self) -> SampleArrays:
         """The same as plain whole numbers, for the checker and for exact arithmetic."""
         levels = self.scale.names if isinstance(self.scale, Ordinal) else None
         power = self._power if self.scale == UNIT else None
@@ -172,7 +172,7 @@ class Ratings(Said):
             top = 1 if levels is None else len(levels) - 1
             levels = ("0", "1") if levels is None else levels
             rows, ratings = tuple(map(tuple, self.X.tolist())), tuple(self.a.tolist())
-        return RatedSamples(rows, ratings, self.weights, top, self.criteria.names, levels)
+        return SampleArrays(rows, ratings, self.weights, top, self.criteria.names, levels)
 
     @property
     def _power(self) -> int | None:

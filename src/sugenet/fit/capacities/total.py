@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.checker.rated import RatedSamples
+from sugenet.fit.capacities.arrays import SampleArrays
 from sugenet.fit.capacities.clashes import Pairs, Tolerance
 from sugenet.fit.capacities.costs import Costs
 from sugenet.fit.capacities.flows import LargestFlow, largest_flow
@@ -50,7 +50,7 @@ class Cheapest:
     parts: tuple[Part, ...]
 
 
-def least_total_cost(samples: RatedSamples, costs: Costs, clock: Clock) -> Cheapest:
+def least_total_cost(samples: SampleArrays, costs: Costs, clock: Clock) -> Cheapest:
     """Values that some capacity gives to the samples, of the least total cost."""
     search = _GrowingCut(samples, costs)
     while True:
@@ -92,7 +92,7 @@ class _Cut:
 class _GrowingCut:
     """The implications known so far, and the cut that they allow."""
 
-    def __init__(self, samples: RatedSamples, costs: Costs) -> None:
+    def __init__(self, samples: SampleArrays, costs: Costs) -> None:
         self.samples, self.costs = samples, costs
         self.x: Places = np.searchsorted(costs.levels, samples.x).astype(np.int64)
         self.low, self.high = self.x.min(axis=1), self.x.max(axis=1)
@@ -236,7 +236,7 @@ class _GrowingCut:
 
 @dataclass(frozen=True)
 class _Rows:
-    """As much of `RatedSamples` as `Tolerance` looks at."""
+    """As much of `SampleArrays` as `Tolerance` looks at."""
 
     x: Places
     top: int
