@@ -33,7 +33,6 @@ from sugenet.checker.network import NetworkForm
 from sugenet.checker.problem import problem_of
 from sugenet.checker.proof import check_proof
 from sugenet.checker.reason import check_reason
-from sugenet.checker.rules import plain_count
 from sugenet.checker.setting import Asked, inputs_asked, sample_of, setting_of
 from sugenet.checker.witness import check_witness
 from sugenet.errors import CertificateError, CheckLimitError, TooLargeError
@@ -180,6 +179,8 @@ def _check(
     match certificate:
         case Counted():
             if plain:
+                from sugenet.checker.rules import plain_count
+
                 return plain_count(certificate, problem_of(setting_of(asked, limit), limit, is_exact=True))
             from sugenet.checker.accelerate.count import recount  # compiled code is loaded when it is needed
 

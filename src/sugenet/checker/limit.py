@@ -43,16 +43,17 @@ class Limit:
 
     def look(self) -> None:
         """Raise `CheckLimitError` when the time is up."""
-        if self.seconds is not None and self._spent() > self.seconds:
+        if self.seconds is not None and self.spent() > self.seconds:
             raise CheckLimitError(
                 f"not checked within the limit: {self.seconds:g} s were not enough. Allow more: time_limit=."
             )
 
     def left(self) -> float | None:
         """Seconds that are left."""
-        return None if self.seconds is None else max(0.0, self.seconds - self._spent())
+        return None if self.seconds is None else max(0.0, self.seconds - self.spent())
 
-    def _spent(self) -> float:
+    def spent(self) -> float:
+        """Seconds since the check began, without those of compiling."""
         return max(0.0, monotonic() - self._start - (_compiling_seconds() - self._compiled))
 
     def take(self, size: int, what: str) -> None:

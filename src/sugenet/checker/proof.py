@@ -20,11 +20,13 @@ from sugenet.checker.form import (
 from sugenet.checker.limit import Limit
 from sugenet.checker.meaning import InputSet
 from sugenet.checker.problem import problem_of
-from sugenet.checker.rules import prove
 from sugenet.checker.setting import Asked, Setting, parts_of, see_query, setting_of
 from sugenet.errors import CertificateError
 
 __all__ = ["check_proof"]
+
+_LEAST = 0.1
+"""Seconds of a compiled check from which on a part of it is done again in the plain form."""
 
 
 def check_proof(
@@ -57,11 +59,19 @@ def _check_part(proof: Single, setting: Setting, limit: Limit, *, plain: bool) -
         raise CertificateError("a proof of kind 'patches' is about real numbers alone.")
     sums = isinstance(proof, Lemma) and proof.sums  # which have no compiled form
     if not plain and not sums:
-        return _compiled(proof, setting, limit)
+        began = limit.spent()
+        said = _compiled(proof, setting, limit)
+        if limit.spent() - began >= _LEAST:
+            from sugenet.checker.accelerate.again import check_again
+
+            check_again(proof, setting, limit.spent() - began)
+        return said
     if isinstance(proof, Dual):
         from sugenet.checker.multipliers import check_multipliers
 
         return check_multipliers(proof, setting, limit)
+    from sugenet.checker.rules import prove
+
     return prove(proof, problem_of(setting, limit))
 
 
