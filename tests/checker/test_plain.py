@@ -46,7 +46,6 @@ def test_both_say_the_same_of_the_golden_certificates(share):
     kinds = {
         "enumerate",
         "lemma",
-        "drup",
         "dual",
         "partition",
         "bound",
@@ -56,7 +55,6 @@ def test_both_say_the_same_of_the_golden_certificates(share):
     assert kinds <= seen.keys()
     assert seen["enumerate"] > 300 // share
     assert seen["lemma"] > 10 // share
-    assert seen["drup"] > 5 // share
     assert seen["partition"] > 50 // share
 
 

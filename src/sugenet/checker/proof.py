@@ -69,6 +69,8 @@ def _check_part(proof: Single, setting: Setting, limit: Limit, *, plain: bool) -
         from sugenet.checker.multipliers import check_multipliers
 
         return check_multipliers(proof, setting, limit)
+    if isinstance(proof, Drup):
+        raise CheckLimitError("a proof of kind 'drup' has no plain form. Use `sugenet check`.")
     return prove(proof, problem_of(setting, limit))
 
 
