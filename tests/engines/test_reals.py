@@ -319,7 +319,7 @@ def test_damaged_proofs_are_refused(change, match):
     change(changed, changed["cases"][0])
     with pytest.raises(CertificateError, match=match):
         check_patches(changed, net, query)
-    if changed["cases"] and changed["cases"][0]["grid"] < 1 << 58:  # beyond, arrays do not hold it
+    if all(case["grid"] < 1 << 58 for case in changed.get("cases", ())):  # beyond, arrays do not hold it
         with pytest.raises(CertificateError):
             check_patches(changed, net, query, plain=True)
 
