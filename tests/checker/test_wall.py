@@ -6,12 +6,13 @@ import pickle
 import shutil
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 import sugenet as sg
+from sugenet.checker.rated import RatedSamples
 from sugenet.errors import CertificateError
 from sugenet.reason.envelope import kind_of
 from tests.checker import make_golden
@@ -107,7 +108,8 @@ def about_ratings():
 def asked_alone(tmp_path, chosen, where, *, plain):
     """What the judge says in a process of its own, where only the rooms below are importable."""
     networks = make_golden.stored()["networks"] | {
-        name: SimpleNamespace(samples=ratings.samples) for name, (ratings, _) in LEARNED.items()
+        name: RatedSamples(*(getattr(ratings.samples, part.name) for part in fields(RatedSamples)))
+        for name, (ratings, _) in LEARNED.items()
     }
     rows = [(row["network"], row["other"], row["certificate"]) for row in chosen]
     (tmp_path / "asked").write_bytes(pickle.dumps((networks, rows)))
@@ -146,6 +148,7 @@ def test_the_judge_can_be_copied_out(tmp_path):
     said = asked_alone(
         tmp_path, chosen, package.parent, plain=True
     )  # what is compiled would be compiled anew
-    small = [(row["said"], words) for row, words in zip(chosen, said, strict=True)]
+    pairs = zip(chosen, said, strict=True)
+    small = [(row["said"], words) for row, words in pairs if kind_of(row["certificate"]["proof"]) != "drup"]
     assert len(small) > 30 + 3 * len(LEARNED)
     assert all(without_form(first) == without_form(second) for first, second in small)

@@ -57,7 +57,8 @@ def check_patches(data, network, query):
 
 
 def without_form(said):
-    """What a check said, or a page's answer with that, without the form that enumerated changes."""
+    """What a check said, or a page's answer with that, without the form that a rule was checked in."""
     if isinstance(said, dict):
         return said | {"said": without_form(said["said"])}
+    said = re.sub(r"(property can occur)[:,] .*", r"\1", said.replace(", plain form)", ")"))
     return re.sub(r"(sets of changes is a violation) \([a-z ]+\)", r"\1", said)
