@@ -10,7 +10,6 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from sugenet.checker.counterfactual import check_counterfactual
 from sugenet.checker.domain import within_domain
 from sugenet.checker.form import (
     Certificate,
@@ -32,9 +31,7 @@ from sugenet.checker.meaning import sample_in
 from sugenet.checker.network import NetworkForm
 from sugenet.checker.problem import problem_of
 from sugenet.checker.proof import check_proof
-from sugenet.checker.reason import check_reason
 from sugenet.checker.setting import Asked, inputs_asked, sample_of, setting_of
-from sugenet.checker.witness import check_witness
 from sugenet.errors import CertificateError, CheckLimitError, TooLargeError
 
 __all__ = ["check", "is_about_ratings"]
@@ -186,8 +183,12 @@ def _check(
 
             return recount(certificate, asked, limit)
         case Counterfactual() | OpenCounterfactual() | NoCounterfactual():
+            from sugenet.checker.counterfactual import check_counterfactual
+
             return check_counterfactual(certificate, asked, limit, plain=plain)
         case Refuted():
+            from sugenet.checker.witness import check_witness
+
             return check_witness(asked, certificate.witness)
         case Undecided():
             return _check_undecided(certificate, asked, limit, plain=plain)
@@ -196,6 +197,8 @@ def _check(
         case Proved():
             return check_proof(asked, certificate.proof, limit, plain=plain)
     proved = check_proof(asked, certificate.proof, limit, plain=plain)
+    from sugenet.checker.reason import check_reason
+
     return check_reason(certificate, asked, proved, limit)
 
 

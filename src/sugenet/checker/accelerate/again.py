@@ -12,10 +12,8 @@ from random import SystemRandom
 from sugenet.checker.accelerate.arrays import Picking, backed
 from sugenet.checker.form import Dual, Enumerate, Single
 from sugenet.checker.limit import MEMORY, Limit
-from sugenet.checker.multipliers import check_multipliers
 from sugenet.checker.network import NetworkForm
 from sugenet.checker.problem import IntegerProblem, problem_of
-from sugenet.checker.rules import prove
 from sugenet.checker.setting import Setting
 from sugenet.errors import CertificateError, CheckLimitError
 
@@ -36,12 +34,16 @@ def check_again(proof: Single, setting: Setting, took: float) -> None:
         return
     try:
         if isinstance(proof, Dual):
+            from sugenet.checker.multipliers import check_multipliers
+
             check_multipliers(proof, setting, limit)
             return
         problem = problem_of(setting, limit)
         if isinstance(proof, Enumerate):
             while True:
                 _see_drawn(problem)
+        from sugenet.checker.rules import prove
+
         prove(proof, problem, drawn=True)
     except CheckLimitError:
         return
