@@ -6,7 +6,8 @@ both an accepted proof and an accepted counterexample. The same question goes th
 line, the server, CSV files, rules and laws. Random models are imported, and each of their operations is
 compared alone with the framework's own. Kept certificates are exported as proofs for other checkers, and
 read by small readers and by those of veripb, drat-trim, cake_lpr and cake_xlrup that are on the PATH.
-Last, reasons of a public MNIST network are timed (SUGENET_ZOO names its folder).
+What a check loads is counted. Last, checks of enumerations and reasons of public MNIST networks are timed
+(SUGENET_ZOO names their folder).
 """
 
 from __future__ import annotations
@@ -22,23 +23,26 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, get_args
 
 import torch
 
 import sugenet as sg
 from benchmarks import _zoo
+from benchmarks.frontier import recheck
 from sugenet.bits import prepare
+from sugenet.checker import form
 from sugenet.errors import CertificateError, QuestionError, SugenetError, TooLargeError
 from sugenet.io import export_proof
 from sugenet.reason.envelope import kind_of
 from tests.checker import make_golden, test_attacks, test_twin
+from tests.checker.loading import SOURCE, loaded_by, statements, statements_in
 from tests.fuzzing import forgeries, torch_models
 from tests.fuzzing.faces import compare_faces
 from tests.io.proof_readers import RejectedError, check_drat, check_hinted, check_veripb
 
 SHARES = {"forged": 0.35, "questions": 0.3, "faces": 0.15, "imports": 0.2}
-QUICK = 26.0
+QUICK = 16.0
 """Seconds of all attacks."""
 READERS: dict[str, tuple[Callable[[str, str], int], str]] = {
     "veripb": (check_veripb, "veripb"),
@@ -69,6 +73,10 @@ def main() -> None:
     print(f"{judged:>9,} operations of imports compared alone, {len(refused)} differ", flush=True)
     proofs, rejected = exported()
     print(f"{proofs['written']:>9,} proofs exported, {len(rejected)} rejected", flush=True)
+    sizes = sized()
+    print(f"{sizes['loaded_statements']:>9,} statements loaded by sugenet check, "
+          f"{sizes['plain_statements']:,} by the plain checker", flush=True)  # fmt: skip
+    ratio = checked_over_found()
     for what in (*accepted, *contradictions, *differ, *refused, *rejected):
         print("FOUND " + str(what)[:2000])
     result = {
@@ -82,6 +90,8 @@ def main() -> None:
         "operations_differ": len(refused),
         "proofs_exported": proofs,
         "proofs_rejected": len(rejected),
+        **sizes,
+        "check_over_find": ratio,
         "why_mnist_median_s": reasons(2 if options.quick else 20),
     }
     print("RESULT " + json.dumps(result))
@@ -195,6 +205,59 @@ def run_reader(program: str, formula: Path, proof: Path) -> Any:
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
     said = done.stdout + done.stderr
     return None if any(words in said for words in VERIFIED) else said[-300:] or f"code {done.returncode}"
+
+
+def sized() -> dict[str, int]:
+    """How many rules proofs about networks have, and how many statements a check of a small one loads."""
+    kinds = [*(kind.tag[1] for kind in get_args(form.Single)), form.Partition.tag[1], "witness"]
+    plainly = [kind for kind in kinds if plain_form_of(kind)]
+    with tempfile.TemporaryDirectory() as folder:
+        certificate, network = Path(folder, "c.json"), Path(folder, "n.sugenet")
+        sample = sg.models.samples("digits")[0][7]
+        answer = sg.verify(sg.models.digits(), sg.Robust(sample, sg.L0(1)))
+        certificate.write_text(json.dumps(answer.certificate))
+        sg.save(sg.models.digits(), network)
+        loaded = [
+            [name for name in loaded_by(*words)[2] if name.split(".")[0] == "sugenet"]
+            for words in (
+                ("sugenet", "check", certificate, network),
+                ("sugenet.checker", certificate, network),
+            )
+        ]
+    ours = sum(map(statements, (SOURCE / "checker").rglob("*.py")))
+    return {
+        "rules": len(kinds),
+        "plain_rules": len(plainly),
+        "loaded_statements": statements_in(loaded[0]),
+        "checker_statements": ours,
+        "plain_statements": statements_in(loaded[1]),
+    }
+
+
+def plain_form_of(kind: str) -> bool:
+    """Whether a kept certificate of a kind is accepted in the plain form."""
+    for row in make_golden.stored()["certificates"]:
+        certificate, proof = row["certificate"], row["certificate"]["proof"]
+        own = "witness" if certificate["answer"] == "refuted" else isinstance(proof, dict) and proof["kind"]
+        if own == kind and "Error" not in row["said"]:
+            networks = make_golden.stored()["networks"]
+            try:
+                sg.check(
+                    certificate,
+                    networks[row["network"]],
+                    networks.get(row["other"]),
+                    plain=True,
+                    time_limit=5,
+                )
+            except CertificateError:
+                continue
+            return True
+    return False
+
+
+def checked_over_found() -> float | None:
+    """The worst ratio of checking to finding, of one enumeration of each form."""
+    return recheck.run(quick=True).figures["check_over_find"]
 
 
 def reasons(images: int) -> float | None:
