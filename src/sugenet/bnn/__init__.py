@@ -20,7 +20,7 @@ from sugenet.bnn.conv import ConvLayer, PoolLayer
 from sugenet.bnn.describing import LayerSummary, Summary, summary
 from sugenet.bnn.domain import Domain
 from sugenet.bnn.encoder import Encoder
-from sugenet.bnn.folding import Norm, fold, fold_by_evaluation, fold_inputs, fold_levels
+from sugenet.bnn.folding import Norm, fold, fold_by_evaluation, fold_levels
 from sugenet.bnn.folding_conv import fold_conv, fold_conv_by_evaluation
 from sugenet.bnn.geometry import Window
 from sugenet.bnn.head import Head
@@ -79,7 +79,6 @@ __all__ = [
     "fold_by_evaluation",
     "fold_conv",
     "fold_conv_by_evaluation",
-    "fold_inputs",
     "fold_levels",
     "integer",
     "lam_of",

@@ -14,7 +14,7 @@ all conventions for sign(0) agree.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, Literal, TypedDict
 
@@ -22,7 +22,6 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn.arrays import Bits, Ints, integer_array
-from sugenet.bnn.encoder import Encoder
 from sugenet.bnn.layers import DenseLayer, LevelLayer
 from sugenet.capacity.thresholds import exact_number
 from sugenet.errors import NetworkError, TieError
@@ -35,7 +34,6 @@ __all__ = [
     "exact_decisions",
     "fold",
     "fold_by_evaluation",
-    "fold_inputs",
     "fold_levels",
     "sign_of_affine",
     "thresholds",
@@ -159,42 +157,6 @@ def fold_levels(
     decide = exact_decisions(norm, [unit] * len(rows), offsets)
     folded, tau, flipped, ties = thresholds(rows, np.abs(rows) @ highest, decide, zero)
     return LevelLayer(folded, tau, highest, flipped=flipped, ties=ties)
-
-
-def fold_inputs(
-    n: int,
-    top: int = 255,
-    *,
-    step: Any = 1,
-    start: Any = 0,
-    names: Iterable[object] | None = None,
-    zero: SignOfZero = 1,
-    bias: Any = 0,
-    scale: Any = 1,
-    gamma: Any = 1,
-    beta: Any = 0,
-    mean: Any = 0,
-    var: Any = 1,
-    eps: Any = 0,
-) -> tuple[Encoder, Ints]:
-    """Fold a sign on integer features, such as pixels behind a batch norm: one threshold a feature,
-    and the sign of its bit.
-
-    A feature 0..top has the value ``start + step * feature``. Where the sign falls with the feature, the bit
-    says the opposite and its sign is -1: multiply the columns of the first layer with it. `names` are those
-    of the features; `zero`, `bias`, `scale`, `gamma`, `beta`, `mean`, `var` and `eps` are as in `fold`.
-
-    Examples
-    --------
-    >>> encoder, signs = fold_inputs(2, step=Fraction(1, 255), gamma=[1, -1], beta=[-0.5, 0.25])
-    >>> [coding.cuts for coding in encoder.codings], signs.tolist()
-    ([(128.0,), (64.0,)], [1, -1])
-    """
-    norm = Norm(bias=bias, scale=scale, gamma=gamma, beta=beta, mean=mean, var=var, eps=eps)
-    layer = fold_levels(np.eye(n, dtype=np.int64), [top] * n, step=step, start=start, zero=zero, **norm)
-    assert layer.flipped is not None
-    cuts = np.where(layer.flipped, top - layer.tau + 1, layer.tau).tolist()
-    return Encoder.of_thresholds(cuts, names, low=0, high=top, whole=True), np.where(layer.flipped, -1, 1)
 
 
 def exact_decisions(norm: Norm, steps: list[Fraction], starts: list[Fraction]) -> Decide:

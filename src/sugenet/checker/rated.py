@@ -7,9 +7,8 @@ from fractions import Fraction
 from functools import cached_property
 from hashlib import sha256
 from json import dumps
-from typing import Protocol
 
-__all__ = ["HasSamples", "RatedSamples"]
+__all__ = ["RatedSamples"]
 
 
 @dataclass(frozen=True)
@@ -40,12 +39,3 @@ class RatedSamples:
     def unit(self) -> int:
         """What 1 is in these whole numbers: a level, or the length of the scale."""
         return self.top if self.levels is None else 1
-
-
-class HasSamples(Protocol):
-    """What can say its samples in plain whole numbers."""
-
-    @property
-    def samples(self) -> RatedSamples:
-        """The samples."""
-        ...

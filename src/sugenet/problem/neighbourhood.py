@@ -37,7 +37,6 @@ __all__ = [
     "place_of",
     "row_of",
     "starts_in",
-    "whole_weights",
 ]
 
 _BITS = 60
@@ -383,13 +382,6 @@ def _alike(
     if by_feature:
         parts.append(range(encoder.features))
     return values if len(parts) == 1 else list(zip(*parts, strict=True))
-
-
-def whole_weights(prices: Iterable[Fraction]) -> int:
-    """How many units make one: a common denominator of all prices,
-    or a power of two where their sum would leave 60 bits.
-    """
-    return _scale([(list(prices), 1)])
 
 
 def _scale(groups: Sequence[tuple[list[Fraction], int]]) -> int:

@@ -32,10 +32,6 @@ class Run(Brief):
     label: int
     """The class."""
 
-    def raster(self, layer: int) -> str:
-        """The spikes of a layer, numbered from 1, a line a neuron: ``|`` for a spike, ``.`` for none."""
-        return "\n".join("".join(".|"[spike] for spike in train) for train in self.spikes[layer - 1])
-
 
 def trains_of(sample: Any, inputs: int, convention: Convention) -> list[list[int]]:
     """The spikes of each input at each step that a raw sample stands for."""
@@ -116,9 +112,6 @@ def simulate(network: SpikingNetwork, sample: Any) -> Run:
     ...                         decision="first spike", ties="lowest", step=None)
     >>> net = SpikingNetwork([SpikingLayer([[2, 1], [1, 1]], leak="1/2", threshold=2)], convention)
     >>> run = simulate(net, [1, 1])
-    >>> print(run.raster(1))
-    .|..
-    .|..
     >>> run.scores, run.label
     ((Fraction(3, 1), Fraction(3, 1)), 0)
     """

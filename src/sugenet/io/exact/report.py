@@ -139,17 +139,6 @@ class Imported(Said):
     beyond every number where they change.
     """
 
-    def arrange(self, X: Any) -> npt.NDArray[Any]:
-        """Samples as flat rows.
-
-        Only for programs written when networks had another order than their files; `network` reads X itself.
-        """
-        return self.network.encoder.rows(X)
-
-    def arrange_query(self, query: Any) -> Any:
-        """The query as it is, for the same programs: a query about the file is one about `network`."""
-        return query
-
     def data(self) -> dict[str, Any]:
         """The report as JSON data."""
         return {
