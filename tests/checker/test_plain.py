@@ -122,7 +122,7 @@ def test_propagation_of_random_cases():
                 said.append(check(proof, system))
             except CertificateError as error:
                 said.append(str(error))
-        assert said[0] == said[1]
+        assert said[0] == without_form(said[1])
         words.add(said[0].split(",")[0])
     assert len(words) > 6  # clauses that follow, and those that do not at every place
 

@@ -61,4 +61,5 @@ def without_form(said):
     if isinstance(said, dict):
         return said | {"said": without_form(said["said"])}
     said = re.sub(r"(property can occur)[:,] .*", r"\1", said.replace(", plain form)", ")"))
-    return re.sub(r"(sets of changes is a violation) \([a-z ]+\)", r"\1", said)
+    said = re.sub(r"(sets of changes is a violation) \([a-z ]+\)", r"\1", said)
+    return said.replace(", plain form)", ")").replace(" (plain form)", "")

@@ -422,10 +422,10 @@ def test_an_option_means_the_same_everywhere():
     assert has["--json"] == set(commands) - {"demo", "serve", "completion"}
     assert has["--index"] == asking | {"predict", "trace", "rules", "report", "serve"}
     wholes = {"sum", "sudoku", "state"}
-    others = {"rules", "report", "check", "sweep", "results", "fit", "instance"}
+    others = {"rules", "report", "check", "sweep", "results", "fit", "instance", "export"}
     assert has["--time-limit"] == asking | wholes | others
     assert has["--memory-limit"] == {"check"}
-    assert has["--seed"] == has["--time-limit"] - {"check"} | {"train"}
+    assert has["--seed"] == has["--time-limit"] - {"check", "export"} | {"train"}
     assert has["--jobs"] == {"sweep", "results"}
     assert has["--threads"] == has["--seed"] - has["--jobs"] - {"fit"} | {"predict"}
     assert has["-o"] == has["--seed"] | {"convert", "export"}

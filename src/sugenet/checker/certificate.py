@@ -34,7 +34,7 @@ from sugenet.checker.proof import check_proof
 from sugenet.checker.setting import Asked, inputs_asked, sample_of, setting_of
 from sugenet.errors import CertificateError, CheckLimitError, TooLargeError
 
-__all__ = ["check", "is_about_ratings"]
+__all__ = ["check", "has_laws", "is_about_ratings"]
 
 _NOTHING = "nothing is claimed, so there is nothing to check"
 
@@ -108,6 +108,12 @@ def check(
 def is_about_ratings(certificate: object) -> bool:
     """Whether a certificate is about ratings, not about a network. What it says of them is not read."""
     return isinstance(certificate, dict) and "network" not in certificate and "ratings" in certificate
+
+
+def has_laws(certificate: object) -> bool:
+    """Whether a certificate has laws, whose words are to be read. What they say is not read."""
+    domain = certificate.get("domain") if isinstance(certificate, dict) else None
+    return isinstance(domain, dict) and bool(domain.get("laws"))
 
 
 def _form(network: Any, plain: bool) -> NetworkForm:

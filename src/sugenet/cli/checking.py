@@ -6,7 +6,7 @@ import os
 from argparse import Namespace
 from typing import Any
 
-from sugenet.checker.certificate import check, is_about_ratings
+from sugenet.checker.certificate import check, has_laws, is_about_ratings
 from sugenet.checker.network import load_network
 from sugenet.cli.options import give, is_shipped, network_of, whole
 from sugenet.cli.output import Screen
@@ -89,8 +89,7 @@ def _network(name: str, certificate: dict[str, Any]) -> Any:
 
     The words of laws are read by the package's reader of laws, which needs its own network.
     """
-    domain = certificate.get("domain")
-    if isinstance(domain, dict) and domain.get("laws"):
+    if has_laws(certificate):
         return network_of(name)
     folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     path = os.path.join(folder, "data", f"{name}.sugenet") if is_shipped(name) else name

@@ -32,6 +32,7 @@ from sugenet.checker.network import (
     Coding,
     HeadWeights,
     LayerForm,
+    NetworkForm,
     Numbers,
     Pooled,
     RealNumbers,
@@ -47,6 +48,10 @@ class Original(Backed):
     """The form of a network of the package."""
 
     origin: Any = field(default=None, compare=False)
+
+    def among(self, classes: Sequence[int]) -> NetworkForm:
+        """The network that chooses among some classes alone."""
+        return form_of(self.origin.among(classes))
 
     def see_texts(self, laws: Sequence[Any]) -> None:
         """See that laws say in words what their clauses say."""
