@@ -123,7 +123,7 @@ INTEGERS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_number_of_another_type_is_refused(seed):
     assert attack(seed, spellings, FEW // 4)
 
@@ -134,7 +134,7 @@ def test_integers_at_the_edges_of_the_machine_prove_nothing(seed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(10, 30))
+@pytest.mark.parametrize("seed", [2, 3, *range(10, 30)])
 def test_a_number_of_another_type_is_refused_at_length(seed):
     assert attack(seed, spellings)
 

@@ -379,7 +379,7 @@ def test_halves_say_what_the_thresholds_say(seed):
                 assert fixed[own] == (1 if low >= least else 0 if high < least else -1)
 
 
-@pytest.mark.parametrize("size", [1, 63, 64, 65, 200])
+@pytest.mark.parametrize("size", [1, 63, 64, 65, pytest.param(200, marks=pytest.mark.slow)])
 def test_columns_are_rows_the_other_way_round(size):
     rng = np.random.default_rng(size)
     cascade = random_cascade(rng, steps=size, hidden=[size, 3])

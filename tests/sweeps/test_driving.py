@@ -231,6 +231,7 @@ def test_a_question_that_is_refused_for_all_is_refused_at_once(tmp_path):
     assert not (tmp_path / "a.db").exists()
 
 
+@pytest.mark.slow
 def test_a_slow_sample_holds_up_nobody(tmp_path):
     path = tmp_path / "a.db"
     order = []

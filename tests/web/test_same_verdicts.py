@@ -91,7 +91,7 @@ def sets_in(said):
     return 0 if found is None else int(found[1].replace(",", ""))
 
 
-@pytest.mark.parametrize("most", [5000, pytest.param(10**9, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("most", [1500, pytest.param(10**9, marks=pytest.mark.slow)])
 def test_golden_certificates(engine, most):
     stored = make_golden.stored()
     rows = [row for row in stored["certificates"] if row["other"] is None and sets_in(row["said"]) < most]

@@ -460,8 +460,9 @@ def _cut(network: Arrays) -> Arrays:
         if not np.array_equal(here, there):  # the bits of a value stand in the order of their levels
             order = np.empty(len(here), np.intp)
             order[np.argsort(there, kind="stable")] = np.argsort(here, kind="stable")
-            dense = bits if isinstance(bits, Summing) else bits.dense()
-            bits = Summing(dense.weights[order], dense.steps[order], dense.tops)
+            if not isinstance(bits, Summing):
+                bits, levels = bits.dense(), levels and number > 0  # written out, it reads bits
+            bits = Summing(bits.weights[order], bits.steps[order], bits.tops)
         made.append(bits)
         source = there
     head = network.head if source is None else np.ascontiguousarray(network.head[:, source])
