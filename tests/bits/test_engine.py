@@ -107,12 +107,11 @@ def test_kernels_are_compiled_once_and_a_damaged_cache_does_no_harm(tmp_path: Pa
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_a_changed_kernel_file_and_an_install_that_cannot_be_written(tmp_path: Path) -> None:
     package = tmp_path / "sugenet"
     package.mkdir()
     (package / "__init__.py").write_text("")
-    for name in ("errors.py", "visible.py", "compiling.py"):
+    for name in ("errors.py", "visible.py", "telling.py", "compiling.py"):
         shutil.copy(SOURCE / "sugenet" / name, package)
     shutil.copytree(
         SOURCE / "sugenet" / "bits", package / "bits", ignore=shutil.ignore_patterns("__pycache__")
