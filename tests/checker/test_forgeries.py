@@ -23,7 +23,7 @@ def small_bombs():
 
 
 ABOUT = {
-    "add_field": r"has a field '.*' that it must not have|above the limit|^0 proofs|no len|text or null is needed",
+    "add_field": r"'.*' that it must not have|above the limit|^0 proofs|no len|or null is needed",
     "free_a_feature": r"has a field 'features' that it must not have|sets of changes|violation|propagation",
     "widen_region": (
         r"sets of changes|the region has .* inputs|exclude|other clauses|not a "
