@@ -141,7 +141,6 @@ WALLED = {
         "sugenet.telling",
         "sugenet.reading",
         "sugenet.visible",
-        "sugenet.capacity.arguments",
     }
 }
 """Rooms that import nothing of the project but these."""

@@ -1,9 +1,12 @@
 """Networks as arrays: levels and match counts are those of the plain form, whatever layers there are."""
 
 from collections import Counter
+from itertools import product
 
 import numpy as np
+import pytest
 
+import sugenet as sg
 from sugenet.bnn import (
     ConvLayer,
     DenseLayer,
@@ -18,8 +21,9 @@ from sugenet.bnn import (
 )
 from sugenet.bnn.encoder import Encoder
 from sugenet.checker.accelerate.arrays import backed
+from sugenet.checker.accelerate.origin import form_of
 from sugenet.checker.network import load_network
-from sugenet.errors import NetworkError
+from sugenet.errors import CertificateError, NetworkError
 from sugenet.io.native.file import network_bytes
 
 
@@ -78,6 +82,28 @@ def network_of(seed):
         rng.integers(-2, 3, (3, inputs)), [0, 1, -2], [1, 2, 3], tops=[reads] * inputs if reads else None
     )
     return Network(encoder, layers, head), rng
+
+
+@pytest.mark.parametrize("weight", [1 << 24, (1 << 31) - 1, 1 << 31, (1 << 31) + 1, 1 << 32, 1 << 53])
+@pytest.mark.parametrize("is_conv", [False, True])
+def test_thresholds_at_the_ends_of_numbers(weight, is_conv):
+    """A staircase spells a threshold that nothing reaches as 2^31; other layers may reach that."""
+    first = LevelLayer([[weight]], [weight], [3])
+    if is_conv:
+        first = ConvLayer([[[[weight]]]], [weight], Window((1, 1, 1), 1), top=3)
+    network = Network(Encoder([integer(0, 3)]), [first], Head([[1], [-1]]))
+    form = load_network(network_bytes(network))
+    for state in range(4):
+        scores = [1, -1] if state else [-1, 1]
+        assert (
+            form.scores([state]) == backed(form).scores([state]) == form_of(network).scores([state]) == scores
+        )
+    refuted = sg.verify(network, sg.Never(0)).certificate
+    assert refuted["answer"] == "refuted"
+    false = refuted | {"answer": "proved", "witness": None, "proof": {"kind": "enumerate"}}
+    for given, plain in product((network, form), (False, True)):
+        with pytest.raises(CertificateError, match="is a violation"):
+            sg.check(false, given, plain=plain)
 
 
 def test_layers_of_all_kinds_in_any_order():

@@ -117,11 +117,11 @@ def has_laws(certificate: object) -> bool:
 
 
 def _form(network: Any, plain: bool) -> NetworkForm:
-    """A network as the checker sees it; with arrays behind it unless rules are plain."""
+    """A network as the checker sees it; unless rules are plain, they can read it as arrays."""
     if not isinstance(network, NetworkForm):
         from sugenet.checker.accelerate.origin import form_of
 
-        return form_of(network)
+        return form_of(network, plain=plain)
     if plain:
         return network
     from sugenet.checker.accelerate.arrays import backed

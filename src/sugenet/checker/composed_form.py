@@ -216,8 +216,8 @@ class WholePart:
 
 
 WholeProof: TypeAlias = Enumerate | Lemma
-"""Why no choice of classes is as a claim excludes; null if there is no choice at all, or none that is cheap
-enough.
+"""What shows that no choice of classes is one that the claim excludes; null if all classes together leave no
+choice, or none that is cheap enough.
 """
 
 

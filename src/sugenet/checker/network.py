@@ -466,7 +466,8 @@ class NetworkSource:
         if kind in ("dense", "level", "stairs", "real"):
             rows = self.rows(name, part["weights"], part["inputs"])
             for row, (own,) in zip(rows, self._thresholds(name, part, 1), strict=True):
-                neurons.append(_summed(list(enumerate(row)), own, None if kind == "real" else tops))
+                taus = _beyond(own) if kind == "stairs" else own
+                neurons.append(_summed(list(enumerate(row)), taus, None if kind == "real" else tops))
             return LayerForm(tuple(neurons), part.get("steps", 1))
         windows, shape = list(_windows(part)), part["shape"]
         size = shape[1] * shape[2]
@@ -480,7 +481,7 @@ class NetworkSource:
             return LayerForm(tuple(neurons), part.get("top", 1), (shape[0], *places), reads)
         per = shape[0] // part["groups"]
         rows = self.rows(name, part["weights"], per * prod(part["kernel"]))
-        taus = self._thresholds(name, part, len(windows))
+        steps = self._thresholds(name, part, len(windows))
         for channel, row in enumerate(rows):
             start = channel // (part["outputs"] // part["groups"]) * per
             for position, taps in enumerate(windows):
@@ -488,10 +489,10 @@ class NetworkSource:
                 inside = [
                     (c * size + tap, w) for (c, tap), w in zip(wide, row, strict=True) if tap is not None
                 ]
-                own = taus[channel][position]
+                own = steps[channel][position]
                 if kind == "stairs conv":  # thresholds on the sum over all taps, padding included
                     rim = part["pad"] * sum(w for (_, tap), w in zip(wide, row, strict=True) if tap is None)
-                    own = [step if step == NEVER else step - rim for step in own]
+                    own = [step - rim for step in _beyond(own)]
                 neurons.append(_summed(inside, own, tops if kind == "conv" else None))
         maps = (len(rows), *places) if kind == "stairs conv" else None
         return LayerForm(tuple(neurons), part.get("steps", 1), maps, reads)
@@ -609,6 +610,13 @@ def _unpacked(octets: Sequence[int], width: int) -> list[int]:
     return [octets[place // 8] >> place % 8 & 1 for place in range(width)]
 
 
+def _beyond(steps: Sequence[int]) -> list[Any]:
+    """Thresholds of a staircase, of which those that nothing reaches are infinite. Only staircases have such:
+    their sums stay below 2^31, those of other layers may be larger.
+    """
+    return [inf if step == NEVER else step for step in steps]
+
+
 def _summed(taps: Sequence[tuple[int, int]], taus: Sequence[Any], tops: Sequence[int] | None) -> Summed:
     """A neuron over (input, weight) taps, with thresholds on match counts if the tops of inputs are given.
 
@@ -616,7 +624,7 @@ def _summed(taps: Sequence[tuple[int, int]], taus: Sequence[Any], tops: Sequence
     """
     kept = [(place, weight) for place, weight in taps if weight]
     lowest = 0 if tops is None else sum(min(weight, 0) * tops[place] for place, weight in kept)
-    thresholds = tuple(inf if tau == NEVER else tau + lowest if lowest else tau for tau in taus)
+    thresholds = tuple(tau + lowest if lowest else tau for tau in taus)
     return Summed(tuple(p for p, _ in kept), tuple(w for _, w in kept), thresholds)
 
 

@@ -63,7 +63,7 @@ def _weights(network: NetworkForm) -> int:
 
 
 def _see_drawn(problem: IntegerProblem) -> None:
-    """See that one choice of options within the budget, drawn at random, is no violation."""
+    """Draw a choice of options within the budget at random, and see that it is not a violation."""
     problem.limit.look()
     chance, margins, left = SystemRandom(), list(problem.base), problem.budget
     features: Sequence[int] = chance.sample(range(len(problem.features)), len(problem.features))

@@ -7,6 +7,7 @@ one step gives bits. What a file says is read here once more, as arrays, without
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
@@ -53,7 +54,7 @@ _CELLS = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
-class _Weighted:
+class _Weighted(ABC):
     """What layers with weights have in common."""
 
     weights: Ints
@@ -98,13 +99,13 @@ class _Weighted:
         """The largest level that it gives."""
         return int(self.steps.shape[1])
 
+    @abstractmethod
     def sums(self, rows: npt.NDArray[Any], weights: Ints) -> Ints:
         """Weighted sums of rows of values, with its weights or others of their shape."""
-        raise NotImplementedError
 
+    @abstractmethod
     def rows(self) -> Ints:
         """The weights of each neuron, written out."""
-        raise NotImplementedError
 
     def dense(self) -> Summing:
         """The same written out, over bits: each level as many as its top."""
@@ -190,10 +191,8 @@ class Sliding(_Weighted):
         rows = np.zeros((len(self.weights), len(taps), channels, height * width + 1), np.int64)
         for number, kernel in enumerate(self.weights):
             start = number // out * per
-            for position, pixels in enumerate(taps):
-                rows[number, position, start : start + per, pixels] = (
-                    kernel.T
-                )  # -1: the place that is cut off
+            for position, pixels in enumerate(taps):  # padding goes to the last place, which is cut off
+                rows[number, position, start : start + per, pixels] = kernel.T
         return rows[..., :-1].reshape(self.outputs, self.inputs)
 
 
@@ -321,7 +320,7 @@ class Arrays:
 
     @cached_property
     def integers(self) -> tuple[list[int], list[int]]:
-        """Slopes and offsets in whole numbers, all times the same."""
+        """Slopes and offsets as integers: all are multiplied by the same number."""
         unit = lcm(1, *(number.denominator for line in self.lines for number in line))
         slopes, offsets = zip(*((int(a * unit), int(b * unit)) for a, b in self.lines), strict=True)
         return list(slopes), list(offsets)
@@ -340,11 +339,13 @@ class Arrays:
 
 @dataclass(frozen=True)
 class Backed(NetworkForm):
-    """A network with arrays behind it."""
+    """A network that compiled rules can read as arrays."""
 
     make_arrays: Callable[[], tuple[Layer, ...]] = field(default=tuple, compare=False)
     reads_silent: bool = False
     """Whether it was made for laws, and reads the bits of silent cuts."""
+    is_plain: bool = False
+    """Whether samples are evaluated in plain form."""
 
     @cached_property
     def stairs(self) -> Arrays:
@@ -360,12 +361,14 @@ class Backed(NetworkForm):
 
     def scores(self, states: Sequence[int]) -> list[Fraction]:
         """Exact scores of the classes, layer by layer."""
+        if self.is_plain and not self.reads_silent:
+            return super().scores(states)
         counts = self.stairs.counts_at([states])[0].tolist()
         return [a * count + b for (a, b), count in zip(self.stairs.lines, counts, strict=True)]
 
 
 def backed(form: NetworkForm) -> Backed:
-    """A network that was read from a file, with arrays behind it."""
+    """A network that was read from a file, such that compiled rules can read it as arrays."""
     if isinstance(form, Backed):
         return form
     source = form.source

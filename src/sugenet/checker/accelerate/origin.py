@@ -1,4 +1,4 @@
-"""Networks of the package as the checker sees them: the form that their files have, with arrays behind it.
+"""Networks of the package as the checker sees them: the same form and the same arrays as from their files.
 
 To be ensured: the form is that of the network's file (`network`; a test compares the two).
 """
@@ -51,7 +51,7 @@ class Original(Backed):
 
     def among(self, classes: Sequence[int]) -> NetworkForm:
         """The network that chooses among some classes alone."""
-        return form_of(self.origin.among(classes))
+        return form_of(self.origin.among(classes), plain=self.is_plain)
 
     def see_texts(self, laws: Sequence[Any]) -> None:
         """See that laws say in words what their clauses say."""
@@ -64,8 +64,8 @@ class Original(Backed):
                 )
 
 
-def form_of(network: Network) -> Original:
-    """The form of a network."""
+def form_of(network: Network, *, plain: bool = False) -> Original:
+    """The form of a network; its samples are evaluated as arrays, unless all is plain."""
     if not isinstance(network, Network):
         raise CertificateError(
             f"a certificate is about a network or ratings, not about a {type(network).__name__}."
@@ -92,6 +92,7 @@ def form_of(network: Network) -> Original:
         lambda _classes, _head: network.fingerprint,
         make_arrays=arrays,
         reads_silent=any(getattr(coding, "silent", ()) for coding in known.values()),
+        is_plain=plain,
         origin=network,
     )
 

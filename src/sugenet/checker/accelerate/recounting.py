@@ -64,7 +64,7 @@ def _others(network: Arrays, own: int) -> list[list[Demand]]:
     """For each other class the inequality that it comes before a class: a larger score, or the same and a
     lower number.
     """
-    slopes, offsets = network.integers  # scores in whole numbers
+    slopes, offsets = network.integers  # of scores, as integers
     cases = []
     for rival in range(len(slopes)):
         if rival != own:
