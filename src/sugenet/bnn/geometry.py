@@ -16,6 +16,9 @@ from sugenet.errors import NetworkError
 
 __all__ = ["Window"]
 
+_VALUES = 1 << 23
+"""Gathered taps at a time, to bound memory."""
+
 
 @dataclass(frozen=True)
 class Window:
@@ -96,3 +99,36 @@ class Window:
         inside = (y >= 0) & (y < height) & (x >= 0) & (x < width)
         pixels = np.where(inside, y * width + x, -1)
         return np.asarray(pixels.reshape(len(rows) * len(columns), -1))
+
+    def widened(self, factor: int) -> Window:
+        """The same window over so many times as many channels."""
+        shape = (self.shape[0] * factor, *self.shape[1:])
+        return Window(shape, self.kernel, self.stride, self.dilation, self.pads)
+
+    def sums(self, values: npt.NDArray[Any], kernel: npt.NDArray[Any], groups: int = 1) -> npt.NDArray[Any]:
+        """Weighted sums of the taps inside the input, of shape (samples, out channels, positions).
+
+        Parameters
+        ----------
+        values
+            One row per sample, floats or whole numbers, channel by channel.
+        kernel
+            One row per output channel over the input channels of its group and the taps.
+        groups
+            Channel groups.
+        """
+        channels, taps, kernel = self.shape[0], self.taps, kernel.reshape(len(kernel), -1)
+        maps = values.reshape(len(values), channels, self.shape[1] * self.shape[2])
+        weights = kernel.reshape(groups, len(kernel) // groups, -1).transpose(0, 2, 1)
+        made = np.empty((len(values), len(kernel), len(taps)), np.result_type(values, kernel))
+        step = max(1, _VALUES // max(1, channels * taps.size))
+        for start in range(0, len(values), step):
+            part = maps[start : start + step]
+            # tap -1 reads the zero behind the last pixel
+            padded = np.concatenate([part, np.zeros((*part.shape[:2], 1), part.dtype)], axis=2)
+            seen = padded[:, :, taps].reshape(len(part), groups, channels // groups, *taps.shape)
+            rows = seen.transpose(0, 1, 3, 2, 4).reshape(len(part), groups, len(taps), -1)
+            made[start : start + step] = (
+                (rows @ weights).transpose(0, 1, 3, 2).reshape(len(part), len(kernel), len(taps))
+            )
+        return made

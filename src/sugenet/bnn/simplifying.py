@@ -16,10 +16,8 @@ import numpy.typing as npt
 
 from sugenet.bnn.arrays import Bits, Ints
 from sugenet.bnn.codings import Coding, Steps
-from sugenet.bnn.conv import PoolLayer
 from sugenet.bnn.encoder import Encoder
 from sugenet.bnn.head import Head
-from sugenet.bnn.layer import dense_of
 from sugenet.bnn.layers import DenseLayer, LevelLayer
 from sugenet.bnn.network import Network
 from sugenet.bnn.simplifying_levels import simplify_levels
@@ -46,7 +44,7 @@ def simplify(network: Network) -> Network:
     ([[1, 1]], [[1], [3]], [1, 1])
     """
     if network.cut is not network:
-        plain = not network.layers or any(isinstance(layer, PoolLayer) for layer in network.layers)
+        plain = not network.layers or any(layer.every is not None for layer in network.layers)
         found = network.cut if plain else simplify_levels(network)
         return simplify(found) if found.cut is found else found
     network = _unrolled(network)
@@ -81,7 +79,9 @@ def _unrolled(network: Network) -> Network:
         return network
     return replace(
         network,
-        layers=tuple(layer if isinstance(layer, LevelLayer) else dense_of(layer) for layer in network.layers),
+        layers=tuple(
+            layer if isinstance(layer, LevelLayer) else layer.unrolled() for layer in network.layers
+        ),
     )
 
 

@@ -15,14 +15,12 @@ import numpy as np
 
 from sugenet.bnn.arrays import Ints
 from sugenet.bnn.codings import OneHot
-from sugenet.bnn.conv import ConvLayer
+from sugenet.bnn.conv import ConvLayer, StairConv
 from sugenet.bnn.encoder import Encoder
 from sugenet.bnn.head import Head
-from sugenet.bnn.layer import Layer
-from sugenet.bnn.layers import DenseLayer, LevelLayer
+from sugenet.bnn.layers import DenseLayer, Layer, LevelLayer, StairLayer
 from sugenet.bnn.network import Network
-from sugenet.bnn.stair import NEVER
-from sugenet.bnn.stairs import StairConv, StairLayer
+from sugenet.bnn.neuron import NEVER
 
 __all__ = ["simplify_levels"]
 

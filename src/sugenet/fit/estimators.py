@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn import Encoder, Network
-from sugenet.bnn.layer import gives
 from sugenet.errors import EncodingError, SugenetError
 from sugenet.fit.encoding import CodingChoice
 from sugenet.fit.estimators_binarizer import FeatureBinarizer, column_names, encoder_of, read_features
@@ -170,7 +169,7 @@ class BNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         classifier = cls(
             hidden=tuple(layer.outputs for layer in network.layers),
             encoder=network.encoder,
-            levels=1 + max((gives(layer) or 1 for layer in network.layers), default=1),
+            levels=1 + max((layer.max_level or 1 for layer in network.layers), default=1),
         )
         classifier.n_features_in_ = network.encoder.features
         if network.encoder.names != Encoder(network.encoder.codings).names:

@@ -11,7 +11,6 @@ from itertools import islice
 from typing import Any
 
 from sugenet.bnn import Network, Neuron
-from sugenet.bnn.layer import gives, tops_of
 from sugenet.bnn.raw_rules import RawNeuron
 from sugenet.errors import NetworkError
 from sugenet.problem.neighbourhood import row_of
@@ -185,7 +184,7 @@ def view_neuron(
         raise NetworkError(
             f"layer {layer}: there is no neuron {number}: the layer has {chosen.outputs}, numbered from 1."
         )
-    if gives(chosen) is not None or (layer > 1 and tops_of(chosen) is not None):
+    if chosen.max_level is not None or (layer > 1 and chosen.tops is not None):
         return StairView.of(network, layer, number, level, limit=limit, sample=sample)
     if level not in (None, 1):
         raise NetworkError(f"layer {layer} has neurons of two levels, 0 and 1: there is no level {level}.")

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.bnn import Condition, ConvLayer, LevelLayer, Network, PoolLayer, Stair
-from sugenet.bnn.layer import tops_of
+from sugenet.bnn import Condition, Network, PoolLayer, Stair
 from sugenet.bnn.raw_rules import RawNeuron
 from sugenet.bnn.trace import many
 from sugenet.errors import NetworkError
@@ -56,16 +55,8 @@ class StairView:
         if self._pool is not None:
             return None
         layer = self.network.layer(self.layer)
-        if isinstance(layer, LevelLayer | ConvLayer):  # two levels over more: one step
-            row = (
-                layer.weights[self.number - 1]
-                if isinstance(layer, LevelLayer)
-                else layer.row(self.number - 1)
-            )
-            return Stair(row.tolist(), [int(layer.tau[self.number - 1])], tops_of(layer) or ())
-        found = self.network.neuron(self.layer, self.number)
-        assert isinstance(found, Stair)
-        return found
+        j = layer.index_of(self.number)
+        return Stair(layer.row(j).tolist(), layer.thresholds_of(j), layer.input_tops.tolist())
 
     @cached_property
     def _pool(self) -> PoolLayer | None:
@@ -108,7 +99,7 @@ class StairView:
 
     def data(self) -> dict[str, Any]:
         """Everything the text says, as JSON data."""
-        tops = tops_of(self.network.layer(self.layer))
+        tops = self.network.layer(self.layer).input_tops.tolist()
         shown = self.weights if len(self.weights) <= INPUTS else self.weights[: max(self.limit, 12)]
         out: dict[str, Any] = {
             "layer": self.layer,
@@ -122,7 +113,7 @@ class StairView:
                 {
                     "input": place + 1,
                     "weight": weight,
-                    "top": 1 if tops is None else tops[place],
+                    "top": tops[place],
                     "words": self._input_words(place),
                 }
                 for place, weight in shown

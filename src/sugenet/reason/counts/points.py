@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.bnn import DenseLayer, LevelLayer
 from sugenet.engines.walk.singles import inputs_after, rows_at_once
 from sugenet.problem.neighbourhood import Neighbourhood
 from sugenet.reason.counts.walk import Partition
@@ -23,7 +22,7 @@ _HEAVY = 1 << 22
 
 def is_for_points(near: Neighbourhood, total: float) -> bool:
     """Whether the inputs of a region are few, and the network has convolutions that are large as neurons."""
-    layers = [layer for layer in near.network.layers if not isinstance(layer, DenseLayer | LevelLayer)]
+    layers = [layer for layer in near.network.layers if layer.kind != "dense"]
     return total <= MOST_POINTS and sum(layer.inputs * layer.outputs for layer in layers) > _HEAVY
 
 

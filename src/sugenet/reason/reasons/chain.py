@@ -18,7 +18,6 @@ import numpy as np
 
 from sugenet.bnn import NEVER, Condition, Network
 from sugenet.bnn.arrays import Bits, Ints
-from sugenet.bnn.layer import dense_of, gives
 from sugenet.brief import Brief
 from sugenet.drawn import Drawn
 from sugenet.errors import NetworkError
@@ -212,7 +211,7 @@ def chain_of(network: Network, x: Any) -> Chain:
         if levels:
             links |= _level_links(network, wanted, inputs, below)
         else:
-            dense = dense_of(layer)
+            dense = layer.unrolled()
             matches = dense.match_counts(inputs[None, :])[0].tolist()
             for literal in wanted:
                 j = abs(literal) - 1
@@ -238,7 +237,7 @@ def _level_chain(network: Network, values: list[Any]) -> Chain:
     steps, bottom = follow(network, levels, decisive)
     links = {}
     for step in steps:
-        height = gives(network.layers[step.layer - 1])
+        height = network.layers[step.layer - 1].max_level
         links[step.layer, key_of(step.wanted)] = Link(
             step.layer,
             step.wanted.place,

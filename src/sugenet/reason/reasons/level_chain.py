@@ -13,12 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.bnn import Condition, Network, PoolLayer
+from sugenet.bnn import Condition, Network
 from sugenet.bnn.arrays import Ints
-from sugenet.bnn.conv import ConvLayer
-from sugenet.bnn.layer import Layer, dense_of, tops_of
-from sugenet.bnn.layers import DenseLayer, LevelLayer
-from sugenet.bnn.stairs import StairConv, StairLayer
+from sugenet.bnn.layers import Layer
 from sugenet.brief import Brief
 
 __all__ = ["Step", "decisive_levels", "follow"]
@@ -49,7 +46,7 @@ def follow(
         layer, below = network.layers[number - 1], _Asked()
         for condition in asked:
             level = int(values[number][condition.place - 1])
-            step = _pool_step if isinstance(layer, PoolLayer) else _sum_step
+            step = _sum_step if layer.every is None else _pool_step
             matches, tau, because = step(layer, condition, values[number - 1], below)
             below.add(because)
             steps.append(Step(number, condition, level, matches, tau, because))
@@ -82,14 +79,7 @@ class _Asked:
 
 def _row(layer: Layer, j: int) -> tuple[Ints, list[int], Ints]:
     """Weights, thresholds and tops of a neuron, from 0."""
-    if isinstance(layer, StairLayer | StairConv):
-        stair = layer.neuron(j + 1)
-        return np.array(stair.weights), list(stair.tau), np.array(stair.tops)
-    tops = np.array(tops_of(layer) or np.ones(layer.inputs, int))
-    if isinstance(layer, ConvLayer):
-        return layer.row(j), [int(layer.tau[j])], tops
-    rows = layer if isinstance(layer, DenseLayer | LevelLayer) else dense_of(layer)
-    return rows.weights[j], [int(rows.tau[j])], tops
+    return layer.row(j), layer.thresholds_of(j), layer.input_tops
 
 
 def _sum_step(
