@@ -3,6 +3,7 @@
 Frozen values, pure functions, exact integers.
 """
 
+from sugenet.bits.window import Window
 from sugenet.bnn.codings import (
     Coding,
     Move,
@@ -22,7 +23,6 @@ from sugenet.bnn.domain import Domain
 from sugenet.bnn.encoder import Encoder
 from sugenet.bnn.folding import Norm, fold, fold_by_evaluation, fold_levels
 from sugenet.bnn.folding_conv import fold_conv, fold_conv_by_evaluation
-from sugenet.bnn.geometry import Window
 from sugenet.bnn.head import Head
 from sugenet.bnn.laws import Law
 from sugenet.bnn.layers import DenseLayer, Layer, LevelLayer, StairLayer

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sugenet.bits.window import Window
 from sugenet.bnn.arrays import Bits, Ints, integer_array
-from sugenet.bnn.geometry import Window
 from sugenet.bnn.layers import (
     WIDEST,
     DenseLayer,
@@ -98,26 +98,24 @@ class _MapForm(Layer):
     @property
     def rim(self) -> Ints | int:
         """What the taps on padding add to the sum of each neuron."""
-        return self._taps_sum(self.weights, self.window.taps < 0) * self.pad if self.pad else 0
+        return self._over_taps(self.weights, inside=False) * self.pad if self.pad else 0
 
     @property
     def lowest(self) -> Ints:
         """The least sum of each neuron, where its match count is 0."""
-        inside = self._taps_sum(np.minimum(self.weights, 0), self.window.taps >= 0)
-        return np.asarray(inside * self._top + self.rim)
+        return np.asarray(self._over_taps(np.minimum(self.weights, 0)) * self._top + self.rim)
 
     @property
     def sizes(self) -> Ints:
         """The largest match count of each neuron, over the taps inside the input."""
-        return self._taps_sum(np.abs(self.weights), self.window.taps >= 0) * self._top
+        return self._over_taps(np.abs(self.weights)) * self._top
+
+    def _over_taps(self, kernel: Ints, *, inside: bool = True) -> Ints:
+        return self.window.over_taps(kernel, inside=inside).reshape(-1)
 
     @property
     def _top(self) -> int:
         return 1 if self.top is None else self.top
-
-    def _taps_sum(self, kernel: Ints, taps: Bits) -> Ints:
-        """Sum of a kernel over some of the taps of each position, for every neuron."""
-        return np.asarray((kernel.reshape(*kernel.shape[:2], -1).sum(axis=1) @ taps.T).reshape(-1))
 
     @property
     def marks(self) -> dict[str, Any]:

@@ -103,9 +103,8 @@ def _owners(layer: Layer, following: Layer | None) -> _Places | None:
     maps = layer.output_shape
     if following is not None and following.window is not None:
         maps = following.window.shape
-    return (
-        np.repeat(np.arange(layer.outputs), layer.height) if maps is None else _by_channel(maps, layer.height)
-    )
+    top = layer.height
+    return np.repeat(np.arange(layer.outputs), top) if maps is None else _by_channel(maps, top)
 
 
 def _by_channel(shape: tuple[int, int, int], top: int) -> _Places:

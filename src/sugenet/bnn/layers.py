@@ -22,8 +22,8 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from sugenet.bits.window import Window
 from sugenet.bnn.arrays import Bits, Ints, integer_array
-from sugenet.bnn.geometry import Window
 from sugenet.bnn.neuron import NEVER, Neuron, Stair
 from sugenet.brief import Brief
 from sugenet.errors import NetworkError

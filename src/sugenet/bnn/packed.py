@@ -19,7 +19,6 @@ import numpy.typing as npt
 from sugenet.bits import (
     LevelConv,
     LevelMaps,
-    LevelPool,
     PackedConv,
     PackedLayer,
     PackedMaps,
@@ -32,7 +31,6 @@ from sugenet.bits import (
     unpack_maps,
     words_for,
 )
-from sugenet.bits.slide import Slide
 from sugenet.bnn.arrays import Bits, Ints
 from sugenet.bnn.conv import StairConv
 from sugenet.bnn.head import Head
@@ -228,7 +226,7 @@ class Levels:
     @classmethod
     def of(cls, layers: Sequence[Layer], head: Head | None, engine: Any) -> Levels:
         """Hand over layers, and the head where it follows them."""
-        maps: list[LevelConv | LevelPool] = []
+        maps: list[LevelConv | PackedPool] = []
         for layer in layers:
             maps.append(_level_map(layer, maps[-1].output_shape if maps else None))
         binary, lowest = tuple(layer.is_binary for layer in layers), None
@@ -273,29 +271,6 @@ class WideVotes:
 
 def _as_given(levels: _Values, *, binary: bool) -> _Values:
     return levels.view(bool) if binary else levels
-
-
-def _level_map(layer: Layer, shape: tuple[int, int, int] | None) -> LevelConv | LevelPool:
-    window = layer.window
-    if window is None:
-        return LevelConv.dense(
-            layer.weights, layer.sum_thresholds, shape or (layer.inputs, 1, 1), layer.input_tops
-        )
-    if layer.every is not None:
-        slide = Slide(window.shape, window.kernel, window.stride, window.dilation, window.pads)
-        return LevelPool(slide, layer.every, layer.height)
-    assert isinstance(layer, StairConv)
-    return LevelConv.from_arrays(
-        layer.weights,
-        layer.steps,
-        window.shape,
-        stride=window.stride,
-        dilation=window.dilation,
-        pads=window.pads,
-        groups=layer.groups,
-        top=layer.top,
-        pad=layer.pad,
-    )
 
 
 @dataclass(frozen=True)
@@ -479,23 +454,28 @@ def is_wide(weights: Ints) -> bool:
     return bool(copies > max(_FEW_COPIES, _WIDE * weights.shape[1]))
 
 
-def _packed_map(layer: Layer, *, read_bytes: bool) -> PackedConv | PackedPool:
+def _packed_map(layer: Layer, *, read_bytes: bool = False) -> Any:
+    """A convolution or pooling for the kernels; bits are read as bytes where that is asked."""
     window = layer.window
     assert window is not None
+    geometry = {name: getattr(window, name) for name in ("stride", "dilation", "pads")}
+    top = None if layer.tops is None else int(layer.tops[0])
     if layer.every is not None:
-        return PackedPool(
-            window.shape, window.kernel, window.stride, window.dilation, window.pads, layer.every
-        )
-    return PackedConv.from_arrays(
-        layer.weights,
-        layer.tau.reshape(len(layer.weights), -1),
-        window.shape,
-        stride=window.stride,
-        dilation=window.dilation,
-        pads=window.pads,
-        groups=layer.groups,
-        top=1 if read_bytes and layer.tops is None else None if layer.tops is None else int(layer.tops[0]),
-    )
+        return PackedPool(window.shape, window.kernel, every=layer.every, top=top, **geometry)
+    about = {"groups": layer.groups, "top": top, **geometry}
+    if isinstance(layer, StairConv):
+        return LevelConv.from_arrays(layer.weights, layer.steps, window.shape, pad=layer.pad, **about)
+    tau = layer.tau.reshape(len(layer.weights), -1)
+    about["top"] = 1 if read_bytes and top is None else top
+    return PackedConv.from_arrays(layer.weights, tau, window.shape, **about)
+
+
+def _level_map(layer: Layer, shape: tuple[int, int, int] | None) -> LevelConv | PackedPool:
+    if layer.window is not None:
+        made: LevelConv | PackedPool = _packed_map(layer)
+        return made
+    maps = shape or (layer.inputs, 1, 1)
+    return LevelConv.dense(layer.weights, layer.sum_thresholds, maps, layer.input_tops)
 
 
 def _behind_maps(weights: Ints, maps: PackedMaps) -> tuple[Ints, int, int]:

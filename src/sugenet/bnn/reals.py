@@ -18,9 +18,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from sugenet.bits.window import Window
 from sugenet.bnn.arrays import Bits, Ints, integer_array
 from sugenet.bnn.conv import ConvLayer
-from sugenet.bnn.geometry import Window
 from sugenet.bnn.layers import WIDEST, DenseLayer, Layer, LevelLayer
 from sugenet.bnn.neuron import Neuron
 from sugenet.capacity.thresholds import exact_number

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from sugenet.bits.window import Window
 from sugenet.bnn import (
     NEVER,
     ConvLayer,
@@ -23,7 +24,6 @@ from sugenet.bnn import (
 )
 from sugenet.bnn.arrays import Ints
 from sugenet.bnn.codings import Coding, Span
-from sugenet.bnn.geometry import Window
 from sugenet.bnn.head import Head
 from sugenet.bnn.layers import ROOM, Layer
 from sugenet.bnn.wide import is_wide_sum

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from sugenet.bits.window import Window
 from sugenet.bnn import ConvLayer, PoolLayer, StairConv
 from sugenet.bnn.arrays import Ints
-from sugenet.bnn.geometry import Window
 from sugenet.bnn.layers import Layer
 
 __all__ = ["Best", "Pieces", "Pool", "Range", "Reading", "StairSums", "reading_of"]
