@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 import sugenet as sg
 from sugenet.bnn import ConvLayer, LevelLayer, RealLayer
 from sugenet.errors import FileError, QuestionError
-from sugenet.io.exact.factors import Roots, in_common_units, wide_row
 from sugenet.io.exact.lower import lower
 from sugenet.io.exact.ops import (
     Affine,
@@ -30,6 +29,7 @@ from sugenet.io.exact.ops import (
     Sign,
 )
 from sugenet.io.exact.steps import Pipeline, Root
+from sugenet.io.exact.units import Roots, in_common_units, wide_row
 from sugenet.io.native.file import network_bytes, network_from
 from sugenet.problem.query import Case, Inequality, Query, QueryBox
 from tests.io.affine_twin import followed, root

@@ -33,21 +33,9 @@ from sugenet.bnn import (
 )
 from sugenet.bnn.folding import thresholds
 from sugenet.errors import FileError, NetworkError
-from sugenet.io.exact.apart import see_apart
-from sugenet.io.exact.domains import BitInputs, Inputs, Integers, Reals
-from sugenet.io.exact.factors import Roots, StraightLine
-from sugenet.io.exact.head import head_of
-from sugenet.io.exact.inputs import cut_inputs, cut_levels
-from sugenet.io.exact.levels import (
-    averaged_levels,
-    convolution_of_levels,
-    identity_of_levels,
-    linear_of_levels,
-    mapped,
-    padding_past,
-    stairs_at,
-    values_by_channel,
-)
+from sugenet.io.exact.branches import straightened
+from sugenet.io.exact.domains import BitInputs, Inputs, Integers, Reals, cut_inputs, cut_levels
+from sugenet.io.exact.head import head_of, head_of_tail, is_affine, see_apart
 from sugenet.io.exact.ops import (
     Affine,
     AveragePool,
@@ -65,25 +53,35 @@ from sugenet.io.exact.ops import (
     Stairs,
     every,
 )
-from sugenet.io.exact.order import pixel_by_pixel, source_shape
-from sugenet.io.exact.pixels import pixel_names
+from sugenet.io.exact.pixels import pixel_by_pixel, pixel_names, source_shape
 from sugenet.io.exact.report import Imported, LayerReport, SignPlace
-from sugenet.io.exact.signals import LevelSignal, Padding, RawSignal, SumSignal, flat_order, padded
-from sugenet.io.exact.steps import Pipeline, pipelines, sign_of
-from sugenet.io.exact.straight import straightened
-from sugenet.io.exact.sums import (
+from sugenet.io.exact.signals import (
+    LevelSignal,
+    Padding,
+    RawSignal,
+    SumSignal,
+    averaged_levels,
     averaged_sums,
     cases_of,
+    convolution_of_levels,
+    flat_order,
     flattened_step,
     gap_to_zero,
+    identity_of_levels,
+    linear_of_levels,
     linear_of_means,
+    mapped,
     numbered,
+    padded,
+    padding_past,
     plain_offset,
+    stairs_at,
     stepped,
     unrolled,
+    values_by_channel,
 )
-from sugenet.io.exact.tail import head_of_tail, is_affine
-from sugenet.io.exact.thetas import least_sum, theta_of
+from sugenet.io.exact.steps import Pipeline, least_sum, pipelines, sign_of, theta_of
+from sugenet.io.exact.units import Roots, StraightLine
 
 __all__ = ["WAY", "lower"]
 
