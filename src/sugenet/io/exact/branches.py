@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from math import gcd, lcm, prod
+from math import gcd, prod
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -38,7 +38,7 @@ from sugenet.io.exact.report import LayerReport
 from sugenet.io.exact.requantize import joined
 from sugenet.io.exact.signals import averaged_window, flat_order
 from sugenet.io.exact.steps import Pipeline, Root, least_sum, pipelines
-from sugenet.io.exact.units import bias_of, exact_weights
+from sugenet.io.exact.units import bias_of, exact_weights, in_shared_units
 
 __all__ = [
     "NEEDED",
@@ -378,11 +378,8 @@ def _tied(sign: Sign) -> FileError:
 
 def _common(values: Iterable[Fraction]) -> Fraction:
     """The largest number of which all are multiples; 1 where all are 0."""
-    kept = [Fraction(value) for value in values if value]
-    if not kept:
-        return Fraction(1)
-    bottom = lcm(*(value.denominator for value in kept))
-    return Fraction(gcd(*(int(value * bottom) for value in kept)), bottom)
+    whole, unit = in_shared_units([Fraction(value) for value in values if value])
+    return gcd(*whole) * unit or Fraction(1)
 
 
 def _maps(shape: tuple[int, ...]) -> tuple[int, int, int]:

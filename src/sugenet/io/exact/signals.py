@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 from math import isfinite, prod
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -44,6 +44,7 @@ __all__ = [
     "cases_of",
     "channels_of",
     "convolution_of_levels",
+    "ends_of",
     "flat_order",
     "flattened_step",
     "gap_to_zero",
@@ -443,28 +444,28 @@ def _taps(sums: SumSignal, row: int, position: int) -> list[tuple[int, int]]:
     ]
 
 
-def cases_of(sums: SumSignal) -> tuple[list[tuple[Ints, Ints, Ints, int]], npt.NDArray[np.intp]]:
-    """The different neurons of each channel: weights inside the input, largest match count, what to subtract
-    from it for the sum, and one position of each.
+def ends_of(weights: Ints, top: int) -> Ints:
+    """The least and the largest sum of each row of weights over levels 0..top."""
+    rows = weights.reshape(len(weights), -1)
+    return np.stack([function(rows, 0).sum(axis=1) * top for function in (np.minimum, np.maximum)], axis=1)
+
+
+def cases_of(sums: SumSignal) -> tuple[list[tuple[Ints, npt.NDArray[Any]]], npt.NDArray[np.intp]]:
+    """The different neurons of each channel, by what lies inside the input: the least and the largest sum and
+    the constant of each channel; and which of these each position has.
     """
     channels = len(sums.weights)
-    rows = sums.weights.reshape(channels, -1)
-
-    def case(inside: Ints, position: int) -> tuple[Ints, Ints, Ints, int]:
-        sizes = np.abs(inside).sum(axis=1) * sums.top
-        return inside, sizes, np.asarray(-np.minimum(inside, 0).sum(axis=1) * sums.top), position
-
     if sums.window is None:
-        return [case(rows, 0)], np.zeros(1, np.intp)
-    taps = sums.window.taps
+        return [(ends_of(sums.weights, sums.top), sums.offset)], np.zeros(1, np.intp)
+    taps, rows = sums.window.taps >= 0, sums.weights.reshape(channels, -1)
     offset = sums.offset.reshape(channels, len(taps))
-    keys = [((taps[k] >= 0).tobytes(), tuple(offset[:, k])) for k in range(len(taps))]
+    keys = [(taps[k].tobytes(), tuple(offset[:, k])) for k in range(len(taps))]
     first: dict[tuple[Any, ...], int] = {}
     for position, key in enumerate(keys):
         first.setdefault(key, position)
     number = {key: k for k, key in enumerate(first)}
     times = rows.shape[1] // taps.shape[1]
-    cases = [case(rows * np.tile(taps[k] >= 0, times), k) for k in first.values()]
+    cases = [(ends_of(rows * np.tile(taps[k], times), sums.top), offset[:, k]) for k in first.values()]
     return cases, np.array([number[key] for key in keys], np.intp)
 
 
@@ -581,98 +582,19 @@ def values_by_channel(levels: LevelSignal, what: str) -> list[tuple[Fraction, Fr
 
 
 def linear_of_levels(levels: LevelSignal, op: LinearOp) -> SumSignal:
-    """A linear layer on flat levels."""
-    if levels.pad is not None or len(levels.shape) != 1 or op.weights.shape[1] != len(levels.order):
+    """A linear layer on flat levels: a convolution of one pixel with a channel for each of them."""
+    count = len(levels.order)
+    if levels.pad is not None or len(levels.shape) != 1 or op.weights.shape[1] != count:
         raise FileError(
             f"{op.where}: {op.weights.shape[1]} weights a neuron for values of shape {levels.shape}. Is a "
             f"flatten missing?"
         )
-    return _linear(op.where, op.weights, bias_of(op), levels)
-
-
-def _linear(where: str, weights: Any, bias: Sequence[Fraction], levels: LevelSignal) -> SumSignal:
-    """Weights over levels that stand for anything: the steps go into the weights, the starts into
-    the offset.
-    """
-    starts, steps = levels.start.tolist(), levels.step.tolist()
-    pulls: Any
-    error, floats = Fraction(0), levels.raw and isinstance(quantized(weights, where), str)
-    if floats:
-        signed, unit, pulls, error = _in_floats(weights, levels, where)
-    elif levels.raw and (levels.error is not None or len(set(zip(starts, steps, strict=True))) > 1):
-        signed, unit, pulls, error = _rescaled(weights, levels, where)
-    elif len({abs(step) for step in steps}) == 1:  # whole numbers all the way: one size, signs may differ
-        signed, unit = in_units(weights, where)
-        sums = [
-            (start, signed[:, [s == start for s in starts]].sum(axis=1))
-            for start in set(starts) - {Fraction(0)}
-        ]
-        pulls = [
-            u * sum((start * int(total[k]) for start, total in sums), Fraction(0)) for k, u in enumerate(unit)
-        ]
-        signed = signed * np.array([sign_of(step) for step in steps])
-        unit = [u * abs(steps[0]) for u in unit]
-    else:
-        exact = exact_weights(weights, where)
-        signed, unit = in_units(exact * levels.step, where)
-        pulls = [
-            sum((w * m for w, m in zip(row, starts, strict=True)), Fraction(0)) for row in exact.tolist()
-        ]
-    offset = [b + pull for b, pull in zip(bias, pulls, strict=True)]
-    rows = np.zeros((len(signed), len(levels.order)), np.int64)
-    rows[:, levels.order] = signed
-    return SumSignal(
-        where,
-        rows,
-        unit,
-        np.array(offset, dtype=object),
-        (len(rows),),
-        top=levels.top,
-        raw=levels.raw,
-        real=levels.real,
-        floats=floats,
-        error=error,
-    )
-
-
-def _in_floats(
-    weights: Any, levels: LevelSignal, where: str
-) -> tuple[Ints, list[Fraction], list[Fraction], Fraction]:
-    """Weights that are floats over raw levels, each row with a unit of its own; as `_rescaled`."""
-    exact, top = exact_weights(weights, where), None if levels.real else levels.top
-    rows = [wide_row(row, top, where) for row in (exact * levels.step).tolist()]
-    starts, unit = in_shared_units(levels.start.tolist())
-    pulls = [
-        unit * sum((w * s for w, s in zip(row, starts, strict=True) if s), Fraction(0))
-        for row in exact.tolist()
-    ]
-    known = Fraction(0)
-    if levels.error is not None:
-        known = max((abs(w) @ levels.error for w in exact), default=Fraction(0))
-    whole = np.array([row.whole for row in rows], np.int64).reshape(exact.shape)
-    error = max((row.error for row in rows), default=Fraction(0)) + known
-    return whole, [row.unit for row in rows], pulls, error
-
-
-def _rescaled(
-    weights: Any, levels: LevelSignal, where: str
-) -> tuple[Ints, list[Fraction], list[Fraction], Fraction]:
-    """Weights over raw levels that are rescaled feature by feature: whole weights, their units, what the
-    starts add to each row, and how far a sum can be off.
-    """
-    plain, worth = in_units(weights, where)
-    sizes = np.abs(plain)
-    most = sizes.max(initial=0) if levels.real else sizes.sum(axis=1).max(initial=0) * levels.top
-    factors = in_common_units(levels.step.tolist(), int(most), where)
-    starts, unit = in_shared_units(levels.start.tolist())
-    totals = (plain.astype(object) @ np.array(starts, dtype=object)).tolist()
-    pulls = [u * unit * total for u, total in zip(worth, totals, strict=True)]
-    signed, shrunk = _reduced(plain * np.array(factors.whole, np.int64))
-    known = np.zeros(len(factors.whole), object) if levels.error is None else levels.error
-    off = np.array([e * levels.top for e in factors.errors], dtype=object) + known
-    errors = [u * total for u, total in zip(worth, _upper(sizes, off), strict=True)]
-    units = [u * factors.unit * k for u, k in zip(worth, shrunk, strict=True)]
-    return signed, units, pulls, max(errors, default=Fraction(0))
+    pixel = replace(levels, shape=(count, 1, 1), order=np.arange(count))
+    kernel = np.asarray(op.weights)[:, :, None, None]
+    sums = convolution_of_levels(pixel, Convolution(op.where, kernel, op.bias), flat=True)
+    rows = np.zeros(sums.weights.shape[:2], np.int64)
+    rows[:, levels.order] = sums.weights[:, :, 0, 0]
+    return replace(sums, weights=rows, shape=(len(rows),), window=None, pad=None)
 
 
 def _reduced(rows: Ints) -> tuple[Ints, list[int]]:
@@ -724,55 +646,32 @@ def pad_pulls(
     return np.asarray((beyond * value[:, :, None]).sum(axis=1))
 
 
-def convolution_of_levels(levels: LevelSignal, op: Convolution) -> SumSignal:
-    """A convolution on maps of levels, with a constant of its own wherever taps fall on padding."""
+def convolution_of_levels(levels: LevelSignal, op: Convolution, *, flat: bool = False) -> SumSignal:
+    """A convolution on maps of levels, with a constant of its own wherever taps fall on padding; `flat` for
+    a linear layer, which reads many channels of one pixel.
+    """
     if len(levels.shape) != 3 or not np.array_equal(levels.order, np.arange(len(levels.order))):
         raise FileError(f"{op.where}: a convolution of flat or reordered values.")
     zeros = (Fraction(0),) * levels.shape[0]
     pad = padded(levels.pad, Padding(op.pads, zeros), op.where) or Padding((0, 0, 0, 0), zeros)
     pairs = values_by_channel(levels, f"{op.where}: a convolution")
     window = Window(levels.shape, op.weights.shape[2:], op.stride, op.dilation, pad.pads)
+    made, channel_of = _weighted(levels, op, flat), channels_of(op)
     outs, per_in = op.weights.shape[:2]
-    channel_of = channels_of(op)
-    start, step = (np.array([pair[k] for pair in pairs], dtype=object) for k in (0, 1))
-    found = quantized(op.weights, op.where)
-    floats = levels.raw and isinstance(found, str)
-    if isinstance(found, str) and not floats:
-        raise FileError(found)
-    plain, worth = (
-        (exact_weights(op.weights, op.where), [Fraction(1)] * outs) if isinstance(found, str) else found
-    )
-    error = Fraction(0)
-    if floats:
-        signed, unit, error = _float_kernel(plain, levels, channel_of, op.where)
-    elif levels.raw and (
-        len(set(zip(start.tolist(), step.tolist(), strict=True))) > 1 or levels.error is not None
-    ):
-        signed, unit, error = _rescaled_kernel(plain, worth, levels, channel_of, op.where)
-    elif len({abs(s) for s in step.tolist()}) == 1:
-        signed = plain * np.array([sign_of(s) for s in step.tolist()])[channel_of][:, :, None, None]
-        unit = [u * abs(step[0]) for u in worth]
-    else:
-        scaled = np.array(
-            [plain[o] * worth[o] * step[channel_of[o]][:, None, None] for o in range(outs)], dtype=object
-        )
-        signed, unit = in_units(scaled, op.where)
+    starts, unit = in_shared_units([start for start, _ in pairs])
     kinds, kind_of = np.unique(window.taps >= 0, axis=0, return_inverse=True)
-    taps = plain.reshape(outs, per_in, -1)
-    outer = pad_pulls(op, plain, kinds, pad.fill)
+    taps = made.plain.reshape(outs, per_in, -1)
+    outer = pad_pulls(op, made.plain, kinds, pad.fill)
     constants = np.empty((outs, len(kinds)), dtype=object)
     for number, kind in enumerate(kinds):
-        there = taps[:, :, kind].sum(axis=2)
-        for o, bias in enumerate(bias_of(op)):
-            pull = sum(
-                (start[c] * t for c, t in zip(channel_of[o], there[o].tolist(), strict=True) if t),
-                Fraction(0),
-            )
-            constants[o, number] = bias + worth[o] * (pull + outer[o, number])
+        pulls = _dot(taps[:, :, kind].sum(axis=2), np.array(starts, dtype=object)[channel_of])
+        constants[:, number] = np.array(bias_of(op), dtype=object) + np.array(made.worth, dtype=object) * (
+            unit * pulls + outer[:, number]
+        )
     return SumSignal(
         op.where,
-        signed,
-        unit,
+        made.whole,
+        made.unit,
         constants[:, kind_of.reshape(-1)].reshape(-1),
         (outs, *window.positions),
         window,
@@ -781,49 +680,90 @@ def convolution_of_levels(levels: LevelSignal, op: Convolution) -> SumSignal:
         _pad_level(pad, pairs, levels.top),
         levels.raw,
         real=levels.real,
-        floats=floats,
-        error=error,
+        floats=made.floats,
+        error=made.error,
     )
 
 
-def _float_kernel(
-    plain: npt.NDArray[Any], levels: LevelSignal, channel_of: npt.NDArray[np.intp], where: str
-) -> tuple[Ints, list[Fraction], Fraction]:
-    """A kernel of floats over raw levels; as `_rescaled_kernel`."""
-    per, top = len(levels.step) // levels.shape[0], None if levels.real else levels.top
-    scaled = plain * levels.step[::per][channel_of][:, :, None, None]
-    rows = [wide_row(row.reshape(-1).tolist(), top, where) for row in scaled]
-    known = Fraction(0)
-    if levels.error is not None:
-        off = levels.error[::per][channel_of]
-        known = max(
-            (np.abs(row).reshape(len(e), -1).sum(axis=1) @ e for row, e in zip(plain, off, strict=True))
-        )
+class _Weighted(NamedTuple):
+    """Weights over levels."""
+
+    whole: Ints
+    unit: list[Fraction]
+    """What one of `whole` is worth, for each row."""
+    plain: npt.NDArray[Any]
+    """Weights over what the levels stand for: integers times `worth`, or exact numbers."""
+    worth: list[Fraction]
+    floats: bool = False
+    error: Fraction = Fraction(0)
+    """How far a sum can be off."""
+
+
+def _weighted(levels: LevelSignal, op: Convolution, flat: bool) -> _Weighted:
+    """Weights with the steps of levels taken into them; those of raw levels may have to be rounded."""
+    per, channel_of = len(levels.order) // levels.shape[0], channels_of(op)
+    start, step = levels.start[::per], levels.step[::per]
+    off = np.zeros(len(step), object) if levels.error is None else levels.error[::per]
+    sizes, along = {abs(s) for s in step.tolist()}, np.s_[:, :, None, None]
+    found = quantized(op.weights, op.where)
+    if isinstance(found, str):
+        if not levels.raw and (len(sizes) == 1 or not flat):
+            raise FileError(found)
+        found = exact_weights(op.weights, op.where), [Fraction(1)] * len(op.weights)
+        if levels.raw:
+            return _in_floats(levels, op, found[0], step[channel_of], off[channel_of])
+    plain, worth = found
+    if levels.raw and (
+        levels.error is not None or len(set(zip(start.tolist(), step.tolist(), strict=True))) > 1
+    ):
+        return _rescaled(levels, op, (plain, worth), step, off, flat)
+    if len(sizes) == 1:  # whole numbers all the way: one size, signs may differ
+        signs = np.array([sign_of(s) for s in step.tolist()])[channel_of]
+        return _Weighted(plain * signs[along], [u * abs(step[0]) for u in worth], plain, worth)
+    scaled = plain * np.array(worth, dtype=object).reshape(-1, 1, 1, 1) * step[channel_of][along]
+    return _Weighted(*in_units(scaled, op.where), plain, worth)
+
+
+def _in_floats(levels: LevelSignal, op: Convolution, plain: Any, step: Any, off: Any) -> _Weighted:
+    """Weights that are floats over raw levels, each row with a unit of its own."""
+    rows = [
+        wide_row(row.reshape(-1).tolist(), None if levels.real else levels.top, op.where)
+        for row in plain * step[:, :, None, None]
+    ]
+    known = (np.abs(plain).reshape(*step.shape, -1).sum(axis=2) * off).sum(axis=1).tolist()
+    error = max((row.error for row in rows), default=Fraction(0)) * levels.top + max(
+        known, default=Fraction(0)
+    )
     whole = np.array([row.whole for row in rows], np.int64).reshape(plain.shape)
-    return whole, [row.unit for row in rows], max(row.error for row in rows) + known
+    return _Weighted(
+        whole, [row.unit for row in rows], plain, [Fraction(1)] * len(rows), True, Fraction(error)
+    )
 
 
-def _rescaled_kernel(
-    plain: Ints, worth: Sequence[Fraction], levels: LevelSignal, channel_of: npt.NDArray[np.intp], where: str
-) -> tuple[Ints, list[Fraction], Fraction]:
-    """A kernel over raw levels that are rescaled channel by channel: whole weights, their units, and how far
-    a sum can be off.
-    """
-    per = len(levels.step) // levels.shape[0]
-    sizes = np.abs(plain).reshape(*plain.shape[:2], -1).sum(axis=2)
+def _rescaled(
+    levels: LevelSignal, op: Convolution, found: tuple[Ints, list[Fraction]], step: Any, off: Any, flat: bool
+) -> _Weighted:
+    """Weights over raw levels that are rescaled channel by channel."""
+    (plain, worth), channel_of = found, channels_of(op)
+    sizes = np.abs(plain).reshape(*channel_of.shape, -1).sum(axis=2)
     most = np.abs(plain).max(initial=0) if levels.real else sizes.sum(axis=1).max(initial=0) * levels.top
-    factors = in_common_units(levels.step[::per].tolist(), int(most), where)
+    factors = in_common_units(step.tolist(), int(most), op.where)
     whole = np.array(factors.whole, np.int64)[channel_of]
     signed, shrunk = _reduced(plain * whole[:, :, None, None])
-    off = np.array([e * levels.top for e in factors.errors], dtype=object)
-    if levels.error is not None:
-        off = off + levels.error[::per]
-    errors = [
-        u * sum((int(n) * off[c] for c, n in zip(row, many, strict=True)), Fraction(0))
-        for u, row, many in zip(worth, channel_of.tolist(), sizes.tolist(), strict=True)
-    ]
+    off = off + np.array([e * levels.top for e in factors.errors], dtype=object)
+    totals = _upper(sizes, off) if flat else _dot(sizes.astype(object), off[channel_of]).tolist()
+    errors = [u * total for u, total in zip(worth, totals, strict=True)]
     units = [u * factors.unit * k for u, k in zip(worth, shrunk, strict=True)]
-    return signed, units, max(errors, default=Fraction(0))
+    return _Weighted(signed, units, plain, worth, error=max(errors, default=Fraction(0)))
+
+
+def _dot(rows: npt.NDArray[Any], values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The sums of rows times values, exactly."""
+    if rows.dtype != object:
+        reach = int(np.abs(rows).sum(axis=1).max(initial=0)) * int(np.abs(values).max(initial=0))
+        kind = np.int64 if reach < 1 << 62 else object
+        rows, values = rows.astype(kind), values.astype(kind)
+    return np.asarray((rows * values).sum(axis=1).astype(object))
 
 
 def _pad_level(pad: Padding, pairs: Sequence[tuple[Fraction, Fraction]], top: int) -> int | None:

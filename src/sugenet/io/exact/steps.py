@@ -21,7 +21,18 @@ from sugenet.capacity.thresholds import exact_number
 from sugenet.errors import FileError
 from sugenet.io.exact.ops import Affine, BatchNorm, Clip
 
-__all__ = ["LeastSum", "Pipeline", "Root", "Step", "Surd", "least_sum", "pipelines", "sign_of", "theta_of"]
+__all__ = [
+    "LeastSum",
+    "Pipeline",
+    "Root",
+    "Step",
+    "Surd",
+    "least_sum",
+    "pipelines",
+    "sign_of",
+    "theta_of",
+    "within",
+]
 
 Step: TypeAlias = Affine | BatchNorm | Clip
 
@@ -266,6 +277,13 @@ def least_sum(
     met = half.side(Fraction(below)) == 0
     part = 0.0 if met else float(half.p - below) + float(half.q) * sqrt(half.v)
     return LeastSum(below if met and half.closed else below + 1, met, abs(min(part, 1 - part)))
+
+
+def within(found: LeastSum | bool, low: int, high: int) -> int:
+    """The least sum of low..high that reaches a threshold, high + 1 if none does."""
+    if isinstance(found, bool):
+        return int(low if found else high + 1)
+    return int(min(max(found.least, low), high + 1))
 
 
 def _floor(half: _HalfLine) -> int:

@@ -11,7 +11,6 @@ that can move a value is known, and handed on.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from math import gcd, isqrt, lcm
 from typing import Any, NamedTuple
@@ -26,10 +25,9 @@ from sugenet.io.exact.ops import Convolution, LinearOp
 from sugenet.io.exact.steps import Pipeline, Root
 
 __all__ = [
-    "Factors",
+    "InUnits",
     "Roots",
     "StraightLine",
-    "WideRow",
     "bias_of",
     "common_unit",
     "exact_weights",
@@ -78,8 +76,8 @@ def quantized(weights: Any, where: str) -> tuple[Ints, list[Fraction]] | str:
             units.append(Fraction(sizes[0] if sizes else 1))
             found[k] = np.where(row > 0, 1, np.where(row < 0, -1, 0))
             continue
-        unit = _common([Fraction(size) for size in sizes])
-        if unit is None:
+        unit = common_unit([Fraction(size) for size in sizes])
+        if unit is None or sizes[-1] > _LARGEST * unit:
             return (
                 f"{where}: row {k} of the weights is not quantized: it holds weights of size "
                 f"{float(sizes[0]):.6g} and {float(sizes[1]):.6g}{' and more' if len(sizes) > 2 else ''}, "
@@ -90,17 +88,6 @@ def quantized(weights: Any, where: str) -> tuple[Ints, list[Fraction]] | str:
         whole = {size: int(Fraction(size) / unit) for size in sizes}
         found[k] = [0 if not v else whole[abs(v)] if v > 0 else -whole[abs(v)] for v in row.tolist()]
     return found.reshape(array.shape), units
-
-
-def _common(sizes: list[Fraction]) -> Fraction | None:
-    """The largest number of which all are multiples; None where one is too large a multiple."""
-    unit = sizes[0]
-    for size in sizes[1:]:
-        bottom = lcm(unit.denominator, size.denominator)
-        unit = Fraction(gcd(int(unit * bottom), int(size * bottom)), bottom)
-        if sizes[-1] > _LARGEST * unit:
-            return None
-    return unit
 
 
 def exact_weights(weights: Any, where: str) -> npt.NDArray[Any]:
@@ -204,77 +191,73 @@ def rational_root(value: Fraction) -> Fraction | None:
     return Fraction(top, bottom) if exact else None
 
 
-@dataclass(frozen=True)
-class Factors:
-    """Factors as ``whole[k] * unit``, off by at most ``errors[k]``."""
+class InUnits(NamedTuple):
+    """Numbers as ``whole[k] * unit``, each off by at most ``errors[k]``."""
 
     whole: tuple[int, ...]
     unit: Fraction
     errors: tuple[Fraction, ...]
 
+    @property
+    def error(self) -> Fraction:
+        """How far their sum can be off."""
+        return sum(self.errors, Fraction(0))
 
-def in_common_units(factors: Sequence[Fraction], weight: int, where: str) -> Factors:
+
+def in_common_units(factors: Sequence[Fraction], weight: int, where: str) -> InUnits:
     """Write factors as multiples of one unit, such that a sum of so much `weight` of any of them fits a
     layer; exactly where they have a unit that is large enough, else rounded to one.
 
     Examples
     --------
     >>> in_common_units([Fraction(1, 2), Fraction(-1, 3)], 255, "scale")
-    Factors(whole=(3, -2), unit=Fraction(1, 6), errors=(Fraction(0, 1), Fraction(0, 1)))
+    InUnits(whole=(3, -2), unit=Fraction(1, 6), errors=(Fraction(0, 1), Fraction(0, 1)))
     >>> rounded = in_common_units([Fraction(1, 2), Fraction(1, 3**50)], 255, "scale")
     >>> rounded.whole[0] * 255 < 2**54 <= rounded.whole[0] * 255 * 4, 2 * max(rounded.errors) <= rounded.unit
     (True, True)
     """
     largest, weight = max((abs(factor) for factor in factors), default=Fraction(0)), max(weight, 1)
-    if not largest:
-        return Factors((0,) * len(factors), Fraction(1), (Fraction(0),) * len(factors))
-    unit = common_unit(factors)
-    if unit is not None and largest * weight < WIDEST * unit:
-        return Factors(tuple(int(f / unit) for f in factors), unit, (Fraction(0),) * len(factors))
-    unit = _power_above((largest * weight + largest) / _ROUNDED)
-    if largest < _FINE * unit:
+    found = _in_units_below(factors, largest * weight, largest * weight + largest)
+    if found is None:
         raise FileError(
             f"{where}: the inputs are rescaled by factors without a common unit, and sums of so many of them "
             f"leave no room to keep these to more than 26 bits. Use factors that are multiples of one number."
         )
-    whole = tuple(round(f / unit) for f in factors)
-    return Factors(whole, unit, tuple(abs(f - w * unit) for f, w in zip(factors, whole, strict=True)))
+    return found
 
 
-@dataclass(frozen=True)
-class WideRow:
-    """Weights of one row as ``whole[k] * unit``, and how far a sum of them can be off."""
-
-    whole: tuple[int, ...]
-    unit: Fraction
-    error: Fraction
-
-
-def wide_row(values: Sequence[Fraction], top: int | None, where: str) -> WideRow:
+def wide_row(values: Sequence[Fraction], top: int | None, where: str) -> InUnits:
     """Write the weights of a row as multiples of one unit, such that sums over levels up to `top` fit a layer
     (None: over real numbers, where weights have to fit alone); exactly where they have one that is large
     enough, else rounded.
 
     Examples
     --------
-    >>> wide_row([Fraction(0.75), Fraction(-0.3125)], 255, "fc")
-    WideRow(whole=(12, -5), unit=Fraction(1, 16), error=Fraction(0, 1))
+    >>> wide_row([Fraction(0.75), Fraction(-0.3125)], 255, "fc")[:2]
+    ((12, -5), Fraction(1, 16))
     """
     sizes = [abs(value) for value in values]
-    largest = max(sizes, default=Fraction(0))
-    most = largest if top is None else sum(sizes, Fraction(0)) * top
-    unit = common_unit(values)
-    if not largest or (unit is not None and most < WIDEST * unit):
-        unit = unit or Fraction(1)
-        return WideRow(tuple(int(value / unit) for value in values), unit, Fraction(0))
-    unit = _power_above(2 * most / _ROUNDED)
-    if largest < _FINE * unit:
+    most = max(sizes, default=Fraction(0)) if top is None else sum(sizes, Fraction(0)) * top
+    found = _in_units_below(values, most, 2 * most)
+    if found is None:
         raise FileError(
             f"{where}: its weights differ too much in size, or are too many, to be kept to more than 26 bits."
         )
+    return found
+
+
+def _in_units_below(values: Sequence[Fraction], most: Fraction, room: Fraction) -> InUnits | None:
+    """Numbers in their common unit if a sum of `most` fits a layer then, else rounded so that one of `room`
+    fits; None if that leaves them too few bits.
+    """
+    largest, unit = max((abs(value) for value in values), default=Fraction(0)), common_unit(values)
+    if unit is not None and most < WIDEST * unit:
+        return InUnits(tuple(int(value / unit) for value in values), unit, (Fraction(0),) * len(values))
+    unit = _power_above(room / _ROUNDED)
+    if largest < _FINE * unit:
+        return None
     whole = tuple(round(value / unit) for value in values)
-    off = sum((abs(v - w * unit) for v, w in zip(values, whole, strict=True)), Fraction(0))
-    return WideRow(whole, unit, off * (1 if top is None else top))
+    return InUnits(whole, unit, tuple(abs(v - w * unit) for v, w in zip(values, whole, strict=True)))
 
 
 def _power_above(value: Fraction) -> Fraction:
