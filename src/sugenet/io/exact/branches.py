@@ -16,7 +16,7 @@ import numpy.typing as npt
 from sugenet.bnn import Window
 from sugenet.errors import FileError
 from sugenet.io.exact.evaluation import shape_behind
-from sugenet.io.exact.integers import common_window
+from sugenet.io.exact.integers import kernel_over, ungrouped
 from sugenet.io.exact.ops import (
     Affine,
     AveragePool,
@@ -52,7 +52,6 @@ __all__ = [
     "neurons_of",
     "straightened",
     "summed",
-    "ungrouped",
     "wide_layer",
 ]
 
@@ -194,7 +193,7 @@ def neurons_of(value: RealValue, sign: Sign, zero: int) -> LaneNeurons:
         raise FileError(
             f"{layer.where}: padding with zeros beside values that are shifted. Shift them behind it."
         )
-    kernel = ungrouped(layer)
+    kernel = ungrouped(exact_weights(layer.weights, layer.where), layer.groups)
     lines, later = (pipelines(steps, value.shape[0]) for steps in (value.steps, value.later))
     lanes = [
         *form.lanes,
@@ -386,19 +385,6 @@ def _maps(shape: tuple[int, ...]) -> tuple[int, int, int]:
     return (shape[0], shape[1], shape[2]) if len(shape) == 3 else (shape[0], 1, 1)
 
 
-def ungrouped(layer: Convolution) -> Row:
-    """The kernel over all channels."""
-    weights = exact_weights(layer.weights, layer.where)
-    outs, each = weights.shape[:2]
-    if layer.groups == 1:
-        return weights
-    full = np.full((outs, each * layer.groups, *weights.shape[2:]), Fraction(0), dtype=object)
-    for j in range(outs):
-        first = j // (outs // layer.groups) * each
-        full[j, first : first + each] = weights[j]
-    return full
-
-
 # -- one layer of all ----------------------------------------------------------------------------------------
 
 
@@ -408,38 +394,26 @@ def wide_layer(
     """One layer that makes some neurons from the lanes there are and carries others past them, as operations,
     and the lanes behind it; None where the windows do not move alike.
     """
-    size = _maps(before[0].shape)[1:]
-    total = sum(lane.shape[0] for lane in before)
-    starts = dict(zip(before, np.cumsum([0, *(lane.shape[0] for lane in before)]).tolist(), strict=False))
-    windows = [part.window for part in made] + [Window(_maps(lane.shape), 1) for lane in carried]
-    common = common_window(windows)
-    if common is None:
-        return None
-    kernels, shifts = [], []
-    for part in made:
-        kernel = np.full((part.shape[0], total, *common.kernel), Fraction(0), dtype=object)
-        y, x = ((common.pads[k] - part.window.pads[k]) // common.dilation[k] for k in (0, 1))
-        h, w = part.window.kernel
-        inside = np.concatenate([starts[lane] + np.arange(lane.shape[0]) for lane in part.lanes])
-        kernel[:, inside, y : y + h, x : x + w] = part.weights
-        kernels.append(kernel)
-        shifts += [-least for least in part.least]
+    pieces = [(part.lanes, part.weights, part.window) for part in made]
+    shifts = [-least for part in made for least in part.least]
     for lane in carried:
-        kernel = np.full((lane.shape[0], total, *common.kernel), Fraction(0), dtype=object)
-        y, x = (common.pads[k] // common.dilation[k] for k in (0, 1))
-        for c in range(lane.shape[0]):
-            turn = 1 if lane.high[c] > lane.low[c] else -1
-            kernel[c, starts[lane] + c, y, x] = Fraction(turn)
-            shifts.append(-turn * (lane.low[c] + lane.high[c]) / 2)
-        kernels.append(kernel)
-    where = made[0].where
-    weights, bias = np.concatenate(kernels), np.array(shifts, dtype=object)
+        turns = np.where(lane.high > lane.low, 1, -1)
+        pieces.append(
+            ((lane,), (np.eye(len(turns), dtype=int) * turns)[:, :, None, None], Window(_maps(lane.shape), 1))
+        )
+        shifts += (-turns * (lane.low + lane.high) / 2).tolist()
+    found = kernel_over(
+        before, [(lanes, weights.astype(object), window) for lanes, weights, window in pieces]
+    )
+    if found is None:
+        return None
+    weights, window = found
+    where, bias = made[0].where, np.array(shifts, dtype=object)
     layer: Op = (
         LinearOp(where, weights[:, :, 0, 0], bias)
         if len(before[0].shape) == 1
-        else Convolution(where, weights, bias, common.stride, common.dilation, common.pads)
+        else Convolution(where, weights, bias, window.stride, window.dilation, window.pads)
     )
-    assert size == common.shape[1:]
     lanes = (*(part.lane for part in made), *carried)
     ops: list[Op] = [layer, Sign(where)]
     low, high = (np.concatenate([getattr(lane, end) for lane in lanes]) for end in ("low", "high"))
@@ -603,7 +577,7 @@ class _Straightening:
                 raise FileError(
                     f"{op.where}: zeros are padded beside values that are shifted. Shift them behind it."
                 )
-            kernel = ungrouped(op)
+            kernel = ungrouped(exact_weights(op.weights, op.where), op.groups)
         else:
             kernel = exact_weights(op.weights, op.where)
         if kernel.shape[1] != form.shape[0]:
