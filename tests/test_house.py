@@ -31,6 +31,7 @@ ORDERS = {
         "compiling",
         "brief",
         "drawn",
+        "fields",
         "capacity",
         "bits",
         "bnn",

@@ -8,12 +8,12 @@ from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
 from sugenet.cli.options import number, refuse_idle, typed, whole
-from sugenet.cli.parser import Parser, UsageError
+from sugenet.cli.parser import Group, UsageError, option
 
 if TYPE_CHECKING:
     from sugenet.io import Imported
 
-__all__ = ["SPIKING", "is_spiking", "on_spiking", "read_spiking"]
+__all__ = ["SPIKING", "SPIKING_NAMES", "is_spiking", "read_spiking"]
 
 _WORDS = {
     "reset": ["zero", "subtract", "none", "once"],
@@ -33,32 +33,53 @@ _ABOUT = {
 }
 _FIRES = {"above": ">", "reaching": ">="}
 
-SPIKING = ("steps", *_WORDS, "step", "floats", "grid", "leak", "layers")
+SPIKING = Group(
+    "spiking networks (.nir, snnTorch, .npz)",
+    [
+        option("--steps", type=whole(1, 64), metavar="N", help="steps in the window"),
+        *(
+            option(f"--{name}", choices=words, metavar=name.upper(), help=_ABOUT[name])
+            for name, words in _WORDS.items()
+        ),
+        option(
+            "--step",
+            type=typed(number),
+            metavar="X",
+            help="length of a step, where the file has continuous time (NIR)",
+        ),
+        option(
+            "--floats",
+            choices=["exact", "decimal"],
+            metavar="HOW",
+            help="floats as the numbers that they are (exact), or as the decimals that name them (decimal)",
+        ),
+        option(
+            "--grid",
+            type=typed(number),
+            metavar="X",
+            help="round weights to multiples of X, such as 1/64: the model is the rounded network",
+        ),
+        option(
+            "--leak",
+            type=typed(number),
+            metavar="X",
+            help="the leak as it is meant, such as 9/10; that of the file up to rounding",
+        ),
+        option(
+            "--layers",
+            metavar="NAMES",
+            help="modules of an snnTorch state dict in their order, with commas between them",
+        ),
+    ],
+)
 """Options that are for spiking networks."""
-
-
-def on_spiking(parser: Parser) -> None:
-    """Add the options."""
-    group = parser.add_argument_group("spiking networks (.nir, snnTorch, .npz)")
-    group.add_argument("--steps", type=whole(1, 64), metavar="N", help="steps in the window")
-    for name, words in _WORDS.items():
-        group.add_argument(f"--{name}", choices=words, metavar=name.upper(), help=_ABOUT[name])
-    about = "length of a step, where the file has continuous time (NIR)"
-    group.add_argument("--step", type=typed(number), metavar="X", help=about)
-    about = "floats as the numbers that they are (exact), or as the decimals that name them (decimal)"
-    group.add_argument("--floats", choices=["exact", "decimal"], metavar="HOW", help=about)
-    about = "round weights to multiples of X, such as 1/64: the model is the rounded network"
-    group.add_argument("--grid", type=typed(number), metavar="X", help=about)
-    about = "the leak as it is meant, such as 9/10; that of the file up to rounding"
-    group.add_argument("--leak", type=typed(number), metavar="X", help=about)
-    about = "modules of an snnTorch state dict in their order, with commas between them"
-    group.add_argument("--layers", metavar="NAMES", help=about)
+SPIKING_NAMES = tuple(one.flags[0].lstrip("-") for one in SPIKING.options)
 
 
 def is_spiking(options: Namespace) -> bool:
     """Whether a spiking network is to be read."""
     name = options.source.lower().removesuffix(".gz")
-    return name.endswith(".nir") or any(option in options.given for option in SPIKING)
+    return name.endswith(".nir") or any(name in options.given for name in SPIKING_NAMES)
 
 
 def read_spiking(options: Namespace, names: Any, classes: Any, others: tuple[str, ...]) -> Imported:
