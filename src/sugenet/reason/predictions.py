@@ -4,36 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
 from sugenet.bnn import Network
-from sugenet.drawn import Drawn
 from sugenet.errors import CertificateError
 from sugenet.problem.neighbourhood import row_of
+from sugenet.reason.envelope import Recorded, Source
 from sugenet.reason.questions import Predict
 
 __all__ = ["Predicted"]
 
 
 @dataclass(frozen=True, eq=False)
-class Predicted(Drawn):
+class Predicted(Recorded):
     """The class of a sample. There is no certificate: who doubts it predicts again, by the definition."""
 
     outcome: ClassVar[str] = "predicted"
     certificate: ClassVar[None] = None
     is_certified: ClassVar[bool] = False
+    json: ClassVar[Mapping[str, Source]] = {
+        "outcome": "outcome",
+        "class": "label",
+        "label": lambda answer: answer.network.classes[answer.label],
+        "matches": "matches",
+        "scores": "scores",
+        "tie": "is_tie",
+        "question": lambda answer: answer.question.data(answer.network),
+    }
 
     network: Network
     question: Predict
     matches: tuple[int, ...]
     """Match count M of every class, which decides all else."""
-
-    @property
-    def sample(self) -> tuple[Any, ...]:
-        """The raw sample."""
-        return tuple(self.question.values(self.network))
 
     @property
     def label(self) -> int:
@@ -64,26 +68,14 @@ class Predicted(Drawn):
         row = row_of(self.question.values(self.network))
         return tuple(self.network.match_counts(row, engine="definition")[0].tolist()) == self.matches
 
-    def data(self) -> dict[str, Any]:
-        """Everything as JSON data."""
-        return {
-            "outcome": self.outcome,
-            "class": self.label,
-            "label": self.network.classes[self.label],
-            "matches": list(self.matches),
-            "scores": list(self.scores),
-            "tie": self.is_tie,
-            "question": self.question.data(self.network),
-        }
-
     @classmethod
-    def of(cls, network: Network, question: Any, data: Mapping[str, Any]) -> Self:
-        """The answer from its JSON data."""
+    def known(cls, network: Network, question: Any, data: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ARG003
+        """The match counts, if they can be those of the network."""
         sizes, matches = network.head.sizes.tolist(), data["matches"]
         for many, size in zip(matches, sizes, strict=True):
             if type(many) is not int or not 0 <= many <= size:
                 raise CertificateError(f"a class has {str(many)[:40]} matches of {size}.")
-        return cls(network, question, tuple(matches))
+        return {"matches": tuple(matches)}
 
     def __str__(self) -> str:
         label, head = self.label, self.network.head

@@ -10,11 +10,20 @@ from sugenet.checker.form import exact
 from sugenet.errors import CertificateError, QuestionError, SugenetError
 from sugenet.problem.query import Case, Inequality, Query, QueryBox
 from sugenet.problem.sourced import of_network
-from sugenet.reason.questions.amounts import HowMany, Rules
-from sugenet.reason.questions.everyone import Predict
-from sugenet.reason.questions.inputs import Agree, Always, Fair, Monotone, Never
-from sugenet.reason.questions.names import box_of
-from sugenet.reason.questions.samples import Robust, Suffices, WhatIf, Why
+from sugenet.reason.questions.kinds import (
+    Agree,
+    Always,
+    Fair,
+    HowMany,
+    Monotone,
+    Never,
+    Predict,
+    Robust,
+    Rules,
+    Suffices,
+    WhatIf,
+    Why,
+)
 
 __all__ = ["Asked", "Question", "data_of", "described", "described_within", "question_of"]
 
@@ -81,17 +90,8 @@ def _query_of(network: Network, data: Mapping[str, Any]) -> Query:
 
 
 _KINDS: dict[str, Any] = {
-    "robust": Robust,
-    "why": Why,
-    "reason": Suffices,
-    "whatif": WhatIf,
-    "always": Always,
-    "never": Never,
-    "monotone": Monotone,
-    "fair": Fair,
-    "count": HowMany,
-    "predict": Predict,
-    "rules": Rules,
+    kind.kind: kind
+    for kind in (Robust, Why, Suffices, WhatIf, Always, Never, Monotone, Fair, Agree, HowMany, Predict, Rules)
 }
 
 
@@ -115,10 +115,9 @@ def question_of(data: Mapping[str, Any], network: Network, other: Network | None
         kind = data["kind"]
         if kind == "query":
             found: Asked = _query_of(network, data)
-        elif kind == "agree":
-            found = _agree_of(network, data, other)
         elif kind in _KINDS:
-            found = _KINDS[kind].of(network, data)
+            more = {"other": _other_of(data, other)} if kind == "agree" else {}
+            found = _KINDS[kind].of(network, data, **more)
         else:
             raise QuestionError(f"there is no kind of question {str(kind)[:40]!r}.")
         again = data_of(network, found)
@@ -141,7 +140,8 @@ def question_of(data: Mapping[str, Any], network: Network, other: Network | None
     return found
 
 
-def _agree_of(network: Network, data: Mapping[str, Any], other: Network | None) -> Agree:
+def _other_of(data: Mapping[str, Any], other: Network | None) -> Network:
+    """The second network of a question about two."""
     if other is None:
         raise QuestionError("the question is about two networks: give the other one too, other=.")
     if other.fingerprint != data["other"]:
@@ -149,4 +149,4 @@ def _agree_of(network: Network, data: Mapping[str, Any], other: Network | None) 
             f"the question is about the other network {str(data['other'])[:12]}, "
             f"not about {other.fingerprint[:12]}."
         )
-    return Agree(other, box_of(network, data["where"]))
+    return other

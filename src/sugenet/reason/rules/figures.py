@@ -18,7 +18,7 @@ from sugenet.problem.regions import Region
 from sugenet.reason.counts.answers import Counted, CountOpen
 from sugenet.reason.counts.counting import count
 from sugenet.reason.counts.space import combinations_within
-from sugenet.reason.questions.amounts import HowMany
+from sugenet.reason.questions import HowMany
 from sugenet.reason.rules.rule import NetworkRule
 
 __all__ = ["RuleFigures", "coverage"]

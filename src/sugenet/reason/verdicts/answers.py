@@ -7,17 +7,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from sugenet.bnn import Network
 from sugenet.capacity.arguments import number_words
 from sugenet.checker.form import exact
 from sugenet.problem.query import Query
-from sugenet.reason.envelope import Settled, changes_between, changes_data, conditions_of, shown_by
+from sugenet.reason.envelope import Settled, Source, changes_between, changes_data, conditions_of
 from sugenet.reason.questions import Agree, Fair, Monotone, Question, Robust, described, raw_of
 from sugenet.reason.shown import short_pair, short_witness
 from sugenet.reason.winning import tie_words, winners
-from sugenet.reason.words import LISTED, advice, changes_listed, engine_in, show_cost
+from sugenet.reason.words import LISTED, advice, changes_listed, show_cost
 from sugenet.visible import visible
 
 __all__ = ["Proved", "Refuted", "Undecided"]
@@ -34,34 +34,29 @@ class _Verdict(Settled):
     question: Question
     claim: str
 
+    @classmethod
+    def known(cls, network: Network, question: Any, data: Mapping[str, Any]) -> dict[str, Any]:
+        """The claim, and by what it was settled."""
+        return {"claim": described(network, question), **super().known(network, question, data)}
+
 
 @dataclass(frozen=True, eq=False)
 class Proved(_Verdict):
     """The claim holds."""
 
     outcome: ClassVar[str] = "proved"
+    json: ClassVar[Mapping[str, Source]] = {
+        "outcome": "outcome",
+        "claim": "claim",
+        "engine": "settled_by",
+        "seconds": "seconds",
+        "certificate": "certificate",
+    }
 
     engine: str
     seconds: float
     certificate: dict[str, Any] | None
     sets: int | None = None
-
-    def data(self) -> dict[str, Any]:
-        """Everything as JSON data."""
-        return {
-            "outcome": self.outcome,
-            "claim": self.claim,
-            "engine": self.settled_by,
-            "seconds": self.seconds,
-            **shown_by(self.network, self.question, self.certificate),
-        }
-
-    @classmethod
-    def of(cls, network: Network, question: Any, data: Mapping[str, Any]) -> Self:
-        """The answer from its JSON data."""
-        engine, sets = engine_in(data["engine"])
-        claim = described(network, question)
-        return cls(network, question, claim, engine, data["seconds"], data["certificate"], sets)
 
     def said(self, mark: Callable[[str], str] = str) -> str:
         """One sentence, its verdict put through `mark`."""
@@ -75,6 +70,19 @@ class Refuted(_Verdict):
     """The claim does not hold: here is an input, or a pair of inputs, against it."""
 
     outcome: ClassVar[str] = "refuted"
+    json: ClassVar[Mapping[str, Source]] = {
+        "outcome": "outcome",
+        "claim": "claim",
+        "labels": "labels",
+        "tied": lambda answer: answer.tied or ...,
+        "changes": lambda answer: changes_data(answer.changes),
+        "conditions": "conditions",
+        "witness": lambda answer: answer.certificate["witness"],
+        "source_witness": lambda answer: ... if answer.in_source is None else [*map(str, answer.in_source)],
+        "engine": "settled_by",
+        "seconds": "seconds",
+        "certificate": "certificate",
+    }
 
     witness: tuple[Any, ...]
     """Raw sample; for questions about pairs, two of them."""
@@ -133,30 +141,10 @@ class Refuted(_Verdict):
         """A witness can always be replayed."""
         return True
 
-    def data(self) -> dict[str, Any]:
-        """Everything as JSON data."""
-        source = (
-            {} if self._in_source is None else {"source_witness": [str(value) for value in self._in_source]}
-        )
-        return {
-            "outcome": self.outcome,
-            "claim": self.claim,
-            "labels": list(self.labels),
-            **({"tied": list(self.tied)} if self.tied else {}),
-            "changes": changes_data(self.changes),
-            "conditions": self.conditions(),
-            "witness": self.certificate["witness"],
-            **source,
-            "engine": self.settled_by,
-            "seconds": self.seconds,
-            "certificate": self.certificate,
-        }
-
     @classmethod
-    def of(cls, network: Network, question: Any, data: Mapping[str, Any]) -> Self:
-        """The answer from its JSON data; the classes of the witness are computed again."""
-        certificate = data["certificate"]
-        row, networks = certificate["witness"], [network]
+    def known(cls, network: Network, question: Any, data: Mapping[str, Any]) -> dict[str, Any]:
+        """The witness, whose classes are computed again, the claim, and by what it was settled."""
+        row, networks = data["certificate"]["witness"], [network]
         if isinstance(question, Monotone | Fair):
             witness: tuple[Any, ...] = tuple(raw_of(network, one) for one in row)
             rows = list(witness)
@@ -166,8 +154,7 @@ class Refuted(_Verdict):
             rows = [witness] * len(networks)
         networks *= len(rows) // len(networks)
         labels = tuple(net.classes[winners(net, one)[0]] for net, one in zip(networks, rows, strict=True))
-        claim, engine = described(network, question), engine_in(data["engine"])[0]
-        return cls(network, question, claim, witness, labels, engine, data["seconds"], certificate)
+        return {**super().known(network, question, data), "witness": witness, "labels": labels}
 
     def said(self, mark: Callable[[str], str] = str) -> str:
         """One sentence, its verdict put through `mark`."""
@@ -187,16 +174,16 @@ class Refuted(_Verdict):
         elif isinstance(self.question, Robust):
             shown = "for the sample itself"
         else:
-            values = self.example if self._in_source is None else self._in_source
+            values = self.example if self.in_source is None else self.in_source
             rows = zip(self.network.encoder.names, values, strict=True)
             pairs = [f"{visible(name)} = {number_words(value)}" for name, value in rows]
             few = len(pairs) if len(pairs) <= _WHOLE else _SOME
             shown = f"for {'; '.join(pairs[:few])}" + ("; ..." if len(pairs) > few else "")
-            shown += "" if self._in_source is None else ", in the numbers of the file, as the query"
+            shown += "" if self.in_source is None else ", in the numbers of the file, as the query"
         return f"{self.claim}: {mark('refuted')} by {self.settled_by}. {found} {shown}"
 
     @property
-    def _in_source(self) -> tuple[Any, ...] | None:
+    def in_source(self) -> tuple[Any, ...] | None:
         """The witness in the numbers of the file that a query is about,
         where these are not the network's own.
         """
@@ -209,6 +196,9 @@ class Undecided(_Verdict):
     """Neither shown: what was tried, and what is known so far."""
 
     outcome: ClassVar[str] = "undecided"
+    json: ClassVar[Mapping[str, Source]] = {
+        name: name for name in ("outcome", "claim", "reason", "facts", "engine", "seconds", "certificate")
+    }
 
     reason: str
     facts: dict[str, Any]
@@ -221,23 +211,10 @@ class Undecided(_Verdict):
         """Nothing is claimed but what the certificate says."""
         return False
 
-    def data(self) -> dict[str, Any]:
-        """Everything as JSON data."""
-        return {
-            "outcome": self.outcome,
-            "claim": self.claim,
-            "reason": self.reason,
-            "facts": self.facts,
-            "engine": self.engine,
-            "seconds": self.seconds,
-            "certificate": self.certificate,
-        }
-
     @classmethod
-    def of(cls, network: Network, question: Any, data: Mapping[str, Any]) -> Self:
-        """The answer from its JSON data."""
-        names = ("reason", "facts", "engine", "seconds", "certificate")
-        return cls(network, question, described(network, question), *(data[name] for name in names))
+    def known(cls, network: Network, question: Any, data: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ARG003
+        """The claim; the engine is named as it is."""
+        return {"claim": described(network, question)}
 
     def said(self, mark: Callable[[str], str] = str) -> str:
         """One sentence, its verdict put through `mark`."""

@@ -17,7 +17,7 @@ from sugenet.problem.query import Query
 from sugenet.problem.sourced import of_network
 from sugenet.reason.envelope import envelope
 from sugenet.reason.questions import Question, described, problems_of
-from sugenet.reason.questions.real_boxes import query_about
+from sugenet.reason.questions.problems import query_about
 from sugenet.reason.verdicts.answers import Proved, Refuted, Undecided
 from sugenet.reason.winning import winners
 
