@@ -7,7 +7,7 @@ import pytest
 
 import sugenet as sg
 from sugenet.cli import main
-from sugenet.cli.spiking import SPIKING_NAMES
+from sugenet.cli.files import SPIKING_NAMES
 from sugenet.spiking.convention import FIELDS
 
 SAID = ["--steps", 3, "--reset", "zero", "--when", "at-once", "--fires", "reaching", "--code", "latency"]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sugenet.cli.options import WORK, integer, network_of, number, shared, typed
 from sugenet.cli.output import Screen
-from sugenet.cli.parser import Group, Option, UsageError, option
+from sugenet.cli.parser import Argument, Group, UsageError, option
 from sugenet.errors import SugenetError
 from sugenet.fields import BALLS, FIELDS, KINDS
 from sugenet.visible import visible
@@ -80,7 +80,7 @@ _READING: dict[str, dict[str, Any]] = {
 """How the words of an option become the value of a field."""
 
 
-def field(name: str, **changes: Any) -> Option:
+def field(name: str, **changes: Any) -> Argument:
     """The option of a field of questions."""
     about = FIELDS[name]
     settings = {"metavar": about.metavar, "help": about.about, "default": about.default}

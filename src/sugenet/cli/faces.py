@@ -85,7 +85,7 @@ def _static(options: Namespace, screen: Screen, network: Network, X: Any, truth:
 
 def _interactive(options: Namespace, screen: Screen, network: Network, X: Any, truth: Any) -> str:
     from sugenet.web import page_html, payload
-    from sugenet.web.beforehand import precompute
+    from sugenet.web.asking import precompute
 
     title = title_of(options.model)
     if options.results is None:

@@ -11,7 +11,7 @@ from contextlib import suppress
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from sugenet.cli.parser import Option, UsageError, nearest
+from sugenet.cli.parser import Argument, UsageError, nearest
 from sugenet.errors import FileError, SugenetError
 
 if TYPE_CHECKING:
@@ -147,11 +147,11 @@ _SHARED: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
 }
 
 
-def shared(*names: str, **changes: dict[str, Any]) -> tuple[Option, ...]:
+def shared(*names: str, **changes: dict[str, Any]) -> tuple[Argument, ...]:
     """Some of the shared arguments and options, for a command; `changes` may set a default,
     or say what N counts.
     """
-    return tuple(Option(*_SHARED[name]).but(**changes.get(name, {})) for name in names)
+    return tuple(Argument(*_SHARED[name]).but(**changes.get(name, {})) for name in names)
 
 
 SAMPLE = ("model", "samples", "index", "target", "delimiter")

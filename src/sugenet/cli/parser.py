@@ -15,10 +15,10 @@ from sugenet.cli.output import CLOSED, Screen, columns
 from sugenet.errors import SugenetError
 
 __all__ = [
+    "Argument",
     "Command",
     "Commands",
     "Group",
-    "Option",
     "Parser",
     "Run",
     "UsageError",
@@ -52,27 +52,27 @@ Run = Callable[[argparse.Namespace, Screen], int]
 """Does what the options ask, shows it, and returns the exit code."""
 
 
-class Option(NamedTuple):
+class Argument(NamedTuple):
     """An argument or an option, as argparse takes it."""
 
     flags: tuple[str, ...]
     settings: dict[str, Any]
 
-    def but(self, **changes: Any) -> Option:
+    def but(self, **changes: Any) -> Argument:
         """The same with other settings."""
-        return Option(self.flags, self.settings | changes)
+        return Argument(self.flags, self.settings | changes)
 
 
-def option(*flags: str, **settings: Any) -> Option:
+def option(*flags: str, **settings: Any) -> Argument:
     """An argument or an option by its spellings."""
-    return Option(flags, settings)
+    return Argument(flags, settings)
 
 
 class Group(NamedTuple):
     """Options under a title of their own."""
 
     title: str
-    options: Sequence[Option]
+    options: Sequence[Argument]
 
 
 class Command(NamedTuple):
@@ -81,7 +81,7 @@ class Command(NamedTuple):
     run: Run
     about: str
     examples: Sequence[str]
-    options: Sequence[Option | Group] = ()
+    options: Sequence[Argument | Group] = ()
     elsewhere: Mapping[str, str] = {}
     """Options that other commands have, and what to say of them here."""
     defaults: Mapping[str, Any] = {}
@@ -103,7 +103,7 @@ class Parser(argparse.ArgumentParser):
             self.set_defaults(run=command.run, **command.defaults)
         self._take(self, self.command.options)
 
-    def _take(self, container: argparse._ActionsContainer, options: Iterable[Option | Group]) -> None:
+    def _take(self, container: argparse._ActionsContainer, options: Iterable[Argument | Group]) -> None:
         for one in options:
             if isinstance(one, Group):
                 self._take(self.add_argument_group(one.title), one.options)

@@ -7,7 +7,7 @@ from argparse import Namespace
 from typing import TYPE_CHECKING
 
 from sugenet.cli.options import refuse_idle, shared, sign_of
-from sugenet.cli.parser import Option, option
+from sugenet.cli.parser import Argument, option
 from sugenet.errors import SugenetError
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ TABLE = ("target", "order", "name", "weights", "ignore", "delimiter")
 _MOST_LEVELS = 1000
 
 
-def table_options(*, required: bool) -> list[Option]:
+def table_options(*, required: bool) -> list[Argument]:
     """How a table is read."""
     return [
         *shared("target", target={"required": required, "help": "CSV column with the overall ratings"}),

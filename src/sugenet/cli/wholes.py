@@ -20,7 +20,7 @@ from sugenet.cli.asking import (
 )
 from sugenet.cli.options import integer, refuse_idle, samples_of, shared, typed
 from sugenet.cli.output import Screen
-from sugenet.cli.parser import Command, Commands, Group, Option, UsageError, option
+from sugenet.cli.parser import Argument, Command, Commands, Group, UsageError, option
 from sugenet.errors import SugenetError
 from sugenet.fields import BALLS
 
@@ -192,7 +192,7 @@ _QUESTION = (
 """What is asked, and how."""
 
 
-def _digits(side: str) -> Option:
+def _digits(side: str) -> Argument:
     about = "the digits of the number on this side: numbers of samples from 0, the first digit first"
     return option(side, type=typed(_places), required=True, metavar="I,I,...", help=about)
 

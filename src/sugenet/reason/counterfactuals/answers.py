@@ -25,8 +25,7 @@ from sugenet.reason.envelope import (
     opened,
 )
 from sugenet.reason.questions import WhatIf, described_within, raw_of
-from sugenet.reason.shown import raw_cost, short_witness
-from sugenet.reason.winning import tie_words, winners
+from sugenet.reason.shown import raw_cost, short_witness, tie_words, winners
 from sugenet.reason.words import LISTED, advice, changes_listed, show_cost
 
 __all__ = ["Answer", "Counterfactual", "NoCounterfactual", "OpenCounterfactual"]

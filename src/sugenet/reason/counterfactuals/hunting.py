@@ -21,9 +21,7 @@ from sugenet.reason.counterfactuals.answers import (
     NoCounterfactual,
     OpenCounterfactual,
 )
-from sugenet.reason.counterfactuals.hunt import Hunt
-from sugenet.reason.counterfactuals.levels import ByLevels
-from sugenet.reason.counterfactuals.radii import ByRadius
+from sugenet.reason.counterfactuals.hunt import ByLevels, ByRadius, Hunt
 from sugenet.reason.questions import WhatIf
 
 __all__ = ["hunted", "whatif"]

@@ -29,8 +29,7 @@ from sugenet.reason.rules.grid import Grid, Masks, Share, places_of
 from sugenet.reason.rules.recheck import LEFT_OUT, check_book, check_data, masks_in
 from sugenet.reason.rules.rule import NetworkRule
 from sugenet.reason.rules.small import CODEWORDS, all_primes, cover, marked
-from sugenet.reason.verdicts.answers import Proved
-from sugenet.reason.verdicts.verifying import verify
+from sugenet.reason.verdicts import Proved, verify
 from sugenet.reason.words import part_words
 from sugenet.visible import visible
 
