@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sugenet.cli.options import WORK, integer, network_of, number, shared, typed
 from sugenet.cli.output import Screen
-from sugenet.cli.parser import Argument, Group, UsageError, option
+from sugenet.cli.parser import Argument, Arguments, Group, UsageError, option
 from sugenet.errors import SugenetError
 from sugenet.fields import BALLS, FIELDS, KINDS
 from sugenet.visible import visible
@@ -116,7 +116,7 @@ DOMAIN = Group(
     ],
 )
 """Which inputs can occur."""
-WORK_OPTIONS = (DOMAIN, *shared("output", *WORK))
+WORK_OPTIONS: Arguments = (DOMAIN, *shared("output", *WORK))
 """How a question is answered, and where the answer goes."""
 WITNESS = option(
     "--witness",

@@ -9,10 +9,9 @@ from typing import Any
 from sugenet.checker.certificate import check, has_laws, is_about_ratings
 from sugenet.checker.network import load_network
 from sugenet.cli.options import is_shipped, network_of, shared, whole
-from sugenet.cli.output import Screen
+from sugenet.cli.output import Screen, as_typed_hints
 from sugenet.cli.parser import Command, Commands, Group, UsageError, option
 from sugenet.cli.tables import ratings_of, refuse_table, table_options
-from sugenet.cli.words import as_typed_hints
 from sugenet.errors import CertificateError, CheckLimitError, FileError
 from sugenet.reading import read_file
 

@@ -27,7 +27,7 @@ from sugenet.cli.options import (
     whole,
 )
 from sugenet.cli.output import Screen
-from sugenet.cli.parser import Argument, Command, Commands, Group, UsageError, option
+from sugenet.cli.parser import Argument, Arguments, Command, Commands, Group, UsageError, option
 from sugenet.errors import FileError, SugenetError
 from sugenet.reading import open_text
 from sugenet.visible import visible
@@ -455,7 +455,7 @@ def _listed(flag: str, what: str) -> Argument:
     return option(flag, metavar="NAMES", help=about)
 
 
-_TRAIN = (
+_TRAIN: Arguments = (
     option(
         "data",
         metavar="DATA",
@@ -516,7 +516,7 @@ _TRAIN = (
         threads={"default": 1, "help": "threads; 1 is best for small networks"},
     ),
 )
-_CONVERT = (
+_CONVERT: Arguments = (
     option(
         "source",
         metavar="SOURCE",
@@ -631,7 +631,7 @@ _CONVERT = (
     SPIKING,
     *shared("json"),
 )
-_EXPORT = (
+_EXPORT: Arguments = (
     *shared("certificate", "model", "other"),
     option(
         "--proof",

@@ -16,6 +16,7 @@ from sugenet.errors import SugenetError
 
 __all__ = [
     "Argument",
+    "Arguments",
     "Command",
     "Commands",
     "Group",
@@ -75,13 +76,17 @@ class Group(NamedTuple):
     options: Sequence[Argument]
 
 
+Arguments = Sequence[Argument | Group]
+"""Of a command, in their order."""
+
+
 class Command(NamedTuple):
     """A command: what runs it, a line of help, examples, its arguments and options in their order."""
 
     run: Run
     about: str
     examples: Sequence[str]
-    options: Sequence[Argument | Group] = ()
+    options: Arguments = ()
     elsewhere: Mapping[str, str] = {}
     """Options that other commands have, and what to say of them here."""
     defaults: Mapping[str, Any] = {}

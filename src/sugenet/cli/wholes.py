@@ -20,7 +20,7 @@ from sugenet.cli.asking import (
 )
 from sugenet.cli.options import integer, refuse_idle, samples_of, shared, typed
 from sugenet.cli.output import Screen
-from sugenet.cli.parser import Argument, Command, Commands, Group, UsageError, option
+from sugenet.cli.parser import Argument, Arguments, Command, Commands, Group, UsageError, option
 from sugenet.errors import SugenetError
 from sugenet.fields import BALLS
 
@@ -165,7 +165,7 @@ def _ask_state(options: Namespace, screen: Screen) -> int:
 
 
 _IMAGES = shared("model", "samples", "target", "delimiter")
-_QUESTION = (
+_QUESTION: Arguments = (
     Group(
         "question; without one, how possible it is",
         [

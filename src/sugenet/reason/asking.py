@@ -15,7 +15,7 @@ from sugenet.errors import CertificateError, QuestionError, SugenetError
 from sugenet.fields import KINDS
 from sugenet.problem.neighbourhood import row_of
 from sugenet.reason.counterfactuals import Counterfactual, NoCounterfactual, OpenCounterfactual, whatif
-from sugenet.reason.counterfactuals.hunt import is_least_but_for_rounding
+from sugenet.reason.counterfactuals.hunting import is_least_but_for_rounding
 from sugenet.reason.counts import Counted, CountOpen, CountSampled, count
 from sugenet.reason.envelope import Recorded, Source, answered, asked_of, opened
 from sugenet.reason.questions import Asked, HowMany, Predict, Question, Suffices, WhatIf, Why
