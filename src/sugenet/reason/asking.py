@@ -11,14 +11,14 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 
 from sugenet.bnn import Network
-from sugenet.errors import CertificateError, QuestionError, SugenetError
+from sugenet.errors import CertificateError, QuestionError
 from sugenet.fields import KINDS
 from sugenet.problem.neighbourhood import row_of
 from sugenet.reason.counterfactuals import Counterfactual, NoCounterfactual, OpenCounterfactual, whatif
 from sugenet.reason.counterfactuals.hunting import is_least_but_for_rounding
 from sugenet.reason.counts import Counted, CountOpen, CountSampled, count
 from sugenet.reason.envelope import Recorded, Source, answered, asked_of, opened
-from sugenet.reason.questions import Asked, HowMany, Predict, Question, Suffices, WhatIf, Why
+from sugenet.reason.questions import Asked, HowMany, Predict, Question, Suffices, WhatIf, Why, reading_data
 from sugenet.reason.reasons import Reason, Reasons, why
 from sugenet.reason.rules.book import Rulebook
 from sugenet.reason.rules.checked import CheckedRule
@@ -311,20 +311,9 @@ def answer_of(data: Mapping[str, Any], network: Network, other: Network | None =
         raise CertificateError("an answer is a JSON object, as its data() gives it.")
     if data.get("format") == "sugenet rulebook":
         return Rulebook.from_data(network, data)
-    try:
+    with reading_data("the answer"):
         found: Answer = _read(data, network, other)
         again, _ = found.data(), str(found)  # what cannot be said is damaged
-    except KeyError as error:
-        raise CertificateError(f"the answer has no field {error}.") from None
-    except RecursionError:
-        raise CertificateError("the answer is nested too deeply.") from None
-    except (TypeError, ValueError, AttributeError, IndexError, ArithmeticError) as error:
-        if isinstance(error, CertificateError):
-            raise
-        said = (
-            str(error) if isinstance(error, SugenetError) else f"{type(error).__name__}: {str(error)[:200]}"
-        )
-        raise CertificateError(f"the answer is damaged: {said}") from error
     for name in (*again, *data):
         if name not in data and name in _ADDED:
             continue

@@ -173,15 +173,12 @@ class Recorded(Drawn):
 
 
 def _plain_data(value: Any) -> Any:
-    """A value of an answer as JSON: exact numbers as text."""
-    match value:
-        case dict():
-            return {name: _plain_data(one) for name, one in value.items()}
-        case list() | tuple():
-            return [_plain_data(one) for one in value]
-        case Fraction():
-            return str(value)
-    return value
+    """A value of an answer as JSON: exact numbers as text, tuples as lists; all others, such as a proof, are
+    as JSON has them.
+    """
+    if isinstance(value, tuple):
+        return [_plain_data(one) for one in value]
+    return str(value) if isinstance(value, Fraction) else value
 
 
 class Certified(Recorded):

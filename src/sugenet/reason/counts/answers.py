@@ -189,7 +189,7 @@ class CountSampled(_Count):
         "outcome": lambda _: "estimated",
         "region": "region",
         "hits": lambda answer: answer.by_class(answer.hits),
-        "intervals": lambda answer: answer.by_class(answer.intervals),
+        "intervals": lambda answer: answer.by_class(list(map(list, answer.intervals))),
         "confidence": "confidence",
         "samples": "samples",
         "total": "total",

@@ -28,6 +28,7 @@ from sugenet.reason.questions.reading import (
     described,
     described_within,
     question_of,
+    reading_data,
 )
 
 __all__ = [
@@ -54,4 +55,5 @@ __all__ = [
     "problems_of",
     "question_of",
     "raw_of",
+    "reading_data",
 ]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 from sugenet.bnn import Domain, Network
@@ -25,7 +26,7 @@ from sugenet.reason.questions.kinds import (
     Why,
 )
 
-__all__ = ["Asked", "Question", "data_of", "described", "described_within", "question_of"]
+__all__ = ["Asked", "Question", "data_of", "described", "described_within", "question_of", "reading_data"]
 
 Question: TypeAlias = Robust | Always | Never | Monotone | Fair | Agree | Query
 """What `verify` decides."""
@@ -95,6 +96,23 @@ _KINDS: dict[str, Any] = {
 }
 
 
+@contextmanager
+def reading_data(what: str, error: type[SugenetError] = CertificateError) -> Iterator[None]:
+    """Say what is wrong with JSON data from elsewhere, as an error of one type."""
+    try:
+        yield
+    except KeyError as missing:
+        raise error(f"{what} has no field {missing}.") from None
+    except RecursionError:
+        raise error(f"{what} is nested too deeply.") from None
+    except (TypeError, ValueError, AttributeError, IndexError, ArithmeticError) as problem:
+        known = isinstance(problem, SugenetError)
+        if known and isinstance(problem, CertificateError) == (error is CertificateError):
+            raise
+        said = str(problem) if known else f"{type(problem).__name__}: {str(problem)[:200]}"
+        raise error(f"{what} is damaged: {said}") from problem
+
+
 def question_of(data: Mapping[str, Any], network: Network, other: Network | None = None) -> Asked:
     """Read a question from its JSON, as `data` wrote it; `other`: the second network of `Agree`.
 
@@ -111,7 +129,7 @@ def question_of(data: Mapping[str, Any], network: Network, other: Network | None
     >>> question_of(Robust([1, -1], L0(1)).data(net), net).region
     L0(radius=1)
     """
-    try:
+    with reading_data("the question", QuestionError):
         kind = data["kind"]
         if kind == "query":
             found: Asked = _query_of(network, data)
@@ -121,13 +139,6 @@ def question_of(data: Mapping[str, Any], network: Network, other: Network | None
         else:
             raise QuestionError(f"there is no kind of question {str(kind)[:40]!r}.")
         again = data_of(network, found)
-    except KeyError as error:
-        raise QuestionError(f"the question has no field {error}.") from None
-    except (TypeError, ValueError, AttributeError, IndexError, ArithmeticError) as error:
-        if isinstance(error, SugenetError) and not isinstance(error, CertificateError):
-            raise
-        said = error if isinstance(error, SugenetError) else f"{type(error).__name__}: {str(error)[:200]}"
-        raise QuestionError(f"the question is damaged: {said}") from error
     for name in data:
         if name not in again:
             raise QuestionError(f"the question has a field {str(name)[:40]!r} that it must not have.")

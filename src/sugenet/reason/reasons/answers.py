@@ -78,7 +78,9 @@ class Reasons(Recorded):
     json: ClassVar[Mapping[str, Source]] = {
         "region": "region",
         "reasons": lambda answer: [reason.data() for reason in answer.reasons],
-        "contrastive": lambda answer: [answer.named(contrast.features) for contrast in answer.contrasts],
+        "contrastive": lambda answer: [
+            list(answer.named(contrast.features)) for contrast in answer.contrasts
+        ],
         "contrastive_values": lambda answer: [
             [plain(value) for value in contrast.values.values()] for contrast in answer.contrasts
         ],
@@ -89,7 +91,9 @@ class Reasons(Recorded):
         "core": "core",
         "relevant": "relevant",
         "irrelevant": "irrelevant",
-        "attribution": lambda answer: {name: share for name, share in answer.attribution.items() if share},
+        "attribution": lambda answer: {
+            name: str(share) for name, share in answer.attribution.items() if share
+        },
         "attribution_exact": "all_reasons",
         "order": "order",
         "seconds": "seconds",
