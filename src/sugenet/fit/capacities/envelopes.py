@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from sugenet.capacity import Conjugate, Focal
 from sugenet.capacity.dualizing import containing_none_before
-from sugenet.capacity.envelopes import lower_envelope, upper_envelope
+from sugenet.capacity.moebius import lower_envelope, upper_envelope
 from sugenet.fit.capacities.clashes import Tolerance
 from sugenet.fit.capacities.ratings import Ratings
 
