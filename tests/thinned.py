@@ -6,7 +6,6 @@ The cases that stay are spread evenly. `tests/conftest.py` marks the others as s
 
 KEPT = {
     "checker/test_attacks.py::test_integers_at_the_edges_of_the_machine_prove_nothing": 3,
-    "checker/test_combinations.py::test_as_by_the_definition": 3,
     "checker/test_composed.py::test_numbers_at_their_edges_are_refused_or_true": 4,
     "checker/test_count.py::test_true_certificates_pass": 5,
     "checker/test_edges.py::test_every_number_of_a_certificate": 3,
