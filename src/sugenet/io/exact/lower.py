@@ -52,6 +52,7 @@ from sugenet.io.exact.ops import (
     Sign,
     Stairs,
     every,
+    op_word,
 )
 from sugenet.io.exact.pixels import pixel_by_pixel, pixel_names, source_shape
 from sugenet.io.exact.report import Imported, LayerReport, SignPlace
@@ -84,7 +85,7 @@ from sugenet.io.exact.signals import (
 from sugenet.io.exact.steps import Pipeline, least_sum, pipelines, sign_of, theta_of, within
 from sugenet.io.exact.units import Roots
 
-__all__ = ["WAY", "lower"]
+__all__ = ["WAY", "Refusal", "lower", "lowered"]
 
 _STEPS = 1 << 20
 """Steps of one layer, each of which is worked out exactly."""
@@ -117,28 +118,45 @@ def lower(
     FileError
         Where the chain cannot be exact; it names the operation, the reason, and the nearest thing that works.
     """
-    if any(isinstance(op, Branches) for op in chain.ops):
-        return _without_branches(chain, inputs, zero, names, classes)
-    walk = _Lowering(chain, inputs, zero)
-    levels, behind = walk.signal, 0
-    for number, op in enumerate(chain.ops):
-        try:
-            walk.take(op)
-        except NetworkError as error:
-            raise FileError(f"{chain.source}: operation {number}, {op.where}: {error}") from error
-        except OverflowError:
-            raise FileError(
-                f"{chain.source}: operation {number}, {op.where}: "
-                f"its numbers are too far apart to compute with."
-            ) from None
-        except FileError as error:
-            if not walk.signs or not isinstance(levels, LevelSignal) or not is_affine(chain.ops[behind:]):
-                way = WAY if _at_an_end(chain, number) else ""
-                raise FileError(f"{chain.source}: operation {number}: {error}{way}") from error
-            return walk.finish(names, classes, levels, chain.ops[behind:])
-        if isinstance(walk.signal, LevelSignal) and walk.signal.pad is None:
-            levels, behind = walk.signal, number + 1
-    return walk.finish(names, classes)
+    found = lowered(chain, inputs, zero=zero, names=names, classes=classes)
+    if isinstance(found, Refusal):
+        raise FileError(found.text)
+    return found
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a chain cannot be exact."""
+
+    text: str
+    place: int | None = None
+    """Which operation of the chain, from 0; None if it is none of them alone."""
+    final: bool = True
+    """Whether an affine tail cannot be read otherwise."""
+
+
+def lowered(
+    chain: OpChain,
+    inputs: Inputs | None = None,
+    *,
+    zero: Literal[1, -1] | None = None,
+    names: Iterable[object] | None = None,
+    classes: Iterable[object] | None = None,
+) -> Imported | Refusal:
+    """The same as `lower`, with a refusal as a value."""
+    try:
+        if any(isinstance(op, Branches) for op in chain.ops):
+            return _without_branches(chain, inputs, zero, names, classes)
+        walk = _Lowering(chain, inputs, zero)
+        refusal = walk.run()
+        if refusal is None:
+            return walk.finish(names, classes)
+        tail = chain.ops[walk.behind :]
+        if not refusal.final and walk.signs and walk.levels is not None and is_affine(tail):
+            return walk.finish(names, classes, walk.levels, tail)
+        return refusal
+    except FileError as error:
+        return Refusal(str(error))
 
 
 WAY = " Or read the rest exactly and leave this layer in floats: strict=False."
@@ -159,13 +177,12 @@ def _without_branches(
     zero: Literal[1, -1] | None,
     names: Iterable[object] | None,
     classes: Iterable[object] | None,
-) -> Imported:
+) -> Imported | Refusal:
     """Make a chain with branches exact: as one without, whose layers carry values past one another."""
-    try:
-        straight = straightened(chain, zero)
-    except FileError as error:
-        raise FileError(f"{chain.source}: {error}") from error
-    found = lower(straight.chain, inputs, zero=zero, names=names, classes=classes)
+    straight = straightened(chain, zero)
+    found = lowered(straight.chain, inputs, zero=zero, names=names, classes=classes)
+    if isinstance(found, Refusal):
+        return found
     signs = [op for op in every(chain.ops) if isinstance(op, Sign | Stairs)]
     places = [SignPlace(number, op.where, None) for number, op in enumerate(signs)]
     layers = list(found.layers)
@@ -215,6 +232,28 @@ class _Lowering:
         if isinstance(self.inputs, BitInputs):
             self.encoder = Encoder.of_bits(len(places))
             self.signal = _levels(shape, places, Fraction(self.inputs.low), Fraction(self.inputs.high))
+
+        self.levels = self.signal if isinstance(self.signal, LevelSignal) else None
+        """The last levels without padding, which an affine tail can read."""
+        self.behind = 0
+        """The first operation behind them."""
+
+    def run(self) -> Refusal | None:
+        """Take all operations, up to the first that is refused."""
+        for number, op in enumerate(self.chain.ops):
+            place = f"{self.chain.source}: operation {number}"
+            try:
+                self.take(op)
+            except NetworkError as error:
+                return Refusal(f"{place}, {op.where}: {error}", number)
+            except OverflowError:
+                return Refusal(f"{place}, {op.where}: its numbers are too far apart to compute with.", number)
+            except FileError as error:
+                way = WAY if _at_an_end(self.chain, number) else ""
+                return Refusal(f"{place}: {error}{way}", number, final=False)
+            if isinstance(self.signal, LevelSignal) and self.signal.pad is None:
+                self.levels, self.behind = self.signal, number + 1
+        return None
 
     # -- one operation ---------------------------------------------------------------------------------------
 
@@ -272,7 +311,7 @@ class _Lowering:
             case LinearOp() | Convolution():
                 return self._from_levels(self._raw_levels(raw, op), op)
         raise FileError(
-            f"{op.where}: {_word(op)} on inputs that are "
+            f"{op.where}: {op_word(op)} on inputs that are "
             f"{'padded' if raw.pad else 'not binarized yet'}. Only signs, "
             "linear layers and convolutions can be."
         )
@@ -337,7 +376,7 @@ class _Lowering:
             case Stairs():
                 return self._stairs(sums, op)
         raise FileError(
-            f"{op.where}: {_word(op)} behind {sums.where} without a sign between. Two linear steps "
+            f"{op.where}: {op_word(op)} behind {sums.where} without a sign between. Two linear steps "
             "in a row are one: multiply them together first; real-valued shortcuts are not supported."
         )
 
@@ -715,7 +754,3 @@ def _turned(sums: SumSignal, lines: list[Pipeline]) -> tuple[Bits, Ints]:
     flipped = np.array([line.direction() * sign_of(u) < 0 for line, u in zip(lines, sums.unit, strict=True)])
     turned = flipped.reshape(-1, *[1] * (sums.weights.ndim - 1))
     return flipped, np.where(turned, -sums.weights, sums.weights)
-
-
-def _word(op: Op) -> str:
-    return type(op).__name__.removesuffix("Op")
