@@ -170,7 +170,7 @@ def nearest(op: Stairs, x: _Array) -> _Array:
         ends = np.concatenate([[-np.inf], row, [np.inf]])
         place = np.searchsorted(row, part, side="right")
         below, above = part - ends[place], part - ends[place + 1]
-        return np.where(np.abs(below) <= np.abs(above), below, above)
+        return np.asarray(np.where(np.abs(below) <= np.abs(above), below, above))
 
     return _by_channel(op, x, gap)
 

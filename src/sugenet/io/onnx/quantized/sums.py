@@ -123,8 +123,7 @@ def quantized(walk: Walk, node: Node, value: Value | None, grid: QuantGrid, kind
         case _:
             raise FileError(f"it quantizes {word(value)}, which is not supported.")
     made = walk.levels(name, value.shape, grid.low, grid.high, kind)
-    wires, *more = parts
-    walk.operations.append(Staircase(value.where, wires, made.wire, *more))
+    walk.operations.append(Staircase(value.where, parts.wires, made.wire, *parts[1:]))
     return made
 
 
