@@ -15,7 +15,7 @@ from sugenet.cli.tables import one_order, orders_in, table_of, table_options
 from sugenet.errors import SugenetError, TooLargeError
 
 if TYPE_CHECKING:
-    from sugenet.fit.rated_table import RatedTable
+    from sugenet.fit.table import RatedTable
     from sugenet.show.fits import FitView, LearnedView
 
 __all__ = ["COMMANDS"]
@@ -86,7 +86,7 @@ def _run(options: Namespace, screen: Screen) -> int:
 def _cases(options: Namespace, table: RatedTable) -> RatedTable | None:
     if options.predict is None:
         return None
-    from sugenet.fit.rated_table import read_cases
+    from sugenet.fit.table import read_cases
 
     spare = [options.target, *options.ignore, *([] if options.weights is None else [options.weights])]
     how = {"name": options.name, "spare": spare, "delimiter": sign_of(options.delimiter)}

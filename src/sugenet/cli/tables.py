@@ -12,7 +12,7 @@ from sugenet.errors import SugenetError
 
 if TYPE_CHECKING:
     from sugenet.fit import Ratings
-    from sugenet.fit.rated_table import RatedTable
+    from sugenet.fit.table import RatedTable
 
 __all__ = [
     "TABLE",
@@ -60,7 +60,7 @@ def table_options(*, required: bool) -> list[Argument]:
 
 def table_of(options: Namespace, path: str) -> RatedTable:
     """The table that the options name."""
-    from sugenet.fit.rated_table import read_ratings
+    from sugenet.fit.table import read_ratings
 
     return read_ratings(
         path,
