@@ -390,8 +390,8 @@ class _Lowering:
         channel_of = np.repeat(np.arange(channels), len(raw.order) // channels)[np.argsort(raw.order)]
         lines = pipelines(raw.steps, channels)
         if isinstance(op, Sign):
-            top, low, high = 1, Fraction(op.low), Fraction(op.high)
-            rows, strict = [(Fraction(0),)] * channels, [self._zero(op) == -1]
+            top, low, high, strict = 1, Fraction(op.low), Fraction(op.high), [self._zero(op) == -1]
+            rows: list[tuple[Fraction, ...]] = [(Fraction(0),)] * channels
         else:
             top, low, high = op.top, Fraction(0), Fraction(op.top)
             rows, strict = stairs_at(op, channels), op.strict.tolist()
@@ -467,7 +467,7 @@ class _Lowering:
             )
         lines = pipelines(sums.steps, channels)
         case = (ends_of(sums.weights, sums.top), plain_offset(sums))
-        found = _found(sums, lines, [rows[k] for k in kinds], op.strict.tolist(), [case])
+        found = _least_sums(sums, lines, [rows[k] for k in kinds], op.strict.tolist(), [case])
         weights, steps = found.weights, found.steps[:, 0]
         layer: Layer
         if sums.window is None:
@@ -479,7 +479,7 @@ class _Lowering:
 
     def _threshold_layer(self, sums: SumSignal, lines: list[Pipeline], zero: Literal[1, -1, 0]) -> Layer:
         cases, case_of = cases_of(sums)
-        found = _found(sums, lines, [[Fraction(0)] * 2] * len(lines), [False, True], cases)
+        found = _least_sums(sums, lines, [[Fraction(0)] * 2] * len(lines), [False, True], cases)
         flipped, weights = found.flipped, found.weights
         at_zero, above = np.moveaxis(found.steps - found.lows[:, :, None], 2, 0)
         tied = at_zero < above
@@ -745,7 +745,7 @@ def _levels(shape: tuple[int, ...], order: Any, low: Fraction, high: Fraction, t
     return LevelSignal(shape, order, start, step, top)
 
 
-class _Found(NamedTuple):
+class _LeastSums(NamedTuple):
     """The least sums at which neurons reach their thresholds."""
 
     weights: Ints
@@ -759,13 +759,13 @@ class _Found(NamedTuple):
     nearest: float
 
 
-def _found(
+def _least_sums(
     sums: SumSignal,
     lines: list[Pipeline],
     rows: Sequence[Sequence[Fraction]],
     strict: Sequence[bool],
-    cases: Sequence[tuple[Ints, Sequence[Any]]],
-) -> _Found:
+    cases: Sequence[tuple[Ints, Any]],
+) -> _LeastSums:
     """The least sums for the thresholds of each row of weights, which must be passed where they are strict;
     cases differ in their least and largest sums and in their constants.
     """
@@ -783,7 +783,7 @@ def _found(
                 if not isinstance(found, bool) and low < found.least <= high:
                     ties[c] |= found.met
                     nearest = min(nearest, found.gap * abs(float(sums.unit[c])))
-    return _Found(weights, flipped, lows, steps, ties, nearest)
+    return _LeastSums(weights, flipped, lows, steps, ties, nearest)
 
 
 def _turned(sums: SumSignal, lines: list[Pipeline]) -> tuple[Bits, Ints]:
