@@ -432,8 +432,8 @@ class SignPart(NamedTuple):
 
     number: int
     where: str
-    start: int
-    stop: int
+    start: int = 0
+    stop: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -445,6 +445,8 @@ class Straight:
     """For each sign of the chain."""
     reports: dict[int, LayerReport]
     """What was noticed where a sign of the chain was made here, by its number."""
+    signs: tuple[str, ...]
+    """Where all signs of the file are."""
 
 
 def straightened(chain: OpChain, zero: Literal[1, -1] | None = None) -> Straight:
@@ -455,15 +457,17 @@ def straightened(chain: OpChain, zero: Literal[1, -1] | None = None) -> Straight
     FileError
         Where a branch cannot be carried along; it names the operation and what would be needed.
     """
-    numbers: dict[int, int] = {}
-    for number, op in enumerate(op for op in every(chain.ops) if isinstance(op, Sign | Stairs)):
-        numbers.setdefault(id(op), number)
+    signs = [op for op in every(chain.ops) if isinstance(op, Sign | Stairs)]
+    where = tuple(op.where for op in signs)
+    if not any(isinstance(op, Branches) for op in chain.ops):
+        return Straight(chain, tuple((SignPart(k, op.where),) for k, op in enumerate(signs)), {}, where)
+    numbers = {id(op): number for number, op in reversed(list(enumerate(signs)))}  # the first of one twice
     walk = _Straightening(zero, numbers, chain.shape)
     try:
         walk.top(chain.ops)
     except FileError as error:
         raise FileError(f"{chain.source}: {error}") from error
-    return Straight(replace(chain, ops=tuple(walk.ops)), tuple(walk.parts), walk.reports)
+    return Straight(replace(chain, ops=tuple(walk.ops)), tuple(walk.parts), walk.reports, where)
 
 
 _Value: TypeAlias = Form | RealValue
@@ -515,12 +519,15 @@ class _Straightening:
         if value is not None:
             raise FileError("the network ends with a sum of branches, without class scores behind it.")
 
-    def _plain(self, op: Op) -> None:
+    def _append(self, op: Op) -> None:
         self.ops.append(op)
         self.shape = shape_behind(op, self.shape)
         self.ends.append(self.shape)
+
+    def _plain(self, op: Op) -> None:
+        self._append(op)
         if isinstance(op, Sign | Stairs):
-            self.parts.append((SignPart(self.numbers[id(op)], op.where, 0, prod(self.shape)),))
+            self.parts.append((SignPart(self.numbers[id(op)], op.where),))
 
     def _fork(self, op: Branches) -> Form:
         """The values that branches begin at, which must be two-valued."""
@@ -723,9 +730,7 @@ class _Straightening:
             )
         ops, lanes = found
         for op in ops:
-            self.ops.append(op)
-            self.shape = shape_behind(op, self.shape)
-            self.ends.append(self.shape)
+            self._append(op)
         self.lanes, per, start, parts = lanes, prod(self.shape[1:]), 0, []
         for branch, part, lane in zip(ready, made, lanes, strict=False):
             sign = branch.ops.pop(0)
