@@ -510,10 +510,13 @@ class _Straightening:
                 value = self._meet(self._fork(op) if value is None else value, op, frozenset())
             elif value is None:
                 self._plain(op)
+            elif (moved := self._moved(value, op)) is not None:
+                value = moved
             elif isinstance(value, RealValue):
                 value = self._behind_real(value, op)
             else:
-                value = self._behind_sum(value, op, waiting)
+                self._behind_sum(value, op, waiting)
+                value = None
             if isinstance(value, Form) and _is_plain(value, self.lanes):
                 value, self.lanes = None, ()
         if value is not None:
@@ -559,12 +562,16 @@ class _Straightening:
         self.lanes = (lane,)
         return Form.of(lane)
 
-    def _behind_sum(self, form: Form, op: Op, later: list[Op]) -> _Value | None:
-        """An operation on a sum of lanes; None once there is one value again."""
+    def _moved(self, value: _Value, op: Op) -> _Value | None:
+        """A value behind an operation that needs no layer; None if this one does."""
+        if isinstance(value, RealValue):
+            return value.then(op) if isinstance(op, Affine | BatchNorm | Clip) else None
         if isinstance(op, Affine):
-            return form.moved(op)
-        if isinstance(op, Sign) and (signed := form.signed(op, self.zero)) is not None:
-            return signed
+            return value.moved(op)
+        return value.signed(op, self.zero) if isinstance(op, Sign) else None
+
+    def _behind_sum(self, form: Form, op: Op, later: list[Op]) -> None:
+        """A layer over a sum of lanes, behind which there is one value again."""
         if isinstance(op, Flatten) and later and isinstance(later[0], LinearOp):
             layer = later.pop(0)
             assert isinstance(layer, LinearOp)
@@ -575,7 +582,6 @@ class _Straightening:
             self._emit(self._over(form, _identity(form.shape, op.where)))
             self._plain(op)
         self.lanes = ()
-        return None
 
     def _emit(self, *ops: Op) -> None:
         for op in ops:
@@ -627,9 +633,7 @@ class _Straightening:
         return (made,)
 
     def _behind_real(self, value: RealValue, op: Op) -> _Value:
-        """An operation on a real value that a shortcut was added to."""
-        if isinstance(op, Affine | BatchNorm | Clip):
-            return value.then(op)
+        """The sign of a real value that a shortcut was added to."""
         if isinstance(op, Sign):
             branch = _Branch(value, [op])
             self._layer([branch], frozenset())
@@ -662,17 +666,13 @@ class _Straightening:
             op, value = branch.ops.pop(0), branch.value
             if isinstance(op, Branches) and isinstance(value, Form):
                 branch.value = self._meet(value, op, needed)
+            elif (moved := self._moved(value, op)) is not None:
+                branch.value = moved
             elif isinstance(value, RealValue):
-                if not isinstance(op, Affine | BatchNorm | Clip):
-                    raise FileError(
-                        f"{op.where}: {op_word(op)} behind {value.layer.where} without a sign between, in a "
-                        f"branch. {NEEDED}"
-                    )
-                branch.value = value.then(op)
-            elif isinstance(op, Affine):
-                branch.value = value.moved(op)
-            elif isinstance(op, Sign) and (signed := value.signed(op, self.zero)) is not None:
-                branch.value = signed
+                raise FileError(
+                    f"{op.where}: {op_word(op)} behind {value.layer.where} without a sign between, in a "
+                    f"branch. {NEEDED}"
+                )
             else:
                 branch.value = self._opened(value, op, branch)
 
