@@ -13,8 +13,6 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn import Network
-from sugenet.bnn.conv import PoolLayer
-from sugenet.bnn.stairs import StairConv
 from sugenet.errors import FileError
 from sugenet.io.exact.report import Imported, ImportProof
 from sugenet.io.onnx.graph import Array, Graph
@@ -120,8 +118,8 @@ def _work(network: Network) -> int:
     total = int(network.head.weights.size)
     for layer in network.layers:
         total += 64 * layer.outputs
-        if not isinstance(layer, PoolLayer):
-            total += layer.weights.size * (len(layer.window.taps) if isinstance(layer, StairConv) else 1)
+        if layer.every is None:
+            total += layer.weights.size * (1 if layer.window is None else len(layer.window.taps))
     return max(1, total)
 
 
