@@ -11,6 +11,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 
 from sugenet.bnn import Network
+from sugenet.drawn import Drawn
 from sugenet.errors import CertificateError, QuestionError, refuse
 from sugenet.fields import KINDS
 from sugenet.problem.neighbourhood import row_of
@@ -37,7 +38,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, eq=False)
-class Predicted(Recorded):
+class Predicted(Recorded, Drawn):
     """The class of a sample. There is no certificate: who doubts it predicts again, by the definition."""
 
     outcome: ClassVar[str] = "predicted"

@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Any, ClassVar, Self
 
 from sugenet.bnn import Domain, Network
+from sugenet.brief import Said
 from sugenet.drawn import Drawn
 from sugenet.errors import CertificateError, refuse
 from sugenet.problem.boxes import plain
@@ -128,7 +129,7 @@ Source = str | Callable[[Any], Any]
 """Where a field of JSON comes from: an attribute or method of the answer, or a function of the answer."""
 
 
-class Recorded(Drawn):
+class Recorded(Said):
     """An answer that goes to JSON and back by a table of its fields."""
 
     json: ClassVar[Mapping[str, Source]]
@@ -182,7 +183,7 @@ def _plain_data(value: Any) -> Any:
     return str(value) if isinstance(value, Fraction) else value
 
 
-class Certified(Recorded):
+class Certified(Recorded, Drawn):
     """An answer with a certificate; None: the engine gives no proof."""
 
     certificate: dict[str, Any] | None
