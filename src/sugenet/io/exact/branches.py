@@ -33,6 +33,7 @@ from sugenet.io.exact.ops import (
     Sign,
     Stairs,
     every,
+    op_word,
 )
 from sugenet.io.exact.report import LayerReport
 from sugenet.io.exact.requantize import joined
@@ -458,7 +459,10 @@ def straightened(chain: OpChain, zero: Literal[1, -1] | None = None) -> Straight
     for number, op in enumerate(op for op in every(chain.ops) if isinstance(op, Sign | Stairs)):
         numbers.setdefault(id(op), number)
     walk = _Straightening(zero, numbers, chain.shape)
-    walk.top(chain.ops)
+    try:
+        walk.top(chain.ops)
+    except FileError as error:
+        raise FileError(f"{chain.source}: {error}") from error
     return Straight(replace(chain, ops=tuple(walk.ops)), tuple(walk.parts), walk.reports)
 
 
@@ -624,7 +628,7 @@ class _Straightening:
             self._layer([branch], frozenset())
             return branch.value
         raise FileError(
-            f"{op.where}: {_word(op)} of a real value that a shortcut was added to ({value.layer.where}). "
+            f"{op.where}: {op_word(op)} of a real value that a shortcut was added to ({value.layer.where}). "
             f"{NEEDED}"
         )
 
@@ -654,7 +658,7 @@ class _Straightening:
             elif isinstance(value, RealValue):
                 if not isinstance(op, Affine | BatchNorm | Clip):
                     raise FileError(
-                        f"{op.where}: {_word(op)} behind {value.layer.where} without a sign between, in a "
+                        f"{op.where}: {op_word(op)} behind {value.layer.where} without a sign between, in a "
                         f"branch. {NEEDED}"
                     )
                 branch.value = value.then(op)
@@ -683,7 +687,7 @@ class _Straightening:
                 layer = _depthwise(form.shape, op.where)
             case _:
                 raise FileError(
-                    f"{op.where}: {_word(op)} inside a branch cannot be carried along. Linear layers, "
+                    f"{op.where}: {op_word(op)} inside a branch cannot be carried along. Linear layers, "
                     "convolutions, averages, batch norms and signs can be."
                 )
         outs = (len(layer.weights),)
@@ -805,7 +809,3 @@ def _narrow(weights: Any) -> Any:
     return (
         floats if all(Fraction(f) == v for f, v in zip(floats.flat, weights.flat, strict=True)) else weights
     )
-
-
-def _word(op: Op) -> str:
-    return type(op).__name__.removesuffix("Op")

@@ -291,7 +291,7 @@ def _written_out(
     return StairLayer.from_sums(rows, _all_steps(dense), np.full(inputs, top))
 
 
-def _all_steps(pieces: Sequence[Staircase] | Sequence[StairLayer]) -> Ints:
+def _all_steps(pieces: Sequence[Staircase] | Sequence[Layer]) -> Ints:
     """The steps of all, with steps that nothing reaches where one has fewer."""
     height = max(piece.steps.shape[1] for piece in pieces)
     return np.concatenate(

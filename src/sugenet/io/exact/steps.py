@@ -29,6 +29,7 @@ __all__ = [
     "Surd",
     "least_sum",
     "pipelines",
+    "rational_root",
     "sign_of",
     "theta_of",
     "within",
@@ -234,7 +235,7 @@ def theta_of(
     half = half.moved(unit, offset)
     if not half.up:
         half = replace(half, up=True, p=-half.p, q=-half.q)
-    low, high = _enclosed(replace(half, closed=True))
+    low, high = _enclosed(half)
     return (low, high) if half.closed or low < high else (low, low + Fraction(1, low.denominator << 1076))
 
 
@@ -330,19 +331,20 @@ def _decided(half: _HalfLine, low: Fraction | float, high: Fraction | float) -> 
     return first if first == last else None
 
 
+def rational_root(value: Fraction) -> Fraction | None:
+    """The square root, where it is rational."""
+    top, bottom = isqrt(value.numerator), isqrt(value.denominator)
+    exact = top**2 == value.numerator and bottom**2 == value.denominator
+    return Fraction(top, bottom) if exact else None
+
+
 def _enclosed(half: _HalfLine) -> tuple[Fraction, Fraction]:
-    """Two rationals around the end, equal where it is rational and belongs to the half."""
-    low = high = half.p
-    if half.q:
-        square = half.q**2 * half.v
-        top, bottom = isqrt(square.numerator), isqrt(square.denominator)
-        sign = 1 if half.q > 0 else -1
-        if top**2 == square.numerator and bottom**2 == square.denominator:
-            low = high = half.p + sign * Fraction(top, bottom)
-        else:
-            scale = 1 << (_BITS + max(0, square.denominator.bit_length() - square.numerator.bit_length()))
-            root = isqrt(square.numerator * scale**2 // square.denominator)
-            low, high = sorted(half.p + sign * Fraction(value, scale) for value in (root, root + 1))
-    if half.closed or low < high:
-        return low, high
-    return low, low + Fraction(1, 1 << _BITS)
+    """Two rationals around the end, equal if it is rational."""
+    square = half.q**2 * half.v
+    root, sign = rational_root(square), sign_of(half.q)
+    if root is not None:
+        return (half.p + sign * root,) * 2
+    scale = 1 << (_BITS + max(0, square.denominator.bit_length() - square.numerator.bit_length()))
+    near = isqrt(square.numerator * scale**2 // square.denominator)
+    low, high = sorted(half.p + sign * Fraction(value, scale) for value in (near, near + 1))
+    return low, high
