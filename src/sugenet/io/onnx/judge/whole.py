@@ -126,12 +126,7 @@ class WholeRun:
 
     def __init__(self, graph: Graph, scores: str) -> None:
         self.graph, self.scores = graph, scores
-        needed, kept = {scores}, []
-        for node in reversed(graph.nodes):
-            if any(name in needed for name in node.outputs if name):
-                needed |= set(node.inputs)
-                kept.append(node)
-        self.nodes = kept[::-1]
+        self.nodes, _ = graph.leading_to(scores)
         self.reads: dict[str, list[Node]] = {}
         for node in graph.nodes:
             for name in node.inputs:
@@ -377,7 +372,7 @@ class WholeRun:
         return self._show(node, _to_whole(both, _grid(given[0], given[1])))
 
     def _cast(self, node: Node, given: list[Any]) -> Array:
-        return np.asarray(given[0]).astype(DTYPES[node.attributes["to"]])
+        return np.asarray(given[0]).astype(DTYPES[node.attributes.get("to", 0)])
 
     def _same(self, _: Node, given: list[Any]) -> Any:
         return given[0]

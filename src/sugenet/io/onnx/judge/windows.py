@@ -234,9 +234,16 @@ def _conv(call: OpCall) -> Tensor:
     return Tensor(values, x.kind, error if error.any() else np.zeros(()), x.data)
 
 
+def _windows(call: OpCall, x: Tensor) -> list[_Axis]:
+    """The windows of pooling; those of a global one are whole maps."""
+    if call.node.op.startswith("Global"):
+        return window_axes({}, x.shape[2:], x.shape[2:], call.spend)
+    return window_axes(call.node.attributes, x.shape[2:], call.numbers("kernel_shape"), call.spend)
+
+
 def _max_pool(call: OpCall) -> Tensor:
     x = _maps(call)
-    axes = window_axes(call.node.attributes, x.shape[2:], call.numbers("kernel_shape"), call.spend)
+    axes = _windows(call, x)
     last = tuple(range(-len(axes), 0))
     values = cut(x.values.astype(np.float64), axes, -np.inf, call.spend).max(axis=last)
     if np.isneginf(values).any():
@@ -246,9 +253,8 @@ def _max_pool(call: OpCall) -> Tensor:
 
 
 def _average_pool(call: OpCall) -> Tensor:
-    x = _maps(call)
-    include = bool(call["count_include_pad"])
-    axes = window_axes(call.node.attributes, x.shape[2:], call.numbers("kernel_shape"), call.spend)
+    x, include = _maps(call), call.node.attributes.get("count_include_pad")
+    axes = _windows(call, x)
     count = np.ones((), np.int64)
     for axis in axes:
         count = np.multiply.outer(count, (axis.counted if include else axis.inside).sum(axis=1))
@@ -281,21 +287,6 @@ def _mean(x: Tensor, parts: list[Array], count: Array, rank: int) -> Tensor:
     if len(parts) > 1:
         error = error + parts[1].sum(axis=last) / count
     return Tensor(values, x.kind, error if error.any() else np.zeros(()), x.data)
-
-
-def _global(call: OpCall) -> Tensor:
-    x = _maps(call)
-    rank = x.values.ndim - 2
-    last = tuple(range(2, 2 + rank))
-    if call.node.op == "GlobalMaxPool":
-        error = np.zeros(()) if x.exact else x.errors.max(axis=last, keepdims=True)
-        return Tensor(x.values.max(axis=last, keepdims=True), x.kind, error, x.data)
-    return _mean(
-        x,
-        [part.reshape(*x.shape[:2], *[1] * rank, *x.shape[2:]) for part in _parts(x)],
-        np.asarray(prod(x.shape[2:])),
-        rank,
-    )
 
 
 def _max_pool_last(call: OpCall) -> Tensor:
@@ -407,8 +398,8 @@ WINDOWS: dict[str, Operator] = {
     "BatchNormalization": _normalized,
     "Conv": _conv,
     "Gemm": _gemm,
-    "GlobalAveragePool": _global,
-    "GlobalMaxPool": _global,
+    "GlobalAveragePool": _average_pool,
+    "GlobalMaxPool": _max_pool,
     "Im2Col": _windows_as_rows,
     "MatMul": _matmul,
     "MaxPool": _max_pool,
