@@ -13,10 +13,10 @@ from typing import Any
 from sugenet.bnn import Network, Neuron
 from sugenet.bnn.layer import gives, tops_of
 from sugenet.bnn.raw_rules import RawNeuron
+from sugenet.capacity.arguments import magnitude, written
 from sugenet.errors import NetworkError
 from sugenet.problem.neighbourhood import row_of
 from sugenet.show.stairs import StairView
-from sugenet.show.words import magnitude, written
 
 __all__ = ["NeuronView", "view_neuron"]
 

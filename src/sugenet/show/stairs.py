@@ -16,9 +16,9 @@ from sugenet.bnn import Condition, ConvLayer, LevelLayer, Network, PoolLayer, St
 from sugenet.bnn.layer import tops_of
 from sugenet.bnn.raw_rules import RawNeuron
 from sugenet.bnn.trace import many
+from sugenet.capacity.arguments import magnitude, written
 from sugenet.errors import NetworkError
 from sugenet.problem.neighbourhood import row_of
-from sugenet.show.words import magnitude, written
 
 __all__ = ["StairView"]
 
