@@ -19,7 +19,6 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn import Coding, Encoder, Network, OneHot, Steps, bit, thermometer, unused
-from sugenet.bnn.layer import gives
 from sugenet.bnn.samples import named_rows, rows_of
 from sugenet.capacity.arguments import plain
 from sugenet.errors import EncodingError, SugenetError, how_to_install
@@ -927,7 +926,7 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
         classifier = cls(
             hidden=tuple(layer.outputs for layer in network.layers),
             encoder=network.encoder,
-            levels=1 + max((gives(layer) or 1 for layer in network.layers), default=1),
+            levels=1 + max((layer.max_level or 1 for layer in network.layers), default=1),
         )
         classifier.n_features_in_ = network.encoder.features
         if network.encoder.names != Encoder(network.encoder.codings).names:

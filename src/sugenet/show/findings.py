@@ -11,7 +11,6 @@ from types import FrameType
 from typing import Any, TypeVar
 
 from sugenet.bnn import Layer, Network, Steps, Trace
-from sugenet.bnn.layer import gives
 from sugenet.errors import QuestionError, SugenetError
 from sugenet.problem.clock import Clock
 from sugenet.problem.neighbourhood import row_of
@@ -227,7 +226,7 @@ def _first_work(network: Network) -> int:
 
 def _height(layer: Layer) -> int:
     """Steps of a neuron."""
-    return gives(layer) or 1
+    return layer.max_level or 1
 
 
 def _whole(network: Network) -> bool:

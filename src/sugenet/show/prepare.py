@@ -14,19 +14,15 @@ import numpy as np
 
 from sugenet.bnn import (
     Coding,
-    ConvLayer,
     DenseLayer,
+    Layer,
     LayerTrace,
     LevelLayer,
     Network,
-    PoolLayer,
-    StairConv,
-    StairLayer,
     Steps,
     Trace,
 )
 from sugenet.bnn.arrays import Ints
-from sugenet.bnn.layer import Layer, dense_of, tops_of
 from sugenet.capacity import FocalSet, Ordinal, Scale, SetFunction
 from sugenet.capacity.arguments import number_words, rating_words
 from sugenet.capacity.criteria import bits
@@ -85,7 +81,7 @@ def level_bands(near: Neighbourhood, layer: int) -> tuple[Ints, Ints]:
     network = near.network
     low, high = np.zeros(0, np.int64), np.zeros(0, np.int64)
     for number, one in enumerate(network.layers[:layer], start=1):
-        if isinstance(one, PoolLayer) and one.top is not None:
+        if one.every is not None and not one.is_binary:
             low, high = _input_ends(near) if number == 1 else (low, high)
             low, high = one.activity(low[None, :])[0], one.activity(high[None, :])[0]
             continue
@@ -99,7 +95,7 @@ def level_bands(near: Neighbourhood, layer: int) -> tuple[Ints, Ints]:
 def _first(near: Neighbourhood) -> tuple[Ints, Ints]:
     """The first layer: sums over the features that can move together."""
     network = near.network
-    rows = _layer_weights(network.layers[0])
+    rows = network.layers[0].rows()
     tau = np.zeros(len(rows), np.int64)
     first = LevelLayer(rows, tau, network.encoder.tops) if network.reads_levels else DenseLayer(rows, tau)
     gains, here = move_gains(near, first), first.match_counts(near.inputs)[0]
@@ -116,17 +112,9 @@ def _input_ends(near: Neighbourhood) -> tuple[Ints, Ints]:
     return low, high
 
 
-def _layer_weights(layer: Layer) -> Ints:
-    if isinstance(layer, StairConv):
-        return layer.dense().weights
-    if isinstance(layer, StairLayer | LevelLayer):
-        return layer.weights
-    return layer.rows() if isinstance(layer, ConvLayer) else dense_of(layer).weights
-
-
 def _count_ends(layer: Layer, low: Ints, high: Ints) -> tuple[Ints, Ints]:
-    rows = _layer_weights(layer)
-    tops = np.asarray(tops_of(layer) or [1] * layer.inputs, np.int64)
+    rows = layer.rows()
+    tops = layer.input_tops
     up, down = np.maximum(rows, 0), np.maximum(-rows, 0)
     return up @ low + down @ (tops - high), up @ high + down @ (tops - low)
 
@@ -381,7 +369,7 @@ def _bands(network: Network, values: list[Any], layer: int, region: Region) -> t
     near = region.around(network, values)
     if (
         network.layers
-        and isinstance(network.layers[0], ConvLayer | StairConv | PoolLayer)
+        and network.layers[0].output_shape is not None
         and network.layers[0].inputs * network.layers[0].outputs > _BAND_WORK
     ):
         raise NetworkError("the first layer is too large to work out bands. Leave out the region.")
@@ -398,7 +386,7 @@ def _bands(network: Network, values: list[Any], layer: int, region: Region) -> t
     tau = first.tau
     active = matches >= tau
     for later in network.layers[1:layer]:
-        dense = dense_of(later)
+        dense = later.unrolled()
         unknown = (low >= tau) != (high >= tau)
         here = dense.match_counts(active[None, :])[0]
         change = np.where(active, -dense.weights, dense.weights)[:, unknown]
@@ -425,9 +413,9 @@ def slack_histogram(network: Network, X: Any, layer: int = 1, bins: int = 41) ->
     bits = network.inputs(X)
     for before in network.layers[: layer - 1]:
         bits = before.activity(bits)
-    if isinstance(chosen, PoolLayer) and chosen.top is not None:
+    if chosen.every is not None and not chosen.is_binary:
         raise NetworkError(f"layer {layer} takes the largest of several levels: it has no thresholds.")
-    if isinstance(chosen, StairLayer | StairConv):
+    if not chosen.is_binary:
         counts, tau = chosen.match_counts(bits), chosen.tau
         seen = (LayerTrace(row, tau, chosen.sizes, row > 0, row) for row in counts)
         slack = np.concatenate([np.zeros(0, np.int64), *(one.slack for one in seen)])

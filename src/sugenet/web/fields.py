@@ -16,6 +16,7 @@ from sugenet.bnn import Network, OneHot
 from sugenet.bnn.codings import Coding
 from sugenet.capacity.arguments import read_number
 from sugenet.errors import QuestionError
+from sugenet.fields import FIELDS, KINDS
 from sugenet.problem.regions import BALLS, Anything, Free, Region
 from sugenet.reason.rules.rule import parse_rule
 
@@ -302,7 +303,7 @@ _FIELDS = {
     "region": _Field(_region, _region_schema),
     "target": _Field(_target, lambda network: {"enum": [None, *network.classes]}),
     "cost": _one_of("cost", list(BALLS), "L0"),
-    "minimal": _one_of("minimal", ["subset", "size"], "subset"),
+    "minimal": _one_of("minimal", list(FIELDS["minimal"].choices), FIELDS["minimal"].default),
     "immutable": _Field(lambda network, names: _names(network, names, "immutable"), _names_schema, ()),
     "n": _whole("n", 1, _MOST_ANSWERS, 1),
     "text": _Field(_text, lambda _: {"type": "string", "minLength": 1, "maxLength": _RULE_LETTERS}),
@@ -311,11 +312,5 @@ _FIELDS = {
 }
 _LIMITS = ("time_limit", "seed")
 """Fields that any question may have."""
-_KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "verify": (("sample", "region"), ("target",)),
-    "whatif": (("sample",), ("cost", "target", "immutable", "n")),
-    "why": (("sample", "region"), ("minimal", "n")),
-    "rule": (("text",), ()),
-    "count": (("sample", "region"), ()),
-}
+_KINDS = {name: (kind.required, kind.optional) for name, kind in KINDS.items() if kind.required}
 """For each kind of question the fields that it must have, and those that it may have."""
