@@ -152,7 +152,7 @@ def _write(options: Namespace, screen: Screen, opened: list[Results], curve: Acc
     first = opened[0]
     texts = {}
     if options.csv is not None:
-        from sugenet.sweeps.exports import csv_text
+        from sugenet.sweeps.results import csv_text
 
         texts[options.csv] = csv_text(first.rows(), first.samples, first.network.classes)
     if options.svg is not None:
