@@ -19,7 +19,7 @@ from sugenet.io.onnx.graph import Array, Graph
 from sugenet.io.onnx.judge.tensors import UncomparableError
 from sugenet.io.onnx.judge.whole import WholeRun
 from sugenet.io.onnx.quantized.network import LevelImport
-from sugenet.io.onnx.quantized.values import LevelArray, PendingSum
+from sugenet.io.onnx.quantized.values import LevelArray, PendingSum, whole_levels
 from sugenet.io.onnx.quantized.walk import IntegerProgram
 from sugenet.io.onnx.wire import number
 from sugenet.io.proof.near import RawRanges, turning
@@ -135,7 +135,7 @@ def _batched(judge: WholeRun, rows: Array) -> tuple[Array, dict[str, Array], Arr
 
 
 def _same_scores(program: IntegerProgram, scores: Array, theirs: Array, sure: Array, who: str) -> None:
-    if isinstance(program.end, LevelArray):
+    if whole_levels(program.end) is not None:
         theirs = theirs.astype(np.float64)
     rounded = isinstance(program.end, PendingSum)
     mine = scores if rounded else scores.astype(np.float32)
