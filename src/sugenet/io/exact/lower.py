@@ -128,8 +128,8 @@ class Refusal:
     """Why a chain cannot be exact."""
 
     text: str
-    place: int | None = None
-    """Which operation of the chain, from 0; None if it is none of them alone."""
+    operation: int | None = None
+    """Index of the operation in the chain without branches; None if it is none of them alone."""
     final: bool = True
     """Whether an affine tail cannot be read otherwise."""
 
