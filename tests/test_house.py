@@ -103,8 +103,7 @@ ORDERS = {
         "native",
         "images",
         "samples",
-        "vnnlib_numbers",
-        "vnnlib_tensors",
+        "vnnlib_words",
         "vnnlib",
         "counterexamples",
         "exports",
@@ -172,12 +171,9 @@ CIRCLES = {
         f"sugenet.bits.{name}"
         for name in (
             "engine",
-            "late_engine",
             "numba_engine",
-            "numba_levels",
             "numba_maps",
             "numpy_engine",
-            "numpy_maps",
         )
     ),
     frozenset({"sugenet.cli.commands", "sugenet.cli.complete"}),

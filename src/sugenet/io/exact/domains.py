@@ -162,8 +162,8 @@ def cut_inputs(
                 _cut(Pipeline((*line.parts, (Fraction(1), -at))), domain, strict=above)
                 for at, above in zip(row, strict, strict=True)
             ]
-            _, rises, ties = cuts[0]
-            known[key] = _apart([cut[0] for cut in (cuts if rises else reversed(cuts))], domain), rises, ties
+            ordered = cuts if cuts[0][1] else cuts[::-1]
+            known[key] = _apart([cut for cut, _, _ in ordered], domain), *cuts[0][1:]
         same[id(line), id(row)] = known[key]
     picked = [same[id(line), id(row)] for line, row in zip(lines, thresholds, strict=True)]
     low, high, whole = float(domain.low), float(domain.high), isinstance(domain, Integers)

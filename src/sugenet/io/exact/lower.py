@@ -33,7 +33,7 @@ from sugenet.bnn import (
 )
 from sugenet.bnn.arrays import Bits, Ints
 from sugenet.errors import FileError, NetworkError, TieError
-from sugenet.io.exact.branches import straightened
+from sugenet.io.exact.branches import Straight, straightened
 from sugenet.io.exact.domains import BitInputs, Inputs, Integers, Reals, cut_inputs
 from sugenet.io.exact.head import head_of, head_of_tail, is_affine, see_apart
 from sugenet.io.exact.ops import (
@@ -51,7 +51,6 @@ from sugenet.io.exact.ops import (
     Pad,
     Sign,
     Stairs,
-    every,
     op_word,
 )
 from sugenet.io.exact.pixels import pixel_by_pixel, pixel_names, source_shape
@@ -145,14 +144,12 @@ def lowered(
 ) -> Imported | Refusal:
     """The same as `lower`, with a refusal as a value."""
     try:
-        if any(isinstance(op, Branches) for op in chain.ops):
-            return _without_branches(chain, inputs, zero, names, classes)
-        walk = _Lowering(chain, inputs, zero)
+        walk = _Lowering(straightened(chain, zero), inputs, zero)
         refusal = walk.run()
         if refusal is None:
             return walk.finish(names, classes)
-        tail = chain.ops[walk.behind :]
-        if not refusal.final and walk.signs and walk.levels is not None and is_affine(tail):
+        tail = walk.chain.ops[walk.behind :]
+        if not refusal.final and walk.n_signs and walk.levels is not None and is_affine(tail):
             return walk.finish(names, classes, walk.levels, tail)
         return refusal
     except FileError as error:
@@ -171,50 +168,25 @@ def _at_an_end(chain: OpChain, number: int) -> bool:
     return any(isinstance(op, LinearOp | Convolution | Branches) for op in middle)
 
 
-def _without_branches(
-    chain: OpChain,
-    inputs: Inputs | None,
-    zero: Literal[1, -1] | None,
-    names: Iterable[object] | None,
-    classes: Iterable[object] | None,
-) -> Imported | Refusal:
-    """Make a chain with branches exact: as one without, whose layers carry values past one another."""
-    straight = straightened(chain, zero)
-    found = lowered(straight.chain, inputs, zero=zero, names=names, classes=classes)
-    if isinstance(found, Refusal):
-        return found
-    signs = [op for op in every(chain.ops) if isinstance(op, Sign | Stairs)]
-    places = [SignPlace(number, op.where, None) for number, op in enumerate(signs)]
-    layers = list(found.layers)
-    for made, parts in zip(found.signs, straight.parts, strict=True):
-        for part in parts:
-            if made.number not in straight.reports:
-                places[part.number] = replace(made, number=part.number)
-            elif made.layer is not None and made.places is None:
-                span = (part.start, part.stop)
-                places[part.number] = replace(made, number=part.number, where=part.where, part=span)
-        if made.number in straight.reports and made.report is not None:
-            own, seen = layers[made.report], straight.reports[made.number]
-            layers[made.report] = replace(seen, kind=own.kind, neurons=own.neurons, constant=own.constant)
-    return replace(found, layers=tuple(layers), signs=tuple(places))
-
-
 @dataclass
 class _Lowering:
     """The signal so far, and the layers made of it."""
 
-    chain: OpChain
+    straight: Straight
     inputs: Inputs | None
     zero: Literal[1, -1] | None
     encoder: Encoder | None = None
     layers: list[Layer] = field(default_factory=list)
     reports: list[LayerReport] = field(default_factory=list)
-    signs: list[SignPlace] = field(default_factory=list)
+    n_signs: int = 0
+    """How many signs of the chain were taken."""
     remarks: list[str] = field(default_factory=list)
     blurred: bool = False
     """Whether rounded factors of the inputs could turn a neuron that has no threshold on real values."""
 
     def __post_init__(self) -> None:
+        self.chain = self.straight.chain
+        self.signs = [SignPlace(number, where, None) for number, where in enumerate(self.straight.signs)]
         shape = self.chain.shape
         places = np.arange(prod(shape))
         self.signal: RawSignal | LevelSignal | SumSignal = RawSignal(shape, places)
@@ -274,17 +246,29 @@ class _Lowering:
         else:
             self.signal = self._from_sums(signal, op)
         if isinstance(op, Sign | Stairs):
-            self.signs.append(self._place(op, signal))
+            self._place(op, signal)
 
-    def _place(self, op: Sign | Stairs, before: RawSignal | LevelSignal | SumSignal) -> SignPlace:
-        levels, number = self.signal, len(self.signs)
-        assert isinstance(levels, LevelSignal)
+    def _place(self, op: Sign | Stairs, before: RawSignal | LevelSignal | SumSignal) -> None:
+        """Note what became of a sign, and of the signs of the file that it holds."""
+        assert isinstance(self.signal, LevelSignal)
+        parts, seen = self.straight.parts[self.n_signs], self.straight.reports.get(self.n_signs)
+        self.n_signs += 1
         report = None if isinstance(before, LevelSignal) else len(self.reports) - 1
-        if not isinstance(before, SumSignal):
-            return SignPlace(number, op.where, None, report=report)
-        plain = np.array_equal(levels.order, np.arange(len(levels.order)))
-        places = None if plain else np.argsort(levels.order)
-        return SignPlace(number, before.where, len(self.layers) - 1, places, report=report)
+        made = SignPlace(parts[0].number, op.where, None, report=report)
+        if isinstance(before, SumSignal):
+            order = self.signal.order
+            places = None if np.array_equal(order, np.arange(len(order))) else np.argsort(order)
+            made = replace(made, where=before.where, layer=len(self.layers) - 1, places=places)
+        if seen is None:
+            self.signs[made.number] = made
+            return
+        if made.layer is not None and made.places is None:
+            for part in parts:
+                span = (part.start, part.stop)
+                self.signs[part.number] = replace(made, number=part.number, where=part.where, part=span)
+        if report is not None:
+            own = self.reports[report]
+            self.reports[report] = replace(seen, kind=own.kind, neurons=own.neurons, constant=own.constant)
 
     def _from_raw(self, raw: RawSignal, op: Op) -> RawSignal | LevelSignal | SumSignal:
         match op:
@@ -390,8 +374,8 @@ class _Lowering:
         channel_of = np.repeat(np.arange(channels), len(raw.order) // channels)[np.argsort(raw.order)]
         lines = pipelines(raw.steps, channels)
         if isinstance(op, Sign):
-            top, low, high = 1, Fraction(op.low), Fraction(op.high)
-            rows, strict = [(Fraction(0),)] * channels, [self._zero(op) == -1]
+            top, low, high, strict = 1, Fraction(op.low), Fraction(op.high), [self._zero(op) == -1]
+            rows: list[tuple[Fraction, ...]] = [(Fraction(0),)] * channels
         else:
             top, low, high = op.top, Fraction(0), Fraction(op.top)
             rows, strict = stairs_at(op, channels), op.strict.tolist()
@@ -467,7 +451,7 @@ class _Lowering:
             )
         lines = pipelines(sums.steps, channels)
         case = (ends_of(sums.weights, sums.top), plain_offset(sums))
-        found = _found(sums, lines, [rows[k] for k in kinds], op.strict.tolist(), [case])
+        found = _least_sums(sums, lines, [rows[k] for k in kinds], op.strict.tolist(), [case])
         weights, steps = found.weights, found.steps[:, 0]
         layer: Layer
         if sums.window is None:
@@ -479,7 +463,7 @@ class _Lowering:
 
     def _threshold_layer(self, sums: SumSignal, lines: list[Pipeline], zero: Literal[1, -1, 0]) -> Layer:
         cases, case_of = cases_of(sums)
-        found = _found(sums, lines, [[Fraction(0)] * 2] * len(lines), [False, True], cases)
+        found = _least_sums(sums, lines, [[Fraction(0)] * 2] * len(lines), [False, True], cases)
         flipped, weights = found.flipped, found.weights
         at_zero, above = np.moveaxis(found.steps - found.lows[:, :, None], 2, 0)
         tied = at_zero < above
@@ -745,7 +729,7 @@ def _levels(shape: tuple[int, ...], order: Any, low: Fraction, high: Fraction, t
     return LevelSignal(shape, order, start, step, top)
 
 
-class _Found(NamedTuple):
+class _LeastSums(NamedTuple):
     """The least sums at which neurons reach their thresholds."""
 
     weights: Ints
@@ -759,13 +743,13 @@ class _Found(NamedTuple):
     nearest: float
 
 
-def _found(
+def _least_sums(
     sums: SumSignal,
     lines: list[Pipeline],
     rows: Sequence[Sequence[Fraction]],
     strict: Sequence[bool],
-    cases: Sequence[tuple[Ints, Sequence[Any]]],
-) -> _Found:
+    cases: Sequence[tuple[Ints, Any]],
+) -> _LeastSums:
     """The least sums for the thresholds of each row of weights, which must be passed where they are strict;
     cases differ in their least and largest sums and in their constants.
     """
@@ -783,7 +767,7 @@ def _found(
                 if not isinstance(found, bool) and low < found.least <= high:
                     ties[c] |= found.met
                     nearest = min(nearest, found.gap * abs(float(sums.unit[c])))
-    return _Found(weights, flipped, lows, steps, ties, nearest)
+    return _LeastSums(weights, flipped, lows, steps, ties, nearest)
 
 
 def _turned(sums: SumSignal, lines: list[Pipeline]) -> tuple[Bits, Ints]:

@@ -227,14 +227,9 @@ def theta_of(
     >>> low, 0 < high - low < Fraction(1, 2**1074)
     (Fraction(2, 1), True)
     """
-    half = _solved(line, _HalfLine(True, zero == 1, Fraction(0)))
-    if not isinstance(half, bool) and not unit:
-        half = half.holds(offset)
+    half = _sums_in(line, _HalfLine(True, zero == 1, Fraction(0)), unit, offset)
     if isinstance(half, bool):
         return half
-    half = half.moved(unit, offset)
-    if not half.up:
-        half = replace(half, up=True, p=-half.p, q=-half.q)
     low, high = _enclosed(half)
     return (low, high) if half.closed or low < high else (low, low + Fraction(1, low.denominator << 1076))
 
@@ -266,14 +261,9 @@ def least_sum(
     >>> least_sum(Pipeline(()), Fraction(1, 2), True, Fraction(-1, 2), Fraction(0))
     LeastSum(least=2, met=True, gap=0.0)
     """
-    half = _solved(line, _HalfLine(True, not strict, threshold))
-    if not isinstance(half, bool) and not unit:
-        half = half.holds(offset)
+    half = _sums_in(line, _HalfLine(True, not strict, threshold), unit, offset)
     if isinstance(half, bool):
         return half
-    half = half.moved(unit, offset)
-    if not half.up:
-        half = replace(half, up=True, p=-half.p, q=-half.q)
     below = _floor(half)
     met = half.side(Fraction(below)) == 0
     part = 0.0 if met else float(half.p - below) + float(half.q) * sqrt(half.v)
@@ -297,6 +287,19 @@ def _floor(half: _HalfLine) -> int:
     if half.q < 0 and root * root < x:
         root += 1
     return int((a - root if half.q < 0 else a + root) // b)
+
+
+def _sums_in(line: Pipeline, half: _HalfLine, unit: Fraction, offset: Fraction) -> _HalfLine | bool:
+    """The sums s whose ``line(unit * s + offset)`` is in a half, or their negatives if that makes it the
+    upper one; a bool if s does not matter.
+    """
+    found = _solved(line, half)
+    if isinstance(found, bool):
+        return found
+    if not unit:
+        return found.holds(offset)
+    found = found.moved(unit, offset)
+    return found if found.up else replace(found, up=True, p=-found.p, q=-found.q)
 
 
 def _solved(line: Pipeline, half: _HalfLine) -> _HalfLine | bool:

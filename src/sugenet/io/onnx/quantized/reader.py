@@ -58,7 +58,7 @@ __all__ = ["is_quantized", "read_program"]
 # -- value by value ----
 
 
-def clipped(walk: Walk, node: Node, given: list[Value | None]) -> Value:
+def _clipped(walk: Walk, node: Node, given: list[Value | None]) -> Value:
     """Relu and Clip."""
     low, high = 0.0, inf
     if node.op == "Clip":
@@ -85,7 +85,7 @@ def clipped(walk: Walk, node: Node, given: list[Value | None]) -> Value:
     raise FileError(f"it clips {word(value)}.")
 
 
-def scaled(_walk: Walk, node: Node, given: list[Value | None]) -> Value:
+def _scaled(_walk: Walk, node: Node, given: list[Value | None]) -> Value:
     """Mul, Sub and Div of the input, or of sums that are rescaled."""
     left, right = given
     if isinstance(left, FixedArray) and node.op == "Mul":
@@ -107,7 +107,7 @@ def scaled(_walk: Walk, node: Node, given: list[Value | None]) -> Value:
     raise FileError(f"it combines {word(left)} with {word(right)}; write it as part of a layer.")
 
 
-def added(_walk: Walk, node: Node, given: list[Value | None]) -> Value:
+def _added(_walk: Walk, node: Node, given: list[Value | None]) -> Value:
     """Add: of branches, of a bias, or to the raw input."""
     left, right = given
     for value, other in ((left, right), (right, left)):
@@ -131,7 +131,7 @@ def _of_input(node: Node, value: RawInput, other: FixedArray) -> RawInput:
     return replace(value, steps=(*value.steps, lambda x: np.asarray(apply(x, held), np.float32)))
 
 
-def cast(_walk: Walk, node: Node, given: list[Value | None]) -> Value:
+def _cast(_walk: Walk, node: Node, given: list[Value | None]) -> Value:
     """Cast to float32, of sums or of whole numbers."""
     value = given[0]
     if node.attributes.get("to") != 1:
@@ -144,7 +144,7 @@ def cast(_walk: Walk, node: Node, given: list[Value | None]) -> Value:
     raise FileError(f"it casts {word(value)}.")
 
 
-def reshaped(_walk: Walk, node: Node, given: list[Value | None]) -> Value:
+def _reshaped(_walk: Walk, node: Node, given: list[Value | None]) -> Value:
     """Flatten, Reshape and Squeeze, which move nothing."""
     value = given[0]
     if not isinstance(value, RawInput | LevelArray | PendingSum):
@@ -185,7 +185,7 @@ def _target_shape(node: Node, given: list[Value | None], shape: tuple[int, ...])
     return new
 
 
-def unchanged(_walk: Walk, _node: Node, given: list[Value | None]) -> Value:
+def _unchanged(_walk: Walk, _node: Node, given: list[Value | None]) -> Value:
     """Identity and Dropout."""
     if given[0] is None or any(value is not None for value in given[1:]):
         for value in given[1:]:
@@ -195,12 +195,12 @@ def unchanged(_walk: Walk, _node: Node, given: list[Value | None]) -> Value:
     return given[0]
 
 
-def turned(_walk: Walk, _node: Node, _given: list[Value | None]) -> Value:
+def _turned(_walk: Walk, _node: Node, _given: list[Value | None]) -> Value:
     """Transposed data, which are refused."""
     raise FileError(f"{ADVICE['Transpose']}.")
 
 
-def at_the_end(_walk: Walk, node: Node, given: list[Value | None]) -> Value:
+def _at_the_end(_walk: Walk, node: Node, given: list[Value | None]) -> Value:
     """Softmax and the like, in front of which the class scores are."""
     value = given[0]
     if not isinstance(value, LevelArray | PendingSum):
@@ -280,7 +280,7 @@ def _bias(value: Value | None, count: int) -> Ints:
     return found
 
 
-def qlinear_conv(walk: Walk, node: Node, given: list[Value | None]) -> Value:
+def _qlinear_conv(walk: Walk, node: Node, given: list[Value | None]) -> Value:
     """QLinearConv."""
     given = given + [None] * (9 - len(given))
     source = _operand(given, 0)
@@ -292,14 +292,14 @@ def qlinear_conv(walk: Walk, node: Node, given: list[Value | None]) -> Value:
     return _requantized(walk, node, given, linear, 6, tensor.kind)
 
 
-def qlinear_matmul(walk: Walk, node: Node, given: list[Value | None]) -> Value:
+def _qlinear_matmul(walk: Walk, node: Node, given: list[Value | None]) -> Value:
     """QLinearMatMul."""
     tensor = tensor_of(_operand(given, 0))
     linear = dense(node, tensor, _weights(given, 3, 1), None, transposed=False)
     return _requantized(walk, node, given, linear, 6, tensor.kind)
 
 
-def qgemm(walk: Walk, node: Node, given: list[Value | None]) -> Value:
+def _qgemm(walk: Walk, node: Node, given: list[Value | None]) -> Value:
     """QGemm, whose sums wait where it has no quantizer."""
     given = given + [None] * (9 - len(given))
     tensor = tensor_of(_operand(given, 0))
@@ -313,7 +313,7 @@ def qgemm(walk: Walk, node: Node, given: list[Value | None]) -> Value:
     return linear if given[7] is None else _requantized(walk, node, given, linear, 7, tensor.kind)
 
 
-def qlinear_add(walk: Walk, node: Node, given: list[Value | None]) -> Value:
+def _qlinear_add(walk: Walk, node: Node, given: list[Value | None]) -> Value:
     """QLinearAdd."""
     sides = _operand(given, 0), _operand(given, 3)
     value = adding(node, *sides)
@@ -321,7 +321,7 @@ def qlinear_add(walk: Walk, node: Node, given: list[Value | None]) -> Value:
     return _requantized(walk, node, given, value, 6, kind)
 
 
-def qlinear_average(walk: Walk, node: Node, given: list[Value | None]) -> Value:
+def _qlinear_average(walk: Walk, node: Node, given: list[Value | None]) -> Value:
     """QLinearAveragePool and QLinearGlobalAveragePool."""
     source = _operand(given, 0)
     if node.attributes.get("channels_last", 0):
@@ -331,14 +331,14 @@ def qlinear_average(walk: Walk, node: Node, given: list[Value | None]) -> Value:
     return _requantized(walk, node, given, value, 3, tensor_of(source).kind)
 
 
-def qlinear_concat(walk: Walk, node: Node, given: list[Value | None]) -> Value:
+def _qlinear_concat(walk: Walk, node: Node, given: list[Value | None]) -> Value:
     """QLinearConcat."""
     value = sums.concat(walk, node, [_operand(given, place) for place in range(2, len(given), 3)])
     assert isinstance(value, PendingConcat)
     return _requantized(walk, node, given, value, 0, value.parts[0].kind)
 
 
-def integer_product(_walk: Walk, node: Node, given: list[Value | None]) -> Value:
+def _integer_product(_walk: Walk, node: Node, given: list[Value | None]) -> Value:
     """MatMulInteger and ConvInteger: the sums themselves, in 32 bits."""
     given = given + [None] * (4 - len(given))
     levels = whole_levels(given[0])
@@ -373,40 +373,40 @@ _MARKS = {
     "ConvInteger",
 }
 _TAILS = {"Softmax", "LogSoftmax", "ArgMax", "Hardmax", "Sigmoid"}
-KNOWN: dict[str, Rule] = {
-    "Add": added,
+_KNOWN: dict[str, Rule] = {
+    "Add": _added,
     "AveragePool": sums.average,
-    "Cast": cast,
-    "Clip": clipped,
+    "Cast": _cast,
+    "Clip": _clipped,
     "Concat": sums.concat,
-    "Constant": unchanged,
+    "Constant": _unchanged,
     "Conv": sums.conv,
-    "ConvInteger": integer_product,
+    "ConvInteger": _integer_product,
     "DequantizeLinear": sums.dequantize,
-    "Div": scaled,
-    "Dropout": unchanged,
-    "Flatten": reshaped,
+    "Div": _scaled,
+    "Dropout": _unchanged,
+    "Flatten": _reshaped,
     "Gemm": sums.gemm,
     "GlobalAveragePool": sums.global_average,
-    "Identity": unchanged,
+    "Identity": _unchanged,
     "MatMul": sums.matmul,
-    "MatMulInteger": integer_product,
+    "MatMulInteger": _integer_product,
     "MaxPool": sums.pooled,
-    "Mul": scaled,
-    "QGemm": qgemm,
-    "QLinearAdd": qlinear_add,
-    "QLinearAveragePool": qlinear_average,
-    "QLinearConcat": qlinear_concat,
-    "QLinearConv": qlinear_conv,
-    "QLinearGlobalAveragePool": qlinear_average,
-    "QLinearMatMul": qlinear_matmul,
+    "Mul": _scaled,
+    "QGemm": _qgemm,
+    "QLinearAdd": _qlinear_add,
+    "QLinearAveragePool": _qlinear_average,
+    "QLinearConcat": _qlinear_concat,
+    "QLinearConv": _qlinear_conv,
+    "QLinearGlobalAveragePool": _qlinear_average,
+    "QLinearMatMul": _qlinear_matmul,
     "QuantizeLinear": sums.quantize,
-    "Relu": clipped,
-    "Reshape": reshaped,
-    "Squeeze": reshaped,
-    "Sub": scaled,
-    "Transpose": turned,
-    **dict.fromkeys(_TAILS, at_the_end),
+    "Relu": _clipped,
+    "Reshape": _reshaped,
+    "Squeeze": _reshaped,
+    "Sub": _scaled,
+    "Transpose": _turned,
+    **dict.fromkeys(_TAILS, _at_the_end),
 }
 
 
@@ -424,7 +424,7 @@ def read_program(graph: Graph, *, strict: bool = True) -> IntegerProgram:
         Where something cannot be read exactly: the message names the node and says what to do.
     """
     try:
-        return Walk(graph, strict, KNOWN).program()
+        return Walk(graph, strict, _KNOWN).program()
     except (FileError, NetworkError) as error:
         raise FileError(f"{graph.source}: {error}") from error
     except (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError) as error:

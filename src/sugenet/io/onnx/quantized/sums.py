@@ -86,7 +86,7 @@ def quantize(walk: Walk, node: Node, given: list[Value | None]) -> Value:
     return quantized(walk, node, given[0], *walk.grid(node, given))
 
 
-class _Steps(NamedTuple):
+class _WeightedSteps(NamedTuple):
     """Weights over tensors of levels, and the steps on their sums."""
 
     wires: tuple[LevelWire, ...]
@@ -139,7 +139,7 @@ def _pad_of(source: LevelTensor, window: Window) -> int:
 # -- products ------------------------------------------------------------------------------------------------
 
 
-def _summed(walk: Walk, node: Node, value: PendingSum, grid: QuantGrid) -> _Steps:
+def _summed(walk: Walk, node: Node, value: PendingSum, grid: QuantGrid) -> _WeightedSteps:
     """A product with its quantizer: a staircase for each output channel."""
     wire, given = value.source.wire, value.source.grid
     assert given is not None
@@ -169,7 +169,9 @@ def _summed(walk: Walk, node: Node, value: PendingSum, grid: QuantGrid) -> _Step
             raise FileError("its scales are so far apart that their ratio is infinite in float32.")
         steps = steps_of(runtime.requantizer(factors, value.bias, grid), low, high, grid.top)
     steps = np.where(steps == NEVER, NEVER, steps + shift[:, None])
-    return _Steps((wire,), value.weights, steps, value.window, value.groups, min(max(zero, 0), wire.top))
+    return _WeightedSteps(
+        (wire,), value.weights, steps, value.window, value.groups, min(max(zero, 0), wire.top)
+    )
 
 
 def _exact_steps(value: PendingSum, grid: QuantGrid, low: list[int], high: list[int]) -> Ints:
@@ -410,7 +412,9 @@ def adding(node: Node, left: Value | None, right: Value | None) -> PendingAdditi
     return PendingAddition(where=str(node), shape=shapes[0], left=left, right=right)
 
 
-def _added(walk: Walk, node: Node, value: PendingAddition, grid: QuantGrid, kind: np.dtype[Any]) -> _Steps:
+def _added(
+    walk: Walk, node: Node, value: PendingAddition, grid: QuantGrid, kind: np.dtype[Any]
+) -> _WeightedSteps:
     """An addition with its quantizer: one staircase over both, or a function of single levels."""
     sides = [side for side in (value.left, value.right) if isinstance(side, LevelTensor)]
     if {k.itemsize for k in (*(side.kind for side in sides), kind)} != {1}:
@@ -437,7 +441,9 @@ def _fused(
     return 128 if kind == np.int8 and kept == {True} else 0
 
 
-def _two_tensors(value: PendingAddition, sides: list[LevelTensor], grid: QuantGrid, by: int | None) -> _Steps:
+def _two_tensors(
+    value: PendingAddition, sides: list[LevelTensor], grid: QuantGrid, by: int | None
+) -> _WeightedSteps:
     left, right = sides
     if by is None:
         table = runtime.quantized(clip_to(left.table[:, None] + right.table[None, :], value.clips), grid)
@@ -458,10 +464,12 @@ def _two_tensors(value: PendingAddition, sides: list[LevelTensor], grid: QuantGr
     if left.wire == right.wire:
         weights, wires = (p + q) * each, (left.wire,)
     window = Window((channels * len(wires), *size), 1)
-    return _Steps(wires, weights[:, :, None, None], np.repeat(steps, channels, axis=0), window)
+    return _WeightedSteps(wires, weights[:, :, None, None], np.repeat(steps, channels, axis=0), window)
 
 
-def _with_constant(value: PendingAddition, side: LevelTensor, grid: QuantGrid, by: int | None) -> _Steps:
+def _with_constant(
+    value: PendingAddition, side: LevelTensor, grid: QuantGrid, by: int | None
+) -> _WeightedSteps:
     constant = value.right if isinstance(value.right, FixedLevelArray) else value.left
     assert isinstance(constant, FixedLevelArray)
     assert side.grid is not None
@@ -479,7 +487,7 @@ def _with_constant(value: PendingAddition, side: LevelTensor, grid: QuantGrid, b
             found = runtime.added(one.moved(by), other.moved(by), grid.moved(by)).reshape(-1)
         rows.append(rising(found, grid.top)[0])
     ones = np.ones((shape[0], 1, 1, 1), np.int64)
-    return _Steps((side.wire,), ones, np.array(rows), Window(shape, 1), shape[0])
+    return _WeightedSteps((side.wire,), ones, np.array(rows), Window(shape, 1), shape[0])
 
 
 # -- averages, pools and joined tensors ----------------------------------------------------------------------
@@ -513,7 +521,7 @@ def _averaging(node: Node, source: LevelTensor, window: Window, everything: bool
     return PendingAverage(where=str(node), shape=shape, source=source, window=window, everything=everything)
 
 
-def _averaged(walk: Walk, node: Node, value: PendingAverage, grid: QuantGrid, kind: Any) -> _Steps:
+def _averaged(walk: Walk, node: Node, value: PendingAverage, grid: QuantGrid, kind: Any) -> _WeightedSteps:
     """Averages with their quantizer: a depthwise convolution of ones."""
     wire, given = value.source.wire, value.source.grid
     assert given is not None
@@ -530,7 +538,7 @@ def _averaged(walk: Walk, node: Node, value: PendingAverage, grid: QuantGrid, ki
     channels = image(value.shape)[0]
     ones = np.ones((channels, 1, *value.window.kernel), np.int64)
     pad = min(max(zero, 0), wire.top)
-    return _Steps((wire,), ones, np.repeat(steps, channels, axis=0), value.window, channels, pad)
+    return _WeightedSteps((wire,), ones, np.repeat(steps, channels, axis=0), value.window, channels, pad)
 
 
 def _of_everything(_walk: Walk, value: PendingAverage, given: QuantGrid, grid: QuantGrid, zero: int) -> Ints:
@@ -595,7 +603,7 @@ def concat(_walk: Walk, node: Node, given: list[Value | None]) -> Value:
     return PendingConcat(where=str(node), shape=shape, parts=tuple(parts))
 
 
-def _side_by_side(value: PendingConcat, grid: QuantGrid) -> _Steps:
+def _side_by_side(value: PendingConcat, grid: QuantGrid) -> _WeightedSteps:
     """Joined tensors with their quantizer: each level looked up."""
     steps = []
     for part in value.parts:
@@ -605,7 +613,7 @@ def _side_by_side(value: PendingConcat, grid: QuantGrid) -> _Steps:
     if len(set(wires)) < len(wires):
         raise FileError("it joins a tensor with itself. Let each part be a tensor of its own.")
     shape = image(value.shape)
-    return _Steps(wires, _eye(shape[0])[:, :, None, None], np.concatenate(steps), Window(shape, 1))
+    return _WeightedSteps(wires, _eye(shape[0])[:, :, None, None], np.concatenate(steps), Window(shape, 1))
 
 
 def _eye(channels: int) -> Ints:
