@@ -24,7 +24,7 @@ from sugenet.bnn import (
 from sugenet.bnn.codings import integer
 from sugenet.bnn.geometry import Window
 from sugenet.engines.dual.bound import Multipliers, Relaxed
-from sugenet.problem.keeps import Keeps
+from sugenet.problem.goal import Keeps
 from sugenet.problem.problem import Problem
 from sugenet.problem.regions import L0, L1, Linf
 from sugenet.reason.verdicts.answers import Proved, Refuted

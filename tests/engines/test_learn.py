@@ -16,8 +16,7 @@ from sugenet.errors import QuestionError, TooLargeError
 from sugenet.problem.cascade import Cascade, FeatureSteps, Thresholds
 from sugenet.problem.clock import Clock
 from sugenet.problem.goal import Goal, Votes, loses, wins
-from sugenet.problem.outcomes import Fails, Holds, Open
-from sugenet.problem.problem import Problem
+from sugenet.problem.problem import Fails, Holds, Open, Problem
 from sugenet.problem.regions import L0, L1, L2, Anything, Free, Hamming, Linf
 from tests.checker.typed import check_rup
 from tests.problem.clocks import ringing

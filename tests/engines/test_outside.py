@@ -20,8 +20,7 @@ from sugenet.engines.protocol import Engine
 from sugenet.errors import QuestionError
 from sugenet.problem.clock import Clock
 from sugenet.problem.goal import Goal, Votes, loses
-from sugenet.problem.outcomes import Fails, Holds, Open
-from sugenet.problem.problem import Problem
+from sugenet.problem.problem import Fails, Holds, Open, Problem
 from sugenet.problem.regions import L1, Hamming, Linf
 from sugenet.reason.reasons.hitting import HittingSets
 from tests.problem.levels import any_network

@@ -16,7 +16,7 @@ from sugenet.engines.reals.front import BoxFront, finest_grid
 from sugenet.engines.reals.witness import check_real_witness
 from sugenet.errors import CertificateError, QuestionError
 from sugenet.problem.clock import Clock
-from sugenet.problem.outcomes import Fails, Holds, Open
+from sugenet.problem.problem import Fails, Holds, Open
 from sugenet.problem.query import Case, Inequality, Query, QueryBox
 from sugenet.reason.verdicts.answers import Proved
 from tests.checker.typed import check_patches

@@ -30,7 +30,7 @@ from sugenet.engines.reals.patterns import BoxPatches, conflicts
 from sugenet.engines.reals.witness import check_real_witness
 from sugenet.errors import CertificateError, NetworkError, QuestionError
 from sugenet.problem.clock import Clock
-from sugenet.problem.outcomes import Fails, Holds, Open
+from sugenet.problem.problem import Fails, Holds, Open
 from sugenet.problem.query import Case, Inequality, Query, QueryBox
 from tests.checker.typed import check_patches
 from tests.io.queries import around

@@ -23,8 +23,7 @@ from sugenet.engines.walk.choices import EXHAUST, MOST_COMBINATIONS
 from sugenet.engines.walk.sets import FLIPS
 from sugenet.errors import QuestionError
 from sugenet.problem.clock import Clock
-from sugenet.problem.outcomes import Fails, Interrupted, Open, Outcome
-from sugenet.problem.problem import Problem
+from sugenet.problem.problem import Fails, Interrupted, Open, Outcome, Problem
 from sugenet.problem.sizes import combinations_of, is_soon_cut, sets_within
 
 __all__ = ["ENGINES", "decide"]

@@ -22,6 +22,7 @@ from sugenet.bnn.cutting import owners_of
 from sugenet.bnn.layer import Layer, dense_of, tops_of
 from sugenet.bnn.memory import make_sure
 from sugenet.bnn.packed import Packed, Unpacked, compiled
+from sugenet.problem.moves import Moves, Way
 from sugenet.problem.neighbourhood import FeatureMove, Neighbourhood, row_of
 from sugenet.problem.sizes import features_that_fit
 
@@ -168,8 +169,9 @@ class Front:
         one column a fragile neuron.
         """
         order = sorted(range(len(moves)), key=lambda k: moves[k].feature)
+        ways = Moves({moves[k].feature: (Way(*moves[k][1:]),) for k in order})
         some = Front(
-            replace(self.neighbourhood, moves=tuple(moves[k] for k in order)),
+            replace(self.neighbourhood, moves=ways),
             self.active,
             self.fragile,
             self.margins,

@@ -16,7 +16,8 @@ from typing import Any, TypeAlias
 
 from sugenet.bnn import Network, OneHot, Steps
 from sugenet.capacity.arguments import exact_number, number_words
-from sugenet.problem.boxes import Box, meets
+from sugenet.problem.boxes import Box
+from sugenet.problem.neighbourhood import meets
 from sugenet.problem.query import Query
 from sugenet.problem.regions import L1, L2, Linf, Prices, Region
 from sugenet.reason.questions import Agree, Robust, WhatIf

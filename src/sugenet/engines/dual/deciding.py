@@ -24,8 +24,7 @@ from sugenet.engines.dual.slopes import SCALE, by_slopes
 from sugenet.engines.dual.sums import Pool, Reals, StairSums
 from sugenet.engines.protocol import Engine
 from sugenet.problem.clock import Clock
-from sugenet.problem.outcomes import Holds, Open, Outcome, replayed
-from sugenet.problem.problem import Problem
+from sugenet.problem.problem import Holds, Open, Outcome, Problem, replayed
 
 __all__ = ["DUAL"]
 

@@ -27,8 +27,7 @@ from sugenet.errors import QuestionError, TooLargeError
 from sugenet.problem.cascade import Cascade
 from sugenet.problem.clock import Clock
 from sugenet.problem.front import Front
-from sugenet.problem.outcomes import Holds, Open, Outcome, replayed
-from sugenet.problem.problem import Problem
+from sugenet.problem.problem import Holds, Open, Outcome, Problem, replayed
 from sugenet.problem.sizes import is_soon_cut, see_time
 
 __all__ = ["BRIEFLY", "CDCL", "Core", "Found", "Solver", "Stopped", "facts_of", "solver_of"]

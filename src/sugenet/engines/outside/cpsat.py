@@ -13,8 +13,7 @@ from sugenet.engines.protocol import Engine
 from sugenet.errors import how_to_install
 from sugenet.problem.clock import Clock
 from sugenet.problem.formula import Formula, Linear
-from sugenet.problem.outcomes import Holds, Open, Outcome, replayed
-from sugenet.problem.problem import Problem
+from sugenet.problem.problem import Holds, Open, Outcome, Problem, replayed
 
 __all__ = ["CPSAT"]
 

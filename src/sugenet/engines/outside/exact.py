@@ -16,8 +16,7 @@ from sugenet.engines.outside.following import constraints_of, lemma_of, used_of
 from sugenet.engines.protocol import Engine
 from sugenet.errors import how_to_install
 from sugenet.problem.clock import Clock
-from sugenet.problem.outcomes import Holds, Open, Outcome, replayed
-from sugenet.problem.problem import Problem
+from sugenet.problem.problem import Holds, Open, Outcome, Problem, replayed
 
 __all__ = ["EXACT"]
 

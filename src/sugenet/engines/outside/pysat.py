@@ -19,8 +19,7 @@ from sugenet.engines.outside.cnf import Cnf
 from sugenet.engines.protocol import Engine
 from sugenet.errors import TooLargeError
 from sugenet.problem.clock import Clock
-from sugenet.problem.outcomes import Holds, Open, Outcome, replayed
-from sugenet.problem.problem import Problem
+from sugenet.problem.problem import Holds, Open, Outcome, Problem, replayed
 
 __all__ = ["PYSAT", "hearing_ctrl_c", "refuted"]
 

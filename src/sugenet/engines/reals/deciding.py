@@ -31,7 +31,7 @@ from sugenet.engines.reals.split import Closure, OutOfBudget, Splitter, Witness
 from sugenet.engines.reals.witness import check_real_witness, real_scores
 from sugenet.errors import CertificateError, QuestionError
 from sugenet.problem.clock import Clock
-from sugenet.problem.outcomes import Fails, Holds, Open
+from sugenet.problem.problem import Fails, Holds, Open
 from sugenet.problem.query import Case, Query
 
 __all__ = ["decide_query"]

@@ -14,10 +14,9 @@ from sugenet.engines.walk.anneal import search
 from sugenet.engines.walk.descent import Descent
 from sugenet.problem.boxes import plain_row
 from sugenet.problem.clock import Clock
-from sugenet.problem.moves import Moves, listed
+from sugenet.problem.moves import Moves
 from sugenet.problem.neighbourhood import FeatureMove
-from sugenet.problem.outcomes import Fails, Holds, replayed
-from sugenet.problem.problem import Problem
+from sugenet.problem.problem import Fails, Holds, Problem, replayed
 from sugenet.problem.regions import Linf, surroundings
 from sugenet.problem.sizes import is_soon_cut
 from sugenet.reason.counterfactuals.answers import Counterfactual
@@ -109,10 +108,9 @@ class Hunt:
         near = self.whole
         if self.most is None and int(near.columns.weights.sum()) < _FINE:
             return None
-        own = near.ways
-        unlike = {id(ways): ways for ways in own.values()}
-        alike = {key: tuple(way._replace(weight=1) for way in ways) for key, ways in unlike.items()}
-        moves = listed(Moves({feature: alike[id(ways)] for feature, ways in own.items()}))
+        moves = near.moves
+        alike = {key: tuple(way._replace(weight=1) for way in rows) for key, rows in moves.distinct.items()}
+        moves = Moves({feature: alike[id(rows)] for feature, rows in moves.ways.items()})
         found = search(Problem(replace(near, moves=moves), self.prop.goal), self.clock, light=False)
         return None if found is None else near.moves_to(near.moved(found))
 

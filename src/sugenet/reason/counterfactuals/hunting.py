@@ -12,7 +12,7 @@ from sugenet.bnn import Network
 from sugenet.engines.walk.listing import needed_changes
 from sugenet.errors import QuestionError
 from sugenet.problem.clock import Clock
-from sugenet.problem.keeps import Ties
+from sugenet.problem.goal import Ties
 from sugenet.problem.moves import FeatureMove
 from sugenet.problem.regions import L0, Cost, Linf, Prices, Region
 from sugenet.reason.counterfactuals.answers import (

@@ -15,8 +15,7 @@ from sugenet.engines.walk.sets import flip_level
 from sugenet.errors import TooLargeError
 from sugenet.problem.clock import Clock
 from sugenet.problem.moves import FeatureMove
-from sugenet.problem.outcomes import ENUMERATED, Fails, Holds
-from sugenet.problem.problem import Problem
+from sugenet.problem.problem import ENUMERATED, Fails, Holds, Problem
 from sugenet.problem.regions import Linf
 from sugenet.problem.sizes import heaviest, is_soon_cut, sets_within
 from sugenet.reason.counterfactuals.answers import Counterfactual

@@ -12,9 +12,8 @@ from sugenet.engines.bounds import BOUNDS
 from sugenet.engines.dual.deciding import DUAL
 from sugenet.engines.ladder import decide
 from sugenet.engines.walk.anneal import search
-from sugenet.problem.moves import FeatureMove, Moves
-from sugenet.problem.outcomes import Fails, Holds, Open, Outcome, replayed
-from sugenet.problem.problem import Problem
+from sugenet.problem.moves import FeatureMove
+from sugenet.problem.problem import Fails, Holds, Open, Outcome, Problem, replayed
 from sugenet.problem.sizes import is_soon_cut
 from sugenet.reason.counterfactuals.hunt import Hunt
 
@@ -28,10 +27,9 @@ class ByRadius:
     """The strategy for the largest change."""
 
     def __init__(self, hunt: Hunt) -> None:
-        self.hunt, moves = hunt, hunt.whole.moves
-        own = list(moves.ways.values()) if isinstance(moves, Moves) else [moves]
-        ways = {id(rows): rows for rows in own}.values()  # features alike share theirs
-        shared = {id(move.price): move.price for rows in ways for move in rows}
+        self.hunt = hunt
+        ways = hunt.whole.moves.distinct.values()
+        shared = {id(way.price): way.price for rows in ways for way in rows}
         prices = set(shared.values())
         self.radii = sorted(price for price in prices if hunt.most is None or price <= hunt.most)
         self.low = -1

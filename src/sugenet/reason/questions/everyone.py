@@ -52,7 +52,7 @@ def see_that_it_obeys(network: Network, values: Sequence[Any]) -> None:
 
 def see_that_some_obey(network: Network, near: Neighbourhood, box: Box) -> None:
     """Refuse a question about inputs within limits none of which obeys the laws, as far as that is seen."""
-    clauses, ways = [clause for law in network.domain.laws for clause in law.clauses], near.ways
+    clauses, ways = [clause for law in network.domain.laws for clause in law.clauses], near.moves.ways
     states = {f: (own, *(way.state for way in ways.get(f, ()))) for f, own in enumerate(near.states)}
     if not some_obey(clauses, near.network.encoder, states):
         limits = f" with {box}" if box.limits else ""

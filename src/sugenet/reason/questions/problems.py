@@ -9,13 +9,11 @@ from typing import Any
 from sugenet.bnn import Network, OneHot
 from sugenet.errors import QuestionError
 from sugenet.problem.goal import Goal, Votes, at_least, lawful, loses, wins
-from sugenet.problem.merging import merged
 from sugenet.problem.neighbourhood import Neighbourhood, place_of
-from sugenet.problem.pairs import Joint, abreast, twins
+from sugenet.problem.pairs import Joint, abreast, merged, twins
 from sugenet.problem.problem import Problem
-from sugenet.problem.query import Inequality, Query
+from sugenet.problem.query import Inequality, Query, of_network
 from sugenet.problem.regions import Box
-from sugenet.problem.sourced import of_network
 from sugenet.reason.questions.everyone import see_that_some_obey
 from sugenet.reason.questions.inputs import Agree, Always, Fair, Monotone, Never
 from sugenet.reason.questions.names import class_of

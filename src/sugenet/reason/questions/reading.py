@@ -8,8 +8,7 @@ from typing import Any, TypeAlias
 from sugenet.bnn import Domain, Network
 from sugenet.checker.form import exact
 from sugenet.errors import CertificateError, QuestionError, SugenetError
-from sugenet.problem.query import Case, Inequality, Query, QueryBox
-from sugenet.problem.sourced import of_network
+from sugenet.problem.query import Case, Inequality, Query, QueryBox, of_network
 from sugenet.reason.questions.amounts import HowMany, Rules
 from sugenet.reason.questions.everyone import Predict
 from sugenet.reason.questions.inputs import Agree, Always, Fair, Monotone, Never

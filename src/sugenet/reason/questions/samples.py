@@ -13,7 +13,7 @@ from sugenet.capacity.thresholds import exact_number
 from sugenet.checker.form import exact
 from sugenet.errors import QuestionError
 from sugenet.problem.boxes import Box
-from sugenet.problem.keeps import Keeps, Ties
+from sugenet.problem.goal import Keeps, Ties
 from sugenet.problem.neighbourhood import Neighbourhood, place_of, row_of
 from sugenet.problem.problem import Problem
 from sugenet.problem.regions import (

@@ -26,8 +26,7 @@ from sugenet.errors import TooLargeError
 from sugenet.problem.clock import Clock
 from sugenet.problem.front import Front
 from sugenet.problem.neighbourhood import FeatureMove, row_of
-from sugenet.problem.outcomes import Fails, Holds, Open, replayed
-from sugenet.problem.problem import Problem
+from sugenet.problem.problem import Fails, Holds, Open, Problem, replayed
 from sugenet.problem.sizes import combinations_of, is_soon_cut, sets_within
 
 __all__ = ["Contrast", "Features", "Oracle"]

@@ -24,8 +24,7 @@ from sugenet.problem.boxes import Box
 from sugenet.problem.clock import Clock
 from sugenet.problem.goal import loses
 from sugenet.problem.neighbourhood import row_of
-from sugenet.problem.outcomes import Fails, Holds
-from sugenet.problem.problem import Problem
+from sugenet.problem.problem import Fails, Holds, Problem
 from sugenet.problem.regions import Anything
 from sugenet.reason.rules.grid import Grid, Masks, places_of
 

@@ -11,10 +11,9 @@ from sugenet.engines.ladder import decide
 from sugenet.errors import QuestionError, SoundnessError, TooLargeError
 from sugenet.problem.boxes import plain_row
 from sugenet.problem.clock import Clock
-from sugenet.problem.outcomes import Fails, Holds, Open, Outcome
 from sugenet.problem.pairs import Joint
-from sugenet.problem.query import Query
-from sugenet.problem.sourced import of_network
+from sugenet.problem.problem import Fails, Holds, Open, Outcome
+from sugenet.problem.query import Query, of_network
 from sugenet.reason.envelope import envelope
 from sugenet.reason.questions import Question, described, problems_of
 from sugenet.reason.questions.real_boxes import query_about
