@@ -63,7 +63,8 @@ ORDERS = {
         "formula",
         "pairs",
     ],
-    "sugenet.engines": ["protocol", "bounds", "dual", "walk", "learn", "outside", "reals", "ladder"],
+    "sugenet.engines": ["protocol", "bounds", "walk", "hard", "ladder"],
+    "sugenet.engines.hard": ["dual", "learn", "outside", "reals"],
     "sugenet.reason": [
         "words",
         "questions",

@@ -23,7 +23,7 @@ from sugenet.bnn import (
 )
 from sugenet.bnn.codings import integer
 from sugenet.bnn.geometry import Window
-from sugenet.engines.dual.bound import Multipliers, Relaxed
+from sugenet.engines.hard.dual.bound import Multipliers, Relaxed
 from sugenet.problem.goal import Keeps
 from sugenet.problem.problem import Problem
 from sugenet.problem.regions import L0, L1, Linf

@@ -13,9 +13,9 @@ import pytest
 import sugenet as sg
 from sugenet.bnn import DenseLayer, Head, Network
 from sugenet.engines import ladder, protocol
-from sugenet.engines.outside import SOLVERS, cpsat, solver_named
-from sugenet.engines.outside.cnf import Cnf
-from sugenet.engines.outside.pysat import hearing_ctrl_c
+from sugenet.engines.hard.outside import SOLVERS, cpsat, solver_named
+from sugenet.engines.hard.outside.cnf import Cnf
+from sugenet.engines.hard.outside.pysat import hearing_ctrl_c
 from sugenet.engines.protocol import Engine
 from sugenet.errors import QuestionError
 from sugenet.problem.clock import Clock

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.engines.reals.deciding import decide_query
-from sugenet.engines.reals.witness import check_real_witness
+from sugenet.engines.hard.reals.deciding import decide_query
+from sugenet.engines.hard.reals.witness import check_real_witness
 from sugenet.io import read_onnx, read_vnnlib
 from sugenet.problem.clock import Clock
 from sugenet.problem.problem import Fails, Holds

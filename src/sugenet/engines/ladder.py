@@ -12,9 +12,9 @@ from typing import Any
 
 from sugenet.bnn import DenseLayer
 from sugenet.engines.bounds import BOUNDS
-from sugenet.engines.dual.deciding import DUAL
-from sugenet.engines.learn.solver import BRIEFLY, CDCL
-from sugenet.engines.outside import SOLVERS
+from sugenet.engines.hard.dual.deciding import DUAL
+from sugenet.engines.hard.learn.solver import BRIEFLY, CDCL
+from sugenet.engines.hard.outside import SOLVERS
 from sugenet.engines.protocol import Engine
 from sugenet.engines.walk.anneal import SEARCH
 from sugenet.engines.walk.blocks import in_planes

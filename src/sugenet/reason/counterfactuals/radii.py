@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from sugenet.brief import roughly
 from sugenet.engines.bounds import BOUNDS
-from sugenet.engines.dual.deciding import DUAL
+from sugenet.engines.hard.dual.deciding import DUAL
 from sugenet.engines.ladder import decide
 from sugenet.engines.walk.anneal import search
 from sugenet.problem.moves import FeatureMove

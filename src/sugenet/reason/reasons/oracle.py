@@ -18,9 +18,9 @@ import numpy as np
 
 from sugenet.brief import Brief
 from sugenet.engines.bounds import BOUNDS
-from sugenet.engines.dual.deciding import DUAL
+from sugenet.engines.hard.dual.deciding import DUAL
+from sugenet.engines.hard.learn.solver import Core, Found, Solver, solver_of
 from sugenet.engines.ladder import decide
-from sugenet.engines.learn.solver import Core, Found, Solver, solver_of
 from sugenet.engines.walk.choices import is_for_blocks
 from sugenet.errors import TooLargeError
 from sugenet.problem.clock import Clock

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from sugenet.bnn.arrays import Ints
+from sugenet.engines.hard.learn.solver import Core, Found, Solver, solver_of
 from sugenet.engines.ladder import decide
-from sugenet.engines.learn.solver import Core, Found, Solver, solver_of
 from sugenet.errors import SoundnessError
 from sugenet.problem.boxes import Box
 from sugenet.problem.clock import Clock

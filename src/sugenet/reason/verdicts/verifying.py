@@ -83,7 +83,7 @@ def verify(
     joint: Joint | None = None
     try:
         if isinstance(question, Query) and network.keeps_reals:
-            from sugenet.engines.reals.deciding import decide_query
+            from sugenet.engines.hard.reals.deciding import decide_query
 
             found = decide_query(network, of_network(network, question), clock)
         else:

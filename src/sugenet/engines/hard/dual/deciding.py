@@ -16,12 +16,12 @@ from zlib import compress
 import numpy as np
 
 from sugenet.bnn.arrays import Ints
-from sugenet.engines.dual.ascent import ascend
-from sugenet.engines.dual.attack import Attack
-from sugenet.engines.dual.bound import Branch, Multipliers, Relaxed, Weighed
-from sugenet.engines.dual.linear import Solved, fits, solve
-from sugenet.engines.dual.slopes import SCALE, by_slopes
-from sugenet.engines.dual.sums import Pool, Reals, StairSums
+from sugenet.engines.hard.dual.ascent import ascend
+from sugenet.engines.hard.dual.attack import Attack
+from sugenet.engines.hard.dual.bound import Branch, Multipliers, Relaxed, Weighed
+from sugenet.engines.hard.dual.linear import Solved, fits, solve
+from sugenet.engines.hard.dual.slopes import SCALE, by_slopes
+from sugenet.engines.hard.dual.sums import Pool, Reals, StairSums
 from sugenet.engines.protocol import Engine
 from sugenet.problem.clock import Clock
 from sugenet.problem.problem import Holds, Open, Outcome, Problem, replayed

@@ -22,8 +22,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn import Head
-from sugenet.engines.reals.front import BoxFront
-from sugenet.engines.reals.patterns import BoxPatches
+from sugenet.engines.hard.reals.front import BoxFront
+from sugenet.engines.hard.reals.patterns import BoxPatches
 from sugenet.problem.query import Inequality
 
 __all__ = ["Proposal", "Reach", "Slack"]

@@ -22,13 +22,13 @@ from sugenet.bnn import Network
 from sugenet.bnn.arrays import Ints
 from sugenet.bnn.boxed import in_box
 from sugenet.bnn.reals import Placed
-from sugenet.engines.reals.anneal import Search
-from sugenet.engines.reals.bound import Reach, Slack
-from sugenet.engines.reals.coupled import coupled_point
-from sugenet.engines.reals.front import BoxFront
-from sugenet.engines.reals.patterns import BoxPatches
-from sugenet.engines.reals.split import Closure, OutOfBudget, Splitter, Witness
-from sugenet.engines.reals.witness import check_real_witness, real_scores
+from sugenet.engines.hard.reals.anneal import Search
+from sugenet.engines.hard.reals.bound import Reach, Slack
+from sugenet.engines.hard.reals.coupled import coupled_point
+from sugenet.engines.hard.reals.front import BoxFront
+from sugenet.engines.hard.reals.patterns import BoxPatches
+from sugenet.engines.hard.reals.split import Closure, OutOfBudget, Splitter, Witness
+from sugenet.engines.hard.reals.witness import check_real_witness, real_scores
 from sugenet.errors import CertificateError, QuestionError
 from sugenet.problem.clock import Clock
 from sugenet.problem.problem import Fails, Holds, Open

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn.arrays import Ints
-from sugenet.engines.dual.sums import Pieces, Reals
+from sugenet.engines.hard.dual.sums import Pieces, Reals
 
 __all__ = ["Compared", "Star", "star_of"]
 

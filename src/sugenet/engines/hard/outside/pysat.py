@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.engines.outside.cnf import Cnf
+from sugenet.engines.hard.outside.cnf import Cnf
 from sugenet.engines.protocol import Engine
 from sugenet.errors import TooLargeError
 from sugenet.problem.clock import Clock
@@ -92,7 +92,7 @@ def hearing_ctrl_c() -> Iterator[None]:
 
 def _needed(cnf: Cnf, lines: Iterable[str]) -> list[tuple[int, ...] | int]:
     """The lemmas that the contradiction needs, each dropped after its last use."""
-    from sugenet.engines.outside.trim import flat, propagate_all
+    from sugenet.engines.hard.outside.trim import flat, propagate_all
 
     lemmas: list[tuple[int, ...]] = []
     known: dict[tuple[int, ...], list[int]] = {}

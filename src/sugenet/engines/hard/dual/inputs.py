@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn.arrays import Ints
-from sugenet.engines.dual.sums import Range, Reading, Reals, StairSums
+from sugenet.engines.hard.dual.sums import Range, Reading, Reals, StairSums
 from sugenet.problem.moves import FeatureMove
 from sugenet.problem.neighbourhood import Neighbourhood
 from sugenet.problem.sizes import features_that_fit, heaviest

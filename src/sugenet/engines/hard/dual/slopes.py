@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from sugenet.bnn.arrays import Ints
-from sugenet.engines.dual.bound import Branch, Multipliers
-from sugenet.engines.dual.sums import Pool, Range, Reals, StairSums
+from sugenet.engines.hard.dual.bound import Branch, Multipliers
+from sugenet.engines.hard.dual.sums import Pool, Range, Reals, StairSums
 
 __all__ = ["SCALE", "by_slopes", "slope_of"]
 

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn.arrays import Ints
-from sugenet.engines.dual.inputs import Inputs, Taken
-from sugenet.engines.dual.star import star_of
-from sugenet.engines.dual.sums import Best, Pieces, Pool, Range, Reading, Reals, StairSums, reading_of
+from sugenet.engines.hard.dual.inputs import Inputs, Taken
+from sugenet.engines.hard.dual.star import star_of
+from sugenet.engines.hard.dual.sums import Best, Pieces, Pool, Range, Reading, Reals, StairSums, reading_of
 from sugenet.problem.problem import Problem
 
 __all__ = ["Branch", "Multipliers", "Relaxed", "Weighed", "Windows"]

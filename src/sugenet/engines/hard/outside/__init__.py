@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sugenet.engines.outside.cpsat import CPSAT
-from sugenet.engines.outside.exact import EXACT
-from sugenet.engines.outside.pysat import PYSAT
+from sugenet.engines.hard.outside.cpsat import CPSAT
+from sugenet.engines.hard.outside.exact import EXACT
+from sugenet.engines.hard.outside.pysat import PYSAT
 from sugenet.engines.protocol import Engine
 from sugenet.errors import QuestionError
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.engines.reals.bound import Reach
+from sugenet.engines.hard.reals.bound import Reach
 
 __all__ = ["coupled_point"]
 

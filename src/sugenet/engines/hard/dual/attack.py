@@ -7,8 +7,8 @@ from __future__ import annotations
 import numpy as np
 
 from sugenet.bnn.arrays import Ints
-from sugenet.engines.dual.bound import Branch, Relaxed
-from sugenet.engines.dual.sums import Pool, Reals, StairSums
+from sugenet.engines.hard.dual.bound import Branch, Relaxed
+from sugenet.engines.hard.dual.sums import Pool, Reals, StairSums
 from sugenet.problem.clock import Clock
 from sugenet.problem.moves import FeatureMove
 

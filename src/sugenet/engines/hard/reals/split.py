@@ -19,8 +19,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.engines.reals.bound import Proposal, Reach
-from sugenet.engines.reals.front import common_denominator
+from sugenet.engines.hard.reals.bound import Proposal, Reach
+from sugenet.engines.hard.reals.front import common_denominator
 from sugenet.problem.clock import Clock
 
 __all__ = ["Closure", "OutOfBudget", "Splitter", "Witness"]

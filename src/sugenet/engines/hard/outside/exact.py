@@ -11,8 +11,8 @@ from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from sugenet.engines.learn.solver import facts_of
-from sugenet.engines.outside.following import constraints_of, lemma_of, used_of
+from sugenet.engines.hard.learn.solver import facts_of
+from sugenet.engines.hard.outside.following import constraints_of, lemma_of, used_of
 from sugenet.engines.protocol import Engine
 from sugenet.errors import how_to_install
 from sugenet.problem.clock import Clock

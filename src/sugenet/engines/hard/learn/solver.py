@@ -21,7 +21,7 @@ from zlib import compress
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.engines.learn.halves import halves_of
+from sugenet.engines.hard.learn.halves import halves_of
 from sugenet.engines.protocol import Engine
 from sugenet.errors import QuestionError, TooLargeError
 from sugenet.problem.cascade import Cascade
@@ -133,7 +133,7 @@ class Solver:
             self._build(seed)
 
     def _build(self, seed: int) -> None:
-        from sugenet.engines.learn import half_kernels, kernels
+        from sugenet.engines.hard.learn import half_kernels, kernels
 
         cascade, n = self.cascade, self.variables
         halves = halves_of(cascade, self.facts, has_cuts=self.has_cuts)
@@ -261,7 +261,7 @@ class Solver:
     @property
     def conflicts(self) -> int:
         """Conflicts so far."""
-        from sugenet.engines.learn import kernels
+        from sugenet.engines.hard.learn import kernels
 
         return 0 if not self.cascade.cases else int(self.machine.numbers[kernels.CONFLICTS])
 
@@ -271,7 +271,7 @@ class Solver:
         """Look for an assignment in which the assumptions, signed variable numbers from 1, are true; for
         about so much work. Unless `afresh`, a search that was stopped goes on.
         """
-        from sugenet.engines.learn import kernels
+        from sugenet.engines.hard.learn import kernels
 
         assumed = list(dict.fromkeys(int(literal) for literal in assumptions))
         if any(not 1 <= abs(literal) <= self.own for literal in assumed):
@@ -309,7 +309,7 @@ class Solver:
                 return Stopped("the proof outgrew the memory set aside for it")
 
     def _drain(self) -> None:
-        from sugenet.engines.learn import kernels
+        from sugenet.engines.hard.learn import kernels
 
         used = int(self.machine.numbers[kernels.LOG_USED])
         if used:
@@ -335,7 +335,7 @@ class Solver:
 
     def _needed(self) -> list[int]:
         """The clauses that the last one rests on, itself empty at the end, a 0 after each."""
-        from sugenet.engines.learn import kernels
+        from sugenet.engines.hard.learn import kernels
 
         if self.last < 0:
             raise QuestionError("there is no proof: nothing was refuted.")

@@ -17,8 +17,8 @@ import numpy.typing as npt
 from sugenet.bnn import ConvLayer, Layer, PoolLayer
 from sugenet.bnn.arrays import Ints
 from sugenet.compiling import njit
-from sugenet.engines.reals.bound import Slack
-from sugenet.engines.reals.front import BoxFront
+from sugenet.engines.hard.reals.bound import Slack
+from sugenet.engines.hard.reals.front import BoxFront
 
 __all__ = ["Search"]
 

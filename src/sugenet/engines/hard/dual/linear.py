@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from sugenet.bnn.arrays import Ints
-from sugenet.engines.dual.bound import Branch, Multipliers, Relaxed
-from sugenet.engines.dual.slopes import SCALE
-from sugenet.engines.dual.star import Star
-from sugenet.engines.dual.sums import Pieces, Reals, StairSums
+from sugenet.engines.hard.dual.bound import Branch, Multipliers, Relaxed
+from sugenet.engines.hard.dual.slopes import SCALE
+from sugenet.engines.hard.dual.star import Star
+from sugenet.engines.hard.dual.sums import Pieces, Reals, StairSums
 
 __all__ = ["Solved", "fits", "solve"]
 

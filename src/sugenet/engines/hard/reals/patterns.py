@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn.arrays import Bits
-from sugenet.engines.reals.front import BoxFront
+from sugenet.engines.hard.reals.front import BoxFront
 from sugenet.problem.clock import Clock
 
 __all__ = ["BoxPatches", "Conflict", "Patch", "conflicts"]

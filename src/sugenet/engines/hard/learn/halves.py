@@ -55,7 +55,7 @@ def halves_of(cascade: Cascade, facts: Sequence[int], *, has_cuts: bool = True) 
 
     Facts are signed variable numbers, from 1, of first-layer neurons that are fixed throughout.
     """
-    from sugenet.engines.learn import half_kernels
+    from sugenet.engines.hard.learn import half_kernels
 
     fixed = np.full(cascade.starts[-1], -1, np.int8)
     known = np.array(facts, np.int64)

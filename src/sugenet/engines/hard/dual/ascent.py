@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from sugenet.engines.dual.bound import Branch, Multipliers, Relaxed, Weighed
-from sugenet.engines.dual.sums import Reals, StairSums
+from sugenet.engines.hard.dual.bound import Branch, Multipliers, Relaxed, Weighed
+from sugenet.engines.hard.dual.sums import Reals, StairSums
 from sugenet.problem.clock import Clock
 
 __all__ = ["ascend"]
