@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 
@@ -184,11 +185,8 @@ def test_without_cpsat_the_ladder_ends_with_a_proof_and_says_what_is_missing(mon
         sg.verify(network, sg.Robust(X[7], sg.L0(1)), engine="cpsat")
     assert isinstance(sg.verify(network, sg.Robust(X[7], sg.L0(1))), sg.Proved)
     last = Engine("cdcl", lambda _problem, _clock: Open("cdcl", "too large", {}))
-    monkeypatch.setattr(ladder, "CDCL", last)
-    monkeypatch.setattr(ladder, "BRANCH", last)
-    monkeypatch.setattr(ladder, "SEARCH", last)
-    monkeypatch.setattr(ladder, "_EXHAUST", 0)
-    monkeypatch.setattr(ladder, "MOST_COMBINATIONS", 0)
+    rungs = [replace(rung, engine=last) for rung in ladder.RUNGS if rung.engine.name in ("cdcl", "search")]
+    monkeypatch.setattr(ladder, "RUNGS", rungs)
     found = ladder.decide(problem, Clock())
     assert isinstance(found, Open)
     assert found.reason.endswith(f"CP-SAT might decide it, and is not installed; {SOLVERS['cpsat'].install}")
