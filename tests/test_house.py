@@ -63,7 +63,7 @@ ORDERS = {
         "formula",
         "pairs",
     ],
-    "sugenet.engines": ["protocol", "bounds", "walk", "hard", "ladder"],
+    "sugenet.engines": ["protocol", "TEMPLATE", "bounds", "walk", "hard", "ladder"],
     "sugenet.engines.hard": ["dual", "learn", "outside", "reals"],
     "sugenet.reason": [
         "words",
@@ -124,6 +124,7 @@ ORDERS = {
         "instances",
         "references",
         "agreement",
+        "TEMPLATE",
     ],
 }
 """Bottom to top: what stands in a room imports from itself and from what stands before it."""
