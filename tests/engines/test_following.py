@@ -9,7 +9,7 @@ import pytest
 
 import sugenet as sg
 from sugenet.bnn import DenseLayer, Head, Network
-from sugenet.checker.rules import _System
+from sugenet.checker.lemma import _System
 from sugenet.engines.hard.learn.solver import facts_of
 from sugenet.engines.hard.outside import following
 from sugenet.engines.hard.outside.following import constraints_of, lemma_of, used_of

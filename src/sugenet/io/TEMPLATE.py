@@ -34,4 +34,4 @@ def read_template(path: str | Path, *, inputs: Inputs | None = None) -> Imported
 
 
 if __name__ == "__main__":
-    print(read_template(sys.argv[1], inputs=BitInputs()).report)
+    print(read_template(sys.argv[1], inputs=BitInputs()))
