@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sugenet.bits.window import Window
 from sugenet.bnn.arrays import Ints, integer_array
 from sugenet.bnn.conv import ConvLayer
 from sugenet.bnn.folding import Decide, Norm, SignOfZero, evaluated_decisions, exact_decisions, thresholds
-from sugenet.bnn.geometry import Window
 from sugenet.capacity.thresholds import exact_number
 from sugenet.errors import NetworkError
 

@@ -17,7 +17,6 @@ from functools import cached_property
 from math import inf
 from typing import Any
 
-from sugenet.bnn import DenseLayer
 from sugenet.engines.bounds import BOUNDS
 from sugenet.engines.hard.dual.deciding import DUAL
 from sugenet.engines.hard.learn.solver import BRIEFLY, CDCL
@@ -93,10 +92,9 @@ class Facts:
     def each_set(self) -> float:
         """Seconds that a walk takes for each set of moves within a budget."""
         layers = self.problem.near.network.layers
-        later = [(layer.weights, layer.tau) for layer in layers[1:] if isinstance(layer, DenseLayer)]
-        if self.has_levels or not later or len(later) < len(layers) - 1:
-            return _SET
-        blocks = in_planes(later) if isinstance(layers[0], DenseLayer) else 0
+        later = [(layer.weights, layer.tau) for layer in layers[1:]]
+        is_dense = all(layer.kind == "dense" and layer.tops is None for layer in layers)
+        blocks = in_planes(later) if later and is_dense and not self.has_levels else 0
         return min(_SET, _SET_IN_PLANES * sum(len(tau) for _, tau in later[:blocks])) if blocks else _SET
 
     @cached_property

@@ -6,10 +6,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from sugenet.show.demonstration import demo, example_1
-from sugenet.show.neurons import NeuronView, view_neuron
+from sugenet.show.neurons import NeuronView, StairView, view_neuron
 from sugenet.show.pictures import grid_of, picture, shades
 from sugenet.show.predictions import PredictionView, TraceView, view_predictions, view_trace
-from sugenet.show.stairs import StairView
 from sugenet.show.svg_writer import svg
 
 if TYPE_CHECKING:

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.bnn import DenseLayer, LevelLayer, PoolLayer, StairConv, StairLayer
+from sugenet.bnn import DenseLayer, LevelLayer
 from sugenet.bnn.arrays import Ints
-from sugenet.bnn.conv import ConvLayer
-from sugenet.bnn.layer import Layer, dense_of, tops_of
+from sugenet.bnn.layers import Layer
 from sugenet.problem.front import move_gains, reach
 from sugenet.problem.neighbourhood import Neighbourhood
 
@@ -25,7 +24,7 @@ def level_bands(near: Neighbourhood, layer: int) -> tuple[Ints, Ints]:
     network = near.network
     low, high = np.zeros(0, np.int64), np.zeros(0, np.int64)
     for number, one in enumerate(network.layers[:layer], start=1):
-        if isinstance(one, PoolLayer) and one.top is not None:
+        if one.every is not None and not one.is_binary:
             low, high = _inputs(near) if number == 1 else (low, high)
             low, high = one.activity(low[None, :])[0], one.activity(high[None, :])[0]
             continue
@@ -39,7 +38,7 @@ def level_bands(near: Neighbourhood, layer: int) -> tuple[Ints, Ints]:
 def _first(near: Neighbourhood) -> tuple[Ints, Ints]:
     """The first layer: sums over the features that can move together."""
     network = near.network
-    rows = _rows(network.layers[0])
+    rows = network.layers[0].rows()
     tau = np.zeros(len(rows), np.int64)
     first = LevelLayer(rows, tau, network.encoder.tops) if network.reads_levels else DenseLayer(rows, tau)
     gains, here = move_gains(near, first), first.match_counts(near.inputs)[0]
@@ -56,17 +55,9 @@ def _inputs(near: Neighbourhood) -> tuple[Ints, Ints]:
     return low, high
 
 
-def _rows(layer: Layer) -> Ints:
-    if isinstance(layer, StairConv):
-        return layer.dense().weights
-    if isinstance(layer, StairLayer | LevelLayer):
-        return layer.weights
-    return layer.rows() if isinstance(layer, ConvLayer) else dense_of(layer).weights
-
-
 def _counts(layer: Layer, low: Ints, high: Ints) -> tuple[Ints, Ints]:
-    rows = _rows(layer)
-    tops = np.asarray(tops_of(layer) or [1] * layer.inputs, np.int64)
+    rows = layer.rows()
+    tops = layer.input_tops
     up, down = np.maximum(rows, 0), np.maximum(-rows, 0)
     return up @ low + down @ (tops - high), up @ high + down @ (tops - low)
 

@@ -14,7 +14,6 @@ from types import FrameType
 from typing import Any, TypeVar
 
 from sugenet.bnn import Layer, Network, Steps, Trace
-from sugenet.bnn.layer import gives
 from sugenet.errors import QuestionError, SugenetError
 from sugenet.problem.clock import Clock
 from sugenet.problem.neighbourhood import row_of
@@ -30,8 +29,7 @@ from sugenet.reason.questions import Robust
 from sugenet.reason.reasons.answers import Reasons
 from sugenet.reason.reasons.chain import Chain, chain_of
 from sugenet.reason.reasons.finding import why
-from sugenet.reason.verdicts.answers import Proved, Refuted, Undecided
-from sugenet.reason.verdicts.verifying import verify
+from sugenet.reason.verdicts import Proved, Refuted, Undecided, verify
 from sugenet.show.pictures import grid_of
 
 __all__ = ["Findings", "find"]
@@ -234,7 +232,7 @@ def _first_work(network: Network) -> int:
 
 def _height(layer: Layer) -> int:
     """Steps of a neuron."""
-    return gives(layer) or 1
+    return layer.max_level or 1
 
 
 def _whole(network: Network) -> bool:

@@ -9,10 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.bnn import Network, PoolLayer, StairConv, StairLayer, Steps, Trace
+from sugenet.bnn import Network, Steps, Trace
 from sugenet.bnn.codings import Coding
-from sugenet.bnn.conv import ConvLayer
-from sugenet.bnn.layer import dense_of
 from sugenet.bnn.trace import LayerTrace
 from sugenet.capacity.arguments import number_words
 from sugenet.errors import NetworkError
@@ -299,7 +297,7 @@ def _bands(network: Network, values: list[Any], layer: int, region: Region) -> t
     near = region.around(network, values)
     if (
         network.layers
-        and isinstance(network.layers[0], ConvLayer | StairConv | PoolLayer)
+        and network.layers[0].output_shape is not None
         and network.layers[0].inputs * network.layers[0].outputs > _BAND_WORK
     ):
         raise NetworkError("the first layer is too large to work out bands. Leave out the region.")
@@ -316,7 +314,7 @@ def _bands(network: Network, values: list[Any], layer: int, region: Region) -> t
     tau = first.tau
     active = matches >= tau
     for later in network.layers[1:layer]:
-        dense = dense_of(later)
+        dense = later.unrolled()
         unknown = (low >= tau) != (high >= tau)
         here = dense.match_counts(active[None, :])[0]
         change = np.where(active, -dense.weights, dense.weights)[:, unknown]
@@ -343,9 +341,9 @@ def slack_histogram(network: Network, X: Any, layer: int = 1, bins: int = 41) ->
     bits = network.inputs(X)
     for before in network.layers[: layer - 1]:
         bits = before.activity(bits)
-    if isinstance(chosen, PoolLayer) and chosen.top is not None:
+    if chosen.every is not None and not chosen.is_binary:
         raise NetworkError(f"layer {layer} takes the largest of several levels: it has no thresholds.")
-    if isinstance(chosen, StairLayer | StairConv):
+    if not chosen.is_binary:
         counts, tau = chosen.match_counts(bits), chosen.tau
         seen = (LayerTrace(row, tau, chosen.sizes, row > 0, row) for row in counts)
         slack = np.concatenate([np.zeros(0, np.int64), *(one.slack for one in seen)])

@@ -17,20 +17,15 @@ import numpy as np
 from sugenet.bnn import (
     NEVER,
     ConvLayer,
-    DenseLayer,
     Encoder,
     Head,
     Layer,
-    LevelLayer,
     Network,
     OneHot,
     PoolLayer,
-    RealLayer,
     StairConv,
-    StairLayer,
     Steps,
 )
-from sugenet.bnn.layer import gives, tops_of
 from sugenet.bnn.wide import parts_of
 from sugenet.errors import FileError
 from sugenet.files import write_bytes
@@ -94,10 +89,10 @@ def onnx_bytes(network: Network, *, hidden: bool = False) -> bytes:
     levels = network.reads_levels
     for place, layer in enumerate(network.layers, start=1):
         try:
-            made = _layer(graph, layer, _signal(graph, made, levels, tops_of(layer) is not None))
+            made = _layer(graph, layer, _signal(graph, made, levels, layer.tops is not None))
         except FileError as error:
             raise FileError(f"layer {place}: {error}") from error
-        levels = gives(layer) is not None
+        levels = layer.max_level is not None
         if hidden:
             shown = graph.add("Cast", made, to=7) if levels else made
             graph.give(shown, f"hidden_{place}", np.int64 if levels else np.bool_, ("samples", layer.outputs))
@@ -171,31 +166,29 @@ def _levels(graph: Builder, encoder: Encoder) -> str:
 
 def _layer(graph: Builder, layer: Layer, signal: str) -> str:
     """The activity of a layer, as booleans of shape (samples, outputs), or as levels in float32."""
-    match layer:
-        case DenseLayer():
-            theta: Array = 2 * np.clip(layer.tau, 0, layer.sizes + 1) - layer.sizes
-            return _threshold(graph, layer.weights, theta, int(layer.sizes.max(initial=0)), signal)
-        case LevelLayer():
-            theta = np.clip(layer.tau, 0, layer.sizes + 1) + np.minimum(layer.weights, 0) @ layer.tops
-            if int(layer.sizes.max(initial=0)) + 2 >= _EXACT64:
-                return _wide_threshold(graph, layer, theta, signal)
-            return _threshold(graph, layer.weights, theta, int(layer.sizes.max(initial=0)), signal)
-        case ConvLayer():
-            if layer.top is not None and int(layer.sizes.max(initial=0)) + 2 >= _EXACT32:
-                return _wide_convolution(graph, layer, signal)
-            return _convolution(graph, layer, signal)
-        case RealLayer():
-            raise FileError(
-                "it decides about real numbers exactly, which the floats of an ONNX file cannot. Keep the "
-                "file that the network was read from, or import that with inputs=Integers(...)."
-            )
-        case PoolLayer():
-            return _pool(graph, layer, signal)
-        case StairLayer():
-            sums, dtype = _sums(graph, layer.weights, int(layer.sizes.max(initial=0)) + 2, signal)
-            return _climbed(graph, sums, layer.steps, layer.lowest, dtype, 2)
-        case StairConv():
-            return _stair_conv(graph, layer, signal)
+    if layer.kind == "real":
+        raise FileError(
+            "it decides about real numbers exactly, which the floats of an ONNX file cannot. Keep the "
+            "file that the network was read from, or import that with inputs=Integers(...)."
+        )
+    if isinstance(layer, PoolLayer):
+        return _pool(graph, layer, signal)
+    if isinstance(layer, StairConv):
+        return _stair_conv(graph, layer, signal)
+    largest = int(layer.sizes.max(initial=0))
+    if isinstance(layer, ConvLayer):
+        wide = layer.top is not None and largest + 2 >= _EXACT32
+        return (_wide_convolution if wide else _convolution)(graph, layer, signal)
+    if not layer.is_binary:
+        sums, dtype = _sums(graph, layer.weights, largest + 2, signal)
+        return _climbed(graph, sums, layer.steps, layer.lowest, dtype, 2)
+    if layer.tops is None:
+        theta: Array = 2 * np.clip(layer.tau, 0, layer.sizes + 1) - layer.sizes
+        return _threshold(graph, layer.weights, theta, largest, signal)
+    theta = layer.sum_thresholds[:, 0]
+    if largest + 2 >= _EXACT64:
+        return _wide_threshold(graph, layer, theta, signal)
+    return _threshold(graph, layer.weights, theta, largest, signal)
 
 
 def _climbed(graph: Builder, sums: str, steps: Array, lowest: Array, dtype: Any, axis: int) -> str:
@@ -239,12 +232,12 @@ def _threshold(graph: Builder, weights: Array, theta: Array, largest: int, signa
     return graph.add("GreaterOrEqual", sums, graph.constant(theta.astype(dtype)))
 
 
-def _wide_threshold(graph: Builder, layer: LevelLayer, theta: Array, signal: str) -> str:
+def _wide_threshold(graph: Builder, layer: Layer, theta: Array, signal: str) -> str:
     """Sums beyond the whole numbers of float64: parts of the weights in float64, put together in int64."""
     wide = graph.add("Cast", signal, to=11)
     parts = [
         (shift, graph.add("MatMul", wide, graph.weights(part.T, np.float64)))
-        for shift, part in parts_of(layer.weights, int(layer.tops.max(initial=1)))
+        for shift, part in parts_of(layer.weights, int(layer.input_tops.max(initial=1)))
     ]
     return graph.add("GreaterOrEqual", _together(graph, parts), graph.constant(theta.astype(np.int64)))
 
@@ -270,7 +263,7 @@ def _wide_convolution(graph: Builder, layer: ConvLayer, signal: str) -> str:
             group=layer.groups,
         )
         parts.append((shift, sums))
-    theta = np.clip(layer.tau, 0, layer.sizes + 1) + layer.lowest
+    theta = layer.sum_thresholds[:, 0]
     flat_sums = graph.add(
         "Reshape", _together(graph, parts), graph.constant(np.array([-1, layer.outputs], np.int64))
     )
