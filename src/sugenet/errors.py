@@ -13,10 +13,12 @@
     │   └── TieError             a sum of exactly zero can occur, and the sign(0) declared is no bipolar value
     ├── EncodingError            a raw sample, or a bit pattern, that the encoder cannot take
     ├── FileError                a file that cannot be read or written
+    │   └── UncomparableError    operations of a file that its judge cannot evaluate
     ├── CertificateError         a certificate that is damaged, for another network, or untrue
     │   └── CheckLimitError      one not checked within the limits of time and memory: it may be right
     ├── SweepError               samples of a sweep without an answer, or workers that ended
     ├── QuestionError            a question that makes no sense for this network
+    ├── UsageError               words of a command line that do not fit together
     └── SoundnessError           two ways to the same answer disagree: a bug in sugenet, please report it
 
 All of them are `ValueError`s too, since each names a wrong value and what would be right.

@@ -19,8 +19,7 @@ from sugenet.engines.ladder import decide
 from sugenet.errors import CertificateError, CheckLimitError, SugenetError, TooLargeError, refuse
 from sugenet.problem.boxes import Box, plain
 from sugenet.problem.clock import Clock
-from sugenet.problem.outcomes import Fails, Holds
-from sugenet.problem.problem import Problem
+from sugenet.problem.problem import Fails, Holds, Problem
 from sugenet.reason.asking import Answer, Predicted
 from sugenet.reason.counterfactuals import Counterfactual, NoCounterfactual
 from sugenet.reason.counts import Counted, CountOpen, CountSampled, count

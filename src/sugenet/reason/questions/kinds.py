@@ -21,7 +21,7 @@ from sugenet.capacity.thresholds import exact_number
 from sugenet.checker.form import exact
 from sugenet.errors import QuestionError, refuse
 from sugenet.problem.boxes import Box, limits_data, limits_of, plain_row
-from sugenet.problem.keeps import Keeps, Ties
+from sugenet.problem.goal import Keeps, Ties
 from sugenet.problem.neighbourhood import Neighbourhood, place_of, row_of
 from sugenet.problem.problem import Problem
 from sugenet.problem.regions import (
@@ -129,7 +129,7 @@ def _see_that_it_obeys(network: Network, values: Sequence[Any]) -> None:
 
 def see_that_some_obey(network: Network, near: Neighbourhood, box: Box) -> None:
     """Refuse a question about inputs within limits none of which obeys the laws, as far as that is seen."""
-    clauses, ways = [clause for law in network.domain.laws for clause in law.clauses], near.ways
+    clauses, ways = [clause for law in network.domain.laws for clause in law.clauses], near.moves.ways
     states = {f: (own, *(way.state for way in ways.get(f, ()))) for f, own in enumerate(near.states)}
     if not some_obey(clauses, near.network.encoder, states):
         limits = f" with {box}" if box.limits else ""
