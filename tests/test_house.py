@@ -126,7 +126,6 @@ ORDERS = {
         "marabou",
         "importers",
         "instances",
-        "references",
         "agreement",
     ],
 }

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from sugenet.bnn import Network, OneHot, Steps
 from sugenet.errors import FileError, how_to_install
+from sugenet.io.plain.refusals import refuse_if
 from sugenet.reading import open_file
 
 __all__ = ["IMAGES", "SIZE_LIMIT", "read_folder", "read_image"]
@@ -60,8 +61,7 @@ def read_folder(folder: Path, network: Network) -> tuple[npt.NDArray[Any], npt.N
 def _sorted(folder: Path) -> list[Path]:
     """What stands in a folder, by name: digits as numbers, and what is equal then by the name as it is."""
     found = sorted(folder.iterdir(), key=lambda path: (_natural(path.name), path.name))
-    if not found:
-        raise FileError(f"{folder} is an empty folder. Put images into it, or leave it out.")
+    refuse_if(not found, f"{folder} is an empty folder. Put images into it, or leave it out.")
     return found
 
 
@@ -81,11 +81,11 @@ def _check(folder: Path, files: list[Path], network: Network) -> None:
                 f"{', '.join(sorted(IMAGES))}. Move it elsewhere."
             )
     size = max(sum(file.stat().st_size for file in files), 8 * len(files) * network.encoder.features)
-    if size > SIZE_LIMIT:
-        raise FileError(
-            f"the {len(files):,} images of {folder} make {size:,} bytes; the limit for samples is "
-            f"{SIZE_LIMIT:,}. Split the folder."
-        )
+    refuse_if(
+        size > SIZE_LIMIT,
+        f"the {len(files):,} images of {folder} make {size:,} bytes; the limit for samples is "
+        f"{SIZE_LIMIT:,}. Split the folder.",
+    )
 
 
 # -- one image -----------------------------------------------------------------------------------------------
@@ -141,26 +141,26 @@ def _shades(file: Path, n: int) -> tuple[npt.NDArray[np.int64], int]:
         try:
             with open_file(file, SIZE_LIMIT) as stream, Image.open(stream, formats=_FORMATS) as image:
                 size = image.width * image.height
-                if size > PIXEL_LIMIT:
-                    raise FileError(
-                        f"{file} has {image.width} x {image.height} pixels, far more than any model reads."
-                    )
-                if size != n:
-                    raise FileError(
-                        f"{file} has {image.width} x {image.height} = {size} pixels, but the model reads "
-                        f"{n}. Resize it first."
-                    )
+                refuse_if(
+                    size > PIXEL_LIMIT,
+                    f"{file} has {image.width} x {image.height} pixels, far more than any model reads.",
+                )
+                refuse_if(
+                    size != n,
+                    f"{file} has {image.width} x {image.height} = {size} pixels, but the model reads "
+                    f"{n}. Resize it first.",
+                )
                 image.load()
                 deep = image.mode.startswith("I;16") or (image.mode == "I" and image.format in ("PNG", "PPM"))
-                if not deep and image.mode in ("I", "F"):
-                    raise FileError(
-                        f"{file} has pixels of 32 bits, whose white is not known. Save it with 8 or 16 bits."
-                    )
-                if not _is_opaque(image, deep):
-                    raise FileError(
-                        f"{file} has transparent pixels, which have no shade of grey. "
-                        f"Put it on a background first."
-                    )
+                refuse_if(
+                    not deep and image.mode in ("I", "F"),
+                    f"{file} has pixels of 32 bits, whose white is not known. Save it with 8 or 16 bits.",
+                )
+                refuse_if(
+                    not _is_opaque(image, deep),
+                    f"{file} has transparent pixels, which have no shade of grey. "
+                    f"Put it on a background first.",
+                )
                 return np.asarray(image if deep else image.convert("L")).astype(
                     np.int64
                 ), 65535 if deep else 255

@@ -28,6 +28,7 @@ from sugenet.files import write_bytes, write_text
 from sugenet.io.images import IMAGES, SIZE_LIMIT, read_folder, read_image
 from sugenet.io.plain.gzipped import unzipped
 from sugenet.io.plain.packed import open_archive, read_array, refusing
+from sugenet.io.plain.refusals import within
 from sugenet.io.plain.rows import LINE_LIMIT, csv_rows, otherwise_separated
 from sugenet.io.plain.texts import read_standard_input
 from sugenet.reading import open_text, read_file
@@ -126,10 +127,8 @@ def read_samples(
 
 
 def _unpacked(file: Path) -> bytes:
-    try:
+    with within(file):
         return unzipped(read_file(file, SIZE_LIMIT), SIZE_LIMIT)
-    except FileError as error:
-        raise FileError(f"{file}: {error}") from None
 
 
 def write_samples(path: str | Path, network: Network, rows: Sequence[Sequence[Any]]) -> None:
@@ -278,7 +277,7 @@ def _truth(labels: list[str], network: Network, where: str) -> npt.NDArray[np.in
 
 def _numpy(file: Path, kind: str, network: Network) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp] | None]:
     labels = None
-    try:
+    with within(file):
         if kind == ".npz":
             with open_archive(file, SIZE_LIMIT) as archive:
                 names = archive.names
@@ -292,8 +291,6 @@ def _numpy(file: Path, kind: str, network: Network) -> tuple[npt.NDArray[Any], n
             raw = unzipped(read_file(file, SIZE_LIMIT), SIZE_LIMIT)
             with refusing("it is no .npy file, or damaged"):
                 array = read_array(io.BytesIO(raw), len(raw), "its array", *_SAMPLES)
-    except FileError as error:
-        raise FileError(f"{file}: {error}") from None
     X = _values(_flat(array, network, str(file)), network, str(file))
     return X, None if labels is None else _labels(labels, len(X), network, f"{file}, array y")
 

@@ -18,7 +18,7 @@ from sugenet.errors import FileError, NetworkError
 from sugenet.io.arrays.reader import read_arrays
 from sugenet.io.nir.contents import NirNode, chain_of_nodes
 from sugenet.io.plain.ledger import Ledger
-from sugenet.io.torch.checkpoint import arrays_of_state, read_checkpoint
+from sugenet.io.torch.saved import arrays_of_state, read_checkpoint
 from sugenet.spiking.convention import Convention
 from sugenet.spiking.numbers import Floats, exact, meant
 

@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.io.proof.judges import Seen, SourceJudge, Stage
-from sugenet.io.pynq.design import Folding
-from sugenet.io.pynq.memory import Memory
+from sugenet.io.pynq.memory import Folding, Memory
 from sugenet.io.pynq.reader import Last, PixelRounding
 
 __all__ = ["judge_of_memory"]

@@ -26,8 +26,8 @@ from sugenet.io.exact.ops import (
     numbers,
     rounded,
 )
-from sugenet.io.pynq.design import Folding
-from sugenet.io.pynq.memory import Memory
+from sugenet.io.plain.refusals import refuse_if, required
+from sugenet.io.pynq.memory import Folding, Memory
 
 __all__ = ["Last", "PixelRounding", "chain_of_memory"]
 
@@ -66,11 +66,14 @@ def chain_of_memory(
     shape: tuple[int, ...]
     if design.is_conv:
         shape, ops = (design.layers[0].channels, *(design.layers[0].side,) * 2), _pixels(rounding)
-        if features is not None:
-            raise FileError(f"features={features} is for dense designs; here {shape} pixels are read.")
+        refuse_if(
+            features is not None, f"features={features} is for dense designs; here {shape} pixels are read."
+        )
     else:
-        if rounding is not None:
-            raise FileError(f"rounding={rounding!r} is for designs that read pixels; here they are bits.")
+        refuse_if(
+            rounding is not None,
+            f"rounding={rounding!r} is for designs that read pixels; here they are bits.",
+        )
         shape, ops = (_features(memory, features),), [Affine("pixels", np.ones(1), np.array([-127.5]))]
         ops.append(Sign("pixels"))
     for number, layer in enumerate(design.layers[:-1]):
@@ -85,8 +88,10 @@ def chain_of_memory(
 
 def _pixels(rounding: PixelRounding | None) -> list[Op]:
     """2 x / 255 - 1 as a number q / 128: 256 x / 255 - 128 is never half way between two whole numbers."""
-    if rounding not in (None, "nearest", "floor"):
-        raise FileError(f"rounding={rounding!r} is not known: 'nearest' or 'floor'.")
+    refuse_if(
+        rounding not in (None, "nearest", "floor"),
+        f"rounding={rounding!r} is not known: 'nearest' or 'floor'.",
+    )
     whole = rounded("pixels", -128, 127, "floor" if rounding == "floor" else "half even")
     spread = Affine("pixels", numbers([Fraction(256, 255)]), np.array([-128.0]))
     return [spread, whole, Affine("pixels", np.ones(1), np.array([-128.0]))]
@@ -94,44 +99,40 @@ def _pixels(rounding: PixelRounding | None) -> list[Op]:
 
 def _features(memory: Memory, features: int | None) -> int:
     width = memory.design.layers[0].width
-    known = memory.design.features if features is None else features
-    if known is None:
-        raise FileError(
-            f"its first layer reads {width} bits, of which the last are padding. Say how many are inputs: "
-            "features=784."
-        )
-    if not 0 < known <= width:
-        raise FileError(f"features={known}, but the first layer reads {width} bits.")
+    known = required(
+        memory.design.features if features is None else features,
+        f"its first layer reads {width} bits, of which the last are padding. Say how many are inputs: "
+        "features=784.",
+    )
+    refuse_if(not 0 < known <= width, f"features={known}, but the first layer reads {width} bits.")
     return known
 
 
 def _outputs(memory: Memory, outputs: int | None) -> int:
     rows = memory.weights[-1].size // memory.design.layers[-1].words
-    count = len(memory.classes) if outputs is None and memory.classes else outputs
-    if count is None:
-        raise FileError(
-            f"its last layer has {rows} rows, of which the first are classes, and there is no classes.txt. "
-            "Say how many: outputs=10."
-        )
-    if not 0 < count <= rows:
-        raise FileError(f"{count} classes, but the last layer has {rows} rows.")
+    count = required(
+        len(memory.classes) if outputs is None and memory.classes else outputs,
+        f"its last layer has {rows} rows, of which the first are classes, and there is no classes.txt. "
+        "Say how many: outputs=10.",
+    )
+    refuse_if(not 0 < count <= rows, f"{count} classes, but the last layer has {rows} rows.")
     return count
 
 
 def _signs(memory: Memory, number: int) -> npt.NDArray[np.float64]:
     """Weights of -1 and +1, one row a neuron."""
     layer, words = memory.design.layers[number], memory.weights[number]
-    if layer.simd < 64 and (words >> np.uint64(layer.simd)).any():
-        raise FileError(f"layer {number} has words with more than {layer.simd} bits.")
+    refuse_if(
+        layer.simd < 64 and (words >> np.uint64(layer.simd)).any(),
+        f"layer {number} has words with more than {layer.simd} bits.",
+    )
     bits = (words[..., None] >> np.arange(layer.simd, dtype=np.uint64)) & np.uint64(1)
     rows = bits.reshape(layer.pe, -1, layer.width).swapaxes(0, 1).reshape(-1, layer.width)
     return rows.astype(np.float64) * 2 - 1
 
 
 def _limits(memory: Memory, number: int, rows: int, ends: tuple[int, int]) -> npt.NDArray[np.float64]:
-    held = memory.thresholds[number]
-    if held is None:
-        raise FileError(f"layer {number} has no thresholds.")
+    held = required(memory.thresholds[number], f"layer {number} has no thresholds.")
     limits = held.T.reshape(-1)[:rows]
     wrong = (limits < ends[0]) | (limits > ends[1])
     if wrong.any():
@@ -169,10 +170,11 @@ def _last(
     """
     number = len(memory.design.layers) - 1
     thresholds = memory.thresholds[number] is not None and not memory.design.is_conv
-    if last not in (None, "bits", "matches"):
-        raise FileError(f"last={last!r} is not known: 'bits' or 'matches'.")
-    if last == "bits" and not thresholds:
-        raise FileError("last='bits' is for designs whose last layer has thresholds. Leave it out.")
+    refuse_if(last not in (None, "bits", "matches"), f"last={last!r} is not known: 'bits' or 'matches'.")
+    refuse_if(
+        last == "bits" and not thresholds,
+        "last='bits' is for designs whose last layer has thresholds. Leave it out.",
+    )
     signs, where = _signs(memory, number)[:count], f"layer {number}"
     if last == "matches" or not thresholds:
         note = f"thresholds of {where}: the class of most matches is taken, not that of the highest bit"

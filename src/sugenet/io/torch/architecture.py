@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from sugenet.errors import FileError
+from sugenet.io.plain.refusals import refuse_if
 
 __all__ = ["Architecture", "Part"]
 
@@ -57,8 +58,7 @@ class Part:
     options: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
-        if self.kind not in _KINDS:
-            raise FileError(f"there is no part {self.kind!r}. Parts are {', '.join(_KINDS)}.")
+        refuse_if(self.kind not in _KINDS, f"there is no part {self.kind!r}. Parts are {', '.join(_KINDS)}.")
         named, known = _KINDS[self.kind]
         if named is not None and named != bool(self.name):
             right = (
@@ -72,28 +72,32 @@ class Part:
                 raise FileError(
                     f"{self}: unknown option {key!r}. {self.kind} takes {', '.join(sorted(known)) or 'none'}."
                 )
-            if any(key == other for other, _ in self.options[:place]):
-                raise FileError(f"{self}: {key} is said twice.")
+            refuse_if(any(key == other for other, _ in self.options[:place]), f"{self}: {key} is said twice.")
             if key in _CHOICES and value not in _CHOICES[key]:
                 raise FileError(f"{self}: {key} must be one of {', '.join(_CHOICES[key])}.")
-            if key not in _CHOICES and len(self._number(key, value)) > 1 and key not in _PAIRS:
-                raise FileError(f"{self}: {key} is one number, not two.")
+            refuse_if(
+                key not in _CHOICES and len(self._number(key, value)) > 1 and key not in _PAIRS,
+                f"{self}: {key} is one number, not two.",
+            )
         quantized = self.kind == "quantize" or self.text("weights", "") == "quantized"
-        if quantized and not 2 <= self.pair("bits", 0)[0] <= 16:
-            raise FileError(
-                f"{self}: it needs a number of bits from 2 to 16, as in quantize(bits=2); one bit is a sign."
-            )
-        if not quantized and {"bits", "scale"} & dict(self.options).keys() and self.kind != "affine":
-            raise FileError(f"{self}: bits and scale are for weights=quantized.")
-        if quantized and not self.number("scale", 1) > 0:
-            raise FileError(f"{self}: its scale must be positive.")
-        if self.kind == "quantize" and bool(self.name) != ("learned" in dict(self.options)):
-            raise FileError(
-                f"{self}: a learned scale needs the name of its parameter and how it is kept: "
-                "quantize:NAME(bits=2, learned=value), or learned=log2 for its logarithm."
-            )
-        if "floor" in dict(self.options) and self.text("weights", "stored") not in ("scaled", "scaled-all"):
-            raise FileError(f"{self}: floor is for weights=scaled and weights=scaled-all.")
+        refuse_if(
+            quantized and not 2 <= self.pair("bits", 0)[0] <= 16,
+            f"{self}: it needs a number of bits from 2 to 16, as in quantize(bits=2); one bit is a sign.",
+        )
+        refuse_if(
+            not quantized and {"bits", "scale"} & dict(self.options).keys() and self.kind != "affine",
+            f"{self}: bits and scale are for weights=quantized.",
+        )
+        refuse_if(quantized and not self.number("scale", 1) > 0, f"{self}: its scale must be positive.")
+        refuse_if(
+            self.kind == "quantize" and bool(self.name) != ("learned" in dict(self.options)),
+            f"{self}: a learned scale needs the name of its parameter and how it is kept: "
+            "quantize:NAME(bits=2, learned=value), or learned=log2 for its logarithm.",
+        )
+        refuse_if(
+            "floor" in dict(self.options) and self.text("weights", "stored") not in ("scaled", "scaled-all"),
+            f"{self}: floor is for weights=scaled and weights=scaled-all.",
+        )
 
     def text(self, key: str, otherwise: str) -> str:
         """An option as it was written."""
@@ -112,18 +116,20 @@ class Part:
         if given is None:
             return otherwise
         exact = self._number(key, given)[0]
-        if Fraction(float(exact)) != exact:
-            raise FileError(
-                f"{self}: {key}={given[:40]} is no float. Write the decimal that the program has."
-            )
+        refuse_if(
+            Fraction(float(exact)) != exact,
+            f"{self}: {key}={given[:40]} is no float. Write the decimal that the program has.",
+        )
         return float(exact)
 
     def pair(self, key: str, otherwise: int) -> tuple[int, int]:
         """An option as height and width: ``3`` or ``3x1``."""
         given = dict(self.options).get(key)
         row = [Fraction(otherwise)] if given is None else self._number(key, given)
-        if any(value.denominator != 1 or not 0 <= value < 1 << 20 for value in row):
-            raise FileError(f"{self}: {key} must be a small whole number, or two as 3x1.")
+        refuse_if(
+            any(value.denominator != 1 or not 0 <= value < 1 << 20 for value in row),
+            f"{self}: {key} must be a small whole number, or two as 3x1.",
+        )
         return int(row[0]), int(row[-1])
 
     def _number(self, key: str, value: str) -> list[Fraction]:
@@ -193,8 +199,7 @@ class Architecture:
     def parse(cls, text: str) -> Architecture:
         """Read the text form."""
         parts, at = [], 0
-        if len(text) > _MAX_TEXT:
-            raise FileError(f"an architecture of {len(text)} characters is too long.")
+        refuse_if(len(text) > _MAX_TEXT, f"an architecture of {len(text)} characters is too long.")
         while text[at:].strip():
             found = _PART.match(text, at)
             if found is None:
@@ -209,11 +214,11 @@ class Architecture:
                 Part(kind, name or "", tuple((key.strip(), value.strip()) for key, _, value in pairs))
             )
             at = found.end()
-        if not parts:
-            raise FileError(
-                "the architecture is empty. Write parts, as in linear:fc1(weights=sign) batchnorm:bn1 "
-                "sign linear:fc2."
-            )
+        refuse_if(
+            not parts,
+            "the architecture is empty. Write parts, as in linear:fc1(weights=sign) batchnorm:bn1 "
+            "sign linear:fc2.",
+        )
         return cls(tuple(parts))
 
     def __iter__(self) -> Iterator[Part]:

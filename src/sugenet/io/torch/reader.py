@@ -19,11 +19,10 @@ import numpy.typing as npt
 
 from sugenet.errors import FileError, how_to_install
 from sugenet.io.exact.ops import OpChain
+from sugenet.io.plain.refusals import refuse_if, required
 from sugenet.io.torch.alone import Operation, mapped
-from sugenet.io.torch.calls import Call
-from sugenet.io.torch.layers import LAYERS
+from sugenet.io.torch.operations import OPERATIONS, Call
 from sugenet.io.torch.piecewise import Piecewise
-from sugenet.io.torch.pointwise import POINTWISE
 from sugenet.io.torch.signals import Signal, chain_of_signal, exact, start
 
 __all__ = [
@@ -37,7 +36,6 @@ __all__ = [
 
 _PROBES = (-8.0, -1.0, -1e-3, -0.0, 0.0, 1e-3, 1.0, 8.0)
 _ROWS = 4
-_RULES = {**POINTWISE, **LAYERS}
 _MAKES_CONSTANTS = frozenset(
     (
         "ones_like",
@@ -128,21 +126,20 @@ def signal_of_module(
         ),
         None,
     )
-    if unused is not None:
-        raise FileError(
-            f"{type(module).__name__}: its parameter {unused!r} would be left over: the forward pass does "
-            "not use it. Take it out of the module if the network does not need it."
-        )
+    refuse_if(
+        unused is not None,
+        f"{type(module).__name__}: its parameter {unused!r} would be left over: the forward pass does "
+        "not use it. Take it out of the module if the network does not need it.",
+    )
     output = first_of(output)
     signal = recorder.find(output) if isinstance(output, torch.Tensor) else None
     lost = recorder.lost.get(recorder.key(output)) if isinstance(output, torch.Tensor) else None
-    if lost is not None:
-        raise FileError(f"{type(module).__name__}: the output is one of the values of {lost}.")
-    if signal is None:
-        raise FileError(
-            f"{type(module).__name__}: the output cannot be traced back to the input. The forward pass "
-            "leaves PyTorch on the way (NumPy, lists) or returns something that is no tensor."
-        )
+    refuse_if(lost is not None, f"{type(module).__name__}: the output is one of the values of {lost}.")
+    signal = required(
+        signal,
+        f"{type(module).__name__}: the output cannot be traced back to the input. The forward pass "
+        "leaves PyTorch on the way (NumPy, lists) or returns something that is no tensor.",
+    )
     return signal, _numpy(torch, output).astype(np.float64), recorder.judged
 
 
@@ -174,10 +171,11 @@ def _numpy(torch: Any, value: Any) -> npt.NDArray[Any]:
 def checked_example(torch: Any, example: Any, source: str) -> Any:
     """The example as a tensor, or an error that says what would be one."""
     wanted = "a batch of samples, such as torch.zeros(1, 784) or torch.zeros(1, 1, 28, 28)"
-    if example is None:
-        raise FileError(
-            f"{source}: no example is given, and a module does not say what it reads. Give {wanted}."
-        )
+    refuse_if(
+        example is None,
+        source,
+        f"no example is given, and a module does not say what it reads. Give {wanted}.",
+    )
     try:
         given = torch.as_tensor(example).detach()
     except Exception as error:  # PyTorch says in many ways that something is no tensor
@@ -185,13 +183,16 @@ def checked_example(torch: Any, example: Any, source: str) -> Any:
             f"{source}: the example, of type {type(example).__name__}, is no tensor "
             f"({str(error).splitlines()[0][:120]}). Give {wanted}."
         ) from None
-    if given.ndim < 2 or not given.numel():
-        raise FileError(
-            f"example has shape {tuple(given.shape)}, but a batch is needed: (samples, features) or "
-            f"(samples, channels, ...)."
-        )
-    if given.is_complex() or (given.is_floating_point() and not bool(torch.isfinite(given).all())):
-        raise FileError(f"{source}: the example holds what is no finite number. Give {wanted}.")
+    refuse_if(
+        given.ndim < 2 or not given.numel(),
+        f"example has shape {tuple(given.shape)}, but a batch is needed: (samples, features) or "
+        f"(samples, channels, ...).",
+    )
+    refuse_if(
+        given.is_complex() or (given.is_floating_point() and not bool(torch.isfinite(given).all())),
+        source,
+        f"the example holds what is no finite number. Give {wanted}.",
+    )
     return given
 
 
@@ -228,8 +229,9 @@ def _batch(torch: Any, module: Any, example: Any) -> Any:
 
 
 def _check_mode(torch: Any, module: Any) -> None:
-    if not isinstance(module, torch.nn.Module):
-        raise FileError(f"a torch.nn.Module is needed, not {type(module).__name__}.")
+    refuse_if(
+        not isinstance(module, torch.nn.Module), f"a torch.nn.Module is needed, not {type(module).__name__}."
+    )
     kinds = (torch.nn.modules.batchnorm._BatchNorm, torch.nn.modules.dropout._DropoutNd)
     for path, part in module.named_modules():
         if part.training and isinstance(part, kinds):
@@ -259,11 +261,11 @@ def _check_evaluation(torch: Any, module: Any, batch: Any) -> None:
     if not all(isinstance(output, torch.Tensor) for output in outputs):
         return
     learning, deciding = (_numpy(torch, output).astype(np.float64) for output in outputs)
-    if not np.array_equal(learning, deciding, equal_nan=True):
-        raise FileError(
-            f"{type(module).__name__} is in training mode, where it computes something else than in "
-            "evaluation mode. Call module.eval() first."
-        )
+    refuse_if(
+        not np.array_equal(learning, deciding, equal_nan=True),
+        f"{type(module).__name__} is in training mode, where it computes something else than in "
+        "evaluation mode. Call module.eval() first.",
+    )
 
 
 @contextmanager
@@ -282,11 +284,11 @@ def _watched(torch: Any, module: Any, recorder: Any) -> Iterator[None]:
             return
         before = recorder.find(args[0])
         lost = recorder.lost.get(recorder.key(output))
-        if lost is not None:
-            raise FileError(
-                f"{where}: gives values of {lost}. Write new tensors, "
-                f"and use only those that can be followed."
-            )
+        refuse_if(
+            lost is not None,
+            where,
+            f"gives values of {lost}. Write new tensors, and use only those that can be followed.",
+        )
         if before is not None and recorder.find(output) is None and output.shape == args[0].shape:
             with _disable_current_modes():
                 recorder.put(output, _probed(torch, part, args[0], before, where))
@@ -431,10 +433,11 @@ def _recorder(torch: Any) -> Any:
                 None,
             )
             if lost is not None and name not in _MAKES_CONSTANTS:  # what is made of lost values is lost too
-                if name in ("_local_scalar_dense", "nonzero", "equal"):
-                    raise FileError(
-                        f"{where}: {name} looks at values of {lost}: the operations must not depend on them."
-                    )
+                refuse_if(
+                    name in ("_local_scalar_dense", "nonzero", "equal"),
+                    where,
+                    f"{name} looks at values of {lost}: the operations must not depend on them.",
+                )
                 out = func(*args, **kwargs)
                 for tensor in out if isinstance(out, tuple | list) else [out]:
                     if isinstance(tensor, torch.Tensor) and tensor.numel():
@@ -480,7 +483,7 @@ def _recorder(torch: Any) -> Any:
                 for v in flat
                 if isinstance(v, torch.Tensor)
             }
-            out = None if name not in _RULES else func(*args, **kwargs)
+            out = None if name not in OPERATIONS else func(*args, **kwargs)
             # the classes, not their scores
             place = 1 if name in ("max", "topk") and isinstance(out, tuple | list) else 0
             first = out[place] if isinstance(out, tuple | list) else out
@@ -551,10 +554,10 @@ def _value(value: Any, known: dict[int, npt.NDArray[Any]]) -> npt.NDArray[Any]:
 
 
 def _ruled(call: Call, tracked: list[Signal]) -> Signal:
-    if call.name not in _RULES:
+    if call.name not in OPERATIONS:
         raise call.refused()
     try:
-        signal = _RULES[call.name](call)
+        signal = OPERATIONS[call.name](call)
     except FileError as error:
         text = str(error)
         raise FileError(text if text.startswith(call.where) else f"{call.where}: {text}") from None
