@@ -1,6 +1,6 @@
 """How long the checker takes to go through sets again, against finding that none is a violation.
 
-Three forms of enumeration: walks whose patterns are kept, blocks, and combinations of free bits. Each
+Two forms of enumeration: walks whose patterns are kept, and blocks, of combinations of free bits too. Each
 question is asked and checked some times in turns, and the least processor time of both counts; a first run,
 which may compile, is not measured. Products of matrices get one thread, since others that wait for work would
 count.

@@ -18,7 +18,7 @@ from sugenet.checker.accelerate.whole import Whole
 from sugenet.checker.limit import Limit
 from sugenet.errors import CertificateError, CheckLimitError, TooLargeError
 from tests.checker.plainly import seen_plainly
-from tests.checker.test_combinations import drawn
+from tests.checker.test_groups import drawn
 from tests.checker.test_words import counts_of
 
 

@@ -31,7 +31,8 @@ def claim(net, region, label=0):
 FORMS = [
     ((9, 12), sg.Anything(), 512, "branch and bound"),
     ((9, 12, 6), sg.Anything(), 512, "walk"),
-    ((9, 90, 6), sg.Anything(), 512, "combinations"),
+    ((9, 90, 6), sg.Anything(), 512, "walk"),
+    ((16, 90, 6), sg.Anything(), 65_536, "blocks"),
     ((9, 12, 6), sg.Hamming(9), 512, "walk"),
     ((9, 12), sg.Hamming(2), 46, "walk"),
     ((9, 90, 6), sg.Hamming(2), 46, "walk"),
@@ -41,7 +42,7 @@ FORMS = [
 @pytest.mark.parametrize(("widths", "region", "sets", "form"), FORMS)
 def test_the_question_chooses_the_form(widths, region, sets, form):
     net = network(widths, bias=2 * widths[-1] + 2)
-    said = f"none of the {sets} sets of changes is a violation"
+    said = f"none of the {sets:,} sets of changes is a violation"
     assert sg.check(claim(net, region), net) == f"{said} ({form})"
     assert sg.check(claim(net, region), net, plain=True) == f"{said} (plain form)"
 
@@ -56,12 +57,12 @@ def test_many_sets_within_a_budget_go_in_blocks(monkeypatch):
 
 
 def test_what_a_form_refuses_goes_to_the_next():
-    """Scores of 61 bits are too large for branch and bound, later weights of 2 for combinations."""
+    """Scores of 61 bits are too large for branch and bound, later weights of 2 for blocks."""
     net = network((9, 90))
     head = Head(net.head.weights, bias=[1 << 70, 0], scale=[(1 << 61) + 1, 1 << 61])
     fine = Network.of_bits(net.layers, head)
     assert sg.check(claim(fine, sg.Anything()), fine).endswith("(walk)")
-    first, second = network((9, 90, 6)).layers
+    first, second = network((16, 90, 6)).layers
     heavy = Network.of_bits(
         [first, DenseLayer(2 * second.weights, 2 * second.tau)], Head([[1] * 6, [-1] * 6], [40, 0])
     )

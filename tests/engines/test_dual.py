@@ -27,7 +27,7 @@ from sugenet.engines.dual.bound import Multipliers, Relaxed
 from sugenet.problem.keeps import Keeps
 from sugenet.problem.problem import Problem
 from sugenet.problem.regions import L0, L1, Linf
-from sugenet.reason.verdicts.answers import Proved, Refuted
+from sugenet.reason.verdicts import Proved, Refuted
 
 
 def _stairs(rng, inputs, outputs, steps, tops):

@@ -12,7 +12,7 @@ import pytest
 
 import sugenet as sg
 from sugenet.bnn import DenseLayer, Head, Network
-from sugenet.checker.accelerate import combinations
+from sugenet.checker.accelerate import enumeration
 from sugenet.engines.walk import blocks, choices, combined, gray
 from sugenet.engines.walk.choices import EXHAUST
 from sugenet.engines.walk.combined import Combined
@@ -40,7 +40,7 @@ def always(monkeypatch):
     monkeypatch.setattr(choices, "_LANES", 0)
     monkeypatch.setattr(combined, "_GROUP", 8)
     monkeypatch.setattr(gray, "_PART", 16)
-    monkeypatch.setattr(combinations, "_PART", 16)
+    monkeypatch.setattr(enumeration, "_MANY", 0)
 
 
 def agrees(problem, threads=None):
@@ -170,7 +170,7 @@ def test_certificates_are_checked_both_ways_and_forgeries_refused():
     answer = sg.verify(network, sg.Robust(x, Linf(1)), engine="exhaust")
     proof = answer.certificate["proof"]
     assert proof == {"kind": "enumerate"}
-    for plain, form in ((False, "combinations"), (True, "plain form")):
+    for plain, form in ((False, "blocks"), (True, "plain form")):
         said = sg.check(answer.certificate, network, plain=plain)
         assert said == f"none of the 512 sets of changes is a violation ({form})"
     with pytest.raises(CertificateError, match="'sets'"):

@@ -12,7 +12,7 @@ import sugenet as sg
 from sugenet.bnn import Encoder, Head, Network, OneHot, Steps, bit, integer, thermometer, threshold
 from sugenet.errors import EncodingError, SugenetError
 from sugenet.fit import Epoch, Settings, compare, learn_encoder, train
-from sugenet.fit.leeway import Leeway, region_text, robust_region
+from sugenet.fit.adversary import Leeway, region_text, robust_region
 from sugenet.fit.table import read_arrays
 
 torch = pytest.importorskip("torch")

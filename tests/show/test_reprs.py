@@ -191,7 +191,7 @@ def test_a_query_with_real_inputs_is_drawn():
     from sugenet.bnn import RealLayer
     from sugenet.problem.query import Query
     from sugenet.reason.envelope import envelope
-    from sugenet.reason.verdicts.answers import Refuted
+    from sugenet.reason.verdicts import Refuted
     from sugenet.show.drawings import drawing as draw
 
     layer = RealLayer([[1, 1]], [3.5])

@@ -1,5 +1,5 @@
-"""Qualitative Moebius transforms of a set function and back, and minimal transversals,
-on sets of criteria (docs/theory.md 6.2).
+"""Qualitative Moebius transforms of a set function and back, the least and the greatest capacity that some
+sets and worths allow, and minimal transversals, on sets of criteria (docs/theory.md 6.2, 10.1).
 """
 
 from __future__ import annotations
@@ -10,12 +10,20 @@ from typing import Any, TypeVar
 
 from sugenet.capacity.base import SetFunction, need_set_function, take_all
 from sugenet.capacity.combine import Conjugate
-from sugenet.capacity.criteria import Criteria, Criterion, bits
+from sugenet.capacity.criteria import Criteria, Criterion, Subset, bits
 from sugenet.capacity.dualizing import minimal_transversals
 from sugenet.capacity.scales import UNIT, Scale, Value
 from sugenet.capacity.tables import Focal
 
-__all__ = ["from_inner_moebius", "from_outer_moebius", "inner_moebius", "outer_moebius", "transversals"]
+__all__ = [
+    "from_inner_moebius",
+    "from_outer_moebius",
+    "inner_moebius",
+    "lower_envelope",
+    "outer_moebius",
+    "transversals",
+    "upper_envelope",
+]
 
 _T = TypeVar("_T", bound=Hashable)
 LAZILY = "Take them one by one: mu.focal_sets()."
@@ -104,3 +112,40 @@ def transversals(sets: Iterable[AbstractSet[_T]]) -> Iterator[frozenset[_T]]:
     place = {member: number for number, member in enumerate(members)}
     masks = [sum(1 << place[member] for member in one) for one in given]
     return (frozenset(members[number] for number in bits(mask)) for mask in minimal_transversals(masks))
+
+
+def lower_envelope(
+    criteria: Criteria | int | Iterable[Criterion],
+    at_least: Iterable[tuple[Subset, Value]],
+    scale: Scale = UNIT,
+) -> Focal:
+    """The least set function that is worth at least so much on each of these sets, and top on all criteria.
+
+    Examples
+    --------
+    >>> mu = lower_envelope(["a", "b", "c"], [({"a"}, 0.25), ({"a", "b"}, 0.5)])
+    >>> mu({"a"}), mu({"a", "b"}), mu({"b", "c"}), mu({"a", "b", "c"})
+    (0.25, 0.5, 0, 1)
+    """
+    names = Criteria(criteria)
+    return Focal(names, [*at_least, (names.full, scale.top)], scale)  # type: ignore[list-item]
+
+
+def upper_envelope(
+    criteria: Criteria | int | Iterable[Criterion],
+    at_most: Iterable[tuple[Subset, Value]],
+    scale: Scale = UNIT,
+) -> Conjugate:
+    """The greatest set function that is worth at most so much on each of these sets, and bottom on none.
+
+    Examples
+    --------
+    >>> mu = upper_envelope(["a", "b", "c"], [({"a", "b"}, 0.25), ({"b", "c"}, 0.5)])
+    >>> mu(()), mu({"a"}), mu({"b"}), mu({"c"}), mu({"a", "c"})
+    (0, 0.25, 0.25, 0.5, 1)
+    """
+    names = Criteria(criteria)
+    outside = [
+        (names.full ^ names.mask(subset), scale.reverse(scale.check(worth))) for subset, worth in at_most
+    ]
+    return Conjugate(Focal(names, [*outside, (names.full, scale.top)], scale))  # type: ignore[list-item]

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from sugenet.brief import set_fields
 from sugenet.capacity import transforms
 from sugenet.capacity.arguments import plain
 from sugenet.capacity.base import TABLE_LIMIT, Costs, FocalSet, SetFunction, by_cost, take_all
@@ -83,9 +84,7 @@ class Dense(SetFunction):
 
     def _set_codes(self, criteria: Criteria, codes: Codes, scale: Scale) -> None:
         codes.flags.writeable = False
-        object.__setattr__(self, "criteria", criteria)
-        object.__setattr__(self, "scale", scale)
-        object.__setattr__(self, "_codes", codes)
+        set_fields(self, criteria=criteria, scale=scale, _codes=codes)
 
     @classmethod
     def _known(cls, criteria: Criteria, codes: Codes, scale: Scale) -> Dense:
@@ -204,10 +203,11 @@ class Focal(SetFunction):
         )
 
     def _set_weights(self, criteria: Criteria, focal: list[tuple[int, Value]], scale: Scale) -> None:
-        object.__setattr__(self, "criteria", criteria)
-        object.__setattr__(self, "scale", scale)
-        object.__setattr__(
-            self, "weights", tuple(sorted(focal, key=lambda pair: (pair[0].bit_count(), pair[0])))
+        set_fields(
+            self,
+            criteria=criteria,
+            scale=scale,
+            weights=tuple(sorted(focal, key=lambda pair: (pair[0].bit_count(), pair[0]))),
         )
 
     @classmethod
@@ -279,9 +279,7 @@ class FromFunction(SetFunction):
             raise CapacityError(
                 f"function is {plain(function)!r}. Give a function from a frozenset of criteria to a value."
             )
-        object.__setattr__(self, "criteria", Criteria(criteria))
-        object.__setattr__(self, "function", function)
-        object.__setattr__(self, "scale", scale)
+        set_fields(self, criteria=Criteria(criteria), function=function, scale=scale)
         if len(self.criteria) <= CHECKED_LIMIT:
             Dense.of(self)
 

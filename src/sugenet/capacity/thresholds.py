@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from sugenet.brief import set_fields
 from sugenet.capacity.arguments import exact_number, in_order, plain, show_number
 from sugenet.capacity.base import Costs, SetFunction
 from sugenet.capacity.criteria import Criteria, Criterion, bits
@@ -80,9 +81,7 @@ class CardinalityThreshold(SetFunction):
                 f"tau={plain(tau)!r} must be a whole number: how many of {len(chosen)} must hold."
             ) from None
         universe.mask(chosen.names)
-        object.__setattr__(self, "criteria", universe)
-        object.__setattr__(self, "lam", frozenset(chosen.names))
-        object.__setattr__(self, "tau", count)
+        set_fields(self, criteria=universe, lam=frozenset(chosen.names), tau=count)
 
     @cached_property
     def lam_mask(self) -> int:
@@ -178,9 +177,7 @@ class WeightedThreshold(SetFunction):
                 f"the weight of {negative} is {plain(row[universe.place(negative)])}, so adding it would "
                 "lower the sum. Use WeightedThreshold.signed, which counts the opposite literal instead."
             )
-        object.__setattr__(self, "criteria", universe)
-        object.__setattr__(self, "weights", exact)
-        object.__setattr__(self, "theta", exact_number(theta, "theta"))
+        set_fields(self, criteria=universe, weights=exact, theta=exact_number(theta, "theta"))
 
     @classmethod
     def signed(cls, weights: Sequence[Any], theta: Any) -> WeightedThreshold:

@@ -12,8 +12,8 @@ must ensure.
 6. `composed`, `wholes`: claims about several readings. `rated`, `learned`, `flow`: capacities from ratings.
 
 Compiled forms of the rules, for larger questions: `arrays` and `whole` hold the question, `enumeration`
-chooses a form: `bounds`, `large`, `walk`, `words`, `combinations` or `branches`. `thresholds`, `rup` and
-`propagation` follow lemmas, `dual` multipliers, `patches` queries over real numbers, `count` and `counting`
+chooses a form: `bounds`, `large`, `walk`, `words` or `branches`. `thresholds`, `rup` and `propagation`
+follow lemmas, `dual` multipliers, `patches` queries over real numbers, `count` and `counting`
 counts.
 """
 

@@ -15,11 +15,10 @@ from sugenet.fit.capacities import (
     learned_of,
     version_space,
 )
-from sugenet.fit.comparing import Comparison, compare
 from sugenet.fit.encoding import learn_encoder
+from sugenet.fit.folding import Comparison, compare
+from sugenet.fit.loop import Epoch, print_progress
 from sugenet.fit.module import LevelModule
-from sugenet.fit.progress import Epoch, print_progress
-from sugenet.fit.rated_table import RatedTable, read_cases, read_ratings
 from sugenet.fit.settings import Settings
 from sugenet.fit.sugeno import (
     FeatureLevels,
@@ -29,7 +28,7 @@ from sugenet.fit.sugeno import (
     UtilityFunctional,
     parse_level_rule,
 )
-from sugenet.fit.table import Table, read_table
+from sugenet.fit.table import RatedTable, Table, read_cases, read_ratings, read_table
 from sugenet.fit.trainer import Trained, train
 
 __all__ = [

@@ -1,9 +1,16 @@
-"""The training loop: Adam along a cosine, the best epoch kept, interruptible and resumable at every epoch."""
+"""The training loop: Adam along a cosine, the best epoch kept, interruptible and resumable at every epoch.
+
+What it tells while it runs, and its checkpoint, the run on disk after every epoch, are here, too.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import sys
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from io import BytesIO
 from math import cos, pi
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,18 +18,192 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from sugenet.errors import FileError, SugenetError
+from sugenet.files import write_bytes
 from sugenet.fit.adversary import Adversary
-from sugenet.fit.checkpoint import Checkpoint, read_checkpoint, unreadable, write_checkpoint
-from sugenet.fit.comparing import tensor_of
+from sugenet.fit.folding import tensor_of
 from sugenet.fit.module import LevelModule
-from sugenet.fit.progress import Epoch, end_progress, print_progress
 from sugenet.fit.settings import Settings
+from sugenet.io.torch.saved import SavedTensor, open_saved
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor
     from torch.optim import Adam
 
-__all__ = ["Course", "Samples", "accuracy_under_attack", "generator_of", "run"]
+__all__ = [
+    "Checkpoint",
+    "Course",
+    "Epoch",
+    "Samples",
+    "accuracy_under_attack",
+    "end_progress",
+    "generator_of",
+    "print_progress",
+    "read_checkpoint",
+    "run",
+    "run_mark",
+    "unreadable",
+    "write_checkpoint",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """One epoch: number from 1 of `total`, mean loss, and accuracies of the module; `validation` is None
+    without held-out samples. In robust training the samples learned from are those of the attack, and
+    `attacked` is the accuracy under attack, at `radius`, of the samples held out, or without such of those
+    learned from. What an attack finds is no proof.
+    """
+
+    number: int
+    total: int
+    loss: float
+    training: float
+    validation: float | None
+    attacked: float | None = None
+    radius: float | None = None
+
+    def __str__(self) -> str:
+        held_out = "" if self.validation is None else f", validation {self.validation:.2%}"
+        attacked = (
+            "" if self.attacked is None else f", under attack {self.attacked:.2%} (radius {self.radius:.4g})"
+        )
+        learned = f"loss {self.loss:.4f}, training {self.training:.2%}"
+        return f"epoch {self.number}/{self.total}: {learned}{held_out}{attacked}"
+
+
+def print_progress(epoch: Epoch) -> None:
+    """Write an epoch to stderr: one line that is overwritten on a terminal, a line each elsewhere.
+
+    Examples
+    --------
+    >>> print(Epoch(3, 60, loss=0.51234, training=0.9, validation=0.875))
+    epoch 3/60: loss 0.5123, training 90.00%, validation 87.50%
+    """
+    if sys.stderr is None:
+        return
+    if sys.stderr.isatty():
+        end = "\n" if epoch.number == epoch.total else ""
+        sys.stderr.write(f"\r\x1b[K{epoch}{end}")
+    else:
+        sys.stderr.write(f"{epoch}\n")
+    sys.stderr.flush()
+
+
+def end_progress() -> None:
+    """End the line of a run that stopped early; elsewhere than on a terminal every line has its end."""
+    if sys.stderr is not None and sys.stderr.isatty():
+        sys.stderr.write("\n")
+        sys.stderr.flush()
+
+
+_FORMAT = "sugenet checkpoint 1"
+
+
+@dataclass(frozen=True, eq=False)
+class Checkpoint:
+    """A run after its last whole epoch: module, optimizer, history, and the best module so far."""
+
+    mark: str
+    """Of the data and settings it belongs to."""
+    history: tuple[Epoch, ...]
+    module: dict[str, Any]
+    optimizer: dict[str, Any]
+    best: dict[str, Any]
+    best_epoch: int
+
+
+def run_mark(description: dict[str, Any], *arrays: npt.NDArray[Any]) -> str:
+    """SHA-256 of what decides a run: settings and shapes as JSON, then the encoded data."""
+    digest = hashlib.sha256(json.dumps(description, sort_keys=True).encode())
+    for array in arrays:
+        digest.update(f"{array.shape} {array.dtype}".encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
+def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
+    """Write all or nothing: a run that is killed while writing leaves the checkpoint before it."""
+    import torch
+
+    content = {
+        "format": _FORMAT,
+        "mark": checkpoint.mark,
+        "history": [asdict(epoch) for epoch in checkpoint.history],
+        "module": checkpoint.module,
+        "optimizer": checkpoint.optimizer,
+        "best": checkpoint.best,
+        "best_epoch": checkpoint.best_epoch,
+    }
+    raw = BytesIO()
+    torch.save(content, raw)
+    write_bytes(path, raw.getvalue())
+
+
+def unreadable(path: Path, error: Exception) -> SugenetError:
+    """What to say of a file that is no checkpoint, or a broken one."""
+    return SugenetError(
+        f"{path.name} is no checkpoint that can be read ({type(error).__name__}). Delete it, or give another."
+    )
+
+
+def _with_tensors(value: Any, known: dict[int, Any]) -> Any:
+    """Saved values with tensors of PyTorch; one that is there several times is made once."""
+    import torch
+
+    if id(value) not in known:
+        if isinstance(value, SavedTensor):
+            known[id(value)] = torch.from_numpy(value.array())
+        elif isinstance(value, dict):
+            known[id(value)] = {key: _with_tensors(part, known) for key, part in value.items()}
+        elif isinstance(value, list):
+            known[id(value)] = [_with_tensors(part, known) for part in value]
+        else:
+            return value
+    return known[id(value)]
+
+
+def read_checkpoint(path: Path, mark: str) -> Checkpoint | None:
+    """Read a checkpoint, or return None where there is no file; nothing in the file is run."""
+    if not path.exists():
+        return None
+    try:
+        with open_saved(path) as saved_values:
+            content = _with_tensors(saved_values, {})
+        found = content["format"] == _FORMAT
+    except (FileError, KeyError, TypeError, RecursionError) as error:
+        raise unreadable(path, error) from error
+    if not found:
+        raise SugenetError(
+            f"{path.name} is a checkpoint of another version ({content['format']!r}). Delete it, "
+            f"or give another."
+        )
+    try:
+        history = tuple(Epoch(**epoch) for epoch in content["history"])
+        saved = Checkpoint(
+            content["mark"],
+            history,
+            content["module"],
+            content["optimizer"],
+            content["best"],
+            int(content["best_epoch"]),
+        )
+        whole = 1 <= saved.best_epoch <= len(history) and all(
+            epoch.number == at for at, epoch in enumerate(history, start=1)
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise unreadable(path, error) from error
+    if saved.mark != mark:
+        raise SugenetError(
+            f"{path.name} belongs to a run with other data, layers or settings. Give these to go on with it, "
+            "delete it, or give another name to start anew."
+        )
+    if not whole:
+        raise SugenetError(
+            f"{path.name} is a checkpoint whose epochs do not fit together. Delete it, or give another."
+        )
+    return saved
+
 
 _CHUNK = 4096
 _GROWTH_ENDS = 0.3  # share of the epochs in which the radius grows to its goal
@@ -44,6 +225,11 @@ class Samples:
 
     def __len__(self) -> int:
         return len(self.y)
+
+    @property
+    def arrays(self) -> list[npt.NDArray[Any]]:
+        """All that decides a run."""
+        return [part for part in (self.inputs, self.y, self.distances) if part is not None]
 
     def surrounded(self, rows: npt.NDArray[np.int64]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         """Some samples and their distances."""

@@ -7,7 +7,7 @@ from math import isfinite
 from typing import Any
 
 from sugenet.errors import SugenetError, how_to_install
-from sugenet.fit.leeway import region_text, robust_region
+from sugenet.fit.adversary import region_text, robust_region
 from sugenet.problem.regions import Hamming, Linf
 
 __all__ = ["Settings", "require_torch"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from math import isqrt
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,24 +13,20 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn import Encoder, Network
+from sugenet.bnn.arrays import Bits
 from sugenet.bnn.samples import named_rows
 from sugenet.brief import Said
 from sugenet.errors import EncodingError, FileError, SugenetError
 from sugenet.files import check_writable
-from sugenet.fit.adversary import Adversary
-from sugenet.fit.checkpoint import run_mark
-from sugenet.fit.comparing import Comparison, compare
+from sugenet.fit.adversary import Adversary, Leeway, robust_region
 from sugenet.fit.encoding import learn_encoder, reads_levels
-from sugenet.fit.folding import network_of
-from sugenet.fit.leeway import Leeway, robust_region
-from sugenet.fit.loop import Samples, accuracy_under_attack, generator_of, run
+from sugenet.fit.folding import Comparison, compare, network_of
+from sugenet.fit.loop import Epoch, Samples, accuracy_under_attack, generator_of, run, run_mark
 from sugenet.fit.module import LevelModule
-from sugenet.fit.progress import Epoch
 from sugenet.fit.settings import Settings, require_torch
-from sugenet.fit.windows import windows
 from sugenet.problem.regions import Hamming, Linf
 
-__all__ = ["SampleCounts", "Trained", "train"]
+__all__ = ["SampleCounts", "Trained", "train", "windows"]
 
 _CHUNK = 8192
 _CALM = 2  # times less is a vote worth in robust training, so that margins go on growing
@@ -160,29 +157,9 @@ def train(
     (0, ('False', 'True'))
     """
     require_torch()
-    sizes = _sizes(hidden)
-    if settings.levels > 2 and not sizes:
-        raise SugenetError(
-            f"levels={settings.levels} is for hidden neurons, but hidden=() has none. "
-            "Give sizes, or leave levels= out."
-        )
-    if settings.window is not None and not sizes:
-        raise SugenetError(
-            f"window={settings.window} is for neurons of the first hidden layer, but hidden=() has none. "
-            "Give sizes, or leave window= out."
-        )
-    path = None if checkpoint is None else Path(checkpoint)
-    if path is not None:
-        try:
-            check_writable(path)
-        except FileError as error:
-            raise FileError(f"checkpoint={error}") from None
-    if encoder is not None and names is not None:
-        raise SugenetError(
-            "names are for a learned encoder, but the encoder given has its own. Leave one of them out."
-        )
-    array, titles = named_rows(X, names) if encoder is None else (encoder.rows(X), None)
-    coder = learn_encoder(array, names=titles) if encoder is None else encoder
+    sizes = _sizes(hidden, settings)
+    path = _writable(checkpoint)
+    array, coder = _rows_and_encoder(X, encoder, names)
     labels, kinds = _labels(y, classes)
     if array.ndim != 2 or len(array) != len(labels):
         raise EncodingError(
@@ -201,22 +178,13 @@ def train(
     training = _encoded(coder, array[inside], labels[inside], levels, adversary)
     if adversary is not None:
         adversary.leeway.check(*training.surrounded(np.arange(len(training))))
+    outer, outer_labels = array[outside], labels[outside]
     if validation is not None:
         outer = coder.rows(validation[0])
         outer_labels = _known_labels(validation[1], kinds, classes is not None)
-    else:
-        outer, outer_labels = array[outside], labels[outside]
     held_out = _encoded(coder, outer, outer_labels, levels, adversary) if len(outer) else None
-    mark = run_mark(
-        {"settings": settings.decisive(), "hidden": sizes, "classes": len(kinds), "top": training.top},
-        *(
-            part
-            for samples in (training, held_out)
-            if samples is not None
-            for part in (samples.inputs, samples.y, samples.distances)
-            if part is not None
-        ),
-    )
+    about = {"settings": settings.decisive(), "hidden": sizes, "classes": len(kinds), "top": training.top}
+    mark = run_mark(about, *training.arrays, *(() if held_out is None else held_out.arrays))
     with _threads(settings.threads):
         module = LevelModule.start(
             (training.inputs.shape[1], *sizes, len(kinds)),
@@ -234,19 +202,15 @@ def train(
         comparison.check()
         if validation is not None:
             compare(network, module, outer).check()
-    accuracy = _accuracy(network, training if held_out is None else held_out)
     last = _encoded(coder, array[test], labels[test], levels, adversary) if len(test) else None
-    attacked = (
-        None
-        if adversary is None
-        else accuracy_under_attack(
-            adversary, module, last or held_out or training, 1.0, generator_of(settings.seed, 0)
-        )
-    )
+    attacked = None
+    if adversary is not None:
+        judged, generator = last or held_out or training, generator_of(settings.seed, 0)
+        attacked = accuracy_under_attack(adversary, module, judged, 1.0, generator)
     return Trained(
         network,
         outcome.history,
-        accuracy,
+        _accuracy(network, held_out or training),
         outcome.best_epoch,
         outcome.interrupted,
         comparison,
@@ -258,7 +222,36 @@ def train(
     )
 
 
-def _sizes(hidden: Sequence[int]) -> tuple[int, ...]:
+_FOR_LAYERS = {"levels": "hidden neurons", "window": "neurons of the first hidden layer"}
+"""Settings that need a hidden layer, and what they are for."""
+
+
+def _writable(checkpoint: str | Path | None) -> Path | None:
+    """The file of a checkpoint, refused before any work if it cannot be written."""
+    if checkpoint is None:
+        return None
+    try:
+        check_writable(checkpoint)
+    except FileError as error:
+        raise FileError(f"checkpoint={error}") from None
+    return Path(checkpoint)
+
+
+def _rows_and_encoder(
+    X: Any, encoder: Encoder | None, names: Iterable[object] | None
+) -> tuple[npt.NDArray[Any], Encoder]:
+    """The samples as rows, and the encoder, learned from them unless it is given."""
+    if encoder is None:
+        array, titles = named_rows(X, names)
+        return array, learn_encoder(array, names=titles)
+    if names is not None:
+        raise SugenetError(
+            "names are for a learned encoder, but the encoder given has its own. Leave one of them out."
+        )
+    return encoder.rows(X), encoder
+
+
+def _sizes(hidden: Sequence[int], settings: Settings) -> tuple[int, ...]:
     if not isinstance(hidden, Iterable):
         raise SugenetError(
             f"hidden={hidden!r} must be a list of whole numbers. For one layer write ({hidden!r},)."
@@ -277,6 +270,12 @@ def _sizes(hidden: Sequence[int]) -> tuple[int, ...]:
             f"hidden={sizes} holds a layer without neurons. Give sizes of at least 1, "
             f"or hidden=() for no hidden layer."
         )
+    for name, what in _FOR_LAYERS.items():
+        if not sizes and getattr(settings, name) != getattr(_DEFAULTS, name):
+            raise SugenetError(
+                f"{name}={getattr(settings, name)} is for {what}, but hidden=() has none. "
+                f"Give sizes, or leave {name}= out."
+            )
     return sizes
 
 
@@ -387,3 +386,40 @@ def _threads(count: int) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+def windows(encoder: Encoder, levels: bool, side: int, neurons: int, seed: int) -> Bits:
+    """For each neuron the inputs that it reads: those of a square of pixels, whose place is drawn.
+
+    Parameters
+    ----------
+    encoder
+        Of square images, pixels row by row.
+    levels
+        Whether there is one input for each pixel, not one for each bit.
+    side
+        Rows and columns of the square, which lies inside the image.
+    neurons, seed
+        How many squares, and what decides their places.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import thermometer
+    >>> seen = windows(Encoder([thermometer([3, 5])] * 9), levels=False, side=2, neurons=4, seed=0)
+    >>> seen.shape, seen.sum(axis=1).tolist()
+    ((4, 18), [8, 8, 8, 8])
+    """
+    image = isqrt(encoder.features)
+    if image * image != encoder.features:
+        raise SugenetError(
+            f"window={side} is for square images, pixels row by row, but {encoder.features} features "
+            "are no square. Leave window= out."
+        )
+    if side > image:
+        raise SugenetError(
+            f"window={side} is larger than images of {image} x {image} pixels. Give at most {image}."
+        )
+    corners = np.random.default_rng([seed, 3]).integers(0, image - side + 1, (neurons, 2, 1))
+    pixels = np.arange(encoder.features) if levels else np.array(encoder.feature_of, np.int64)
+    places = np.stack([pixels // image, pixels % image])
+    return np.asarray(((places >= corners) & (places < corners + side)).all(axis=1))

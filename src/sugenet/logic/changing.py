@@ -19,8 +19,7 @@ from sugenet.errors import QuestionError, TooLargeError
 from sugenet.logic.answers import ComposedChange, NoComposedChange, OpenComposedChange
 from sugenet.logic.asking import see_network
 from sugenet.logic.composed import Composed, Least, Wanted
-from sugenet.logic.envelopes import PartOf, certificate_of
-from sugenet.logic.proving import proof_that_none
+from sugenet.logic.envelopes import PartOf, certificate_of, proof_that_none
 from sugenet.logic.readings import Gap
 from sugenet.problem.clock import Clock
 from sugenet.problem.regions import L0, L1, L2, Cost, Hamming

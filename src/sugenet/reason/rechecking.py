@@ -21,15 +21,14 @@ from sugenet.problem.boxes import Box, plain
 from sugenet.problem.clock import Clock
 from sugenet.problem.outcomes import Fails, Holds
 from sugenet.problem.problem import Problem
+from sugenet.reason.asking import Answer, Predicted
 from sugenet.reason.counterfactuals import Counterfactual, NoCounterfactual
 from sugenet.reason.counts import Counted, CountOpen, CountSampled, count
 from sugenet.reason.counts.space import combinations_within
 from sugenet.reason.envelope import envelope
-from sugenet.reason.predictions import Predicted
 from sugenet.reason.questions import HowMany, Robust, Suffices
-from sugenet.reason.reading import Answer
 from sugenet.reason.reasons import Reasons
-from sugenet.reason.reasons.duality import is_antichain, unlisted_change
+from sugenet.reason.reasons.hitting import is_antichain, unlisted_change
 from sugenet.reason.reasons.oracle import Features
 from sugenet.reason.rules.book import Rulebook
 from sugenet.reason.rules.checked import CheckedRule

@@ -21,15 +21,15 @@ from sugenet.problem.boxes import limit_words
 from sugenet.problem.neighbourhood import place_of, row_of
 from sugenet.problem.query import Query
 from sugenet.problem.regions import Box
+from sugenet.reason.asking import Predicted
 from sugenet.reason.counterfactuals.answers import Counterfactual, NoCounterfactual, OpenCounterfactual
 from sugenet.reason.counts.answers import METHODS, Counted, CountOpen, CountSampled
-from sugenet.reason.predictions import Predicted
 from sugenet.reason.questions import Fair, Monotone, Question, Robust
 from sugenet.reason.reasons.answers import Reason, Reasons
 from sugenet.reason.reasons.chain import Chain, key_of
 from sugenet.reason.rules.book import Rulebook
 from sugenet.reason.rules.checked import CheckedRule
-from sugenet.reason.verdicts.answers import Proved, Refuted, Undecided
+from sugenet.reason.verdicts import Proved, Refuted, Undecided
 from sugenet.reason.words import percent_words, show_cost
 from sugenet.show.capacities import capacity_drawn
 from sugenet.show.figures import (

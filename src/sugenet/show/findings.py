@@ -30,8 +30,7 @@ from sugenet.reason.questions import Robust
 from sugenet.reason.reasons.answers import Reasons
 from sugenet.reason.reasons.chain import Chain, chain_of
 from sugenet.reason.reasons.finding import why
-from sugenet.reason.verdicts.answers import Proved, Refuted, Undecided
-from sugenet.reason.verdicts.verifying import verify
+from sugenet.reason.verdicts import Proved, Refuted, Undecided, verify
 from sugenet.show.pictures import grid_of
 
 __all__ = ["Findings", "find"]

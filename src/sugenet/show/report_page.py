@@ -24,7 +24,7 @@ from sugenet.reason.questions import Robust
 from sugenet.reason.questions.reading import described_within
 from sugenet.reason.reasons.answers import Reason, Reasons
 from sugenet.reason.reasons.chain import Chain, key_of
-from sugenet.reason.verdicts.answers import Proved, Refuted, Undecided
+from sugenet.reason.verdicts import Proved, Refuted, Undecided
 from sugenet.reason.words import changes_listed, short_number, show_cost
 from sugenet.show.drawings import summary_table, table_html
 from sugenet.show.figures import plural

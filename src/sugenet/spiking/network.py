@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.brief import Brief
+from sugenet.brief import Brief, set_fields
 from sugenet.errors import NetworkError
 from sugenet.spiking.convention import Convention
 from sugenet.spiking.numbers import exact
@@ -63,13 +63,14 @@ class SpikingLayer(Brief):
             tuple(exact(value, f"weight {i} of neuron {j}") for i, value in enumerate(row, start=1))
             for j, row in enumerate(rows, start=1)
         )
-        object.__setattr__(self, "weights", kept)
-        object.__setattr__(self, "leak", _each(leak, len(kept), "leak"))
-        object.__setattr__(
-            self, "threshold", _each(0 if threshold is None else threshold, len(kept), "threshold")
+        set_fields(
+            self,
+            weights=kept,
+            leak=_each(leak, len(kept), "leak"),
+            threshold=_each(0 if threshold is None else threshold, len(kept), "threshold"),
+            bias=_each(bias, len(kept), "bias"),
+            spikes=bool(spikes),
         )
-        object.__setattr__(self, "bias", _each(bias, len(kept), "bias"))
-        object.__setattr__(self, "spikes", bool(spikes))
         wrong = next((value for value in self.leak if not 0 <= value <= 1), None)
         if wrong is not None:
             raise NetworkError(f"a leak of {wrong} is not from 0 to 1: it is what a step keeps.")
@@ -149,10 +150,13 @@ class SpikingNetwork(Brief):
                 "potential is no weighted sum of spikes, so it has no exact head. Decide by spikes, or leave "
                 "the last layer without a threshold, so that it does not spike."
             )
-        object.__setattr__(self, "layers", kept)
-        object.__setattr__(self, "convention", convention)
-        object.__setattr__(self, "names", _named(names, kept[0].inputs, "x", 1, "inputs"))
-        object.__setattr__(self, "classes", _named(classes, kept[-1].neurons, "", 0, "classes"))
+        set_fields(
+            self,
+            layers=kept,
+            convention=convention,
+            names=_named(names, kept[0].inputs, "x", 1, "inputs"),
+            classes=_named(classes, kept[-1].neurons, "", 0, "classes"),
+        )
 
     @property
     def inputs(self) -> int:

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from sugenet.capacity.arguments import plain, read_number
-from sugenet.errors import CapacityError, NetworkError
+from sugenet.errors import NetworkError
 
 __all__ = ["Floats", "exact", "meant", "on_grid"]
 
@@ -30,12 +30,8 @@ def exact(value: Any, what: str) -> Fraction:
     ...
     sugenet.errors.NetworkError: leak is 'fast', which is not a number such as 12, 0.5, 1e-3 or 1/3.
     """
-    if isinstance(value, np.ndarray) and value.ndim == 0:
-        value = value.item()
-    try:
-        return Fraction(read_number(value, what))
-    except CapacityError as error:
-        raise NetworkError(str(error)) from None
+    plain_value = value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else value
+    return Fraction(read_number(plain_value, what, NetworkError))
 
 
 def meant(value: Any, what: str, floats: Floats) -> Fraction:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from math import isfinite
 from typing import Any, TypeAlias
 
@@ -16,7 +15,7 @@ import numpy as np
 from sugenet.bnn import Network, OneHot
 from sugenet.bnn.codings import Coding
 from sugenet.capacity.arguments import read_number
-from sugenet.errors import CapacityError, QuestionError
+from sugenet.errors import QuestionError
 from sugenet.problem.regions import BALLS, Anything, Free, Region
 from sugenet.reason.rules.rule import parse_rule
 
@@ -183,17 +182,9 @@ def _value(name: str, coding: Coding, value: Any) -> Any:
         raise QuestionError(
             f"sample: {name} is {_shown(value)}, which is no category. The categories are {some}."
         )
-    number = _read(value, f"sample: {name}")
+    number = read_number(value, f"sample: {name}", QuestionError)
     coding.read(np.array([number], dtype=object), f"sample: {name}")
     return number
-
-
-def _read(value: Any, what: str) -> int | float | Fraction:
-    """A number of JSON: itself, or as text."""
-    try:
-        return read_number(value, what)
-    except CapacityError as error:
-        raise QuestionError(str(error)) from None
 
 
 def json_value(value: Any) -> Any:
@@ -252,7 +243,7 @@ def _region(network: Network, region: Any) -> Region:
         return Anything()
     if kind == "Free":
         return Free(_names(network, region["features"], "region: features"))
-    radius = _read(region["radius"], "region: radius")
+    radius = read_number(region["radius"], "region: radius", QuestionError)
     if radius < 0:
         raise QuestionError(f"region: radius is {_shown(region['radius'])}, but a radius is not negative.")
     return BALLS[kind](radius)

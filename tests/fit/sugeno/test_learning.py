@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 from sugenet.capacity import Ordinal, sugeno
 from sugenet.errors import RuleSyntaxError, SugenetError, TooLargeError
 from sugenet.fit import FeatureLevels, LevelRule, ScoreCard, UtilityFunctional, parse_level_rule
-from sugenet.fit.sugeno import closures
-from sugenet.fit.sugeno.closures import best_closures, minimal
+from sugenet.fit.sugeno import learning
 from sugenet.fit.sugeno.columns import given_chain, learn_chain
-from sugenet.fit.sugeno.learning import best_capacity, learn_terms
+from sugenet.fit.sugeno.learning import best_capacity, best_closures, learn_terms, minimal
 from sugenet.fit.sugeno.rules import strongest
 
 
@@ -70,19 +69,19 @@ def test_best_closures_are_the_least_and_the_greatest_of_all(seed, lazy):
     )
     levels, sets = claims[:, 0], claims[:, 1:].astype(bool)
     gains = rng.integers(-3, 4, len(claims))
-    few = closures._FEW
-    closures._FEW = 0 if lazy else few
+    few = learning._FEW
+    learning._FEW = 0 if lazy else few
     try:
         least, greatest = best_closures(levels, sets, gains)
     finally:
-        closures._FEW = few
+        learning._FEW = few
     expected = best_by_brute_force(levels, sets, gains)
     assert least.tolist() == expected[0].tolist()
     assert greatest.tolist() == expected[1].tolist()
 
 
 def test_too_many_claims_are_refused(monkeypatch):
-    monkeypatch.setattr(closures, "_MOST", 1)
+    monkeypatch.setattr(learning, "_MOST", 1)
     with pytest.raises(TooLargeError, match="2 different sets of features"):
         best_closures(np.array([1, 1]), np.array([[True], [False]]), np.array([1, 1]))
 

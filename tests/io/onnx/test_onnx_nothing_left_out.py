@@ -9,7 +9,7 @@ from sugenet.errors import FileError
 from sugenet.io import importers
 from sugenet.io.exact.domains import BitInputs, Integers, Reals
 from sugenet.io.importers import read_onnx
-from sugenet.io.onnx import attributes, layers, patterns, reader, rules
+from sugenet.io.onnx import layers, operators, patterns, reader, rules
 from sugenet.io.onnx.reader import ACCEPTED
 from sugenet.io.onnx.wire import blob, number
 from tests.io.chains import read_chain
@@ -193,9 +193,28 @@ def test_the_tables_of_attributes_are_those_of_all_operator_sets():
         if not schemas:
             continue
         named = {name for schema in schemas for name in schema.attributes} - unread.get(op, set())
-        assert named == set(attributes.ATTRIBUTES.get(op, {})), op
+        assert named == set(operators.ATTRIBUTES.get(op, {})), op
         most = max(schema.max_input for schema in schemas)
-        assert attributes.INPUTS.get(op, 1) == (most if most < 100 else attributes.INPUTS["Sum"]), op
+        assert operators.INPUTS.get(op, 1) == (most if most < 100 else operators.INPUTS["Sum"]), op
+
+
+@pytest.mark.parametrize("op", sorted(ACCEPTED & set(operators.ATTRIBUTES) - {"ConstantOfShape"}))
+def test_the_defaults_of_attributes_are_those_of_all_operator_sets(op):
+    stated = {}
+    for version in range(7, 29):
+        if onnx.defs.has(op, version):
+            for name, attribute in onnx.defs.get_schema(op, version).attributes.items():
+                if attribute.default_value.type:
+                    value = helper.get_attribute_value(attribute.default_value)
+                    stated.setdefault(name, set()).add(value.decode() if isinstance(value, bytes) else value)
+    for name, default in operators.ATTRIBUTES[op].items():
+        if isinstance(default, type | tuple):
+            plain = len(stated.get(name, ())) == 1 and name not in operators._IRRELEVANT.get(op, ())
+            assert not plain or op in ("Clip", "Hardmax", "LogSoftmax", "Softmax"), name
+        else:
+            assert stated.get(name, {default}) == {F(default) if isinstance(default, float) else default}, (
+                name
+            )
 
 
 def test_an_attribute_that_is_not_known():

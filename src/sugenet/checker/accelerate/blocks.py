@@ -261,11 +261,11 @@ def _fitting(block, begin, end, spent, weight, heaviest, budget, valid):
 
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
-def _opened(sums, depth, row, front, network, lists, lanes, places):
-    """Neurons of the first layer that one more unit can change: how many, with places of the words that tell
-    which units do. What those add to the next layer that have turned in any case goes to its sums.
+def _opened(sums, depth, row, front, network, lists, lanes):
+    """Neurons of the first layer that one more unit can change: how many. What those add to the next layer
+    that have turned in any case goes to its sums.
     """
-    gains, least, most, active, floor, steps, words = front
+    gains, least, most, active, _ = front
     base, rows, node = network[0], network[1], lists[5]
     size, k = base.shape[1], 0
     for q in range(size):
@@ -280,27 +280,28 @@ def _opened(sums, depth, row, front, network, lists, lanes, places):
             for q in range(size):
                 node[0, q] += rows[at + q]
         while some != nb.uint64(0):
-            j = 64 * w + lowest(some)
+            lanes[k] = 64 * w + lowest(some)
             some &= some - nb.uint64(1)
-            lanes[k] = j
-            t = -nb.int64(sums[depth, j]) - floor - 1  # the last unit must add more than that
-            places[k] = (j * steps + t) * words
             k += 1
     return k
 
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
-def _begun(block, some, lanes, places, planes, lists, values, valid):
+def _begun(block, some, lanes, sums, depth, front, lists, values, valid):
     """The lists of the first layer for a block: of some neurons those that turned for all its sets, and those
     that turned for some.
     """
     turned, opens, many, _, _, _, _ = lists
+    _, _, _, active, adds = front
     n = k = 0
     for t in range(some):
-        found = parted(planes, places[t] + block, valid, values, SLOT * k)
-        turned[0, n] = lanes[t]  # no branch: there is no telling which it will be
+        j = lanes[t]
+        flip = nb.uint64(0) - (active[j >> 6] >> nb.uint64(j & 63) & nb.uint64(1))
+        at, need = j * adds.shape[1] + 64 * block, -nb.int64(sums[depth, j])
+        found = parted(adds, at, need, flip, valid, values, SLOT * k)
+        turned[0, n] = j  # no branch: there is no telling which it will be
         n += found == 1
-        opens[0, k] = lanes[t]
+        opens[0, k] = j
         k += found == 2
     many[0, 0], many[0, 1] = n, k
 
@@ -326,7 +327,7 @@ def _through(size, layers, network, kinds, close, lists, values, valid, meets):
 
 
 @njit(nogil=True, cache=True, _nrt=False)
-def visit(state, path, options, units, front, planes, network, kinds, close, lists, room, table, steps):
+def visit(state, path, options, units, front, network, kinds, close, lists, room, table, steps):
     """Go through the sets that begin as chosen, from there on: those that meet no case are counted, of the
     others the table adds up what pattern of the last layer they have. True when it ends early: after so many
     blocks, or with the table half full.
@@ -338,7 +339,7 @@ def visit(state, path, options, units, front, planes, network, kinds, close, lis
     chosen, sums, spent = path
     behind, lightest, budget = options
     weight, heaviest, starts, ends = units
-    places, lanes, values, valid, meets, keys, sets = room
+    lanes, values, valid, meets, keys, sets = room
     layers, end, pairs = network[3].shape[0] - (len(close[2]) > 0), len(behind), nb.int64(ends[1] > 0)
     more = 1 + pairs  # options of the smallest unit behind two chosen ones
     while state[0] > 0:
@@ -351,7 +352,7 @@ def visit(state, path, options, units, front, planes, network, kinds, close, lis
                 first = starts[kind, begin]
                 if first >= ends[kind]:
                     continue
-                some = _opened(sums, depth, kind * end + begin, front, network, lists, lanes, places)
+                some = _opened(sums, depth, kind * end + begin, front, network, lists, lanes)
                 for block in range(max(state[4], first >> 6), (ends[kind] + 63) >> 6, WORDS):
                     if steps < 0 or 2 * state[1] > len(table[0]):
                         state[3], state[4] = kind, block
@@ -362,7 +363,7 @@ def visit(state, path, options, units, front, planes, network, kinds, close, lis
                     if size == 0:
                         continue
                     steps -= 1
-                    _begun(block, some, lanes, places, planes, lists, values, valid)
+                    _begun(block, some, lanes, sums, depth, front, lists, values, valid)
                     if _through(size, layers, network, kinds, close, lists, values, valid, meets):
                         for w in range(WORDS):
                             size -= ones(valid[w])

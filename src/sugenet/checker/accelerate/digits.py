@@ -131,17 +131,23 @@ def bounds(_typing, base, place, rows, at, step, turned, first, many, open_, beg
 
 
 @intrinsic
-def parted(_typing, planes, at, valid, values, to):  # noqa: ARG001
-    """Fill a slot with words that tell who has turned, of the sets that are `valid`; 0, 1 or 2: none of them,
-    all or some.
+def parted(_typing, adds, at, need, flip, valid, values, to):  # noqa: ARG001
+    """Fill a slot: which of the sets that are `valid` have turned a neuron, as they do whose units add at
+    least `need` to it, or less where `flip` is all ones; 0, 1 or 2: none of them, all or some.
     """
-    signature = _I64(planes, _I64, valid, values, _I64)
+    signature = _I64(adds, _I64, _I64, _U64, valid, values, _I64)
 
     def emit(context, b, signature, arguments):
-        planes, at, valid, values, to = arguments
-        sets = loaded(context, b, signature.args[2], valid, number(0), _BLOCK)
-        has = b.and_(loaded(context, b, signature.args[0], planes, at, _BLOCK), sets)
-        return _told(context, b, signature.args[3], values, to, has, sets)
+        adds, at, need, flip, valid, values, to = arguments
+        kinds = signature.args
+        vector = ir.VectorType(ir.IntType(kinds[0].dtype.bitwidth), 64 * WORDS)
+        least = need if vector.element == WORD else b.trunc(need, vector.element)
+        reached = b.icmp_signed(
+            ">=", loaded(context, b, kinds[0], adds, at, vector), everywhere(b, least, vector)
+        )
+        sets = loaded(context, b, kinds[4], valid, number(0), _BLOCK)
+        has = b.and_(b.xor(b.bitcast(reached, _BLOCK), everywhere(b, flip, _BLOCK)), sets)
+        return _told(context, b, kinds[5], values, to, has, sets)
 
     return signature, emit
 

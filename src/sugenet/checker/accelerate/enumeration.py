@@ -4,9 +4,8 @@ To be ensured: one form judges every set. The question chooses it, not the certi
 
 1. A large network, such as one of convolutions: a walk that does not write out its neurons (`large`).
 2. No budget and one hidden layer: branch and bound (`branches`).
-3. No budget, and more neurons can turn than a word has bits: all combinations, step by step (`combinations`).
-4. A budget and very many sets: blocks of 512 sets (`words`).
-5. All others, and what these forms refuse for the size of its numbers: a walk from set to set (`walk`).
+3. Very many sets, or many and more neurons that can turn than a word has bits: blocks of 512 sets (`words`).
+4. All others, and what these forms refuse for the size of its numbers: a walk from set to set (`walk`).
 
 `rules` has the definition. The number of sets is computed without enumerating them (`sets`), and a form that
 sees another number is refused.
@@ -23,7 +22,7 @@ from sugenet.checker.accelerate.arrays import Summing, cuts_of
 from sugenet.checker.accelerate.sets import as_words, sets_of
 from sugenet.checker.accelerate.whole import Whole, reachable, whole_of
 from sugenet.checker.limit import Limit
-from sugenet.checker.problem import priced
+from sugenet.checker.problem import most_together, priced
 from sugenet.checker.setting import Setting
 from sugenet.errors import CertificateError, TooLargeError
 
@@ -34,9 +33,11 @@ _CELLS = 1 << 24
 up to which everything is written out.
 """
 _FEW = 1 << 16
-"""Combinations up to which a large network is walked without being written out."""
+"""Combinations up to which a large network is walked without being written out, and from which on sets that
+turn more neurons than a word has bits are enumerated in blocks.
+"""
 _MANY = 1 << 24
-"""Sets from which on they are enumerated in blocks."""
+"""Sets from which on all are enumerated in blocks."""
 _MOST = 10**13
 """More sets are not enumerated one by one."""
 _WORD = 64
@@ -57,8 +58,10 @@ def check_enumeration(setting: Setting, limit: Limit) -> str:
 
         return _said("walk", Large(setting, limit).sets_seen(), sets)
     whole = whole_of(setting, limit)
+    if is_free:
+        whole = replace(whole, budget=None)
     refusal: TooLargeError | None = None
-    for form in _forms(whole, sets, is_free=is_free):
+    for form in _forms(whole, sets):
         try:
             return _said(form, _seen(form, replace(whole, limit=limit.part()), sets), sets)
         except TooLargeError as error:  # the next form may take it
@@ -75,17 +78,20 @@ def _said(form: str, seen: int | None, sets: int | None) -> str:
     return f"none of the {as_words(seen)} sets of changes is a violation ({form})"
 
 
-def _forms(whole: Whole, sets: int | None, *, is_free: bool) -> Iterator[str]:
+def _forms(whole: Whole, sets: int | None) -> Iterator[str]:
     """The forms for a question, the fastest first."""
-    if is_free and not whole.behind:
+    if whole.budget is None and not whole.behind:
         yield "branch and bound"
-    if is_free:
-        low, high = reachable(whole.base, whole.features, len(whole.features))
-        if np.count_nonzero((low >= 0) != (high >= 0)) > _WORD:
-            yield "combinations"
-    elif sets is None or sets >= _MANY:
+    if sets is None or sets >= _MANY or (sets >= _FEW and _turning(whole) > _WORD):
         yield "blocks"
     yield "walk"
+
+
+def _turning(whole: Whole) -> int:
+    """How many neurons of the first layer can turn."""
+    lightest = (min(price for price, _ in row) for row in whole.features)
+    low, high = reachable(whole.base, whole.features, most_together(lightest, whole.budget))
+    return int(np.count_nonzero((low >= 0) != (high >= 0)))
 
 
 def _seen(form: str, whole: Whole, sets: int | None) -> int | None:
@@ -98,10 +104,6 @@ def _seen(form: str, whole: Whole, sets: int | None) -> int | None:
         raise TooLargeError(
             f"there are {as_words(sets)} sets of changes, and at most {_MOST:,} are enumerated."
         )
-    if form == "combinations":
-        from sugenet.checker.accelerate.combinations import combinations_seen
-
-        return combinations_seen(whole)
     if form == "blocks":
         from sugenet.checker.accelerate.words import blocks_seen
 

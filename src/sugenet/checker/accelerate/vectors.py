@@ -1,4 +1,4 @@
-"""Vectors in compiled code: what `walk`, `digits` and `stepping` add and compare with.
+"""Vectors in compiled code: what `walk`, `digits` and `branching` add and compare with.
 
 To be ensured: each function does what its docstring says. ``b`` builds instructions of LLVM. In vectors of
 words every bit is on its own, so that one full adder sums as many triples of bits as a vector has.

@@ -22,7 +22,7 @@ from sugenet.checker.accelerate.arrays import Summing
 from sugenet.checker.accelerate.later import Patterns, cores, judge_of
 from sugenet.checker.accelerate.products import Ints
 from sugenet.checker.accelerate.vectors import fetch, reaches
-from sugenet.checker.accelerate.whole import Options, Whole, reachable
+from sugenet.checker.accelerate.whole import Options, Whole, joined, reachable
 from sugenet.checker.limit import Limit
 from sugenet.checker.problem import most_together
 from sugenet.compiling import njit
@@ -108,7 +108,7 @@ def walk(
     weight, heaviest = _weights(used, budget)
     free = sum(max(price for price, _ in options) for options in used) <= heaviest
     if free:  # prices do not matter
-        used = _joined(used)
+        used = joined(used, _TOGETHER)
         weight, heaviest = np.zeros(sum(map(len, used)), np.int64), 0
     limit.take(16 * len(weight) * len(base), "all changes of a walk")
     gains = np.array([gain for options in used for _, gain in options], np.int64).reshape(
@@ -158,18 +158,6 @@ def walk(
 
         bad = any(pool.map(is_bad, range(0, len(found), judged.batch)))
     return WalkSeen(sum(tally.walked), len(found), bad)
-
-
-def _joined(features: list[list[tuple[int, Ints]]]) -> list[list[tuple[int, Ints]]]:
-    """Features, those that add most first, the last ones made one that has all their combinations as options:
-    there are as many sets of options as before, which add the same.
-    """
-    found = sorted(features, key=lambda row: -sum(int(np.abs(gain).sum()) for _, gain in row))
-    while len(found) > 1 and (len(found[-1]) + 1) * (len(found[-2]) + 1) <= _TOGETHER:
-        last, other = found.pop(), found.pop()
-        both = [(0, gain + more) for _, gain in other for _, more in last]
-        found.append([*other, *last, *both])
-    return found
 
 
 def _ends(rows: npt.NDArray[Any], sizes: list[int], *, free: bool) -> tuple[Any, Any, Ints]:

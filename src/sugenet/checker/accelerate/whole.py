@@ -27,6 +27,7 @@ __all__ = [
     "Demand",
     "Options",
     "Whole",
+    "joined",
     "over_neurons",
     "reachable",
     "violations",
@@ -210,6 +211,19 @@ def reachable(base: Ints, features: Options, together: int) -> tuple[Ints, Ints]
     if together < len(ups):
         ups, downs = np.sort(ups, axis=0)[len(ups) - together :], np.sort(downs, axis=0)[:together]
     return base + downs.sum(axis=0), base + ups.sum(axis=0)
+
+
+def joined(features: Options, most: int) -> list[list[tuple[int, Ints]]]:
+    """Features without prices, those that add most first. The last ones are made one that has all their
+    combinations as options, up to so many: there are as many sets of options as before, which add the same.
+    """
+    found = [[(0, gain) for _, gain in row] for row in features]
+    found.sort(key=lambda row: -sum(int(np.abs(gain).sum()) for _, gain in row))
+    while len(found) > 1 and (len(found[-1]) + 1) * (len(found[-2]) + 1) <= most:
+        last, other = found.pop(), found.pop()
+        both = [(0, gain + more) for _, gain in other for _, more in last]
+        found.append([*other, *last, *both])
+    return found
 
 
 # -- two sides -----------------------------------------------------------------------------------------------

@@ -26,18 +26,16 @@ from sugenet.checker.accelerate.digits import MOST, SLOT, WORDS
 from sugenet.checker.accelerate.later import cores
 from sugenet.checker.accelerate.products import Ints, dense_counts
 from sugenet.checker.accelerate.turning import Turning, words_of
-from sugenet.checker.accelerate.whole import Demand, Options, Whole, reachable, violations
+from sugenet.checker.accelerate.whole import Demand, Options, Whole, joined, reachable, violations
 from sugenet.checker.limit import Limit
 from sugenet.checker.problem import most_together
 from sugenet.errors import TooLargeError
 
 __all__ = ["SetsSeen", "WordWalk", "blocks_seen"]
 
-_PLANES = 1 << 25  # bytes of words that say what each option adds
-_PAIRS = 1 << 26  # the same of pairs of options
+_PAIRS = 1 << 26  # bytes that say what pairs of options add
 _TABLE = 1 << 15  # patterns that are kept before they are judged
 _AT_ONCE = 1 << 10  # sets of one option that are looked at together
-_LANES = 8  # neurons whose words are written together
 _STEPS = 1 << 13  # blocks between two looks at the clock
 _CLOSE = 16  # neurons near tau: options that do the same to them stand together, so that blocks differ less
 
@@ -96,16 +94,11 @@ class WordWalk:
 
     def is_for(self) -> bool:
         """Whether layers and numbers are as this walk needs them."""
-        spread = int(self.gains.max(initial=0)) - int(self.gains.min(initial=0))
-        size = spread * len(self.loose) * (len(self.gains) // 8 + 16)
         largest = int(np.abs(self.begin).max(initial=0)) + (self.together + 1) * int(
             np.abs(self.gains).max(initial=0)
         )
         return (
-            bool(self.tail.inside)
-            and 0 < len(self.loose) <= MOST
-            and size <= _PLANES
-            and largest < 1 << 30  # sums have 32 bits
+            bool(self.tail.inside) and 0 < len(self.loose) <= MOST and largest < 1 << 30  # sums have 32 bits
         )
 
     def prepare(self) -> None:
@@ -115,13 +108,12 @@ class WordWalk:
         gains = np.zeros((self.many, lanes), np.int32)
         gains[:, : len(self.loose)] = self.gains
         ends = (self._extremes(gains, end) for end in (np.minimum, np.maximum))
-        units, planes, floor = self._units()
-        active = words_of((self.begin >= 0)[None], lanes // 64)[0]
-        front = (gains, *ends, active, floor, *planes.shape[1:])
+        units, adds = self._units()
+        front = (gains, *ends, words_of((self.begin >= 0)[None], lanes // 64)[0], adds)
         sets = comb(self.many, min(self.together, self.many))
-        self.fixed = (self.options, units, front, planes, *self.tail.written(sets))
+        self.fixed = (self.options, units, front, *self.tail.written(sets))
         self._look_at_singles()
-        self.lanes, self.size = lanes, self.fixed[4][0].shape
+        self.lanes, self.size = lanes, self.fixed[3][0].shape
         self.limit.take(8 * cores() * _TABLE * (self.size[1] // 64 + 1), "patterns that are to be judged")
 
     def _extremes(self, gains: npt.NDArray[np.int32], end: np.ufunc) -> npt.NDArray[np.int32]:
@@ -136,43 +128,34 @@ class WordWalk:
                 found[1, k] = last
         return found.reshape(-1, gains.shape[1])
 
-    def _units(self) -> tuple[tuple[Any, ...], npt.NDArray[np.uint64], int]:
+    def _units(self) -> tuple[tuple[Any, ...], npt.NDArray[Any]]:
         """Options and pairs of options: weights, the heaviest of each kind, where those begin that are behind
-        an option, and where they end. For each neuron and number who has turned when the last unit adds more
-        than that and the least; and the least.
+        an option, and where they end; and for each neuron what they add.
         """
         behind, options, loose = self.options[0], self.many, len(self.loose)
-        least, most = int(self.gains.min()), int(self.gains.max())
         after = options - behind  # options that pair with each, as the second
         begin = -(-options // 64) * 64
-        pairs, floor, top = int(after.sum()), min(least, 2 * least), max(most, 2 * most)
-        paired = self.together > 2 and pairs * (8 + (top - floor) * loose // 8) <= _PAIRS
-        if not paired:
-            pairs, floor, top = 0, least, most
-        words = -(-(begin + pairs) // 64) + WORDS
-        self.limit.take(8 * words * loose * (top - floor), "what changes add, as words")
+        pairs, largest = int(after.sum()), int(np.abs(self.gains).max(initial=0))
+        kind = np.dtype(np.int8 if 2 * largest < 1 << 7 else np.int32)
+        paired = self.together > 2 and pairs * (8 + kind.itemsize * loose) <= _PAIRS
+        pairs = pairs if paired else 0
+        units = begin + pairs
+        self.limit.take(kind.itemsize * loose * (units + 64 * WORDS), "what changes add, neuron by neuron")
         self.limit.take(24 * pairs, "pairs of changes")
         first = np.repeat(np.arange(options, dtype=np.int32), after if paired else 0)
         starts = begin + np.append(0, np.cumsum(after))
         second = np.arange(pairs, dtype=np.int32)
         if paired:
             second += np.repeat((behind - (starts[:-1] - begin)).astype(np.int32), after)
-        weight = np.zeros(begin + pairs, np.int64)
+        weight = np.zeros(units, np.int64)
         weight[:options], weight[begin:] = self.weight, self.weight[first] + self.weight[second]
         heaviest = np.array([self.weight.max(), weight[begin:].max(initial=0)], np.int64)
-        ends = np.array([options, begin + pairs if pairs else 0], np.int64)
-        planes = np.zeros((loose, top - floor, words), np.uint64)
-        gains: Any = np.ascontiguousarray(self.gains.T, np.int8 if -64 <= least <= most < 64 else np.int32)
-        for lane in range(0, loose, _LANES):
+        ends = np.array([options, units if pairs else 0], np.int64)
+        adds = np.zeros((loose, units + 64 * WORDS), kind)
+        for row, gains in zip(adds, self.gains.T.astype(kind), strict=True):
             self.limit.look()
-            part = slice(lane, lane + _LANES)
-            adds = np.zeros((len(gains[part]), begin + pairs), gains.dtype)
-            adds[:, :options] = gains[part]
-            adds[:, begin:] = gains[part][:, first] + gains[part][:, second]
-            active = self.begin[part, None] >= 0
-            for t in range(top - floor):
-                planes[part, t] = words_of((adds > floor + t) != active, words)
-        return (weight, heaviest, np.stack([np.arange(options + 1), starts]), ends), planes, floor
+            row[:options], row[begin:units] = gains, gains[first] + gains[second]
+        return (weight, heaviest, np.stack([np.arange(options + 1), starts]), ends), adds
 
     def patterns(self, first: int) -> Iterator[SetsSeen]:
         """What the sets that begin with an option have, in turns."""
@@ -214,11 +197,11 @@ class WordWalk:
             np.zeros((layers + 1, 2), np.int64),
             np.zeros((layers, wide), np.int64),
             np.zeros(layers * size, np.int16),
-            self.fixed[4][0].copy(),  # M - tau at the sample, of the first layer behind some options
+            self.fixed[3][0].copy(),  # M - tau at the sample, of the first layer behind some options
             np.zeros((layers + 1) * wide, np.int16),
         )
         room = (
-            *np.zeros((2, wide), np.int64),
+            np.zeros(wide, np.int64),
             _zeros((layers + 1) * wide * SLOT),
             *_zeros(2 * WORDS).reshape(2, WORDS),
             np.zeros((64 * WORDS + 1, words), np.uint64),
@@ -288,16 +271,18 @@ def _zeros(words: int) -> npt.NDArray[np.uint64]:
 # -- questions -----------------------------------------------------------------------------------------------
 
 
-def blocks_seen(whole: Whole) -> int | None:
+def blocks_seen(whole: Whole, threads: int | None = None) -> int | None:
     """How many sets there are, the empty one included; None: one of them is a violation."""
     prices = [price for row in whole.features for price, _ in row]
-    if whole.budget is None or not prices or not len(whole.base) or sum(prices) >= 1 << 60:
+    if not prices or not len(whole.base) or sum(prices) >= 1 << 60:
         raise TooLargeError("the question is not one for blocks.")
-    close = np.argsort(np.abs(2 * whole.base + 1), kind="stable")[:_CLOSE]
-    features = sorted(whole.features, key=lambda row: tuple(row[0][1][close].tolist()))
-    walk = WordWalk(
-        whole.base, features, int(whole.budget), whole.layers, whole.head, whole.cases, whole.limit
-    )
+    if whole.budget is None:
+        features, budget = _in_groups(whole.features), 0
+    else:
+        close = np.argsort(np.abs(2 * whole.base + 1), kind="stable")[:_CLOSE]
+        features = sorted(whole.features, key=lambda row: tuple(row[0][1][close].tolist()))
+        budget = int(whole.budget)
+    walk = WordWalk(whole.base, features, budget, whole.layers, whole.head, whole.cases, whole.limit)
     if not walk.is_for():
         raise TooLargeError("the layers or numbers are not ones for blocks.")
     lock, met, bad = Lock(), [1], [bool(whole.violates(walk.sample())[0])]
@@ -308,5 +293,14 @@ def blocks_seen(whole: Whole) -> int | None:
             met[0] += int(seen.many.sum()) + seen.calm
             bad[0] |= wrong
 
-    walk.each(list(range(walk.many)), use)
+    walk.each(list(range(walk.many)), use, threads)
     return None if bad[0] else met[0]
+
+
+def _in_groups(features: Options) -> list[list[tuple[int, Ints]]]:
+    """Features without prices, several of them made one, with as many combinations as a block has sets."""
+    rest, groups = list(features), list[list[tuple[int, Ints]]]()
+    while rest:
+        *rest, last = joined(rest, 64 * WORDS)
+        groups.append(list(last))
+    return groups[::-1]

@@ -1,4 +1,5 @@
-"""Which samples no capacity can meet together, at a given tolerance: by sets as packed bits.
+"""Rated samples as arrays, and which of them no capacity can meet together, at a given tolerance: by sets as
+packed bits.
 
 With lo = a - d and hi = a + d a capacity is to give every sample a value from lo to hi. That is mu(P) >= lo
 for P = {x >= lo} and mu(Q) <= hi for Q = {x > hi}, and two things can be in the way (docs/theory.md 10.1),
@@ -15,9 +16,31 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.fit.capacities.arrays import SampleArrays
+from sugenet.checker.rated import RatedSamples
 
-__all__ = ["Pairs", "Tolerance", "packed"]
+__all__ = ["Pairs", "SampleArrays", "Tolerance", "packed"]
+
+_SMALL = 1 << 61
+
+
+class SampleArrays(RatedSamples):
+    """Samples with their values and ratings as arrays too."""
+
+    @cached_property
+    def x(self) -> npt.NDArray[Any]:
+        """The rows as an array, of Python's numbers where they are large."""
+        shape = len(self.rows), len(self.criteria)
+        return np.array(self.rows, dtype=self._kind).reshape(shape)
+
+    @cached_property
+    def a(self) -> npt.NDArray[Any]:
+        """The ratings as an array."""
+        return np.array(self.ratings, dtype=self._kind)
+
+    @property
+    def _kind(self) -> Any:
+        return np.int64 if self.top < _SMALL else object
+
 
 Pairs = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
 _BLOCK = 1 << 22

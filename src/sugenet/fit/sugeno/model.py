@@ -13,9 +13,8 @@ import numpy.typing as npt
 from sugenet.capacity import Focal, Nested, Ordinal
 from sugenet.drawn import Drawn
 from sugenet.errors import CapacityError, SugenetError
-from sugenet.fit.sugeno.closures import Bools, Ints
 from sugenet.fit.sugeno.columns import FeatureLevels
-from sugenet.fit.sugeno.learning import Fitted, best_capacity, learn_terms
+from sugenet.fit.sugeno.learning import Bools, Fitted, Ints, best_capacity, learn_terms
 from sugenet.fit.sugeno.rules import LevelRule, strongest
 from sugenet.fit.sugeno.scorecard import ScoreCard, learn_card
 from sugenet.visible import visible

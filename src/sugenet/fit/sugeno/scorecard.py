@@ -17,7 +17,7 @@ import numpy.typing as npt
 from sugenet.brief import Said
 from sugenet.capacity import Criteria, Nested, Ordinal, WeightedThreshold
 from sugenet.errors import TooLargeError
-from sugenet.fit.sugeno.closures import Bools, Ints
+from sugenet.fit.sugeno.learning import Bools, Ints
 
 __all__ = ["ScoreCard", "learn_card"]
 

@@ -31,23 +31,11 @@ from sugenet.bnn import (
     StairLayer,
     Window,
 )
-from sugenet.bnn.folding import thresholds
-from sugenet.errors import FileError, NetworkError
-from sugenet.io.exact.apart import see_apart
-from sugenet.io.exact.domains import BitInputs, Inputs, Integers, Reals
-from sugenet.io.exact.factors import Roots, StraightLine
-from sugenet.io.exact.head import head_of
-from sugenet.io.exact.inputs import cut_inputs, cut_levels
-from sugenet.io.exact.levels import (
-    averaged_levels,
-    convolution_of_levels,
-    identity_of_levels,
-    linear_of_levels,
-    mapped,
-    padding_past,
-    stairs_at,
-    values_by_channel,
-)
+from sugenet.bnn.arrays import Bits, Ints
+from sugenet.errors import FileError, NetworkError, TieError
+from sugenet.io.exact.branches import straightened
+from sugenet.io.exact.domains import BitInputs, Inputs, Integers, Reals, cut_inputs, cut_levels
+from sugenet.io.exact.head import head_of, head_of_tail, is_affine, see_apart
 from sugenet.io.exact.ops import (
     Affine,
     AveragePool,
@@ -65,25 +53,36 @@ from sugenet.io.exact.ops import (
     Stairs,
     every,
 )
-from sugenet.io.exact.order import pixel_by_pixel, source_shape
-from sugenet.io.exact.pixels import pixel_names
+from sugenet.io.exact.pixels import pixel_by_pixel, pixel_names, source_shape
 from sugenet.io.exact.report import Imported, LayerReport, SignPlace
-from sugenet.io.exact.signals import LevelSignal, Padding, RawSignal, SumSignal, flat_order, padded
-from sugenet.io.exact.steps import Pipeline, pipelines, sign_of
-from sugenet.io.exact.straight import straightened
-from sugenet.io.exact.sums import (
+from sugenet.io.exact.signals import (
+    LevelSignal,
+    Padding,
+    RawSignal,
+    SumSignal,
+    averaged_levels,
     averaged_sums,
     cases_of,
+    convolution_of_levels,
+    ends_of,
+    flat_order,
     flattened_step,
     gap_to_zero,
+    identity_of_levels,
+    linear_of_levels,
     linear_of_means,
+    mapped,
     numbered,
+    padded,
+    padding_past,
     plain_offset,
+    stairs_at,
     stepped,
     unrolled,
+    values_by_channel,
 )
-from sugenet.io.exact.tail import head_of_tail, is_affine
-from sugenet.io.exact.thetas import least_sum, theta_of
+from sugenet.io.exact.steps import Pipeline, least_sum, pipelines, sign_of, theta_of, within
+from sugenet.io.exact.units import Roots
 
 __all__ = ["WAY", "lower"]
 
@@ -271,8 +270,7 @@ class _Lowering:
                     raw, pad=padded(raw.pad, Padding(op.pads, (Fraction(op.value),) * raw.shape[0]), op.where)
                 )
             case LinearOp() | Convolution():
-                numbers = self._real_numbers if isinstance(self.inputs, Reals) else self._whole_numbers
-                return self._from_levels(numbers(raw, op), op)
+                return self._from_levels(self._raw_levels(raw, op), op)
         raise FileError(
             f"{op.where}: {_word(op)} on inputs that are "
             f"{'padded' if raw.pad else 'not binarized yet'}. Only signs, "
@@ -376,8 +374,10 @@ class _Lowering:
         return self.zero if op.zero == 0 and self.zero is not None else op.zero
 
     def _sign(self, sums: SumSignal, op: Sign) -> LevelSignal:
-        layer, lines = self._threshold_layer(sums, op)
-        return self._made(sums, layer, lines, Fraction(op.low), Fraction(op.high))
+        """A sign of sums: one threshold of every neuron."""
+        lines = pipelines(sums.steps, len(sums.weights))
+        make = self._real_layer if sums.real else self._threshold_layer
+        return self._made(sums, make(sums, lines, self._zero(op)), lines, Fraction(op.low), Fraction(op.high))
 
     def _made(
         self,
@@ -423,80 +423,51 @@ class _Lowering:
                 "that are worked out. Use fewer bits."
             )
         lines = pipelines(sums.steps, channels)
-        flat = sums.weights.reshape(channels, -1)
-        least, most = (function(flat, 0).sum(axis=1) * sums.top for function in (np.minimum, np.maximum))
-        offset = plain_offset(sums)
-        flipped, ties = np.zeros(channels, bool), np.zeros(channels, bool)
+        flipped, weights = _turned(sums, lines)
+        ends, offset = ends_of(sums.weights, sums.top), plain_offset(sums)
+        ties, nearest = np.zeros(channels, bool), np.inf
         steps = np.empty((channels, op.top), np.int64)
-        nearest = np.inf
         for c, line in enumerate(lines):
-            flipped[c] = line.direction() * sign_of(sums.unit[c]) < 0
-            low, high = (-int(most[c]), -int(least[c])) if flipped[c] else (int(least[c]), int(most[c]))
+            low, high = ends[c][::-1] * -1 if flipped[c] else ends[c]
             for m, (at, strict) in enumerate(zip(rows[kinds[c]], op.strict.tolist(), strict=True)):
                 found = least_sum(line, at, strict, sums.unit[c], offset[c])
-                if isinstance(found, bool):
-                    steps[c, m] = low if found else high + 1
-                    continue
-                steps[c, m] = min(max(found.least, low), high + 1)
-                if low < found.least <= high:
+                steps[c, m] = within(found, low, high)
+                if not isinstance(found, bool) and low < found.least <= high:
                     ties[c] |= found.met
                     nearest = min(nearest, found.gap * abs(float(sums.unit[c])))
-        weights = np.where(flipped.reshape(-1, *[1] * (sums.weights.ndim - 1)), -sums.weights, sums.weights)
         layer: Layer
         if sums.window is None:
             layer = StairLayer.from_sums(weights, steps.tolist(), [sums.top] * weights.shape[1])
         else:
             layer = StairConv(weights, steps, sums.window, sums.groups, top=sums.top, pad=sums.pad or 0)
-        kind = type(layer).__name__.removesuffix("Layer").lower()
-        self.reports.append(
-            LayerReport(
-                sums.where,
-                kind,
-                layer.outputs,
-                int(flipped.sum()),
-                int(layer.constant.sum()),
-                int(ties.sum()),
-                nearest,
-            )
-        )
+        self._report(sums, layer, flipped, ties, nearest)
         return self._made(sums, layer, lines, Fraction(0), Fraction(op.top), op.top)
 
-    def _threshold_layer(self, sums: SumSignal, op: Sign) -> tuple[Layer, list[Pipeline]]:
-        channels = len(sums.weights)
-        lines = pipelines(sums.steps, channels)
-        if sums.real:
-            return self._real_layer(sums, lines, self._zero(op)), lines
-        per = sums.offset.size // channels
+    def _threshold_layer(self, sums: SumSignal, lines: list[Pipeline], zero: Literal[1, -1, 0]) -> Layer:
+        channels = len(lines)
+        flipped, weights = _turned(sums, lines)
         cases, case_of = cases_of(sums)
         tau = np.empty((channels, len(cases)), np.int64)
-        flipped, ties = np.zeros(channels, bool), np.zeros(channels, bool)
-        gap = np.full(channels, np.inf)
-        for number, (rows, sizes, below, position) in enumerate(cases):
-            starts = [
-                sums.offset.reshape(channels, per)[c, position] - sums.unit[c] * int(below[c])
-                for c in range(channels)
-            ]
-            stride = sums.unit
-
-            def decide(c: int, starts: list[Any] = starts, stride: list[Any] = stride) -> tuple[int, Any]:
-                line = lines[c]
-                return line.direction() * sign_of(stride[c]), lambda count: line(
-                    starts[c] + stride[c] * count
-                ).sign()
-
-            _, tau[:, number], falls, tied = thresholds(np.sign(rows), sizes, decide, self._zero(op))
-            flipped |= falls
-            ties |= tied
-            gap = np.minimum(
-                gap,
-                [
-                    gap_to_zero(
-                        lines[c], starts[c], stride[c], int(tau[c, number]), int(sizes[c]), bool(falls[c])
+        ties, nearest = np.zeros(channels, bool), np.inf
+        for number, (ends, offset) in enumerate(cases):
+            for c, line in enumerate(lines):
+                low, high = ends[c][::-1] * -1 if flipped[c] else ends[c]
+                size, unit = int(high - low), sums.unit[c]
+                at_zero, above = (
+                    within(least_sum(line, Fraction(0), strict, unit, offset[c]), low, high) - int(low)
+                    for strict in (False, True)
+                )
+                ties[c] |= at_zero < above
+                if at_zero < above and zero == 0:
+                    raise TieError(
+                        f"neuron {c + 1}: {size - at_zero if flipped[c] else at_zero} matches of {size} give "
+                        "exactly zero, where sign is 0 and not -1 or +1. Declare zero=1 or zero=-1."
                     )
-                    for c in range(channels)
-                ],
-            )
-        weights = np.where(flipped.reshape(-1, *[1] * (sums.weights.ndim - 1)), -sums.weights, sums.weights)
+                tau[c, number] = above if zero == -1 else at_zero
+                start = offset[c] + unit * int(ends[c][0])
+                nearest = min(
+                    nearest, gap_to_zero(line, start, unit, int(tau[c, number]), size, bool(flipped[c]))
+                )
         marks = {"flipped": flipped, "ties": ties}
         layer: Layer
         if sums.window is not None:
@@ -504,22 +475,16 @@ class _Lowering:
             top = sums.top if sums.raw or sums.top > 1 else None
             layer = ConvLayer(weights, positions, sums.window, sums.groups, top, **marks)
         elif sums.raw or sums.top > 1:
-            tops = np.full(weights.shape[1], sums.top)
-            layer = LevelLayer(weights, tau[:, 0], tops, **marks)
+            layer = LevelLayer(weights, tau[:, 0], np.full(weights.shape[1], sums.top), **marks)
         else:
             layer = DenseLayer(weights, tau[:, 0], **marks)
-        self.reports.append(
-            LayerReport(
-                sums.where,
-                type(layer).__name__.removesuffix("Layer").lower(),
-                layer.outputs,
-                int(flipped.sum()),
-                int(layer.constant.sum()),
-                int(ties.sum()),
-                float(gap.min(initial=np.inf)),
-            )
-        )
-        return layer, lines
+        self._report(sums, layer, flipped, ties, nearest)
+        return layer
+
+    def _report(self, sums: SumSignal, layer: Layer, flipped: Bits, ties: Bits, nearest: float) -> None:
+        kind = type(layer).__name__.removesuffix("Layer").lower()
+        counts = (layer.outputs, int(flipped.sum()), int(layer.constant.sum()), int(ties.sum()))
+        self.reports.append(LayerReport(sums.where, kind, *counts, float(nearest)))
 
     def _real_layer(self, sums: SumSignal, lines: list[Pipeline], zero: Literal[1, -1, 0]) -> RealLayer:
         """The layer over real numbers: what is constant reads nothing, and thresholds are as far apart as
@@ -532,10 +497,7 @@ class _Lowering:
                 "Declare zero=1 or zero=-1."
             )
         offsets = sums.offset.reshape(channels, -1)
-        flipped = np.array(
-            [line.direction() * sign_of(u) < 0 for line, u in zip(lines, sums.unit, strict=True)]
-        )
-        weights = np.where(flipped.reshape(-1, *[1] * (sums.weights.ndim - 1)), -sums.weights, sums.weights)
+        flipped, weights = _turned(sums, lines)
         largest = self._largest()
         theta: list[tuple[Fraction, Fraction]] = []
         constant = 0
@@ -593,66 +555,43 @@ class _Lowering:
 
     # -- sums ------------------------------------------------------------------------------------------------
 
-    def _real_numbers(self, raw: RawSignal, op: LinearOp | Convolution) -> LevelSignal:
-        """Raw real numbers, rescaled; they stay what they are (docs/theory.md 3.6)."""
-        assert isinstance(self.inputs, Reals)
-        channels, found = self._straight(raw, op)
-        self.encoder = Encoder.of_reals(len(raw.order), self.inputs.low, self.inputs.high)
-        per = len(raw.order) // channels
-        start, step, error = (
-            np.repeat(np.array(values, dtype=object), per)
-            for values in (
-                [line.shift for line in found],
-                [line.scale for line in found],
-                [line.error(Fraction(1)) for line in found],
-            )
-        )
-        known = error if error.any() else None
-        return LevelSignal(raw.shape, raw.order, start, step, 1, raw.pad, raw=True, real=True, error=known)
-
-    def _straight(self, raw: RawSignal, op: LinearOp | Convolution) -> tuple[int, list[StraightLine]]:
-        """How many channels there are, and what becomes of a raw number in each."""
-        channels, roots = raw.shape[0] if len(raw.shape) == 3 else len(raw.order), Roots()
-        lines = [roots.straight(pipeline) for pipeline in pipelines(raw.steps, channels)]
-        found = [line for line in lines if line is not None]
-        if len(found) < len(lines):
-            raise FileError(
-                f"{op.where}: the inputs are clipped, so that levels do not add up. Clip the samples before "
-                "they enter the network, and leave the clipping out of it."
-            )
-        return channels, found
-
-    def _whole_numbers(self, raw: RawSignal, op: LinearOp | Convolution) -> LevelSignal:
-        """Raw whole numbers are levels (docs/theory.md 3.1)."""
-        if not isinstance(self.inputs, Integers):
+    def _raw_levels(self, raw: RawSignal, op: LinearOp | Convolution) -> LevelSignal:
+        """Raw numbers, rescaled: integers are levels (docs/theory.md 3.1), real ones stay what they are
+        (3.6).
+        """
+        domain, count, real = self.inputs, len(raw.order), isinstance(self.inputs, Reals)
+        if not isinstance(domain, Integers | Reals):
             raise FileError(
                 f"{op.where} reads inputs that are not binarized. Say what they are: inputs=Integers(0, 255) "
                 "for pixels, inputs=Integers(0, 255, step=Fraction(1, 255)) where they are divided by 255 "
                 "before they enter the network, inputs=Integers(0, 255, step=Fraction(1, 255), "
                 "start=Fraction(-1, 2)) where 1/2 is taken away then, inputs=Reals() for floats as they are."
             )
-        domain, (channels, found) = self.inputs, self._straight(raw, op)
-        self.encoder = Encoder.of_integers(len(raw.order), domain.low, domain.high)
-        per, first = len(raw.order) // channels, domain.value(domain.low)
-        largest = max(abs(first), abs(domain.value(domain.high)))
+        channels, roots = raw.shape[0], Roots()
+        found = [roots.straight(pipeline) for pipeline in pipelines(raw.steps, channels)]
+        lines = [line for line in found if line is not None]
+        if len(lines) < len(found):
+            raise FileError(
+                f"{op.where}: the inputs are clipped, so that levels do not add up. Clip the samples before "
+                "they enter the network, and leave the clipping out of it."
+            )
+        first, unit, top, largest = Fraction(0), Fraction(1), 1, Fraction(1)
+        if isinstance(domain, Integers):
+            first, unit, top = domain.value(domain.low), domain.step, domain.high - domain.low
+            largest = max(abs(first), abs(domain.value(domain.high)))
+            self.encoder = Encoder.of_integers(count, domain.low, domain.high)
+        else:
+            self.encoder = Encoder.of_reals(count, domain.low, domain.high)
         start, step, error = (
-            np.repeat(np.array(values, dtype=object), per)
+            np.repeat(np.array(values, dtype=object), count // channels)
             for values in (
-                [line.scale * first + line.shift for line in found],
-                [line.scale * domain.step for line in found],
-                [line.error(largest) for line in found],
+                [line.scale * first + line.shift for line in lines],
+                [line.scale * unit for line in lines],
+                [line.error(largest) for line in lines],
             )
         )
-        return LevelSignal(
-            raw.shape,
-            raw.order,
-            start,
-            step,
-            domain.high - domain.low,
-            raw.pad,
-            raw=True,
-            error=error if error.any() else None,
-        )
+        known = error if error.any() else None
+        return LevelSignal(raw.shape, raw.order, start, step, top, raw.pad, True, real, known)
 
     def _pool_levels(self, levels: LevelSignal, op: MaxPool) -> LevelSignal:
         """The largest of levels: of bits any, or every where off is the larger value."""
@@ -769,6 +708,13 @@ def _levels(shape: tuple[int, ...], order: Any, low: Fraction, high: Fraction, t
     """Levels between two values, the same everywhere."""
     start, step = (np.array([value] * len(order), dtype=object) for value in (low, (high - low) / top))
     return LevelSignal(shape, order, start, step, top)
+
+
+def _turned(sums: SumSignal, lines: list[Pipeline]) -> tuple[Bits, Ints]:
+    """Which rows fall with their sum, and the weights with these turned around."""
+    flipped = np.array([line.direction() * sign_of(u) < 0 for line, u in zip(lines, sums.unit, strict=True)])
+    turned = flipped.reshape(-1, *[1] * (sums.weights.ndim - 1))
+    return flipped, np.where(turned, -sums.weights, sums.weights)
 
 
 def _word(op: Op) -> str:

@@ -22,7 +22,7 @@ from sugenet.io.exact.domains import BitInputs, Inputs, Integers
 from sugenet.io.exact.evaluation import laid_out, passed
 from sugenet.io.exact.lower import WAY, lower
 from sugenet.io.exact.ops import Convolution, Flatten, LinearOp, Op, OpChain, Sign, Stairs, every
-from sugenet.io.exact.order import source_shape
+from sugenet.io.exact.pixels import source_shape
 from sugenet.io.exact.report import Imported, SignPlace
 
 __all__ = ["PartlyImported", "source_values", "split"]

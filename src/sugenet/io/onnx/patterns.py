@@ -198,16 +198,14 @@ def multi_threshold(node: Node, x: Flow, thresholds: Array) -> Data:
         raise FileError(
             f"its thresholds have shape {thresholds.shape}, but (channels, thresholds) is needed."
         )
-    last = str(node.attributes.get("data_layout", "NCHW")).upper().endswith("C") and len(x.axes) > 2
+    last = str(node.attributes["data_layout"]).upper().endswith("C") and len(x.axes) > 2
     axis = len(x.axes) - 1 if last else 1
     if len(x.axes) < 2:
         raise FileError("it needs a batch axis and a channel axis.")
     shape = [1] * len(x.axes)
     shape[axis] = len(thresholds)
     where, rows = str(node), _real(thresholds, str(node))
-    scale, bias = (
-        np.float32(node.attributes.get(key, value)) for key, value in (("out_scale", 1.0), ("out_bias", 0.0))
-    )
+    scale, bias = (np.float32(node.attributes[key]) for key in ("out_scale", "out_bias"))
     if rows.shape[1] == 1:
         flow = _shifted(x, -rows.reshape(shape), where)
         return SignTable(flow, np.array([bias, scale + bias, scale + bias]), where)
@@ -313,10 +311,7 @@ def _clip(node: Node, values: Sequence[Value | None], flow: Flow) -> Flow:
 
 
 def _hard_sigmoid(node: Node, _: Sequence[Value | None], flow: Flow) -> Flow:
-    alpha, beta = (
-        np.asarray(node.attributes.get(key, value), np.float32)
-        for key, value in (("alpha", 0.2), ("beta", 0.5))
-    )
+    alpha, beta = (np.asarray(node.attributes[key], np.float32) for key in ("alpha", "beta"))
     return _affine(flow, alpha, beta, str(node)).then(Clip(str(node), 0.0, 1.0))
 
 
@@ -343,10 +338,10 @@ def _round(node: Node, _: Sequence[Value | None], flow: Flow) -> Data:
 
 
 def _cast(node: Node, _: Sequence[Value | None], flow: Flow) -> Flow:
-    kind = DTYPES.get(node.attributes.get("to", 0))
+    kind = DTYPES.get(node.attributes["to"])
     if kind is None:
         raise FileError(
-            f"it casts to element type {node.attributes.get('to')}, which is not supported. Use float32."
+            f"it casts to element type {node.attributes['to']}, which is not supported. Use float32."
         )
     dtype = np.dtype(kind).newbyteorder("=")
     if dtype.kind == "f" and dtype.itemsize < 4:
@@ -406,7 +401,7 @@ def _quant(node: Node, values: Sequence[Value | None], flow: Flow) -> Data:
 
 
 def _binarizer(node: Node, _: Sequence[Value | None], flow: Flow) -> Data:
-    bound = np.asarray(node.attributes.get("threshold", 0.0), np.float32)
+    bound = np.asarray(node.attributes["threshold"], np.float32)
     return SignTable(_shifted(flow, -bound, str(node)), np.array([0, 0, 1], np.float32), str(node))
 
 
@@ -448,12 +443,12 @@ _NEAREST = {
 
 def batch_norm(node: Node, flow: Flow, parameters: Sequence[Array]) -> Flow:
     """Batch normalization with the statistics of the file."""
-    if node.attributes.get("training_mode", 0):
+    if node.attributes["training_mode"]:
         raise FileError(
             "it takes mean and variance from the batch (training mode). "
             "Export the model in evaluation mode: model.eval()."
         )
-    if not node.attributes.get("spatial", 1):
+    if not node.attributes["spatial"]:
         raise FileError("it normalizes every pixel by itself (spatial=0), which is not supported.")
     if len(flow.axes) < 2:
         raise FileError("it needs a batch axis and a channel axis.")
@@ -469,7 +464,7 @@ def batch_norm(node: Node, flow: Flow, parameters: Sequence[Array]) -> Flow:
     marks = np.arange(count).reshape(spread[0].shape)  # differs everywhere, so that no axis is narrowed
     flow, (places,) = flow.beside([marks], str(node))
     gamma, beta, mean, var = (array.reshape(-1)[places.reshape(-1)] for array in spread)
-    eps = float(np.float32(node.attributes.get("epsilon", 1e-5)))
+    eps = float(np.float32(node.attributes["epsilon"]))
     return replace(flow.then(BatchNorm(str(node), gamma, beta, mean, var, eps)), whole=False)
 
 

@@ -16,13 +16,14 @@ import numpy as np
 
 from sugenet.errors import FileError
 from sugenet.io.exact.ops import OpChain, Picks
-from sugenet.io.onnx.attributes import checked, left_over
 from sugenet.io.onnx.dataflow import plain_graph
 from sugenet.io.onnx.flow import MAX_VALUES, OPEN_BATCH, Flow
 from sugenet.io.onnx.fold import ELEMENTWISE, OTHERS, Folder
 from sugenet.io.onnx.graph import DTYPES, Graph, Node, Port, Subgraph, read_graph
+from sugenet.io.onnx.operators import BEHIND_TAILS, DOMAINS, TAILS, checked, left_over
 from sugenet.io.onnx.patterns import POINTWISE, elementwise
 from sugenet.io.onnx.rules import RULES, arrays_of, flow_of
+from sugenet.io.onnx.shapes import tail_axis
 from sugenet.io.onnx.values import Constant, Failure, ScoreTail, Value, WindowRows, settled
 
 __all__ = ["ACCEPTED", "GraphWalk", "read_file"]
@@ -31,19 +32,9 @@ _VALUES_PER_WEIGHT = 32
 _MOST_AXES = 16
 _MOST_INPUTS = 5
 """Inputs that are left out at the end are as those left out between."""
-_OWN_DOMAINS = {
-    "",
-    "ai.onnx.ml",
-    "onnx.brevitas",
-    "finn.custom_op.general",
-    "qonnx.custom_op.general",
-    "larq",
-    "lq",
-}
-_TAILS = {"Softmax", "LogSoftmax", "Hardmax", "ArgMax", "TopK", "Sigmoid"}
-_BEHIND_TAILS = {"Cast", "Dropout", "Flatten", "Identity", "Log", "Reshape", "Squeeze", "Unsqueeze"}
-ACCEPTED = {*RULES, *_TAILS, *_BEHIND_TAILS, *ELEMENTWISE, *OTHERS, *POINTWISE}
+ACCEPTED = {*RULES, *TAILS, *BEHIND_TAILS, *ELEMENTWISE, *OTHERS, *POINTWISE}
 """Every operation that some file may hold; each must be known to the interpreter that judges imports."""
+_PICKS: dict[str, Picks] = {"ArgMax": "class", "Hardmax": "marks", "TopK": "scores"}
 _SAME_SIZES = {"Cast", "Concat", "Gather", "Identity", "Reshape", "Shape", "Slice", "Squeeze", "Unsqueeze"}
 _NEAREST = {
     "Concat": (
@@ -293,7 +284,7 @@ class GraphWalk:
                 "it is a function that the file defines itself. Write functions out "
                 "first: onnx.inliner.inline_local_functions(model)."
             )
-        if node.domain not in _OWN_DOMAINS:
+        if node.domain not in DOMAINS:
             raise FileError(
                 f"its domain {node.domain[:60]!r} is not known. Known are the standard one, QONNX, "
                 f"FINN and Brevitas."
@@ -312,7 +303,7 @@ class GraphWalk:
         rule = RULES.get(node.op)
         if rule is not None:
             return rule(node, given)
-        if node.op in _TAILS:
+        if node.op in TAILS:
             return self._tail(node, given)
         if node.op in _NEAREST:
             raise FileError(f"{_NEAREST[node.op]}.")
@@ -350,29 +341,16 @@ class GraphWalk:
         flow = flow_of(given)
         if node.op == "Sigmoid":
             return ScoreTail(flow, (str(node),), shares=True)
-        new = self.graph.opset >= 13 or node.op in ("ArgMax", "TopK")
-        axis = node.attributes.get("axis", 0 if node.op == "ArgMax" else -1 if new else 1)
-        rank = len(flow.axes)
-        if not isinstance(axis, int) or not -rank <= axis < rank:
-            raise FileError(f"its axis is {axis}, but the data have {rank} axes.")
-        if node.op == "TopK" and not node.attributes.get("largest", 1):
+        axis = tail_axis(node, self.graph.opset, len(flow.axes))
+        if node.op == "TopK" and not node.attributes["largest"]:
             raise FileError("it picks the smallest scores. Negate the scores and pick the largest.")
         named = (
             f"{node}, where a tie goes to the last class instead of the first"
-            if node.attributes.get("select_last_index")
+            if node.attributes.get("select_last_index", 0)
             else str(node)
         )
         flow.features(axis, str(node))  # refuses where some scores lie on other axes
-        picks: Picks = (
-            "marks"
-            if node.op == "Hardmax"
-            else "class"
-            if node.op == "ArgMax"
-            else "scores"
-            if node.op == "TopK"
-            else ""
-        )
-        return ScoreTail(flow, (named,), picks, node.op == "Softmax")
+        return ScoreTail(flow, (named,), _PICKS.get(node.op, ""), node.op == "Softmax")
 
     def _behind_tail(self, node: Node, given: Sequence[Value | None]) -> ScoreTail:
         tail = given[0]
@@ -381,18 +359,18 @@ class GraphWalk:
                 "it combines class scores with something else. Only a chain of layers is supported."
             )
         last = f"it stands behind {tail.left_out[-1]}, which must be the end of the network."
-        if node.op not in _TAILS | _BEHIND_TAILS:
+        if node.op not in TAILS | BEHIND_TAILS:
             raise FileError(last)
         if node.op == "Cast":
-            kind = np.dtype(DTYPES.get(node.attributes.get("to", 0), "V")).kind
+            kind = np.dtype(DTYPES.get(node.attributes["to"], "V")).kind
             if kind not in ("f" if not tail.picks else "fiu"):
                 raise FileError(
-                    f"it casts class scores to element type {node.attributes.get('to')}, "
+                    f"it casts class scores to element type {node.attributes['to']}, "
                     f"which can change the class."
                 )
             return tail
         if tail.picks:  # the class itself, or its score
-            if node.op in _TAILS or node.op == "Log":
+            if node.op in TAILS or node.op == "Log":
                 raise FileError(last)
             for name in node.attributes:
                 node.attributes.get(name)  # only its shape can change now
@@ -401,7 +379,7 @@ class GraphWalk:
             if not tail.shares:
                 raise FileError("it takes logarithms of what may be negative.")
             return replace(tail, shares=False, left_out=(*tail.left_out, str(node)))
-        if node.op in _TAILS:
+        if node.op in TAILS:
             found = self._tail(node, [tail.flow])
             return replace(found, left_out=(*tail.left_out, *found.left_out))
         moved = RULES[node.op](node, [tail.flow, *given[1:]])

@@ -15,8 +15,8 @@ from sugenet.io.onnx.fold import of_samples
 from sugenet.io.onnx.graph import Array, Node
 from sugenet.io.onnx.layers import convolution, gathered, gemm, linear, padded, patches, pooled, reduced
 from sugenet.io.onnx.patterns import batch_norm, multi_threshold
-from sugenet.io.onnx.plumbing import expand, flatten, reshape, squeeze, transpose, unsqueeze
-from sugenet.io.onnx.values import Constant, Curve, Data, Failure, Mix, SignTable, Value, WindowRows, settled
+from sugenet.io.onnx.shapes import REARRANGING, rearrangement
+from sugenet.io.onnx.values import Constant, Curve, Failure, Mix, SignTable, Value, WindowRows, settled
 
 __all__ = ["RULES", "Rule", "arrays_of", "flow_of"]
 
@@ -55,31 +55,23 @@ def _optional(given: Sequence[Value | None], place: int) -> Array | None:
     return value.array if isinstance(value, Constant) else None
 
 
-def _moved(value: Value | None, move: Callable[[Flow], Flow]) -> Data:
-    """Plumbing: the same value with its axes rearranged."""
-    match value:
-        case Flow():
-            return move(value)
-        case SignTable() | Curve():
-            return replace(value, flow=move(value.flow))
-        case Mix():
-            return move(settled(value, ""))
-    raise FileError(
-        "it rearranges a value that waits for another operation, or a parameter that depends on the input."
-    )
-
-
 def _sole(rule: Callable[[Node, Flow, Sequence[Value | None]], Value]) -> Rule:
     return lambda node, given: rule(node, flow_of(given), given)
 
 
-def _plumbing(rule: Callable[[Node, Flow, list[Array | None]], Flow]) -> Rule:
-    def run(node: Node, given: list[Value | None]) -> Value:
-        if any(value is not None and not isinstance(value, Constant) for value in given[1:]):
-            raise FileError("its shape or axes depend on the values of the input.")
-        return _moved(given[0], lambda flow: rule(node, flow, arrays_of(given)))
-
-    return run
+def _rearranged(node: Node, given: list[Value | None]) -> Value:
+    """The same value in another shape, or with its axes in another order."""
+    if any(value is not None and not isinstance(value, Constant) for value in given[1:]):
+        raise FileError("its shape or axes depend on the values of the input.")
+    value = settled(given[0], "") if isinstance(given[0], Mix) else given[0]
+    if not isinstance(value, Flow | SignTable | Curve):
+        raise FileError(
+            "it rearranges a value that waits for another operation, or a parameter that depends on the "
+            "input."
+        )
+    flow = value if isinstance(value, Flow) else value.flow
+    moved = flow.rearranged(rearrangement(node.op, flow.sizes, arrays_of(given), node.attributes))
+    return moved if isinstance(value, Flow) else replace(value, flow=moved)
 
 
 def _shape(node: Node, given: list[Value | None]) -> Value:
@@ -141,12 +133,11 @@ def _pool_nhwc(node: Node, flow: Flow, _: Sequence[Value | None]) -> Value:
 
 
 RULES: dict[str, Rule] = {
+    **dict.fromkeys(REARRANGING, _rearranged),
     "AveragePool": _sole(lambda node, flow, _: pooled(node, flow)),
     "BatchNormalization": _sole(_norm),
     "Conv": _sole(_conv),
     "Dropout": _dropout,
-    "Expand": _plumbing(expand),
-    "Flatten": _plumbing(flatten),
     "Gather": _sole(lambda node, flow, given: gathered(node, flow, _parameter(given, 1, "indices"))),
     "Gemm": _sole(_gemm),
     "GlobalAveragePool": _sole(lambda node, flow, _: pooled(node, flow)),
@@ -163,11 +154,7 @@ RULES: dict[str, Rule] = {
     "ReduceMax": _sole(lambda node, flow, given: reduced(node, flow, arrays_of(given))),
     "ReduceMean": _sole(lambda node, flow, given: reduced(node, flow, arrays_of(given))),
     "ReduceSum": _sole(lambda node, flow, given: reduced(node, flow, arrays_of(given))),
-    "Reshape": _plumbing(reshape),
     "Shape": _shape,
     "Size": _shape,
-    "Squeeze": _plumbing(squeeze),
-    "Transpose": _plumbing(transpose),
-    "Unsqueeze": _plumbing(unsqueeze),
 }
 """By the name of the operation; the others are element by element, or the end of the network."""

@@ -23,10 +23,10 @@ from sugenet.bnn.reals import RealLayer
 from sugenet.bnn.stairs import StairConv
 from sugenet.errors import FileError, TooLargeError
 from sugenet.io.exact.domains import Inputs
+from sugenet.io.exact.evaluation import Rounding, rounding_of
 from sugenet.io.exact.ops import OpChain, Sign, Stairs, every
 from sugenet.io.exact.relaxed import PartlyImported, source_values
 from sugenet.io.exact.report import Imported, ImportProof, many
-from sugenet.io.exact.rounding import Rounding, rounding_of
 from sugenet.io.proof.judges import Seen, SourceJudge, Stage, judge_of_chain
 from sugenet.io.proof.near import RawRanges, turning
 from sugenet.io.proof.tally import Difference, Tally

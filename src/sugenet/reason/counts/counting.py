@@ -1,4 +1,4 @@
-"""How many inputs of each class there are in a region, exactly: `count`.
+"""How many inputs of each class there are in a region, exactly: `count`, and when it must stop.
 
 What is counted are combinations of legal states of the features, each state of a feature once, however many
 raw values it stands for.
@@ -6,9 +6,14 @@ raw values it stands for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from numbers import Real
-from typing import Any, TypeAlias
+from threading import Timer, current_thread, main_thread
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
 
 from sugenet.bnn import Network
 from sugenet.errors import QuestionError, TooLargeError
@@ -17,10 +22,8 @@ from sugenet.problem.clock import Clock
 from sugenet.problem.neighbourhood import Neighbourhood
 from sugenet.problem.regions import Region
 from sugenet.problem.sizes import see_time, sets_within
-from sugenet.reason.counts.alarm import Alarm
 from sugenet.reason.counts.answers import Counted, CountOpen, CountSampled
-from sugenet.reason.counts.points import MOST_POINTS, count_points, is_for_points
-from sugenet.reason.counts.sample import interval, sample_classes
+from sugenet.reason.counts.points import MOST_POINTS, count_points, interval, is_for_points, sample_classes
 from sugenet.reason.counts.space import Space, combinations_within, ways
 from sugenet.reason.counts.sums import count_sums
 from sugenet.reason.counts.walk import Part, Partition, count_walk, scores_of
@@ -28,7 +31,75 @@ from sugenet.reason.envelope import envelope
 from sugenet.reason.questions import HowMany, described_within
 from sugenet.telling import telling
 
-__all__ = ["Where", "count"]
+__all__ = [
+    "Alarm",
+    "Where",
+    "count",
+]
+
+_Found = TypeVar("_Found")
+
+
+class Alarm:
+    """A clock that compiled code can look at, in a byte."""
+
+    def __init__(self, clock: Clock, total: int) -> None:
+        self.clock, self.total, self.told = clock, total, clock.seconds
+        self.stop = np.zeros(1, np.uint8)
+        """Its byte is set when it is time to stop."""
+        self.is_interrupted = False
+
+    def _ring(self) -> None:
+        self.stop[0] = 1
+
+    def is_up(self) -> bool:
+        """Whether it has rung."""
+        return bool(self.stop[0])
+
+    def step(self, share: float) -> None:
+        """Tell which share is counted, at most once a second."""
+        if self.clock.seconds - self.told > 1:
+            self.told = self.clock.seconds
+            self.clock.tell(f"counted {share:.0%} of {self.total:,}")
+
+    @contextmanager
+    def _set(self) -> Iterator[None]:
+        timers: list[Timer] = []
+
+        def look() -> None:
+            left = self.clock.left()
+            if left == 0:
+                self._ring()
+            elif left is not None and not done:  # set again when something was compiled meanwhile
+                timers[:] = [Timer(left, look)]
+                timers[0].daemon = True
+                timers[0].start()
+
+        done: list[bool] = []
+        look()
+        try:
+            yield
+        finally:
+            done.append(True)
+            for timer in timers:
+                timer.cancel()
+
+    def run(self, work: Callable[[], _Found]) -> _Found:
+        """Work beside the main thread, which hears Ctrl-C while compiled code runs; what is found until the
+        alarm rings is given.
+        """
+        with self._set():
+            if current_thread() is not main_thread():
+                return work()
+            with ThreadPoolExecutor(1) as pool:
+                found = pool.submit(work)
+                try:
+                    return found.result()
+                except KeyboardInterrupt:
+                    self.is_interrupted = True
+                    self._ring()
+                    return found.result()
+
 
 Where: TypeAlias = Mapping[Any, Any] | Box
 """Limits as in `Box`."""

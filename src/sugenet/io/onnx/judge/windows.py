@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from math import prod
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from sugenet.io.onnx.graph import Array
-from sugenet.io.onnx.judge.tensors import ROUND, SINGLE, OpCall, Tensor, UncomparableError, exact_products
+from sugenet.io.onnx.judge.tensors import (
+    ROUND,
+    SINGLE,
+    OpCall,
+    Operator,
+    Tensor,
+    UncomparableError,
+    exact_products,
+)
 
 __all__ = ["WINDOWS"]
-
-_Operator: TypeAlias = Callable[[OpCall], Tensor]
-
 
 # -- sums of products ----------------------------------------------------------------------------------------
 
@@ -64,9 +69,9 @@ def _gemm(call: OpCall) -> Tensor:
     left, right, added = call.tensor(0), call.tensor(1), call.optional(2)
     if left.values.ndim != 2 or right.values.ndim != 2:
         raise UncomparableError("it multiplies what are no matrices.")
-    left = left.moved(np.transpose) if call.number("transA") else left
-    right = right.moved(np.transpose) if call.number("transB") else right
-    alpha, beta = call.real("alpha", 1.0), call.real("beta", 1.0)
+    left = left.moved(np.transpose) if call["transA"] else left
+    right = right.moved(np.transpose) if call["transB"] else right
+    alpha, beta = call.real("alpha"), call.real("beta")
     found = _matrices(call, left, right)
     values, error = found.values * alpha, found.error * abs(alpha)
     if alpha != 1:
@@ -118,8 +123,8 @@ def _axes(call: OpCall, sizes: Sequence[int], kernel: Sequence[int] | None) -> l
     rank = len(sizes)
     strides, dilations = (call.numbers(name) or (1,) * rank for name in ("strides", "dilations"))
     pads = call.numbers("pads") or (0,) * (2 * rank)
-    mode = call.text("auto_pad", "NOTSET") or "NOTSET"
-    ceil = bool(call.number("ceil_mode"))
+    mode = call.node.attributes.get("auto_pad") or "NOTSET"
+    ceil = bool(call.node.attributes.get("ceil_mode"))
     if len(strides) != rank or len(dilations) != rank or len(pads) != 2 * rank or len(kernel) != rank:
         raise UncomparableError("its attributes have the wrong number of axes.")
     if (
@@ -177,7 +182,7 @@ def _conv(call: OpCall) -> Tensor:
     if weights.data or weights.values.ndim != x.values.ndim or (bias is not None and bias.data):
         raise UncomparableError("its weights are no constants of the file.")
     w = weights.values.astype(np.float64)
-    groups = call.number("group", 1)
+    groups = call["group"]
     kernel = call.numbers("kernel_shape") or w.shape[2:]
     if (
         kernel != w.shape[2:]
@@ -223,7 +228,6 @@ def _conv(call: OpCall) -> Tensor:
 
 def _max_pool(call: OpCall) -> Tensor:
     x = _maps(call)
-    call.attribute("storage_order")  # of the second output, which is not made
     axes = _axes(call, x.shape[2:], call.numbers("kernel_shape"))
     last = tuple(range(-len(axes), 0))
     values = _cut(call, x.values.astype(np.float64), axes, -np.inf).max(axis=last)
@@ -235,7 +239,7 @@ def _max_pool(call: OpCall) -> Tensor:
 
 def _average_pool(call: OpCall) -> Tensor:
     x = _maps(call)
-    include = bool(call.number("count_include_pad"))
+    include = bool(call["count_include_pad"])
     axes = _axes(call, x.shape[2:], call.numbers("kernel_shape"))
     count = np.ones((), np.int64)
     for axis in axes:
@@ -292,14 +296,12 @@ def _max_pool_last(call: OpCall) -> Tensor:
     if x.values.ndim != 4:
         raise UncomparableError("it needs four axes.")
     first = x.moved(lambda array: np.moveaxis(array, -1, 1))
-    inner = OpCall(call.node, call.opset, [first], call.spend, call.decisions, call.asked)
-    return _max_pool(inner).moved(lambda array: np.moveaxis(array, 1, -1))
+    return _max_pool(replace(call, inputs=[first])).moved(lambda array: np.moveaxis(array, 1, -1))
 
 
 def _windows_as_rows(call: OpCall) -> Tensor:
     """FINN's Im2Col: the windows of maps (n, h, w, c), as rows of pixels by channels."""
     x = call.tensor(0)
-    call.attribute("input_shape")  # written down by the exporter, and known from the data
 
     def pair(name: str, default: tuple[int, ...] | None, count: int = 2) -> tuple[int, ...]:
         found = call.numbers(name, default)
@@ -307,10 +309,10 @@ def _windows_as_rows(call: OpCall) -> Tensor:
             raise UncomparableError(f"its {name} is missing or has the wrong length.")
         return found * count if len(found) == 1 else found
 
-    kernel, stride, dilation = pair("kernel_size", None), pair("stride", None), pair("dilations", (1, 1))
-    pads, fill = pair("pad_amount", (0, 0, 0, 0), 4), call.attribute("pad_value", 0)
+    kernel, stride, dilation = pair("kernel_size", None), pair("stride", (1, 1)), pair("dilations", (1, 1))
+    pads, fill = pair("pad_amount", (0, 0, 0, 0), 4), call.node.attributes.get("pad_value", 0)
     if (
-        call.number("depthwise")
+        call["depthwise"]
         or fill
         or x.values.ndim != 4
         or min((*kernel, *stride, *dilation)) < 1
@@ -341,12 +343,12 @@ def _windows_as_rows(call: OpCall) -> Tensor:
 
 def _pad(call: OpCall) -> Tensor:
     x, fill = call.tensor(0), call.optional(2)
-    if call.text("mode", "constant") != "constant":
+    if call["mode"] != "constant":
         raise UncomparableError("it pads by copies.")
     rank = x.values.ndim
     amounts, named = call.listed(1, "pads"), call.listed(3, "axes")
     axes = tuple(range(rank)) if named is None else named
-    value = call.real("value", 0.0) if fill is None else float(fill.values.reshape(-1)[0])
+    value = call.real("value") if fill is None else float(fill.values.reshape(-1)[0])
     if (
         amounts is None
         or len(amounts) != 2 * len(axes)
@@ -374,8 +376,7 @@ def _pad(call: OpCall) -> Tensor:
 def _normalized(call: OpCall) -> Tensor:
     x = call.tensor(0)
     parameters = [call.tensor(place) for place in (1, 2, 3, 4)]
-    call.attribute("momentum")  # of training
-    if call.number("training_mode") or not call.number("spatial", 1):
+    if call["training_mode"] or not call["spatial"]:
         raise UncomparableError("it takes the statistics of the batch, or of single pixels.")
     if x.values.ndim < 2 or any(p.data or p.shape != (x.shape[1],) for p in parameters):
         raise UncomparableError("its parameters are no constants, one a channel.")
@@ -383,7 +384,7 @@ def _normalized(call: OpCall) -> Tensor:
     gamma, beta, mean, var = (
         p.values.astype(np.float64).reshape(-1, *[1] * (x.values.ndim - 2)) for p in parameters
     )
-    root = np.sqrt(var + call.real("epsilon", 1e-5))
+    root = np.sqrt(var + call.real("epsilon"))
     apart = x.values - mean
     part = apart - x.values
     lost = (x.values - (apart - part)) + (-mean - part)
@@ -408,7 +409,7 @@ def _normalized(call: OpCall) -> Tensor:
     return Tensor(result, x.kind, np.asarray(bound), x.data)
 
 
-WINDOWS: dict[str, _Operator] = {
+WINDOWS: dict[str, Operator] = {
     "AveragePool": _average_pool,
     "BatchNormalization": _normalized,
     "Conv": _conv,

@@ -12,8 +12,7 @@ from sugenet.bnn import NEVER, Window
 from sugenet.bnn.arrays import Ints
 from sugenet.errors import FileError
 from sugenet.io.exact.integers import LevelWire, Pooling, Staircase, remapped
-from sugenet.io.exact.joining import joined
-from sugenet.io.exact.requantize import steps_of
+from sugenet.io.exact.requantize import joined, steps_of
 from sugenet.io.onnx.graph import Node
 from sugenet.io.onnx.quantized import runtime
 from sugenet.io.onnx.quantized.numbers import (

@@ -14,8 +14,8 @@ import numpy as np
 from sugenet.bnn import Coding, Encoder, Head, Layer, Network, Source, Steps, bit, integer
 from sugenet.bnn.arrays import Ints
 from sugenet.errors import FileError, NetworkError
-from sugenet.io.exact.apart import see_apart
 from sugenet.io.exact.domains import BitInputs, Inputs, Integers, Reals
+from sugenet.io.exact.head import see_apart
 from sugenet.io.exact.integers import LevelWire, Operation, Place, chained, remapped
 from sugenet.io.exact.pixels import pixel_names
 from sugenet.io.exact.report import Imported, LayerReport

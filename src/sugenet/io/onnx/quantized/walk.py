@@ -13,8 +13,8 @@ import numpy as np
 from sugenet.bnn.arrays import Ints
 from sugenet.errors import FileError, NetworkError
 from sugenet.io.exact.integers import LevelWire, Operation
-from sugenet.io.onnx.attributes import checked, left_over
 from sugenet.io.onnx.graph import DTYPES, Array, Graph, Node, Subgraph
+from sugenet.io.onnx.operators import checked, left_over
 from sugenet.io.onnx.quantized.numbers import (
     ends_of,
     floats_of,
