@@ -17,7 +17,6 @@ import numpy.typing as npt
 from sugenet.bnn import Network, Steps
 from sugenet.brief import Said
 from sugenet.errors import FileError
-from sugenet.io.exact.evaluation import nearest
 from sugenet.io.exact.ops import Sign, Stairs
 from sugenet.io.exact.relaxed import PartlyImported
 from sugenet.io.exact.report import Imported, many
@@ -69,16 +68,11 @@ def _module(torch: Any, module: Any) -> tuple[Run, str]:
         except FileError:  # it cannot be followed, but run
             with torch.no_grad():
                 return Seen(np.asarray(module(tensor(x)).detach().cpu().numpy()))
-        stages = []
-        for node in signal.node.path():
-            if isinstance(node.op, Sign) and node.before is not None:
-                flat = node.values.reshape(len(x), -1)
-                before = node.before.values.reshape(len(x), -1)
-                stages.append(Stage(node.op.where, before, flat == node.op.high, flat == node.op.low))
-            elif isinstance(node.op, Stairs) and node.before is not None:
-                apart = nearest(node.op, node.before.values).reshape(len(x), -1)
-                counts = node.values.reshape(len(x), -1).astype(np.int64)
-                stages.append(Stage.of_levels(node.op.where, apart, counts))
+        stages = [
+            Stage.of_op(node.op, node.before.values, node.values)
+            for node in signal.node.path()
+            if isinstance(node.op, Sign | Stairs) and node.before is not None
+        ]
         return Seen(found, tuple(stages))
 
     refuse_if(module.training, "the reference is in training mode. Call module.eval() first.")

@@ -16,9 +16,9 @@ import numpy.typing as npt
 from sugenet.errors import FileError
 from sugenet.io.exact.evaluation import DOUBLE, SINGLE, nearest
 from sugenet.io.exact.ops import Affine, Op, OpChain, Sign, Stairs, every
-from sugenet.io.proof.judges import Seen, SourceJudge, Stage
+from sugenet.io.proof.judges import Seen, SourceJudge, Stage, judge_of_stages
 from sugenet.io.torch.architecture import Architecture, Part
-from sugenet.io.torch.reader import first_of, require_torch, signal_of_module
+from sugenet.io.torch.reader import dispatching, first_of, require_torch, signal_of_module
 from sugenet.io.torch.signals import SignalNode
 
 __all__ = ["judges_of_module", "judges_of_state_dict"]
@@ -154,20 +154,17 @@ def _widened(torch: Any, double: bool) -> Iterator[None]:
     if not double:
         yield
         return
-    from torch.utils._python_dispatch import TorchDispatchMode
 
-    class Wider(TorchDispatchMode):  # type: ignore[no-untyped-call]
-        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            wide = {
-                key: torch.float64 if value is torch.float32 else value
-                for key, value in (kwargs or {}).items()
-            }
-            return func(*(torch.float64 if value is torch.float32 else value for value in args), **wide)
+    def wide(value: Any) -> Any:
+        return torch.float64 if value is torch.float32 else value
+
+    def widened(func: Any, args: Any, kwargs: Any) -> Any:
+        return func(*map(wide, args), **{key: wide(value) for key, value in kwargs.items()})
 
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
     try:
-        with Wider():  # type: ignore[no-untyped-call]
+        with dispatching(widened):
             yield
     finally:
         torch.set_default_dtype(before)
@@ -179,17 +176,19 @@ def judges_of_state_dict(
     """PyTorch's own functions on the parameters by their names; none where PyTorch is not installed."""
     if find_spec("torch") is None:
         return []
-    return [
-        SourceJudge(
-            "PyTorch's functions in float64", lambda x: _run(arrays, architecture, shape, x), follows=True
-        )
-    ]
+    name = "PyTorch's functions in float64"
+    return [judge_of_stages(name, lambda x, stages: _run(arrays, architecture, shape, x, stages))]
 
 
-def _run(arrays: Mapping[str, _Array], architecture: Architecture, shape: tuple[int, ...], x: _Array) -> Seen:
+def _run(
+    arrays: Mapping[str, _Array],
+    architecture: Architecture,
+    shape: tuple[int, ...],
+    x: _Array,
+    stages: list[Stage],
+) -> _Array:
     import torch
 
-    stages: list[Stage] = []
     now = torch.from_numpy(np.ascontiguousarray(x, np.float64).reshape(len(x), *shape))
     with torch.no_grad():
         for part in architecture:
@@ -202,16 +201,11 @@ def _run(arrays: Mapping[str, _Array], architecture: Architecture, shape: tuple[
                 cut = (torch.floor(codes) + 0.5).clamp(low + 0.5, high - 0.5)
                 stages.append(Stage.of_levels(str(part), (codes - cut).numpy(), levels.long().numpy()))
             if part.kind == "sign":
-                flat = before.reshape(len(x), -1).numpy()
+                flat, zero = before.reshape(len(x), -1).numpy(), part.text("zero", "1")
                 on, off = flat > 0, flat < 0
-                at_zero = {"1": (True, False), "-1": (False, True), "0": (False, False)}[
-                    part.text("zero", "1")
-                ]
-                stages.append(
-                    Stage(str(part), flat, on | ((flat == 0) & at_zero[0]), off | ((flat == 0) & at_zero[1]))
-                )
-    scores = now.reshape(len(x), -1).numpy()
-    return Seen(scores, tuple(stages), scores)
+                at = flat == 0
+                stages.append(Stage(str(part), flat, on | (at & (zero == "1")), off | (at & (zero == "-1"))))
+    return np.asarray(now.numpy())
 
 
 def _past(torch: Any, part: Part, arrays: Mapping[str, _Array], x: Any) -> Any:

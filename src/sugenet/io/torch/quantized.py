@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from math import prod
@@ -28,7 +28,7 @@ from sugenet.io.exact.requantize import stair_conv, stair_layer, steps_of
 from sugenet.io.plain.refusals import refuse_if
 from sugenet.io.proof.near import RawRanges, turning
 from sugenet.io.torch.backend import AskedSteps, PackedOperation, ask_steps, other_batch
-from sugenet.io.torch.reader import checked_example, first_of, forward_failed, require_torch
+from sugenet.io.torch.reader import checked_example, require_torch, watched_output
 
 __all__ = ["is_quantized", "read_quantized"]
 
@@ -88,14 +88,8 @@ class _QuantizedRun:
     def _run(self, rows: npt.NDArray[Any]) -> tuple[list[_QuantizedStep], npt.NDArray[np.float64]]:
         given = self.values[rows.astype(np.int64) - self.inputs.low]
         batch = self.torch.from_numpy(given.reshape(len(rows), *self.shape))
-        recorder = _recorder(self.torch)(batch, self.module)
-        try:
-            with self.torch.no_grad(), recorder:
-                output = first_of(self.module(batch))
-        except FileError:
-            raise
-        except Exception as error:  # whatever the module's own code raises
-            raise forward_failed(self.module, batch, error) from error
+        recorder = _QuantizedRecorder(self.torch, batch, self.source)
+        output = watched_output(self.module, batch, recorder.see)
         refuse_if(
             recorder.key(output) != recorder.last or output.is_quantized,
             self.source,
@@ -145,60 +139,56 @@ def _bytes(tensor: Any) -> Ints:
     return np.asarray(whole + 128 if str(tensor.dtype) == "torch.qint8" else whole)
 
 
+class _QuantizedRecorder:
+    """Sees every operation of a module that is one path of bytes from the input to the output."""
+
+    def __init__(self, torch: Any, start: Any, source: str) -> None:
+        self.torch, self.start, self.source = torch, start, source
+        self.steps: list[_QuantizedStep] = []
+        self.alive: list[Any] = []
+        self.last = self.key(start)
+
+    def key(self, tensor: Any) -> Any:
+        """What stands for a tensor."""
+        return tensor.untyped_storage().data_ptr(), tuple(tensor.shape)
+
+    def see(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """Run an operation, and keep it if it is on the path."""
+        out = func(*args, **kwargs)
+        name = func._schema.name.split("::")[1].rstrip("_")
+        reads = [
+            k
+            for k, v in enumerate(args)
+            if isinstance(v, self.torch.Tensor) and (self.key(v) == self.last or v.is_quantized)
+        ]
+        if not reads or name in _ASKS:
+            return out
+        where = f"operation {len(self.steps)} ({name})"
+        refuse_if(
+            reads != [0] or self.key(args[0]) != self.last or name not in _OPERATIONS | _SAME,
+            self.source,
+            f"{where} is not read in quantized modules: {_HINTS.get(name, _KNOWN)}.",
+        )
+        self.alive.append(out)
+        self.last = self.key(out)
+        if name in _SAME:
+            refuse_if(
+                out.shape[:1] != self.start.shape[:1],
+                self.source,
+                f"{where} moves the axis of the samples.",
+            )
+            return out
+        levels = _bytes(out if out.is_quantized else args[0]).reshape(len(out), -1)
+        points = (args[0], out) if name != "quantize_per_tensor" else ()
+        more = (*args[1:], *kwargs.values(), *points)
+        call = partial(_again, func, args[1:], kwargs)
+        self.steps.append(_QuantizedStep(name, where, call, more, tuple(out.shape[1:]), levels))
+        return out
+
+
 def _again(operation: Any, args: tuple[Any, ...], options: dict[str, Any], tensor: Any) -> Any:
     """An operation that ran, on another tensor."""
     return operation(tensor, *args, **options)
-
-
-def _recorder(torch: Any) -> Any:
-    """The class that sees every operation; made here, since it needs PyTorch's own base class."""
-    from torch.utils._python_dispatch import TorchDispatchMode
-
-    @dataclass
-    class WholeRecorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
-        start: Any
-        module: Any
-        steps: list[_QuantizedStep] = field(default_factory=list)
-        alive: list[Any] = field(default_factory=list)
-
-        def __post_init__(self) -> None:
-            super().__init__()  # type: ignore[no-untyped-call]
-            self.last: Any = self.key(self.start)
-
-        def key(self, tensor: Any) -> Any:
-            return tensor.untyped_storage().data_ptr(), tuple(tensor.shape)
-
-        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            out = func(*args, **(kwargs or {}))
-            name = func._schema.name.split("::")[1].rstrip("_")
-            reads = [
-                k
-                for k, v in enumerate(args)
-                if isinstance(v, torch.Tensor) and (self.key(v) == self.last or v.is_quantized)
-            ]
-            if not reads or name in _ASKS:
-                return out
-            where = f"operation {len(self.steps)} ({name})"
-            if reads != [0] or self.key(args[0]) != self.last or name not in _OPERATIONS | _SAME:
-                raise FileError(
-                    f"{type(self.module).__name__}: {where} is not read in quantized modules: "
-                    f"{_HINTS.get(name, _KNOWN)}."
-                )
-            self.alive.append(out)
-            self.last = self.key(out)
-            if name not in _SAME:
-                levels = _bytes(out if out.is_quantized else args[0]).reshape(len(out), -1)
-                more = tuple(args[1:]) + tuple((kwargs or {}).values())
-                points = (args[0], out) if name != "quantize_per_tensor" else ()
-                call = partial(_again, func, args[1:], kwargs or {})
-                self.steps.append(
-                    _QuantizedStep(name, where, call, (*more, *points), tuple(out.shape[1:]), levels)
-                )
-            elif out.shape[:1] != self.start.shape[:1]:
-                raise FileError(f"{type(self.module).__name__}: {where} moves the axis of the samples.")
-            return out
-
-    return WholeRecorder
 
 
 class _QuantizedLayers:
