@@ -101,7 +101,6 @@ ORDERS = {
     "sugenet.io": [
         "plain",
         "native",
-        "images",
         "samples",
         "vnnlib_numbers",
         "vnnlib_tensors",

@@ -43,8 +43,7 @@ from sugenet.io.plain.refusals import refuse_if, within
 from sugenet.io.proof.judges import SourceJudge, judge_of_chain
 from sugenet.io.proof.proving import prove_import
 from sugenet.io.pynq.judge import judge_of_memory
-from sugenet.io.pynq.memory import is_folder, read_memory
-from sugenet.io.pynq.reader import Last, PixelRounding, chain_of_memory
+from sugenet.io.pynq.reader import Last, PixelRounding, chain_of_memory, is_folder, read_memory
 from sugenet.io.torch import quantized, state_dict
 from sugenet.io.torch import reader as torch_reader
 from sugenet.io.torch.judge import judges_of_module, judges_of_state_dict

@@ -392,11 +392,11 @@ def _by_place(layers: Sequence[_PlannedLayer], contents: Contents) -> list[_Arra
     owners: dict[str, int] = {}
     _match(layers, list(range(len(layers))), 0, "", paths, contents.notes["names"], owners)
     for path in paths:
-        if path not in owners:
-            raise FileError(
-                f"the arrays of {path[:80] or 'the model itself'!r} would be left over: the model has no "
-                f"layer that they belong to. {DAMAGED}"
-            )
+        refuse_if(
+            path not in owners,
+            f"the arrays of {path[:80] or 'the model itself'!r} would be left over: the model has no "
+            f"layer that they belong to. {DAMAGED}",
+        )
     found: list[_Arrays] = [{} for _ in layers]
     for path, owner in owners.items():
         words = _words(layers[owner])
@@ -583,8 +583,10 @@ def _unpacked(place: Path, apart: bool) -> tuple[str, Contents]:
                 f"one of its parts is there twice. {DAMAGED}",
             )
             for name in entries:
-                if name not in (_CONFIG, _ABOUT, _WEIGHTS):
-                    raise FileError(f"its part {name[:80]!r} would be left over. {_hint(name)}")
+                refuse_if(
+                    name not in (_CONFIG, _ABOUT, _WEIGHTS),
+                    f"its part {name[:80]!r} would be left over. {_hint(name)}",
+                )
             for name in (_CONFIG, _WEIGHTS):
                 refuse_if(name not in entries, f"its part {name!r} is missing. {DAMAGED}")
             refuse_if(

@@ -284,8 +284,9 @@ def qkeras_kernel(where: str, key: str, value: Any, kernel: _Array) -> _Array:
     """A kernel as the forward pass uses it, in Keras' layout: the last axis is the output."""
     if value is None:
         return kernel
-    if not _is_qkeras(value):
-        raise FileError(f"{where}: {key} {_said(value)} is not known. binary and ternary can be read.")
+    refuse_if(
+        not _is_qkeras(value), where, f"{key} {_said(value)} is not known. binary and ternary can be read."
+    )
     quantizer = _qkeras_named(where, key, value)
     alpha = quantizer.settings.get("alpha")
     alpha = "auto_po2" if alpha is None else alpha
@@ -308,8 +309,11 @@ def qkeras_bias(where: str, value: Any, bias: _Array) -> _Array:
     """A bias as the forward pass uses it: as it stands, or in fixed point."""
     if value is None:
         return bias
-    if not _is_qkeras(value) or _qkeras_named(where, "bias_quantizer", value).name != "quantized_bits":
-        raise FileError(f"{where}: bias_quantizer {_said(value)} is not read; quantized_bits or none is.")
+    refuse_if(
+        not _is_qkeras(value) or _qkeras_named(where, "bias_quantizer", value).name != "quantized_bits",
+        where,
+        f"bias_quantizer {_said(value)} is not read; quantized_bits or none is.",
+    )
     quantizer = _qkeras_named(where, "bias_quantizer", value)
     alpha = quantizer.settings.get("alpha")
     factor = _factor(quantizer, 1.0 if alpha is None else alpha, bias)

@@ -50,7 +50,7 @@ from sugenet.io.larq.quantizers import (
     steps_of,
 )
 from sugenet.io.plain.ledger import Ledger
-from sugenet.io.plain.refusals import refuse_if, within
+from sugenet.io.plain.refusals import refuse_if, required, within
 
 __all__ = ["chain_of_layers", "read_model"]
 
@@ -295,9 +295,8 @@ def chain_of_layers(layers: list[KerasLayer]) -> OpChain:
                     f"{layer.where}: stands behind {walk.left_out[-1]}, "
                     f"which can only be the end of a network."
                 )
-            rule = _RULES.get(layer.kind)
-            if rule is None:
-                raise FileError(f"{layer.where}: this layer cannot be read. {_HINTS.get(layer.kind, _WORKS)}")
+            why = f"this layer cannot be read. {_HINTS.get(layer.kind, _WORKS)}"
+            rule = required(_RULES.get(layer.kind), layer.where, why)
             _check_author(layer)
             check_precision(layer.where, layer.config.get("dtype"))
             walk = _activated(rule(walk, layer), layer)

@@ -42,7 +42,7 @@ class NirNode:
         return f"{self.name} ({self.kind})"
 
 
-def chain_of_nodes(path: str | Path, *, apart: bool = True) -> tuple[str, list[NirNode]]:
+def chain_of_nodes(path: str | Path) -> tuple[str, list[NirNode]]:
     """The version that a file names, and its nodes in order where they are one chain, Input first and Output
     last; Flatten, which only shapes values, is left out.
 
@@ -51,7 +51,7 @@ def chain_of_nodes(path: str | Path, *, apart: bool = True) -> tuple[str, list[N
     FileError
         For files that are damaged, and graphs with branches or cycles.
     """
-    contents = NIR.read(path, apart=apart)
+    contents = NIR.read(path)
     try:
         about = json.loads(contents.model)
         kinds, edges = dict(about["kinds"]), [tuple(edge) for edge in about["edges"]]

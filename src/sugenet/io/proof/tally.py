@@ -16,8 +16,8 @@ from sugenet.bnn import Network
 from sugenet.bnn.arrays import Bits, Ints
 from sugenet.bnn.conv import ConvLayer, PoolLayer
 from sugenet.bnn.stairs import StairConv
-from sugenet.errors import FileError
 from sugenet.io.exact.report import SignPlace
+from sugenet.io.plain.refusals import refuse_if
 from sugenet.io.proof.judges import Seen, Stage
 
 __all__ = ["SHOWN", "ClassDifference", "Difference", "NearTie", "Tally"]
@@ -237,11 +237,10 @@ class Tally:
         for pair in self.align(bits, seen):
             first, last = pair.part or (0, bits[pair.layer].shape[1])
             here = bits[pair.layer][:, first:last]
-            if pair.stage >= len(seen.stages) or seen.stages[pair.stage].high.shape != here.shape:
-                raise FileError(
-                    "the reference performs other operations for other samples. "
-                    "Compare it with a fixed program."
-                )
+            refuse_if(
+                pair.stage >= len(seen.stages) or seen.stages[pair.stage].high.shape != here.shape,
+                "the reference performs other operations for other samples. Compare it with a fixed program.",
+            )
             if since is not None:
                 doubt |= since <= pair.layer
             doubt |= self._layer(rows, pair, here, pair.of(seen.stages), start, doubt)
@@ -309,11 +308,11 @@ class Tally:
             else None
         )
         theirs = outputs.reshape(-1) if scores is None else np.argmax(scores, axis=1)
-        if len(theirs) != len(counts):
-            raise FileError(
-                f"the reference gave shape {outputs.shape} for {len(counts)} samples: "
-                f"{self.network.head.outputs} scores or one class each are needed."
-            )
+        refuse_if(
+            len(theirs) != len(counts),
+            f"the reference gave shape {outputs.shape} for {len(counts)} samples: "
+            f"{self.network.head.outputs} scores or one class each are needed.",
+        )
         differs = mine != theirs if doubt is None else (mine != theirs) & ~doubt
         for sample in np.flatnonzero(differs).tolist():
             exact = self.network.head.scores(counts[sample : sample + 1])[0]

@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.io.proof.judges import SourceJudge, Stage, judge_of_stages
-from sugenet.io.pynq.memory import Folding, Memory
-from sugenet.io.pynq.reader import Last, PixelRounding
+from sugenet.io.pynq.reader import Folding, Last, Memory, PixelRounding
 
 __all__ = ["judge_of_memory"]
 

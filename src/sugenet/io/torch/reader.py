@@ -237,11 +237,10 @@ def _check_mode(torch: Any, module: Any) -> None:
     )
     kinds = (torch.nn.modules.batchnorm._BatchNorm, torch.nn.modules.dropout._DropoutNd)
     for path, part in module.named_modules():
-        if part.training and isinstance(part, kinds):
-            raise FileError(
-                f"{path or 'the module'} ({type(part).__name__}) is in training mode. "
-                f"Call module.eval() first."
-            )
+        refuse_if(
+            part.training and isinstance(part, kinds),
+            f"{path or 'the module'} ({type(part).__name__}) is in training mode. Call module.eval() first.",
+        )
 
 
 def _check_evaluation(torch: Any, module: Any, batch: Any) -> None:

@@ -37,8 +37,7 @@ from sugenet.io.exact.ops import (
 from sugenet.io.exact.sizes import check_maps
 from sugenet.io.plain.ledger import Ledger
 from sugenet.io.plain.refusals import refuse_if, required, within
-from sugenet.io.torch.architecture import Architecture, Part
-from sugenet.io.torch.layouts import Layout, known_layout, recognized_chain
+from sugenet.io.torch.architecture import Architecture, Layout, Part, known_layout, recognized_chain
 from sugenet.io.torch.saved import Arrays, arrays_of_state, read_checkpoint
 
 __all__ = ["chain_of_parts", "declared"]
