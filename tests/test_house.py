@@ -102,8 +102,7 @@ ORDERS = {
         "plain",
         "native",
         "samples",
-        "vnnlib_numbers",
-        "vnnlib_tensors",
+        "vnnlib_words",
         "vnnlib",
         "counterexamples",
         "exports",
@@ -170,12 +169,9 @@ CIRCLES = {
         f"sugenet.bits.{name}"
         for name in (
             "engine",
-            "late_engine",
             "numba_engine",
-            "numba_levels",
             "numba_maps",
             "numpy_engine",
-            "numpy_maps",
         )
     ),
     frozenset({"sugenet.cli.commands", "sugenet.cli.complete"}),

@@ -7,6 +7,7 @@ import pytest
 from sugenet.engines.walk import adders
 from sugenet.engines.walk.adders import (
     BLOCK,
+    SLOT,
     add_fours,
     add_fours_1,
     add_fours_2,
@@ -16,8 +17,12 @@ from sugenet.engines.walk.adders import (
     add_fours_6,
     add_fours_7,
     add_fours_8,
+    add_up_4,
+    add_up_6,
+    add_up_12,
     apart_of,
     fours,
+    reached_by,
     signs,
     sure_of_any,
     sure_of_near,
@@ -31,6 +36,12 @@ def words(bits):
     """Rows of truth values as words, the first in the lowest bit."""
     padded = np.pad(bits, ((0, 0), (0, -bits.shape[1] % 64)))
     return np.packbits(padded, axis=1, bitorder="little").view(np.uint64)
+
+
+def slots(bits):
+    """The planes of inputs, as walks have them: each, its complement, and zeros."""
+    planes = words(bits)
+    return np.concatenate([planes, ~planes, np.zeros_like(planes)], axis=1).reshape(-1)
 
 
 @nb.njit
@@ -55,11 +66,11 @@ def few(groups, table, bytes_, q, least, valid, out):
 
 
 @nb.njit
-def tables(groups, columns, inputs, planes, places, table, bytes_):
+def tables(groups, columns, inputs, planes, table, bytes_):
     for t in range(0, 4 * groups, 8):
         signs(columns, 0, inputs, t, 1, bytes_, 8 * t)
     for t in range(groups):
-        fours(planes, 0, places, 4 * t, table, 48 * BLOCK * t)
+        fours(planes, 4 * t, table, 48 * BLOCK * t)
 
 
 @pytest.mark.parametrize("groups", [*range(1, 11), 33])
@@ -68,11 +79,10 @@ def test_sums_of_fours(groups):
     many = 4 * groups
     bits = rng.random((many, SETS)) < rng.random((many, 1))
     weights = rng.choice([-1, 1], (64, many))  # one column an input, one row a neuron
-    planes = words(bits).reshape(-1)
-    places, inputs = np.arange(many + 8) * BLOCK, np.arange(many + 8)
+    inputs = np.arange(many + 8)
     columns = np.append(words(np.ascontiguousarray(weights.T > 0)).reshape(-1), np.zeros(8, np.uint64))
     table, bytes_ = np.zeros(48 * BLOCK * groups, np.uint64), np.zeros(64 * (groups + 2), np.uint8)
-    tables(groups, columns, inputs, planes, places, table, bytes_)
+    tables(groups, columns, inputs, slots(bits), table, bytes_)
     out = np.zeros(3 * BLOCK, np.uint64)
     for q in (0, 1, 31, 63):
         sums = np.where(weights[q][:, None] > 0, bits, ~bits).sum(axis=0)
@@ -86,8 +96,8 @@ def test_sums_of_fours(groups):
 
 
 @nb.njit
-def apart(planes, places, inputs, many, valid, out):
-    return apart_of(planes, 0, places, inputs, 0, many, valid, out)
+def apart(planes, inputs, many, valid, out):
+    return apart_of(planes, inputs, 0, many, valid, out)
 
 
 @pytest.mark.parametrize("many", [1, 2, 31, 32, adders.APART])
@@ -97,13 +107,57 @@ def test_how_far_sets_are_apart(many):
     inside = rng.random(SETS) < 0.7
     inputs = rng.permutation(130)[:many]
     out = np.zeros(2 + 3, np.int64)
-    places = np.arange(many) * BLOCK
-    found = apart(words(bits).reshape(-1), places, inputs, many, words(inside[None])[0], out)
+    found = apart(slots(bits), inputs, many, words(inside[None])[0], out)
     most = 2 * bits[:, inside].sum(axis=1) > inside.sum()
     like = np.zeros((1, 192), bool)
     like[0, inputs] = most
     assert (out[2:].view(np.uint64) == words(like)[0]).all()
     assert found == (bits[:, inside] != most[:, None]).sum(axis=0).max()
+
+
+@nb.njit
+def added(inputs, kinds, many, least, valid, planes, where):
+    if least <= 16:
+        return add_up_4(inputs, 0, kinds, 0, many, least, valid, planes, where)
+    if least <= 64:
+        return add_up_6(inputs, 0, kinds, 0, many, least, valid, planes, where)
+    return add_up_12(inputs, 0, kinds, 0, many, least, valid, planes, where)
+
+
+@pytest.mark.parametrize("many", [4, 16, 64, 68, 2000, 4000])
+def test_sums_of_planes(many):
+    rng = np.random.default_rng(many)
+    bits = rng.random((many, SETS)) < 0.5
+    kinds = rng.integers(0, 3, many).astype(np.uint8)
+    planes = np.append(slots(bits), np.zeros(SLOT, np.uint64))
+    sums = np.where(kinds[:, None] == 0, bits, (kinds[:, None] == 1) & ~bits).sum(axis=0)
+    for least in {1, int(np.median(sums)), int(sums.max()), int(sums.max()) + 1} - {0}:
+        inside = rng.random(SETS) < 0.5
+        met = sums >= least
+        found = added(np.arange(many), kinds, many, least, words(inside[None])[0], planes, many * SLOT)
+        assert (planes[many * SLOT :][:BLOCK] == words(met[None])[0]).all()
+        assert (planes[many * SLOT :][BLOCK : 2 * BLOCK] == words(~met[None])[0]).all()
+        assert found == (0 if not met[inside].any() else 1 if met[inside].all() else 2)
+
+
+@nb.njit
+def needed(adds, need, valid, planes):
+    return reached_by(adds, 0, need, valid, planes, 0)
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.int32])
+def test_what_pieces_add(kind):
+    rng = np.random.default_rng(3)
+    ends = np.iinfo(kind)
+    adds = rng.integers(ends.min, ends.max, SETS, dtype=kind, endpoint=True)
+    adds[:2], planes = (ends.min, ends.max), np.zeros(SLOT, np.uint64)
+    for need in (ends.min, ends.min + 1, 0, int(np.median(adds)), ends.max):
+        inside = rng.random(SETS) < 0.5
+        met = adds >= need
+        found = needed(adds, need, words(inside[None])[0], planes)
+        assert (planes[:BLOCK] == words(met[None])[0]).all()
+        assert (planes[BLOCK : 2 * BLOCK] == words(~met[None])[0]).all()
+        assert found == (0 if not met[inside].any() else 1 if met[inside].all() else 2)
 
 
 @nb.njit

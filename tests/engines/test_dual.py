@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from sugenet import Agree, Fair, Monotone, Robust, check, verify
+from sugenet.bits.window import Window
 from sugenet.bnn import (
     ConvLayer,
     DenseLayer,
@@ -22,7 +23,6 @@ from sugenet.bnn import (
     StairLayer,
 )
 from sugenet.bnn.codings import integer
-from sugenet.bnn.geometry import Window
 from sugenet.engines.dual.bound import Multipliers, Relaxed
 from sugenet.problem.keeps import Keeps
 from sugenet.problem.problem import Problem

@@ -19,14 +19,13 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn import Coding, Encoder, Network, OneHot, Steps, bit, thermometer, unused
-from sugenet.bnn.layer import gives
 from sugenet.bnn.samples import named_rows, rows_of
 from sugenet.capacity.arguments import plain
 from sugenet.errors import EncodingError, SugenetError, how_to_install
 from sugenet.fit.capacities import Ratings
 from sugenet.fit.encoding import CodingChoice, learn_encoder
-from sugenet.fit.loop import Epoch
-from sugenet.fit.settings import Settings
+from sugenet.fit.settings import Epoch, Settings
+from sugenet.fit.sugeno import LevelRule, ScoreCard
 from sugenet.fit.sugeno.columns import (
     FeatureLevels,
     Target,
@@ -42,8 +41,6 @@ from sugenet.fit.sugeno.columns import (
 )
 from sugenet.fit.sugeno.learning import Bools, Ints
 from sugenet.fit.sugeno.model import LearnedModel, Terms, learn_model
-from sugenet.fit.sugeno.rules import LevelRule
-from sugenet.fit.sugeno.scorecard import ScoreCard
 from sugenet.fit.trainer import train
 
 __all__ = [
@@ -626,7 +623,9 @@ class SugenoRegressor(RegressorMixin, _SugenoEstimator):  # type: ignore[misc]
         if isinstance(self.levels, bool) or not isinstance(self.levels, int | np.integer) or self.levels < 2:
             raise SugenetError(f"levels is {self.levels!r}; give a whole number of at least 2.")
         target = (
-            named_target(labels, order) if order is not None else number_target(_numbers(labels), self.levels)
+            named_target(labels, order)
+            if order is not None
+            else number_target(_numbers(labels), int(self.levels))
         )
         weights = costs_of(self.costs, target.levels.tolist(), target.ranks)
         self.levels_ = target.levels
@@ -750,7 +749,8 @@ class SugenoClassifier(ClassifierMixin, _SugenoEstimator):  # type: ignore[misc]
         table, labels = self._table(X, y)
         kinds = _classes_of(labels)[0]
         ordered = order is not None or len(kinds) == 2
-        target = named_target(labels, kinds.tolist() if order is None or _is_sorted(order) else order)
+        is_sorted = isinstance(order, str) and order == "sorted"
+        target = named_target(labels, kinds.tolist() if order is None or is_sorted else order)
         weights = costs_of(self.costs, target.levels.tolist(), target.ranks)
         self.classes_ = target.levels
         if ordered:
@@ -795,10 +795,6 @@ class SugenoClassifier(ClassifierMixin, _SugenoEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         return self._ratings(X, named_target(np.asarray(y), self.classes_.tolist()).ranks)
-
-
-def _is_sorted(order: Any) -> bool:
-    return isinstance(order, str) and order == "sorted"
 
 
 def _numbers(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -930,7 +926,7 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
         classifier = cls(
             hidden=tuple(layer.outputs for layer in network.layers),
             encoder=network.encoder,
-            levels=1 + max((gives(layer) or 1 for layer in network.layers), default=1),
+            levels=1 + max((layer.max_level or 1 for layer in network.layers), default=1),
         )
         classifier.n_features_in_ = network.encoder.features
         if network.encoder.names != Encoder(network.encoder.codings).names:

@@ -29,7 +29,7 @@ from sugenet.files import advice, check_owner, target_of
 from sugenet.io.native.container import canonical
 from sugenet.io.plain.texts import strict_json
 from sugenet.sweeps.lock import Lock
-from sugenet.sweeps.rows import Row
+from sugenet.sweeps.samples import Row
 
 __all__ = ["LARGEST", "SAMPLES", "Entry", "Store", "reading", "writing"]
 

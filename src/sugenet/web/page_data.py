@@ -13,25 +13,22 @@ from typing import Any
 
 import numpy as np
 
+from sugenet.bits.window import Window
 from sugenet.bnn import (
     NEVER,
     ConvLayer,
-    LevelLayer,
     Network,
     OneHot,
-    PoolLayer,
     StairConv,
-    StairLayer,
     Steps,
 )
 from sugenet.bnn.arrays import Ints
 from sugenet.bnn.codings import Coding, Span
 from sugenet.bnn.encoder import Encoder
-from sugenet.bnn.geometry import Window
 from sugenet.bnn.head import Head
 from sugenet.bnn.laws import Law
-from sugenet.bnn.layer import Layer
-from sugenet.bnn.layers import ROOM
+from sugenet.bnn.layers import ROOM, Layer
+from sugenet.bnn.wide import is_wide_sum
 from sugenet.errors import EncodingError, NetworkError, TooLargeError
 from sugenet.reason.envelope import domain_data
 from sugenet.reason.questions.reading import described_within
@@ -209,10 +206,7 @@ def _see_that_it_fits(network: Network) -> None:
         what = "its encoder has silent cuts"
     elif any(map(_is_below_floats, network.encoder.codings)):
         what = "a feature has integers below all floats"
-    elif any(
-        isinstance(layer, LevelLayer | ConvLayer) and layer.sizes.max(initial=0) >= 1 << 31
-        for layer in network.layers
-    ):
+    elif any(map(is_wide_sum, network.layers)):
         what = "sums of its first layer, whose inputs are rescaled, reach beyond 2^31"
     else:
         return
@@ -410,13 +404,13 @@ def _layers(network: Network) -> dict[str, Any]:
 
 def _layer(layer: Layer) -> dict[str, Any]:
     size = {"inputs": layer.inputs, "outputs": layer.outputs}
-    if isinstance(layer, PoolLayer):
+    if layer.every is not None and layer.window is not None:
         pool = {**size, "window": _window(layer.window), "every": layer.every.tolist()}
-        if layer.top is None:
+        if layer.is_binary:
             return {"kind": "pool", **pool}
-        return {"kind": "level pool", **pool, "top": layer.top, "height": layer.top}
-    if isinstance(layer, StairLayer):
-        rows = {"weights": _words(layer.weights), "tops": layer.tops.tolist()}
+        return {"kind": "level pool", **pool, "top": layer.height, "height": layer.height}
+    if layer.window is None and not layer.is_binary:
+        rows = {"weights": _words(layer.weights), "tops": layer.input_tops.tolist()}
         return {"kind": "stairs", **size, **rows, "height": layer.height, "steps": _unsigned(layer.tau)}
     if isinstance(layer, StairConv):
         lowest = np.minimum(layer.weights, 0).reshape(len(layer.weights), -1).sum(axis=1) * layer.top
@@ -442,7 +436,7 @@ def _layer(layer: Layer) -> dict[str, Any]:
             "top": layer.top,
         }
         return {"kind": "conv", **size, "window": _window(layer.window), **kernel, "tau": tau}
-    if isinstance(layer, LevelLayer):
+    if layer.tops is not None:
         return {
             "kind": "levels",
             **size,

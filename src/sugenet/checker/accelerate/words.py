@@ -299,8 +299,8 @@ def blocks_seen(whole: Whole, threads: int | None = None) -> int | None:
 
 def _in_groups(features: Options) -> list[list[tuple[int, Ints]]]:
     """Features without prices, several of them made one, with as many combinations as a block has sets."""
-    rest, groups = list(features), list[list[tuple[int, Ints]]]()
+    rest, groups = features, list[list[tuple[int, Ints]]]()
     while rest:
         *rest, last = joined(rest, 64 * WORDS)
-        groups.append(list(last))
+        groups.append(last)
     return groups[::-1]

@@ -18,6 +18,7 @@ __all__ = [
     "APART",
     "BLOCK",
     "NEURONS",
+    "SLOT",
     "add_fours",
     "add_fours_1",
     "add_fours_2",
@@ -29,11 +30,12 @@ __all__ = [
     "add_fours_8",
     "add_up_4",
     "add_up_6",
-    "add_up_11",
+    "add_up_12",
     "apart_of",
     "fours",
     "lowest",
     "ones",
+    "reached_by",
     "signs",
     "sure_of_any",
     "sure_of_near",
@@ -42,9 +44,10 @@ __all__ = [
 ]
 
 BLOCK = 8  # words of a plane that are worked on together
+SLOT = 3 * BLOCK  # words of an input: its plane, the complement, and zeros
 APART = 63  # planes that can be told apart, at most
 NEURONS = 64  # of a layer that are looked at together
-_DIGITS = 11  # of sums of up to 2000 planes
+_DIGITS = 12  # of sums of up to 4000 planes
 _WORD, _INDEX = ir.IntType(64), ir.IntType(32)
 
 
@@ -148,28 +151,26 @@ def _adder(digits):
     """An intrinsic that adds planes up in so many binary digits: enough for sums of up to 2^digits."""
 
     @intrinsic
-    def add_up(
-        _typing, planes, base, places, inputs, first, kinds, row, step, many, least, valid, out, where
-    ):
+    def add_up(_typing, inputs, first, kinds, row, many, least, valid, planes, where):
         """Whether a sum of planes is `least` or more, which is 1 or more: that plane and its complement, at
-        ``out[where:]``; and 0, 1 or 2: nowhere, everywhere or somewhere within `valid`.
+        ``planes[where:]``; and 0, 1 or 2: nowhere, everywhere or somewhere within `valid`.
 
-        Summand t is at ``base + places[first + t] + step * kinds[row + inputs[first + t]]``; their number
-        `many` is a multiple of 4.
+        Summand t is of slot ``first + t`` the plane that ``kinds[row + inputs[first + t]]`` says; their
+        number `many` is a multiple of 4.
         """
-        del base, first, row, step, many, least, where
+        del first, row, many, least, where
         whole = types.int64
-        signature = whole(planes, whole, places, inputs, whole, kinds, *[whole] * 4, valid, out, whole)
+        signature = whole(inputs, whole, kinds, whole, whole, whole, valid, planes, whole)
 
         def emit(context, b, signature, arguments):
             v = _Vectors(context, b, signature.args, arguments, BLOCK)
-            at_planes, at_places, at_inputs, at_kinds, at_valid, at_out = map(v.data, (0, 2, 3, 5, 10, 11))
-            base, first, row, step, many, least, where = (arguments[k] for k in (1, 4, 6, 7, 8, 9, 12))
+            at_inputs, at_kinds, at_valid, at_planes = map(v.data, (0, 2, 6, 7))
+            first, row, many, least, where = (arguments[k] for k in (1, 3, 4, 5, 8))
 
             def summand(t):
                 kind = b.load(b.gep(at_kinds, [b.add(row, b.load(b.gep(at_inputs, [t])))]))
-                place = b.add(b.load(b.gep(at_places, [t])), b.mul(b.zext(kind, _WORD), step))
-                return v.load(at_planes, b.add(base, place))
+                place = b.add(b.mul(t, _number(SLOT)), b.mul(b.zext(kind, _WORD), _number(BLOCK)))
+                return v.load(at_planes, place)
 
             def four_more(t, digit):
                 x = [summand(b.add(b.add(first, t), _number(k))) for k in range(4)]
@@ -182,14 +183,14 @@ def _adder(digits):
                 new[digits] = b.or_(digit[digits], carry)
                 return new
 
-            return _reached(v, many, 4, least, digits, four_more, (at_valid, at_out, where))
+            return _reached(v, many, 4, least, digits, four_more, (at_valid, at_planes, where))
 
         return signature, emit
 
     return add_up
 
 
-add_up_4, add_up_6, add_up_11 = _adder(4), _adder(6), _adder(_DIGITS)
+add_up_4, add_up_6, add_up_12 = _adder(4), _adder(6), _adder(_DIGITS)
 
 
 @intrinsic
@@ -225,22 +226,45 @@ def signs(_typing, columns, base, inputs, first, stride, into, at):
 
 
 @intrinsic
-def fours(_typing, planes, base, places, first, table, at):
-    """Sums of four planes for all 16 choices of their signs, a bit that is set for a weight of 1: three
-    binary digits each, to ``table[at:]``. Planes are at ``base + places[first:]``.
-    """
-    del base, first, at
+def reached_by(_typing, adds, at, need, valid, planes, where):
+    """Which of the sets of a block add `need` or more: a plane and its complement, and what `_adder` says."""
+    del at, need, where
     whole = types.int64
-    signature = types.void(planes, whole, places, whole, table, whole)
+    signature = whole(adds, whole, whole, valid, planes, whole)
 
     def emit(context, b, signature, arguments):
         v = _Vectors(context, b, signature.args, arguments, BLOCK)
-        at_planes, at_places, at_table = map(v.data, (0, 2, 4))
-        base, first, at = (arguments[k] for k in (1, 3, 5))
+        at_adds, at_valid, at_planes = map(v.data, (0, 3, 4))
+        kind = ir.VectorType(ir.IntType(signature.args[0].dtype.bitwidth), 64 * BLOCK)
+        numbers = b.load(b.bitcast(b.gep(at_adds, [arguments[1]]), kind.as_pointer()))
+        numbers.align = 1
+        one = b.insert_element(
+            ir.Constant(kind, ir.Undefined), b.trunc(arguments[2], kind.element), ir.Constant(_INDEX, 0)
+        )
+        many = ir.VectorType(_INDEX, kind.count)
+        least = b.shuffle_vector(one, one, ir.Constant(many, [0] * kind.count))
+        reached = b.bitcast(b.icmp_signed(">=", numbers, least), v.kind)
+        return _told(v, reached, at_valid, at_planes, arguments[5])
+
+    return signature, emit
+
+
+@intrinsic
+def fours(_typing, planes, first, table, at):
+    """Sums of four planes for all 16 choices of their signs, a bit that is set for a weight of 1: three
+    binary digits each, to ``table[at:]``. The planes are those of slot `first` and the next ones.
+    """
+    del first, at
+    whole = types.int64
+    signature = types.void(planes, whole, table, whole)
+
+    def emit(context, b, signature, arguments):
+        v = _Vectors(context, b, signature.args, arguments, BLOCK)
+        at_planes, at_table = v.data(0), v.data(2)
+        first, at = arguments[1], arguments[3]
         x = []
         for k in range(4):
-            place = b.load(b.gep(at_places, [b.add(first, _number(k))]))
-            plane = v.load(at_planes, b.add(base, place))
+            plane = v.load(at_planes, b.mul(b.add(first, _number(k)), _number(SLOT)))
             x.append((b.not_(plane), plane))
         pairs = [
             [(b.xor(x[t][s & 1], x[t + 1][s >> 1]), b.and_(x[t][s & 1], x[t + 1][s >> 1])) for s in range(4)]
@@ -417,24 +441,24 @@ sure_of_any, sure_of_whole, sure_of_near = _looker(False, False), _looker(True, 
 
 
 @intrinsic
-def apart_of(_typing, planes, base, places, inputs, first, many, valid, apart):
-    """Of `many` planes at ``base + places[first:]``: what most sets have of each goes to the bits of
+def apart_of(_typing, planes, inputs, first, many, valid, apart):
+    """Of `many` planes, from that of slot `first` on: what most sets have of each goes to the bits of
     ``apart[2:]`` that `inputs` say, which are 0 before; how many differ from that in a set, at most.
     """
-    del base, first, many
+    del first, many
     whole = types.int64
-    signature = whole(planes, whole, places, inputs, whole, whole, valid, apart)
+    signature = whole(planes, inputs, whole, whole, valid, apart)
 
     def emit(context, b, signature, arguments):
         v = _Vectors(context, b, signature.args, arguments, BLOCK)
-        at_planes, at_places, at_inputs, at_valid, at_apart = map(v.data, (0, 2, 3, 6, 7))
-        base, first, many = (arguments[k] for k in (1, 4, 5))
+        at_planes, at_inputs, at_valid, at_apart = map(v.data, (0, 1, 4, 5))
+        first, many = arguments[2], arguments[3]
         valid = v.load(at_valid, _number(0))
         size = v.added(valid)
 
         def one_more(t, digits):
             at = b.add(first, t)
-            plane = b.and_(v.load(at_planes, b.add(base, b.load(b.gep(at_places, [at])))), valid)
+            plane = b.and_(v.load(at_planes, b.mul(at, _number(SLOT))), valid)
             most = b.icmp_signed(">", b.shl(v.added(plane), _number(1)), size)
             which = b.load(b.gep(at_inputs, [at]))
             word = b.gep(at_apart, [b.add(_number(2), b.lshr(which, _number(6)))])

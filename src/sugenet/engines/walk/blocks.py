@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import combinations, islice
 from math import comb
 from threading import Event, Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,10 +24,9 @@ from sugenet.bnn.memory import make_sure
 
 __all__ = ["BlockWalk", "Guards", "Labels", "Met", "fits", "in_planes", "thresholds"]
 
-_WIDEST = 2000  # neurons of a layer that may be open together: sums of them have 11 binary digits
+_WIDEST = 4000  # neurons of a layer that may be open together: sums of them have 12 binary digits
 _BALL = 1  # number of the layer in which patterns around the sample's own are tried
-_PLANES = 1 << 24  # bytes of all planes of the first layer
-_PAIRS = 1 << 26  # the same of all pairs of moves
+_PAIRS = 1 << 26  # bytes of what all pairs of moves add
 _KNOWN = 1 << 13  # patterns that a thread remembers
 _WAITING = 1 << 12  # patterns that are judged together
 _TRIED = 1 << 18  # patterns around the sample's own that are judged beforehand, by how many neurons turn
@@ -53,6 +52,100 @@ class Met:
     """How many sets have which label."""
     stopped: tuple[int, ...] | None
     """The moves of the first set with a label that ends the walk."""
+
+
+class _BlockMoves(NamedTuple):
+    """Moves, and pieces: a move, or two of different features."""
+
+    rows: Any
+    """What each move adds to the lanes."""
+    start: Any
+    """The lanes at the sample."""
+    weight: Any
+    before: Any
+    """The first move of the same feature."""
+    lightest: Any
+    """The least weight before each move."""
+    ends: Any
+    """The least and largest that any piece adds to each lane."""
+    alike: bool
+    """Whether all weights are the same."""
+    upto: Any
+    """How many pieces there are of the moves before each."""
+    single: Any
+    """Which pieces are one move, as words."""
+    piece_weights: Any
+    paired: bool
+    """Whether there are pieces of two."""
+    adds: Any
+    """What each piece adds, one row a lane."""
+
+
+class _BlockLayers(NamedTuple):
+    """Layers over the lanes, padded to whole words by neurons that are never active."""
+
+    positive: Any
+    """Literals of weight 1 as words, and `negative` those of weight -1."""
+    negative: Any
+    kinds: Any
+    """Of every weight: 0 for 1, 1 for -1, 2 for 0."""
+    tau: Any
+    neurons: Any
+    """How many each layer has."""
+    widths: Any
+    """How many inputs each layer has."""
+    width: int
+    columns: Any
+    """Which weights are positive, as words for each input."""
+    both: Any
+    """Whether a layer has no weight 0."""
+
+
+class _BlockBall(NamedTuple):
+    """Patterns of one layer that have the sample's label."""
+
+    home: Any
+    """The sample's pattern."""
+    radius: int
+    """How many neurons may turn."""
+    label: int
+    layer: int
+    guards: int
+    """How many neurons of one layer more make sure of the label, all together."""
+
+
+class _BlockMemory(NamedTuple):
+    """What a thread has met."""
+
+    known: Any
+    """Some patterns with their labels."""
+    tally: Any
+    """How many sets have which label."""
+    sizes: Any
+    waiting: Any
+    """Patterns without a label yet, how many sets have them, and one such set."""
+    waiting_sets: Any
+    met: Any
+
+
+class _BlockWork(NamedTuple):
+    """Room of a thread; `planes` says what it is for."""
+
+    on: Any
+    open: Any
+    left: Any
+    chosen: Any
+    inputs: Any
+    planes: Any
+    masks: Any
+    keys: Any
+    valid: Any
+    sums: Any
+    spent: Any
+    near: Any
+    table: Any
+    bytes: Any
+    apart: Any
 
 
 class BlockWalk:
@@ -88,42 +181,45 @@ class BlockWalk:
         many: int,
         guards: Guards = lambda _bits, _label: None,
     ) -> None:
+        from sugenet.engines.walk.adders import BLOCK
+
         budget = min(budget, int(weight.sum()))  # which allows all, so that twice as much has 63 bits
         self.labels, self.many, self.budget, self.together = labels, many, budget, together
         alike = bool((weight == weight[0]).all())
         low, high = (end.astype(np.int64) for end in (rows.min(axis=0), rows.max(axis=0)))
         kind = _kind(start, low, high, together)
-        pairs = together > 2 and _are_few(before, rows.shape[1], 2 * int(high.max() - low.min()))
+        lanes, size = rows.shape[1], np.dtype(kind).itemsize
+        pairs = together > 2 and size * lanes * int(before.sum() + len(before)) <= _PAIRS
         self.upto = np.append(0, np.cumsum(1 + before if pairs else np.ones_like(before)))
         self.longest = max(1, together - 2 if pairs else together - 1)
-        spread = (2 if pairs else 1) * int(high.max() - low.min())
-        size = int(self.upto[-1]) * rows.shape[1] * (2 * np.dtype(kind).itemsize + spread)
-        make_sure(size, "the moves of a walk", "Ask about a smaller region.")
+        make_sure(3 * int(self.upto[-1]) * lanes * size, "the moves of a walk", "Ask about a smaller region.")
         movable = (low != 0) | (high != 0)
         start, rows = start.astype(kind), np.ascontiguousarray(rows, kind)
         start[~movable] = np.where(start[~movable] >= 0, 1, -1)
         lightest = np.append(2 * budget + 1, np.minimum.accumulate(weight))
         pieces = _pieces(rows, before, self.upto) if pairs else rows
         ends = np.stack([pieces.min(axis=0), pieces.max(axis=0)])  # of single moves too
-        least = int(pieces.min())
-        planes = _planes(pieces, least, int(pieces.max()))
-        single = np.zeros(64 * planes.shape[3], bool)
+        padded = -(-len(pieces) // (64 * BLOCK)) * 64 * BLOCK
+        adds = np.zeros((lanes, padded), kind)
+        adds[:, : len(pieces)] = pieces.T
+        single = np.zeros(padded, bool)
         single[self.upto[:-1]] = True
-        weights = np.zeros(len(single), np.int64)
+        weights = np.zeros(padded, np.int64)
         weights[: len(pieces)] = _pieces(weight[:, None], before, self.upto)[:, 0] if pairs else weight
-        self.moves = (
+        self.moves = _BlockMoves(
             rows,
             start,
             weight,
             before,
             lightest,
             ends,
-            least,
-            *planes.shape[1::2],
             alike,
-            (self.upto, pack(single[None])[0], weights, pairs),
+            self.upto,
+            pack(single[None])[0],
+            weights,
+            pairs,
+            adds,
         )
-        self.planes = planes.reshape(-1)
         patterns = _through(layers, start[None] >= 0)
         label = int(labels(pack(patterns[-1]))[0])
         self.last = len(layers) - 1
@@ -134,14 +230,12 @@ class BlockWalk:
         self.ball = self._ball(layers, patterns, label)
         self.lock = Lock()
 
-    def _ball(self, layers: list[tuple[Ints, Ints]], patterns: Any, label: int) -> tuple[Any, ...]:
-        """The sample's pattern of a layer, how many of its neurons may turn without changing the label (all
-        sets of so many are tried), the label, the number of the layer, and how many guards there are.
-        """
+    def _ball(self, layers: list[tuple[Ints, Ints]], patterns: Any, label: int) -> _BlockBall:
+        """Of how many neurons of a layer all sets are tried, without finding another label."""
         middle = min(_BALL, self.last)
         bits, behind = patterns[middle][0], layers[middle + 1 : self.last + 1]
-        self.tail[2][-self.tail[6] :][: len(bits)] = bits  # as kinds: what differs from it
-        sets = comb(len(self.moves[0]), min(self.together, len(self.moves[0])))
+        self.tail.kinds[-self.tail.width :][: len(bits)] = bits  # what differs from it
+        sets = comb(len(self.moves.rows), min(self.together, len(self.moves.rows)))
         radius, tried = 0, min(_TRIED, sets // _WORTH)
         while (
             radius < len(bits)
@@ -150,7 +244,7 @@ class BlockWalk:
         ):
             radius += 1
         guards = len(layers[-1][1]) if len(layers) - 1 > self.last else 0
-        return pack(bits[None])[0], radius, label, middle, guards
+        return _BlockBall(pack(bits[None])[0], radius, label, middle, guards)
 
     def _is_label(self, label: int, bits: Any, behind: list[tuple[Ints, Ints]], many: int) -> bool:
         """Whether the label stays whenever exactly so many bits turn, with these layers behind them."""
@@ -210,110 +304,89 @@ class BlockWalk:
         share(until_the_end, min(len(lasts), threads or cores()), 1, threads)
         return found
 
-    def _walk(self, last: int, memory: Any, stops: Any, up: Callable[[], bool]) -> Met | None:
+    def _walk(
+        self, last: int, memory: tuple[_BlockMemory, _BlockWork], stops: Any, up: Callable[[], bool]
+    ) -> Met | None:
         from sugenet.engines.walk.planes import HEAD, NEXT, SETS, walk_blocks
 
-        known, store, work = memory
-        table, tally, sizes = known
-        tally[:] = 0
+        known, work = memory
+        known.tally[:] = 0
         state = np.zeros(HEAD + self.longest, np.int64)
         state[NEXT] = last
-        whole = False
-        while not whole:
+        first, whole = None, False
+        while not whole and first is None:
             if up():
                 return None
             whole = walk_blocks(
-                state,
-                _QUOTA,
-                last,
-                self.moves,
-                self.budget,
-                self.planes,
-                self.tail,
-                self.ball,
-                known,
-                store,
-                work,
+                state, _QUOTA, last, self.moves, self.budget, self.tail, self.ball, known, work
             )
-            first = self._judge(table, tally, sizes, store, stops)
-            if first is not None:
-                return Met(int(state[SETS]), tuple(tally.tolist()), first)
-        return Met(int(state[SETS]), tuple(tally.tolist()), None)
+            first = self._judge(known, stops)
+        return Met(int(state[SETS]), tuple(known.tally.tolist()), first)
 
-    def _judge(self, table: Any, tally: Ints, sizes: Ints, store: Any, stops: Any) -> tuple[int, ...] | None:
+    def _judge(self, known: _BlockMemory, stops: Any) -> tuple[int, ...] | None:
         """Label the patterns that wait; the moves of the first whose label stops, if any."""
         from sugenet.engines.walk.planes import settle_waiting
 
-        waiting, many, met = store
-        size = int(sizes[0])
+        size = int(known.sizes[0])
         if not size:
             return None
-        labels = self.labels(waiting[:size])
-        np.add.at(tally, labels, many[:size])
-        settle_waiting(table, waiting, size, labels)
-        sizes[0] = 0
+        labels = self.labels(known.waiting[:size])
+        np.add.at(known.tally, labels, known.waiting_sets[:size])
+        settle_waiting(known.known, known.waiting, size, labels)
+        known.sizes[0] = 0
         stopping = np.flatnonzero(stops[labels])
         if not len(stopping):
             return None
-        depth, *chosen = met[stopping[0]].tolist()
+        depth, *chosen = known.met[stopping[0]].tolist()
         top = int(np.searchsorted(self.upto, chosen[depth], side="right")) - 1
         second = chosen[depth] - int(self.upto[top]) - 1
         return (*chosen[:depth], top) if second < 0 else (*chosen[:depth], top, second)
 
-    def _memory(self) -> Any:
+    def _memory(self) -> tuple[_BlockMemory, _BlockWork]:
         """Room for one thread."""
-        from sugenet.engines.walk.adders import BLOCK
+        from sugenet.engines.walk.adders import BLOCK, SLOT
 
-        widths, sizes = self.tail[5], self.tail[4]
-        words = words_for(int(sizes[self.last]))
+        widths, sizes = self.tail.widths, self.tail.neurons
+        words, layers = words_for(int(sizes[self.last])), len(sizes)
         widest = int(max(widths.max(), sizes.max())) + 72
         all_words = words_for(widest)
-        room = _WAITING + 64 * BLOCK
+        room, planes = _WAITING + 64 * BLOCK, (layers + 1) * widest * SLOT
         make_sure(
-            8 * (_KNOWN * (words + 1) + room * (words + 2 + self.together)) + 8 * 12 * BLOCK * widest,
+            8 * (_KNOWN * (words + 1) + room * (words + 2 + self.together) + planes + 12 * BLOCK * widest),
             "the patterns of a walk",
             "Ask about a smaller region.",
         )
-        known = (
-            np.zeros((_KNOWN, words + 1), np.uint64),
-            np.zeros(self.many, np.int64),
-            np.zeros(2, np.int64),
+        known = _BlockMemory(
+            known=np.zeros((_KNOWN, words + 1), np.uint64),
+            tally=np.zeros(self.many, np.int64),
+            sizes=np.zeros(2, np.int64),
+            waiting=np.zeros((room, words), np.uint64),
+            waiting_sets=np.zeros(room, np.int64),
+            met=np.zeros((room, self.together + 1), np.int64),
         )
-        store = (
-            np.zeros((room, words), np.uint64),
-            np.zeros(room, np.int64),
-            np.zeros((room, self.together + 1), np.int64),
+        work = _BlockWork(
+            on=np.zeros((2 + layers, all_words), np.uint64),
+            open=np.zeros((layers, all_words), np.uint64),
+            left=np.zeros(layers * self.tail.tau.shape[1], np.int64),
+            chosen=np.zeros((layers, widest), np.int64),
+            inputs=np.zeros((layers + 1, widest), np.int64),
+            planes=np.zeros(planes, np.uint64),
+            masks=np.zeros((64 * BLOCK + 1, BLOCK), np.uint64),
+            keys=np.zeros((64 * BLOCK + 1, words), np.uint64),
+            valid=np.zeros(BLOCK, np.uint64),
+            sums=np.zeros((self.together + 1, self.moves.rows.shape[1]), self.moves.rows.dtype),
+            spent=np.zeros(self.together + 1, np.int64),
+            near=np.zeros(widest, np.int64),
+            table=np.zeros(48 * BLOCK * (widest // 4 + 3), np.uint64),
+            bytes=np.zeros((widest + 16) * all_words * 8, np.uint8),
+            apart=np.zeros(2 + all_words, np.int64),
         )
-        layers = len(sizes)
-        work = (
-            np.zeros((2 + layers, all_words), np.uint64),
-            np.zeros((layers, all_words), np.uint64),
-            np.zeros(layers * self.tail[3].shape[1], np.int64),
-            np.zeros((layers, widest), np.int64),
-            np.zeros((layers, widest), np.int64),
-            np.zeros((layers, widest), np.int64),
-            np.zeros(layers * 3 * BLOCK * widest, np.uint64),
-            np.zeros((layers, widest), np.int64),
-            np.zeros((64 * BLOCK + 1, BLOCK), np.uint64),
-            np.zeros((64 * BLOCK + 1, words), np.uint64),
-            np.zeros(BLOCK, np.uint64),
-            np.zeros((self.together + 1, self.moves[0].shape[1]), self.moves[0].dtype),
-            np.zeros(self.together + 1, np.int64),
-            (
-                *np.zeros((2, widest), np.int64),
-                np.zeros(48 * BLOCK * (widest // 4 + 3), np.uint64),
-                np.zeros((widest + 16) * all_words * 8, np.uint8),
-                np.zeros(2 + all_words, np.int64),
-            ),
-        )
-        return known, store, work
+        return known, work
 
 
 def fits(rows: Any) -> bool:
-    """Whether the planes of all moves are few enough, and the lanes."""
-    spread = int(rows.max(initial=0)) - int(rows.min(initial=0))
-    size = 24 * spread * rows.shape[1] * (len(rows) // 64 + 8)
-    return spread > 0 and size <= _PLANES and rows.shape[1] <= _WIDEST
+    """Whether moves change anything, and the lanes are few enough."""
+    return bool(np.any(rows)) and rows.shape[1] <= _WIDEST
 
 
 def in_planes(layers: Sequence[tuple[Ints, Ints]]) -> int:
@@ -361,11 +434,6 @@ def _kind(start: Any, low: Any, high: Any, together: int) -> Any:
     return np.int8 if largest <= np.iinfo(np.int8).max else np.int32  # two, so that little is compiled
 
 
-def _are_few(before: Ints, lanes: int, spread: int) -> bool:
-    """Whether the planes of all pairs of moves are worth their room."""
-    return 3 * spread * lanes * int(before.sum() + len(before)) // 8 <= _PAIRS
-
-
 def _pieces(rows: Any, before: Ints, upto: Ints) -> Any:
     """What each move adds, and behind it what it adds with each one before it of another feature."""
     out = np.empty((int(upto[-1]), rows.shape[1]), rows.dtype)
@@ -375,24 +443,8 @@ def _pieces(rows: Any, before: Ints, upto: Ints) -> Any:
     return out
 
 
-def _planes(rows: Any, low: int, high: int) -> Any:
-    """Of each lane and number from `low` on, whether the moves add more than that, and whether not."""
-    from sugenet.engines.walk.adders import BLOCK
-
-    moves, lanes = rows.shape
-    padded = -(-moves // (64 * BLOCK)) * BLOCK
-    out = np.zeros((lanes, max(1, high - low), 3, padded), np.uint64)
-    for t in range(high - low):
-        more = pack(np.ascontiguousarray((rows > low + t).T))
-        out[:, t, 0, : more.shape[1]] = more
-    out[:, :, 1] = ~out[:, :, 0]
-    return out
-
-
-def _tail(layers: list[tuple[Ints, Ints]], movable: Any) -> tuple[Any, ...]:
-    """The layers for the kernel, padded to whole words by neurons that are never active; of the lanes under
-    them, some are movable.
-    """
+def _tail(layers: list[tuple[Ints, Ints]], movable: Any) -> _BlockLayers:
+    """The layers for the kernel; of the lanes under them, some are movable."""
     sizes = np.array([len(tau) for _, tau in layers], np.int64)
     widths = np.array([len(movable), *sizes[:-1]], np.int64)
     words, size, width = (
@@ -415,4 +467,6 @@ def _tail(layers: list[tuple[Ints, Ints]], movable: Any) -> tuple[Any, ...]:
         bits = pack(np.ascontiguousarray(weights.T > 0))
         columns[number, : len(bits), : bits.shape[1]] = bits
         both[number] = bool(weights[:, movable].all() if number == 0 else weights.all())
-    return positive, negative, kinds.reshape(-1), least, sizes, widths, width, columns.reshape(-1), both
+    return _BlockLayers(
+        positive, negative, kinds.reshape(-1), least, sizes, widths, width, columns.reshape(-1), both
+    )

@@ -4,8 +4,7 @@ Features are fixed one after another, those that matter most first. Where no fra
 back any more, whatever the rest does, one combination stands for all; the last few features are gone through
 as one table of what they add together.
 
-Many combinations of many fragile neurons are walked by blocks, or, if the sums are too large for planes, in
-Gray-code order. Neither keeps patterns.
+Many combinations of many fragile neurons are walked by blocks, which keep no patterns.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ import numpy as np
 
 from sugenet.engines.protocol import Engine
 from sugenet.engines.walk.combined import Combined, gains_of, options_of, sums_of
-from sugenet.engines.walk.gray import Stepped, has_slices, step_through
 from sugenet.engines.walk.judge import PatternJudge
 from sugenet.engines.walk.sweep import WALKERS, lanes_for, sweep
 from sugenet.problem.clock import Clock
@@ -48,14 +46,7 @@ def _exhaust(problem: Problem, clock: Clock) -> Outcome:
         combined = Combined.of(problem, judge)
         if combined is not None:
             return _outcome(problem, combined.walk(clock))
-        if has_slices(judge):
-            return _outcome(problem, step_through(problem, judge, clock))
-    found = exhaust(problem, clock)
-    if found is None:
-        return Open("exhaust", "the time was up", {})
-    if found.violation is not None:
-        return replayed(problem, "exhaust", found.violation)
-    return Holds("exhaust", ENUMERATED, found.sets)
+    return _outcome(problem, exhaust(problem, clock))
 
 
 def _has_many(problem: Problem) -> bool:
@@ -68,7 +59,7 @@ def is_for_blocks(problem: Problem) -> bool:
     return _has_many(problem) and Combined.of(problem, PatternJudge(problem.front, problem.goal)) is not None
 
 
-def _outcome(problem: Problem, found: Stepped | None) -> Outcome:
+def _outcome(problem: Problem, found: Enumerated | None) -> Outcome:
     if found is None:
         return Open("exhaust", "the time was up", {})
     if found.violation is not None:

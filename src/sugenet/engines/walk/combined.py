@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from sugenet.engines.walk.blocks import BlockWalk
-from sugenet.engines.walk.gray import Stepped
 from sugenet.engines.walk.judge import PatternJudge
 from sugenet.engines.walk.late import LateJudge, Told
 from sugenet.engines.walk.sweep import lanes_for
 from sugenet.problem.clock import Clock
 from sugenet.problem.neighbourhood import Neighbourhood
+from sugenet.problem.outcomes import Enumerated
 from sugenet.problem.problem import Problem
 
 __all__ = ["Combined", "Options", "gains_of", "options_of", "sums_of"]
@@ -61,7 +61,7 @@ class Combined:
             return None
         return cls(problem, late, start, moves, groups)
 
-    def walk(self, clock: Clock) -> Stepped | None:
+    def walk(self, clock: Clock) -> Enumerated | None:
         """Walk all combinations until one reaches the goal; None when the time was up. The sample itself is
         known not to. What is found does not depend on the number of threads.
         """
@@ -70,9 +70,9 @@ class Combined:
         judge = self.late.judge
         bad = judge.shortfall(judge.pack(self.start + self.rows >= 0)) <= 0
         if bad.any():
-            return Stepped(1 + len(bad), self._moves((int(np.argmax(bad)),)))
+            return Enumerated(1 + len(bad), None, self._moves((int(np.argmax(bad)),)))
         if len(sizes) == 1:
-            return Stepped(total, None)
+            return Enumerated(total, None, None)
         before = np.repeat(np.cumsum([0, *sizes[:-1]]), sizes)
         weight, many = np.ones(len(before), np.int64), len(sizes)
         layers, labels, guards = self.late.layers, self.late.labels, self.late.guards
@@ -83,11 +83,11 @@ class Combined:
         sets = 1 + len(bad) + sum(met.sets for met in found.values())
         for _, met in sorted(found.items()):
             if met.stopped is not None:
-                return Stepped(sets, self._moves(met.stopped))
+                return Enumerated(sets, None, self._moves(met.stopped))
         if len(found) < len(lasts):
             return None
         assert sets == total, "a combination was left out"
-        return Stepped(total, None)
+        return Enumerated(total, None, None)
 
     def _moves(self, chosen: tuple[int, ...]) -> tuple[Any, ...]:
         """The moves of the features, from one move of each of some groups."""

@@ -33,6 +33,7 @@ from sugenet.io.exact.ops import (
     Sign,
     Stairs,
     every,
+    op_word,
 )
 from sugenet.io.exact.report import LayerReport
 from sugenet.io.exact.requantize import joined
@@ -431,8 +432,8 @@ class SignPart(NamedTuple):
 
     number: int
     where: str
-    start: int
-    stop: int
+    start: int = 0
+    stop: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -444,6 +445,8 @@ class Straight:
     """For each sign of the chain."""
     reports: dict[int, LayerReport]
     """What was noticed where a sign of the chain was made here, by its number."""
+    signs: tuple[str, ...]
+    """Where all signs of the file are."""
 
 
 def straightened(chain: OpChain, zero: Literal[1, -1] | None = None) -> Straight:
@@ -454,12 +457,17 @@ def straightened(chain: OpChain, zero: Literal[1, -1] | None = None) -> Straight
     FileError
         Where a branch cannot be carried along; it names the operation and what would be needed.
     """
-    numbers: dict[int, int] = {}
-    for number, op in enumerate(op for op in every(chain.ops) if isinstance(op, Sign | Stairs)):
-        numbers.setdefault(id(op), number)
+    signs = [op for op in every(chain.ops) if isinstance(op, Sign | Stairs)]
+    where = tuple(op.where for op in signs)
+    if not any(isinstance(op, Branches) for op in chain.ops):
+        return Straight(chain, tuple((SignPart(k, op.where),) for k, op in enumerate(signs)), {}, where)
+    numbers = {id(op): number for number, op in reversed(list(enumerate(signs)))}  # the first of one twice
     walk = _Straightening(zero, numbers, chain.shape)
-    walk.top(chain.ops)
-    return Straight(replace(chain, ops=tuple(walk.ops)), tuple(walk.parts), walk.reports)
+    try:
+        walk.top(chain.ops)
+    except FileError as error:
+        raise FileError(f"{chain.source}: {error}") from error
+    return Straight(replace(chain, ops=tuple(walk.ops)), tuple(walk.parts), walk.reports, where)
 
 
 _Value: TypeAlias = Form | RealValue
@@ -502,21 +510,27 @@ class _Straightening:
                 value = self._meet(self._fork(op) if value is None else value, op, frozenset())
             elif value is None:
                 self._plain(op)
+            elif (moved := self._moved(value, op)) is not None:
+                value = moved
             elif isinstance(value, RealValue):
                 value = self._behind_real(value, op)
             else:
-                value = self._behind_sum(value, op, waiting)
+                self._behind_sum(value, op, waiting)
+                value = None
             if isinstance(value, Form) and _is_plain(value, self.lanes):
                 value, self.lanes = None, ()
         if value is not None:
             raise FileError("the network ends with a sum of branches, without class scores behind it.")
 
-    def _plain(self, op: Op) -> None:
+    def _append(self, op: Op) -> None:
         self.ops.append(op)
         self.shape = shape_behind(op, self.shape)
         self.ends.append(self.shape)
+
+    def _plain(self, op: Op) -> None:
+        self._append(op)
         if isinstance(op, Sign | Stairs):
-            self.parts.append((SignPart(self.numbers[id(op)], op.where, 0, prod(self.shape)),))
+            self.parts.append((SignPart(self.numbers[id(op)], op.where),))
 
     def _fork(self, op: Branches) -> Form:
         """The values that branches begin at, which must be two-valued."""
@@ -548,12 +562,16 @@ class _Straightening:
         self.lanes = (lane,)
         return Form.of(lane)
 
-    def _behind_sum(self, form: Form, op: Op, later: list[Op]) -> _Value | None:
-        """An operation on a sum of lanes; None once there is one value again."""
+    def _moved(self, value: _Value, op: Op) -> _Value | None:
+        """A value behind an operation that needs no layer; None if this one does."""
+        if isinstance(value, RealValue):
+            return value.then(op) if isinstance(op, Affine | BatchNorm | Clip) else None
         if isinstance(op, Affine):
-            return form.moved(op)
-        if isinstance(op, Sign) and (signed := form.signed(op, self.zero)) is not None:
-            return signed
+            return value.moved(op)
+        return value.signed(op, self.zero) if isinstance(op, Sign) else None
+
+    def _behind_sum(self, form: Form, op: Op, later: list[Op]) -> None:
+        """A layer over a sum of lanes, behind which there is one value again."""
         if isinstance(op, Flatten) and later and isinstance(later[0], LinearOp):
             layer = later.pop(0)
             assert isinstance(layer, LinearOp)
@@ -564,7 +582,6 @@ class _Straightening:
             self._emit(self._over(form, _identity(form.shape, op.where)))
             self._plain(op)
         self.lanes = ()
-        return None
 
     def _emit(self, *ops: Op) -> None:
         for op in ops:
@@ -616,15 +633,13 @@ class _Straightening:
         return (made,)
 
     def _behind_real(self, value: RealValue, op: Op) -> _Value:
-        """An operation on a real value that a shortcut was added to."""
-        if isinstance(op, Affine | BatchNorm | Clip):
-            return value.then(op)
+        """The sign of a real value that a shortcut was added to."""
         if isinstance(op, Sign):
             branch = _Branch(value, [op])
             self._layer([branch], frozenset())
             return branch.value
         raise FileError(
-            f"{op.where}: {_word(op)} of a real value that a shortcut was added to ({value.layer.where}). "
+            f"{op.where}: {op_word(op)} of a real value that a shortcut was added to ({value.layer.where}). "
             f"{NEEDED}"
         )
 
@@ -651,17 +666,13 @@ class _Straightening:
             op, value = branch.ops.pop(0), branch.value
             if isinstance(op, Branches) and isinstance(value, Form):
                 branch.value = self._meet(value, op, needed)
+            elif (moved := self._moved(value, op)) is not None:
+                branch.value = moved
             elif isinstance(value, RealValue):
-                if not isinstance(op, Affine | BatchNorm | Clip):
-                    raise FileError(
-                        f"{op.where}: {_word(op)} behind {value.layer.where} without a sign between, in a "
-                        f"branch. {NEEDED}"
-                    )
-                branch.value = value.then(op)
-            elif isinstance(op, Affine):
-                branch.value = value.moved(op)
-            elif isinstance(op, Sign) and (signed := value.signed(op, self.zero)) is not None:
-                branch.value = signed
+                raise FileError(
+                    f"{op.where}: {op_word(op)} behind {value.layer.where} without a sign between, in a "
+                    f"branch. {NEEDED}"
+                )
             else:
                 branch.value = self._opened(value, op, branch)
 
@@ -683,7 +694,7 @@ class _Straightening:
                 layer = _depthwise(form.shape, op.where)
             case _:
                 raise FileError(
-                    f"{op.where}: {_word(op)} inside a branch cannot be carried along. Linear layers, "
+                    f"{op.where}: {op_word(op)} inside a branch cannot be carried along. Linear layers, "
                     "convolutions, averages, batch norms and signs can be."
                 )
         outs = (len(layer.weights),)
@@ -719,9 +730,7 @@ class _Straightening:
             )
         ops, lanes = found
         for op in ops:
-            self.ops.append(op)
-            self.shape = shape_behind(op, self.shape)
-            self.ends.append(self.shape)
+            self._append(op)
         self.lanes, per, start, parts = lanes, prod(self.shape[1:]), 0, []
         for branch, part, lane in zip(ready, made, lanes, strict=False):
             sign = branch.ops.pop(0)
@@ -805,7 +814,3 @@ def _narrow(weights: Any) -> Any:
     return (
         floats if all(Fraction(f) == v for f, v in zip(floats.flat, weights.flat, strict=True)) else weights
     )
-
-
-def _word(op: Op) -> str:
-    return type(op).__name__.removesuffix("Op")

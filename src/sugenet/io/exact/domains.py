@@ -9,18 +9,18 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import inf
-from typing import Any, Literal, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import Encoder, Steps, threshold
+from sugenet.bnn import Encoder, Steps
 from sugenet.brief import Brief
 from sugenet.capacity.thresholds import exact_number
 from sugenet.errors import FileError
 from sugenet.io.exact.steps import Pipeline, sign_of
 
-__all__ = ["BitInputs", "Inputs", "Integers", "Reals", "cut_inputs", "cut_levels"]
+__all__ = ["BitInputs", "CutInputs", "Inputs", "Integers", "Reals", "cut_inputs"]
 
 
 @dataclass(frozen=True)
@@ -122,60 +122,52 @@ _LARGEST_FLOAT = 1.7976931348623157e308
 _CUTS = 1 << 14
 
 
-def cut_inputs(
-    lines: Sequence[Pipeline], domain: Integers | Reals, zero: Literal[1, -1, 0]
-) -> tuple[Encoder, npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Encoder with one threshold a feature; where the sign rises with the feature;
-    where exactly zero can occur.
+class CutInputs(NamedTuple):
+    """Cuts on raw inputs, feature by feature."""
+
+    encoder: Encoder
+    rises: npt.NDArray[np.bool_]
+    """Where the count of thresholds rises with the feature; where it falls, the cuts reached are those that
+    the count has lost.
     """
-    known: dict[Pipeline, tuple[float, bool, bool]] = {}
-    for feature, line in enumerate(lines):
-        if line not in known:
-            known[line] = _cut(line, domain)
-        if known[line][2] and zero == 0:
-            raise FileError(
-                f"input {feature} can be exactly zero, where sign is 0 and not -1 or +1. "
-                f"Declare zero=1 or zero=-1."
-            )
-    picked = [known[line] if zero != -1 else _cut(line, domain, strict=True) for line in lines]
-    ends = {"low": float(domain.low), "high": float(domain.high), "whole": isinstance(domain, Integers)}
-    encoder = Encoder([threshold(cut, **ends) for cut, _, _ in picked])  # type: ignore[arg-type]
-    return encoder, np.array([rises for _, rises, _ in picked]), np.array([known[line][2] for line in lines])
+    ties: npt.NDArray[np.bool_]
+    """Where a raw number is exactly at the first threshold."""
+    first: int
+    """How many cuts are left out because every raw number reaches them."""
 
 
-def cut_levels(
+def cut_inputs(
     lines: Sequence[Pipeline],
     thresholds: Sequence[Sequence[Fraction]],
     strict: Sequence[bool],
     domain: Integers | Reals,
-) -> tuple[Encoder, npt.NDArray[np.bool_], int]:
-    """Encoder with a cut for every threshold of each feature, where the count rises with the feature (where
-    it falls, the cuts reached are those that the count has lost), and how many cuts are left out because
-    every raw number reaches them; those that none reaches are left out too.
+) -> CutInputs:
+    """A cut for every threshold of each feature: one for a sign, several for a quantizer. Cuts that every raw
+    number reaches, or none, are left out.
     """
-    known: dict[tuple[Pipeline, tuple[Fraction, ...]], tuple[tuple[float, ...], bool]] = {}
-    same: dict[tuple[int, int], tuple[tuple[float, ...], bool]] = {}
+    known: dict[tuple[Pipeline, tuple[Fraction, ...]], tuple[tuple[float, ...], bool, bool]] = {}
+    same: dict[tuple[int, int], tuple[tuple[float, ...], bool, bool]] = {}
     """By the objects themselves, which features of one channel share: hashing many fractions is slow."""
     for line, row in zip(lines, thresholds, strict=True):
         if (id(line), id(row)) in same:
             continue
         key = (line, tuple(row))
         if key not in known:
-            if (len(known) + 1) * len(row) > _CUTS:
+            if (len(known) + 1) * len(row) > _CUTS and len(row) > 1:
                 raise FileError(
                     f"a quantizer of the inputs with more than {_CUTS:,} different thresholds is not read. "
                     "Use fewer bits, or leave it out and read whole numbers: inputs=Integers(...)."
                 )
             cuts = [
-                _cut(Pipeline((*line.parts, (Fraction(1), -at))), domain, strict=above)[:2]
+                _cut(Pipeline((*line.parts, (Fraction(1), -at))), domain, strict=above)
                 for at, above in zip(row, strict, strict=True)
             ]
-            rises = cuts[0][1]
-            known[key] = _apart([cut for cut, _ in (cuts if rises else reversed(cuts))], domain), rises
+            ordered = cuts if cuts[0][1] else cuts[::-1]
+            known[key] = _apart([cut for cut, _, _ in ordered], domain), *cuts[0][1:]
         same[id(line), id(row)] = known[key]
     picked = [same[id(line), id(row)] for line, row in zip(lines, thresholds, strict=True)]
     low, high, whole = float(domain.low), float(domain.high), isinstance(domain, Integers)
-    rows = {cuts for cuts, _ in picked}
+    rows = {cuts for cuts, _, _ in picked}
     always, never = (
         min(sum(cut <= low for cut in cuts) for cuts in rows),
         min(sum(cut > high for cut in cuts) for cuts in rows),
@@ -183,7 +175,9 @@ def cut_levels(
     first = min(always, len(strict) - 1)
     last = max(len(strict) - never, first + 1)
     coding = {cuts: Steps(cuts[first:last], low, high, whole) for cuts in rows}
-    return Encoder([coding[cuts] for cuts, _ in picked]), np.array([rises for _, rises in picked]), first
+    encoder = Encoder([coding[cuts] for cuts, _, _ in picked])
+    rises, ties = (np.array([cut[k] for cut in picked]) for k in (1, 2))
+    return CutInputs(encoder, rises, ties, first)
 
 
 def _apart(cuts: Sequence[float], domain: Integers | Reals) -> tuple[float, ...]:

@@ -9,7 +9,7 @@ a tie counts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import isfinite, log2, prod
@@ -145,34 +145,34 @@ def _convolved(op: Convolution, x: _Array) -> _Array:
     return _biased(np.concatenate(parts, axis=3).transpose(0, 3, 1, 2), op.bias)
 
 
+def _by_channel(op: Stairs, x: _Array, function: Callable[[_Array, _Array], _Array]) -> _Array:
+    """A function of the thresholds and the values of each channel."""
+    rows = _floats(op.thresholds)
+    if len(rows) == 1:
+        return function(rows[0], x)
+    return np.stack([function(row, x[:, c]) for c, row in enumerate(rows)], axis=1)
+
+
 def _counted(op: Stairs, x: _Array) -> _Array:
     """How many thresholds of its channel each value reaches."""
-    rows = _floats(op.thresholds)
-    found = np.empty(x.shape)
-    for c, row in enumerate(rows):
-        part = x if len(rows) == 1 else x[:, c]
-        counts = np.searchsorted(row[~op.strict], part, side="right")
-        counts = counts + np.searchsorted(row[op.strict], part, side="left")
-        if len(rows) == 1:
-            return counts.astype(np.float64)
-        found[:, c] = counts
-    return found
+
+    def count(row: _Array, part: _Array) -> _Array:
+        reached = np.searchsorted(row[~op.strict], part, side="right")
+        return np.asarray(reached + np.searchsorted(row[op.strict], part, side="left"), np.float64)
+
+    return _by_channel(op, x, count)
 
 
 def nearest(op: Stairs, x: _Array) -> _Array:
     """How far each value is from the threshold of its channel that is nearest to it."""
-    rows = _floats(op.thresholds)
-    found = np.empty(x.shape)
-    for c, row in enumerate(rows):
-        part = x if len(rows) == 1 else x[:, c]
+
+    def gap(row: _Array, part: _Array) -> _Array:
         ends = np.concatenate([[-np.inf], row, [np.inf]])
         place = np.searchsorted(row, part, side="right")
         below, above = part - ends[place], part - ends[place + 1]
-        near: _Array = np.where(np.abs(below) <= np.abs(above), below, above)
-        if len(rows) == 1:
-            return near
-        found[:, c] = near
-    return found
+        return np.asarray(np.where(np.abs(below) <= np.abs(above), below, above))
+
+    return _by_channel(op, x, gap)
 
 
 def _averaged(op: AveragePool, x: _Array) -> _Array:

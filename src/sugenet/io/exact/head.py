@@ -32,7 +32,7 @@ from sugenet.errors import FileError
 from sugenet.io.exact.evaluation import shape_behind
 from sugenet.io.exact.ops import Affine, AveragePool, BatchNorm, Convolution, Flatten, LinearOp, Op, Pad
 from sugenet.io.exact.signals import LevelSignal, averaged_window, flat_order
-from sugenet.io.exact.steps import Pipeline, Surd, pipelines
+from sugenet.io.exact.steps import Pipeline, Surd, pipelines, rational_root
 from sugenet.io.exact.units import bias_of, exact_weights
 
 __all__ = ["head_of", "head_of_tail", "is_affine", "see_apart"]
@@ -362,11 +362,10 @@ def _divided(gamma: Fraction, v: Fraction, bits: int) -> tuple[Fraction, Fractio
     >>> _divided(Fraction(3), Fraction(9, 4), 8), _divided(Fraction(1), Fraction(2), 4)
     ((Fraction(2, 1), Fraction(0, 1)), (Fraction(11, 16), Fraction(1, 16)))
     """
-    square = gamma * gamma / v
-    top, bottom = isqrt(square.numerator), isqrt(square.denominator)
-    sign = -1 if gamma < 0 else 1
-    if top * top == square.numerator and bottom * bottom == square.denominator:
-        return Fraction(sign * top, bottom), Fraction(0)
+    square, sign = gamma * gamma / v, -1 if gamma < 0 else 1
+    root = rational_root(square)
+    if root is not None:
+        return sign * root, Fraction(0)
     near = isqrt((square.numerator << 2 * bits) // square.denominator)
     return Fraction(sign * near, 1 << bits), Fraction(1, 1 << bits)
 

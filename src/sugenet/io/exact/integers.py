@@ -291,7 +291,7 @@ def _written_out(
     return StairLayer.from_sums(rows, _all_steps(dense), np.full(inputs, top))
 
 
-def _all_steps(pieces: Sequence[Staircase] | Sequence[StairLayer]) -> Ints:
+def _all_steps(pieces: Sequence[Staircase] | Sequence[Layer]) -> Ints:
     """The steps of all, with steps that nothing reaches where one has fewer."""
     height = max(piece.steps.shape[1] for piece in pieces)
     return np.concatenate(
@@ -309,7 +309,7 @@ def _beside(operations: Sequence[Operation]) -> bool:
         return False
     pads = {op.pad for op in pieces if any(op.window.pads)}
     same = len({(op.window.shape[1:], op.flat) for op in pieces}) == 1
-    return same and len(pads) < 2 and common_window([op.window for op in pieces]) is not None
+    return same and len(pads) < 2 and _common_window([op.window for op in pieces]) is not None
 
 
 # -- values side by side -------------------------------------------------------------------------------------
@@ -337,7 +337,7 @@ def kernel_over(
     """One kernel over all values that lie side by side, for pieces that each read some of them by a kernel
     and a window of their own, and its window; None if the windows do not move alike.
     """
-    common = common_window([window for _, _, window in pieces])
+    common = _common_window([window for _, _, window in pieces])
     if common is None:
         return None
     starts, total = (
@@ -355,7 +355,7 @@ def kernel_over(
     return np.concatenate(kernels), Window(shape, common.kernel, common.stride, common.dilation, common.pads)
 
 
-def common_window(windows: Sequence[Window]) -> Window | None:
+def _common_window(windows: Sequence[Window]) -> Window | None:
     """One window that covers several at every position; None where they do not move alike."""
     spread = {window.dilation for window in windows if window.kernel != (1, 1)} or {(1, 1)}
     strides, positions = {window.stride for window in windows}, {window.positions for window in windows}

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import isinf, prod
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -33,8 +33,8 @@ from sugenet.bnn import (
 )
 from sugenet.bnn.arrays import Bits, Ints
 from sugenet.errors import FileError, NetworkError, TieError
-from sugenet.io.exact.branches import straightened
-from sugenet.io.exact.domains import BitInputs, Inputs, Integers, Reals, cut_inputs, cut_levels
+from sugenet.io.exact.branches import Straight, straightened
+from sugenet.io.exact.domains import BitInputs, Inputs, Integers, Reals, cut_inputs
 from sugenet.io.exact.head import head_of, head_of_tail, is_affine, see_apart
 from sugenet.io.exact.ops import (
     Affine,
@@ -51,7 +51,7 @@ from sugenet.io.exact.ops import (
     Pad,
     Sign,
     Stairs,
-    every,
+    op_word,
 )
 from sugenet.io.exact.pixels import pixel_by_pixel, pixel_names, source_shape
 from sugenet.io.exact.report import Imported, LayerReport, SignPlace
@@ -84,7 +84,7 @@ from sugenet.io.exact.signals import (
 from sugenet.io.exact.steps import Pipeline, least_sum, pipelines, sign_of, theta_of, within
 from sugenet.io.exact.units import Roots
 
-__all__ = ["WAY", "lower"]
+__all__ = ["WAY", "Refusal", "lower", "lowered"]
 
 _STEPS = 1 << 20
 """Steps of one layer, each of which is worked out exactly."""
@@ -117,28 +117,43 @@ def lower(
     FileError
         Where the chain cannot be exact; it names the operation, the reason, and the nearest thing that works.
     """
-    if any(isinstance(op, Branches) for op in chain.ops):
-        return _without_branches(chain, inputs, zero, names, classes)
-    walk = _Lowering(chain, inputs, zero)
-    levels, behind = walk.signal, 0
-    for number, op in enumerate(chain.ops):
-        try:
-            walk.take(op)
-        except NetworkError as error:
-            raise FileError(f"{chain.source}: operation {number}, {op.where}: {error}") from error
-        except OverflowError:
-            raise FileError(
-                f"{chain.source}: operation {number}, {op.where}: "
-                f"its numbers are too far apart to compute with."
-            ) from None
-        except FileError as error:
-            if not walk.signs or not isinstance(levels, LevelSignal) or not is_affine(chain.ops[behind:]):
-                way = WAY if _at_an_end(chain, number) else ""
-                raise FileError(f"{chain.source}: operation {number}: {error}{way}") from error
-            return walk.finish(names, classes, levels, chain.ops[behind:])
-        if isinstance(walk.signal, LevelSignal) and walk.signal.pad is None:
-            levels, behind = walk.signal, number + 1
-    return walk.finish(names, classes)
+    found = lowered(chain, inputs, zero=zero, names=names, classes=classes)
+    if isinstance(found, Refusal):
+        raise FileError(found.text)
+    return found
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a chain cannot be exact."""
+
+    text: str
+    place: int | None = None
+    """Which operation of the chain, from 0; None if it is none of them alone."""
+    final: bool = True
+    """Whether an affine tail cannot be read otherwise."""
+
+
+def lowered(
+    chain: OpChain,
+    inputs: Inputs | None = None,
+    *,
+    zero: Literal[1, -1] | None = None,
+    names: Iterable[object] | None = None,
+    classes: Iterable[object] | None = None,
+) -> Imported | Refusal:
+    """The same as `lower`, with a refusal as a value."""
+    try:
+        walk = _Lowering(straightened(chain, zero), inputs, zero)
+        refusal = walk.run()
+        if refusal is None:
+            return walk.finish(names, classes)
+        tail = walk.chain.ops[walk.behind :]
+        if not refusal.final and walk.n_signs and walk.levels is not None and is_affine(tail):
+            return walk.finish(names, classes, walk.levels, tail)
+        return refusal
+    except FileError as error:
+        return Refusal(str(error))
 
 
 WAY = " Or read the rest exactly and leave this layer in floats: strict=False."
@@ -153,51 +168,25 @@ def _at_an_end(chain: OpChain, number: int) -> bool:
     return any(isinstance(op, LinearOp | Convolution | Branches) for op in middle)
 
 
-def _without_branches(
-    chain: OpChain,
-    inputs: Inputs | None,
-    zero: Literal[1, -1] | None,
-    names: Iterable[object] | None,
-    classes: Iterable[object] | None,
-) -> Imported:
-    """Make a chain with branches exact: as one without, whose layers carry values past one another."""
-    try:
-        straight = straightened(chain, zero)
-    except FileError as error:
-        raise FileError(f"{chain.source}: {error}") from error
-    found = lower(straight.chain, inputs, zero=zero, names=names, classes=classes)
-    signs = [op for op in every(chain.ops) if isinstance(op, Sign | Stairs)]
-    places = [SignPlace(number, op.where, None) for number, op in enumerate(signs)]
-    layers = list(found.layers)
-    for made, parts in zip(found.signs, straight.parts, strict=True):
-        for part in parts:
-            if made.number not in straight.reports:
-                places[part.number] = replace(made, number=part.number)
-            elif made.layer is not None and made.places is None:
-                span = (part.start, part.stop)
-                places[part.number] = replace(made, number=part.number, where=part.where, part=span)
-        if made.number in straight.reports and made.report is not None:
-            own, seen = layers[made.report], straight.reports[made.number]
-            layers[made.report] = replace(seen, kind=own.kind, neurons=own.neurons, constant=own.constant)
-    return replace(found, layers=tuple(layers), signs=tuple(places))
-
-
 @dataclass
 class _Lowering:
     """The signal so far, and the layers made of it."""
 
-    chain: OpChain
+    straight: Straight
     inputs: Inputs | None
     zero: Literal[1, -1] | None
     encoder: Encoder | None = None
     layers: list[Layer] = field(default_factory=list)
     reports: list[LayerReport] = field(default_factory=list)
-    signs: list[SignPlace] = field(default_factory=list)
+    n_signs: int = 0
+    """How many signs of the chain were taken."""
     remarks: list[str] = field(default_factory=list)
     blurred: bool = False
     """Whether rounded factors of the inputs could turn a neuron that has no threshold on real values."""
 
     def __post_init__(self) -> None:
+        self.chain = self.straight.chain
+        self.signs = [SignPlace(number, where, None) for number, where in enumerate(self.straight.signs)]
         shape = self.chain.shape
         places = np.arange(prod(shape))
         self.signal: RawSignal | LevelSignal | SumSignal = RawSignal(shape, places)
@@ -215,6 +204,28 @@ class _Lowering:
         if isinstance(self.inputs, BitInputs):
             self.encoder = Encoder.of_bits(len(places))
             self.signal = _levels(shape, places, Fraction(self.inputs.low), Fraction(self.inputs.high))
+
+        self.levels = self.signal if isinstance(self.signal, LevelSignal) else None
+        """The last levels without padding, which an affine tail can read."""
+        self.behind = 0
+        """The first operation behind them."""
+
+    def run(self) -> Refusal | None:
+        """Take all operations, up to the first that is refused."""
+        for number, op in enumerate(self.chain.ops):
+            place = f"{self.chain.source}: operation {number}"
+            try:
+                self.take(op)
+            except NetworkError as error:
+                return Refusal(f"{place}, {op.where}: {error}", number)
+            except OverflowError:
+                return Refusal(f"{place}, {op.where}: its numbers are too far apart to compute with.", number)
+            except FileError as error:
+                way = WAY if _at_an_end(self.chain, number) else ""
+                return Refusal(f"{place}: {error}{way}", number, final=False)
+            if isinstance(self.signal, LevelSignal) and self.signal.pad is None:
+                self.levels, self.behind = self.signal, number + 1
+        return None
 
     # -- one operation ---------------------------------------------------------------------------------------
 
@@ -235,17 +246,29 @@ class _Lowering:
         else:
             self.signal = self._from_sums(signal, op)
         if isinstance(op, Sign | Stairs):
-            self.signs.append(self._place(op, signal))
+            self._place(op, signal)
 
-    def _place(self, op: Sign | Stairs, before: RawSignal | LevelSignal | SumSignal) -> SignPlace:
-        levels, number = self.signal, len(self.signs)
-        assert isinstance(levels, LevelSignal)
+    def _place(self, op: Sign | Stairs, before: RawSignal | LevelSignal | SumSignal) -> None:
+        """Note what became of a sign, and of the signs of the file that it holds."""
+        assert isinstance(self.signal, LevelSignal)
+        parts, seen = self.straight.parts[self.n_signs], self.straight.reports.get(self.n_signs)
+        self.n_signs += 1
         report = None if isinstance(before, LevelSignal) else len(self.reports) - 1
-        if not isinstance(before, SumSignal):
-            return SignPlace(number, op.where, None, report=report)
-        plain = np.array_equal(levels.order, np.arange(len(levels.order)))
-        places = None if plain else np.argsort(levels.order)
-        return SignPlace(number, before.where, len(self.layers) - 1, places, report=report)
+        made = SignPlace(parts[0].number, op.where, None, report=report)
+        if isinstance(before, SumSignal):
+            order = self.signal.order
+            places = None if np.array_equal(order, np.arange(len(order))) else np.argsort(order)
+            made = replace(made, where=before.where, layer=len(self.layers) - 1, places=places)
+        if seen is None:
+            self.signs[made.number] = made
+            return
+        if made.layer is not None and made.places is None:
+            for part in parts:
+                span = (part.start, part.stop)
+                self.signs[part.number] = replace(made, number=part.number, where=part.where, part=span)
+        if report is not None:
+            own = self.reports[report]
+            self.reports[report] = replace(seen, kind=own.kind, neurons=own.neurons, constant=own.constant)
 
     def _from_raw(self, raw: RawSignal, op: Op) -> RawSignal | LevelSignal | SumSignal:
         match op:
@@ -272,7 +295,7 @@ class _Lowering:
             case LinearOp() | Convolution():
                 return self._from_levels(self._raw_levels(raw, op), op)
         raise FileError(
-            f"{op.where}: {_word(op)} on inputs that are "
+            f"{op.where}: {op_word(op)} on inputs that are "
             f"{'padded' if raw.pad else 'not binarized yet'}. Only signs, "
             "linear layers and convolutions can be."
         )
@@ -337,7 +360,7 @@ class _Lowering:
             case Stairs():
                 return self._stairs(sums, op)
         raise FileError(
-            f"{op.where}: {_word(op)} behind {sums.where} without a sign between. Two linear steps "
+            f"{op.where}: {op_word(op)} behind {sums.where} without a sign between. Two linear steps "
             "in a row are one: multiply them together first; real-valued shortcuts are not supported."
         )
 
@@ -347,27 +370,31 @@ class _Lowering:
         """A sign on raw inputs is one threshold a feature, a quantizer several."""
         domain = Reals() if self.inputs is None else self.inputs
         assert not isinstance(domain, BitInputs)
-        channels = raw.shape[0] if len(raw.shape) == 3 else len(raw.order)
+        channels = raw.shape[0]
         channel_of = np.repeat(np.arange(channels), len(raw.order) // channels)[np.argsort(raw.order)]
         lines = pipelines(raw.steps, channels)
-        mine = [lines[c] for c in channel_of]  # by raw feature
         if isinstance(op, Sign):
-            self.encoder, rises, ties = cut_inputs(mine, domain, self._zero(op))
-            top, low, high = 1, Fraction(op.low), Fraction(op.high)
+            top, low, high, strict = 1, Fraction(op.low), Fraction(op.high), [self._zero(op) == -1]
+            rows: list[tuple[Fraction, ...]] = [(Fraction(0),)] * channels
         else:
-            rows = stairs_at(op, channels)
-            picked = [rows[c] for c in channel_of]
-            self.encoder, rises, first = cut_levels(mine, picked, op.strict.tolist(), domain)
-            ties = np.zeros(len(rises), bool)
             top, low, high = op.top, Fraction(0), Fraction(op.top)
+            rows, strict = stairs_at(op, channels), op.strict.tolist()
+        cut = cut_inputs([lines[c] for c in channel_of], [rows[c] for c in channel_of], strict, domain)
+        ties = cut.ties if isinstance(op, Sign) else cut.ties * 0
+        if isinstance(op, Sign) and self._zero(op) == 0 and ties.any():
+            raise FileError(
+                f"input {int(np.argmax(ties))} can be exactly zero, where sign is 0 and not -1 or +1. "
+                f"Declare zero=1 or zero=-1."
+            )
+        self.encoder, rises = cut.encoder, cut.rises
         self.reports.append(
-            LayerReport(op.where, "inputs", len(mine), int((~rises).sum()), 0, int(ties.sum()))
+            LayerReport(op.where, "inputs", len(rises), int((~rises).sum()), 0, int(ties.sum()))
         )
         up, size = rises[raw.order], (high - low) / top
         start = np.array([low if rising else high for rising in up], dtype=object)
         step = np.array([size if rising else -size for rising in up], dtype=object)
-        if isinstance(op, Stairs):  # levels that no raw number has are not among them
-            start, top = start + step * first, self.encoder.codings[0].width
+        # levels that no raw number has are not among them
+        start, top = start + step * cut.first, self.encoder.codings[0].width
         return LevelSignal(raw.shape, raw.order, start, step, top, padding_past(raw.pad, op))
 
     def _zero(self, op: Sign) -> Literal[1, -1, 0]:
@@ -423,62 +450,54 @@ class _Lowering:
                 "that are worked out. Use fewer bits."
             )
         lines = pipelines(sums.steps, channels)
-        flipped, weights = _turned(sums, lines)
-        ends, offset = ends_of(sums.weights, sums.top), plain_offset(sums)
-        ties, nearest = np.zeros(channels, bool), np.inf
-        steps = np.empty((channels, op.top), np.int64)
-        for c, line in enumerate(lines):
-            low, high = ends[c][::-1] * -1 if flipped[c] else ends[c]
-            for m, (at, strict) in enumerate(zip(rows[kinds[c]], op.strict.tolist(), strict=True)):
-                found = least_sum(line, at, strict, sums.unit[c], offset[c])
-                steps[c, m] = within(found, low, high)
-                if not isinstance(found, bool) and low < found.least <= high:
-                    ties[c] |= found.met
-                    nearest = min(nearest, found.gap * abs(float(sums.unit[c])))
+        case = (ends_of(sums.weights, sums.top), plain_offset(sums))
+        found = _least_sums(sums, lines, [rows[k] for k in kinds], op.strict.tolist(), [case])
+        weights, steps = found.weights, found.steps[:, 0]
         layer: Layer
         if sums.window is None:
             layer = StairLayer.from_sums(weights, steps.tolist(), [sums.top] * weights.shape[1])
         else:
             layer = StairConv(weights, steps, sums.window, sums.groups, top=sums.top, pad=sums.pad or 0)
-        self._report(sums, layer, flipped, ties, nearest)
+        self._report(sums, layer, found.flipped, found.ties, found.nearest)
         return self._made(sums, layer, lines, Fraction(0), Fraction(op.top), op.top)
 
     def _threshold_layer(self, sums: SumSignal, lines: list[Pipeline], zero: Literal[1, -1, 0]) -> Layer:
-        channels = len(lines)
-        flipped, weights = _turned(sums, lines)
         cases, case_of = cases_of(sums)
-        tau = np.empty((channels, len(cases)), np.int64)
-        ties, nearest = np.zeros(channels, bool), np.inf
-        for number, (ends, offset) in enumerate(cases):
-            for c, line in enumerate(lines):
-                low, high = ends[c][::-1] * -1 if flipped[c] else ends[c]
-                size, unit = int(high - low), sums.unit[c]
-                at_zero, above = (
-                    within(least_sum(line, Fraction(0), strict, unit, offset[c]), low, high) - int(low)
-                    for strict in (False, True)
-                )
-                ties[c] |= at_zero < above
-                if at_zero < above and zero == 0:
-                    raise TieError(
-                        f"neuron {c + 1}: {size - at_zero if flipped[c] else at_zero} matches of {size} give "
-                        "exactly zero, where sign is 0 and not -1 or +1. Declare zero=1 or zero=-1."
-                    )
-                tau[c, number] = above if zero == -1 else at_zero
-                start = offset[c] + unit * int(ends[c][0])
-                nearest = min(
-                    nearest, gap_to_zero(line, start, unit, int(tau[c, number]), size, bool(flipped[c]))
-                )
-        marks = {"flipped": flipped, "ties": ties}
+        found = _least_sums(sums, lines, [[Fraction(0)] * 2] * len(lines), [False, True], cases)
+        flipped, weights = found.flipped, found.weights
+        at_zero, above = np.moveaxis(found.steps - found.lows[:, :, None], 2, 0)
+        tied = at_zero < above
+        if tied.any() and zero == 0:
+            case, c = np.argwhere(tied.T)[0].tolist()
+            size, matches = int(np.ptp(cases[case][0][c])), int(at_zero[c, case])
+            raise TieError(
+                f"neuron {c + 1}: {size - matches if flipped[c] else matches} matches of {size} give "
+                "exactly zero, where sign is 0 and not -1 or +1. Declare zero=1 or zero=-1."
+            )
+        tau = above if zero == -1 else at_zero
+        nearest = min(
+            gap_to_zero(
+                line,
+                offset[c] + sums.unit[c] * int(ends[c][0]),
+                sums.unit[c],
+                int(tau[c, case]),
+                int(np.ptp(ends[c])),
+                bool(flipped[c]),
+            )
+            for case, (ends, offset) in enumerate(cases)
+            for c, line in enumerate(lines)
+        )
+        marks = {"flipped": flipped, "ties": tied.any(axis=1)}
         layer: Layer
         if sums.window is not None:
-            positions = tau[:, case_of].reshape(channels, *sums.window.positions)
+            positions = tau[:, case_of].reshape(len(lines), *sums.window.positions)
             top = sums.top if sums.raw or sums.top > 1 else None
             layer = ConvLayer(weights, positions, sums.window, sums.groups, top, **marks)
         elif sums.raw or sums.top > 1:
             layer = LevelLayer(weights, tau[:, 0], np.full(weights.shape[1], sums.top), **marks)
         else:
             layer = DenseLayer(weights, tau[:, 0], **marks)
-        self._report(sums, layer, flipped, ties, nearest)
+        self._report(sums, layer, flipped, marks["ties"], nearest)
         return layer
 
     def _report(self, sums: SumSignal, layer: Layer, flipped: Bits, ties: Bits, nearest: float) -> None:
@@ -710,12 +729,49 @@ def _levels(shape: tuple[int, ...], order: Any, low: Fraction, high: Fraction, t
     return LevelSignal(shape, order, start, step, top)
 
 
+class _LeastSums(NamedTuple):
+    """The least sums at which neurons reach their thresholds."""
+
+    weights: Ints
+    """Turned around in rows that fall with their sum, of which these are then the sums."""
+    flipped: Bits
+    lows: Ints
+    """The least sum of each row of weights and each case."""
+    steps: Ints
+    """Of each row, case and threshold; one more than the largest sum if none reaches it."""
+    ties: Bits
+    nearest: float
+
+
+def _least_sums(
+    sums: SumSignal,
+    lines: list[Pipeline],
+    rows: Sequence[Sequence[Fraction]],
+    strict: Sequence[bool],
+    cases: Sequence[tuple[Ints, Any]],
+) -> _LeastSums:
+    """The least sums for the thresholds of each row of weights, which must be passed where they are strict;
+    cases differ in their least and largest sums and in their constants.
+    """
+    flipped, weights = _turned(sums, lines)
+    lows = np.empty((len(lines), len(cases)), np.int64)
+    steps = np.empty((*lows.shape, len(strict)), np.int64)
+    ties, nearest = np.zeros(len(lines), bool), np.inf
+    for case, (ends, offset) in enumerate(cases):
+        for c, line in enumerate(lines):
+            low, high = (-ends[c][::-1] if flipped[c] else ends[c]).tolist()
+            lows[c, case] = low
+            for m, (at, above) in enumerate(zip(rows[c], strict, strict=True)):
+                found = least_sum(line, at, above, sums.unit[c], offset[c])
+                steps[c, case, m] = within(found, low, high)
+                if not isinstance(found, bool) and low < found.least <= high:
+                    ties[c] |= found.met
+                    nearest = min(nearest, found.gap * abs(float(sums.unit[c])))
+    return _LeastSums(weights, flipped, lows, steps, ties, nearest)
+
+
 def _turned(sums: SumSignal, lines: list[Pipeline]) -> tuple[Bits, Ints]:
     """Which rows fall with their sum, and the weights with these turned around."""
     flipped = np.array([line.direction() * sign_of(u) < 0 for line, u in zip(lines, sums.unit, strict=True)])
     turned = flipped.reshape(-1, *[1] * (sums.weights.ndim - 1))
     return flipped, np.where(turned, -sums.weights, sums.weights)
-
-
-def _word(op: Op) -> str:
-    return type(op).__name__.removesuffix("Op")

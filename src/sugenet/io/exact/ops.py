@@ -35,6 +35,7 @@ __all__ = [
     "Stairs",
     "every",
     "numbers",
+    "op_word",
     "rounded",
 ]
 
@@ -228,6 +229,11 @@ Op: TypeAlias = (
     | Pad
     | Flatten
 )
+
+
+def op_word(op: Op) -> str:
+    """The kind of an operation, in words."""
+    return type(op).__name__.removesuffix("Op")
 
 
 def every(ops: Iterable[Op]) -> Iterator[Op]:

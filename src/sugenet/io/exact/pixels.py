@@ -24,14 +24,12 @@ from sugenet.bnn import (
     Encoder,
     Head,
     Layer,
-    LevelLayer,
-    PoolLayer,
     RealLayer,
     StairConv,
-    StairLayer,
     Window,
 )
 from sugenet.bnn.arrays import Ints
+from sugenet.bnn.layers import dense_layer
 from sugenet.errors import FileError
 from sugenet.io.exact.ops import OpChain
 from sugenet.io.exact.report import Imported
@@ -154,40 +152,28 @@ def pixel_by_pixel(
         return moved, kept, Head(head.weights[:, bits], head.bias, head.scale)
     first, marks = kept[0], {name: getattr(kept[0], name, None) for name in ("flipped", "ties")}
     new: Layer
-    if isinstance(first, ConvLayer):
-        new = _wide(first.weights, first.window, first.groups, first.tau, first)
-    elif isinstance(first, RealLayer) and first.window is not None:
-        kernel, slide = _widened(first.weights, first.window, first.groups)
+    if first.every is not None and not first.is_binary:
+        raise FileError(
+            "max pooling of raw levels that lie pixel by pixel. Pool behind the first layer, or lay "
+            "the samples out channel by channel."
+        )
+    if first.window is None:
+        if isinstance(first, RealLayer):
+            new = RealLayer(first.weights[:, order], first.theta)
+        elif first.tops is None:
+            new = DenseLayer(first.weights[:, bits], first.tau, **marks)
+        else:
+            new = dense_layer(first.weights[:, order], first.tau, first.tops[order], **marks)
+        return moved, (new, *kept[1:]), head
+    kernel, slide = _widened(first.weights, first.window, first.groups)
+    if isinstance(first, RealLayer):
         new = RealLayer(kernel, first.theta, slide)
-    elif isinstance(first, RealLayer):
-        new = RealLayer(first.weights[:, order], first.theta)
     elif isinstance(first, StairConv):
-        kernel, slide = _widened(first.weights, first.window, first.groups)
         new = StairConv(kernel, first.steps, slide, top=first.top, pad=first.pad)
-    elif isinstance(first, StairLayer):
-        new = StairLayer(first.weights[:, order], first.tau, first.tops[order])
-    elif isinstance(first, PoolLayer):
-        if first.top is not None:
-            raise FileError(
-                "max pooling of raw levels that lie pixel by pixel. Pool behind the first layer, or lay "
-                "the samples out channel by channel."
-            )
-        weights = np.ones((first.window.shape[0], 1, *first.window.kernel), np.int64)
-        new = _wide(weights, first.window, first.window.shape[0], first.tau)
-    elif isinstance(first, LevelLayer):
-        new = LevelLayer(first.weights[:, order], first.tau, first.tops[order], **marks)
     else:
-        new = DenseLayer(first.weights[:, bits], first.tau, **marks)
+        top = None if first.tops is None else int(first.tops[0])
+        new = ConvLayer(kernel, first.tau.reshape(first.output_shape), slide, 1, top, **marks)
     return moved, (new, *kept[1:]), head
-
-
-def _wide(weights: Ints, window: Window, groups: int, tau: Ints, like: ConvLayer | None = None) -> ConvLayer:
-    """The convolution over one channel that holds all channels of a pixel side by side."""
-    kernel, slide = _widened(weights, window, groups)
-    about: dict[str, Any] = (
-        {} if like is None else {"top": like.top, "flipped": like.flipped, "ties": like.ties}
-    )
-    return ConvLayer(kernel, tau.reshape(len(weights), *window.positions), slide, **about)
 
 
 def _widened(weights: Ints, window: Window, groups: int) -> tuple[Ints, Window]:

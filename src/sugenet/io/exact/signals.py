@@ -656,7 +656,7 @@ def convolution_of_levels(levels: LevelSignal, op: Convolution, *, flat: bool = 
     pad = padded(levels.pad, Padding(op.pads, zeros), op.where) or Padding((0, 0, 0, 0), zeros)
     pairs = values_by_channel(levels, f"{op.where}: a convolution")
     window = Window(levels.shape, op.weights.shape[2:], op.stride, op.dilation, pad.pads)
-    made, channel_of = _weighted(levels, op, flat), channels_of(op)
+    made, channel_of = _level_weights(levels, op, flat), channels_of(op)
     outs, per_in = op.weights.shape[:2]
     starts, unit = in_shared_units([start for start, _ in pairs])
     kinds, kind_of = np.unique(window.taps >= 0, axis=0, return_inverse=True)
@@ -685,7 +685,7 @@ def convolution_of_levels(levels: LevelSignal, op: Convolution, *, flat: bool = 
     )
 
 
-class _Weighted(NamedTuple):
+class _LevelWeights(NamedTuple):
     """Weights over levels."""
 
     whole: Ints
@@ -699,7 +699,7 @@ class _Weighted(NamedTuple):
     """How far a sum can be off."""
 
 
-def _weighted(levels: LevelSignal, op: Convolution, flat: bool) -> _Weighted:
+def _level_weights(levels: LevelSignal, op: Convolution, flat: bool) -> _LevelWeights:
     """Weights with the steps of levels taken into them; those of raw levels may have to be rounded."""
     per, channel_of = len(levels.order) // levels.shape[0], channels_of(op)
     start, step = levels.start[::per], levels.step[::per]
@@ -719,12 +719,12 @@ def _weighted(levels: LevelSignal, op: Convolution, flat: bool) -> _Weighted:
         return _rescaled(levels, op, (plain, worth), step, off, flat)
     if len(sizes) == 1:  # whole numbers all the way: one size, signs may differ
         signs = np.array([sign_of(s) for s in step.tolist()])[channel_of]
-        return _Weighted(plain * signs[along], [u * abs(step[0]) for u in worth], plain, worth)
+        return _LevelWeights(plain * signs[along], [u * abs(step[0]) for u in worth], plain, worth)
     scaled = plain * np.array(worth, dtype=object).reshape(-1, 1, 1, 1) * step[channel_of][along]
-    return _Weighted(*in_units(scaled, op.where), plain, worth)
+    return _LevelWeights(*in_units(scaled, op.where), plain, worth)
 
 
-def _in_floats(levels: LevelSignal, op: Convolution, plain: Any, step: Any, off: Any) -> _Weighted:
+def _in_floats(levels: LevelSignal, op: Convolution, plain: Any, step: Any, off: Any) -> _LevelWeights:
     """Weights that are floats over raw levels, each row with a unit of its own."""
     rows = [
         wide_row(row.reshape(-1).tolist(), None if levels.real else levels.top, op.where)
@@ -735,14 +735,14 @@ def _in_floats(levels: LevelSignal, op: Convolution, plain: Any, step: Any, off:
         known, default=Fraction(0)
     )
     whole = np.array([row.whole for row in rows], np.int64).reshape(plain.shape)
-    return _Weighted(
+    return _LevelWeights(
         whole, [row.unit for row in rows], plain, [Fraction(1)] * len(rows), True, Fraction(error)
     )
 
 
 def _rescaled(
     levels: LevelSignal, op: Convolution, found: tuple[Ints, list[Fraction]], step: Any, off: Any, flat: bool
-) -> _Weighted:
+) -> _LevelWeights:
     """Weights over raw levels that are rescaled channel by channel."""
     (plain, worth), channel_of = found, channels_of(op)
     sizes = np.abs(plain).reshape(*channel_of.shape, -1).sum(axis=2)
@@ -754,7 +754,7 @@ def _rescaled(
     totals = _upper(sizes, off) if flat else _dot(sizes.astype(object), off[channel_of]).tolist()
     errors = [u * total for u, total in zip(worth, totals, strict=True)]
     units = [u * factors.unit * k for u, k in zip(worth, shrunk, strict=True)]
-    return _Weighted(signed, units, plain, worth, error=max(errors, default=Fraction(0)))
+    return _LevelWeights(signed, units, plain, worth, error=max(errors, default=Fraction(0)))
 
 
 def _dot(rows: npt.NDArray[Any], values: npt.NDArray[Any]) -> npt.NDArray[Any]:

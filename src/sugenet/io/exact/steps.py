@@ -29,6 +29,7 @@ __all__ = [
     "Surd",
     "least_sum",
     "pipelines",
+    "rational_root",
     "sign_of",
     "theta_of",
     "within",
@@ -226,15 +227,10 @@ def theta_of(
     >>> low, 0 < high - low < Fraction(1, 2**1074)
     (Fraction(2, 1), True)
     """
-    half = _solved(line, _HalfLine(True, zero == 1, Fraction(0)))
-    if not isinstance(half, bool) and not unit:
-        half = half.holds(offset)
+    half = _sums_in(line, _HalfLine(True, zero == 1, Fraction(0)), unit, offset)
     if isinstance(half, bool):
         return half
-    half = half.moved(unit, offset)
-    if not half.up:
-        half = replace(half, up=True, p=-half.p, q=-half.q)
-    low, high = _enclosed(replace(half, closed=True))
+    low, high = _enclosed(half)
     return (low, high) if half.closed or low < high else (low, low + Fraction(1, low.denominator << 1076))
 
 
@@ -265,14 +261,9 @@ def least_sum(
     >>> least_sum(Pipeline(()), Fraction(1, 2), True, Fraction(-1, 2), Fraction(0))
     LeastSum(least=2, met=True, gap=0.0)
     """
-    half = _solved(line, _HalfLine(True, not strict, threshold))
-    if not isinstance(half, bool) and not unit:
-        half = half.holds(offset)
+    half = _sums_in(line, _HalfLine(True, not strict, threshold), unit, offset)
     if isinstance(half, bool):
         return half
-    half = half.moved(unit, offset)
-    if not half.up:
-        half = replace(half, up=True, p=-half.p, q=-half.q)
     below = _floor(half)
     met = half.side(Fraction(below)) == 0
     part = 0.0 if met else float(half.p - below) + float(half.q) * sqrt(half.v)
@@ -296,6 +287,19 @@ def _floor(half: _HalfLine) -> int:
     if half.q < 0 and root * root < x:
         root += 1
     return int((a - root if half.q < 0 else a + root) // b)
+
+
+def _sums_in(line: Pipeline, half: _HalfLine, unit: Fraction, offset: Fraction) -> _HalfLine | bool:
+    """The sums s whose ``line(unit * s + offset)`` is in a half, or their negatives if that makes it the
+    upper one; a bool if s does not matter.
+    """
+    found = _solved(line, half)
+    if isinstance(found, bool):
+        return found
+    if not unit:
+        return found.holds(offset)
+    found = found.moved(unit, offset)
+    return found if found.up else replace(found, up=True, p=-found.p, q=-found.q)
 
 
 def _solved(line: Pipeline, half: _HalfLine) -> _HalfLine | bool:
@@ -330,19 +334,20 @@ def _decided(half: _HalfLine, low: Fraction | float, high: Fraction | float) -> 
     return first if first == last else None
 
 
+def rational_root(value: Fraction) -> Fraction | None:
+    """The square root, where it is rational."""
+    top, bottom = isqrt(value.numerator), isqrt(value.denominator)
+    exact = top**2 == value.numerator and bottom**2 == value.denominator
+    return Fraction(top, bottom) if exact else None
+
+
 def _enclosed(half: _HalfLine) -> tuple[Fraction, Fraction]:
-    """Two rationals around the end, equal where it is rational and belongs to the half."""
-    low = high = half.p
-    if half.q:
-        square = half.q**2 * half.v
-        top, bottom = isqrt(square.numerator), isqrt(square.denominator)
-        sign = 1 if half.q > 0 else -1
-        if top**2 == square.numerator and bottom**2 == square.denominator:
-            low = high = half.p + sign * Fraction(top, bottom)
-        else:
-            scale = 1 << (_BITS + max(0, square.denominator.bit_length() - square.numerator.bit_length()))
-            root = isqrt(square.numerator * scale**2 // square.denominator)
-            low, high = sorted(half.p + sign * Fraction(value, scale) for value in (root, root + 1))
-    if half.closed or low < high:
-        return low, high
-    return low, low + Fraction(1, 1 << _BITS)
+    """Two rationals around the end, equal if it is rational."""
+    square = half.q**2 * half.v
+    root, sign = rational_root(square), sign_of(half.q)
+    if root is not None:
+        return (half.p + sign * root,) * 2
+    scale = 1 << (_BITS + max(0, square.denominator.bit_length() - square.numerator.bit_length()))
+    near = isqrt(square.numerator * scale**2 // square.denominator)
+    low, high = sorted(half.p + sign * Fraction(value, scale) for value in (near, near + 1))
+    return low, high

@@ -22,7 +22,7 @@ from sugenet.bnn.arrays import Ints
 from sugenet.bnn.layers import WIDEST
 from sugenet.errors import FileError
 from sugenet.io.exact.ops import Convolution, LinearOp
-from sugenet.io.exact.steps import Pipeline, Root
+from sugenet.io.exact.steps import Pipeline, Root, rational_root
 
 __all__ = [
     "InUnits",
@@ -35,7 +35,6 @@ __all__ = [
     "in_shared_units",
     "in_units",
     "quantized",
-    "rational_root",
     "wide_row",
 ]
 
@@ -182,13 +181,6 @@ class Roots:
             else:
                 return None
         return StraightLine(scale, shift, bend, bias)
-
-
-def rational_root(value: Fraction) -> Fraction | None:
-    """The square root, where it is rational."""
-    top, bottom = isqrt(value.numerator), isqrt(value.denominator)
-    exact = top**2 == value.numerator and bottom**2 == value.denominator
-    return Fraction(top, bottom) if exact else None
 
 
 class InUnits(NamedTuple):

@@ -121,6 +121,11 @@ class Flow:
         return cls(FlowLink(), (first, *axes), first, "raw", axes, dtype, dtype.kind in "iu")
 
     @property
+    def flow(self) -> Flow:
+        """Itself, as every value that depends on the data has one."""
+        return self
+
+    @property
     def sizes(self) -> tuple[int, ...]:
         """Shape of the tensor."""
         return tuple(prod(piece.size for piece in axis) for axis in self.axes)

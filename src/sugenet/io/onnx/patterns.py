@@ -94,7 +94,7 @@ def _as_one(constant: Constant, value: Value) -> Constant:
     )
     if array.shape == given.shape:
         return constant
-    flow = value if isinstance(value, Flow) else value.flow if isinstance(value, SignTable | Curve) else None
+    flow = value.flow if isinstance(value, Flow | SignTable | Curve) else None
     sizes = () if flow is None else flow.padded(max(len(flow.axes), given.ndim)).sizes
     if (
         any(size not in (1, there) for size, there in zip(given.shape[::-1], sizes[::-1], strict=False))
@@ -338,10 +338,10 @@ def _round(node: Node, _: Sequence[Value | None], flow: Flow) -> Data:
 
 
 def _cast(node: Node, _: Sequence[Value | None], flow: Flow) -> Flow:
-    kind = DTYPES.get(node.attributes["to"])
+    kind = DTYPES.get(node.attributes.get("to", 0))
     if kind is None:
         raise FileError(
-            f"it casts to element type {node.attributes['to']}, which is not supported. Use float32."
+            f"it casts to element type {node.attributes.get('to')}, which is not supported. Use float32."
         )
     dtype = np.dtype(kind).newbyteorder("=")
     if dtype.kind == "f" and dtype.itemsize < 4:
@@ -441,7 +441,7 @@ _NEAREST = {
 }
 
 
-def batch_norm(node: Node, flow: Flow, parameters: Sequence[Array]) -> Flow:
+def batch_norm(node: Node, flow: Flow, *parameters: Array) -> Flow:
     """Batch normalization with the statistics of the file."""
     if node.attributes["training_mode"]:
         raise FileError(

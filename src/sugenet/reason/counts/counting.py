@@ -16,7 +16,8 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 
 from sugenet.bnn import Network
-from sugenet.errors import QuestionError, TooLargeError
+from sugenet.errors import QuestionError, TooLargeError, refuse
+from sugenet.fields import FIELDS
 from sugenet.problem.boxes import Box
 from sugenet.problem.clock import Clock
 from sugenet.problem.neighbourhood import Neighbourhood
@@ -161,57 +162,83 @@ def count(
     >>> answer.counts, answer.robustness
     ((6, 5), Fraction(5, 11))
     """
-    if method not in ("auto", "walk", "sums", "sample"):
-        raise QuestionError(f"method={method!r} is unknown. Use auto, walk, sums or sample.")
+    _see_settings(method, samples, confidence)
     clock = Clock(time_limit, threads, seed, notify)
-    if samples is not None and method != "sample":
-        raise QuestionError(f'samples={samples!r} is for method="sample", and method is {method!r}.')
-    if samples is not None and (isinstance(samples, bool) or not isinstance(samples, int) or samples < 1):
-        raise QuestionError(f"samples={samples!r} must be a whole number, at least 1.")
-    if isinstance(confidence, bool) or not isinstance(confidence, Real) or not 0 < confidence < 1:
-        raise QuestionError(f"confidence={confidence!r} must be between 0 and 1.")
     network = network.within(within)
     question = HowMany(x, region, where)
-    near, words = _asked(network, question), described_within(network, question.describe(network))
+    near = _asked(network, question)
+    about = network, question, described_within(network, question.describe(network))
     try:
         space = _space(near, method, clock)
     except TooLargeError as error:
         if method == "sample" or not network.has_levels:
             raise
         none, reason = (0,) * network.head.outputs, str(error).rstrip(".")
-        return CountOpen(network, question, words, none, combinations_within(near), reason, clock.seconds)
+        return CountOpen(*about, none, combinations_within(near), reason, clock.seconds)
     total = combinations_within(near) if space is None else space.total
     if space is not None and method == "sample":
         drawn = _SAMPLES if samples is None else samples
         hits = sample_classes(space, drawn, seed)[: network.head.outputs]
-        good = sum(hits)  # of those that obey the laws, all have the same chance
-        if not good:
+        obeying = sum(hits)  # of those that obey the laws, all have the same chance
+        if not obeying:
             raise QuestionError("none of the inputs drawn obeys the laws. Draw more of them: samples=.")
-        ends = tuple(interval(many, good, confidence) for many in hits)
+        ends = tuple(interval(many, obeying, confidence) for many in hits)
         known = None if network.domain.laws else total
-        how = (confidence, known, seed, clock.seconds, drawn)
-        return CountSampled(network, question, words, hits, ends, *how)
+        return CountSampled(*about, hits, ends, confidence, known, seed, clock.seconds, drawn)
     alarm = Alarm(clock, total)
     with telling(notify):
         used, found = alarm.run(lambda: _counted(near, space, method, alarm))
-    lower = [sum(row[k] for _, row in found.parts) for k in range(near.network.head.outputs)]
-    obeying = tuple(lower[: network.head.outputs])
-    seconds = clock.seconds
+    return _answer(about, near, alarm, used, found)
+
+
+def _see_settings(method: str, samples: int | None, confidence: float) -> None:
+    """Refuse settings that a count does not have."""
+    is_number = isinstance(samples, int) and not isinstance(samples, bool) and samples >= 1
+    is_share = isinstance(confidence, Real) and not isinstance(confidence, bool) and 0 < confidence < 1
+    refuse(
+        QuestionError,
+        (
+            method not in FIELDS["method"].choices,
+            f"method={method!r} is unknown. Use auto, walk, sums or sample.",
+        ),
+        (
+            samples is not None and method != "sample",
+            f'samples={samples!r} is for method="sample", and method is {method!r}.',
+        ),
+        (
+            samples is not None and not is_number,
+            f"samples={samples!r} must be a whole number, at least 1.",
+        ),
+        (not is_share, f"confidence={confidence!r} must be between 0 and 1."),
+    )
+
+
+def _answer(
+    about: tuple[Network, HowMany, str], near: Neighbourhood, alarm: Alarm, used: str, found: Partition
+) -> Counted | CountOpen:
+    """What was counted, as an answer: exact, if nothing is left."""
+    network, question, _ = about
+    counts = [sum(row[k] for _, row in found.parts) for k in range(near.network.head.outputs)]
+    obeying, total, seconds = tuple(counts[: network.head.outputs]), alarm.total, alarm.clock.seconds
     if not found.is_whole:
         reason = "too many to go through, and too many different sums"
         if alarm.is_up():
             reason = f"{'interrupted' if alarm.is_interrupted else 'stopped'} after {seconds:.1f} s"
-        left = total - sum(lower) + sum(obeying)
-        return CountOpen(network, question, words, obeying, left, reason, seconds)
-    assert sum(lower) == total, f"{sum(lower)} counted of {total}: a bug in sugenet, please report it"
+        return CountOpen(*about, obeying, total - sum(counts) + sum(obeying), reason, seconds)
+    assert sum(counts) == total, f"{sum(counts)} counted of {total}: a bug in sugenet, please report it"
     if not any(obeying):
         raise QuestionError("no input counted obeys the laws, so there is nothing to ask about.")
     parts = [[what, list(row)] for what, row in found.parts]
-    proof = {"kind": "partition", "order": list(found.order), "parts": parts}
     certificate = envelope(
-        network, question, answer="counted", counts=lower, total=total, method=used, proof=proof
+        network,
+        question,
+        answer="counted",
+        counts=counts,
+        total=total,
+        method=used,
+        proof={"kind": "partition", "order": list(found.order), "parts": parts},
     )
-    return Counted(network, question, words, obeying, used, seconds, certificate)
+    return Counted(*about, obeying, used, seconds, certificate)
 
 
 # -- the question --------------------------------------------------------------------------------------------

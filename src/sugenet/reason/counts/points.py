@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import DenseLayer, LevelLayer
 from sugenet.bnn.arrays import Ints
 from sugenet.engines.walk.singles import inputs_after, rows_at_once
 from sugenet.problem.neighbourhood import Neighbourhood
@@ -32,7 +31,7 @@ _HEAVY = 1 << 22
 
 def is_for_points(near: Neighbourhood, total: float) -> bool:
     """Whether the inputs of a region are few, and the network has convolutions that are large as neurons."""
-    layers = [layer for layer in near.network.layers if not isinstance(layer, DenseLayer | LevelLayer)]
+    layers = [layer for layer in near.network.layers if layer.kind != "dense"]
     return total <= MOST_POINTS and sum(layer.inputs * layer.outputs for layer in layers) > _HEAVY
 
 

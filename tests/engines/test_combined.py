@@ -13,15 +13,14 @@ import pytest
 import sugenet as sg
 from sugenet.bnn import DenseLayer, Head, Network
 from sugenet.checker.accelerate import enumeration
-from sugenet.engines.walk import blocks, choices, combined, gray
+from sugenet.engines.walk import blocks, choices, combined
 from sugenet.engines.walk.choices import EXHAUST
 from sugenet.engines.walk.combined import Combined
-from sugenet.engines.walk.gray import Stepped, has_slices, step_through
 from sugenet.engines.walk.judge import PatternJudge
 from sugenet.errors import CertificateError
 from sugenet.problem.clock import Clock
 from sugenet.problem.goal import Goal, Votes, loses, wins
-from sugenet.problem.outcomes import Fails, Holds
+from sugenet.problem.outcomes import Enumerated, Fails, Holds
 from sugenet.problem.problem import Problem
 from sugenet.problem.regions import Anything, Linf
 from sugenet.problem.sizes import combinations_of
@@ -35,33 +34,29 @@ from tests.problem.small import random_network, random_sample
 
 @pytest.fixture
 def always(monkeypatch):
-    """Few combinations, and few neurons, too; in small parts and groups."""
+    """Few combinations, and few neurons, too; in small groups."""
     monkeypatch.setattr(choices, "_MANY", 0)
     monkeypatch.setattr(choices, "_LANES", 0)
     monkeypatch.setattr(combined, "_GROUP", 8)
-    monkeypatch.setattr(gray, "_PART", 16)
     monkeypatch.setattr(enumeration, "_MANY", 0)
 
 
 def agrees(problem, threads=None):
-    """What both walks find: in Gray-code order, and by blocks."""
-    judge = PatternJudge(problem.front, problem.goal)
-    if problem.replays(()) or not has_slices(judge):
+    """What the walk by blocks finds, if it is one for blocks."""
+    if problem.replays(()) or (found := by_blocks(problem, threads)) is None:
         return None
-    both = step_through(problem, judge, Clock(threads=threads)), by_blocks(problem, threads)
     sets, _, bad = expected(problem)
-    for found in both:
-        if bad:
-            assert found.violation is not None
-            assert problem.replays(found.violation)
-        else:
-            assert found == Stepped(sets, None)
-    return both
+    if bad:
+        assert found.violation is not None
+        assert problem.replays(found.violation)
+    else:
+        assert found == Enumerated(sets, None, None)
+    return found
 
 
 def by_blocks(problem, threads=None):
-    judge = PatternJudge(problem.front, problem.goal)
-    return Combined.of(problem, judge).walk(Clock(threads=threads))
+    walk = Combined.of(problem, PatternJudge(problem.front, problem.goal))
+    return None if walk is None else walk.walk(Clock(threads=threads))
 
 
 @pytest.mark.usefixtures("always")
@@ -95,7 +90,7 @@ def test_vectors_of_neurons_that_are_full_and_not(width, zeros):
     network = Network.of_bits(layers, Head(rng.choice([-1, 1], (3, 70))))
     near = Anything().around(network, rng.integers(0, 2, 9).tolist())
     silent = Problem(near, NEVER)
-    assert agrees(silent) == (Stepped(512, None),) * 2
+    assert agrees(silent) == Enumerated(512, None, None)
     # the best of all classes' leads, reached just so and just not
     rows = np.array(
         [
@@ -108,11 +103,10 @@ def test_vectors_of_neurons_that_are_full_and_not(width, zeros):
     lead = counts[:, 0] - counts[:, 1]
     just = Problem(near, Goal(((Votes((1, -1, 0), int(lead.max())),),)))
     over = Problem(near, Goal(((Votes((1, -1, 0), int(lead.max()) + 1),),)))
-    assert agrees(over) == (Stepped(512, None),) * 2
+    assert agrees(over) == Enumerated(512, None, None)
     if not just.replays(()):
         one, two = (agrees(just, threads) for threads in (1, 2))
-        assert [found.violation for found in one] == [found.violation for found in two]
-        assert None not in [found.violation for found in one]
+        assert one.violation == two.violation is not None
 
 
 @pytest.mark.usefixtures("always")
@@ -134,11 +128,25 @@ def test_groups_of_every_size_hold_all_combinations(monkeypatch):
     silent = Problem(Anything().around(network, x), NEVER)
     for size in (1, 2, 4, 8, 32, 256, 512):
         monkeypatch.setattr(combined, "_GROUP", size)
-        assert by_blocks(silent) == Stepped(512, None)
+        assert by_blocks(silent) == Enumerated(512, None, None)
 
 
 @pytest.mark.usefixtures("always")
-def test_what_planes_cannot_hold_is_walked_in_gray_code(monkeypatch):
+@pytest.mark.parametrize("far", [1, 14, 15, 40, 1000, 1 << 20])
+def test_sums_of_all_sizes(far):
+    """What moves add has 8 bits, or more; so have the sums."""
+    rng = np.random.default_rng(far)
+    first = DenseLayer(rng.choice([-far, -1, 1, far], (70, 9)), rng.integers(1, 4 * far + 4, 70))
+    second = DenseLayer(rng.choice([-1, 0, 1], (20, 70)), rng.integers(15, 30, 20))
+    network = Network.of_bits([first, second], Head(rng.choice([-1, 1], (2, 20))))
+    near = Anything().around(network, rng.integers(0, 2, 9).tolist())
+    for goal in (NEVER, loses(network.head, 0), loses(network.head, 1)):
+        problem = Problem(near, goal)
+        assert problem.replays(()) or agrees(problem) is not None
+
+
+@pytest.mark.usefixtures("always")
+def test_what_planes_cannot_hold_is_walked_with_its_patterns(monkeypatch):
     monkeypatch.setattr(blocks, "_WIDEST", 8)
     network, x = wide(70, features=9, seed=3, depth=2)
     silent = Problem(Anything().around(network, x), NEVER)
