@@ -12,6 +12,7 @@ of them). Only categories and exact integers are closed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields
 from math import inf
 from typing import Any, TypeAlias, get_args
 
@@ -989,24 +990,7 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
 
     def _settings(self) -> Settings:
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        names = (
-            "epochs",
-            "batch",
-            "rate",
-            "validation_share",
-            "patience",
-            "smoothing",
-            "noise",
-            "sparsity",
-            "tau_decay",
-            "tau_goal",
-            "levels",
-            "weight_bits",
-            "window",
-            "robust",
-            "bound_share",
-            "threads",
-        )
+        names = [field.name for field in fields(Settings) if field.name != "seed"]
         return Settings(seed=seed, **{name: plain(getattr(self, name)) for name in names})
 
 

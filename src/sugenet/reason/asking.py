@@ -318,16 +318,16 @@ def answer_of(data: Mapping[str, Any], network: Network, other: Network | None =
     for name in (*again, *data):
         if name not in data and name in _ADDED:
             continue
-        given, expected = data.get(name), again.get(name)
+        value, expected = data.get(name), again.get(name)
         refuse(
             CertificateError,
             (name not in data, f"the answer has no field {name!r}."),
             (name not in again, f"the answer has a field {str(name)[:40]!r} that it must not have."),
             (
-                name in _FREE and not isinstance(given, _FREE[name]),
+                name in _FREE and not isinstance(value, _FREE[name]),
                 f"the field {name!r} of the answer is not what it must be.",
             ),
-            (given != expected, f"the field {name!r} does not fit the rest of the answer."),
+            (value != expected, f"the field {name!r} does not fit the rest of the answer."),
         )
     return found
 

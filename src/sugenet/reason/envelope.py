@@ -93,11 +93,14 @@ def opened(certificate: Any, network: Network, other: Network | None = None) -> 
     """The question that a certificate is about. What it says of it is not checked."""
     if not isinstance(certificate, Mapping) or certificate.get("format") != _FORMAT:
         raise CertificateError("this is no sugenet certificate.")
-    name, own = certificate.get("network"), network.fingerprint
+    name, fingerprint = certificate.get("network"), network.fingerprint
     refuse(
         CertificateError,
         (certificate.get("version") != _VERSION, f"this is no certificate of version {_VERSION}."),
-        (name != own, f"the answer is about the network {str(name)[:12]}, not about {own[:12]}."),
+        (
+            name != fingerprint,
+            f"the answer is about the network {str(name)[:12]}, not about {fingerprint[:12]}.",
+        ),
         (
             certificate.get("domain") != domain_data(network).get("domain"),
             "the certificate is about other inputs that can occur than its answer.",

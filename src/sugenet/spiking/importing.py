@@ -114,9 +114,7 @@ def parts_of_nir(
     for weights, neurons in _pairs(nodes):
         parts.append(_nir_part(weights, neurons, convention, floats))
         for node in (weights, neurons):
-            left = node.arrays.left()
-            if left:
-                raise FileError(f"{node.where}: its array {left[0]!r} would be left over.")
+            _refuse_left(node)
     _check_end(first, parts[0].weights.shape[1], "inputs")
     _check_end(last, len(parts[-1].weights), "neurons in the last layer")
     noted = [f"{node.name} ({', '.join(node.notes)})" for node in (first, *nodes, last) if node.notes]
@@ -125,12 +123,16 @@ def parts_of_nir(
     return parts, remarks
 
 
+def _refuse_left(node: NirNode) -> None:
+    """Refuse a node with an array that was not used."""
+    if node.arrays.left():
+        raise FileError(f"{node.where}: its array {node.arrays.left()[0]!r} would be left over.")
+
+
 def _check_end(node: NirNode, count: int, what: str) -> None:
     """Refuse an Input or Output of another size than the weights have."""
     shape = np.asarray(node.arrays["shape"]).reshape(-1).tolist() if "shape" in node.arrays else [count]
-    left = node.arrays.left()
-    if left:
-        raise FileError(f"{node.where}: its array {left[0]!r} would be left over.")
+    _refuse_left(node)
     if prod(shape) != count:
         raise FileError(f"{node.where}: its shape is {tuple(shape)}, but there are {count} {what}.")
 

@@ -128,8 +128,8 @@ class Refusal:
     """Why a chain cannot be exact."""
 
     text: str
-    place: int | None = None
-    """Which operation of the chain, from 0; None if it is none of them alone."""
+    operation: int | None = None
+    """Index of the operation in the chain without branches; None if it is none of them alone."""
     final: bool = True
     """Whether an affine tail cannot be read otherwise."""
 
@@ -647,7 +647,28 @@ class _Lowering:
         else:
             head, remark, error = head_of_tail(levels, tail, self.chain.source)
             outputs = "other" if remark else "equal"
-        return replace(self._finished(head, remark, outputs, names, classes), error=error)
+        assert self.encoder is not None
+        see_apart(head, self.chain.left_out, self.chain.source)
+        encoder, layers = Encoder(self.encoder.codings, pixel_names(self.chain.shape)), tuple(self.layers)
+        if self.chain.channels_last and len(self.chain.shape) == 3:
+            encoder, layers, head = pixel_by_pixel(encoder, layers, head, self.chain.shape)
+        shape = source_shape(self.chain)
+        encoder = Encoder(
+            encoder.codings, encoder.names if names is None else names, shape if len(shape) > 1 else None
+        )
+        remarks = [f"left out at the end: {name}" for name in self.chain.left_out] + (
+            [remark] if remark else []
+        )
+        if self.chain.picks or self.blurred:
+            outputs = "other"
+        elif remarks and outputs == "equal":
+            outputs = "ordered"
+        remarks += self.remarks
+        source = self._source(outputs, remarks)
+        network = Network(encoder, layers, head, classes, {"source": self.chain.source}, source)
+        return Imported(
+            network, tuple(self.reports), tuple(remarks), shape, signs=tuple(self.signs), error=error
+        )
 
     def _head(self) -> tuple[Head, str | None]:
         """The head, from the sums that are left."""
@@ -674,35 +695,6 @@ class _Lowering:
             sums.where,
             sums.top,
         )
-
-    def _finished(
-        self,
-        head: Head,
-        remark: str | None,
-        outputs: Literal["equal", "ordered", "other"],
-        names: Iterable[object] | None,
-        classes: Iterable[object] | None,
-    ) -> Imported:
-        assert self.encoder is not None
-        see_apart(head, self.chain.left_out, self.chain.source)
-        encoder, layers = Encoder(self.encoder.codings, pixel_names(self.chain.shape)), tuple(self.layers)
-        if self.chain.channels_last and len(self.chain.shape) == 3:
-            encoder, layers, head = pixel_by_pixel(encoder, layers, head, self.chain.shape)
-        shape = source_shape(self.chain)
-        encoder = Encoder(
-            encoder.codings, encoder.names if names is None else names, shape if len(shape) > 1 else None
-        )
-        remarks = [f"left out at the end: {name}" for name in self.chain.left_out] + (
-            [remark] if remark else []
-        )
-        if self.chain.picks or self.blurred:
-            outputs = "other"
-        elif remarks and outputs == "equal":
-            outputs = "ordered"
-        remarks += self.remarks
-        source = self._source(outputs, remarks)
-        network = Network(encoder, layers, head, classes, {"source": self.chain.source}, source)
-        return Imported(network, tuple(self.reports), tuple(remarks), shape, signs=tuple(self.signs))
 
     def _source(self, outputs: Literal["equal", "ordered", "other"], remarks: list[str]) -> Source:
         match self.given:

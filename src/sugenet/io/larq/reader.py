@@ -34,10 +34,10 @@ from sugenet.io.exact.ops import (
     Pad,
     Sign,
     Stairs,
+    check_maps,
     every,
     numbers,
 )
-from sugenet.io.exact.sizes import check_maps
 from sugenet.io.larq.keras_file import KerasLayer, read_layers
 from sugenet.io.larq.quantizers import (
     HLS4ML,

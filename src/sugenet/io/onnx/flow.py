@@ -131,6 +131,11 @@ class Flow:
         return tuple(prod(piece.size for piece in axis) for axis in self.axes)
 
     @property
+    def real_dtype(self) -> np.dtype[Any]:
+        """The element type, or float32 where that is not one of floats."""
+        return self.dtype if self.dtype.kind == "f" else np.dtype(np.float32)
+
+    @property
     def inner(self) -> Axis:
         """All pieces but the batch, in the order of the tensor."""
         return tuple(piece for axis in self.axes for piece in axis if piece not in self.batch)

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.errors import FileError
-from sugenet.io.exact.sizes import check_numbers
+from sugenet.io.exact.ops import check_numbers
 from sugenet.io.plain.refusals import refuse_if, within
 from sugenet.io.torch.reader import require_torch
 from sugenet.reading import open_file

@@ -31,10 +31,10 @@ from sugenet.io.exact.ops import (
     OpChain,
     Pad,
     Sign,
+    check_maps,
     numbers,
     rounded,
 )
-from sugenet.io.exact.sizes import check_maps
 from sugenet.io.plain.ledger import Ledger
 from sugenet.io.plain.refusals import refuse_if, required, within
 from sugenet.io.torch.architecture import Architecture, Layout, Part, known_layout, recognized_chain

@@ -66,13 +66,14 @@ def check_data(data: Any, network: Network) -> None:
     ):
         raise CertificateError("this is no sugenet rulebook of version 1.")
     only(data, _FIELDS, "the rulebook")
-    own, classes, left, seconds = network.fingerprint, data["classes"], data["left_out"], data["seconds"]
+    classes, left, seconds = data["classes"], data["left_out"], data["seconds"]
+    name, fingerprint = str(data["network"]), network.fingerprint
     named = isinstance(classes, list) and all(name in network.classes for name in classes)
     refuse(
         CertificateError,
         (
-            data["network"] != own,
-            f"the rulebook is for the network {str(data['network'])[:12]}, not for {own[:12]}.",
+            data["network"] != fingerprint,
+            f"the rulebook is for the network {name[:12]}, not for {fingerprint[:12]}.",
         ),
         (
             not named or len(set(classes)) < len(classes),

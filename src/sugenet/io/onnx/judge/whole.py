@@ -91,7 +91,7 @@ class _Scaled:
 
 
 @dataclass
-class _Grid:
+class _LevelGrid:
     """What a tensor is quantized to."""
 
     scale: np.float32
@@ -116,9 +116,9 @@ class _Grid:
         return np.asarray(np.clip(np.rint(ratio).astype(np.float64) + zero, *self.ends).astype(self.kind))
 
 
-def _grid(scale: Any, zero: Any, kind: np.dtype[Any] = _UINT8, width: int | None = None) -> _Grid:
+def _grid(scale: Any, zero: Any, kind: np.dtype[Any] = _UINT8, width: int | None = None) -> _LevelGrid:
     """One scale and zero point, whose element type is that of the tensor (default: `kind`)."""
-    return _Grid(_row(scale)[0], int(_zero(zero)[0]), kind if zero is None else zero.dtype, width)
+    return _LevelGrid(_row(scale)[0], int(_zero(zero)[0]), kind if zero is None else zero.dtype, width)
 
 
 class WholeRun:
@@ -253,7 +253,7 @@ class WholeRun:
             return grid.levels(value / scales, zeros)
         return self._show(node, _to_whole(_plain(value), grid))
 
-    def _whole(self, node: Node, value: _WholeSums, grid: _Grid) -> Array:
+    def _whole(self, node: Node, value: _WholeSums, grid: _LevelGrid) -> Array:
         if value.floats or grid.live(value.clips):
             wide = value.doubles
             for a, b in value.clips:
@@ -275,7 +275,7 @@ class WholeRun:
             return _Pair((node.inputs[0], node.inputs[1]))
         return np.asarray(_plain(left) + _plain(right))
 
-    def _pair(self, value: _Pair, name: str, grid: _Grid) -> Array:
+    def _pair(self, value: _Pair, name: str, grid: _LevelGrid) -> Array:
         a, b = (self.known[one] for one in value.names)
         kind = grid.kind
         tensors = [side.quantized for side in (a, b) if side.quantized not in self.graph.constants]
@@ -294,7 +294,7 @@ class WholeRun:
         grid = _grid(given[6], given[7], np.asarray(given[0]).dtype)
         return self._show(node, _added(a, b, grid, 0, node.inputs[0] in self.graph.constants))
 
-    def _mean(self, x: _Scaled, node: Node, grid: _Grid) -> Array:
+    def _mean(self, x: _Scaled, node: Node, grid: _LevelGrid) -> Array:
         size = x.whole.shape[2:]
         kernel, pads = (
             node.attributes.get(name, value) for name, value in (("kernel_shape", size), ("pads", ()))
@@ -435,7 +435,7 @@ def _weight_axis(node: Node) -> int:
     return 0 if "Conv" in node.op or _is_turned(node) else 1
 
 
-def _added(a: _Scaled, b: _Scaled, grid: _Grid, by: int, first: bool) -> Array:
+def _added(a: _Scaled, b: _Scaled, grid: _LevelGrid, by: int, first: bool) -> Array:
     """QLinearAdd: two fused multiplications and additions, each rounded once, in extended precision here."""
     wide = np.longdouble
 
@@ -464,7 +464,7 @@ def _free(_: int) -> None:
     """Samples are few, so that nothing is counted."""
 
 
-def _to_whole(values: Array, grid: _Grid) -> Array:
+def _to_whole(values: Array, grid: _LevelGrid) -> Array:
     with np.errstate(over="ignore", invalid="ignore"):
         return grid.levels(values.astype(_f) / grid.scale, grid.zero)
 
