@@ -97,7 +97,6 @@ ORDERS = {
     "sugenet.io": [
         "plain",
         "native",
-        "images",
         "samples",
         "vnnlib_words",
         "vnnlib",
@@ -117,7 +116,6 @@ ORDERS = {
         "marabou",
         "importers",
         "instances",
-        "references",
         "agreement",
         "TEMPLATE",
     ],

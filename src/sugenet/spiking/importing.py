@@ -24,7 +24,7 @@ from sugenet.io.exact.pixels import pixel_names
 from sugenet.io.nir.contents import NirNode, chain_of_nodes
 from sugenet.io.plain.gzipped import plain_file
 from sugenet.io.plain.ledger import Ledger
-from sugenet.io.torch.checkpoint import arrays_of_state, read_checkpoint
+from sugenet.io.torch.saved import arrays_of_state, read_checkpoint
 from sugenet.spiking.network import Convention, Floats, SpikingLayer, SpikingNetwork, exact, meant, on_grid
 from sugenet.spiking.simulation import simulate, simulate_floats
 from sugenet.spiking.unrolling import unroll

@@ -34,7 +34,7 @@ from sugenet.checker.form import exact
 from sugenet.errors import CertificateError, FileError
 from sugenet.files import advice, check_owner, target_of
 from sugenet.io.native.container import canonical
-from sugenet.io.plain.strict import strict_json
+from sugenet.io.plain.texts import strict_json
 from sugenet.sweeps.samples import Row
 
 __all__ = ["LARGEST", "SAMPLES", "Entry", "Lock", "Store", "reading", "writing"]
