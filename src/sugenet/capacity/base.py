@@ -114,7 +114,7 @@ class SetFunction(Brief, ABC):
         """Whether the set is worth more than each of its proper subsets."""
         worth = self.at(mask)
         return bool(worth > self.scale.bottom) and all(
-            self.at(mask ^ 1 << place) < worth for place in bits(mask)
+            self.at(mask ^ 1 << index) < worth for index in bits(mask)
         )
 
     def table(self) -> Codes:
@@ -146,18 +146,18 @@ class SetFunction(Brief, ABC):
                     f"by={by!r} is no order of focal sets. Use None, 'size', or a cost for each criterion."
                 )
             return [1] * len(self.criteria)
-        given = self.criteria.row(by, "by") if isinstance(by, Mapping) else in_order(by, "by")
-        if len(given) != len(self.criteria):
+        costs = self.criteria.row(by, "by") if isinstance(by, Mapping) else in_order(by, "by")
+        if len(costs) != len(self.criteria):
             raise CapacityError(
-                f"by has {len(given)} costs for {len(self.criteria)} criteria. Give one cost for each."
+                f"by has {len(costs)} costs for {len(self.criteria)} criteria. Give one cost for each."
             )
         exact = [
-            exact_number(cost, f"the cost of {name}") for name, cost in zip(self.criteria, given, strict=True)
+            exact_number(cost, f"the cost of {name}") for name, cost in zip(self.criteria, costs, strict=True)
         ]
         negative = next((name for name, cost in zip(self.criteria, exact, strict=True) if cost < 0), None)
         if negative is not None:
             raise CapacityError(
-                f"the cost of {negative} is {plain(given[self.criteria.place(negative)])}: "
+                f"the cost of {negative} is {plain(costs[self.criteria.place(negative)])}: "
                 f"costs must not be negative."
             )
         unit = lcm(1, *(cost.denominator for cost in exact))
@@ -193,9 +193,9 @@ def need_set_function(mu: object, what: str = "mu") -> None:
         )
 
 
-def up_to_limit(found: Iterator[_T], what: str, instead: str) -> Iterator[_T]:
+def up_to_limit(items: Iterator[_T], what: str, instead: str) -> Iterator[_T]:
     """Pass on what is found, up to a limit; `instead` says what to do beyond it."""
-    for number, one in enumerate(found):
+    for number, one in enumerate(items):
         if number >= LISTING_LIMIT:
             raise TooLargeError(
                 f"{what} needs all focal sets, and there are over {LISTING_LIMIT:,} to look at. {instead}"
@@ -212,4 +212,4 @@ def by_cost(pairs: list[tuple[int, Value]], costs: Costs) -> list[tuple[int, Val
     """Sort listed focal sets by total cost, or leave them in order."""
     if costs is None:
         return pairs
-    return sorted(pairs, key=lambda pair: (sum(costs[place] for place in bits(pair[0])), pair[0]))
+    return sorted(pairs, key=lambda pair: (sum(costs[index] for index in bits(pair[0])), pair[0]))

@@ -380,7 +380,7 @@ def _merge(streams: list[Iterator[tuple[int, Value]]], costs: Costs) -> Iterator
 
     def tagged(number: int, stream: Iterator[tuple[int, Value]]) -> Iterator[tuple[int, int, int]]:
         for mask, _ in stream:
-            yield sum(costs[place] for place in bits(mask)), number, mask
+            yield sum(costs[index] for index in bits(mask)), number, mask
 
     return (
         (number, mask)

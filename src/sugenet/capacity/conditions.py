@@ -62,16 +62,16 @@ def tokens_of(pattern: re.Pattern[str], text: str) -> Iterator[Token]:
     >>> [token.text for token in tokens_of(re.compile(r" *(?P<word>[a-z]+)"), "a law ?!")]
     ['a', 'law', '?!']
     """
-    place, end = 0, len(text.rstrip())
-    while place < end:
-        found = pattern.match(text, place)
-        if found is None:
-            place = end - len(text[place:end].lstrip())
-            yield Token("", text[place:], place)
+    index, end = 0, len(text.rstrip())
+    while index < end:
+        match = pattern.match(text, index)
+        if match is None:
+            index = end - len(text[index:end].lstrip())
+            yield Token("", text[index:], index)
             return
-        kind = str(found.lastgroup)
-        yield Token(kind, found[kind], found.start(kind))
-        place = found.end()
+        kind = str(match.lastgroup)
+        yield Token(kind, match[kind], match.start(kind))
+        index = match.end()
 
 
 class Connectives(ABC, Generic[_F]):
@@ -110,8 +110,8 @@ class Connectives(ABC, Generic[_F]):
         on = True
         while self.word("not"):
             on = not on
-        found = self.plain()
-        return found if on else self.opposite(found)
+        formula = self.plain()
+        return formula if on else self.opposite(formula)
 
     def implies(self, body: _F, conclusion: _F) -> _F:
         """*If* the one *then* the other."""

@@ -57,16 +57,16 @@ class Criteria(Brief):
     names: tuple[Criterion, ...]
 
     def __init__(self, names: Criteria | int | Iterable[Criterion]) -> None:
-        given: Iterable[Any]
+        raw_names: Iterable[Any]
         if isinstance(names, Criteria):
-            given = names.names
+            raw_names = names.names
         elif isinstance(names, str):
             raise CriteriaError(f"criteria is the single text {names!r}. Give a list of names: [{names!r}].")
         elif not isinstance(names, Iterable) or (isinstance(names, np.ndarray) and names.ndim != 1):
-            given = range(1, _count(names, "criteria") + 1)
+            raw_names = range(1, _count(names, "criteria") + 1)
         else:
-            given = names
-        checked = tuple(name if isinstance(name, str) else _number(name) for name in given)
+            raw_names = names
+        checked = tuple(name if isinstance(name, str) else _number(name) for name in raw_names)
         seen: set[Criterion] = set()
         for name in checked:
             if name in seen:
@@ -83,7 +83,7 @@ class Criteria(Brief):
 
     @cached_property
     def _bit(self) -> dict[Criterion, int]:
-        return {name: place for place, name in enumerate(self.names)}
+        return {name: index for index, name in enumerate(self.names)}
 
     @cached_property
     def full(self) -> int:
@@ -125,12 +125,12 @@ class Criteria(Brief):
 
     def members(self, mask: int) -> frozenset[Criterion]:
         """Turn a bit mask into the set of its criteria."""
-        return frozenset(self.names[place] for place in bits(mask))
+        return frozenset(self.names[index] for index in bits(mask))
 
     def show(self, subset: int | AbstractSet[Criterion]) -> str:
         """Write a subset as text, in the order of the criteria."""
         mask = subset if isinstance(subset, int) else self.mask(subset)
-        return "{" + ", ".join(str(self.names[place]) for place in bits(mask)) + "}"
+        return "{" + ", ".join(str(self.names[index]) for index in bits(mask)) + "}"
 
     def row(self, by_name: Mapping[Any, Any], what: str) -> list[Any]:
         """Put a mapping from criteria to anything into the order of the criteria,
@@ -183,11 +183,11 @@ def _number(name: object) -> int:
 
 def _listing(names: Iterable[object], limit: int = 8) -> str:
     """Write names after one another, cut off with a count when there are many."""
-    words = [str(name) for name in names]
+    texts = [str(name) for name in names]
     return (
-        ", ".join(words)
-        if len(words) <= limit
-        else f"{', '.join(words[:limit])} and {len(words) - limit} more"
+        ", ".join(texts)
+        if len(texts) <= limit
+        else f"{', '.join(texts[:limit])} and {len(texts) - limit} more"
     )
 
 
@@ -246,8 +246,8 @@ def minimal_transversals(edges: Iterable[int]) -> Iterator[int]:
     contains: dict[int, int] = {}  # for each element the numbers of the edges that hold it, as a mask
     for number, row in enumerate(rows):
         everything |= row
-        for place in bits(row):
-            contains[place] = contains.get(place, 0) | 1 << number
+        for index in bits(row):
+            contains[index] = contains.get(index, 0) | 1 << number
 
     # a stack of our own: there may be thousands of elements to choose
     stack = [(0, everything, (1 << len(rows)) - 1, list[int]())]
@@ -259,11 +259,11 @@ def minimal_transversals(edges: Iterable[int]) -> Iterator[int]:
         branch = min((rows[number] & allowed for number in islice(bits(unmet), LOOKAHEAD)), key=int.bit_count)
         allowed &= ~branch
         further = []
-        for place in bits(branch):
-            hit = contains[place]
+        for index in bits(branch):
+            hit = contains[index]
             # most lists stay what they are, and are shared
             still = [edges & ~hit if edges & hit else edges for edges in alone]
             if all(still):
-                further.append((chosen | 1 << place, allowed, unmet & ~hit, [*still, unmet & hit]))
-                allowed |= 1 << place
+                further.append((chosen | 1 << index, allowed, unmet & ~hit, [*still, unmet & hit]))
+                allowed |= 1 << index
         stack.extend(reversed(further))

@@ -247,7 +247,7 @@ def interactions(mu: SetFunction, order: int, index: Index = "shapley") -> dict[
             f"{comb(n, order):,} sets of {order} among {n} criteria; the limit is {LISTED:,}. Ask for single "
             f"sets: interaction(mu, subset)."
         )
-    masks = [sum(1 << place for place in chosen) for chosen in combinations(range(n), order)]
+    masks = [sum(1 << index for index in chosen) for chosen in combinations(range(n), order)]
     return dict(zip(map(mu.criteria.members, masks), _values(mu, masks, index), strict=True))
 
 
@@ -314,13 +314,13 @@ def from_additive_moebius(
     sugenet.errors.NotMonotoneError: not monotone: {b} is worth 1 but {a, b}, which contains it, only 0.
     """
     criteria = Criteria(criteria)
-    given = np.asarray(table)
-    if given.shape != (1 << len(criteria),):
+    array = np.asarray(table)
+    if array.shape != (1 << len(criteria),):
         raise CapacityError(
-            f"table has shape {given.shape}; {len(criteria)} criteria need 2^{len(criteria)} "
+            f"table has shape {array.shape}; {len(criteria)} criteria need 2^{len(criteria)} "
             f"values, by bit mask."
         )
-    values = transforms.additive_zeta(given if given.dtype.kind in "fO" else given.astype(np.int64))
+    values = transforms.additive_zeta(array if array.dtype.kind in "fO" else array.astype(np.int64))
     if values.dtype.kind == "f":
         near = np.clip(values, 0, 1)
         near = np.where(np.abs(near - values) <= ROUNDING, near, values)
@@ -344,7 +344,7 @@ def _check(mu: SetFunction, index: str) -> None:
 def _by_criterion(mu: SetFunction, index: Index) -> dict[Criterion, Number]:
     _check(mu, index)
     return dict(
-        zip(mu.criteria, _values(mu, [1 << place for place in range(len(mu.criteria))], index), strict=True)
+        zip(mu.criteria, _values(mu, [1 << index for index in range(len(mu.criteria))], index), strict=True)
     )
 
 
@@ -353,9 +353,9 @@ def _has_floats(values: Iterable[Any]) -> bool:
     return any(isinstance(value, float | Complement) and value not in (0, 1) for value in values)
 
 
-def _plain(values: Iterable[Fraction], given: Iterable[Any]) -> list[Number]:
+def _plain(values: Iterable[Fraction], inputs: Iterable[Any]) -> list[Number]:
     """Exact answers as they are, or as floats where `given` had floats."""
-    return [float(value) for value in values] if _has_floats(given) else list(values)
+    return [float(value) for value in values] if _has_floats(inputs) else list(values)
 
 
 # --- any function over at most 24 criteria: a table ---------------------------------------------------------
@@ -400,8 +400,8 @@ def _arithmetic(table: Codes) -> tuple[Floats, int | None]:
 
 def _difference(table: Floats, mask: int) -> Floats:
     """The table of D_T over the criteria outside T."""
-    for place in reversed(list(bits(mask))):
-        pairs = table.reshape(-1, 2, 1 << place)
+    for index in reversed(list(bits(mask))):
+        pairs = table.reshape(-1, 2, 1 << index)
         table = (pairs[:, 1] - pairs[:, 0]).ravel()
     return table
 
@@ -444,12 +444,12 @@ def _member_differences(table: Floats, n: int) -> Floats:
     rows, columns = high_sizes @ matrix, matrix @ low_sizes.T
     everything = _diagonals(rows @ low_sizes.T)
     within = np.zeros((n, n + 1), dtype=everything.dtype)
-    for place in range(low):
-        holds = (np.arange(1 << low) >> place & 1).astype(bool)
-        within[place] = _diagonals(rows[:, holds] @ low_sizes[:, holds].T)
-    for place in range(high):
-        holds = (np.arange(1 << high) >> place & 1).astype(bool)
-        within[low + place] = _diagonals(high_sizes[:, holds] @ columns[holds])
+    for index in range(low):
+        holds = (np.arange(1 << low) >> index & 1).astype(bool)
+        within[index] = _diagonals(rows[:, holds] @ low_sizes[:, holds].T)
+    for index in range(high):
+        holds = (np.arange(1 << high) >> index & 1).astype(bool)
+        within[low + index] = _diagonals(high_sizes[:, holds] @ columns[holds])
     return np.asarray(within[:, 1:] - (everything - within)[:, :-1])
 
 
@@ -517,11 +517,11 @@ def _(mu: Possibility, masks: Sequence[int], index: Index) -> list[Number]:
             total += (level - below) * _step(len(rising) - place, 1, t, index)
             below = level
         worth[level] = total
-    least = [
-        min((exact[place] for place in bits(mask)), default=rising[-1] if rising else Fraction(0))
+    min_levels = [
+        min((exact[index] for index in bits(mask)), default=rising[-1] if rising else Fraction(0))
         for mask in masks
     ]
-    return _plain([worth[level] for level in least], mu.pi)
+    return _plain([worth[level] for level in min_levels], mu.pi)
 
 
 @_values.register(Necessity)
@@ -568,9 +568,9 @@ def _(mu: WeightedThreshold, masks: Sequence[int], index: Index) -> list[Number]
     """
     if mu.constant is not None:
         return _constant(mu, masks)
-    given, theta = mu.integers
-    unit = gcd(*given)
-    weights = [weight // unit for weight in given]
+    integers, theta = mu.integers
+    unit = gcd(*integers)
+    weights = [weight // unit for weight in integers]
     theta = -(-theta // unit)
     positive = [weight for weight in weights if weight]
     flipped = 2 * theta > sum(weights) + 1  # the conjugate has the smaller theta
@@ -595,7 +595,7 @@ def _(mu: WeightedThreshold, masks: Sequence[int], index: Index) -> list[Number]
                 + (", or use banzhaf, which needs far fewer." if index == "shapley" else ".")
             )
         index_of = WeightedIndex(positive, theta, index)
-    rows = [tuple(sorted(weights[place] for place in bits(mask))) for mask in masks]
+    rows = [tuple(sorted(weights[index] for index in bits(mask))) for mask in masks]
     by_weights = {taken: Fraction(0) if 0 in taken else index_of(taken) for taken in dict.fromkeys(rows)}
     values = [by_weights[taken] for taken in rows]
     return _conjugated(values, masks) if flipped else list(values)

@@ -94,12 +94,12 @@ def _by_halving(table: Codes, X: npt.NDArray[np.float64]) -> Codes:
     )
     for _ in range(n.bit_length()):
         middle = np.minimum((low + high) >> 1, n - 1)
-        place = middle * count + sample
-        reached = table.take(flat_best.take(place)) >= values.take(start + flat_order.take(place))
+        index = middle * count + sample
+        reached = table.take(flat_best.take(index)) >= values.take(start + flat_order.take(index))
         high = np.where(reached & (low < high), middle, high)
         low = np.where(reached, low, np.minimum(middle + 1, high))
-    place = np.minimum(low, n - 1) * count + sample
-    at = np.where(low < n, values.take(start + flat_order.take(place)), 0.0)
+    index = np.minimum(low, n - 1) * count + sample
+    at = np.where(low < n, values.take(start + flat_order.take(index)), 0.0)
     before = np.where(
         low > 0, table.take(flat_best.take((np.maximum(low, 1) - 1) * count + sample)), table[0]
     )
@@ -139,10 +139,10 @@ class RoundedUp(UnitInterval):
     def codes(self, values: Any, what: str = "values") -> Codes:  # noqa: ARG002 the values were checked before
         """Code exact values."""
         numbers = [UNIT.reverse(value) if self.flipped else value for value in values]
-        found = [up(number) for number in numbers]
-        for code, number in zip(found, numbers, strict=True):
+        rounded = [up(number) for number in numbers]
+        for code, number in zip(rounded, numbers, strict=True):
             self.meant.setdefault(code, set()).add(number)
-        return np.array(found, dtype=np.float64) * (-1 if self.flipped else 1)
+        return np.array(rounded, dtype=np.float64) * (-1 if self.flipped else 1)
 
     def table(self, mu: SetFunction) -> Codes:
         """The codes of a table, made once for all parts of a batch."""
@@ -162,13 +162,13 @@ class RoundedUp(UnitInterval):
         """The value of a sample, which is exactly what its code says."""
         return UNIT.reverse(-float(code)) if self.flipped else float(code)
 
-    def exact(self, mu: SetFunction, X: Codes, found: Codes) -> Codes:
+    def exact(self, mu: SetFunction, X: Codes, rounded_up: Codes) -> Codes:
         """The integrals of the samples `X` that `found` has rounded up:
         floats where all of them are, else objects.
         """
         if all(number == code for code, numbers in self.meant.items() for number in numbers):
-            return found + 0.0  # no negative zero
-        distinct, places = np.unique(found, return_inverse=True)
+            return rounded_up + 0.0  # no negative zero
+        distinct, indices = np.unique(rounded_up, return_inverse=True)
         meant = [self.meant.get(code, set()) for code in distinct.tolist()]
         rounded = np.array(
             [
@@ -176,16 +176,16 @@ class RoundedUp(UnitInterval):
                 for code, numbers in zip(distinct.tolist(), meant, strict=True)
             ]
         )
-        rows = np.flatnonzero(rounded[places])
+        rows = np.flatnonzero(rounded[indices])
         if not rows.size:
-            return found + 0.0
-        out = (found + 0.0).astype(object)
+            return rounded_up + 0.0
+        out = (rounded_up + 0.0).astype(object)
         tables = any(codes.dtype == np.float64 and not flipped for (_, flipped), codes in self.tables.items())
-        unclear = (X[rows] == found[rows, None]).any(axis=1)  # the float is a value of the sample, too
+        unclear = (X[rows] == rounded_up[rows, None]).any(axis=1)  # the float is a value of the sample, too
         for row, ask in zip(rows.tolist(), unclear.tolist(), strict=True):
-            numbers = meant[places[row]]
+            numbers = meant[indices[row]]
             if ask or tables or len(numbers) > 1:
-                reaching = sum(1 << place for place, value in enumerate(X[row].tolist()) if value >= out[row])
+                reaching = sum(1 << index for index, value in enumerate(X[row].tolist()) if value >= out[row])
                 out[row] = min(out[row], mu.at(reaching))
             else:
                 (out[row],) = numbers
@@ -249,13 +249,13 @@ def sugeno(mu: SetFunction, x: Any, method: Method = "auto", scale: Scale | None
         size = len(batch) if isinstance(mu, Dense) else CHUNK  # tables have chunks of their own
         inner = RoundedUp() if scale == UNIT and batch.dtype == np.float64 else scale
         parts = [_closed(mu, batch[start : start + size], inner) for start in range(0, len(batch), size or 1)]
-        found = np.concatenate(parts) if parts else batch[:, :0].max(axis=1, initial=0)
+        integrals = np.concatenate(parts) if parts else batch[:, :0].max(axis=1, initial=0)
         if isinstance(inner, RoundedUp):
-            found = inner.exact(mu, batch, found)
+            integrals = inner.exact(mu, batch, integrals)
     else:
         rows = ([scale.element(code) for code in row] for row in batch)
-        found = scale.codes([ways[method](mu, row, scale) for row in rows])
-    return scale.element(found[0]) if codes.ndim == 1 else scale.decode(found)
+        integrals = scale.codes([ways[method](mu, row, scale) for row in rows])
+    return scale.element(integrals[0]) if codes.ndim == 1 else scale.decode(integrals)
 
 
 def _in_order(mu: SetFunction, x: Any) -> Any:
@@ -264,12 +264,12 @@ def _in_order(mu: SetFunction, x: Any) -> Any:
         row = mu.criteria.row(x, "the sample")
         return _columns(mu, row) if any(map(_is_column, row)) else row
     if isinstance(x, list | tuple) and any(isinstance(sample, Mapping) for sample in x):
-        strange = next((place for place, sample in enumerate(x) if not isinstance(sample, Mapping)), None)
+        strange = next((index for index, sample in enumerate(x) if not isinstance(sample, Mapping)), None)
         if strange is not None:
             raise CriteriaError(
                 f"sample {strange} of x is no mapping while others are. Give all samples in the same way."
             )
-        return [mu.criteria.row(sample, f"sample {place}") for place, sample in enumerate(x)]
+        return [mu.criteria.row(sample, f"sample {index}") for index, sample in enumerate(x)]
     return x
 
 
@@ -349,7 +349,7 @@ def _by_definition(mu: SetFunction, row: list[Value], scale: Scale) -> Value:
             f"method='sorting' or 'auto'."
         )
     return max(
-        min([_lift(mu, mu.at(mask), scale), *(row[place] for place in bits(mask))])
+        min([_lift(mu, mu.at(mask), scale), *(row[index] for index in bits(mask))])
         for mask in range(1 << len(row))
     )
 
@@ -360,8 +360,8 @@ def _by_sorting(mu: SetFunction, row: list[Value], scale: Scale) -> Value:
     """
     falling = sorted(range(len(row)), key=row.__getitem__, reverse=True)
     best = [0]
-    for place in falling:
-        best.append(best[-1] | 1 << place)
+    for index in falling:
+        best.append(best[-1] | 1 << index)
 
     def worth(k: int) -> Value:
         return _lift(mu, mu.at(best[k]), scale)
@@ -387,7 +387,7 @@ def _by_sorting(mu: SetFunction, row: list[Value], scale: Scale) -> Value:
 def _by_focal_sets(mu: SetFunction, row: list[Value], scale: Scale) -> Value:
     """Best over focal sets of the lesser of weight and smallest value."""
     pairs = up_to_limit(mu.focal_masks(), "method='focal'", "Use method='sorting' or 'auto'.")
-    rated = (min([_lift(mu, weight, scale), *(row[place] for place in bits(mask))]) for mask, weight in pairs)
+    rated = (min([_lift(mu, weight, scale), *(row[index] for index in bits(mask))]) for mask, weight in pairs)
     return max(rated, default=scale.bottom)
 
 
@@ -397,7 +397,7 @@ def _by_cuts(mu: SetFunction, row: list[Value], scale: Scale) -> Value:
     """
 
     def cut(level: Value) -> Value:
-        return _lift(mu, mu.at(sum(1 << place for place, value in enumerate(row) if value >= level)), scale)
+        return _lift(mu, mu.at(sum(1 << index for index, value in enumerate(row) if value >= level)), scale)
 
     levels = {scale.bottom, scale.top, *row}
     levels |= {cut(level) for level in levels} | {_lift(mu, mu.at(0), scale)}
@@ -462,10 +462,10 @@ def _(mu: Necessity, X: Codes, scale: Scale) -> Codes:
 @_closed.register
 def _(mu: Focal, X: Codes, scale: Scale) -> Codes:
     """Best over focal sets of the lesser of weight and smallest value."""
-    found = _constant(scale.bottom, X, scale)
+    best = _constant(scale.bottom, X, scale)
     for mask, weight in mu.weights:
-        found = np.maximum(found, _least(X[:, list(bits(mask))], _values(mu, (weight,), scale)))
-    return found
+        best = np.maximum(best, _least(X[:, list(bits(mask))], _values(mu, (weight,), scale)))
+    return best
 
 
 @_closed.register

@@ -90,15 +90,15 @@ class Symmetric(SetFunction):
 
     def _merged(self, costs: Sequence[int]) -> Iterator[int]:
         """Cheapest first; the sets of a size are looked at only when its cheapest one may be next."""
-        least = list(accumulate(sorted(costs), initial=0))
+        min_costs = list(accumulate(sorted(costs), initial=0))
         sizes, heap = self.steps()[::-1], list[tuple[int, int, Iterator[int]]]()
 
         def push(stream: Iterator[int]) -> None:
             for mask in islice(stream, 1):
-                heappush(heap, (sum(costs[place] for place in bits(mask)), mask, stream))
+                heappush(heap, (sum(costs[index] for index in bits(mask)), mask, stream))
 
         while heap or sizes:
-            while sizes and (not heap or least[sizes[-1]] <= heap[0][0]):
+            while sizes and (not heap or min_costs[sizes[-1]] <= heap[0][0]):
                 push(self._of_size(sizes.pop(), costs))
             _, mask, stream = heappop(heap)
             yield mask
@@ -156,7 +156,7 @@ class Possibility(_Distributed):
 
     def at(self, mask: int) -> Value:
         """Largest pi in the set."""
-        return max((self.pi[place] for place in bits(mask)), default=self.scale.bottom)
+        return max((self.pi[index] for index in bits(mask)), default=self.scale.bottom)
 
     def table(self) -> Codes:
         """Largest pi, for all sets, by doubling."""
@@ -175,7 +175,7 @@ class Possibility(_Distributed):
         """The single criteria with positive pi."""
         return iter(
             by_cost(
-                [(1 << place, value) for place, value in enumerate(self.pi) if value > self.scale.bottom],
+                [(1 << index, value) for index, value in enumerate(self.pi) if value > self.scale.bottom],
                 costs,
             )
         )
@@ -200,7 +200,7 @@ class Necessity(_Distributed):
 
     def at(self, mask: int) -> Value:
         """1 - the largest pi outside the set."""
-        outside = (self.pi[place] for place in bits(self.criteria.full ^ mask))
+        outside = (self.pi[index] for index in bits(self.criteria.full ^ mask))
         return self.scale.reverse(max(outside, default=self.scale.bottom))
 
     def table(self) -> Codes:
@@ -219,7 +219,7 @@ class Necessity(_Distributed):
         for level in sorted({bottom, *self.pi}, reverse=True):
             worth = self.scale.reverse(level)
             if worth > bottom:
-                chain.append((sum(1 << place for place, value in enumerate(self.pi) if value > level), worth))
+                chain.append((sum(1 << index for index, value in enumerate(self.pi) if value > level), worth))
         return chain
 
     def focal_masks(self, costs: Costs = None) -> Iterator[tuple[int, Value]]:

@@ -355,7 +355,7 @@ def possibilistic_base(
     chosen, lift = lifting(mu, scale)
     reverse = chosen.reverse
     what = "focal sets of the conjugate, each with one or more clauses"
-    found = up_to(
+    focal_sets = up_to(
         limit,
         mu.conjugate(),
         None,
@@ -363,7 +363,9 @@ def possibilistic_base(
         "use elimination rules, which can be taken one by one: iter_elimination_rules(mu)",
     )
     full, mask = mu.criteria.full, mu.criteria.mask
-    worth = [FocalSet(focal.members, reverse(lift(mu.at(full ^ mask(focal.members))))) for focal in found]
+    worth = [
+        FocalSet(focal.members, reverse(lift(mu.at(full ^ mask(focal.members))))) for focal in focal_sets
+    ]
     chain = _chain(chosen, levels, [reverse(weight) for _, weight in worth])
     steps = [(above, reverse(below)) for below, above in pairwise(chain)]  # a with 1 - a', weights falling
     formulas = [
@@ -392,10 +394,10 @@ def guaranteed_base(
     """
     chosen, lift = lifting(mu, scale)
     what = "focal sets, each with one or more terms"
-    found = up_to(
+    focal_sets = up_to(
         limit, mu, None, what, "use selection rules, which can be taken one by one: iter_selection_rules(mu)"
     )
-    worth = [FocalSet(members, lift(weight)) for members, weight in found]
+    worth = [FocalSet(members, lift(weight)) for members, weight in focal_sets]
     chain = _chain(chosen, levels, [weight for _, weight in worth])
     steps = [(level, level) for level in chain[1:]]
     formulas = [formula for group in _formulas(worth, steps, chosen.bottom) for formula in group]

@@ -148,11 +148,11 @@ def is_possibility(mu: SetFunction) -> bool:
     if mu.at(0) != mu.scale.bottom:
         return False
     singles = sorted(
-        ((mu.at(1 << place), 1 << place) for place in range(len(mu.criteria))), key=operator.itemgetter(0)
+        ((mu.at(1 << index), 1 << index) for index in range(len(mu.criteria))), key=operator.itemgetter(0)
     )
     upto = list(accumulate((mask for _, mask in singles), operator.or_))
-    ends = [place for place, (low, high) in enumerate(pairwise(singles)) if low[0] < high[0]]
-    return all(mu.at(upto[place]) == singles[place][0] for place in [*ends, len(singles) - 1] if place >= 0)
+    ends = [index for index, (low, high) in enumerate(pairwise(singles)) if low[0] < high[0]]
+    return all(mu.at(upto[index]) == singles[index][0] for index in [*ends, len(singles) - 1] if index >= 0)
 
 
 def is_necessity(mu: SetFunction) -> bool:
@@ -179,7 +179,7 @@ def equal(mu: SetFunction, nu: SetFunction) -> bool:
     probes = [
         0,
         full,
-        *(side for place in range(len(mu.criteria)) for side in (1 << place, full ^ 1 << place)),
+        *(side for index in range(len(mu.criteria)) for side in (1 << index, full ^ 1 << index)),
     ]
     if any(mu.at(mask) != nu(mu.criteria.members(mask)) for mask in probes):
         return False
@@ -328,8 +328,8 @@ def _(mu: Focal) -> bool:
     for mask, weight in mu.weights:
         by_size.setdefault(mask.bit_count(), []).append(weight)
     return all(
-        len(found) == comb(len(mu.criteria), size) and min(found) == max(found)
-        for size, found in by_size.items()
+        len(weights) == comb(len(mu.criteria), size) and min(weights) == max(weights)
+        for size, weights in by_size.items()
     )
 
 
@@ -431,10 +431,10 @@ def _reordered(mu: SetFunction, criteria: Criteria) -> Codes:
 @singledispatch
 def _maxitivity(mu: SetFunction) -> int:
     if len(mu.criteria) > TABLE_LIMIT:
-        found = up_to_limit(
+        pairs = up_to_limit(
             mu.focal_masks(), "maxitivity", "Ask it of the parts that the set function is made of."
         )
-        return max((mask.bit_count() for mask, _ in found), default=0)
+        return max((mask.bit_count() for mask, _ in pairs), default=0)
     bottom = mu.scale.codes([mu.scale.bottom])[0]
     focal = transforms.inner_moebius(mu.table(), bottom) != bottom
     return int(transforms.sizes(len(mu.criteria))[focal].max(initial=0))
@@ -544,10 +544,10 @@ def _boolean_modular(mu: SetFunction, sign: int) -> bool:
     """Supermodular iff there is one focal set, the criteria that are never dispensable; submodular iff all
     focal sets are single.
     """
-    full, places = mu.criteria.full, range(len(mu.criteria))
+    full, indices = mu.criteria.full, range(len(mu.criteria))
     if sign > 0:
-        return bool(mu.at(sum(1 << place for place in places if not mu.at(full ^ 1 << place))) == 1)
-    return bool(mu.at(full ^ sum(1 << place for place in places if mu.at(1 << place))) == 0)
+        return bool(mu.at(sum(1 << index for index in indices if not mu.at(full ^ 1 << index))) == 1)
+    return bool(mu.at(full ^ sum(1 << index for index in indices if mu.at(1 << index))) == 0)
 
 
 def _some_sum_exceeds(left: tuple[Codes, Codes], right: tuple[Codes, Codes]) -> bool:

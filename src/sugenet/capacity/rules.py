@@ -123,7 +123,7 @@ class ThresholdRule(ABC):
 
     def to_json(self) -> dict[str, Any]:
         """Give the rule as JSON data; `ThresholdRule.from_json` reads it back."""
-        body = [self.criteria.names[place] for place in self.places]
+        body = [self.criteria.names[index] for index in self.places]
         return {
             "kind": self.kind,
             "body": body,
@@ -160,7 +160,7 @@ class ThresholdRule(ABC):
             return f"always S {self.sign} {level}"
         threshold = "a" if self.graded else level
         conditions = " and ".join(
-            f"{write_name(self.criteria.names[place])} {self.sign} {threshold}" for place in self.places
+            f"{write_name(self.criteria.names[index])} {self.sign} {threshold}" for index in self.places
         )
         sentence = f"if {conditions} then S {self.sign} {threshold}"
         return f"for every a {self.to_level} {level}: {sentence}" if self.graded else sentence
@@ -196,8 +196,8 @@ class SelectionRule(ThresholdRule):
     def bound_of(self, row: Sequence[Value]) -> Value | None:
         """Return the greatest a with S >= a that follows, or None."""
         if not self.graded:
-            return self.level if all(row[place] >= self.level for place in self.places) else None
-        reached = min(self.level, *(row[place] for place in self.places))
+            return self.level if all(row[index] >= self.level for index in self.places) else None
+        reached = min(self.level, *(row[index] for index in self.places))
         return reached if reached > self.scale.bottom else None
 
 
@@ -226,8 +226,8 @@ class EliminationRule(ThresholdRule):
     def bound_of(self, row: Sequence[Value]) -> Value | None:
         """Return the least a with S <= a that follows, or None."""
         if not self.graded:
-            return self.level if all(row[place] <= self.level for place in self.places) else None
-        held = max(self.level, *(row[place] for place in self.places))
+            return self.level if all(row[index] <= self.level for index in self.places) else None
+        held = max(self.level, *(row[index] for index in self.places))
         return held if held < self.scale.top else None
 
 
@@ -611,10 +611,10 @@ def selection_rules(
     if price >= 1 and safety >= 1 then S >= 1
     """
     need_set_function(mu)
-    found = up_to(
+    focal_sets = up_to(
         limit, mu, by, "selection rules, one for each focal set", LAZILY.format("iter_selection_rules")
     )
-    return RuleSet(mu.criteria, _selection(mu, found, complete, scale), lifting(mu, scale)[0])
+    return RuleSet(mu.criteria, _selection(mu, focal_sets, complete, scale), lifting(mu, scale)[0])
 
 
 def elimination_rules(
@@ -637,23 +637,27 @@ def elimination_rules(
     """
     need_set_function(mu)
     what = "elimination rules, one for each focal set of the conjugate"
-    found = up_to(limit, mu.conjugate(), by, what, LAZILY.format("iter_elimination_rules"))
-    return RuleSet(mu.criteria, _elimination(mu, found, complete, scale), lifting(mu, scale)[0])
+    focal_sets = up_to(limit, mu.conjugate(), by, what, LAZILY.format("iter_elimination_rules"))
+    return RuleSet(mu.criteria, _elimination(mu, focal_sets, complete, scale), lifting(mu, scale)[0])
 
 
 def _selection(
-    mu: SetFunction, found: Iterable[FocalSet], complete: bool, scale: Scale | None
+    mu: SetFunction, focal_sets: Iterable[FocalSet], complete: bool, scale: Scale | None
 ) -> Iterator[SelectionRule]:
     chosen, lift = lifting(mu, scale)
-    return (SelectionRule(mu.criteria, members, lift(weight), complete, chosen) for members, weight in found)
+    return (
+        SelectionRule(mu.criteria, members, lift(weight), complete, chosen) for members, weight in focal_sets
+    )
 
 
 def _elimination(
-    mu: SetFunction, found: Iterable[FocalSet], complete: bool, scale: Scale | None
+    mu: SetFunction, focal_sets: Iterable[FocalSet], complete: bool, scale: Scale | None
 ) -> Iterator[EliminationRule]:
     chosen, lift = lifting(mu, scale)
     # 1 - mu^c(A) is by definition mu of the complement of A: looked up, not subtracted
-    levels = ((members, lift(mu.at(mu.criteria.full ^ mu.criteria.mask(members)))) for members, _ in found)
+    levels = (
+        (members, lift(mu.at(mu.criteria.full ^ mu.criteria.mask(members)))) for members, _ in focal_sets
+    )
     return (EliminationRule(mu.criteria, members, level, complete, chosen) for members, level in levels)
 
 

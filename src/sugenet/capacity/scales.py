@@ -298,10 +298,10 @@ class UnitInterval(Scale):
         if not inexact.any():
             return np.asarray(difference)
         out = difference.astype(object)
-        distinct, places = np.unique(codes[inexact], return_inverse=True)
+        distinct, indices = np.unique(codes[inexact], return_inverse=True)
         complements = np.empty(len(distinct), dtype=object)
         complements[:] = [Complement.of(value) for value in distinct.tolist()]
-        out[inexact] = complements[places]
+        out[inexact] = complements[indices]
         return np.asarray(out)
 
     def parse(self, text: str) -> Value:
@@ -400,22 +400,22 @@ class Ordinal(Scale):
             raise ScaleError(
                 f"names is {names!r}, a set, which has no order. Give a list of levels, worst first."
             )
-        given = tuple(names)
-        strange = [name for name in given if not _can_name(name)]
+        raw_names = tuple(names)
+        strange = [name for name in raw_names if not _can_name(name)]
         if strange:
             raise ScaleError(
                 f"{plain(strange[0])!r} cannot be the name of a level. Use text or whole numbers, "
                 f"such as '0.5' for 0.5."
             )
-        words = tuple(str(name) for name in given)
-        if len(words) < 2:
-            raise ScaleError(f"an ordinal scale needs at least 2 levels, not {len(words)}: {list(words)}.")
-        doubled = next((word for word in words if words.count(word) > 1), None)
+        texts = tuple(str(name) for name in raw_names)
+        if len(texts) < 2:
+            raise ScaleError(f"an ordinal scale needs at least 2 levels, not {len(texts)}: {list(texts)}.")
+        doubled = next((word for word in texts if texts.count(word) > 1), None)
         if doubled is not None:
             raise ScaleError(
-                f"level {doubled!r} stands twice in {list(words)}. Every level needs a name of its own."
+                f"level {doubled!r} stands twice in {list(texts)}. Every level needs a name of its own."
             )
-        object.__setattr__(self, "names", words)
+        object.__setattr__(self, "names", texts)
 
     @cached_property
     def _by_name(self) -> dict[str, Level]:
@@ -458,10 +458,10 @@ class Ordinal(Scale):
         """Give the ranks of the values."""
         # text arrays drop a final NUL
         array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
-        found = [self._find(value) for value in array.astype(object).ravel().tolist()]
-        wrong = np.array([level is None for level in found], dtype=bool)
+        levels = [self._find(value) for value in array.astype(object).ravel().tolist()]
+        wrong = np.array([level is None for level in levels], dtype=bool)
         _refuse(array, wrong.reshape(array.shape), f"{what}: not a level; the levels are {self}")
-        return np.array([level.rank for level in found if level is not None], dtype=np.int32).reshape(
+        return np.array([level.rank for level in levels if level is not None], dtype=np.int32).reshape(
             array.shape
         )
 
@@ -503,8 +503,8 @@ def _can_name(value: object) -> bool:
 def _refuse(array: npt.NDArray[Any], wrong: npt.NDArray[np.bool_], complaint: str) -> None:
     """Raise for the first wrong entry, naming its place and value."""
     if wrong.any():
-        place = tuple(np.argwhere(wrong)[0])
-        raise ScaleError(f"{complaint}. Found {plain(array[place])!r}{_where(place)}.")
+        index = tuple(np.argwhere(wrong)[0])
+        raise ScaleError(f"{complaint}. Found {plain(array[index])!r}{_where(index)}.")
 
 
 def _where(place: Sequence[Any]) -> str:

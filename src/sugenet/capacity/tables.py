@@ -221,12 +221,12 @@ class Focal(SetFunction):
             except ScaleError:
                 value = scale.check(weight, f"the weight of {criteria.show(mask)}")
             best[mask] = max(best.get(mask, scale.bottom), value)
-        given = sorted(best.items(), key=lambda pair: pair[0].bit_count())
+        pairs = sorted(best.items(), key=lambda pair: pair[0].bit_count())
         # now a set comes after all that could make it needless
-        given.sort(key=lambda pair: pair[1], reverse=True)
-        given = [pair for pair in given if pair[1] > scale.bottom]
+        pairs.sort(key=lambda pair: pair[1], reverse=True)
+        pairs = [pair for pair in pairs if pair[1] > scale.bottom]
         self._set_weights(
-            criteria, [given[number] for number in containing_none_before([mask for mask, _ in given])], scale
+            criteria, [pairs[number] for number in containing_none_before([mask for mask, _ in pairs])], scale
         )
 
     def _set_weights(self, criteria: Criteria, focal: list[tuple[int, Value]], scale: Scale) -> None:
@@ -407,10 +407,10 @@ def transversals(sets: Iterable[AbstractSet[_T]]) -> Iterator[frozenset[_T]]:
     >>> sorted(sorted(found) for found in transversals([{"a", "b"}, {"b", "c"}]))
     [['a', 'c'], ['b']]
     """
-    given = list(sets)
-    members = list(dict.fromkeys(member for one in given for member in one))
-    place = {member: number for number, member in enumerate(members)}
-    masks = [sum(1 << place[member] for member in one) for one in given]
+    edges = list(sets)
+    members = list(dict.fromkeys(member for one in edges for member in one))
+    index = {member: number for number, member in enumerate(members)}
+    masks = [sum(1 << index[member] for member in one) for one in edges]
     return (frozenset(members[number] for number in bits(mask)) for mask in minimal_transversals(masks))
 
 

@@ -100,8 +100,8 @@ class Reader:
     def __init__(self, line: str, example: str, number: int | None = None) -> None:
         self.line, self.example, self.number = line, example, number
         self.tokens = [
-            Token(kind, SAME.get(text, text) if kind == "sign" else text, place)
-            for kind, text, place in tokens_of(TOKEN, line)
+            Token(kind, SAME.get(text, text) if kind == "sign" else text, index)
+            for kind, text, index in tokens_of(TOKEN, line)
         ]
         self.next = 0
         if self.tokens and not self.tokens[-1].kind:
@@ -124,11 +124,11 @@ class Reader:
 
     def separated(self, mark: str, read: Callable[[], _T]) -> list[_T]:
         """Read to the end, one at least, with this mark between them."""
-        found = [read()]
+        items = [read()]
         while not self.at_end:
             self.take(mark)
-            found.append(read())
-        return found
+            items.append(read())
+        return items
 
     def sees(self, word: str) -> bool:
         """Whether the next word or mark is this one."""
@@ -183,14 +183,14 @@ class Reader:
     def fail(self, complaint: str, back: int = 0, cause: Exception | None = None) -> NoReturn:
         """Complain about the next word, or about one `back`."""
         number = self.next - back
-        place = self.tokens[number][2] if 0 <= number < len(self.tokens) else len(self.line.rstrip())
-        where = f"column {place + 1}" if self.number is None else f"line {self.number}, column {place + 1}"
-        first = max(0, place - _SHOWN // 2)
+        index = self.tokens[number][2] if 0 <= number < len(self.tokens) else len(self.line.rstrip())
+        where = f"column {index + 1}" if self.number is None else f"line {self.number}, column {index + 1}"
+        first = max(0, index - _SHOWN // 2)
         shown = self.line.rstrip("\n")[first : first + _SHOWN]
-        mark = " " * (place - first) + "^"
-        said = f"{where}: {cut(complaint, letters=400)}."
+        mark = " " * (index - first) + "^"
+        message = f"{where}: {cut(complaint, letters=400)}."
         raise RuleSyntaxError(
-            f"{said}\n    {shown}\n    {mark}\nWrite it like this: {self.example}"
+            f"{message}\n    {shown}\n    {mark}\nWrite it like this: {self.example}"
         ) from cause
 
     def _peek(self, expected: str) -> tuple[str, str, int]:

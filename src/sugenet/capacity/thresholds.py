@@ -152,7 +152,7 @@ def minimal_sets(weights: Sequence[Any], theta: Any) -> Iterator[int]:
             stack.append((k + 1, reached, mask))
 
 
-def ranked_combinations(places: Sequence[int], size: int, costs: Sequence[int]) -> Iterator[int]:
+def ranked_combinations(indices: Sequence[int], size: int, costs: Sequence[int]) -> Iterator[int]:
     """Yield the sets of `size` places, 1 <= size <= their number, as masks, cheapest first;
     `costs` are by place.
 
@@ -165,8 +165,8 @@ def ranked_combinations(places: Sequence[int], size: int, costs: Sequence[int]) 
     >>> [bin(mask) for mask in ranked_combinations([0, 1, 2], 2, costs=[9, 1, 5])]
     ['0b110', '0b11', '0b101']
     """
-    order = sorted(places, key=lambda place: costs[place])
-    price, single = [costs[place] for place in order], [1 << place for place in order]
+    order = sorted(indices, key=lambda index: costs[index])
+    price, single = [costs[index] for index in order], [1 << index for index in order]
     # member `size` does not exist: nothing has moved
     heap = [(sum(price[:size]), sum(single[:size]), size, size, len(order))]
 
@@ -374,7 +374,7 @@ class CardinalityThreshold(SetFunction):
 
     def threshold_form(self) -> tuple[tuple[Any, ...], Any]:
         """Weight 1 for the members of `lam`."""
-        return tuple(self.lam_mask >> place & 1 for place in range(len(self.criteria))), self.tau
+        return tuple(self.lam_mask >> index & 1 for index in range(len(self.criteria))), self.tau
 
     def focal_masks(self, costs: Costs = None) -> Iterator[tuple[int, Value]]:
         """The tau-element subsets of `lam`."""
@@ -382,10 +382,10 @@ class CardinalityThreshold(SetFunction):
             return iter([(0, 1)])
         if self.tau > len(self.lam):
             return iter([])
-        places = list(bits(self.lam_mask))
-        if costs is not None and len({costs[place] for place in places}) > 1:
-            return ((mask, 1) for mask in ranked_combinations(places, self.tau, costs))
-        return ((sum(chosen), 1) for chosen in combinations([1 << place for place in places], self.tau))
+        indices = list(bits(self.lam_mask))
+        if costs is not None and len({costs[index] for index in indices}) > 1:
+            return ((mask, 1) for mask in ranked_combinations(indices, self.tau, costs))
+        return ((sum(chosen), 1) for chosen in combinations([1 << index for index in indices], self.tau))
 
     def focal_count(self) -> int:
         """Binomial: n choose tau."""
@@ -462,8 +462,8 @@ class WeightedThreshold(SetFunction):
         (1, 0, 1, 3)
         """
         exact = [
-            exact_number(weight, f"weight {place}")
-            for place, weight in enumerate(in_order(weights, "weights"), start=1)
+            exact_number(weight, f"weight {index}")
+            for index, weight in enumerate(in_order(weights, "weights"), start=1)
         ]
         by_literal: dict[Criterion, Any] = {
             sign * i: max(sign * weight, 0) for i, weight in enumerate(exact, start=1) for sign in (1, -1)
@@ -479,7 +479,7 @@ class WeightedThreshold(SetFunction):
     def at(self, mask: int) -> Value:
         """Sum the weights."""
         weights, theta = self.integers
-        return int(sum(weights[place] for place in bits(mask)) >= theta)
+        return int(sum(weights[index] for index in bits(mask)) >= theta)
 
     def table(self) -> Codes:
         """Sum for all masks at once."""
@@ -510,8 +510,8 @@ class WeightedThreshold(SetFunction):
         by cost through a table of sums.
         """
         weights, theta = self.integers
-        found = minimal_sets(weights, theta) if costs is None else ranked_minimal_sets(weights, theta, costs)
-        return ((mask, 1) for mask in found)
+        masks = minimal_sets(weights, theta) if costs is None else ranked_minimal_sets(weights, theta, costs)
+        return ((mask, 1) for mask in masks)
 
     def focal_count(self) -> int:
         """By dynamic program over sums."""

@@ -28,8 +28,8 @@ __all__ = [
 def _halves(table: Codes) -> Iterator[tuple[Codes, Codes]]:
     """For each criterion in turn, views of the table without it and with it."""
     n = table.size.bit_length() - 1
-    for place in range(n):
-        pairs = table.reshape(-1, 2, 1 << place)
+    for index in range(n):
+        pairs = table.reshape(-1, 2, 1 << index)
         yield pairs[:, 0], pairs[:, 1]
 
 

@@ -70,10 +70,10 @@ class Leeway:
         """
         below, above = [], []
         for coding in self.encoder.codings:
-            for place in range(coding.width):
+            for index in range(coding.width):
                 # whichever state lies behind the cut
                 cut = (
-                    Steps((coding.cuts[place],), coding.low, coding.high, coding.whole)
+                    Steps((coding.cuts[index],), coding.low, coding.high, coding.whole)
                     if isinstance(coding, Steps)
                     else None
                 )
@@ -104,9 +104,9 @@ class Leeway:
             found = np.where(self._category, 2.0, np.where(ever, 1.0, inf))  # one off, one on
         else:
             values = np.zeros(rows.shape)
-            for place, coding in enumerate(self.encoder.codings):
+            for index, coding in enumerate(self.encoder.codings):
                 if isinstance(coding, Steps):
-                    values[:, place] = coding.read(rows[:, place], self.encoder.names[place])
+                    values[:, index] = coding.read(rows[:, index], self.encoder.names[index])
             values = values[:, self.encoder.feature_of]
             gaps = np.where(inputs, _gap(values, below), _gap(above, values))
             found = np.where(self._category, 1.0, gaps)  # a change of category is one unit
@@ -253,8 +253,8 @@ class Adversary:
             for feature, coding in enumerate(encoder.codings)
             if coding.width == 1 and not isinstance(coding, OneHot)
         ]
-        places = [encoder.group(feature).start for feature in single]
-        return torch.tensor(single, dtype=torch.int64), torch.tensor(places, dtype=torch.int64)
+        indices = [encoder.group(feature).start for feature in single]
+        return torch.tensor(single, dtype=torch.int64), torch.tensor(indices, dtype=torch.int64)
 
     @cached_property
     def _groups(self) -> list[_Alike]:
@@ -303,8 +303,8 @@ class Adversary:
     @staticmethod
     def _bits(group: _Alike, states: Tensor) -> Tensor:
         width = group.places.shape[1]
-        places = torch.arange(width)
-        on = places == states[:, :, None] if group.is_category else places < states[:, :, None]
+        indices = torch.arange(width)
+        on = indices == states[:, :, None] if group.is_category else indices < states[:, :, None]
         return torch.where(on, 1.0, -1.0).reshape(len(states), -1)
 
     def _flip(self, gradient: Tensor, start: Tensor, limits: Limits, budget: int) -> Tensor:
@@ -312,11 +312,11 @@ class Adversary:
         shape = len(start), self.leeway.encoder.features
         gains, costs = torch.zeros(shape), torch.ones(shape)
         target = start.clone()
-        features, places = self._singles
-        own, low, high = (of[:, places] for of in (gradient, limits.low, limits.high))
-        wanted = start[:, places] + budget * limits.unit * own.sign()
-        target[:, places] = torch.minimum(torch.maximum(wanted, low), high)
-        moves = target[:, places] - start[:, places]
+        features, indices = self._singles
+        own, low, high = (of[:, indices] for of in (gradient, limits.low, limits.high))
+        wanted = start[:, indices] + budget * limits.unit * own.sign()
+        target[:, indices] = torch.minimum(torch.maximum(wanted, low), high)
+        moves = target[:, indices] - start[:, indices]
         gains[:, features] = own * moves
         costs[:, features] = moves.abs() / limits.unit
         for group in self._groups:

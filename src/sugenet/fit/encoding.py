@@ -98,7 +98,7 @@ def _columns(array: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
             f"X has shape {array.shape}, but one row for each sample and one column for each "
             f"feature is needed."
         )
-    return [array[:, place] for place in range(array.shape[1])]
+    return [array[:, index] for index in range(array.shape[1])]
 
 
 def _code(
@@ -142,12 +142,12 @@ def _code(
         return bit()
     if whole and set(seen.tolist()) == {0.0, 1.0} and (low, high) == (-inf, inf):
         return threshold(1, 0, 1, whole=True)
-    places = (
+    indices = (
         _quantile_cuts(numbers, seen, cuts, whole)
         if isinstance(cuts, int)
         else [float(cut) for cut in cuts if seen[0] < cut <= seen[-1]]
     )
-    return thermometer(places, low, high, whole) if places else unused(low, high, whole)
+    return thermometer(indices, low, high, whole) if indices else unused(low, high, whole)
 
 
 def _integers(numbers: npt.NDArray[np.float64], name: str, low: float, high: float) -> Steps:
@@ -176,7 +176,7 @@ def _quantile_cuts(
         return []
     below = np.searchsorted(np.sort(numbers), seen[1:], side="left") / len(numbers)
     chosen = {int(np.argmin(np.abs(below - part / (cuts + 1)))) for part in range(1, cuts + 1)}
-    return [_between(float(seen[place]), float(seen[place + 1]), whole) for place in sorted(chosen)]
+    return [_between(float(seen[index]), float(seen[index + 1]), whole) for index in sorted(chosen)]
 
 
 def _between(a: float, b: float, whole: bool) -> float:

@@ -194,7 +194,7 @@ class FeatureBinarizer(TransformerMixin, _Estimator):  # type: ignore[misc]
         """What each bit says, as ``age >= 18`` or ``colour = red``."""
         check_is_fitted(self)
         spoken = Encoder(self.encoder_.codings, _check_feature_names_in(self, input_features))
-        return np.array([spoken.words(place) for place in range(spoken.width)], dtype=object)
+        return np.array([spoken.words(index) for index in range(spoken.width)], dtype=object)
 
     def __sklearn_tags__(self) -> Tags:
         """For scikit-learn: categories are taken, and bits come out whatever the type of X."""
@@ -765,8 +765,8 @@ class SugenoClassifier(ClassifierMixin, _SugenoEstimator):  # type: ignore[misc]
         sure = [float(p) for p in (0.0, *_TENTHS)]
         offsets = np.log(_TENTHS / (1 - _TENTHS))
         self.model_ = {}
-        for place, kind in enumerate(target.levels.tolist()):
-            own = Target(np.array([False, True]), (target.ranks == place).astype(np.int64), False)
+        for index, kind in enumerate(target.levels.tolist()):
+            own = Target(np.array([False, True]), (target.ranks == index).astype(np.int64), False)
             self.model_[kind] = self._learn(table, own, own.reached, weights, sure, offsets)
         return self
 

@@ -109,8 +109,8 @@ def read_table(path: str | Path, target: str, *, ignore: Iterable[str] = (), del
         raise EncodingError(f"{called(file)} has no column besides the target {target!r}.")
     refuse_missing(file, header, rows, [*used, header.index(target)])
     X, kinds = np.empty((len(rows), len(used)), dtype=object), []
-    for column, place in enumerate(used):
-        kind, values = typed_column(file, header[place], [(line, cells[place]) for line, cells in rows])
+    for column, index in enumerate(used):
+        kind, values = typed_column(file, header[index], [(line, cells[index]) for line, cells in rows])
         X[:, column] = values
         kinds.append(kind)
     y, classes = _classes(file, target, [cells[header.index(target)] for _, cells in rows])
@@ -150,7 +150,7 @@ def read_arrays(path: str | Path) -> Table:
     X = X.reshape(len(X), -1)
     labels, classes = _classes(file, "y", [str(kind) for kind in y.tolist()])
     kind = "number" if X.dtype.kind == "f" else "whole"
-    names = tuple(f"x{place}" for place in range(1, X.shape[1] + 1))
+    names = tuple(f"x{index}" for index in range(1, X.shape[1] + 1))
     return Table(X, labels, names, (kind,) * len(names), classes)
 
 
@@ -225,9 +225,9 @@ def _check_header(file: Path, header: list[str], wanted: list[str], delimiter: s
             )
 
 
-def refuse_unnamed(file: Path, header: list[str], places: list[int]) -> None:
+def refuse_unnamed(file: Path, header: list[str], indices: list[int]) -> None:
     """Raise `EncodingError` where one of these columns has no name."""
-    unnamed = next((place for place in places if not header[place]), None)
+    unnamed = next((index for index in indices if not header[index]), None)
     if unnamed is not None:
         raise EncodingError(
             f"{called(file)}: column {unnamed + 1} has no name in the first line. Name it, or leave it out "
@@ -235,14 +235,14 @@ def refuse_unnamed(file: Path, header: list[str], places: list[int]) -> None:
         )
 
 
-def refuse_missing(file: Path, header: list[str], rows: CellRows, places: list[int]) -> None:
+def refuse_missing(file: Path, header: list[str], rows: CellRows, indices: list[int]) -> None:
     """Raise `EncodingError` with the place of a missing value in one of these columns."""
     for line, cells in rows:
-        for place in places:
-            if cells[place].lower() in _MISSING:
+        for index in indices:
+            if cells[index].lower() in _MISSING:
                 raise EncodingError(
-                    f"{called(file)}, line {line}, column {header[place]!r}: the value is missing "
-                    f"({cells[place]!r}). Fill it in, remove the line, or leave the column out with ignore=: "
+                    f"{called(file)}, line {line}, column {header[index]!r}: the value is missing "
+                    f"({cells[index]!r}). Fill it in, remove the line, or leave the column out with ignore=: "
                     "nothing is guessed."
                 )
 
@@ -289,8 +289,8 @@ def _classes(file: Path, target: str, cells: list[str]) -> tuple[npt.NDArray[np.
             f"{called(file)}: the target {target!r} has {len(classes)} different values, but 2 to "
             f"{_MOST_CLASSES} classes are needed. Choose another column, or group its values into classes."
         )
-    place = {name: number for number, name in enumerate(classes)}
-    return np.array([place[cell] for cell in cells], dtype=np.int64), tuple(classes)
+    index = {name: number for number, name in enumerate(classes)}
+    return np.array([index[cell] for cell in cells], dtype=np.int64), tuple(classes)
 
 
 _RATING = re.compile(
@@ -339,9 +339,9 @@ class RatedTable:
     def columns(self, orders: Mapping[str, Sequence[str]]) -> npt.NDArray[Any]:
         """The cells as estimators take them: texts where a column has an order, else floats."""
         table = np.empty((len(self.cells), len(self.criteria)), dtype=object)
-        for place, name in enumerate(self.criteria):
-            texts = [cells[place] for cells in self.cells]
-            table[:, place] = self._column(name, texts, orders.get(name))
+        for index, name in enumerate(self.criteria):
+            texts = [cells[index] for cells in self.cells]
+            table[:, index] = self._column(name, texts, orders.get(name))
         return table
 
     def targets(self, order: Sequence[str] | None) -> npt.NDArray[Any]:
@@ -438,7 +438,7 @@ def read_ratings(
     if twice is not None:
         raise EncodingError(f"the column {twice!r} is named for two things. Give each its own.")
     header, rows = read_cells(file, delimiter, [*special, *sorted(skip)])
-    used = [place for place, column in enumerate(header) if column not in skip and column not in special]
+    used = [index for index, column in enumerate(header) if column not in skip and column not in special]
     return _rated(file, header, rows, used, target=target, name=name, weights=weights)
 
 
@@ -500,10 +500,10 @@ def _rated(
         counts = tuple(_weight(file, line, weights, cells[header.index(weights)]) for line, cells in rows)
     return RatedTable(
         called(file),
-        tuple(header[place] for place in used),
+        tuple(header[index] for index in used),
         tuple(line for line, _ in rows),
         column(name),
-        tuple(tuple(cells[place] for place in used) for _, cells in rows),
+        tuple(tuple(cells[index] for index in used) for _, cells in rows),
         target,
         column(target),
         counts,

@@ -306,13 +306,13 @@ def _labels(y: Any, classes: Iterable[object] | None) -> tuple[npt.NDArray[np.in
 
 def _known_labels(y: Any, kinds: tuple[str, ...], numbered: bool) -> npt.NDArray[np.int64]:
     given = np.asarray(y)
-    place = {str(number) if numbered else name: number for number, name in enumerate(kinds)}
+    index = {str(number) if numbered else name: number for number, name in enumerate(kinds)}
     whole = given.astype(np.int64) if given.dtype.kind == "f" and (given == np.floor(given)).all() else given
     for row, value in enumerate(whole.tolist()):
-        if str(value) not in place:
+        if str(value) not in index:
             wanted = f"a number from 0 to {len(kinds) - 1}" if numbered else f"one of {', '.join(kinds[:12])}"
             raise EncodingError(f"y[{row}] is {value!r}, but a class is {wanted}.")
-    return np.array([place[str(value)] for value in whole.tolist()], dtype=np.int64)
+    return np.array([index[str(value)] for value in whole.tolist()], dtype=np.int64)
 
 
 def _test_part(
@@ -390,5 +390,5 @@ def windows(encoder: Encoder, levels: bool, side: int, neurons: int, seed: int) 
         )
     corners = np.random.default_rng([seed, 3]).integers(0, image - side + 1, (neurons, 2, 1))
     pixels = np.arange(encoder.features) if levels else np.array(encoder.feature_of, np.int64)
-    places = np.stack([pixels // image, pixels % image])
-    return np.asarray(((places >= corners) & (places < corners + side)).all(axis=1))
+    indices = np.stack([pixels // image, pixels % image])
+    return np.asarray(((indices >= corners) & (indices < corners + side)).all(axis=1))

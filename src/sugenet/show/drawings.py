@@ -506,9 +506,9 @@ def _(answer: Conflict) -> Drawing:
     if rest:
         title += f"; {ratings.label(rest[0])}, rated {rating_words(ratings.value(samples.ratings[rest[0]]))}"
     rows = []
-    for place, name in enumerate(ratings.criteria):
-        values = [rating_words(ratings.value(samples.rows[k][place])) for k in (one, *rest)]
-        kind = "kept" if samples.rows[one][place] >= samples.ratings[one] else "plain"
+    for index, name in enumerate(ratings.criteria):
+        values = [rating_words(ratings.value(samples.rows[k][index])) for k in (one, *rest)]
+        kind = "kept" if samples.rows[one][index] >= samples.ratings[one] else "plain"
         rows.append(StripRow(str(name), values[0], values[-1] if rest else "", kind))
     caption = f"marked: where {ratings.label(one)} reaches its rating" + (
         f"; right: {ratings.label(rest[0])}" if rest else ""

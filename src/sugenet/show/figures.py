@@ -314,7 +314,7 @@ class Lattice(_Titled):
 
     def key(self, one: LatticeSet) -> str:
         """A set in letters."""
-        return "".join(self.letters[place] for place in one.members) or "none"
+        return "".join(self.letters[index] for index in one.members) or "none"
 
     @property
     def caption(self) -> str:

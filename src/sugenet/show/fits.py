@@ -323,13 +323,13 @@ def view_learned(
 
     rated = orders.get(None)
     own = {name: levels for name, levels in orders.items() if name is not None}
-    for place, name in enumerate(table.criteria):
-        if rated is not None and name not in own and {cells[place] for cells in table.cells} <= set(rated):
+    for index, name in enumerate(table.criteria):
+        if rated is not None and name not in own and {cells[index] for cells in table.cells} <= set(rated):
             own[name] = rated
-    places = {table.criteria.index(name): list(levels) for name, levels in own.items()}
+    indices = {table.criteria.index(name): list(levels) for name, levels in own.items()}
     given = dict.fromkeys(own, "rising") | dict(directions or {})
     ways = {table.criteria.index(name): way for name, way in given.items()}
-    estimator = SugenoRegressor(terms, orders=places, directions=ways, order=rated, random_state=seed)
+    estimator = SugenoRegressor(terms, orders=indices, directions=ways, order=rated, random_state=seed)
     truth = table.targets(rated)
     estimator.fit(table.columns(own), truth)
     model = estimator.model_

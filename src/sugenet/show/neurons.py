@@ -174,8 +174,8 @@ class NeuronView(_View):
             return {"changes_to_turn": changes, "ways_to_turn": ways, "turns": [words] if words else []}
         turn = self.neuron.turn(bits)
         turns = [
-            [self.network.words(self.layer, -bits[place - 1] * place) for place in sorted(places)]
-            for places in islice(self.neuron.turning_sets(bits), min(self.limit, 3))
+            [self.network.words(self.layer, -bits[index - 1] * index) for index in sorted(indices)]
+            for indices in islice(self.neuron.turning_sets(bits), min(self.limit, 3))
         ]
         return {"changes_to_turn": turn.flips, "ways_to_turn": turn.sets, "turns": turns}
 
@@ -248,7 +248,7 @@ class StairView(_View):
     def weights(self) -> list[tuple[int, int]]:
         """The inputs that it reads, from 0, and their weights."""
         if self.stair is not None:
-            return [(place, weight) for place, weight in enumerate(self.stair.weights) if weight]
+            return [(index, weight) for index, weight in enumerate(self.stair.weights) if weight]
         assert self._pool is not None
         window = self._pool.window
         channel, position = divmod(self.number - 1, len(window.taps))
@@ -290,12 +290,12 @@ class StairView(_View):
             "input_count": len(self.weights),
             "inputs": [
                 {
-                    "input": place + 1,
+                    "input": index + 1,
                     "weight": weight,
-                    "top": tops[place],
-                    "words": self._input_words(place),
+                    "top": tops[index],
+                    "words": self._input_words(index),
                 }
-                for place, weight in self.shown(self.weights)
+                for index, weight in self.shown(self.weights)
             ],
             "level": self.level,
             "rule_count": written(self.rule_count()),
@@ -311,11 +311,11 @@ class StairView(_View):
         tau = self.steps[self.level - 1]
         return tau is not None and tau > 0
 
-    def _input_words(self, place: int) -> str:
+    def _input_words(self, index: int) -> str:
         if self.layer > 1:
-            return f"neuron {place + 1} of layer {self.layer - 1}"
+            return f"neuron {index + 1} of layer {self.layer - 1}"
         encoder = self.network.encoder
-        return encoder.names[place] if self.network.reads_levels else encoder.words(place, True)
+        return encoder.names[index] if self.network.reads_levels else encoder.words(index, True)
 
     def rule_count(self) -> int | None:
         """How many minimal rules there are, or None where counting them would take too long."""
@@ -338,7 +338,7 @@ class StairView(_View):
     def _level_rules(self) -> Iterator[tuple[Condition, ...]]:
         if self.stair is not None:
             return self.stair.rules(self.level)
-        every = tuple(Condition(place + 1, at_least=self.level) for place, _ in self.weights)
+        every = tuple(Condition(index + 1, at_least=self.level) for index, _ in self.weights)
         return iter([every] if self._every else [(one,) for one in every])
 
     # -- on a sample -----------------------------------------------------------------------------------------
@@ -386,16 +386,16 @@ class StairView(_View):
             count - self.stair.reaches(self.level) + 1 if reached else self.stair.reaches(self.level) - count
         )
         chosen: list[Condition] = []
-        for place in np.argsort(-gains, kind="stable").tolist():
-            if need <= 0 or not gains[place]:
+        for index in np.argsort(-gains, kind="stable").tolist():
+            if need <= 0 or not gains[index]:
                 break
-            moves = min(int(gains[place]), need)
-            by = -(-moves // abs(int(weights[place])))
-            goal = int(values[place]) + (by if ups[place] else -by)
+            moves = min(int(gains[index]), need)
+            by = -(-moves // abs(int(weights[index])))
+            goal = int(values[index]) + (by if ups[index] else -by)
             chosen.append(
-                Condition(place + 1, at_least=goal) if ups[place] else Condition(place + 1, at_most=goal)
+                Condition(index + 1, at_least=goal) if ups[index] else Condition(index + 1, at_most=goal)
             )
-            need -= int(gains[place])
+            need -= int(gains[index])
         return chosen if need <= 0 else None
 
     # -- words -----------------------------------------------------------------------------------------------

@@ -292,17 +292,17 @@ def _(figure: Bars, ax: Any) -> None:
 def _(figure: Lattice, ax: Any) -> None:
     from matplotlib.patches import Rectangle
 
-    n, place = len(figure.criteria), dict[tuple[int, ...], tuple[float, float]]()
+    n, index = len(figure.criteria), dict[tuple[int, ...], tuple[float, float]]()
     for size in range(n + 1):
         layer = sorted(one.members for one in figure.sets if len(one.members) == size)
         for number, members in enumerate(layer):
-            place[members] = (number - (len(layer) - 1) / 2, 1.5 * size)
-    for members, (x, y) in place.items():
+            index[members] = (number - (len(layer) - 1) / 2, 1.5 * size)
+    for members, (x, y) in index.items():
         for gone in members:
-            below = place[tuple(member for member in members if member != gone)]
+            below = index[tuple(member for member in members if member != gone)]
             ax.plot([x, below[0]], [y, below[1] + 1], color=RULE, linewidth=0.8, zorder=1)
     for one in figure.sets:
-        x, y = place[one.members]
+        x, y = index[one.members]
         cells = [(one.low, one.low_words, y, 0.33), (one.high, one.high_words, y + 0.33, 0.33)]
         if one.settled:
             cells = [(one.low, one.low_words, y, 0.66)]
@@ -321,7 +321,7 @@ def _(figure: Lattice, ax: Any) -> None:
         )
         edge, wide = (INK, 1.8) if one.focal else (MUTED, 0.7)
         ax.add_patch(Rectangle((x - 0.45, y), 0.9, 1, fill=False, edgecolor=edge, linewidth=wide, zorder=5))
-    most = max(abs(x) for x, _ in place.values()) + 0.6
+    most = max(abs(x) for x, _ in index.values()) + 0.6
     ax.set_xlim(-most, most)
     ax.set_ylim(-0.15, 1.5 * n + 1.15)
     names = ", ".join(f"{a}: {name}" for a, name in zip(figure.letters, figure.criteria, strict=True))
@@ -404,12 +404,12 @@ def _(figure: Cactus, ax: Any) -> None:
 
 @_draw.register
 def _(figure: Band, ax: Any) -> None:
-    places = [p.x for p in figure.points]
+    indices = [p.x for p in figure.points]
     low, high = [float(p.low) for p in figure.points], [float(p.high) for p in figure.points]
-    ax.fill_between(places, low, high, color="#cfe3f1")
-    ax.vlines(places, low, high, color=SKY)
-    ax.plot(places, high, "v--", color=MUTED, markerfacecolor=PAPER, label="at most: not refuted")
-    ax.plot(places, low, "o-", color=BLUE, label="at least: proved")
+    ax.fill_between(indices, low, high, color="#cfe3f1")
+    ax.vlines(indices, low, high, color=SKY)
+    ax.plot(indices, high, "v--", color=MUTED, markerfacecolor=PAPER, label="at most: not refuted")
+    ax.plot(indices, low, "o-", color=BLUE, label="at least: proved")
     ax.set_ylim(0, 1.02)
     ax.set_xlim(0, None)
     ax.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")

@@ -280,7 +280,7 @@ def votes_of(
     possibility = head.possibility(trace.matches[None, :])[0]
     order = sorted(range(head.outputs), key=lambda k: (-trace.scores[k], k))
     shown = (
-        order if len(order) <= limit else [k for place, k in enumerate(order) if place < limit or k == truth]
+        order if len(order) <= limit else [k for index, k in enumerate(order) if index < limit or k == truth]
     )
     votes = tuple(
         Vote(
@@ -524,8 +524,8 @@ def focal_dots(mu: SetFunction, title: str, limit: int = ROWS, *, up: bool = Tru
     for one in focal:
         level = one.weight if up else mu.scale.reverse(one.weight)
         words = f"{'at least' if up else 'at most'} {rating_words(level)}"
-        places = tuple(place for place, name in enumerate(kept) if name in one.members)
-        rows.append(FocalRow(places, _share(mu.scale, level), words))
+        indices = tuple(index for index, name in enumerate(kept) if name in one.members)
+        rows.append(FocalRow(indices, _share(mu.scale, level), words))
     caption = (
         "where all of a row reach a level, up to the one beside it, so does the value"
         if up

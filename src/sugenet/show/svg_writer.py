@@ -429,17 +429,17 @@ def _(figure: Lattice) -> Html:
     )
     _legend(sheet, figure)
     high = _HEAD + 2 * _VALUE
-    place = {}
+    index = {}
     for depth, layer in enumerate(layers):
         for number, one in enumerate(sorted(layer, key=lambda one: one.members)):
             middle = sheet.width / 2 + (number - (len(layer) - 1) / 2) * (_BOX + 8)
-            place[one.members] = (middle, sheet.y + 6 + depth * (high + _APART))
-    for members, (x, y) in place.items():
+            index[one.members] = (middle, sheet.y + 6 + depth * (high + _APART))
+    for members, (x, y) in index.items():
         for gone in members:
-            below = place[tuple(member for member in members if member != gone)]
+            below = index[tuple(member for member in members if member != gone)]
             sheet.line(x, y + high, below[0], below[1], RULE, 0.9)
     for one in figure.sets:
-        _lattice_set(sheet, figure, one, *place[one.members])
+        _lattice_set(sheet, figure, one, *index[one.members])
     sheet.y += 6 + len(layers) * (high + _APART) - _APART + 8
     return sheet.done(figure.caption)
 
@@ -464,7 +464,7 @@ def _legend(sheet: _Sheet, figure: Lattice) -> None:
 
 def _lattice_set(sheet: _Sheet, figure: Lattice, one: LatticeSet, x: float, y: float) -> None:
     left, key = x - _BOX / 2, figure.key(one)
-    named = " and ".join(figure.criteria[place] for place in one.members) or "no criteria"
+    named = " and ".join(figure.criteria[index] for index in one.members) or "no criteria"
     with sheet.group(
         f"{named}: {_worth(one)}", data_set=key, data_low=one.low_words, data_high=one.high_words
     ):

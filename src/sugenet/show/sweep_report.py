@@ -300,9 +300,9 @@ class _SweepPage:
                 f"sugenet results {quote(self.names[0])} --sample I shows any other."
             )
         body = []
-        for place, sample in enumerate(self.shown):
+        for index, sample in enumerate(self.shown):
             if self.notify is not None:
-                self.notify(f"sample {place + 1} of {len(self.shown)}")
+                self.notify(f"sample {index + 1} of {len(self.shown)}")
             body.append(self._sample(sample))
         about = Html(
             "<p>To check a certificate again, by the definition alone: copy its text to "

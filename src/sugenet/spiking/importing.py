@@ -164,7 +164,7 @@ def _nir_part(weights: NirNode, neurons: NirNode, convention: Convention, floats
     assert step is not None
     matrix = _matrix(_taken(weights, "weight"), f"{weights.where}: weight")
     count = len(matrix)
-    own = {
+    parameters = {
         name: _row(_taken(neurons, name), count, f"{neurons.where}: {name}", floats)
         for name in _NEURONS[neurons.kind]
         if name != "v_reset" or name in neurons.arrays
@@ -174,23 +174,27 @@ def _nir_part(weights: NirNode, neurons: NirNode, convention: Convention, floats
         if weights.kind == "Affine"
         else (Fraction(0),) * count
     )
-    if any(own.get("v_reset", ())) and convention.reset == "zero":
+    if any(parameters.get("v_reset", ())) and convention.reset == "zero":
         raise FileError(f"{neurons.where}: v_reset is not 0, and no other reset potential is supported.")
-    shares = tuple(step / tau if tau else Fraction(2) for tau in own["tau"]) if "tau" in own else None
+    shares = (
+        tuple(step / tau if tau else Fraction(2) for tau in parameters["tau"])
+        if "tau" in parameters
+        else None
+    )
     if shares is not None and not all(0 < share <= 1 for share in shares):
         raise FileError(
             f"{neurons.where}: a step of {step} is longer than tau, or tau is not positive: "
             f"such neurons have no leak in 0..1. Give a shorter step."
         )
-    gain = tuple(r * (shares[j] if shares else step) for j, r in enumerate(own["r"]))
+    gain = tuple(r * (shares[j] if shares else step) for j, r in enumerate(parameters["r"]))
     leak = tuple(1 - share for share in shares) if shares else (Fraction(1),) * count
-    rest = own.get("v_leak", (Fraction(0),) * count)
+    rest = parameters.get("v_leak", (Fraction(0),) * count)
     return LayerPart(
         f"{weights.name}, {neurons.name}",
         matrix,
         gain,
         leak,
-        own.get("v_threshold"),
+        parameters.get("v_threshold"),
         tuple(gain[j] * bias[j] + (1 - leak[j]) * rest[j] for j in range(count)),
     )
 
@@ -222,8 +226,8 @@ def parts_of_snntorch(
     for name in arrays:
         prefix = name.rpartition(".")[0]
         if prefix not in groups:
-            own = {key: array for key, array in arrays.items() if key.rpartition(".")[0] == prefix}
-            groups[prefix] = Ledger({key.rpartition(".")[2]: array for key, array in own.items()})
+            group = {key: array for key, array in arrays.items() if key.rpartition(".")[0] == prefix}
+            groups[prefix] = Ledger({key.rpartition(".")[2]: array for key, array in group.items()})
     order = list(groups) if layers is None else list(layers)
     if sorted(order) != sorted(groups):
         raise FileError(f"layers={order}, but the parameters are of {', '.join(groups)}: name each once.")
@@ -283,31 +287,34 @@ def _snntorch_part(
                 f"{prefix!r} has no {name!r}, but {kind} is expected there. Say the order: "
                 "layers=['fc1', 'lif1', ...]."
             )
-    weights, own = groups[linear], groups[leaky]
+    weights, leaky_arrays = groups[linear], groups[leaky]
     matrix = _matrix(weights["weight"], f"{linear}.weight")
     count = len(matrix)
-    beta = _row(own["beta"], count, f"{leaky}.beta", floats)
-    threshold = _row(own["threshold"], count, f"{leaky}.threshold", floats)
+    beta = _row(leaky_arrays["beta"], count, f"{leaky}.beta", floats)
+    threshold = _row(leaky_arrays["threshold"], count, f"{leaky}.threshold", floats)
     if min(threshold) < 0:
         raise FileError(
             f"{leaky}.threshold is negative: snnTorch then resets before the first spike, which is not "
             "supported."
         )
-    if "graded_spikes_factor" in own and (np.asarray(own["graded_spikes_factor"]) != 1).any():
+    if (
+        "graded_spikes_factor" in leaky_arrays
+        and (np.asarray(leaky_arrays["graded_spikes_factor"]) != 1).any()
+    ):
         raise FileError(f"{leaky}.graded_spikes_factor is not 1: spikes of other sizes are not supported.")
     spikes = not (last and convention.decision.endswith("potential") and convention.reset == "none")
-    if "reset_mechanism_val" in own:
-        given = np.asarray(own["reset_mechanism_val"]).reshape(-1).tolist()
-        if len(given) != 1 or given[0] not in (0, 1, 2):
+    if "reset_mechanism_val" in leaky_arrays:
+        codes = np.asarray(leaky_arrays["reset_mechanism_val"]).reshape(-1).tolist()
+        if len(codes) != 1 or codes[0] not in (0, 1, 2):
             raise FileError(
-                f"{leaky}.reset_mechanism_val is {given[:4]}, but snnTorch writes one of 0, 1 and 2."
+                f"{leaky}.reset_mechanism_val is {codes[:4]}, but snnTorch writes one of 0, 1 and 2."
             )
-        said = _MECHANISMS[int(given[0])]
-        if last and said == "none" and convention.decision.endswith("potential"):
+        mechanism = _MECHANISMS[int(codes[0])]
+        if last and mechanism == "none" and convention.decision.endswith("potential"):
             spikes = False  # without a reset, the potential does not know of spikes
-        elif said != convention.reset:
+        elif mechanism != convention.reset:
             raise FileError(
-                f"{leaky} was saved with reset_mechanism={said!r}, but reset={convention.reset!r} was given."
+                f"{leaky} was saved with reset_mechanism={mechanism!r}, but reset={convention.reset!r} was given."
             )
     bias = (
         _row(weights["bias"], count, f"{linear}.bias", floats)
@@ -345,7 +352,7 @@ def parts_of_npz(
         count = len(matrix)
         if f"leak{number}" not in arrays:
             raise FileError(f"there is no array 'leak{number}': what a step keeps of the potential.")
-        own = {
+        parameters = {
             name: _row(arrays[f"{name}{number}"], count, f"{name}{number}", floats)
             for name in ("leak", "threshold", "bias")
             if f"{name}{number}" in arrays
@@ -355,9 +362,9 @@ def parts_of_npz(
                 f"layer {number}",
                 matrix,
                 (Fraction(1),) * count,
-                own["leak"],
-                own.get("threshold"),
-                own.get("bias", (Fraction(0),) * count),
+                parameters["leak"],
+                parameters.get("threshold"),
+                parameters.get("bias", (Fraction(0),) * count),
             )
         )
     left = arrays.left()
@@ -373,15 +380,15 @@ def checked_leak(part: LayerPart, leak: Any) -> tuple[Fraction, ...]:
     row = [leak] * len(part.leak) if one else list(leak)
     if len(row) != len(part.leak):
         raise NetworkError(f"{len(row)} leaks for {len(part.leak)} neurons of {part.where}.")
-    given = tuple(exact(value, "leak") for value in row)
+    leaks = tuple(exact(value, "leak") for value in row)
     far = next(
-        ((a, b) for a, b in zip(given, part.leak, strict=True) if abs(a - b) > Fraction(1, 10**5)), None
+        ((a, b) for a, b in zip(leaks, part.leak, strict=True) if abs(a - b) > Fraction(1, 10**5)), None
     )
     if far is not None:
         raise FileError(
             f"{part.where}: a leak of {far[0]} was given, but the file says about {float(far[1]):.7g}."
         )
-    return given
+    return leaks
 
 
 _SAMPLES, _NEAR, _POOL = 24, 16, 400
@@ -577,13 +584,13 @@ def _imported(
     prove: bool,
 ) -> Imported:
     name = Path(source).name
-    said = list(remarks)
+    notes = list(remarks)
     step = None if grid is None else exact(grid, "grid")
     if step is not None and step <= 0:
         raise NetworkError(f"grid={grid} is not positive.")
     try:
         layers = [
-            _layer(part, floats, step, _leak_of(leak, number, len(parts)), said)
+            _layer(part, floats, step, _leak_of(leak, number, len(parts)), notes)
             for number, part in enumerate(parts)
         ]
         spiking = SpikingNetwork(layers, convention, _input_names(names, image, layers[0].inputs), classes)
@@ -596,12 +603,12 @@ def _imported(
     proof = prove_unrolled(spiking, network) if prove else None
     pool = _random_samples(spiking, _POOL, 1)
     differing = int((simulate_floats(spiking, pool) != network.predict(pool)).sum())
-    said.append(
+    notes.append(
         f"float64 gives another class on {differing} of {len(pool)} random samples: rounding matters"
         if differing
         else f"float64 gives the same class on {len(pool)} random samples"
     )
-    return Imported(network, (), (str(convention), *said), (spiking.inputs,), proof=proof)
+    return Imported(network, (), (str(convention), *notes), (spiking.inputs,), proof=proof)
 
 
 def _leak_of(leak: Any, number: int, count: int) -> Any:
@@ -614,24 +621,24 @@ def _leak_of(leak: Any, number: int, count: int) -> Any:
 
 
 def _layer(
-    part: LayerPart, floats: Floats, grid: Fraction | None, leak: Any, said: list[str]
+    part: LayerPart, floats: Floats, grid: Fraction | None, leak: Any, notes: list[str]
 ) -> SpikingLayer:
     kept = part.leak if leak is None else checked_leak(part, leak)
     rows, far = [], Fraction(0)
     for j, row in enumerate(part.weights):
         values = row.tolist() if row.dtype == np.float64 else list(row)
-        found = [meant(value, f"{part.where}: a weight", floats) * part.gain[j] for value in values]
-        rounded = [on_grid(value, grid) for value in found]
-        far = max(far, *(abs(a - b) for a, b in zip(found, rounded, strict=True)))
+        scaled = [meant(value, f"{part.where}: a weight", floats) * part.gain[j] for value in values]
+        rounded = [on_grid(value, grid) for value in scaled]
+        far = max(far, *(abs(a - b) for a, b in zip(scaled, rounded, strict=True)))
         rows.append(rounded)
     shown = sorted(set(kept))
-    said.append(
+    notes.append(
         f"{part.where}: {len(rows)} neurons, leak {number_words(shown[0])}"
         + (f" to {number_words(shown[-1])}" if len(shown) > 1 else "")
         + ("" if part.threshold is not None else ", no spikes")
     )
     if far:
-        said.append(
+        notes.append(
             f"{part.where}: weights rounded to multiples of {grid}, by up to {float(far):.2g}: "
             "the network is the rounded one"
         )

@@ -189,9 +189,9 @@ class Convention(Brief):
         ):
             raise NetworkError(f"steps={self.steps!r} is not a whole number from 1 to {MOST_STEPS}.")
         for name, kind in FIELDS.items():
-            words, given = get_args(kind), getattr(self, name)
-            if given not in words and not (name == "when" and given is None):
-                raise NetworkError(f"{name}={given!r} is none of {', '.join(map(repr, words))}.")
+            options, value = get_args(kind), getattr(self, name)
+            if value not in options and not (name == "when" and value is None):
+                raise NetworkError(f"{name}={value!r} is none of {', '.join(map(repr, options))}.")
         if (self.when is None) != (self.reset in ("none", "once")):
             needed = "has no time: give no when=" if self.when is not None else "needs one, such as 'at once'"
             raise NetworkError(f"reset={self.reset!r} with when={self.when!r}: this reset {needed}.")
@@ -243,8 +243,8 @@ class Convention(Brief):
 
     def above(self, bound: Fraction) -> int:
         """The least whole number that is above a bound, or at it where that is enough."""
-        whole = bound.numerator // bound.denominator
-        return whole + 1 if self.fires == ">" or whole != bound else whole
+        floor = bound.numerator // bound.denominator
+        return floor + 1 if self.fires == ">" or floor != bound else floor
 
     def __str__(self) -> str:
         then = f"its potential then {_RESETS[self.reset]}{f', {_WHENS[self.when]}' if self.when else ''}"
@@ -324,11 +324,11 @@ class SpikingLayer(Brief):
     @cached_property
     def whole(self) -> tuple[tuple[np.ndarray[Any, Any], int], ...]:
         """For each neuron its weights as Python integers, and what they are divided by."""
-        found = []
+        pairs = []
         for row in self.weights:
             unit = lcm(*(value.denominator for value in row))
-            found.append((np.array([int(value * unit) for value in row], object), unit))
-        return tuple(found)
+            pairs.append((np.array([int(value * unit) for value in row], object), unit))
+        return tuple(pairs)
 
 
 @dataclass(frozen=True)

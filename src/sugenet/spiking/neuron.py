@@ -98,8 +98,8 @@ class SpikingNeuron(Brief):
         parts = [weight * factor for factor in factors for weight in self._weights]
         unit = lcm(1, *(part.denominator for part in parts))
         row = [int(part * unit) for part in parts]
-        least = self.convention.above((times * threshold - bias * sum(factors)) * unit)
-        return Neuron(row, least - sum(min(0, weight) for weight in row))
+        bound = self.convention.above((times * threshold - bias * sum(factors)) * unit)
+        return Neuron(row, bound - sum(min(0, weight) for weight in row))
 
     def first_spike_capacity(self) -> SetFunction:
         """nu, the maximum over t of min((T - t) / T, mu_t), where mu_t is the capacity of `reaching` t: its
@@ -149,8 +149,8 @@ class SpikingNeuron(Brief):
     def words(self, rule: frozenset[Any]) -> str:
         """A set of literals in words."""
         n = self.layer.inputs
-        said = (
+        phrases = (
             f"input {(abs(k) - 1) % n + 1} {'spikes' if k > 0 else 'does not'} at {(abs(k) - 1) // n}"
             for k in sorted(rule, key=abs)
         )
-        return " and ".join(said) or "whatever comes in"
+        return " and ".join(phrases) or "whatever comes in"

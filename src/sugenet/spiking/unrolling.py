@@ -139,7 +139,7 @@ def unroll(spiking: SpikingNetwork) -> Unrolled:
     last = spiking.layers[-1]
     drives = [_Drive(wiring, last, j, len(spiking.layers), trains, convention) for j in range(last.neurons)]
     votes = [_votes(drive) for drive in drives]
-    head_of, layers, words = _head(wiring, votes, convention)
+    head_of, layers, phrases = _head(wiring, votes, convention)
     network = Network(
         encoder,
         layers,
@@ -147,7 +147,7 @@ def unroll(spiking: SpikingNetwork) -> Unrolled:
         spiking.classes,
         notes={"spiking": str(spiking), "convention": str(convention)},
     )
-    return Unrolled(network, words)
+    return Unrolled(network, phrases)
 
 
 # -- the potential of one neuron -----------------------------------------------------------------------------
@@ -176,19 +176,19 @@ class _Drive:
         leak = self.leak
         return [leak ** (end - u) if start <= u <= end else Fraction(0) for u in range(self.convention.steps)]
 
-    def reaches(self, start: int, end: int, taken: _Terms, words: str) -> Ref:
+    def reaches(self, start: int, end: int, taken: _Terms, phrase: str) -> Ref:
         """Whether the drive from `start` to `end`, less what past spikes took, reaches the threshold."""
         factors = self.factors(start, end)
         bound = self.threshold - self.bias * sum(factors)
         taken = [(cost, ref) for cost, ref in taken if cost and ref is not False]
         bound += sum((cost for cost, ref in taken if ref is True), Fraction(0))
         taken = [(cost, ref) for cost, ref in taken if ref is not True]
-        words = f"{self.words} {words}"
+        phrase = f"{self.words} {phrase}"
         if self.trains is not None:
-            return self._over_spikes(factors, bound, taken, words)
-        return self._over_bits(factors, bound, taken, words)
+            return self._over_spikes(factors, bound, taken, phrase)
+        return self._over_bits(factors, bound, taken, phrase)
 
-    def _over_spikes(self, factors: list[Fraction], bound: Fraction, taken: _Terms, words: str) -> Ref:
+    def _over_spikes(self, factors: list[Fraction], bound: Fraction, taken: _Terms, phrase: str) -> Ref:
         assert self.trains is not None
         unit = _unit([*(f / self.divisor for f in factors), *(cost for cost, _ in taken)])
         times = [int(f * unit / self.divisor) for f in factors]
@@ -200,9 +200,9 @@ class _Drive:
             if times[u]
         ]
         terms += [(-int(cost * unit), ref) for cost, ref in taken]
-        return self.wiring.over(terms, self.convention.above(bound * unit), words)
+        return self.wiring.over(terms, self.convention.above(bound * unit), phrase)
 
-    def _over_bits(self, factors: list[Fraction], bound: Fraction, taken: _Terms, words: str) -> Ref:
+    def _over_bits(self, factors: list[Fraction], bound: Fraction, taken: _Terms, phrase: str) -> Ref:
         """The drive against each bound that past spikes can set, then these spikes against the bounds."""
         unit = _unit([f / self.divisor for f in factors])
         row, constant = bit_row(
@@ -213,7 +213,7 @@ class _Drive:
             bounds |= {value + cost for value in bounds}
             if len(bounds) > _MOST_BOUNDS:
                 raise TooLargeError(
-                    f"{words}: its past spikes set more than {_MOST_BOUNDS} different bounds. Reset by "
+                    f"{phrase}: its past spikes set more than {_MOST_BOUNDS} different bounds. Reset by "
                     "subtraction with a leak is exact for about 12 steps; ask for fewer."
                 )
         values = sorted(bounds)
@@ -221,7 +221,7 @@ class _Drive:
             self.wiring.over_bits(
                 row,
                 self.convention.above(value * unit) - constant,
-                words if not taken else f"{words} if {value - bound} was taken from its potential",
+                phrase if not taken else f"{phrase} if {value - bound} was taken from its potential",
             )
             for value in values
         ]
@@ -232,7 +232,7 @@ class _Drive:
         terms: list[tuple[int, Ref]] = [(1, reached[0])]
         terms += [(after - here, ref) for (here, after), ref in zip(pairwise(sums), reached[1:], strict=True)]
         terms += [(-cost, ref) for cost, (_, ref) in zip(costs, taken, strict=True)]
-        return self.wiring.over(terms, 1 - sums[0], words)
+        return self.wiring.over(terms, 1 - sums[0], phrase)
 
     def potential(self, ends: Sequence[int], taken: _Terms) -> _Votes:
         """The sum of the potentials at some steps, less what spikes took."""
@@ -421,11 +421,11 @@ def _head(
     bits: dict[int, Ref] = {}
     if used:
         for vote in votes:
-            for place in np.flatnonzero(vote.bits[0]).tolist() if vote.bits is not None else ():
-                if place not in bits:
+            for index in np.flatnonzero(vote.bits[0]).tolist() if vote.bits is not None else ():
+                if index not in bits:
                     row = np.zeros(wiring.bits, object)
-                    row[place] = 1
-                    bits[place] = wiring.over_bits(row, 1, f"input bit {place + 1}")
+                    row[index] = 1
+                    bits[index] = wiring.over_bits(row, 1, f"input bit {index + 1}")
     laid = wiring.laid([*used, *(ref for ref in bits.values() if not isinstance(ref, bool))])
     width = len(laid.words[-1]) if laid.layers else wiring.bits
     rows, biases, scales = [], [], []
@@ -439,10 +439,10 @@ def _head(
         row = np.zeros(width, object)
         constant = vote.constant
         if vote.bits is not None:
-            weights, own = vote.bits
-            for place in np.flatnonzero(weights).tolist():
-                column = laid.places[bits[place]] if used else place
-                row[column] += int(weights[place]) * (unit // own)
+            weights, divisor = vote.bits
+            for index in np.flatnonzero(weights).tolist():
+                column = laid.places[bits[index]] if used else index
+                row[column] += int(weights[index]) * (unit // divisor)
         for cost, ref in vote.terms:
             if isinstance(ref, bool):
                 constant += cost * ref

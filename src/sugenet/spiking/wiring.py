@@ -70,48 +70,48 @@ class Wiring:
         self._units: list[_Unit] = []
         self._known: dict[Any, int] = {}
 
-    def over_bits(self, weights: Sequence[int] | Ints, least: int, words: str) -> Ref:
+    def over_bits(self, weights: Sequence[int] | Ints, bound: int, phrase: str) -> Ref:
         """A threshold over the bits: whole numbers of any size, one a bit."""
         row = np.asarray(weights, object)
         divisor = gcd(*row.tolist()) if len(row) else 0
         if not divisor:
-            return bool(least <= 0)
-        row, least = row // divisor, -(-least // divisor)
+            return bool(bound <= 0)
+        row, bound = row // divisor, -(-bound // divisor)
         low, high = -int(sum(-row[row < 0])), int(sum(row[row > 0]))
-        if not low < least <= high:
-            return least <= low
-        return self._add(None, _checked(row, high - low, words), least, 1, words)
+        if not low < bound <= high:
+            return bound <= low
+        return self._add(None, _checked(row, high - low, phrase), bound, 1, phrase)
 
-    def over(self, terms: Iterable[tuple[int, Ref]], least: int, words: str) -> Ref:
+    def over(self, terms: Iterable[tuple[int, Ref]], bound: int, phrase: str) -> Ref:
         """A threshold over others, each with a whole weight."""
         sums: dict[int, int] = {}
         for weight, ref in terms:
             if isinstance(ref, bool):
-                least -= weight * ref
+                bound -= weight * ref
             else:
                 sums[ref] = sums.get(ref, 0) + weight
         kept = {ref: weight for ref, weight in sorted(sums.items()) if weight}
         if not kept:
-            return least <= 0
+            return bound <= 0
         divisor = gcd(*kept.values())
-        row, least = np.array(list(kept.values()), object) // divisor, -(-least // divisor)
+        row, bound = np.array(list(kept.values()), object) // divisor, -(-bound // divisor)
         low, high = -int(sum(-row[row < 0])), int(sum(row[row > 0]))
-        if not low < least <= high:
-            return least <= low
+        if not low < bound <= high:
+            return bound <= low
         if len(kept) == 1 and row[0] > 0:
             return next(iter(kept))
         depth = 1 + max(self._units[ref].depth for ref in kept)
         return self._add(
-            np.array(list(kept), np.int64), _checked(row, high - low, words), least, depth, words
+            np.array(list(kept), np.int64), _checked(row, high - low, phrase), bound, depth, phrase
         )
 
-    def _add(self, sources: Ints | None, weights: Ints, least: int, depth: int, words: str) -> int:
-        key = (None if sources is None else sources.tobytes(), weights.tobytes(), least)
+    def _add(self, sources: Ints | None, weights: Ints, bound: int, depth: int, phrase: str) -> int:
+        key = (None if sources is None else sources.tobytes(), weights.tobytes(), bound)
         if key not in self._known:
             if sources is None:
                 make_sure(16 * (len(self._units) + 1) * self.bits, "the first layer", _FEWER)
             self._known[key] = len(self._units)
-            self._units.append(_Unit(sources, weights, least, depth, words))
+            self._units.append(_Unit(sources, weights, bound, depth, phrase))
         return self._known[key]
 
     def laid(self, wanted: Iterable[int]) -> Laid:
@@ -124,15 +124,15 @@ class Wiring:
             unit = self._units[ref]
             for source in () if unit.sources is None else unit.sources.tolist():
                 until[source] = max(until.get(source, 0), unit.depth)
-        layers, words = [], []
+        layers, phrases = [], []
         before: dict[int, int] = {}
         for depth in range(1, deepest + 1):
-            own = [ref for ref in needed if self._units[ref].depth == depth]
+            computed = [ref for ref in needed if self._units[ref].depth == depth]
             carried = [ref for ref in before if until[ref] > depth]
-            layers.append(self._layer(own, carried, before))
-            words.append(tuple(self._units[ref].words for ref in (*own, *carried)))
-            before = {ref: place for place, ref in enumerate((*own, *carried))}
-        return Laid(tuple(layers), {ref: before[ref] for ref in goals}, tuple(words))
+            layers.append(self._layer(computed, carried, before))
+            phrases.append(tuple(self._units[ref].words for ref in (*computed, *carried)))
+            before = {ref: index for index, ref in enumerate((*computed, *carried))}
+        return Laid(tuple(layers), {ref: before[ref] for ref in goals}, tuple(phrases))
 
     def _needed(self, goals: Sequence[int]) -> list[int]:
         seen, left = set(goals), list(goals)
@@ -143,25 +143,27 @@ class Wiring:
             left += fresh
         return sorted(seen)
 
-    def _layer(self, own: Sequence[int], carried: Sequence[int], before: Mapping[int, int]) -> DenseLayer:
+    def _layer(
+        self, computed: Sequence[int], carried: Sequence[int], before: Mapping[int, int]
+    ) -> DenseLayer:
         width = len(before) if before else self.bits
-        make_sure(16 * (len(own) + len(carried)) * width, "a layer", _FEWER)
-        rows = np.zeros((len(own) + len(carried), width), np.int64)
+        make_sure(16 * (len(computed) + len(carried)) * width, "a layer", _FEWER)
+        rows = np.zeros((len(computed) + len(carried), width), np.int64)
         tau = np.ones(len(rows), np.int64)
-        for place, ref in enumerate(own):
+        for index, ref in enumerate(computed):
             unit = self._units[ref]
             columns = slice(None) if unit.sources is None else [before[k] for k in unit.sources.tolist()]
-            rows[place, columns] = unit.weights
-            tau[place] = unit.least - np.minimum(unit.weights, 0).sum()  # on the match count
-        for place, ref in enumerate(carried, start=len(own)):
-            rows[place, before[ref]] = 1
+            rows[index, columns] = unit.weights
+            tau[index] = unit.least - np.minimum(unit.weights, 0).sum()  # on the match count
+        for index, ref in enumerate(carried, start=len(computed)):
+            rows[index, before[ref]] = 1
         return DenseLayer(rows, tau)
 
 
-def _checked(row: Ints, size: int, words: str) -> Ints:
+def _checked(row: Ints, size: int, phrase: str) -> Ints:
     if size >= _LARGEST:
         raise TooLargeError(
-            f"whether {words} is a sum of whole numbers of up to {size.bit_length()} bits, and exact sums "
+            f"whether {phrase} is a sum of whole numbers of up to {size.bit_length()} bits, and exact sums "
             "here have 31. Weights and leaks with smaller denominators have shorter sums: give them as the "
             "decimals or fractions that are meant (floats='decimal'), or round weights to a grid such as "
             "1/64 on purpose (grid=)."

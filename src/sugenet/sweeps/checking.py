@@ -118,8 +118,8 @@ class CheckedResults(Said):
     @property
     def counts(self) -> dict[str, int]:
         """How many of each status there are."""
-        found = Counter(one.status for one in self.checks)
-        return {status: found[status] for status in STATUSES if found[status]}
+        counter = Counter(one.status for one in self.checks)
+        return {status: counter[status] for status in STATUSES if counter[status]}
 
     def data(self) -> dict[str, Any]:
         """Everything as JSON data; of answers that hold only how many they are."""
@@ -139,15 +139,15 @@ class CheckedResults(Said):
     def __str__(self) -> str:
         what = f"{len(self.checks):,} of {self.answered:,} answers"
         what += "" if self.share == 1 else f", drawn with seed {self.seed}"
-        lines = [f"checked {what}:", *(f"  {many:,} {STATUSES[one]}" for one, many in self.counts.items())]
+        lines = [f"checked {what}:", *(f"  {count:,} {STATUSES[one]}" for one, count in self.counts.items())]
         if self.same_data is False:
             lines.append("the samples or their true classes are not those that the sweep began with")
         if self.same_data is None:
             lines.append("answers are missing: whether it is the same data set was not checked")
-        for found in (self.failures, self.left):
-            lines += [str(one) for one in found[:_SHOWN]]
-            if len(found) > _SHOWN:
-                lines.append(f"and samples {listed([one.sample for one in found[_SHOWN:]], _SHOWN)}")
+        for checks in (self.failures, self.left):
+            lines += [str(one) for one in checks[:_SHOWN]]
+            if len(checks) > _SHOWN:
+                lines.append(f"and samples {listed([one.sample for one in checks[_SHOWN:]], _SHOWN)}")
         if self.uncovered:
             lines.append(uncovered_words(self.uncovered))
         return "\n".join(lines)
@@ -167,8 +167,8 @@ def chosen_samples(samples: list[int], share: Any, seed: int) -> tuple[list[int]
         raise QuestionError(f"share={share!r} is not a number, such as 0.1 or 1.") from None
     if not 0 < exact <= 1:
         raise QuestionError(f"share={share} must be above 0 and at most 1, which is all of them.")
-    many = math.ceil(exact * len(samples))
-    return sorted(random.Random(seed).sample(sorted(samples), many)), exact
+    count = math.ceil(exact * len(samples))
+    return sorted(random.Random(seed).sample(sorted(samples), count)), exact
 
 
 def check_results(
@@ -214,7 +214,7 @@ def check_results(
     rows, hashes = {row.sample: row for row in results.rows()}, results.hashes()
     chosen, exact = chosen_samples(list(rows), share, seed)
     raw = network_bytes(results.network)
-    found: list[SampleCheck] = []
+    sample_checks: list[SampleCheck] = []
 
     def tasks(together: int) -> Iterator[Any]:
         for start in range(0, len(chosen), together):
@@ -223,7 +223,7 @@ def check_results(
                 try:
                     read.append((rows[sample], hashes[sample], results.data(sample)))
                 except SugenetError as error:  # what cannot be read does not hold
-                    found.append(SampleCheck(sample, "fails", str(error)))
+                    sample_checks.append(SampleCheck(sample, "fails", str(error)))
             if read:
                 yield delayed(_check_some)(raw, results.question, results.settings, read, time_limit)
 
@@ -231,9 +231,9 @@ def check_results(
         together = max(1, min(_TOGETHER, len(chosen) // (4 * count)))
         try:
             for checks in parallel(tasks(together)):
-                found += checks
+                sample_checks += checks
                 if notify is not None:
-                    notify(f"checked {len(found):,} of {len(chosen):,}")
+                    notify(f"checked {len(sample_checks):,} of {len(chosen):,}")
         except SugenetError:
             raise
         except Exception as error:  # every backend has its own words for a worker that is gone
@@ -241,7 +241,7 @@ def check_results(
                 f"a worker ended while it checked: {type(error).__name__}: {str(error)[:200]}. There may be "
                 f"too little memory: check with fewer jobs."
             ) from error
-    ordered = tuple(sorted(found, key=lambda one: one.sample))
+    ordered = tuple(sorted(sample_checks, key=lambda one: one.sample))
     return CheckedResults(len(rows), exact, seed, ordered, _is_same_data(results, rows, hashes))
 
 
@@ -302,19 +302,19 @@ def check_answer(
     uncovered: tuple[str, ...] = ()
     try:
         if data.get("outcome") == REFUSED:
-            status, words = _check_refusal(network, question, settings, row, known, data)
+            status, message = _check_refusal(network, question, settings, row, known, data)
         else:
             answer: Any = answer_of(data, network)
             if not isinstance(answer, Predicted) and answer.network.domain != network.domain:
                 raise CertificateError("the answer is about other inputs that can occur than the sweep.")
             _check_row(network, question, settings, row, known, answer)
-            found = rechecking.check_answer(answer, n=settings.get("n"), time_limit=time_limit)
-            status, words, uncovered = found.status, str(found), found.uncovered
+            checked = rechecking.check_answer(answer, n=settings.get("n"), time_limit=time_limit)
+            status, message, uncovered = checked.status, str(checked), checked.uncovered
     except CheckLimitError as error:
-        status, words = "not checked", str(error)
+        status, message = "not checked", str(error)
     except SugenetError as error:
-        status, words = "fails", str(error)
-    return SampleCheck(row.sample, status, words, uncovered)
+        status, message = "fails", str(error)
+    return SampleCheck(row.sample, status, message, uncovered)
 
 
 def _check_refusal(
@@ -362,7 +362,7 @@ def _check_row(
             )
     label = int(network.predict(row_of(list(values)), engine="definition")[0])
     is_cost = isinstance(answer, Counterfactual | OpenCounterfactual)
-    said = {
+    claims = {
         "class": (row.label, label),
         "outcome": (row.outcome, outcome_of(answer)),
         "settled": (row.settled, is_settled(answer, **settings)),
@@ -371,10 +371,10 @@ def _check_row(
         "lower bound": (row.lower, str(answer.lower) if is_cost else None),
     }
     if isinstance(answer, CountSampled):
-        said["confidence"] = (settings["confidence"], answer.confidence)
+        claims["confidence"] = (settings["confidence"], answer.confidence)
         if settings["samples"] is not None:
-            said["number of samples"] = (settings["samples"], answer.drawn)
-    for name, (mine, its) in said.items():
+            claims["number of samples"] = (settings["samples"], answer.drawn)
+    for name, (mine, its) in claims.items():
         if mine != its or type(mine) is not type(its):
             raise CertificateError(f"the row says {name} {_short(mine)}, but the answer {_short(its)}.")
 

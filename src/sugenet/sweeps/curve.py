@@ -99,15 +99,15 @@ def safety_of_radii(files: Iterable[tuple[Fraction, Iterable[Row]]]) -> dict[int
     SoundnessError
         Where one proves what another refutes.
     """
-    found: dict[int, Safety] = {}
+    safety: dict[int, Safety] = {}
     for radius, rows in files:
         for row in rows:
-            safe = _joined(found, row)
+            safe = _joined(safety, row)
             if row.outcome == "refuted":
                 safe.breaks(radius)
             elif row.outcome == "proved":
                 (safe.proved if row.certified else safe.trusted).append((radius, True))
-    return _without_contradiction(found)
+    return _without_contradiction(safety)
 
 
 def safety_of_whatif(rows: Iterable[Row], limit: Fraction | None) -> dict[int, Safety]:
@@ -116,9 +116,9 @@ def safety_of_whatif(rows: Iterable[Row], limit: Fraction | None) -> dict[int, S
 
     Costs and the limit, beyond which was not looked, are as certificates have them: squares under L2.
     """
-    found: dict[int, Safety] = {}
+    safety: dict[int, Safety] = {}
     for row in rows:
-        safe = _joined(found, row)
+        safe = _joined(safety, row)
         if row.value is not None:
             safe.breaks(exact(row.value))
         ends = safe.proved if row.certified else safe.trusted
@@ -126,12 +126,12 @@ def safety_of_whatif(rows: Iterable[Row], limit: Fraction | None) -> dict[int, S
             ends.append(_EVERYTHING if limit is None else (limit, True))
         elif row.lower is not None:
             ends.append((exact(row.lower), False))
-    return _without_contradiction(found)
+    return _without_contradiction(safety)
 
 
-def _joined(found: dict[int, Safety], row: Row) -> Safety:
+def _joined(safety: dict[int, Safety], row: Row) -> Safety:
     """What is known of the sample of a row, which must have the same classes everywhere."""
-    safe = found.setdefault(row.sample, Safety(row.label, row.truth))
+    safe = safety.setdefault(row.sample, Safety(row.label, row.truth))
     if row.label != safe.label:
         raise FileError(
             f"sample {row.sample} has class number {safe.label} in one file and {row.label} in another, "
@@ -147,22 +147,22 @@ def _joined(found: dict[int, Safety], row: Row) -> Safety:
     return safe
 
 
-def _without_contradiction(found: dict[int, Safety]) -> dict[int, Safety]:
-    for sample, safe in found.items():
+def _without_contradiction(safety: dict[int, Safety]) -> dict[int, Safety]:
+    for sample, safe in safety.items():
         if safe.broken is not None and safe.is_proved(safe.broken):
             raise SoundnessError(
                 f"sample {sample} is proved to keep its class within {radius_words(safe.broken)}, and "
                 f"refuted there. One of the two is wrong: check their certificates."
             )
-    return found
+    return safety
 
 
-def chosen_radii(found: Mapping[int, Safety], *, squares: bool, most: int = _RADII) -> list[Fraction]:
+def chosen_radii(safety: Mapping[int, Safety], *, squares: bool, most: int = _RADII) -> list[Fraction]:
     """Radii at which something changes, evenly chosen where they are many; those that are too long to read
     are rounded up to four digits, under L2, where they may be no fractions, to three decimals.
     """
-    sizes = {Fraction(end) for safe in found.values() for end, _ in safe.proved if 0 < end < math.inf}
-    sizes |= {safe.broken for safe in found.values() if safe.broken is not None}
+    sizes = {Fraction(end) for safe in safety.values() for end, _ in safe.proved if 0 < end < math.inf}
+    sizes |= {safe.broken for safe in safety.values() if safe.broken is not None}
     sizes = {_root_above(size) if squares else _short_above(size) for size in sizes}
     ordered = sorted(sizes)
     if len(ordered) <= most:
@@ -172,10 +172,10 @@ def chosen_radii(found: Mapping[int, Safety], *, squares: bool, most: int = _RAD
 
 def _root_above(square: Fraction) -> Fraction:
     """The least float with three decimals whose square is as large."""
-    place = math.isqrt(math.ceil(square * 10**6))
-    while _decimal(place, Fraction(1, 1000)) ** 2 < square:
-        place += 1
-    return _decimal(place, Fraction(1, 1000))
+    index = math.isqrt(math.ceil(square * 10**6))
+    while _decimal(index, Fraction(1, 1000)) ** 2 < square:
+        index += 1
+    return _decimal(index, Fraction(1, 1000))
 
 
 def _short_above(size: Fraction) -> Fraction:
@@ -183,15 +183,15 @@ def _short_above(size: Fraction) -> Fraction:
     if len(number_words(size)) <= _SHORT:
         return size
     unit = Fraction(10) ** (math.floor(math.log10(size)) - 3)
-    place = math.ceil(size / unit)
-    while _decimal(place, unit) < size:
-        place += 1
-    return _decimal(place, unit)
+    index = math.ceil(size / unit)
+    while _decimal(index, unit) < size:
+        index += 1
+    return _decimal(index, unit)
 
 
-def _decimal(place: int, unit: Fraction) -> Fraction:
+def _decimal(index: int, unit: Fraction) -> Fraction:
     """The float that a decimal is read as."""
-    return Fraction(float(place * unit))
+    return Fraction(float(index * unit))
 
 
 def radius_words(radius: Fraction) -> str:
@@ -202,8 +202,8 @@ def radius_words(radius: Fraction) -> str:
     >>> [radius_words(Fraction(value)) for value in (0.25, "1/3", 3.735e-05, 0.1234567891)]
     ['0.25', '1/3', '3.735e-05', '0.1235']
     """
-    words = number_words(radius)
-    return words if len(words) <= _SHORT else roughly(radius, 4)
+    text = number_words(radius)
+    return text if len(text) <= _SHORT else roughly(radius, 4)
 
 
 @dataclass(frozen=True)
@@ -288,7 +288,7 @@ class AccuracyCurve(Drawn):
         for point in self.points:
             counts = (point.certified, point.on_trust, point.refuted, point.wrong, point.open)
             rows.append(
-                (radius_words(point.radius), *point.accuracy.words, *(f"{many:,}" for many in counts))
+                (radius_words(point.radius), *point.accuracy.words, *(f"{count:,}" for count in counts))
             )
         head = ("R", "at least", "at most", name, "not certified", "refuted", "wrong", "open")
         return head, tuple(rows)
@@ -304,7 +304,7 @@ class AccuracyCurve(Drawn):
 
 
 def curve_points(
-    found: Mapping[int, Safety],
+    safety: Mapping[int, Safety],
     samples: int,
     radii: Iterable[Fraction],
     *,
@@ -316,14 +316,14 @@ def curve_points(
     Where the right classes are not known, every class counts as right, and there is no accuracy.
     """
     if has_truth is None:
-        has_truth = any(safe.truth is not None for safe in found.values())
-    right = {sample for sample, safe in found.items() if safe.truth == safe.label or not has_truth}
-    wrong = {sample for sample in found if found[sample].truth is not None} - right
+        has_truth = any(safe.truth is not None for safe in safety.values())
+    right = {sample for sample, safe in safety.items() if safe.truth == safe.label or not has_truth}
+    wrong = {sample for sample in safety if safety[sample].truth is not None} - right
     points = []
     for radius in sorted(set(radii)):
         size = radius**2 if squares else radius
         counts = dict.fromkeys(("certified", "on_trust", "refuted", "wrong", "open"), 0)
-        for sample, safe in found.items():
+        for sample, safe in safety.items():
             if sample in wrong:
                 counts["wrong"] += 1
             elif safe.is_refuted(size):
@@ -334,7 +334,7 @@ def curve_points(
                 counts["on_trust"] += 1
             else:
                 counts["open"] += 1
-        counts["open"] += samples - len(found)
+        counts["open"] += samples - len(safety)
         points.append(CurvePoint(radius, **counts))
     of = max(samples, 1)
     accuracy = Between(Fraction(len(right), of), Fraction(samples - len(wrong), of)) if has_truth else None
@@ -382,8 +382,8 @@ def curve_of(results: Sequence[Results], radii: Iterable[Any] | None = None) -> 
                 f"{_name(others[0])}."
             )
         squares = question.cost is L2
-        found = safety_of_whatif(first.rows(), question.most)
-        sizes = chosen_radii(found, squares=squares) if radii is None else [_radius(one) for one in radii]
+        safety = safety_of_whatif(first.rows(), question.most)
+        sizes = chosen_radii(safety, squares=squares) if radii is None else [_radius(one) for one in radii]
         asked = "a price of up to R" if isinstance(question.cost, Prices) else question.cost.said("R")
         cost = question.cost_name
     else:
@@ -391,7 +391,7 @@ def curve_of(results: Sequence[Results], radii: Iterable[Any] | None = None) -> 
         _check_alike(results, sizes)
         if radii is not None:
             raise QuestionError("radii are those of the files, except for one file that asks whatif.")
-        squares, found = (
+        squares, safety = (
             False,
             safety_of_radii((r, one.rows()) for r, one in zip(sizes, results, strict=True)),
         )
@@ -399,7 +399,7 @@ def curve_of(results: Sequence[Results], radii: Iterable[Any] | None = None) -> 
         cost = type(question.region).__name__
         asked = BALLS[cost].said("R")
     known = any(one.has_truths for one in results)
-    accuracy, points = curve_points(found, first.samples, sizes, squares=squares, has_truth=known)
+    accuracy, points = curve_points(safety, first.samples, sizes, squares=squares, has_truth=known)
     more = _also(network, question)
     aims = question.target is not None
     return AccuracyCurve(asked + more, cost, first.samples, accuracy, points, aims)

@@ -88,8 +88,8 @@ class Queue:
 
     def _chunk(self) -> int:
         mean = max(1e-6, self._total / self._count) if self._count else _TARGET / 4
-        most = max(len(self._fresh) // (2 * self._workers), int(_LEAST / mean))  # the last chunks are small
-        return max(1, min(most, _LARGEST, int(_TARGET / mean)))
+        limit = max(len(self._fresh) // (2 * self._workers), int(_LEAST / mean))  # the last chunks are small
+        return max(1, min(limit, _LARGEST, int(_TARGET / mean)))
 
     def _dear(self) -> float | None:
         """The least size at which samples took long in the mean."""
@@ -237,8 +237,8 @@ class _Handout:
                 self.queue.set_apart(alone)
             before = self.answered
             try:
-                with _closing(parallel(self.tasks(ahead, once=alone is not None))) as found:
-                    for done in found:
+                with _closing(parallel(self.tasks(ahead, once=alone is not None))) as results:
+                    for done in results:
                         self.take(done)
             except SugenetError:
                 raise
@@ -299,9 +299,9 @@ class _Handout:
         self.answered += len(done.entries)
         for sample, size in done.back:
             self.queue.give_back(sample, size)
-        for sample, words in done.failed:
+        for sample, reason in done.failed:
             self.queue.gone(sample)
-            self.failed[sample] = words
+            self.failed[sample] = reason
         if len(self.failed) >= _HOPELESS and not self.answered:
             self.complain()
 
@@ -309,22 +309,24 @@ class _Handout:
         """Name the samples without an answer, if there are any."""
         if self.failed:
             listed = [
-                f"sample {sample}: {words.rstrip('.')}" for sample, words in sorted(self.failed.items())
+                f"sample {sample}: {reason.rstrip('.')}" for sample, reason in sorted(self.failed.items())
             ]
             more = f"; and {len(listed) - 3} more" if len(listed) > 3 else ""
-            many = "1 sample has" if len(listed) == 1 else f"{len(listed)} samples have"
-            raise SweepError(f"{many} no answer. {'; '.join(listed[:3])}{more}. All other answers are kept.")
+            subject = "1 sample has" if len(listed) == 1 else f"{len(listed)} samples have"
+            raise SweepError(
+                f"{subject} no answer. {'; '.join(listed[:3])}{more}. All other answers are kept."
+            )
 
 
 @contextmanager
-def _closing(found: Generator[Any, None, None]) -> Iterator[Iterator[Any]]:
+def _closing(results: Generator[Any, None, None]) -> Iterator[Iterator[Any]]:
     """Call those back that are still out, now; joblib need not say that there are some."""
     try:
-        yield found
+        yield results
     finally:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found.close()
+            results.close()
 
 
 @contextmanager
@@ -341,18 +343,18 @@ def workers(
         ask = {"n_jobs": -1} if plain else {}
     elif backend is not None and jobs is None:
         ask = {"n_jobs": -1}
-    given = options if backend is None else {"backend": backend, **options}
+    config = options if backend is None else {"backend": backend, **options}
     with ExitStack() as stack:
         try:
-            stack.enter_context(joblib.parallel_config(**given, **ask))
+            stack.enter_context(joblib.parallel_config(**config, **ask))
             active, _ = joblib.parallel.get_active_backend()
             count = joblib.effective_n_jobs(None)
         except Exception as error:  # every backend has its own words where it is not there
-            said = next(iter(str(error).splitlines()), "").rstrip(".:") or type(error).__name__
-            if said.startswith("Invalid backend"):
-                said = "joblib does not know it"
+            reason = next(iter(str(error).splitlines()), "").rstrip(".:") or type(error).__name__
+            if reason.startswith("Invalid backend"):
+                reason = "joblib does not know it"
             raise SweepError(
-                f"the backend {backend or 'of joblib'} cannot be used: {said}. Check its name and its "
+                f"the backend {backend or 'of joblib'} cannot be used: {reason}. Check its name and its "
                 f"options, and that its cluster runs."
             ) from error
         streams = getattr(active, "supports_return_generator", False)
@@ -361,8 +363,8 @@ def workers(
         def run(tasks: Iterator[Any]) -> Generator[Any, None, None]:
             if streams:
                 with interrupts_wait():
-                    found = joblib.Parallel(return_as="generator_unordered", batch_size=1, **begin)(tasks)
-                yield from found
+                    results = joblib.Parallel(return_as="generator_unordered", batch_size=1, **begin)(tasks)
+                yield from results
                 return
             # such a backend gives its results at the end of a call only: so each call is a short one
             with joblib.Parallel(batch_size=1) as parallel:
@@ -378,8 +380,8 @@ def _first_of_all(backend: Any) -> dict[str, Any]:
     Whoever configured the backend with an initializer gets that, too.
     """
     by_kernel = threading.current_thread() is threading.main_thread()
-    given = backend.backend_kwargs
-    also = (given["initializer"], *given.get("initargs", ())) if given.get("initializer") else ()
+    options = backend.backend_kwargs
+    also = (options["initializer"], *options.get("initargs", ())) if options.get("initializer") else ()
     return {"initializer": start_worker, "initargs": (by_kernel, *also)}
 
 
@@ -429,9 +431,9 @@ class Progress:
         with self._lock:
             done = self.outcomes.total()
             parts = [f"{done} of {self.total}"]
-            for word, many in self.outcomes.most_common():
-                if many:
-                    parts.append(f"{percent_words(Fraction(many, done))} {word}")
+            for word, count in self.outcomes.most_common():
+                if count:
+                    parts.append(f"{percent_words(Fraction(count, done))} {word}")
             speed = self._new / max(monotonic() - self._start, 1e-9)
         if self._new:
             parts.append(f"{speed:.3g} a second")

@@ -49,8 +49,8 @@ def _columns(sample: int, row: Row | None, classes: Sequence[str]) -> tuple[Any,
         return (sample, "missing", *[None] * (len(COLUMNS) - 2))
     truth = None if row.truth is None else classes[row.truth]
     right = None if row.truth is None else row.truth == row.label
-    said = (row.outcome, classes[row.label], truth, right, row.settled, row.certified, row.engine)
-    return (sample, *said, row.seconds, row.time_limit, row.value, row.lower, row.version)
+    outcome_fields = (row.outcome, classes[row.label], truth, right, row.settled, row.certified, row.engine)
+    return (sample, *outcome_fields, row.seconds, row.time_limit, row.value, row.lower, row.version)
 
 
 def csv_text(rows: Iterable[Row], samples: int, classes: Sequence[str]) -> str:
@@ -163,8 +163,8 @@ class Results(Drawn):
 
     def __str__(self) -> str:
         where = "" if self.path is None else f", in {self.path}"
-        many = f"{self.samples:,} sample{'' if self.samples == 1 else 's'}"
-        return f"{described(self.network, self.question)}: asked of {many}{where}"
+        samples = f"{self.samples:,} sample{'' if self.samples == 1 else 's'}"
+        return f"{described(self.network, self.question)}: asked of {samples}{where}"
 
     def __len__(self) -> int:
         """How many samples have an answer."""
@@ -243,11 +243,11 @@ class Results(Drawn):
             raise QuestionError(
                 f"there is no sample {sample}: they are numbered from 0 to {self.samples - 1}."
             )
-        found = self._store.row(int(sample))
-        if found is None:
+        record = self._store.row(int(sample))
+        if record is None:
             raise QuestionError(f"sample {sample} has no answer yet. The same sweep, run again, goes on.")
-        self._fitting(found[0])
-        return found
+        self._fitting(record[0])
+        return record
 
     def hash(self, sample: int) -> bytes:
         """The hash of the raw values of a sample that has an answer, as its row has it."""
@@ -348,17 +348,18 @@ def _check_about(store: Store, about: dict[str, Any]) -> None:
         raise store.damaged(f"what it is about does not fit: {', '.join(wrong)}")
 
 
-def _network(store: Store, about: dict[str, Any], given: Network | None) -> Network:
-    if given is None:
+def _network(store: Store, about: dict[str, Any], network: Network | None) -> Network:
+    if network is None:
         try:
-            given = network_from(store.network())
+            network = network_from(store.network())
         except SugenetError as error:
             raise store.damaged(f"its network: {error}") from error
-        if given.fingerprint != about["network"]:
+        if network.fingerprint != about["network"]:
             raise store.damaged("its network is another than it says")
-    elif given.fingerprint != about["network"]:
+    elif network.fingerprint != about["network"]:
         raise FileError(
-            f"{store.name} is about the network {about['network'][:12]}, not about {given.fingerprint[:12]}. "
+            f"{store.name} is about the network {about['network'][:12]}, not about "
+            f"{network.fingerprint[:12]}. "
             f"Give the model that was asked; sugenet results takes the one inside unless one is given."
         )
-    return asked_of(about, given)
+    return asked_of(about, network)

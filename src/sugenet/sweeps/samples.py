@@ -62,9 +62,9 @@ class DataSet:
 
 def digest_of(hashes: Iterable[bytes], truths: Sequence[int | None] | None) -> str:
     """What a data set is known by: a digest of all samples and true classes in their order."""
-    whole = hashlib.sha256(b"".join(hashes))
-    whole.update(json.dumps(truths).encode())
-    return whole.hexdigest()
+    digest = hashlib.sha256(b"".join(hashes))
+    digest.update(json.dumps(truths).encode())
+    return digest.hexdigest()
 
 
 def hash_of(values: list[Any]) -> bytes:
@@ -89,8 +89,8 @@ def _one(value: Any) -> Any:
     value = python_value(value)
     if isinstance(value, float) and isfinite(value):
         value = Fraction(value)
-    is_whole = isinstance(value, bool | Fraction) and value == int(value)
-    return int(value) if is_whole else plain(value)
+    is_integer = isinstance(value, bool | Fraction) and value == int(value)
+    return int(value) if is_integer else plain(value)
 
 
 def _values(row: npt.NDArray[Any]) -> list[Any]:

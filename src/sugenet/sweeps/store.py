@@ -217,27 +217,27 @@ class Store:
     def about(self) -> dict[str, Any]:
         """What was asked of which network and which samples."""
         try:
-            found = strict_json(self._value("about", _ABOUT).decode())
+            data = strict_json(self._value("about", _ABOUT).decode())
         except ValueError as error:
             raise self.damaged(str(error)) from error
-        if not isinstance(found, dict):
+        if not isinstance(data, dict):
             raise self.damaged("what it is about is no JSON object")
-        return found
+        return data
 
     def network(self) -> bytes:
         """The file of the network."""
         return self._unpacked(self._value("network", _NETWORK + _MORE), _NETWORK, "its network")
 
-    def _value(self, name: str, most: int) -> bytes:
+    def _value(self, name: str, limit: int) -> bytes:
         with self._told():
-            found = self._connection.execute(
-                "SELECT iif(length(value) > ?, NULL, value), digest FROM about WHERE name = ?", (most, name)
+            record = self._connection.execute(
+                "SELECT iif(length(value) > ?, NULL, value), digest FROM about WHERE name = ?", (limit, name)
             ).fetchone()
-        if found is None or not all(isinstance(part, bytes) for part in found):
+        if record is None or not all(isinstance(part, bytes) for part in record):
             raise self.damaged(f"it does not say {name}")
-        if _digest(name, found[0]) != found[1]:
+        if _digest(name, record[0]) != record[1]:
             raise self.damaged(f"the digest of {name} is another")
-        return bytes(found[0])
+        return bytes(record[0])
 
     def rows(self) -> list[Row]:
         """All rows by number of the sample, without their answers."""
@@ -264,16 +264,16 @@ class Store:
 
     def row(self, sample: int) -> tuple[Row, bytes] | None:
         """The row of a sample and the hash of its values; None: it has no answer."""
-        found = next(self._rows("WHERE sample = ?", sample), None)
-        return None if found is None else found[:2]
+        record = next(self._rows("WHERE sample = ?", sample), None)
+        return None if record is None else record[:2]
 
     def answer(self, sample: int) -> dict[str, Any] | None:
         """JSON data of the answer about a sample; None: it has none."""
-        found = next(self._rows("WHERE sample = ?", sample), None)
-        if found is None:
+        record = next(self._rows("WHERE sample = ?", sample), None)
+        if record is None:
             return None
         try:
-            data = strict_json(self._text(sample, found[2]))
+            data = strict_json(self._text(sample, record[2]))
         except FileError:
             raise
         except (ValueError, RecursionError) as error:
@@ -289,15 +289,15 @@ class Store:
             raise self.damaged(f"{which} has more parts than any can have")
         return raw.decode()
 
-    def _unpacked(self, packed: bytes, most: int, which: str) -> bytes:
+    def _unpacked(self, packed: bytes, limit: int, which: str) -> bytes:
         """What was compressed, unless it has more than `most` bytes."""
         unpacker = zlib.decompressobj()
         try:
-            data = unpacker.decompress(packed, most + 1)
+            data = unpacker.decompress(packed, limit + 1)
         except zlib.error as error:
             raise self.damaged(f"{which}: {error}") from error
-        if len(data) > most:
-            raise self.damaged(f"{which} unpacks to more than {most >> 20} MiB")
+        if len(data) > limit:
+            raise self.damaged(f"{which} unpacks to more than {limit >> 20} MiB")
         if not unpacker.eof:
             raise self.damaged(f"{which} ends too early")
         return data
@@ -309,11 +309,11 @@ class Store:
 
     def _packed(self, sample: int, packed: bytes) -> bytes:
         with self._told():
-            found = self._connection.execute(
+            cursor = self._connection.execute(
                 "SELECT iif(length(answer) > ?, NULL, answer) FROM answers WHERE sample = ?",
                 (LARGEST + _MORE, sample),
             )
-            (answer,) = found.fetchone()
+            (answer,) = cursor.fetchone()
         if not isinstance(answer, bytes) or hashlib.sha256(answer).digest() != packed:
             raise self.damaged(f"the answer of sample {sample} is not as it was written")
         return answer
@@ -553,9 +553,9 @@ def _refuse_strangers(store: Store) -> None:
         tables = ask(f"SELECT sql FROM sqlite_master ORDER BY rowid LIMIT {len(_SCHEMA) + 1}").fetchall()
         if tables != [(table,) for table in _SCHEMA]:  # nor are there views or triggers
             raise store.damaged("its tables are others")
-        found = ask("PRAGMA quick_check(1)").fetchone()[0]
-        if found != "ok":
-            raise store.damaged(str(found).replace("\n", " ")[:200])
+        verdict = ask("PRAGMA quick_check(1)").fetchone()[0]
+        if verdict != "ok":
+            raise store.damaged(str(verdict).replace("\n", " ")[:200])
 
 
 def _is_row(columns: Mapping[str, Any]) -> bool:

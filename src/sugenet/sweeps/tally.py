@@ -127,9 +127,9 @@ class SweepTally(Drawn):
     @cached_property
     def outcomes(self) -> dict[str, int]:
         """How many samples have each outcome, those without an answer as ``missing``."""
-        found = Counter(row.outcome for row in self.rows)
-        known = [word for word in _ORDER if word in found]
-        listed = {word: found[word] for word in (*known, *sorted(set(found) - set(_ORDER)))}
+        counter = Counter(row.outcome for row in self.rows)
+        known = [word for word in _ORDER if word in counter]
+        listed = {word: counter[word] for word in (*known, *sorted(set(counter) - set(_ORDER)))}
         return listed | ({"missing": len(self.missing)} if self.missing else {})
 
     def share(self, outcome: str) -> Fraction:
@@ -270,9 +270,11 @@ class SweepTally(Drawn):
         if not self.costs:
             return []
         what = "sums of squares" if self.squares else "costs"
-        words = [short_number(Fraction(cost)) for cost in (self.costs[0], median(self.costs), self.costs[-1])]
-        many = f"{len(self.costs):,} proved to be least"
-        return [f"{what}: from {words[0]} to {words[2]}, median {words[1]} ({many})"]
+        numbers = [
+            short_number(Fraction(cost)) for cost in (self.costs[0], median(self.costs), self.costs[-1])
+        ]
+        count_text = f"{len(self.costs):,} proved to be least"
+        return [f"{what}: from {numbers[0]} to {numbers[2]}, median {numbers[1]} ({count_text})"]
 
     def _time_lines(self) -> list[str]:
         assert self.median is not None
@@ -281,11 +283,11 @@ class SweepTally(Drawn):
             f"times: {time_words(self.seconds)} in all, median {time_words(self.median)}, "
             f"longest {time_words(self.largest)}"
         ]
-        most = max(one.answers for one in self.times)
+        max_answers = max(one.answers for one in self.times)
         names = [one.words for one in self.times]
-        wide, number = max(map(len, names)), len(f"{most:,}")
+        wide, number = max(map(len, names)), len(f"{max_answers:,}")
         for name, one in zip(names, self.times, strict=True):
-            bar = "#" * math.ceil(_BAR * one.answers / most)
+            bar = "#" * math.ceil(_BAR * one.answers / max_answers)
             lines.append(f"  {name:>{wide}}  {one.answers:>{number},}  {bar}".rstrip())
         return lines
 
@@ -352,11 +354,11 @@ def time_words(seconds: float) -> str:
     if seconds and seconds < 0.1:
         return f"{1000 * seconds:.3g} ms"
     units = ((172_800, 86_400, "days"), (7200, 3600, "h"), (120, 60, "min"), (0, 1, "s"))
-    size, unit = next((size, unit) for least, size, unit in units if seconds >= least)
+    size, unit = next((size, unit) for lower, size, unit in units if seconds >= lower)
     return f"{seconds / size:.3g} {unit}"
 
 
-def listed(numbers: Iterable[int], most: int) -> str:
+def listed(numbers: Iterable[int], limit: int) -> str:
     """Numbers with runs drawn together: the first of them; the rest is counted.
 
     Examples
@@ -370,14 +372,14 @@ def listed(numbers: Iterable[int], most: int) -> str:
             runs[-1].append(number)
         else:
             runs.append([number])
-    words = [str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs[:most]]
-    left = sum(map(len, runs[most:]))
-    return ", ".join(words) + (f" and {left:,} more" if left else "")
+    texts = [str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs[:limit]]
+    left = sum(map(len, runs[limit:]))
+    return ", ".join(texts) + (f" and {left:,} more" if left else "")
 
 
-def _counted(name: str, numbers: Sequence[int], most: int) -> list[str]:
+def _counted(name: str, numbers: Sequence[int], limit: int) -> list[str]:
     """A line that names samples, if there are any."""
-    which = f", samples {listed(numbers, most)}" if most else ""
+    which = f", samples {listed(numbers, limit)}" if limit else ""
     return [f"{name}: {len(numbers):,}{which}"] if numbers else []
 
 
@@ -399,5 +401,5 @@ def _binned(seconds: list[float]) -> tuple[TimeBin, ...]:
     top = math.ceil(math.log10(max([*seconds, 10.0**_SOON]))) + 1
     edges = [0.0, *(float(f"{step}e{power}") for power in range(_SOON, top + 1) for step in _STEPS)]
     counts = Counter(bisect_right(edges, one) - 1 for one in seconds)
-    places = range(min(counts), max(counts) + 1)
-    return tuple(TimeBin(edges[k], edges[k + 1], counts[k]) for k in places)
+    indices = range(min(counts), max(counts) + 1)
+    return tuple(TimeBin(edges[k], edges[k + 1], counts[k]) for k in indices)

@@ -144,11 +144,11 @@ def _answers(job: Task, chunk: Chunk, network: Network, stopped: list[int]) -> D
         order.sort(key=lambda one: (sizes[one[0]] or 0.0, one[0]))
     entries: list[Entry] = []
     failed: list[tuple[int, str]] = []
-    for place, (sample, values, label, truth) in enumerate(order):
+    for index, (sample, values, label, truth) in enumerate(order):
         size = sizes.get(sample)
         dear = chunk.dear is not None and size is not None and size >= chunk.dear
-        if dear or (place and monotonic() - start >= _BUDGET):
-            back = tuple((number, sizes.get(number)) for number, *_ in order[place:])
+        if dear or (index and monotonic() - start >= _BUDGET):
+            back = tuple((number, sizes.get(number)) for number, *_ in order[index:])
             return Done(tuple(entries), sizes, back, tuple(failed))
         try:
             entry = _entry(job, network, sample, values, label, truth)
@@ -215,7 +215,7 @@ def _entry(
     return Entry(row, hash_of(values), zlib.compress(text.encode()))
 
 
-def _refused(job: Task, sample: int, values: list[Any], label: int, truth: int | None, words: str) -> Entry:
+def _refused(job: Task, sample: int, values: list[Any], label: int, truth: int | None, reason: str) -> Entry:
     """What is kept of a sample that the question makes no sense for."""
     row = Row(
         sample=sample,
@@ -231,6 +231,6 @@ def _refused(job: Task, sample: int, values: list[Any], label: int, truth: int |
         lower=None,
         version=__version__,
     )
-    data = {"outcome": REFUSED, "reason": words, "question": {"sample": [plain(value) for value in values]}}
+    data = {"outcome": REFUSED, "reason": reason, "question": {"sample": [plain(value) for value in values]}}
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
     return Entry(row, hash_of(values), zlib.compress(text.encode()))

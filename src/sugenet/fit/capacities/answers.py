@@ -69,11 +69,11 @@ class Envelopes:
 def envelopes_of(ratings: Ratings, tolerance: Tolerance, samples: Iterable[int] | None = None) -> Envelopes:
     """The envelopes of those samples, all unless said; whether something lies between them, others see."""
     top = ratings.samples.top
-    places = list(range(len(ratings)) if samples is None else samples)
+    indices = list(range(len(ratings)) if samples is None else samples)
     reached, below = _masks(tolerance.reached), _masks(~tolerance.above)
     low, high = tolerance.low.tolist(), tolerance.high.tolist()
-    lower_from = _needed(places, reached, [-worth for worth in low], [worth > 0 for worth in low])
-    upper_from = _needed(places, below, high, [worth < top for worth in high])
+    lower_from = _needed(indices, reached, [-worth for worth in low], [worth > 0 for worth in low])
+    upper_from = _needed(indices, below, high, [worth < top for worth in high])
     value = ratings.value
     full = ratings.criteria.full
     return Envelopes(
@@ -91,9 +91,9 @@ def _masks(held: npt.NDArray[np.bool_]) -> list[int]:
     return [int.from_bytes(row.tobytes(), "little") for row in rows]
 
 
-def _needed(places: list[int], masks: list[int], costs: list[Any], told: list[bool]) -> list[int]:
+def _needed(indices: list[int], masks: list[int], costs: list[Any], told: list[bool]) -> list[int]:
     """The samples whose set holds no set of one that says as much or more; one of those that are alike."""
-    order = sorted((k for k in places if told[k]), key=lambda k: (costs[k], masks[k].bit_count(), k))
+    order = sorted((k for k in indices if told[k]), key=lambda k: (costs[k], masks[k].bit_count(), k))
     return sorted(order[number] for number in containing_none_before([masks[k] for k in order]))
 
 

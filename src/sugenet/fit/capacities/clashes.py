@@ -206,13 +206,13 @@ def least_maxitive_error(samples: SampleArrays, k: int, clock: Clock) -> Greates
             f"sets, or leave maxitive and minitive away: then no sets are listed."
         )
     sets = [chosen for size in range(1, k + 1) for chosen in combinations(range(n), size)]
-    ratings, places = np.unique(samples.a, return_inverse=True)
+    ratings, indices = np.unique(samples.a, return_inverse=True)
     best = np.full(len(samples.a), samples.top + 1, dtype=samples.a.dtype)
     full = samples.top + 1
     for chosen in sets:
         least = samples.x[:, chosen].min(axis=1)
         pushed, all_of = _pushed(samples, least, ratings)
-        best = np.minimum(best, np.maximum(np.maximum(samples.a - least, 0), pushed[places.reshape(-1)]))
+        best = np.minimum(best, np.maximum(np.maximum(samples.a - least, 0), pushed[indices.reshape(-1)]))
         full = min(full, all_of)
         if clock.up():
             raise TooLargeError(

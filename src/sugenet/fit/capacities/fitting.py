@@ -258,7 +258,7 @@ def _least_total(ratings: Ratings, costs: Costs, clock: Clock) -> CapacityFit:
     written = [str(Fraction(int(level), ratings.samples.unit)) for level in costs.levels.tolist()]
     proof = {
         "kind": "flow",
-        "fitted": [written[place] for place in found.places.tolist()],
+        "fitted": [written[index] for index in found.places.tolist()],
         "parts": [
             [k, written[t], m, written[s], str(Fraction(much, costs.unit))]
             for k, t, m, s, much in found.parts

@@ -39,14 +39,14 @@ class LargestFlow:
         for start, much in enumerate(self.into):
             left = much
             while left:
-                way, places = [start], {start: 0}
+                way, indices = [start], {start: 0}
                 while not out[way[-1]]:
                     node = next(iter(nexts[way[-1]]))
-                    if node in places:  # a circle: what flows there flows nowhere
-                        _take(nexts, [*way[places[node] :], node], None)
-                        way, places = [start], {start: 0}
+                    if node in indices:  # a circle: what flows there flows nowhere
+                        _take(nexts, [*way[indices[node] :], node], None)
+                        way, indices = [start], {start: 0}
                     else:
-                        places[node] = len(way)
+                        indices[node] = len(way)
                         way.append(node)
                 part = _take(nexts, way, min(left, out[way[-1]]))
                 out[way[-1]] -= part
@@ -107,12 +107,12 @@ class _Residual:
         edges = np.asarray(edges, dtype=np.int64).reshape(-1, 2)
         rising = edges[:, 0] < edges[:, 1]
         keys = np.where(rising, edges[:, 0] * count + edges[:, 1], edges[:, 1] * count + edges[:, 0])
-        distinct, places = np.unique(keys, return_inverse=True)
+        distinct, indices = np.unique(keys, return_inverse=True)
         self.low, self.high = distinct // max(count, 1), distinct % max(count, 1)
         self.up = np.zeros(distinct.size, dtype=bool)
         self.down = np.zeros(distinct.size, dtype=bool)
-        self.up[places[rising]] = True
-        self.down[places[~rising]] = True
+        self.up[indices[rising]] = True
+        self.down[indices[~rising]] = True
         self.net: npt.NDArray[Any] = np.zeros(distinct.size, dtype=kind)
         self.into: npt.NDArray[Any] = np.zeros(count, dtype=kind)
         self.out: npt.NDArray[Any] = np.zeros(count, dtype=kind)

@@ -140,7 +140,7 @@ def induced_capacity(
     """
     chosen = _features(network, good)
     base = network.encoder.values(x)
-    criteria = Criteria([network.encoder.names[place] for place, _ in chosen])
+    criteria = Criteria([network.encoder.names[index] for index, _ in chosen])
     if label is not None and neuron is not None:
         raise QuestionError("label and neuron are both given. Choose one.")
     what, judge = _judge(network, base, chosen, label, neuron)
@@ -159,7 +159,7 @@ def induced_capacity(
 
 
 def _listed(criteria: Criteria, mask: int) -> list[Any]:
-    return [name for place, name in enumerate(criteria) if mask >> place & 1]
+    return [name for index, name in enumerate(criteria) if mask >> index & 1]
 
 
 def _is_whole(value: object, least: int = 0) -> bool:
@@ -170,7 +170,7 @@ def _features(network: Network, good: Mapping[Any, Any]) -> list[tuple[int, Any]
     if not isinstance(good, Mapping) or not good:
         raise QuestionError("good must give at least one feature its good value, such as {'x1': 1}.")
     chosen = [(place_of(network, name), value) for name, value in good.items()]
-    if len({place for place, _ in chosen}) < len(chosen):
+    if len({index for index, _ in chosen}) < len(chosen):
         raise QuestionError("good names a feature twice.")
     return chosen
 
@@ -203,8 +203,8 @@ def _judge(
 def _rows(base: list[Any], chosen: list[tuple[int, Any]], masks: npt.NDArray[Any]) -> npt.NDArray[Any]:
     rows = np.empty((len(masks), len(base)), dtype=object)
     rows[:] = base
-    for bit, (place, value) in enumerate(chosen):
-        rows[np.array((masks >> bit) & 1, dtype=bool), place] = value
+    for bit, (index, value) in enumerate(chosen):
+        rows[np.array((masks >> bit) & 1, dtype=bool), index] = value
     return rows
 
 
@@ -270,5 +270,5 @@ def _drawn(n: int, many: int, seed: int) -> npt.NDArray[Any]:
         if len(found) == min(many, 1 << n):
             break
         held = rng.permutation(n)[: int(rng.integers(0, n + 1))].tolist()
-        found[sum(1 << place for place in held)] = None
+        found[sum(1 << index for index in held)] = None
     return np.array(list(found), dtype=object)

@@ -139,17 +139,17 @@ class Ratings(Said):
         unknown = sorted(map(str, gone - set(range(len(self)))))
         if unknown:
             raise CapacityError(f"there is no sample {unknown[0]}: they go from 0 to {len(self) - 1}.")
-        kept = [place for place in range(len(self)) if place not in gone]
-        return self._of(kept, self.a[kept], [self.weights[place] for place in kept])
+        kept = [index for index in range(len(self)) if index not in gone]
+        return self._of(kept, self.a[kept], [self.weights[index] for index in kept])
 
     def rated(self, a: Sequence[Value]) -> Ratings:
         """The same samples with other ratings."""
         return self._of(range(len(self)), self.scale.codes(a, "a"), self.weights)
 
-    def _of(self, places: Sequence[int], a: npt.NDArray[Any], weights: Any) -> Ratings:
+    def _of(self, indices: Sequence[int], a: npt.NDArray[Any], weights: Any) -> Ratings:
         decode = self.scale.decode
-        labels = None if self.labels is None else [self.labels[place] for place in places]
-        return Ratings(decode(self.X[list(places)]), decode(a), self.scale, self.criteria, weights, labels)
+        labels = None if self.labels is None else [self.labels[index] for index in indices]
+        return Ratings(decode(self.X[list(indices)]), decode(a), self.scale, self.criteria, weights, labels)
 
     def label(self, sample: int) -> str:
         """What a sample, by its number from 0, is called in sentences, safe to show."""
@@ -247,8 +247,8 @@ class Ratings(Said):
             scale = Scale.from_json(data["scale"])
             read = scale.value_from_json
             rows = np.empty((len(data["X"]), len(data["criteria"])), dtype=object)
-            for place, row in enumerate(data["X"]):
-                rows[place] = [read(value) for value in row]
+            for index, row in enumerate(data["X"]):
+                rows[index] = [read(value) for value in row]
             weights = None if data["weights"] is None else [exact(weight) for weight in data["weights"]]
             ratings = [read(value) for value in data["a"]]
             return cls(rows, ratings, scale, data["criteria"], weights, data["labels"])
@@ -346,8 +346,8 @@ def _weights(weights: Any, rows: int) -> tuple[Fraction, ...]:
     wrong = next((place for place, weight in enumerate(found) if weight < 0), None)
     if wrong is not None:
         raise CapacityError(f"weights[{wrong}] is {plain(given[wrong])}: weights must not be negative.")
-    for place, weight in enumerate(found):
-        see_writable(weight, f"weights[{place}]")
+    for index, weight in enumerate(found):
+        see_writable(weight, f"weights[{index}]")
     return found
 
 

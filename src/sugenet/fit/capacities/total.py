@@ -78,28 +78,28 @@ class Costs:
         written = [[str(cost) for cost in row] for row in table]
         return cls(levels, common * finer, 0, 0, whole, samples.a.tolist(), weights, written)
 
-    def at(self, k: Places, places: Places) -> npt.NDArray[Any]:
+    def at(self, k: Places, indices: Places) -> npt.NDArray[Any]:
         """The cost of giving each of these samples the level at its place."""
         ratings, weights, levels, table = self._arrays
         if table is not None:
-            return np.asarray(weights[k] * table[ratings[k], places])
-        off = levels[places] - ratings[k]
+            return np.asarray(weights[k] * table[ratings[k], indices])
+        off = levels[indices] - ratings[k]
         return np.asarray(weights[k] * (self.over * np.maximum(off, 0) - self.under * np.minimum(off, 0)))
 
     def cheapest(self, k: Places, starts: Places, ends: Places) -> tuple[Places, npt.NDArray[Any]]:
         """For each of these samples the cheapest place from start to end, and its cost."""
         if self.table is None:
-            places = np.minimum(np.maximum(self._own[k], starts), ends)
+            indices = np.minimum(np.maximum(self._own[k], starts), ends)
         else:
             prices, size = self._arrays[3][np.array(self.ratings)[k]], len(self.table)
             column = np.arange(size)
             outside = (column < starts[:, None]) | (column > ends[:, None])
-            places = np.where(outside, prices.max() + 1, prices).argmin(axis=1)
-        return places, self.at(k, places)
+            indices = np.where(outside, prices.max() + 1, prices).argmin(axis=1)
+        return indices, self.at(k, indices)
 
-    def total(self, places: Places) -> int:
+    def total(self, indices: Places) -> int:
         """What the levels at these places cost, one for each sample."""
-        return sum(self.at(np.arange(len(places)), places).tolist())
+        return sum(self.at(np.arange(len(indices)), indices).tolist())
 
     @cached_property
     def _arrays(self) -> tuple[Any, ...]:
@@ -255,9 +255,9 @@ class _GrowingCut:
         self.found: Places | None = None
         """The cheapest values so far that some capacity gives."""
 
-    def clashes(self, places: Places) -> Pairs:
+    def clashes(self, indices: Places) -> Pairs:
         """Pairs of samples whose values, rounded down to every `step`-th, no capacity gives together."""
-        rounded, rows = places // self.step, self.x // self.step
+        rounded, rows = indices // self.step, self.x // self.step
         plain = _Rows(rows, len(self.costs.levels))
         return Tolerance(plain, rounded, rounded).clashes()  # type: ignore[arg-type]
 
@@ -274,16 +274,16 @@ class _GrowingCut:
         used = {(sample[u], mark[u], sample[v], mark[v]) for u, v in cut.flow.along}
         self.known = {one: None for one in self.known if one in used}
 
-    def add(self, pairs: Pairs, places: Places) -> None:
+    def add(self, pairs: Pairs, indices: Places) -> None:
         """Add implications that these clashes violate: of each sample some."""
-        most, step = _MORE * len(places), self.step
+        most, step = _MORE * len(indices), self.step
         k, m = pairs
         if k.size > most:
             some = self.rng.choice(k.size, most, replace=False)
             k, m = k[some], m[some]
-        is_few = k.size < len(places)
+        is_few = k.size < len(indices)
         more = 16 if is_few else 2
-        x, high, low = self.x // step, places[k] // step, places[m] // step
+        x, high, low = self.x // step, indices[k] // step, indices[m] // step
         # from `first` on sample k forces sample m above what it has
         first = np.maximum(low, np.where(x[m] <= low[:, None], x[k], -1).max(axis=1)) + 1
         tried = [first + (high - first) * share // more for share in range(more + 1)]
@@ -335,27 +335,27 @@ class _GrowingCut:
 
     def best(self, cut: _Cut) -> Cheapest:
         """The cheapest values that are at hand, and what the flow proves."""
-        places, parts = self._keep(cut.places), cut.parts()
-        return Cheapest(self.costs.total(places), places, self._due(parts), parts)
+        indices, parts = self._keep(cut.places), cut.parts()
+        return Cheapest(self.costs.total(indices), indices, self._due(parts), parts)
 
-    def _keep(self, places: Places) -> Places:
+    def _keep(self, indices: Places) -> Places:
         """The cheapest values so far, with those that come of these."""
-        places = np.clip(places, self.low, self.high)
-        tried = [*self._repaired(places), *([] if self.found is None else [self.found])]
+        indices = np.clip(indices, self.low, self.high)
+        tried = [*self._repaired(indices), *([] if self.found is None else [self.found])]
         self.found = min(tried, key=self.costs.total)
         return self.found
 
-    def _repaired(self, places: Places) -> Iterable[Places]:
+    def _repaired(self, indices: Places) -> Iterable[Places]:
         """Values that some capacity gives, near to these: those of the least capacity that gives no sample
         less, and of the greatest that gives none more.
         """
         x = self.x
         least, greatest = self.low.copy(), self.high.copy()
-        for k, place in enumerate(places.tolist()):
-            held = x[k] >= place
-            least = np.maximum(least, np.minimum(x[:, held].min(axis=1), place))
-            held = x[k] <= place
-            greatest = np.minimum(greatest, np.maximum(x[:, held].max(axis=1), place))
+        for k, index in enumerate(indices.tolist()):
+            held = x[k] >= index
+            least = np.maximum(least, np.minimum(x[:, held].min(axis=1), index))
+            held = x[k] <= index
+            greatest = np.minimum(greatest, np.maximum(x[:, held].max(axis=1), index))
         return least, greatest
 
     def _due(self, parts: tuple[Part, ...]) -> int:

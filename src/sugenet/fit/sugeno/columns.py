@@ -162,11 +162,11 @@ def given_chain(
 
 def _concordance(values: npt.NDArray[np.float64], target: npt.NDArray[np.int64]) -> int:
     """Pairs of samples where value and target differ alike, minus pairs where they differ oppositely."""
-    value, place = np.unique(values, return_inverse=True)
+    value, index = np.unique(values, return_inverse=True)
     if len(value) > 64:  # of long columns, by rank in 64 groups
-        place = place * 64 // len(value)
+        index = index * 64 // len(value)
     table = np.zeros((min(len(value), 64), int(target.max()) + 1), dtype=np.int64)
-    np.add.at(table, (place.reshape(-1), target), 1)
+    np.add.at(table, (index.reshape(-1), target), 1)
     later = table[::-1].cumsum(axis=0)[::-1]
     more = later[1:, ::-1].cumsum(axis=1)[:, ::-1]  # from the next value on, from this target on
     less = later[1:].cumsum(axis=1)
@@ -187,7 +187,7 @@ def _places(column: _Column, order: tuple[Any, ...] | None, name: str) -> npt.ND
                 f"{name} holds names ({error}), and nothing says which are better. Give their order, least "
                 f"first, in orders: {{{name!r}: ['bad', 'ok', 'good']}}, or a column of ordered categories."
             ) from error
-    known = {value: place for place, value in enumerate(order)}
+    known = {value: index for index, value in enumerate(order)}
     found = [known.get(value, -1) for value in column.tolist()]
     if -1 in found:
         strange = column.tolist()[found.index(-1)]
@@ -215,7 +215,7 @@ def given_for(given: Any, names: Sequence[str], what: str) -> list[Any]:
                 f"{what} speaks of {unknown[0]!r}, which is no feature. They are {', '.join(names[:8])}"
                 f"{' and more' if len(names) > 8 else ''}."
             )
-        return [given.get(name, given.get(place)) for place, name in enumerate(names)]
+        return [given.get(name, given.get(index)) for index, name in enumerate(names)]
     if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray) or len(given) != len(names):
         raise SugenetError(
             f"{what} is {given!r}. Give a mapping from features, or a list with an entry for each of the "
@@ -296,9 +296,9 @@ def nearest_ranks(y: Any, levels: npt.NDArray[Any]) -> Ints:
     known = [Fraction(exact_number(level, "a level")) for level in levels.tolist()]
     values = np.asarray(y, dtype=object).ravel().tolist()
     found: dict[Any, int] = {}
-    for place, value in enumerate(values):
+    for index, value in enumerate(values):
         if value not in found:
-            gaps = [abs(level - exact_number(value, f"y[{place}]")) for level in known]
+            gaps = [abs(level - exact_number(value, f"y[{index}]")) for level in known]
             found[value] = gaps.index(min(gaps))
     return np.array([found[value] for value in values], dtype=np.int64)
 
@@ -307,11 +307,11 @@ def named_target(y: npt.NDArray[Any], order: Sequence[Any]) -> Target:
     """Names in their order; names that do not occur keep their level."""
     if isinstance(order, str) or len(set(order)) != len(order) or len(order) < 2:
         raise SugenetError(f"order is {order!r}. Give all levels of y once, worst first.")
-    places = {name: place for place, name in enumerate(order)}
-    strange = next((value for value in y.tolist() if value not in places), None)
+    indices = {name: index for index, name in enumerate(order)}
+    strange = next((value for value in y.tolist() if value not in indices), None)
     if strange is not None:
         raise EncodingError(f"y holds {strange!r}, which is not in its order: {' < '.join(map(str, order))}.")
-    ranks = np.array([places[value] for value in y.tolist()], dtype=np.int64)
+    ranks = np.array([indices[value] for value in y.tolist()], dtype=np.int64)
     levels = np.array(list(order), dtype=y.dtype if y.dtype.kind != "U" else None)
     return Target(levels, ranks, False)
 

@@ -260,9 +260,9 @@ def best_capacity(table: Ints, gains: Ints, cuts: Ints) -> Fitted:
     samples, height = gains.shape
     rows = np.concatenate([held(table, cuts, j) for j in range(1, height + 1)])
     level = np.repeat(np.arange(1, height + 1), samples)
-    claims, place = np.unique(np.column_stack([level, rows]), axis=0, return_inverse=True)
+    claims, index = np.unique(np.column_stack([level, rows]), axis=0, return_inverse=True)
     worth = np.zeros(len(claims), dtype=np.int64)
-    np.add.at(worth, place.reshape(-1), gains.T.ravel())
+    np.add.at(worth, index.reshape(-1), gains.T.ravel())
     levels, sets = claims[:, 0].astype(np.int64), claims[:, 1:].astype(bool)
     least, greatest = best_closures(levels, sets, worth)
     full = tuple(range(table.shape[1]))
@@ -288,10 +288,10 @@ def learn_terms(
     table: Ints, levels: npt.NDArray[np.int64], gains: Ints, terms: int, rng: np.random.Generator
 ) -> tuple[Fitted, ...]:
     """Learn cuts and capacities of several functionals, the greatest of which is the answer."""
-    rows, place = np.unique(table, axis=0, return_inverse=True)
+    rows, index = np.unique(table, axis=0, return_inverse=True)
     summed = np.zeros((len(rows), gains.shape[1]), dtype=np.int64)
-    np.add.at(summed, place.reshape(-1), gains)
-    counts = np.bincount(place.reshape(-1))
+    np.add.at(summed, index.reshape(-1), gains)
+    counts = np.bincount(index.reshape(-1))
     shares = ((summed > 0) * counts[:, None]).sum(axis=0) / counts.sum()
     found: list[Fitted] = []
     for turn in range(_ROUNDS if terms > 1 else 1):

@@ -290,9 +290,9 @@ class ScoreCard(Said):
                 if total - slack < threshold:  # slack is the least step down: no level can be lowered
                     yield way
                 continue
-            for place in reversed(range(len(steps[i]))):
-                t = steps[i][place]
-                down = self.points[i][t] - self.points[i][steps[i][place - 1]] if place else slack
+            for index in reversed(range(len(steps[i]))):
+                t = steps[i][index]
+                down = self.points[i][t] - self.points[i][steps[i][index - 1]] if index else slack
                 if total + self.points[i][t] - min(slack, down) < threshold:  # else one could be lowered
                     waiting.append(
                         (i + 1, total + self.points[i][t], min(slack, down), (*way, (i, t)) if t else way)
@@ -332,14 +332,14 @@ def learn_card(
     """
     from scipy.optimize import minimize  # type: ignore[import-untyped]
 
-    rows, place = np.unique(table, axis=0, return_inverse=True)
+    rows, index = np.unique(table, axis=0, return_inverse=True)
     grid = np.concatenate([rows[:, [i]] >= np.arange(1, many) for i, many in enumerate(levels)], axis=1)
     owner = np.repeat(np.arange(len(levels)), np.array(levels) - 1)
     width, height = grid.shape[1], targets.shape[1]
     Z = grid.astype(np.float64)
     reached, missed = np.zeros((len(rows), height)), np.zeros((len(rows), height))
-    np.add.at(reached, place.reshape(-1), weights[:, None] * targets)
-    np.add.at(missed, place.reshape(-1), weights[:, None] * ~targets)
+    np.add.at(reached, index.reshape(-1), weights[:, None] * targets)
+    np.add.at(missed, index.reshape(-1), weights[:, None] * ~targets)
     neighbours = np.flatnonzero(owner[1:] == owner[:-1])
 
     def loss(v: npt.NDArray[np.float64]) -> tuple[float, npt.NDArray[np.float64]]:
@@ -360,7 +360,7 @@ def learn_card(
     bounds = [(0, None)] * width + [(None, None)] + [(0, None)] * (height - 1)
     found = minimize(loss, begin, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 300}).x
     gained, theta = found[:width], np.cumsum(found[width:])
-    score = (Z @ gained)[place.reshape(-1)]
+    score = (Z @ gained)[index.reshape(-1)]
     thresholds = theta + offsets if height == 1 else theta
     return _rounded(gained, owner, len(levels), thresholds, points), score[:, None] - thresholds
 
