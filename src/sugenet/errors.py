@@ -13,10 +13,12 @@
     │   └── TieError             a sum of exactly zero can occur, and the sign(0) declared is no bipolar value
     ├── EncodingError            a raw sample, or a bit pattern, that the encoder cannot take
     ├── FileError                a file that cannot be read or written
+    │   └── UncomparableError    operations of a file that its judge cannot evaluate
     ├── CertificateError         a certificate that is damaged, for another network, or untrue
     │   └── CheckLimitError      one not checked within the limits of time and memory: it may be right
     ├── SweepError               samples of a sweep without an answer, or workers that ended
     ├── QuestionError            a question that makes no sense for this network
+    ├── UsageError               words of a command line that do not fit together
     └── SoundnessError           two ways to the same answer disagree: a bug in sugenet, please report it
 
 All of them are `ValueError`s too, since each names a wrong value and what would be right.
@@ -42,6 +44,7 @@ __all__ = [
     "TieError",
     "TooLargeError",
     "how_to_install",
+    "refuse",
 ]
 
 
@@ -121,3 +124,15 @@ class SweepError(SugenetError):
 
 class SoundnessError(SugenetError):
     """Two ways to the same answer disagree: a bug in sugenet."""
+
+
+def refuse(error: type[SugenetError], *rules: tuple[object, str]) -> None:
+    """Raise an error for the first of some rules that is broken: whether it is, and what to say then.
+
+    >>> refuse(QuestionError, (3 < 2, "3 is below 2."), (3 < 4, "3 is below 4."))
+    Traceback (most recent call last):
+    sugenet.errors.QuestionError: 3 is below 4.
+    """
+    for is_broken, words in rules:
+        if is_broken:
+            raise error(words)

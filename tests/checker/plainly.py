@@ -6,9 +6,10 @@ import numpy as np
 
 from sugenet.checker.accelerate.whole import over_neurons
 from sugenet.checker.form import Enumerate
+from sugenet.checker.lemma import check_lemma
 from sugenet.checker.limit import Limit
 from sugenet.checker.problem import IntegerProblem
-from sugenet.checker.rules import _lemma, prove
+from sugenet.checker.rules import prove
 from sugenet.errors import CertificateError
 from tests.checker.typed import proof_of_data
 
@@ -72,7 +73,7 @@ def thresholds_plainly(system):
 
 def lemma_plainly(data, system, assumed=()):
     """What the plain rule says of a proof about thresholds."""
-    return _lemma(proof_of_data(data), thresholds_plainly(system), assumed)
+    return check_lemma(proof_of_data(data), thresholds_plainly(system), assumed)
 
 
 def counts_plainly(margins, layers, head):

@@ -15,7 +15,7 @@ from sugenet.checker.limit import Limit
 from sugenet.checker.setting import setting_of
 from sugenet.errors import CertificateError, CheckLimitError, NetworkError
 from sugenet.io import read_json
-from sugenet.io.plain.strict import strict_json
+from sugenet.io.plain.texts import strict_json
 from sugenet.problem.goal import Goal, Votes, loses, wins
 from tests.checker.typed import asked_of
 from tests.fuzzing.bombs import bits

@@ -10,7 +10,7 @@ import pytest
 
 from sugenet.bnn import DenseLayer, Head, Network
 from sugenet.checker.accelerate.thresholds import ThresholdSystem
-from sugenet.engines.learn.solver import Core, Solver, facts_of
+from sugenet.engines.hard.learn.solver import Core, Solver, facts_of
 from sugenet.errors import CertificateError
 from sugenet.problem.clock import Clock
 from sugenet.problem.goal import Goal, Votes

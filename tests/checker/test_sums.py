@@ -14,7 +14,7 @@ import pytest
 
 import sugenet as sg
 from sugenet.bnn import DenseLayer, Head, Network
-from sugenet.checker.rules import _System
+from sugenet.checker.lemma import _System
 from sugenet.errors import CertificateError
 from tests.checker.plainly import lemma_plainly, thresholds_plainly
 from tests.checker.test_rup import two_inputs

@@ -8,7 +8,7 @@ import pytest
 import sugenet as sg
 from sugenet.cli import main
 from sugenet.cli.files import SPIKING_NAMES
-from sugenet.spiking.convention import FIELDS
+from sugenet.spiking.network import FIELDS
 
 SAID = ["--steps", 3, "--reset", "zero", "--when", "at-once", "--fires", "reaching", "--code", "latency"]
 SAID += ["--decision", "first-spike", "--tied", "lowest"]

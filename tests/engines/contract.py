@@ -16,9 +16,8 @@ from sugenet.bnn import Head, Network
 from sugenet.engines.ladder import decide
 from sugenet.errors import CertificateError, SoundnessError
 from sugenet.problem.clock import Clock
-from sugenet.problem.keeps import Keeps
-from sugenet.problem.outcomes import Fails, Holds, Open
-from sugenet.problem.problem import Problem
+from sugenet.problem.goal import Keeps
+from sugenet.problem.problem import Fails, Holds, Open, Problem
 from sugenet.problem.regions import L0, L1, Anything, Hamming, Linf
 from tests.checker.plainly import lemma_plainly
 from tests.checker.typed import check_rup

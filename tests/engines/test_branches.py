@@ -14,8 +14,7 @@ from sugenet.engines.walk import branches
 from sugenet.engines.walk.branches import BRANCH
 from sugenet.problem.clock import Clock
 from sugenet.problem.goal import Goal, Votes, loses, wins
-from sugenet.problem.outcomes import Fails, Holds, Open
-from sugenet.problem.problem import Problem
+from sugenet.problem.problem import Fails, Holds, Open, Problem
 from sugenet.problem.regions import L0, Anything, Hamming, Linf
 from tests.engines.test_sets import NEVER, planted
 from tests.engines.walked import sets_of

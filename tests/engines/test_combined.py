@@ -20,8 +20,7 @@ from sugenet.engines.walk.judge import PatternJudge
 from sugenet.errors import CertificateError
 from sugenet.problem.clock import Clock
 from sugenet.problem.goal import Goal, Votes, loses, wins
-from sugenet.problem.outcomes import Enumerated, Fails, Holds
-from sugenet.problem.problem import Problem
+from sugenet.problem.problem import Enumerated, Fails, Holds, Problem
 from sugenet.problem.regions import Anything, Linf
 from sugenet.problem.sizes import combinations_of
 from tests.engines.contract import judged

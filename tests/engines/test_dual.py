@@ -23,8 +23,8 @@ from sugenet.bnn import (
     StairLayer,
 )
 from sugenet.bnn.codings import integer
-from sugenet.engines.dual.bound import Multipliers, Relaxed
-from sugenet.problem.keeps import Keeps
+from sugenet.engines.hard.dual.bound import Multipliers, Relaxed
+from sugenet.problem.goal import Keeps
 from sugenet.problem.problem import Problem
 from sugenet.problem.regions import L0, L1, Linf
 from sugenet.reason.verdicts import Proved, Refuted

@@ -9,10 +9,10 @@ import pytest
 
 import sugenet as sg
 from sugenet.bnn import DenseLayer, Head, Network
-from sugenet.checker.rules import _System
-from sugenet.engines.learn.solver import facts_of
-from sugenet.engines.outside import following
-from sugenet.engines.outside.following import constraints_of, lemma_of, used_of
+from sugenet.checker.lemma import _System
+from sugenet.engines.hard.learn.solver import facts_of
+from sugenet.engines.hard.outside import following
+from sugenet.engines.hard.outside.following import constraints_of, lemma_of, used_of
 from sugenet.reason.questions import problems_of
 from tests.checker.plainly import thresholds_plainly
 from tests.engines.test_learn import plain as system_of

@@ -9,15 +9,14 @@ import pytest
 
 from sugenet.bnn import DenseLayer, Encoder, Head, Network, bit, thermometer
 from sugenet.checker.accelerate.thresholds import ThresholdSystem
-from sugenet.engines.learn import half_kernels, kernels
-from sugenet.engines.learn.halves import halves_of
-from sugenet.engines.learn.solver import BRIEFLY, CDCL, Core, Found, Solver, Stopped, facts_of
+from sugenet.engines.hard.learn import half_kernels, kernels
+from sugenet.engines.hard.learn.halves import halves_of
+from sugenet.engines.hard.learn.solver import BRIEFLY, CDCL, Core, Found, Solver, Stopped, facts_of
 from sugenet.errors import QuestionError, TooLargeError
 from sugenet.problem.cascade import Cascade, FeatureSteps, Thresholds
 from sugenet.problem.clock import Clock
 from sugenet.problem.goal import Goal, Votes, loses, wins
-from sugenet.problem.outcomes import Fails, Holds, Open
-from sugenet.problem.problem import Problem
+from sugenet.problem.problem import Fails, Holds, Open, Problem
 from sugenet.problem.regions import L0, L1, L2, Anything, Free, Hamming, Linf
 from tests.checker.typed import check_rup
 from tests.problem.clocks import ringing

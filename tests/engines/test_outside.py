@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 
@@ -13,15 +14,14 @@ import pytest
 import sugenet as sg
 from sugenet.bnn import DenseLayer, Head, Network
 from sugenet.engines import ladder, protocol
-from sugenet.engines.outside import SOLVERS, cpsat, solver_named
-from sugenet.engines.outside.cnf import Cnf
-from sugenet.engines.outside.pysat import hearing_ctrl_c
+from sugenet.engines.hard.outside import SOLVERS, cpsat, solver_named
+from sugenet.engines.hard.outside.cnf import Cnf
+from sugenet.engines.hard.outside.pysat import hearing_ctrl_c
 from sugenet.engines.protocol import Engine
 from sugenet.errors import QuestionError
 from sugenet.problem.clock import Clock
 from sugenet.problem.goal import Goal, Votes, loses
-from sugenet.problem.outcomes import Fails, Holds, Open
-from sugenet.problem.problem import Problem
+from sugenet.problem.problem import Fails, Holds, Open, Problem
 from sugenet.problem.regions import L1, Hamming, Linf
 from sugenet.reason.reasons.hitting import HittingSets
 from tests.problem.levels import any_network
@@ -185,11 +185,8 @@ def test_without_cpsat_the_ladder_ends_with_a_proof_and_says_what_is_missing(mon
         sg.verify(network, sg.Robust(X[7], sg.L0(1)), engine="cpsat")
     assert isinstance(sg.verify(network, sg.Robust(X[7], sg.L0(1))), sg.Proved)
     last = Engine("cdcl", lambda _problem, _clock: Open("cdcl", "too large", {}))
-    monkeypatch.setattr(ladder, "CDCL", last)
-    monkeypatch.setattr(ladder, "BRANCH", last)
-    monkeypatch.setattr(ladder, "SEARCH", last)
-    monkeypatch.setattr(ladder, "_EXHAUST", 0)
-    monkeypatch.setattr(ladder, "MOST_COMBINATIONS", 0)
+    rungs = [replace(rung, engine=last) for rung in ladder.RUNGS if rung.engine.name in ("cdcl", "search")]
+    monkeypatch.setattr(ladder, "RUNGS", rungs)
     found = ladder.decide(problem, Clock())
     assert isinstance(found, Open)
     assert found.reason.endswith(f"CP-SAT might decide it, and is not installed; {SOLVERS['cpsat'].install}")

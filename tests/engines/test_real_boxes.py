@@ -11,12 +11,12 @@ import pytest
 import sugenet as sg
 from sugenet.bnn import DenseLayer, Encoder, Head, Network, RealLayer
 from sugenet.bnn.boxed import in_box
-from sugenet.engines.reals.deciding import decide_query
-from sugenet.engines.reals.front import BoxFront, finest_grid
-from sugenet.engines.reals.witness import check_real_witness
+from sugenet.engines.hard.reals.deciding import decide_query
+from sugenet.engines.hard.reals.front import BoxFront, finest_grid
+from sugenet.engines.hard.reals.witness import check_real_witness
 from sugenet.errors import CertificateError, QuestionError
 from sugenet.problem.clock import Clock
-from sugenet.problem.outcomes import Fails, Holds, Open
+from sugenet.problem.problem import Fails, Holds, Open
 from sugenet.problem.query import Case, Inequality, Query, QueryBox
 from sugenet.reason.verdicts import Proved
 from tests.checker.typed import check_patches
@@ -259,7 +259,7 @@ class Ticks:
 
 @pytest.mark.parametrize("boxes", [1, 3])
 def test_a_time_limit_is_used_and_kept(boxes, monkeypatch):
-    monkeypatch.setattr("sugenet.engines.reals.deciding._LONG", 10_000)
+    monkeypatch.setattr("sugenet.engines.hard.reals.deciding._LONG", 10_000)
     net, query = hard(bound=40)
     (case,) = query.cases
     ends = [

@@ -24,13 +24,13 @@ from sugenet.bnn import (
     Window,
 )
 from sugenet.bnn.boxed import in_box
-from sugenet.engines.reals.deciding import decide_query
-from sugenet.engines.reals.front import BoxFront
-from sugenet.engines.reals.patterns import BoxPatches, conflicts
-from sugenet.engines.reals.witness import check_real_witness
+from sugenet.engines.hard.reals.deciding import decide_query
+from sugenet.engines.hard.reals.front import BoxFront
+from sugenet.engines.hard.reals.patterns import BoxPatches, conflicts
+from sugenet.engines.hard.reals.witness import check_real_witness
 from sugenet.errors import CertificateError, NetworkError, QuestionError
 from sugenet.problem.clock import Clock
-from sugenet.problem.outcomes import Fails, Holds, Open
+from sugenet.problem.problem import Fails, Holds, Open
 from sugenet.problem.query import Case, Inequality, Query, QueryBox
 from tests.checker.typed import check_patches
 from tests.io.queries import around

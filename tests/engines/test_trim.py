@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from sugenet.engines.outside.trim import flat, propagate_all
+from sugenet.engines.hard.outside.trim import flat, propagate_all
 
 solvers = pytest.importorskip("pysat.solvers")
 

@@ -12,7 +12,7 @@ import pytest
 
 from sugenet.errors import SugenetError
 from sugenet.io import BitInputs, from_state_dict, import_file
-from sugenet.io.larq.keras_model import planned_layers
+from sugenet.io.larq.keras_file import planned_layers
 from tests.fuzzing.keras_files import save
 from tests.io.arrays.test_arrays import bits, folder, msakai
 

@@ -18,7 +18,7 @@ import sugenet as sg
 from sugenet.bnn import DenseLayer, Encoder, Head, Network, integer
 from sugenet.checker.accelerate.origin import form_of
 from sugenet.checker.accelerate.thresholds import ThresholdSystem, reach
-from sugenet.engines.outside.cnf import Cnf
+from sugenet.engines.hard.outside.cnf import Cnf
 from sugenet.errors import CertificateError, QuestionError, TooLargeError
 from sugenet.io import Query, export_proof
 from sugenet.io.refutations.claims import Lemmas, Resolution, claims_of

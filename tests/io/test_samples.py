@@ -218,7 +218,7 @@ def test_the_image_of_a_folder_that_cannot_be_read_is_named(tmp_path):
 
 def test_a_folder_of_too_many_images_is_refused_before_it_is_read(tmp_path, monkeypatch):
     folder = folder_of(tmp_path / "some", ["1.png", "2.png", "3.png"])
-    monkeypatch.setattr("sugenet.io.images.SIZE_LIMIT", 20)
+    monkeypatch.setattr("sugenet.io.samples.SIZE_LIMIT", 20)
     with pytest.raises(FileError, match=r"the 3 images of .*some make .* bytes; the limit .* is 20\. Split"):
         read_samples(folder, network(integer(0, 255)))
 

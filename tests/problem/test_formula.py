@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, StairConv, StairLayer, Window, threshold
-from sugenet.engines.outside.cnf import Cnf
+from sugenet.engines.hard.outside.cnf import Cnf
 from sugenet.errors import TooLargeError
 from sugenet.problem.formula import Formula, Gate, Linear, fixed_values
 from sugenet.problem.goal import Goal, Votes, loses

@@ -10,8 +10,7 @@ import pytest
 from sugenet.bnn import Head, Network
 from sugenet.errors import SoundnessError
 from sugenet.problem.goal import loses
-from sugenet.problem.outcomes import Fails, Open, replayed
-from sugenet.problem.problem import Problem
+from sugenet.problem.problem import Fails, Open, Problem, replayed
 from sugenet.problem.regions import Hamming
 
 NETWORK = Network.of_bits([], Head([[1], [-1]]))
@@ -27,7 +26,7 @@ def test_a_wrong_finding_is_a_bug():
         replayed(PROBLEM, "me", ())
     (move,) = PROBLEM.near.moves
     with pytest.raises(SoundnessError, match="does not reach the goal"):
-        replayed(PROBLEM, "me", (replace(move, value=1),))  # no move of the neighbourhood
+        replayed(PROBLEM, "me", (move._replace(value=1),))  # no move of the neighbourhood
 
 
 def test_what_only_rounding_allows_stays_open():

@@ -15,14 +15,13 @@ from sugenet.bnn.memory import available, make_sure
 from sugenet.checker.accelerate import enumeration
 from sugenet.engines.walk.singles import violating_singles, walk_singles
 from sugenet.errors import CertificateError, CheckLimitError, TooLargeError
-from sugenet.problem import neighbourhood
 from sugenet.problem.clock import Clock
 from sugenet.problem.front import Front, first_layer, move_gains, reach
 from sugenet.problem.goal import loses
-from sugenet.problem.moves import Moves, columns_of, listed
+from sugenet.problem.moves import FeatureMove, Moves, Way
 from sugenet.problem.problem import Problem
 from sugenet.problem.query import Case, Inequality, Query, QueryBox
-from sugenet.problem.sizes import combinations_of, sets_within
+from sugenet.problem.sizes import sets_within
 from sugenet.reason import L0, L1, Free, Hamming, Linf, Robust, check, count, verify, why
 from sugenet.reason.counts import points as count_points
 from sugenet.reason.envelope import envelope
@@ -234,25 +233,30 @@ def test_a_limit_of_the_process_counts_as_memory():
 # -- very many moves -----------------------------------------------------------------------------------------
 
 
-def test_moves_kept_once_are_the_moves_one_by_one(monkeypatch):
+def test_moves_kept_once_are_the_moves_one_by_one():
     network, x = _small(3)
     for region in REGIONS:
-        few = region.around(network, x)
-        monkeypatch.setattr(neighbourhood, "listed", lambda moves: moves)
-        many = region.around(network, x)
-        monkeypatch.setattr(neighbourhood, "listed", listed)
-        assert isinstance(many.moves, Moves)
-        assert tuple(many.moves) == few.moves == tuple(many.moves[k] for k in range(len(few.moves)))
-        assert many.moves[1:3] == few.moves[1:3]
-        assert all((a == b).all() for a, b in zip(many.columns, columns_of(few.moves), strict=True))
-        assert (
-            tuple(many.only(lambda move: move.state == 0).moves)
-            == few.only(lambda move: move.state == 0).moves
-        )
-        assert tuple(many.fixing({0}).moves) == few.fixing({0}).moves
-        assert (sets_within(many), combinations_of(many)) == (sets_within(few), combinations_of(few))
-        problem = Problem(many, loses(network.head, 0))
-        assert all(problem.near.move_to(move.feature, move.value) == move for move in few.moves)
+        near = region.around(network, x)
+        each = [FeatureMove(f, *way) for f, ways in sorted(near.moves.ways.items()) for way in ways]
+        assert list(near.moves) == each == [near.moves[k] for k in range(len(each))]
+        assert near.moves[1:3] == tuple(each[1:3])
+        assert near.moves[-1] == each[-1]
+        for column, name in zip(near.columns, ("feature", "state", "weight"), strict=True):
+            assert column.tolist() == [getattr(move, name) for move in each]
+        assert list(near.only(lambda way: way.state == 0).moves) == [move for move in each if move.state == 0]
+        assert list(near.fixing({0}).moves) == [move for move in each if move.feature]
+        assert near.places == {
+            f: slice(rows.index(True), len(rows) - rows[::-1].index(True))
+            for f in near.moves.ways
+            if (rows := [move.feature == f for move in each])
+        }
+        for move in each:
+            assert near.move_to(move.feature, move.value) == move
+            assert near.has(move)
+            assert not near.has(move._replace(weight=move.weight + 1))
+        apart = Moves({f: tuple(Way(*way) for way in ways) for f, ways in near.moves.ways.items()})
+        assert list(apart) == each  # also if equal features do not share their ways
+        assert all((a == b).all() for a, b in zip(near.columns, apart.columns(), strict=True))
 
 
 def test_sets_are_counted_as_they_are_listed():

@@ -177,7 +177,7 @@ def test_grown_rules(seed, monkeypatch):
     """As in large networks: from samples, by asking the solver, or by the ladder of engines."""
     monkeypatch.setattr(whole, "CODEWORDS", 0)
     if seed % 3 == 0:
-        monkeypatch.setattr("sugenet.engines.learn.solver._HEAVY_LAYERS", -1)
+        monkeypatch.setattr("sugenet.engines.hard.learn.solver._HEAVY_LAYERS", -1)
     rng = np.random.default_rng(2000 + seed)
     network = with_levels(rng) if seed % 4 == 0 else random_network(rng)
     X, y = everything(network)

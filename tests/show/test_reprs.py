@@ -88,7 +88,7 @@ def test_names_that_look_like_markup_stay_names(hostile):
 def test_fixtures_hold_every_type_of_answer(digits, table, bit_answers):
     types = {type(answer) for found in (digits, table, bit_answers) for answer in found.values()}
     for name in (
-        "verdicts.answers",
+        "verdicts",
         "counterfactuals.answers",
         "counts.answers",
         "reasons.answers",

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import sugenet as sg
-from sugenet.engines.reals.deciding import decide_query
-from sugenet.engines.reals.witness import check_real_witness
+from sugenet.engines.hard.reals.deciding import decide_query
+from sugenet.engines.hard.reals.witness import check_real_witness
 from sugenet.io import read_onnx, read_vnnlib
 from sugenet.problem.clock import Clock
-from sugenet.problem.outcomes import Fails, Holds
+from sugenet.problem.problem import Fails, Holds
 from tests.checker.typed import check_patches
 
 ZOO = os.environ.get("SUGENET_ZOO")

@@ -75,7 +75,7 @@ def map_columns(shape: tuple[int, int, int]) -> npt.NDArray[np.intp]:
     return columns.reshape(-1)
 
 
-class _Chain:
+class _MapChain:
     """Layers that feed each other, and the engine that runs them."""
 
     layers: tuple[Any, ...]
@@ -138,7 +138,7 @@ def _checked_levels(inputs: npt.NDArray[Any], width: int, top: int) -> npt.NDArr
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
-class PackedMaps(_Chain):
+class PackedMaps(_MapChain):
     """Convolutions and pooling that feed each other.
 
     A group of samples goes through all layers while its maps stay in the cache.
@@ -217,7 +217,7 @@ class PackedMaps(_Chain):
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
-class LevelMaps(_Chain):
+class LevelMaps(_MapChain):
     """Convolutions, dense layers and pooling over levels that feed each other.
 
     A group of samples goes through all layers while its levels stay in the cache.

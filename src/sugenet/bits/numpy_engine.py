@@ -116,7 +116,7 @@ def _summed(
     return out
 
 
-class _Chain:
+class _NumpyChain:
     """Layers run one after the other, for a few samples at a time."""
 
     layers: tuple[Any, ...]
@@ -141,7 +141,7 @@ class _Chain:
 
 
 @dataclass(frozen=True)
-class NumpyMaps(_Chain):
+class NumpyMaps(_NumpyChain):
     """A chain of convolutions and pooling that gives bits."""
 
     layers: tuple[MapLayer, ...]
@@ -159,7 +159,7 @@ class NumpyMaps(_Chain):
 
 
 @dataclass(frozen=True)
-class NumpyLevels(_Chain):
+class NumpyLevels(_NumpyChain):
     """A chain of layers over levels."""
 
     layers: tuple[LevelMap, ...]

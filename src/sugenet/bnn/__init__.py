@@ -21,8 +21,14 @@ from sugenet.bnn.conv import ConvLayer, PoolLayer, StairConv
 from sugenet.bnn.describing import LayerSummary, Summary, summary
 from sugenet.bnn.domain import Domain
 from sugenet.bnn.encoder import Encoder
-from sugenet.bnn.folding import Norm, fold, fold_by_evaluation, fold_levels
-from sugenet.bnn.folding_conv import fold_conv, fold_conv_by_evaluation
+from sugenet.bnn.folding import (
+    Norm,
+    fold,
+    fold_by_evaluation,
+    fold_conv,
+    fold_conv_by_evaluation,
+    fold_levels,
+)
 from sugenet.bnn.head import Head
 from sugenet.bnn.laws import Law
 from sugenet.bnn.layers import DenseLayer, Layer, LevelLayer, StairLayer

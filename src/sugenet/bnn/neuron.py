@@ -22,7 +22,7 @@ from sugenet.bnn.literals import Literal, active_set, lam_of, tau_of
 from sugenet.brief import Brief
 from sugenet.capacity import CardinalityThreshold, Criteria, Nested, SetFunction, WeightedThreshold
 from sugenet.capacity.criteria import bits
-from sugenet.capacity.weights import ranked_minimal_sets
+from sugenet.capacity.thresholds import ranked_minimal_sets
 from sugenet.errors import NetworkError
 
 __all__ = ["NEVER", "Condition", "Gains", "Neuron", "Stair", "Turn", "count_minimal", "minimal_vectors"]

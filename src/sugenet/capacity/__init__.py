@@ -16,15 +16,6 @@ from sugenet.capacity.indices import (
 )
 from sugenet.capacity.integral import sugeno
 from sugenet.capacity.measures import Necessity, Possibility, Symmetric
-from sugenet.capacity.moebius import (
-    from_inner_moebius,
-    from_outer_moebius,
-    inner_moebius,
-    lower_envelope,
-    outer_moebius,
-    transversals,
-    upper_envelope,
-)
 from sugenet.capacity.possibilistic import (
     Atom,
     GuaranteedBase,
@@ -60,7 +51,18 @@ from sugenet.capacity.rules import (
 )
 from sugenet.capacity.sampling import random_capacity
 from sugenet.capacity.scales import BOOLEAN, UNIT, Boolean, Complement, Level, Ordinal, Scale, UnitInterval
-from sugenet.capacity.tables import Dense, Focal, FromFunction
+from sugenet.capacity.tables import (
+    Dense,
+    Focal,
+    FromFunction,
+    from_inner_moebius,
+    from_outer_moebius,
+    inner_moebius,
+    lower_envelope,
+    outer_moebius,
+    transversals,
+    upper_envelope,
+)
 from sugenet.capacity.thresholds import CardinalityThreshold, WeightedThreshold
 
 __all__ = [

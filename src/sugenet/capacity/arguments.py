@@ -20,15 +20,19 @@ __all__ = [
     "exact_number",
     "float_number",
     "in_order",
+    "magnitude",
     "number_words",
     "plain",
     "rating_words",
     "read_number",
     "show_number",
+    "written",
 ]
 
 _WRITTEN = 1e15
 """Whole floats up to here are written without their point."""
+_WRITTEN_BITS = 14_000
+"""Larger counts are given as text: Python refuses to write them out."""
 
 
 def plain(value: Any) -> Any:
@@ -242,3 +246,17 @@ def rating_words(value: Any) -> str:
     if isinstance(value, Fraction) and 0 < abs(value) < _WRITTEN and Fraction(repr(float(value))) == value:
         return number_words(float(value))
     return number_words(value)
+
+
+def magnitude(count: int) -> str:
+    """A count, written out while that is readable."""
+    if count < 10**15:
+        return f"{count:,}"
+    # at most one too small, without writing a huge number out
+    power = (count.bit_length() - 1) * 30103 // 100000
+    return f"about 10^{power + (count >= 10 ** (power + 1))}"
+
+
+def written(count: int | None) -> int | str | None:
+    """A count for JSON: the number itself while it can be written out."""
+    return count if count is None or count.bit_length() < _WRITTEN_BITS else magnitude(count)

@@ -22,11 +22,9 @@ from sugenet.capacity.base import (
     take_all,
     up_to_limit,
 )
-from sugenet.capacity.criteria import Criteria, bits
-from sugenet.capacity.dualizing import minimal_transversals
+from sugenet.capacity.criteria import Criteria, bits, minimal_transversals
 from sugenet.capacity.scales import BOOLEAN, UNIT, Codes, Scale, Value, common_scale, need_scale
-from sugenet.capacity.thresholds import CardinalityThreshold, WeightedThreshold
-from sugenet.capacity.weights import count_minimal, to_integers
+from sugenet.capacity.thresholds import CardinalityThreshold, WeightedThreshold, count_minimal, to_integers
 from sugenet.errors import CapacityError, CriteriaError
 
 __all__ = ["Conjugate", "Join", "Meet", "Nested"]

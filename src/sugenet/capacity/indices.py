@@ -30,8 +30,7 @@ from sugenet.capacity.criteria import Criteria, Criterion, Subset, bits
 from sugenet.capacity.measures import Necessity, Possibility, Symmetric
 from sugenet.capacity.scales import BOOLEAN, UNIT, Codes, Complement, Scale
 from sugenet.capacity.tables import Dense, Focal
-from sugenet.capacity.thresholds import CardinalityThreshold, WeightedThreshold
-from sugenet.capacity.weights import subset_counts
+from sugenet.capacity.thresholds import CardinalityThreshold, WeightedThreshold, subset_counts
 from sugenet.errors import CapacityError, ScaleError, TooLargeError
 
 __all__ = [
@@ -525,14 +524,10 @@ def _(mu: Possibility, masks: Sequence[int], index: Index) -> list[Number]:
     return _plain([worth[level] for level in least], mu.pi)
 
 
-@_values.register
-def _(mu: Necessity, masks: Sequence[int], index: Index) -> list[Number]:
+@_values.register(Necessity)
+@_values.register(Conjugate)
+def _(mu: Necessity | Conjugate, masks: Sequence[int], index: Index) -> list[Number]:
     return _conjugated(_values(mu.conjugate(), masks, index), masks)
-
-
-@_values.register
-def _(mu: Conjugate, masks: Sequence[int], index: Index) -> list[Number]:
-    return _conjugated(_values(mu.base, masks, index), masks)
 
 
 def _conjugated(values: Sequence[Any], masks: Sequence[int]) -> list[Number]:

@@ -15,7 +15,7 @@ which of the two it is.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import reduce, singledispatch
@@ -185,14 +185,11 @@ class RoundedUp(UnitInterval):
         for row, ask in zip(rows.tolist(), unclear.tolist(), strict=True):
             numbers = meant[places[row]]
             if ask or tables or len(numbers) > 1:
-                out[row] = min(out[row], mu.at(_reaching(X[row].tolist(), out[row])))
+                reaching = sum(1 << place for place, value in enumerate(X[row].tolist()) if value >= out[row])
+                out[row] = min(out[row], mu.at(reaching))
             else:
                 (out[row],) = numbers
         return out
-
-
-def _reaching(values: Iterable[float], level: float) -> int:
-    return sum(1 << place for place, value in enumerate(values) if value >= level)
 
 
 Method = Literal["auto", "definition", "sorting", "focal", "cuts"]

@@ -581,14 +581,10 @@ def _(mu: Possibility, sign: int) -> bool:
     return sign < 0 or sum(value > 0 for value in mu.pi) <= 1
 
 
-@_family_modular.register
-def _(mu: Necessity, sign: int) -> bool:
+@_family_modular.register(Necessity)
+@_family_modular.register(Conjugate)
+def _(mu: Necessity | Conjugate, sign: int) -> bool:
     return _is_modular(mu.conjugate(), -sign)
-
-
-@_family_modular.register
-def _(mu: Conjugate, sign: int) -> bool:
-    return _is_modular(mu.base, -sign)
 
 
 for _threshold in (CardinalityThreshold, WeightedThreshold):

@@ -11,12 +11,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from typing import Any, ClassVar, Literal, TypeAlias
 
 from sugenet.brief import cut, quoted, set_fields
+from sugenet.capacity.arguments import magnitude
 from sugenet.capacity.base import FocalSet, Order, SetFunction, need_set_function
 from sugenet.capacity.combine import Conjugate, Join, Meet, Nested
 from sugenet.capacity.criteria import Criteria, Criterion, Subset, bits
@@ -681,14 +683,6 @@ def up_to(limit: int, mu: SetFunction, by: Order, what: str, otherwise: str) -> 
 
 def _how_many(mu: SetFunction, limit: int) -> str:
     if not isinstance(mu, Conjugate | Join | Meet | Nested) or len(mu.criteria) <= COUNTED_BY_TABLE:
-        try:
-            count = mu.focal_count()
-        except TooLargeError:
-            pass
-        else:
-            if count < 10**15:
-                return f"{count:,}"
-            # at most one too small, and never a decimal text of a huge number
-            power = (count.bit_length() - 1) * 30103 // 100000
-            return f"about 10^{power + (count >= 10 ** (power + 1))}"
+        with suppress(TooLargeError):
+            return magnitude(mu.focal_count())
     return f"more than {limit:,}"

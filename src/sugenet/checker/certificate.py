@@ -29,8 +29,6 @@ from sugenet.checker.form import (
 from sugenet.checker.limit import MEMORY, SECONDS, Limit
 from sugenet.checker.meaning import sample_in
 from sugenet.checker.network import NetworkForm
-from sugenet.checker.problem import problem_of
-from sugenet.checker.proof import check_proof
 from sugenet.checker.setting import Asked, inputs_asked, sample_of, setting_of
 from sugenet.errors import CertificateError, CheckLimitError, TooLargeError
 
@@ -182,7 +180,8 @@ def _check(
     match certificate:
         case Counted():
             if plain:
-                from sugenet.checker.rules import plain_count
+                from sugenet.checker.counting import plain_count
+                from sugenet.checker.problem import problem_of
 
                 return plain_count(certificate, problem_of(setting_of(asked, limit), limit, is_exact=True))
             from sugenet.checker.accelerate.count import recount  # compiled code is loaded when it is needed
@@ -200,9 +199,11 @@ def _check(
             return _check_undecided(certificate, asked, limit, plain=plain)
         case UnknownReason():
             return _NOTHING
-        case Proved():
-            return check_proof(asked, certificate.proof, limit, plain=plain)
+    from sugenet.checker.proof import check_proof
+
     proved = check_proof(asked, certificate.proof, limit, plain=plain)
+    if isinstance(certificate, Proved):
+        return proved
     from sugenet.checker.reason import check_reason
 
     return check_reason(certificate, asked, proved, limit)
@@ -218,6 +219,8 @@ def _check_undecided(certificate: Undecided, asked: Asked, limit: Limit, *, plai
     inputs = inputs_asked(asked) if isinstance(question, Robust) else None
     if inputs is None or inputs.budget is None or not 0 <= reached <= inputs.budget:
         raise CertificateError("a part of a region is claimed that is not one.")
+    from sugenet.checker.proof import check_proof
+
     said = check_proof(asked, proof, limit, replace(inputs, budget=Fraction(reached)), plain=plain)
     what = "a sum of squares of " if inputs.measure == "L2" else ""
     return f"up to {what}{reached}: {said}; the rest is not decided"

@@ -13,7 +13,6 @@ from typing import Any
 from sugenet.checker.form import Counterfactual, NoCounterfactual, OpenCounterfactual, WhatIf
 from sugenet.checker.limit import Limit
 from sugenet.checker.meaning import cheaper, row_of, scores
-from sugenet.checker.proof import check_proof
 from sugenet.checker.setting import Asked, sample_of
 from sugenet.checker.witness import changed_as_claimed
 from sugenet.errors import CertificateError
@@ -46,6 +45,8 @@ def check_counterfactual(
         raise CertificateError(f"there is no proof that nothing below {bound} changes the answer.")
     exact = None if bound is None else Fraction(bound)
     inputs = cheaper(asked.lawful, network, sample, question, asked.limits, exact, strict=strict)
+    from sugenet.checker.proof import check_proof
+
     proved = check_proof(asked, certificate.proof, limit, inputs, plain=plain)
     said.append(f"{'below' if strict else 'up to'} {bound}: {proved}" if bound is not None else proved)
     return "; ".join(said)

@@ -16,7 +16,7 @@ a wrong one proves less, never something false.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import inf
 from struct import unpack
 from typing import Any, TypeAlias
@@ -335,13 +335,7 @@ class _Splits:
                 if compared is None:
                     return None
                 total += compared
-            worth = [0] * len(levels[number])
-            for neuron, _, own, _ in parts:
-                weights = (
-                    own if isinstance(neuron, Pooled) else [own[0] * weight for weight in neuron.weights]
-                )
-                for place, weight in zip(neuron.inputs, weights, strict=True):
-                    worth[place] += weight
+            worth = _passed_on(len(levels[number]), [(neuron, own) for neuron, _, own, _ in parts])
         total += sum(c * a for c, a in zip(worth, self.start, strict=True))
         price_of = 0 if self.budget is None else nu
         for feature, kept in self._left(windows).items():
@@ -350,6 +344,16 @@ class _Splits:
                 sum(worth[p] * c for p, c in row.items()) - price_of * price for price, row in options
             )
         return total + (nu * self.budget if self.features and self.budget is not None else 0)
+
+
+def _passed_on(width: int, parts: Iterable[tuple[Summed | Pooled, tuple[int, ...]]]) -> list[int]:
+    """What inputs of a layer are worth: each multiplier times the weights of its neuron."""
+    worth = [0] * width
+    for neuron, own in parts:
+        weights = own if isinstance(neuron, Pooled) else [own[0] * weight for weight in neuron.weights]
+        for place, weight in zip(neuron.inputs, weights, strict=True):
+            worth[place] += weight
+    return worth
 
 
 def _over_levels(setting: Setting, limit: Limit) -> _Splits:

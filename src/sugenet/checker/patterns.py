@@ -17,6 +17,7 @@ since each share is added for a patch and taken off again, so a wrong one proves
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from math import ceil, floor, lcm
@@ -167,29 +168,35 @@ class _Box:
                 total += vote if on else -vote
             elif j not in covered:
                 total += abs(vote)
-        shares: list[dict[int, int]] = [{} for _ in patches]
-        left: dict[int, int] = {}
-        for patch, neuron, share in part.shares if isinstance(part, ByMultipliers) else ():
-            if patch >= len(patches) or neuron >= len(self.first):
-                raise CertificateError(f"neuron {neuron} or patch {patch} of a multiplier is not there.")
-            if self.states[0][neuron] is not None:  # what is added for the patch is taken off again
-                continue
-            if neuron not in self._patterns(patch)[0]:
-                raise CertificateError(f"neuron {neuron} has a multiplier of patch {patch}, not in its cone.")
-            shares[patch][neuron] = shares[patch].get(neuron, 0) + share * unit
-            left[neuron] = left.get(neuron, 0) - share * unit
+        shares, left = self._shares(part.shares if isinstance(part, ByMultipliers) else (), len(patches))
         for patch, own in enumerate(shares):
             values = [
                 sum(votes[j] if on else -votes[j] for j, on in outs.items())
-                + sum(share for neuron, share in own.items() if first[neuron])
+                + unit * sum(share for neuron, share in own.items() if first[neuron])
                 for first, outs in self._patterns(patch)[1]
                 if all(first.get(neuron, on) == on for neuron, on in fixed.items())
             ]
             if not values:  # no pattern agrees with the case
                 return None
             total += max(values)
-        total += sum(value * fixed[n] if n in fixed else max(value, 0) for n, value in left.items())
+        total += unit * sum(value * fixed[n] if n in fixed else max(value, 0) for n, value in left.items())
         return Fraction(total, unit)
+
+    def _shares(
+        self, given: Iterable[tuple[int, int, int]], patches: int
+    ) -> tuple[list[Counter[int]], Counter[int]]:
+        """What multipliers add to neurons in each patch, and what they take off them in return."""
+        shares, left = [Counter[int]() for _ in range(patches)], Counter[int]()
+        for patch, neuron, share in given:
+            if patch >= patches or neuron >= len(self.first):
+                raise CertificateError(f"neuron {neuron} or patch {patch} of a multiplier is not there.")
+            if self.states[0][neuron] is not None:  # what is added for the patch is taken off again
+                continue
+            if neuron not in self._patterns(patch)[0]:
+                raise CertificateError(f"neuron {neuron} has a multiplier of patch {patch}, not in its cone.")
+            shares[patch][neuron] += share
+            left[neuron] -= share
+        return shares, left
 
     def _votes(self, conjunction: Sequence[Any], mix: Sequence[int]) -> tuple[list[int], int, int]:
         """Weighted inequalities over the signs of the last layer, and their constant, both times a unit."""

@@ -9,7 +9,7 @@ library is all that is needed: this is the definition that compiled rules (`whol
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
@@ -286,8 +286,57 @@ def problem_of(setting: Setting, limit: Limit, *, is_exact: bool = False) -> Int
     """A setting in integers; no price is rounded if it must be exact."""
     options, budget = priced(setting, limit, is_exact=is_exact)
     sides = [_Bits(network) for network in setting.networks]
+    base, gains = _added_by(setting, {feature: row for feature, (row, _) in options.items()}, sides, limit)
+    features, states, stays = [], [], []
+    for feature, (row, prices) in options.items():
+        order = sorted(range(len(row)), key=[option.order for option in row].__getitem__)
+        features.append([(prices[k], gains[feature, row[k].states]) for k in order])
+        states.append([row[k].order for k in order])
+        stays.append(sum(option.order < setting.own[feature] for option in row))
+    layers, rows = sides[0].later, [(weights, 0) for weights in sides[0].head]
+    if len(sides) > 1:
+        from sugenet.checker.sides import merged
+
+        parts = [(len(bits.least), bits.later, bits.head) for bits in sides]
+        base, features, layers, rows = merged(base, features, parts)
+    asked = [
+        [(tuple(factors), least) for factors, least in (in_integers(*part) for part in case)]
+        for case in setting.cases
+    ]
+    places = {part: k for k, part in enumerate(dict.fromkeys(part for case in asked for part in case))}
+    offsets = [sum(min(w, 0) for w in weights.values()) for bits in sides for weights in bits.head]
+    head = setting.networks[0].head
+    scores = [
+        (weights, 2 * scale, bias - scale * size - 2 * scale * sum(min(w, 0) for w in weights.values()))
+        for weights, scale, bias, size in zip(sides[0].head, head.scale, head.bias, head.sizes, strict=True)
+    ]
+    return IntegerProblem(
+        base=base,
+        features=features,
+        numbers=list(options),
+        states=states,
+        stays=stays,
+        own=setting.own,
+        budget=budget,
+        layers=layers,
+        inequalities=[combined(factors, least, rows, offsets) for factors, least in places],
+        cases=[[places[part] for part in case] for case in asked],
+        scores=scores,
+        limit=limit,
+    )
+
+
+_Gains: TypeAlias = dict[tuple[int, tuple[int, ...]], list[int]]
+
+
+def _added_by(
+    setting: Setting, options: dict[int, list[Option]], sides: Sequence[_Bits], limit: Limit
+) -> tuple[list[int], _Gains]:
+    """For each neuron of the first layers of all sides its sum above the threshold, and what each option of
+    each feature adds to it.
+    """
     base: list[int] = []
-    gains: dict[tuple[int, tuple[int, ...]], list[int]] = {}
+    gains: _Gains = {}
     for number, bits in enumerate(sides):
         limit.look()
         sums = [-least for least in bits.least]
@@ -296,54 +345,14 @@ def problem_of(setting: Setting, limit: Limit, *, is_exact: bool = False) -> Int
             for neuron, more in added.items():
                 sums[neuron] += more
         base += sums
-        for feature, (row, _) in options.items():
+        for feature, row in options.items():
             for option in row:
                 limit.look()
                 there, gain = bits.added(feature, option.states[number]), [0] * len(sums)
                 for neuron in {*there, *here[feature]}:
                     gain[neuron] = there.get(neuron, 0) - here[feature].get(neuron, 0)
                 gains.setdefault((feature, option.states), []).extend(gain)
-    features, numbers, states, stays = [], list[int](), [], []
-    for feature, (row, prices) in options.items():
-        order = sorted(range(len(row)), key=[option.order for option in row].__getitem__)
-        features.append([(prices[k], gains[feature, row[k].states]) for k in order])
-        numbers.append(feature)
-        states.append([row[k].order for k in order])
-        stays.append(sum(option.order < setting.own[feature] for option in row))
-    layers, rows = sides[0].later, [(weights, 0) for weights in sides[0].head]
-    if len(sides) > 1:
-        base, features, layers, rows = _merged(base, features, sides)
-    once = dict.fromkeys(
-        (tuple(factors), least)
-        for case in setting.cases
-        for factors, least in (in_integers(*part) for part in case)
-    )
-    places = {part: k for k, part in enumerate(once)}
-    cases = []
-    for case in setting.cases:
-        own = [in_integers(*part) for part in case]
-        cases.append([places[tuple(factors), least] for factors, least in own])
-    offsets = [sum(min(w, 0) for w in weights.values()) for bits in sides for weights in bits.head]
-    inequalities = [combined(factors, least, rows, offsets) for factors, least in once]
-    head = setting.networks[0].head
-    scores = [
-        (weights, 2 * scale, bias - scale * size - 2 * scale * sum(min(w, 0) for w in weights.values()))
-        for weights, scale, bias, size in zip(sides[0].head, head.scale, head.bias, head.sizes, strict=True)
-    ]
-    return IntegerProblem(
-        base,
-        features,
-        numbers,
-        states,
-        stays,
-        setting.own,
-        budget,
-        layers,
-        inequalities,
-        cases,
-        scores,
-        limit,
-    )
+    return base, gains
 
 
 def in_integers(factors: Sequence[Fraction], least: Fraction) -> tuple[list[int], int]:
@@ -367,100 +376,3 @@ def combined(factors: Sequence[int], least: int, rows: Sequence[Row], offsets: S
                 weights[bit] = weights.get(bit, 0) + factor * weight
             least += factor * (lowest + constant)
     return {bit: weight for bit, weight in weights.items() if weight}, least
-
-
-# -- two sides -----------------------------------------------------------------------------------------------
-
-
-def _merged(
-    base: list[int], features: list[list[tuple[int, list[int]]]], sides: Sequence[_Bits]
-) -> tuple[list[int], list[list[tuple[int, list[int]]]], list[list[Row]], list[Row]]:
-    """Two sides with equal or opposite neurons made one, and neurons that never turn folded into what
-    follows; the first ones are kept. A row of the head has what must be added to what its sum must reach.
-    """
-    depth = max(1 + len(bits.later) for bits in sides)
-    ends = [
-        (
-            base[j] + sum(min(0, *(gain[j] for _, gain in row)) for row in features),
-            base[j] + sum(max(0, *(gain[j] for _, gain in row)) for row in features),
-        )
-        for j in range(len(base))
-    ]
-    looks: list[Any] = [
-        (-base[j], tuple(gain[j] for row in features for _, gain in row)) for j in range(len(base))
-    ]
-    folded = _Folded(
-        looks, [True if low >= 0 else False if high < 0 else None for low, high in ends], _opposite
-    )
-    base = [base[j] for j in folded.firsts]
-    features = [[(price, [gain[j] for j in folded.firsts]) for price, gain in row] for row in features]
-    layers, widths = [], [len(bits.least) for bits in sides]
-    for rows in zip(*(_deepened(bits, depth) for bits in sides), strict=True):
-        made = [folded.row(row) for row in _beside(rows, widths)]
-        widths = [len(part) for part in rows]
-        truths = [
-            True if sum(min(w, 0) for w in row.values()) >= least
-            else False if sum(max(w, 0) for w in row.values()) < least else None
-            for row, least in made
-        ]  # fmt: skip
-        looks = [(least, frozenset(row.items())) for row, least in made]
-        folded = _Folded(looks, truths, _opposite_row)
-        layers.append([made[j] for j in folded.firsts])
-    heads = [[(weights, 0) for weights in bits.head] for bits in sides]
-    return base, features, layers, [folded.row(row) for row in _beside(heads, widths)]
-
-
-def _opposite(look: Any) -> Any:
-    return 1 - look[0], tuple(-gain for gain in look[1])
-
-
-def _opposite_row(look: Any) -> Any:
-    return 1 - look[0], frozenset((bit, -weight) for bit, weight in look[1])
-
-
-def _deepened(bits: _Bits, depth: int) -> list[list[Row]]:
-    """Later layers, with layers that pass bits on for as many as are asked for."""
-    found = list(bits.later)
-    width = len(found[-1]) if found else len(bits.least)
-    return found + [[({j: 1}, 1) for j in range(width)]] * (depth - 1 - len(found))
-
-
-def _beside(parts: Sequence[Sequence[Row]], widths: Sequence[int]) -> Iterator[Row]:
-    """Rows of both sides over the bits of both, one after another."""
-    start = 0
-    for rows, width in zip(parts, widths, strict=True):
-        for weights, least in rows:
-            yield {start + bit: weight for bit, weight in weights.items()}, least
-        start += width
-
-
-class _Folded:
-    """Neurons that are kept of those that look alike or are opposites, and neurons that never turn."""
-
-    def __init__(self, looks: Sequence[Any], truths: Sequence[bool | None], opposite: Any) -> None:
-        self.firsts: list[int] = []
-        self.truths = truths
-        self.place: list[tuple[int, int]] = []
-        seen: dict[Any, int] = {}
-        for number, (look, truth) in enumerate(zip(looks, truths, strict=True)):
-            contrary = opposite(look)
-            if truth is not None:
-                self.place.append((-1, 0))
-            elif look not in seen and contrary in seen:
-                self.place.append((seen[contrary], -1))
-            else:
-                if look not in seen:
-                    seen[look] = len(self.firsts)
-                    self.firsts.append(number)
-                self.place.append((seen[look], 1))
-
-    def row(self, row: Row) -> Row:
-        """A row over the neurons that are kept; a constant or opposite neuron shares in the bound."""
-        weights, least = dict[int, int](), row[1]
-        for bit, weight in row[0].items():
-            target, sign = self.place[bit]
-            if self.truths[bit] is None:
-                weights[target] = weights.get(target, 0) + sign * weight
-            if self.truths[bit] or sign == -1:
-                least -= weight
-        return {bit: weight for bit, weight in weights.items() if weight}, least

@@ -269,9 +269,9 @@ def asked_among(options: Namespace, names: tuple[str, ...]) -> list[str]:
 
 def check_region(options: Namespace) -> None:
     """Refuse two regions at once."""
-    given = [*asked_among(options, REGIONS), *["where"] * bool(getattr(options, "where", None))]
-    if len(given) > 1:
-        raise UsageError(f"name one region, not --{' and --'.join(given)}.")
+    named = [*asked_among(options, REGIONS), *["where"] * bool(getattr(options, "where", None))]
+    if len(named) > 1:
+        raise UsageError(f"name one region, not --{' and --'.join(named)}.")
 
 
 def region_of(options: Namespace, network: Network) -> Any:

@@ -178,7 +178,7 @@ def _cuts(text: str) -> list[float]:
 
 
 def _region(text: str) -> str:
-    from sugenet.fit.adversary import robust_region
+    from sugenet.fit.settings import robust_region
 
     try:
         robust_region(text)

@@ -7,12 +7,12 @@ import re
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
-from sugenet.cli.asking import keep_certificate
+from sugenet.cli.asking import asked_among, keep_certificate
 from sugenet.cli.options import refuse_idle, shared, sign_of, typed, whole
 from sugenet.cli.output import Screen
 from sugenet.cli.parser import Command, Commands, Group, UsageError, option
 from sugenet.cli.tables import one_order, orders_in, table_of, table_options
-from sugenet.errors import SugenetError, TooLargeError
+from sugenet.errors import SugenetError, TooLargeError, refuse
 
 if TYPE_CHECKING:
     from sugenet.fit.table import RatedTable
@@ -47,21 +47,20 @@ def _check(options: Namespace) -> None:
         )
     else:
         refuse_idle(options, _LEARNED, "goes with --terms: give that too, or leave it out.")
-        total = options.loss == "total"
-        if not total:
-            refuse_idle(options, ["weights"], "counts in --loss total: give that too.")
-        if options.maxitive is not None and options.minitive is not None:
-            raise UsageError("--maxitive and --minitive are both given. Choose one.")
-        if total:
-            refuse_idle(options, ["maxitive", "minitive"], "is for --loss largest.")
-        elif options.maxitive is None and options.minitive is None:
-            refuse_idle(options, ["time_limit"], "is for --loss total, --maxitive and --minitive.")
-    if options.output not in (None, "-") and os.path.realpath(options.output) == os.path.realpath(
-        options.data
-    ):
-        raise UsageError(
-            f"{options.output} holds the table, which would be lost. Give another file to write."
-        )
+        total, limits = options.loss == "total", asked_among(options, ("maxitive", "minitive"))
+        refuse_idle(options, ["weights"] * (not total), "counts in --loss total: give that too.")
+        refuse(UsageError, (len(limits) > 1, "--maxitive and --minitive are both given. Choose one."))
+        refuse_idle(options, limits * total, "is for --loss largest.")
+        exact = ["time_limit"] * (not total and not limits)
+        refuse_idle(options, exact, "is for --loss total, --maxitive and --minitive.")
+    named = options.output not in (None, "-")
+    refuse(
+        UsageError,
+        (
+            named and os.path.realpath(options.output) == os.path.realpath(options.data),
+            f"{options.output} holds the table, which would be lost. Give another file to write.",
+        ),
+    )
 
 
 def _run(options: Namespace, screen: Screen) -> int:

@@ -27,6 +27,7 @@ from sugenet.cli.options import (
 )
 from sugenet.cli.output import Screen
 from sugenet.cli.parser import Command, Commands, UsageError, option
+from sugenet.errors import refuse
 from sugenet.visible import visible
 
 __all__ = ["COMMANDS"]
@@ -124,14 +125,19 @@ def _show_rules(options: Namespace, screen: Screen) -> int:
     from sugenet.show import view_neuron
 
     asked = asked_among(options, ("check", "neuron", "label"))
-    if len(asked) > 1:
-        raise UsageError(
-            f"ask one thing, not --{' and --'.join('class' if name == 'label' else name for name in asked)}."
-        )
-    if options.output is not None and options.check is None:
-        raise UsageError("-o writes the certificate of a rule that is checked: give --check too.")
-    if options.level is not None and options.neuron is None:
-        raise UsageError("--level is a level of a neuron: give --neuron too.")
+    flags = " and --".join("class" if name == "label" else name for name in asked)
+    refuse(
+        UsageError,
+        (len(asked) > 1, f"ask one thing, not --{flags}."),
+        (
+            options.output is not None and options.check is None,
+            "-o writes the certificate of a rule that is checked: give --check too.",
+        ),
+        (
+            options.level is not None and options.neuron is None,
+            "--level is a level of a neuron: give --neuron too.",
+        ),
+    )
     asked_for, idle = (
         ("--check", ("samples", "index", "target", "delimiter", "layer", "limit"))
         if options.check is not None
@@ -140,9 +146,14 @@ def _show_rules(options: Namespace, screen: Screen) -> int:
         else ("the rules of a network", ("index", "layer", "threads"))
     )
     refuse_idle(options, idle, f"means nothing to {asked_for}: leave it out.")
-    if options.check is None and (options.law or options.within_data):
-        flag = "--law" if options.law else "--within-data"
-        raise UsageError(f"{flag} is for a rule that is checked: give --check too.")
+    flag = "--law" if options.law else "--within-data"
+    refuse(
+        UsageError,
+        (
+            options.check is None and (options.law or options.within_data),
+            f"{flag} is for a rule that is checked: give --check too.",
+        ),
+    )
     network = asked_network(options)
     if options.check is not None:
         return _check_rule(options, screen, network)

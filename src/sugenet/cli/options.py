@@ -12,7 +12,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from sugenet.cli.parser import Argument, UsageError, nearest
-from sugenet.errors import FileError, SugenetError
+from sugenet.errors import FileError, SugenetError, refuse
 
 if TYPE_CHECKING:
     from sugenet.bnn import Network
@@ -196,20 +196,31 @@ def check_paths(options: argparse.Namespace) -> None:
 
 def _check_streams(outputs: dict[str, Any], *, writes_json: bool) -> None:
     """Refuse two answers on standard output, and there what is a file."""
-    witness = outputs["--witness"]
-    if witness == "-":
-        raise UsageError("--witness - is no file, and the answer goes to standard output. Give a path.")
-    if witness and not witness.lower().endswith((".csv", ".npy")):
-        raise UsageError(f"--witness {witness} must end in .csv or .npy.")
+    witness = outputs["--witness"] or ""
     spoken = ["--json"] * writes_json + [f"{flag} -" for flag, path in outputs.items() if path == "-"]
-    if len(spoken) > 1:
-        raise UsageError(
-            f"{spoken[0]} and {spoken[1]} both write to standard output. Give a file to one of them."
-        )
-    if outputs["--counterexample"] == "-":
-        raise UsageError("--counterexample - is no file: the answer goes to standard output. Give a path.")
-    if outputs["--parquet"] == "-":
-        raise UsageError("--parquet - is for text, but Parquet is none. Give the path of a file.")
+    refuse(
+        UsageError,
+        (
+            witness == "-",
+            "--witness - is no file, and the answer goes to standard output. Give a path.",
+        ),
+        (
+            witness and not witness.lower().endswith((".csv", ".npy")),
+            f"--witness {witness} must end in .csv or .npy.",
+        ),
+        (
+            len(spoken) > 1,
+            f"{' and '.join(spoken[:2])} both write to standard output. Give a file to one of them.",
+        ),
+        (
+            outputs["--counterexample"] == "-",
+            "--counterexample - is no file: the answer goes to standard output. Give a path.",
+        ),
+        (
+            outputs["--parquet"] == "-",
+            "--parquet - is for text, but Parquet is none. Give the path of a file.",
+        ),
+    )
 
 
 def _check_files(options: argparse.Namespace, files: list[str]) -> None:

@@ -30,7 +30,7 @@ from sugenet.cli.asking import (
 from sugenet.cli.options import SAMPLE, network_of, one_sample, refuse_idle, shared
 from sugenet.cli.output import Screen
 from sugenet.cli.parser import Command, Commands, Group, UsageError, option
-from sugenet.errors import SugenetError
+from sugenet.errors import SugenetError, refuse
 from sugenet.fields import FIELDS
 
 if TYPE_CHECKING:
@@ -61,11 +61,14 @@ def _ask_why(options: Namespace, screen: Screen) -> int:
     ASKERS["why"].check(options)
     idle = [*asked_among(options, (*REGIONS, "output", "within_data")), *(["where"] if options.where else [])]
     idle += ["law"] if options.law else []
-    if options.chain and idle:
-        flag = idle[0].replace("_", "-")
-        raise UsageError(
-            f"--chain follows the neurons for any input and has no certificate: leave out --{flag}."
-        )
+    flag = "".join(idle[:1]).replace("_", "-")
+    refuse(
+        UsageError,
+        (
+            options.chain and idle,
+            f"--chain follows the neurons for any input and has no certificate: leave out --{flag}.",
+        ),
+    )
     if options.chain:
         why = "means nothing to --chain, which follows the neurons once: leave it out."
         refuse_idle(options, ["to", "ties", "minimal", "n", "time_limit", "threads", "seed"], why)
@@ -108,16 +111,17 @@ def _ask_whatif(options: Namespace, screen: Screen) -> int:
 def _check_question(options: Namespace) -> None:
     """Refuse none, and two at once."""
     named = asked_among(options, (*REGIONS, *_CLAIMS))
-    if len(named) > 1 or (not named and not options.where):
-        given = f"--{' and --'.join(named)}" if named else "none"
-        raise UsageError(
-            f"ask one question ({given} given): --{', --'.join((*REGIONS, *_CLAIMS))}, or --where alone."
-        )
+    given = f"--{' and --'.join(named)}" if named else "none"
+    refuse(
+        UsageError,
+        (
+            len(named) > 1 or (not named and not options.where),
+            f"ask one question ({given} given): --{', --'.join((*REGIONS, *_CLAIMS))}, or --where alone.",
+        ),
+    )
     if named and named[0] in REGIONS:
         check_region(options)
     claim = next(iter(asked_among(options, tuple(_CLAIMS))), None)
-    if options.falling and claim != "monotone":
-        raise UsageError("--falling says which way --monotone goes: give --monotone too.")
     idle = {
         "SAMPLES": options.samples is not None,
         "--index": options.index is not None,
@@ -127,16 +131,27 @@ def _check_question(options: Namespace) -> None:
         "--ties": options.ties != "lowest",
         "--where": bool(options.where) and claim == "query",
     }
-    if options.witness is not None and claim == "query":
-        raise UsageError(
+    wrong = next((name for name, is_given in idle.items() if is_given), None)
+    refuse(
+        UsageError,
+        (
+            options.falling and claim != "monotone",
+            "--falling says which way --monotone goes: give --monotone too.",
+        ),
+        (
+            options.witness is not None and claim == "query",
             "--witness writes the features of a network, and a query is in the numbers of its file: "
-            "give --json, which has them all, or --counterexample FILE."
-        )
-    if options.counterexample is not None and claim != "query":
-        raise UsageError("--counterexample is in the format of queries: give --query too, or --witness FILE.")
-    if claim is not None and any(idle.values()):
-        wrong = next(name for name, given in idle.items() if given)
-        raise UsageError(f"--{claim} is not about one sample, and {wrong} means nothing to it: leave it out.")
+            "give --json, which has them all, or --counterexample FILE.",
+        ),
+        (
+            options.counterexample is not None and claim != "query",
+            "--counterexample is in the format of queries: give --query too, or --witness FILE.",
+        ),
+        (
+            claim is not None and wrong is not None,
+            f"--{claim} is not about one sample, and {wrong} means nothing to it: leave it out.",
+        ),
+    )
 
 
 def _claim(options: Namespace, network: Network, claim: str) -> Any:

@@ -11,7 +11,7 @@ from sugenet.cli.asking import announced, asked_among, keep_certificate
 from sugenet.cli.options import network_of, number, refuse_idle, shared, typed, whole
 from sugenet.cli.output import Screen
 from sugenet.cli.parser import Command, Commands, Group, UsageError, option
-from sugenet.errors import SugenetError
+from sugenet.errors import SugenetError, refuse
 from sugenet.visible import visible
 
 if TYPE_CHECKING:
@@ -44,20 +44,30 @@ def _check_usage(options: Namespace) -> None:
     """Refuse options that mean nothing here."""
     needs = {"radii": "curve", "output": "sample", "jobs": "check", "time_limit": "check", "seed": "check"}
     for name, needed in needs.items():
-        if getattr(options, name) is not None and not asked_among(options, (needed,)):
-            flag = "-o" if name == "output" else f"--{name.replace('_', '-')}"
-            raise UsageError(f"{flag} goes with --{needed}: give that too, or leave it out.")
-    if options.sample is not None:
-        other = asked_among(options, ("check", "curve", "csv", "parquet", "svg", "html"))
-        if other:
-            raise UsageError(f"ask one thing, not --sample and --{other[0]}.")
-        refuse_idle(options, ["limit"], "lists samples, and --sample shows one: leave it out.")
-    if len(options.files) > 1:
-        alone = asked_among(options, _OF_ONE)
-        if alone:
-            raise UsageError(f"--{alone[0]} is about one file, and {len(options.files)} are named.")
-        if options.svg is not None and not options.curve:
-            raise UsageError("--svg draws the times of one file. Give one, or --curve for all of them.")
+        flag = "-o" if name == "output" else f"--{name.replace('_', '-')}"
+        refuse(
+            UsageError,
+            (
+                getattr(options, name) is not None and not asked_among(options, (needed,)),
+                f"{flag} goes with --{needed}: give that too, or leave it out.",
+            ),
+        )
+    several, one_sample = len(options.files) > 1, options.sample is not None
+    other = asked_among(options, ("check", "curve", "csv", "parquet", "svg", "html"))
+    alone = asked_among(options, _OF_ONE)
+    refuse(UsageError, (one_sample and other, f"ask one thing, not --sample and --{''.join(other[:1])}."))
+    refuse_idle(options, ["limit"] * one_sample, "lists samples, and --sample shows one: leave it out.")
+    refuse(
+        UsageError,
+        (
+            several and alone,
+            f"--{''.join(alone[:1])} is about one file, and {len(options.files)} are named.",
+        ),
+        (
+            several and options.svg is not None and not options.curve,
+            "--svg draws the times of one file. Give one, or --curve for all of them.",
+        ),
+    )
 
 
 def _show_results(options: Namespace, screen: Screen) -> int:
@@ -142,7 +152,7 @@ def _write(options: Namespace, screen: Screen, opened: list[Results], curve: Acc
     first = opened[0]
     texts = {}
     if options.csv is not None:
-        from sugenet.sweeps.exports import csv_text
+        from sugenet.sweeps.results import csv_text
 
         texts[options.csv] = csv_text(first.rows(), first.samples, first.network.classes)
     if options.svg is not None:

@@ -23,7 +23,7 @@ from sugenet.cli.asking import (
 from sugenet.cli.options import MOST_THREADS, samples_of, seconds, shared, typed, whole
 from sugenet.cli.output import Screen
 from sugenet.cli.parser import Command, Commands, Group, UsageError, option
-from sugenet.errors import SugenetError
+from sugenet.errors import SugenetError, refuse
 
 if TYPE_CHECKING:
     from sugenet.sweeps import Results
@@ -92,15 +92,23 @@ def _check(options: Namespace) -> None:
             elif name not in kind.options:
                 raise UsageError(f"{one.flags[0]} means nothing to --ask {options.ask}: leave it out.")
     kind.check(options)
-    if options.output == "-":
-        raise UsageError("-o -: the results are no text. Give the path of a file.")
-    if options.backend_option and options.backend is None:
-        raise UsageError("--backend-option is for a backend: name it with --backend.")
-    if options.ask == "predict" and (options.law or options.within_data):
-        flag = "--law" if options.law else "--within-data"
-        raise UsageError(f"{flag} means nothing to --ask predict: leave it out.")
-    if options.retry and options.ask == "predict":
-        raise UsageError("--retry means nothing to --ask predict: a prediction is never undecided.")
+    predicts, flag = options.ask == "predict", "--law" if options.law else "--within-data"
+    refuse(
+        UsageError,
+        (options.output == "-", "-o -: the results are no text. Give the path of a file."),
+        (
+            options.backend_option and options.backend is None,
+            "--backend-option is for a backend: name it with --backend.",
+        ),
+        (
+            predicts and (options.law or options.within_data),
+            f"{flag} means nothing to --ask predict: leave it out.",
+        ),
+        (
+            predicts and options.retry,
+            "--retry means nothing to --ask predict: a prediction is never undecided.",
+        ),
+    )
 
 
 # -- asking it -----------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from sugenet.cli.asking import (
 from sugenet.cli.options import integer, refuse_idle, samples_of, shared, typed
 from sugenet.cli.output import Screen
 from sugenet.cli.parser import Argument, Arguments, Command, Commands, Group, UsageError, option
-from sugenet.errors import SugenetError
+from sugenet.errors import SugenetError, refuse
 from sugenet.fields import BALLS
 
 if TYPE_CHECKING:
@@ -51,28 +51,39 @@ def _places(text: str) -> list[int]:
 
 def _check_usage(options: Namespace) -> str | None:
     """The question that is asked; refuses two, and what means nothing to it."""
-    asked = asked_among(options, _VERBS)
-    if len(asked) > 1:
-        raise UsageError(f"ask one question, not --{' and --'.join(asked)}.")
-    verb = asked[0] if asked else None
-    regions = asked_among(options, _PLACES)
-    if len(regions) > 1:
-        raise UsageError(f"name one region, not --{' and --'.join(regions)}.")
-    if verb not in ("verify", "why") and regions:
-        raise UsageError(
-            f"--{regions[0]} is a region of --verify or --why: give one of them, or leave it out."
-        )
-    if verb == "verify" and not regions:
-        raise UsageError(f"name a region in which it stays: --{', --'.join(_PLACES)}.")
-    if options.joint and verb != "verify":
-        raise UsageError("--joint goes with --verify: give that too, or leave it out.")
-    if options.joint and regions[0] in ("linf", "anything"):
-        raise UsageError(f"--joint shares a budget, and --{regions[0]} has none that adds up: leave it out.")
+    asked, regions = asked_among(options, _VERBS), asked_among(options, _PLACES)
+    verb, region = next(iter(asked), None), next(iter(regions), None)
+    refuse(
+        UsageError,
+        (len(asked) > 1, f"ask one question, not --{' and --'.join(asked)}."),
+        (len(regions) > 1, f"name one region, not --{' and --'.join(regions)}."),
+        (
+            verb not in ("verify", "why") and regions,
+            f"--{region} is a region of --verify or --why: give one of them, or leave it out.",
+        ),
+        (
+            verb == "verify" and not regions,
+            f"name a region in which it stays: --{', --'.join(_PLACES)}.",
+        ),
+        (
+            options.joint and verb != "verify",
+            "--joint goes with --verify: give that too, or leave it out.",
+        ),
+        (
+            options.joint and region in ("linf", "anything"),
+            f"--joint shares a budget, and --{region} has none that adds up: leave it out.",
+        ),
+    )
     if verb is None:
         idle = ["time_limit", "threads", "seed", "within_data", "law"]
         refuse_idle(options, idle, f"means nothing without --{', --'.join(_VERBS)}: leave it out.")
-    if options.cost is not None and verb != "whatif":
-        raise UsageError("--cost goes with --whatif: give that too, or leave it out.")
+    refuse(
+        UsageError,
+        (
+            options.cost is not None and verb != "whatif",
+            "--cost goes with --whatif: give that too, or leave it out.",
+        ),
+    )
     return verb
 
 

@@ -17,8 +17,7 @@ from sugenet.bnn.layers import Layer
 from sugenet.engines.protocol import Engine
 from sugenet.problem.clock import Clock
 from sugenet.problem.front import Front
-from sugenet.problem.outcomes import Holds, Open
-from sugenet.problem.problem import Problem
+from sugenet.problem.problem import Holds, Open, Problem
 from sugenet.problem.sizes import features_that_fit, see_time
 
 __all__ = ["BOUNDS", "Bounded", "bound", "by_bounds", "turned_at_once"]

@@ -4,16 +4,23 @@ Engines by name: ``bounds``, ``dual`` (multipliers and branching), ``search`` (f
 ``flips`` (all sets of moves within the budget), ``exhaust`` (all combinations of few free features),
 ``branch`` (branch and bound over free features before one hidden layer),
 ``cdcl`` (our own solver with proof), and the solvers ``cpsat``, ``pysat``, ``exact``.
+
+`RUNGS` is the table: which engine applies when, how many seconds it is expected to take, and how long it may
+take. ``python -m benchmarks.ladder`` measures the engines and prints its fit beside the table.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from math import inf
 from typing import Any
 
 from sugenet.engines.bounds import BOUNDS
-from sugenet.engines.dual.deciding import DUAL
-from sugenet.engines.learn.solver import BRIEFLY, CDCL
-from sugenet.engines.outside import SOLVERS
+from sugenet.engines.hard.dual.deciding import DUAL
+from sugenet.engines.hard.learn.solver import BRIEFLY, CDCL
+from sugenet.engines.hard.outside import SOLVERS
 from sugenet.engines.protocol import Engine
 from sugenet.engines.walk.anneal import SEARCH
 from sugenet.engines.walk.blocks import in_planes
@@ -22,49 +29,172 @@ from sugenet.engines.walk.choices import EXHAUST, MOST_COMBINATIONS
 from sugenet.engines.walk.sets import FLIPS
 from sugenet.errors import QuestionError
 from sugenet.problem.clock import Clock
-from sugenet.problem.outcomes import Fails, Interrupted, Open, Outcome
-from sugenet.problem.problem import Problem
-from sugenet.problem.sizes import combinations_of, is_soon_cut, sets_within
+from sugenet.problem.problem import Fails, Interrupted, Open, Outcome, Problem
+from sugenet.problem.sizes import combinations_of, cut_seconds, sets_within
 
-__all__ = ["ENGINES", "decide"]
+__all__ = ["ENGINES", "RUNGS", "Facts", "Rung", "decide"]
 
 ENGINES: dict[str, Engine] = {
     engine.name: engine for engine in (BOUNDS, DUAL, SEARCH, FLIPS, EXHAUST, BRANCH, CDCL, *SOLVERS.values())
 }
 
 _CPSAT = SOLVERS["cpsat"]
-_INSTANT = 2.0**16
-"""Sets that are walked through in less time than it takes to set up a search with learning."""
-_FEW = 3e5
-"""Sets that are walked through before anything is searched for."""
-_WALK = 3e8
-"""Sets of moves that are walked through before a solver is asked."""
-_BLOCKS = 3e12
-"""The same times the neurons behind the first layer, where walks go by blocks (`late`)."""
-_WALK_LATE = 1e11
-"""Sets of moves that are walked through when the solvers have given up."""
-_EXHAUST = 2.0**26
-"""Combinations that are walked through before a solver is asked."""
-_LEVELS = 30.0
-"""Seconds that dual bounds get for levels before anything else is tried."""
-_FIRST_TRY = 10.0
-"""Seconds that our solver gets before longer walks are tried."""
+_SET, _SET_IN_PLANES, _SET_WIDE = 1e-8, 1e-12, 1e-6
+"""Seconds that a walk takes for each set of moves; by blocks, for each set and neuron after the first layer;
+and for each combination, if more than `_WORD` neurons of one hidden layer can turn.
+"""
+_MOST_SETS = 1e11
+"""Sets of moves that are walked through at all."""
+_WORD, _MANY_TURN = 64, 10
+"""Bits of a word; and how many times as many neurons as features are very many."""
 _LARGE = 256
-"""Features from which on learning for some milliseconds pays before anything is walked or searched; smaller
-networks are walked as soon, and their first question need not wait for the solver to be compiled.
+"""Features from which on it pays to learn for some milliseconds first. Smaller networks are walked as soon,
+and their first question need not wait for the solver to be compiled.
 """
-_RATE = 1e8
-"""Combinations that are gone through in a second, roughly."""
-_RATE_WIDE, _WIDE = 1e6, 64
-"""The same where more neurons of one hidden layer can turn than a word has bits."""
-_BRANCH, _MANY_TURN = 60.0, 10
-"""Seconds that branching gets. It comes first where so many times as many neurons can turn as features can
-move.
-"""
-_AT_FIRST = 0.2
-"""Seconds that learning gets before branching elsewhere: it is sooner done where neurons read little, and far
-behind where they read much.
-"""
+_LEARNED = 0.67
+"""Seconds that learning takes, roughly."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the table looks at."""
+
+    problem: Problem
+
+    @cached_property
+    def has_levels(self) -> bool:
+        """Whether neurons have more than two levels."""
+        return self.problem.near.network.has_levels
+
+    @cached_property
+    def is_large(self) -> bool:
+        """Whether there are many features."""
+        return self.problem.near.network.encoder.features >= _LARGE
+
+    @cached_property
+    def cut(self) -> float:
+        """Seconds that it takes to write levels out as steps."""
+        return cut_seconds(self.problem.near)
+
+    @cached_property
+    def combinations(self) -> float:
+        """Combinations of moves, if the budget allows about as many sets; else infinite."""
+        near = self.problem.near
+        combinations = combinations_of(near)
+        return combinations if near.budget is None or combinations < sets_within(near) else inf
+
+    @cached_property
+    def sets(self) -> float:
+        """Sets of moves within the budget, if they are fewer than all combinations; else infinite."""
+        return sets_within(self.problem.near) if self.combinations == inf else inf
+
+    @cached_property
+    def each_set(self) -> float:
+        """Seconds that a walk takes for each set of moves within a budget."""
+        layers = self.problem.near.network.layers
+        later = [(layer.weights, layer.tau) for layer in layers[1:]]
+        is_dense = all(layer.kind == "dense" and layer.tops is None for layer in layers)
+        blocks = in_planes(later) if later and is_dense and not self.has_levels else 0
+        return min(_SET, _SET_IN_PLANES * sum(len(tau) for _, tau in later[:blocks])) if blocks else _SET
+
+    @cached_property
+    def each_combination(self) -> float:
+        """Seconds that a walk takes for each combination."""
+        return _SET_WIDE if self.is_wide else _SET
+
+    @cached_property
+    def _turning(self) -> int:
+        """Neurons that can turn, if they are those of one hidden layer, else 0."""
+        network = self.problem.near.network
+        return 0 if self.has_levels or len(network.layers) != 1 else len(self.problem.front.fragile)
+
+    @cached_property
+    def is_wide(self) -> bool:
+        """Whether much of one hidden layer can turn: then branching rules out many combinations at once."""
+        return self._turning > _WORD
+
+    @cached_property
+    def is_free(self) -> bool:
+        """Whether there is one hidden layer and no budget, so that branching is possible."""
+        near = self.problem.near
+        return near.budget is None and not self.has_levels and len(near.network.layers) == 1
+
+    @cached_property
+    def turns_many(self) -> bool:
+        """Whether few features turn very many neurons, so that branching soon settles each of them."""
+        return self.is_free and self.is_wide and self._turning > _MANY_TURN * len(self.problem.near.places)
+
+    @cached_property
+    def patience(self) -> float:
+        """Seconds that learning gets at first: no more than the walk that comes next would take."""
+        patience = min(10.0, self.combinations * _SET if self.combinations <= MOST_COMBINATIONS else inf)
+        return max(patience, min(self.combinations, self.sets) * _SET_WIDE) if self.is_wide else patience
+
+
+@dataclass(frozen=True)
+class Rung:
+    """A row of the table: it costs ``start + each * size`` seconds, and what it takes to cut levels."""
+
+    engine: Engine
+    start: float
+    """Expected seconds, whatever the problem."""
+    applies: Callable[[Facts], bool] = lambda _: True
+    size: Callable[[Facts], float] = lambda _: 0.0
+    """What more of the expected seconds grow with, in seconds."""
+    limit: Callable[[Facts], float] = lambda _: inf
+    """Seconds that it may take."""
+    cuts: float = 1.0
+    """How often as long as levels take to be cut it is expected to take besides."""
+
+    def seconds(self, facts: Facts) -> float:
+        """Expected seconds."""
+        return self.start + self.size(facts) + self.cuts * facts.cut
+
+    def step(self, facts: Facts) -> Engine:
+        """The engine, for as long as it may take."""
+        limit = self.limit(facts)
+        return self.engine if limit == inf else self.engine.within(limit)
+
+
+RUNGS = (
+    Rung(BOUNDS, 5e-4),
+    Rung(BRANCH_BRIEFLY, 9e-4, lambda f: f.is_large and f.is_free and not f.turns_many),
+    Rung(
+        BRIEFLY,
+        1.7e-3,
+        lambda f: f.is_large and not f.has_levels and f.problem.near.budget is None and not f.turns_many,
+    ),
+    Rung(BRANCH, 2e-3, lambda f: f.turns_many, limit=lambda _: 60.0),
+    Rung(FLIPS, 1e-3, lambda f: f.sets <= _MOST_SETS, lambda f: f.sets * f.each_set),
+    Rung(
+        EXHAUST,
+        1e-3,
+        lambda f: f.combinations <= MOST_COMBINATIONS,
+        lambda f: f.combinations * f.each_combination,
+    ),
+    Rung(SEARCH, 4e-3, cuts=30.0),
+    # learning is sooner done than branching if neurons read little, and much later if they read much
+    Rung(CDCL, _LEARNED, lambda f: f.is_free and not f.turns_many, limit=lambda _: 0.2),
+    Rung(
+        BRANCH,
+        4.5e-3,
+        lambda f: f.is_free and not f.turns_many,
+        lambda f: min(f.combinations * _SET, _LEARNED),
+        lambda f: min(60.0, f.combinations * _SET_WIDE) if f.is_wide else 60.0,
+    ),
+    Rung(DUAL, 1.0, lambda f: f.has_levels, limit=lambda _: 30.0, cuts=0.0),
+    Rung(
+        CDCL,
+        0.7,
+        size=lambda f: 2.3 if f.sets < inf or f.has_levels else 0.0,  # levels are many bits
+        limit=lambda f: 10.0 if f.has_levels else f.patience,
+    ),
+    # without a limit, when all others have given up
+    Rung(DUAL, inf, lambda f: f.has_levels),
+    Rung(CDCL, inf, lambda f: not f.has_levels),
+    Rung(_CPSAT, inf, lambda f: not f.has_levels and _CPSAT.is_there),
+)
+"""The engines of the ladder, in the order in which those of equal cost are tried."""
 
 
 def decide(problem: Problem, clock: Clock, engine: str = "auto") -> Outcome:
@@ -76,8 +206,7 @@ def decide(problem: Problem, clock: Clock, engine: str = "auto") -> Outcome:
     if engine != "auto":
         return ENGINES[engine](problem, clock)
     tried: list[Open] = []
-    steps = _ladder(problem)
-    for step in steps:
+    for step in _ladder(problem):
         if clock.up():
             break
         clock.tell(f"{step.name} ...")
@@ -92,7 +221,7 @@ def decide(problem: Problem, clock: Clock, engine: str = "auto") -> Outcome:
     why = "the time was up"
     if not clock.up():
         why = "; ".join(f"{attempt.engine}: {attempt.reason}" for attempt in tried)
-        if steps[-1] is CDCL and not _CPSAT.is_there:
+        if not problem.near.network.has_levels and not _CPSAT.is_there:
             why += f"; CP-SAT might decide it, and is not installed; {_CPSAT.install}"
     return Open(", ".join(dict.fromkeys(attempt.engine for attempt in tried)), why, _facts(tried))
 
@@ -105,68 +234,7 @@ def _facts(tried: list[Open]) -> dict[str, Any]:
 
 
 def _ladder(problem: Problem) -> list[Engine]:
-    """Engines in the order in which they are worth a try."""
-    combinations = combinations_of(problem.near)
-    sets = combinations if problem.near.budget is None else sets_within(problem.near)
-    if problem.near.budget is None or combinations < sets:
-        count, soon, late, walk = combinations, _EXHAUST, MOST_COMBINATIONS, EXHAUST
-    else:
-        count, soon, late, walk = sets, _soon(problem, sets), _WALK_LATE, FLIPS
-    levels = problem.near.network.has_levels
-    large = problem.near.network.encoder.features >= _LARGE
-    brief = large and not levels and problem.near.budget is None and count > _INSTANT
-    first = [BOUNDS, BRIEFLY] if brief else [BOUNDS]
-    if large and _has_one_layer(problem):
-        first.insert(1, BRANCH_BRIEFLY)
-    last = [_CPSAT] if _CPSAT.is_there else []
-    if _turns_many(problem):
-        later = [walk] if count <= late else []
-        return [BOUNDS, BRANCH.within(_BRANCH), SEARCH, CDCL.within(_FIRST_TRY), *later, CDCL, *last]
-    if count <= soon and is_soon_cut(problem.near):
-        patient = [BRANCH.within(count / _RATE_WIDE)] if _is_wide(problem) and walk is EXHAUST else []
-        steps = [*first, *patient, walk] if count <= _FEW else [*first, SEARCH, *patient, walk]
-        return [*steps, DUAL if levels else CDCL]  # where sums are too large for a walk
-    later = [walk] if count <= late else []
-    if levels:  # which are many bits to all others
-        return [DUAL.within(_LEVELS), SEARCH, CDCL.within(_FIRST_TRY), *later, DUAL]
-    # no longer than the walk would take that comes next
-    patience = min(_FIRST_TRY, count / _RATE) if later and walk is EXHAUST else _FIRST_TRY
-    if _is_wide(problem):
-        patience = max(patience, count / _RATE_WIDE)
-    branching = [CDCL.within(_AT_FIRST), BRANCH.within(_BRANCH)] if _has_one_layer(problem) else []
-    return [*first, SEARCH, *branching, CDCL.within(patience), *later, CDCL, *last]
-
-
-def _has_one_layer(problem: Problem) -> bool:
-    """Whether the network has one hidden layer and the region no budget, so that branching is for it."""
-    near = problem.near
-    return near.budget is None and not near.network.has_levels and len(near.network.layers) == 1
-
-
-def _turns_many(problem: Problem) -> bool:
-    """The same, and whether few features can turn very many neurons, so that each of them is soon settled:
-    learning and going through all combinations are slow then.
-    """
-    return _has_one_layer(problem) and len(problem.front.fragile) > max(
-        _WIDE, _MANY_TURN * len(problem.near.places)
-    )
-
-
-def _is_wide(problem: Problem) -> bool:
-    """Whether the network has one hidden layer, of which much can turn: branching over the inputs then rules
-    out many combinations at once, and going through them is slow.
-    """
-    network = problem.near.network
-    return not network.has_levels and len(network.layers) == 1 and len(problem.front.fragile) > _WIDE
-
-
-def _soon(problem: Problem, sets: float) -> float:
-    """Sets of moves that are walked through before a solver is asked."""
-    layers = problem.near.network.layers
-    if sets <= _WALK or problem.near.network.has_levels or len(layers) < 2:
-        return _WALK
-    later = [(layer.weights, layer.tau) for layer in layers[1:]]
-    over_bits = all(layer.kind == "dense" and layer.tops is None for layer in layers)
-    if not over_bits or not in_planes(later):
-        return _WALK
-    return max(_WALK, _BLOCKS / sum(len(tau) for _, tau in later[: in_planes(later)]))
+    """Engines in the order in which they are worth a try: the cheapest first."""
+    facts = Facts(problem)
+    rungs = [rung for rung in RUNGS if rung.applies(facts)]
+    return [rung.step(facts) for rung in sorted(rungs, key=lambda rung: rung.seconds(facts))]

@@ -9,8 +9,7 @@ from importlib.util import find_spec
 
 from sugenet.errors import NetworkError, QuestionError, TooLargeError
 from sugenet.problem.clock import Clock
-from sugenet.problem.outcomes import Open, Outcome
-from sugenet.problem.problem import Problem
+from sugenet.problem.problem import Open, Outcome, Problem
 
 __all__ = ["Engine"]
 

@@ -12,74 +12,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil, floor, inf, nextafter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import torch
+from torch import Generator, Tensor
 
 from sugenet.bnn import Encoder, OneHot, Steps
 from sugenet.bnn.arrays import Bits
-from sugenet.capacity.arguments import exact_number, number_words, read_number
-from sugenet.errors import CapacityError, SugenetError
+from sugenet.capacity.arguments import exact_number
+from sugenet.errors import SugenetError
 from sugenet.fit.folding import tensor_of
 from sugenet.fit.module import LevelModule
+from sugenet.fit.settings import region_text
 from sugenet.problem.regions import Hamming, Linf
 
-if TYPE_CHECKING:
-    from torch import Generator, Tensor
-
-__all__ = ["Adversary", "Leeway", "Limits", "region_text", "robust_region"]
+__all__ = ["Adversary", "Leeway", "Limits"]
 
 _NEVER = 255
-_KINDS: dict[str, type[Linf | Hamming]] = {"linf": Linf, "hamming": Hamming}
-
-
-def robust_region(given: Any) -> Linf | Hamming | None:
-    """The region that ``robust=`` names: `Linf` or `Hamming`, a text such as ``"linf:25"``, or None.
-
-    Examples
-    --------
-    >>> robust_region("linf:25"), robust_region("hamming:2"), robust_region(None)
-    (Linf(radius=25), Hamming(radius=2), None)
-    >>> robust_region("l2:3")
-    Traceback (most recent call last):
-    ...
-    sugenet.errors.SugenetError: robust='l2:3' is no region to train against: write linf:R or hamming:K.
-    """
-    if given is None:
-        return None
-    if isinstance(given, str):
-        kind, _, radius = given.partition(":")
-        made = _KINDS.get(kind.strip().lower())
-        try:
-            number = read_number(radius, "radius")
-        except CapacityError:
-            made = None
-        if made is None:
-            raise SugenetError(f"robust={given!r} is no region to train against: write linf:R or hamming:K.")
-        return robust_region(made(number))
-    if type(given) not in (Linf, Hamming):
-        raise SugenetError(f"robust={given!r} is no region to train against: give Linf(R) or Hamming(K).")
-    try:
-        size = exact_number(given.radius, "radius")
-    except SugenetError as error:
-        raise SugenetError(f"robust={given!r}: {error}") from None
-    if not size > 0:
-        raise SugenetError(f"robust={given!r} allows no change. Give a radius above 0, or leave robust out.")
-    if isinstance(given, Hamming) and size != floor(size):
-        raise SugenetError(f"robust={given!r}: bits are flipped in whole numbers. Give one, such as 2.")
-    return given  # type: ignore[no-any-return]
-
-
-def region_text(region: Linf | Hamming | None) -> str | None:
-    """A region as ``robust=`` and ``--robust`` read it.
-
-    Examples
-    --------
-    >>> region_text(Linf(0.5))
-    'linf:0.5'
-    """
-    return None if region is None else f"{type(region).__name__.lower()}:{number_words(region.radius)}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,8 +224,6 @@ class Adversary:
         generator: Generator,
     ) -> Tensor:
         """The inputs after some steps against the class `y`."""
-        import torch
-
         moved = inputs
         for step in range(steps):
             gradient = module.input_gradient(moved, y)
@@ -290,16 +239,12 @@ class Adversary:
 
     @cached_property
     def _feature_of(self) -> Tensor:
-        import torch
-
         encoder = self.leeway.encoder
         return torch.tensor(range(encoder.features) if self.leeway.levels else encoder.feature_of)
 
     @cached_property
     def _singles(self) -> tuple[Tensor, Tensor]:
         """Features of one input, and where that is: levels, and numbers with one cut."""
-        import torch
-
         encoder = self.leeway.encoder
         if self.leeway.levels:
             return torch.arange(encoder.features), torch.arange(encoder.features)
@@ -314,8 +259,6 @@ class Adversary:
     @cached_property
     def _groups(self) -> list[_Alike]:
         """Features of more than one bit, those alike together; of single bits both ends are all there is."""
-        import torch
-
         encoder = self.leeway.encoder
         if self.leeway.levels:
             return []
@@ -340,8 +283,6 @@ class Adversary:
 
     def _best(self, gradient: Tensor, limits: Limits) -> Tensor:
         """Every feature where the gradient leads, as far as its limits let it."""
-        import torch
-
         best = torch.where(gradient > 0, limits.high, limits.low)
         for group in self._groups:
             gains, allowed = self._states(group, gradient, limits)
@@ -351,8 +292,6 @@ class Adversary:
 
     def _states(self, group: _Alike, gradient: Tensor, limits: Limits) -> tuple[Tensor, Tensor]:
         """What each state of each feature of a group gains, up to a constant, and whether it is allowed."""
-        import torch
-
         own, low, high = (of[:, group.places] for of in (gradient, limits.low, limits.high))
         if group.is_category:
             return own, (high > 0) & group.can_be
@@ -363,8 +302,6 @@ class Adversary:
 
     @staticmethod
     def _bits(group: _Alike, states: Tensor) -> Tensor:
-        import torch
-
         width = group.places.shape[1]
         places = torch.arange(width)
         on = places == states[:, :, None] if group.is_category else places < states[:, :, None]
@@ -372,8 +309,6 @@ class Adversary:
 
     def _flip(self, gradient: Tensor, start: Tensor, limits: Limits, budget: int) -> Tensor:
         """From where the samples began, the moves that gain most for each bit they flip, within a budget."""
-        import torch
-
         shape = len(start), self.leeway.encoder.features
         gains, costs = torch.zeros(shape), torch.ones(shape)
         target = start.clone()
@@ -397,8 +332,6 @@ class Adversary:
         self, group: _Alike, gradient: Tensor, start: Tensor, limits: Limits, budget: int
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Of the features of a group the bits after the best move, what it gains, and how many bits flip."""
-        import torch
-
         gains, allowed = self._states(group, gradient, limits)
         on = start[:, group.places] > 0
         here = on.float().argmax(dim=2, keepdim=True) if group.is_category else on.sum(dim=2, keepdim=True)

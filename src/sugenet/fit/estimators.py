@@ -12,6 +12,7 @@ of them). Only categories and exact integers are closed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields
 from math import inf
 from typing import Any, TypeAlias, get_args
 
@@ -24,8 +25,8 @@ from sugenet.capacity.arguments import plain
 from sugenet.errors import EncodingError, SugenetError, how_to_install
 from sugenet.fit.capacities import Ratings
 from sugenet.fit.encoding import CodingChoice, learn_encoder
-from sugenet.fit.loop import Epoch
-from sugenet.fit.settings import Settings
+from sugenet.fit.settings import Epoch, Settings
+from sugenet.fit.sugeno import LevelRule, ScoreCard
 from sugenet.fit.sugeno.columns import (
     FeatureLevels,
     Target,
@@ -41,8 +42,6 @@ from sugenet.fit.sugeno.columns import (
 )
 from sugenet.fit.sugeno.learning import Bools, Ints
 from sugenet.fit.sugeno.model import LearnedModel, Terms, learn_model
-from sugenet.fit.sugeno.rules import LevelRule
-from sugenet.fit.sugeno.scorecard import ScoreCard
 from sugenet.fit.trainer import train
 
 __all__ = [
@@ -625,7 +624,9 @@ class SugenoRegressor(RegressorMixin, _SugenoEstimator):  # type: ignore[misc]
         if isinstance(self.levels, bool) or not isinstance(self.levels, int | np.integer) or self.levels < 2:
             raise SugenetError(f"levels is {self.levels!r}; give a whole number of at least 2.")
         target = (
-            named_target(labels, order) if order is not None else number_target(_numbers(labels), self.levels)
+            named_target(labels, order)
+            if order is not None
+            else number_target(_numbers(labels), int(self.levels))
         )
         weights = costs_of(self.costs, target.levels.tolist(), target.ranks)
         self.levels_ = target.levels
@@ -749,7 +750,8 @@ class SugenoClassifier(ClassifierMixin, _SugenoEstimator):  # type: ignore[misc]
         table, labels = self._table(X, y)
         kinds = _classes_of(labels)[0]
         ordered = order is not None or len(kinds) == 2
-        target = named_target(labels, kinds.tolist() if order is None or _is_sorted(order) else order)
+        is_sorted = isinstance(order, str) and order == "sorted"
+        target = named_target(labels, kinds.tolist() if order is None or is_sorted else order)
         weights = costs_of(self.costs, target.levels.tolist(), target.ranks)
         self.classes_ = target.levels
         if ordered:
@@ -794,10 +796,6 @@ class SugenoClassifier(ClassifierMixin, _SugenoEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         return self._ratings(X, named_target(np.asarray(y), self.classes_.tolist()).ranks)
-
-
-def _is_sorted(order: Any) -> bool:
-    return isinstance(order, str) and order == "sorted"
 
 
 def _numbers(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -992,24 +990,7 @@ class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
 
     def _settings(self) -> Settings:
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        names = (
-            "epochs",
-            "batch",
-            "rate",
-            "validation_share",
-            "patience",
-            "smoothing",
-            "noise",
-            "sparsity",
-            "tau_decay",
-            "tau_goal",
-            "levels",
-            "weight_bits",
-            "window",
-            "robust",
-            "bound_share",
-            "threads",
-        )
+        names = [field.name for field in fields(Settings) if field.name != "seed"]
         return Settings(seed=seed, **{name: plain(getattr(self, name)) for name in names})
 
 

@@ -10,19 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import torch
+from torch import Tensor
 
 from sugenet.bnn import DenseLayer, Encoder, Head, Layer, LevelLayer, Network, StairLayer
 from sugenet.bnn.arrays import Ints
 from sugenet.errors import SoundnessError
 from sugenet.fit.encoding import reads_levels
 from sugenet.fit.module import BIAS_GRID, LevelModule
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 __all__ = ["Comparison", "compare", "network_of", "tensor_of"]
 
@@ -61,8 +60,6 @@ def _steps(module: LevelModule, number: int, sizes: Ints, scale: int, least: Int
     """Of each neuron the least match counts that reach its levels, found by halving: batch norm rises with
     the sum, since subtraction, product and addition round monotonically.
     """
-    import torch
-
     wanted = np.arange(1, module.levels)
     low = np.zeros((len(sizes), len(wanted)), np.int64)
     high = np.repeat(sizes[:, None] + 1, len(wanted), axis=1)  # one past the largest: never reached
@@ -136,8 +133,6 @@ def compare(network: Network, module: LevelModule, X: Any) -> Comparison:
 
 def tensor_of(inputs: npt.NDArray[Any]) -> Tensor:
     """What the module reads: -1/+1 for bits, levels as they are."""
-    import torch
-
     if inputs.dtype == bool:
         return torch.from_numpy(np.where(inputs, np.float32(1), np.float32(-1)))
     return torch.from_numpy(inputs.astype(np.float32))

@@ -1,100 +1,49 @@
 """The training loop: Adam along a cosine, the best epoch kept, interruptible and resumable at every epoch.
 
-What it tells while it runs, and its checkpoint, the run on disk after every epoch, are here, too.
+Its checkpoint, the run on disk after every epoch, is here, too.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from io import BytesIO
 from math import cos, pi
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import torch
+from torch import Generator, Tensor
+from torch.nn.functional import cross_entropy
+from torch.optim import Adam
 
-from sugenet.errors import FileError, SugenetError
+from sugenet.bnn import Encoder
+from sugenet.errors import EncodingError, FileError, SugenetError
 from sugenet.files import write_bytes
-from sugenet.fit.adversary import Adversary
+from sugenet.fit.adversary import Adversary, Leeway
 from sugenet.fit.folding import tensor_of
 from sugenet.fit.module import LevelModule
-from sugenet.fit.settings import Settings
+from sugenet.fit.settings import Epoch, Settings, end_progress, print_progress
 from sugenet.io.torch.saved import SavedTensor, open_saved
-
-if TYPE_CHECKING:
-    from torch import Generator, Tensor
-    from torch.optim import Adam
 
 __all__ = [
     "Checkpoint",
     "Course",
-    "Epoch",
     "Samples",
     "accuracy_under_attack",
-    "end_progress",
     "generator_of",
-    "print_progress",
     "read_checkpoint",
     "run",
     "run_mark",
+    "threads",
     "unreadable",
     "write_checkpoint",
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class Epoch:
-    """One epoch: number from 1 of `total`, mean loss, and accuracies of the module; `validation` is None
-    without held-out samples. In robust training the samples learned from are those of the attack, and
-    `attacked` is the accuracy under attack, at `radius`, of the samples held out, or without such of those
-    learned from. What an attack finds is no proof.
-    """
-
-    number: int
-    total: int
-    loss: float
-    training: float
-    validation: float | None
-    attacked: float | None = None
-    radius: float | None = None
-
-    def __str__(self) -> str:
-        held_out = "" if self.validation is None else f", validation {self.validation:.2%}"
-        attacked = (
-            "" if self.attacked is None else f", under attack {self.attacked:.2%} (radius {self.radius:.4g})"
-        )
-        learned = f"loss {self.loss:.4f}, training {self.training:.2%}"
-        return f"epoch {self.number}/{self.total}: {learned}{held_out}{attacked}"
-
-
-def print_progress(epoch: Epoch) -> None:
-    """Write an epoch to stderr: one line that is overwritten on a terminal, a line each elsewhere.
-
-    Examples
-    --------
-    >>> print(Epoch(3, 60, loss=0.51234, training=0.9, validation=0.875))
-    epoch 3/60: loss 0.5123, training 90.00%, validation 87.50%
-    """
-    if sys.stderr is None:
-        return
-    if sys.stderr.isatty():
-        end = "\n" if epoch.number == epoch.total else ""
-        sys.stderr.write(f"\r\x1b[K{epoch}{end}")
-    else:
-        sys.stderr.write(f"{epoch}\n")
-    sys.stderr.flush()
-
-
-def end_progress() -> None:
-    """End the line of a run that stopped early; elsewhere than on a terminal every line has its end."""
-    if sys.stderr is not None and sys.stderr.isatty():
-        sys.stderr.write("\n")
-        sys.stderr.flush()
 
 
 _FORMAT = "sugenet checkpoint 1"
@@ -124,8 +73,6 @@ def run_mark(description: dict[str, Any], *arrays: npt.NDArray[Any]) -> str:
 
 def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
     """Write all or nothing: a run that is killed while writing leaves the checkpoint before it."""
-    import torch
-
     content = {
         "format": _FORMAT,
         "mark": checkpoint.mark,
@@ -149,8 +96,6 @@ def unreadable(path: Path, error: Exception) -> SugenetError:
 
 def _with_tensors(value: Any, known: dict[int, Any]) -> Any:
     """Saved values with tensors of PyTorch; one that is there several times is made once."""
-    import torch
-
     if id(value) not in known:
         if isinstance(value, SavedTensor):
             known[id(value)] = torch.from_numpy(value.array())
@@ -226,6 +171,31 @@ class Samples:
     def __len__(self) -> int:
         return len(self.y)
 
+    @classmethod
+    def of(
+        cls,
+        encoder: Encoder,
+        X: npt.NDArray[Any],
+        labels: npt.NDArray[np.int64],
+        levels: bool,
+        leeway: Leeway | None,
+    ) -> Samples:
+        """Raw samples as bits, or as levels in the smallest type that holds them."""
+        if len(X) != len(labels):
+            raise EncodingError(
+                f"{len(X)} validation samples but {len(labels)} classes. Give one class for each."
+            )
+        top = max(encoder.tops or (1,)) if levels else 1
+        kind: Any = (np.uint8 if top < 256 else np.int32) if levels else bool
+        read = encoder.levels if levels else encoder.encode
+        parts, distances = [], []
+        for start in range(0, len(X), _CHUNK):
+            rows = X[start : start + _CHUNK]
+            parts.append(read(rows).astype(kind))
+            if leeway is not None:
+                distances.append(leeway.distances(parts[-1], rows))
+        return cls(np.concatenate(parts), labels, top, np.concatenate(distances) if distances else None)
+
     @property
     def arrays(self) -> list[npt.NDArray[Any]]:
         """All that decides a run."""
@@ -246,12 +216,21 @@ class Course:
     interrupted: bool
 
 
+@contextmanager
+def threads(count: int) -> Iterator[None]:
+    """Let PyTorch use so many threads meanwhile."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
 def generator_of(seed: int, part: int) -> Generator:
     """Random numbers of one part of a run: 0 for the start, e for epoch e.
     A resumed epoch draws the same ones.
     """
-    import torch
-
     return torch.Generator().manual_seed(int(np.random.SeedSequence([seed, part]).generate_state(1)[0]))
 
 
@@ -270,8 +249,6 @@ def run(
     Ctrl-C ends the run after the last whole epoch; before the first one there is nothing to keep,
     and it is passed on.
     """
-    from torch.optim import Adam
-
     # fused is faster, and rounds otherwise: what was trained without an adversary stays what it is
     optimizer = Adam(module.parameters(), lr=settings.rate, fused=adversary is not None)
     history: list[Epoch] = []
@@ -359,9 +336,6 @@ def _one_epoch(
     adversary: Adversary | None,
     number: int,
 ) -> Epoch:
-    import torch
-    from torch.nn.functional import cross_entropy
-
     generator = generator_of(settings.seed, number)
     zeros = _sparsity(number, settings)
     if adversary is None:
@@ -424,8 +398,6 @@ def accuracy_under_attack(
     adversary: Adversary, module: LevelModule, samples: Samples, share: float, generator: Generator
 ) -> float:
     """Share of samples that stay right under an attack, which is no proof; at a share of the radius."""
-    import torch
-
     right = 0
     for start in range(0, len(samples), _CHUNK):
         rows = np.arange(start, min(start + _CHUNK, len(samples)))
@@ -438,17 +410,15 @@ def accuracy_under_attack(
 
 
 def _disturbed(inputs: Tensor, noise: float, training: Samples, generator: Generator) -> Tensor:
-    import torch
-
     if not noise:
         return inputs
     other = -inputs if training.inputs.dtype == bool else training.top - inputs
     return torch.where(torch.rand(inputs.shape, generator=generator) < noise, other, inputs)
 
 
-def _accuracy(module: LevelModule, samples: Samples, chunk: int = _CHUNK) -> float:
+def _accuracy(module: LevelModule, samples: Samples) -> float:
     right = 0
-    for start in range(0, len(samples), chunk):
-        logits = module.evaluate(tensor_of(samples.inputs[start : start + chunk])).logits.numpy()
-        right += int((np.argmax(logits, axis=1) == samples.y[start : start + chunk]).sum())
+    for start in range(0, len(samples), _CHUNK):
+        logits = module.evaluate(tensor_of(samples.inputs[start : start + _CHUNK])).logits.numpy()
+        right += int((np.argmax(logits, axis=1) == samples.y[start : start + _CHUNK]).sum())
     return right / len(samples)

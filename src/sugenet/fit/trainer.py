@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isqrt
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,13 +17,14 @@ from sugenet.bnn.samples import named_rows
 from sugenet.brief import Said
 from sugenet.errors import EncodingError, FileError, SugenetError
 from sugenet.files import check_writable
-from sugenet.fit.adversary import Adversary, Leeway, robust_region
 from sugenet.fit.encoding import learn_encoder, reads_levels
-from sugenet.fit.folding import Comparison, compare, network_of
-from sugenet.fit.loop import Epoch, Samples, accuracy_under_attack, generator_of, run, run_mark
-from sugenet.fit.module import LevelModule
-from sugenet.fit.settings import Settings, require_torch
+from sugenet.fit.settings import Epoch, Settings, require_torch, robust_region
 from sugenet.problem.regions import Hamming, Linf
+
+if TYPE_CHECKING:
+    from sugenet.fit.folding import Comparison
+    from sugenet.fit.loop import Samples
+    from sugenet.fit.module import LevelModule
 
 __all__ = ["SampleCounts", "Trained", "train", "windows"]
 
@@ -157,6 +157,10 @@ def train(
     (0, ('False', 'True'))
     """
     require_torch()
+    from sugenet.fit import folding, loop
+    from sugenet.fit.adversary import Adversary, Leeway
+    from sugenet.fit.module import LevelModule
+
     sizes = _sizes(hidden, settings)
     path = _writable(checkpoint)
     array, coder = _rows_and_encoder(X, encoder, names)
@@ -171,24 +175,25 @@ def train(
     inside, outside = _parts(labels, others, settings) if validation is None else (others, np.arange(0))
     levels = bool(sizes) and reads_levels(coder)
     region = robust_region(settings.robust)
-    adversary = None if region is None else Adversary(Leeway(coder, region, levels))
+    leeway = None if region is None else Leeway(coder, region, levels)
+    adversary = None if leeway is None else Adversary(leeway)
     seen = (
         None if settings.window is None else windows(coder, levels, settings.window, sizes[0], settings.seed)
     )
-    training = _encoded(coder, array[inside], labels[inside], levels, adversary)
-    if adversary is not None:
-        adversary.leeway.check(*training.surrounded(np.arange(len(training))))
+    training = loop.Samples.of(coder, array[inside], labels[inside], levels, leeway)
+    if leeway is not None:
+        leeway.check(*training.surrounded(np.arange(len(training))))
     outer, outer_labels = array[outside], labels[outside]
     if validation is not None:
         outer = coder.rows(validation[0])
         outer_labels = _known_labels(validation[1], kinds, classes is not None)
-    held_out = _encoded(coder, outer, outer_labels, levels, adversary) if len(outer) else None
+    held_out = loop.Samples.of(coder, outer, outer_labels, levels, leeway) if len(outer) else None
     about = {"settings": settings.decisive(), "hidden": sizes, "classes": len(kinds), "top": training.top}
-    mark = run_mark(about, *training.arrays, *(() if held_out is None else held_out.arrays))
-    with _threads(settings.threads):
+    mark = loop.run_mark(about, *training.arrays, *(() if held_out is None else held_out.arrays))
+    with loop.threads(settings.threads):
         module = LevelModule.start(
             (training.inputs.shape[1], *sizes, len(kinds)),
-            generator_of(settings.seed, 0),
+            loop.generator_of(settings.seed, 0),
             top=training.top if levels else 1,
             levels=settings.levels,
             weight_bits=settings.weight_bits,
@@ -196,17 +201,17 @@ def train(
         )
         if adversary is not None:
             module.unit /= _CALM
-        outcome = run(module, training, held_out, settings, mark, progress, path, adversary)
-        network = network_of(module, coder, kinds, notes)
-        comparison = compare(network, module, array)
+        outcome = loop.run(module, training, held_out, settings, mark, progress, path, adversary)
+        network = folding.network_of(module, coder, kinds, notes)
+        comparison = folding.compare(network, module, array)
         comparison.check()
         if validation is not None:
-            compare(network, module, outer).check()
-    last = _encoded(coder, array[test], labels[test], levels, adversary) if len(test) else None
+            folding.compare(network, module, outer).check()
+    last = loop.Samples.of(coder, array[test], labels[test], levels, leeway) if len(test) else None
     attacked = None
     if adversary is not None:
-        judged, generator = last or held_out or training, generator_of(settings.seed, 0)
-        attacked = accuracy_under_attack(adversary, module, judged, 1.0, generator)
+        judged, generator = last or held_out or training, loop.generator_of(settings.seed, 0)
+        attacked = loop.accuracy_under_attack(adversary, module, judged, 1.0, generator)
     return Trained(
         network,
         outcome.history,
@@ -340,30 +345,6 @@ def _drawn(
     return np.flatnonzero(held), among[~held[among]]
 
 
-def _encoded(
-    encoder: Encoder,
-    X: npt.NDArray[Any],
-    labels: npt.NDArray[np.int64],
-    levels: bool,
-    adversary: Adversary | None,
-) -> Samples:
-    """Bits, or levels in the smallest type that holds them."""
-    if len(X) != len(labels):
-        raise EncodingError(
-            f"{len(X)} validation samples but {len(labels)} classes. Give one class for each."
-        )
-    top = max(encoder.tops or (1,)) if levels else 1
-    kind: Any = (np.uint8 if top < 256 else np.int32) if levels else bool
-    read = encoder.levels if levels else encoder.encode
-    parts, distances = [], []
-    for start in range(0, len(X), _CHUNK):
-        rows = X[start : start + _CHUNK]
-        parts.append(read(rows).astype(kind))
-        if adversary is not None:
-            distances.append(adversary.leeway.distances(parts[-1], rows))
-    return Samples(np.concatenate(parts), labels, top, np.concatenate(distances) if distances else None)
-
-
 def _accuracy(network: Network, samples: Samples) -> float:
     right = 0
     for start in range(0, len(samples), _CHUNK):
@@ -374,18 +355,6 @@ def _accuracy(network: Network, samples: Samples) -> float:
             (network.head.classes(network.head.match_counts(bits)) == samples.y[start : start + _CHUNK]).sum()
         )
     return right / len(samples)
-
-
-@contextmanager
-def _threads(count: int) -> Iterator[None]:
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(count)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def windows(encoder: Encoder, levels: bool, side: int, neurons: int, seed: int) -> Bits:

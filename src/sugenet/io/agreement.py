@@ -4,9 +4,11 @@ differs, with both numbers.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,12 +17,208 @@ import numpy.typing as npt
 from sugenet.bnn import Network, Steps
 from sugenet.brief import Said
 from sugenet.errors import FileError
+from sugenet.io.exact.ops import Sign, Stairs
 from sugenet.io.exact.relaxed import PartlyImported
 from sugenet.io.exact.report import Imported, many
+from sugenet.io.plain.gzipped import plain_file
+from sugenet.io.plain.refusals import refuse_if
+from sugenet.io.proof.judges import Run, Seen, Stage
 from sugenet.io.proof.tally import SHOWN, ClassDifference, Difference, NearTie, Tally
-from sugenet.io.references import reference_of
+from sugenet.io.torch.reader import signal_of_module
+from sugenet.reading import read_file
 
 __all__ = ["Agreement", "source_numbers", "verify_against"]
+
+_Array = npt.NDArray[Any]
+_MAX_FILE = 1 << 29
+
+
+def _reference_of(reference: Any) -> tuple[Run, str]:
+    """How to run a reference, and why its layers cannot be seen ("" where they can)."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(reference, torch.nn.Module):
+        return _module(torch, reference)
+    if isinstance(reference, str | Path):
+        return _onnx_file(Path(reference)), ""
+    if hasattr(reference, "run") and hasattr(reference, "get_inputs"):
+        entry, first = reference.get_inputs()[0], reference.get_outputs()[0].name
+        return (
+            lambda x: Seen(np.asarray(_ran(reference, entry, x, [first])[first]))
+        ), "a session shows its outputs only; give the path of the .onnx file"
+    if callable(reference):
+        return (lambda x: Seen(np.asarray(reference(x)))), "a function shows its outputs only"
+    raise FileError(
+        f"a reference is a PyTorch module, an .onnx file, an ONNX Runtime session or a function, "
+        f"not {type(reference).__name__}."
+    )
+
+
+def _module(torch: Any, module: Any) -> tuple[Run, str]:
+    first = next(iter(module.parameters()), None)
+
+    def tensor(x: _Array) -> Any:
+        made = torch.from_numpy(np.array(x))
+        if first is None:
+            return made
+        return made.to(first.device, first.dtype if made.is_floating_point() else None)
+
+    def run(x: _Array) -> Seen:
+        try:
+            signal, found, _ = signal_of_module(module, tensor(x))
+        except FileError:  # it cannot be followed, but run
+            with torch.no_grad():
+                return Seen(np.asarray(module(tensor(x)).detach().cpu().numpy()))
+        stages = [
+            Stage.of_op(node.op, node.before.values, node.values)
+            for node in signal.node.path()
+            if isinstance(node.op, Sign | Stairs) and node.before is not None
+        ]
+        return Seen(found, tuple(stages))
+
+    refuse_if(module.training, "the reference is in training mode. Call module.eval() first.")
+    return run, ""
+
+
+_KINDS = {
+    "tensor(float)": np.float32,
+    "tensor(double)": np.float64,
+    "tensor(float16)": np.float16,
+    "tensor(uint8)": np.uint8,
+    "tensor(int8)": np.int8,
+    "tensor(int16)": np.int16,
+    "tensor(int32)": np.int32,
+    "tensor(int64)": np.int64,
+    "tensor(bool)": np.bool_,
+}
+
+
+def _ran(session: Any, entry: Any, x: _Array, names: list[str]) -> dict[str, Any]:
+    """What a session gives for samples, by name, in the kind of number that it asks for; where the file fixes
+    how many samples it takes at once, in blocks of so many, of which the last is filled up.
+    """
+    kind = _KINDS.get(entry.type)
+    given = x if kind is None else x.astype(kind)
+    block = entry.shape[0] if entry.shape and isinstance(entry.shape[0], int) else 0
+    if block < 1 or block == len(x):
+        return dict(zip(names, session.run(names, {entry.name: given}), strict=True))
+    parts: dict[str, list[Any]] = {name: [] for name in names}
+    for start in range(0, len(x), block):
+        rows = given[start : start + block]
+        full = np.concatenate([rows, np.repeat(rows[-1:], block - len(rows), axis=0)])
+        for name, value in zip(names, session.run(names, {entry.name: full}), strict=True):
+            if block == 1 and isinstance(value, np.ndarray) and (not value.ndim or len(value) != 1):
+                value = value[None]
+            parts[name].append(value)
+    return {name: _joined(found, block, len(x)) for name, found in parts.items()}
+
+
+def _joined(found: list[Any], block: int, samples: int) -> Any:
+    """The blocks as one; what has no row for each sample stays as it is."""
+    if all(isinstance(part, np.ndarray) and part.ndim and len(part) == block for part in found):
+        return np.concatenate(found)[:samples]
+    return found[0]
+
+
+def _onnx_file(path: Path) -> Run:
+    """A copy of the graph that gives out every tensor; which of them are signs is seen from their values."""
+    try:
+        import onnx
+    except ImportError:
+        raise FileError("looking into an .onnx file needs the package onnx: pip install onnx") from None
+    try:
+        import onnxruntime  # type: ignore[import-untyped, unused-ignore]
+    except ImportError:
+        raise FileError("running an .onnx file needs ONNX Runtime: pip install onnxruntime") from None
+    try:
+        with plain_file(path) as plain:
+            model = onnx.load_from_string(read_file(plain, _MAX_FILE))
+            onnx.external_data_helper.load_external_data_for_model(model, str(plain.parent))
+    except FileError:
+        raise
+    except Exception as error:
+        raise FileError(f"{path.name}: it cannot be read: {str(error)[:160]}.") from None
+    given = {value.name for value in model.graph.output}
+    made = {name: node for node in model.graph.node for name in node.output if name}
+    model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in made if name not in given)
+    model.ir_version = min(model.ir_version, 10)
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    try:
+        session = onnxruntime.InferenceSession(
+            model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+        )
+    except Exception as error:
+        why = str(error).strip().splitlines()[:1]
+        raise FileError(
+            f"{path.name}: ONNX Runtime cannot run it: {why[0][:200] if why else ''}. "
+            f"Give a function that does."
+        ) from None
+    fed = {value.name for value in model.graph.initializer}
+    entry = next(value for value in session.get_inputs() if value.name not in fed)
+    names = [value.name for value in session.get_outputs()]
+
+    def run(x: _Array) -> Seen:
+        values = _ran(session, entry, x, names)
+        values[entry.name] = x
+        few = {name: _levels(value, len(x)) for name, value in values.items()}
+        stages = []
+        for name in made:
+            levels = few.get(name)
+            if levels is None or values[name].dtype == bool:
+                continue
+            before = _before(name, made, values, few)
+            if before is not None:
+                flat = values[name].reshape(len(x), -1)
+                stages.append(
+                    Stage(
+                        name,
+                        values[before].reshape(len(x), -1).astype(float),
+                        flat == levels[-1],
+                        flat == levels[0],
+                    )
+                )
+        return Seen(
+            np.asarray(values["scores" if "scores" in given else model.graph.output[0].name]), tuple(stages)
+        )
+
+    return run
+
+
+def _levels(value: Any, samples: int) -> _Array | None:
+    """The two values of a tensor that has only two, or three with 0 in the middle,
+    as a sign that can be 0; else None.
+    """
+    if (
+        not isinstance(value, np.ndarray)
+        or value.ndim < 2
+        or len(value) != samples
+        or value.dtype.kind not in "bf"
+    ):
+        return None
+    levels = np.unique(value)
+    return (
+        levels
+        if len(levels) == 2 or (len(levels) == 3 and levels[1] == 0 and levels[0] == -levels[2])
+        else None
+    )
+
+
+def _before(name: str, made: dict[str, Any], values: dict[str, Any], few: dict[str, Any]) -> str | None:
+    """The tensor with many values, of the same size, that a tensor with few was made from."""
+    seen, size = set(), np.size(values[name])
+    front = [name]
+    while front:
+        tensor = front.pop()
+        if tensor in seen or tensor not in made:
+            continue
+        seen.add(tensor)
+        for source in made[tensor].input:
+            if source in values and np.size(values[source]) == size:
+                if few.get(source) is None:
+                    return str(source)
+                front.append(source)
+    return None
+
 
 _CHUNK = 256
 
@@ -114,19 +312,21 @@ def verify_against(
     different: 0 activities and 1 class of 2 samples differ (2 classes; outputs only (a function shows its
     outputs only)). First: sample 0: class 1, but 0 in the reference
     """
-    if isinstance(network, PartlyImported):
-        raise FileError(
-            "only a part of the source was made exact. Compare the whole yourself: found.scores(X) or "
-            "found.predict(X) with what the source gives."
-        )
+    refuse_if(
+        isinstance(network, PartlyImported),
+        "only a part of the source was made exact. Compare the whole yourself: found.scores(X) or "
+        "found.predict(X) with what the source gives.",
+    )
     exact = network.network if isinstance(network, Imported) else network
     rows = exact.encoder.rows(X)
-    if rows.ndim != 2 or not len(rows):
-        raise FileError(f"X has shape {rows.shape}, but a batch of samples is needed: (samples, ...).")
+    refuse_if(
+        rows.ndim != 2 or not len(rows),
+        f"X has shape {rows.shape}, but a batch of samples is needed: (samples, ...).",
+    )
     given = np.asarray(X) if hasattr(X, "ndim") or isinstance(X, list | tuple) else rows
     shaped = given if given.ndim > 2 and len(given) == len(rows) else rows
     shape = exact.encoder.shape or shaped.shape[1:]
-    run, remark = reference_of(reference)
+    run, remark = _reference_of(reference)
     samples = shaped if prepare is not None else rows
     ready = prepare or (lambda x: source_numbers(network, x).reshape(len(x), *shape))
     tally = Tally(exact, network.signs if isinstance(network, Imported) else ())

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from sugenet.bnn import Network, Steps
-from sugenet.engines.reals.witness import real_scores
+from sugenet.engines.hard.reals.witness import real_scores
 from sugenet.errors import CertificateError, QuestionError
 from sugenet.files import write_text
 from sugenet.problem.query import Query, QueryBox

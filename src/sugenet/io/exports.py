@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.engines.outside.cnf import CLAUSES, Cnf
+from sugenet.engines.hard.outside.cnf import CLAUSES, Cnf
 from sugenet.errors import QuestionError, TooLargeError
 from sugenet.files import check_writable, write_text
 from sugenet.problem.formula import Formula, Linear, Objective

@@ -19,17 +19,10 @@ import numpy.typing as npt
 
 from sugenet.errors import FileError, how_to_install
 from sugenet.io.exact.ops import check_numbers
+from sugenet.io.plain.refusals import refuse_if
 from sugenet.reading import open_file
 
-__all__ = [
-    "Contents",
-    "check_file",
-    "child_array",
-    "child_group",
-    "opened",
-    "read_apart",
-    "write_contents",
-]
+__all__ = ["Contents", "Hdf5File", "Hdf5Format"]
 
 _REFUSED = 3
 """Exit code of the reading process when it has something to say."""
@@ -38,7 +31,8 @@ _MAX_SPARE = 1 << 26
 """Bytes by which all arrays may be larger than the file (compression, several names for one)."""
 _MAX_PROCESS = 1 << 28
 _MAX_TEXTS, _CHUNK = 1 << 18, 1 << 20
-_BYTES_A_SECOND = 20e6
+_SECONDS, _BYTES_A_SECOND = 10.0, 20e6
+"""How long the other process may take: for any file, and for its bytes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,52 +45,137 @@ class Contents:
     """What else the file says, by subject."""
 
 
-def read_apart(module: str, place: Path, seconds: float, damaged: str) -> Contents:
-    """What a module finds in a file, run in a process of its own; `damaged` is said of files that it cannot
-    read.
-    """
-    seconds += place.stat().st_size / _BYTES_A_SECOND
-    command = [sys.executable, "-W", "ignore", "-m", module, str(place.resolve())]
-    try:
-        done = subprocess.run(
-            command, capture_output=True, timeout=seconds, check=False, stdin=subprocess.DEVNULL
+@dataclass(frozen=True, eq=False)
+class Hdf5Format:
+    """One kind of HDF5 file, and how it is read: in a process of its own, by the library h5py."""
+
+    module: str
+    """The module that runs there; it ends with ``sys.exit(FORMAT.main())`` if it is the program."""
+    contents: Callable[[Hdf5File, Any], Contents]
+    """What an open file holds."""
+    damaged: str
+    """What is said of files that cannot be read."""
+    whose: str
+    extra: str
+    """Whose files these are, and the extra that installs h5py."""
+
+    def read(self, path: str | Path, *, apart: bool = True) -> Contents:
+        """What stands in a file, read in a process of its own (default: True).
+
+        Raises
+        ------
+        FileError
+            For files that are damaged, or of another kind.
+        """
+        place = Path(path)
+        _check_file(place, self.damaged)
+        return self._read_apart(place) if apart and sys.executable else self._opened(place)
+
+    def main(self) -> int:
+        """Read one file and write its contents to standard output: the other side of `read`."""
+        from safetensors.numpy import save
+
+        place = Path(sys.argv[1])
+        _limit_memory(3 * place.stat().st_size + _MAX_PROCESS)
+        try:
+            found = self._opened(place)
+        except FileError as error:
+            sys.stderr.buffer.write(str(error).encode())
+            return _REFUSED
+        places = [(layer, name) for layer, arrays in found.arrays.items() for name in arrays]
+        tensors = {
+            str(k): np.ascontiguousarray(found.arrays[layer][name]) for k, (layer, name) in enumerate(places)
+        }
+        about = {
+            "model": found.model,
+            "places": json.dumps([places, list(found.arrays)]),
+            "notes": json.dumps(found.notes),
+        }
+        sys.stdout.buffer.write(save(tensors, about))
+        return 0
+
+    def _read_apart(self, place: Path) -> Contents:
+        seconds = _SECONDS + place.stat().st_size / _BYTES_A_SECOND
+        command = [sys.executable, "-W", "ignore", "-m", self.module, str(place.resolve())]
+        try:
+            done = subprocess.run(
+                command, capture_output=True, timeout=seconds, check=False, stdin=subprocess.DEVNULL
+            )
+        except subprocess.TimeoutExpired:
+            raise FileError(f"HDF5 did not end with it in {seconds:.0f} seconds. {self.damaged}") from None
+        except OSError as error:
+            raise FileError(f"the process that reads it could not be started: {error}.") from None
+        if done.returncode == _REFUSED:
+            raise FileError(done.stderr.decode(errors="replace")[-2000:])
+        refuse_if(
+            done.returncode,
+            f"the HDF5 library broke down on it (exit code {done.returncode}). {self.damaged}",
         )
-    except subprocess.TimeoutExpired:
-        raise FileError(f"HDF5 did not end with it in {seconds:.0f} seconds. {damaged}") from None
-    except OSError as error:
-        raise FileError(f"the process that reads it could not be started: {error}.") from None
-    if done.returncode == _REFUSED:
-        raise FileError(done.stderr.decode(errors="replace")[-2000:])
-    if done.returncode:
-        raise FileError(f"the HDF5 library broke down on it (exit code {done.returncode}). {damaged}")
-    return _unpacked(done.stdout, damaged)
+        return _unpacked(done.stdout, self.damaged)
+
+    def _opened(self, place: Path) -> Contents:
+        try:
+            import h5py  # type: ignore[import-untyped]
+        except ImportError:
+            raise FileError(f"reading {self.whose} files needs h5py; {how_to_install(self.extra)}") from None
+        try:
+            with h5py.File(place, "r") as file:
+                return self.contents(Hdf5File(h5py, self.damaged, place.stat().st_size + _MAX_SPARE), file)
+        except FileError:
+            raise
+        except Exception as error:
+            why = str(error).strip().splitlines()[:1]
+            raise FileError(
+                f"HDF5 cannot read it: {why[0][:160] if why else type(error).__name__}. {self.damaged}"
+            ) from None
 
 
-def write_contents(place: Path, read: Callable[[], Contents]) -> int:
-    """Read a file and write its contents to standard output, for `read_apart`; the exit code."""
-    from safetensors.numpy import save
+@dataclass
+class Hdf5File:
+    """An open file: what is used of h5py, and how many bytes arrays may still take."""
 
-    _limit_memory(3 * place.stat().st_size + _MAX_PROCESS)
-    try:
-        found = read()
-    except FileError as error:
-        sys.stderr.buffer.write(str(error).encode())
-        return _REFUSED
-    places = [(layer, name) for layer, arrays in found.arrays.items() for name in arrays]
-    tensors = {
-        str(k): np.ascontiguousarray(found.arrays[layer][name]) for k, (layer, name) in enumerate(places)
-    }
-    sys.stdout.buffer.write(
-        save(
-            tensors,
-            {
-                "model": found.model,
-                "places": json.dumps([places, list(found.arrays)]),
-                "notes": json.dumps(found.notes),
-            },
+    h5py: Any
+    damaged: str
+    left: int
+
+    def group(self, parent: Any, name: str) -> Any:
+        """A group inside another, which no link leads out of."""
+        found = self._child(parent, name)
+        refuse_if(
+            not isinstance(found, self.h5py.Group), f"its group {name[:80]!r} is missing. {self.damaged}"
         )
-    )
-    return 0
+        return found
+
+    def dataset(self, group: Any, name: str, what: str) -> Any:
+        """What stands inside a group under a name, and is no group."""
+        data = self._child(group, name)
+        refuse_if(
+            not isinstance(data, self.h5py.Dataset) or data.is_virtual or data.external or data.shape is None,
+            f"{what} is missing, or stands in another file. {self.damaged}",
+        )
+        return data
+
+    def array(self, group: Any, name: str, what: str) -> npt.NDArray[Any]:
+        """An array of numbers inside a group."""
+        data = self.dataset(group, name, what)
+        refuse_if(
+            data.dtype.kind not in "fiu" or data.dtype.itemsize > 8,
+            f"{what} has dtype {data.dtype}, but numbers are needed. {self.damaged}",
+        )
+        size = max(prod(data.shape), prod(data.chunks or ())) * data.dtype.itemsize
+        self.left -= size
+        refuse_if(
+            self.left < 0,
+            f"{what} of shape {data.shape} takes {size} bytes, and its arrays together far more than the "
+            f"file. {self.damaged}",
+        )
+        array = np.asarray(data[()])
+        check_numbers(what, array)
+        return array
+
+    def _child(self, parent: Any, name: str) -> Any:
+        is_hard = isinstance(parent.get(name, getlink=True), self.h5py.HardLink)
+        return parent.get(name) if is_hard else None
 
 
 def _limit_memory(most: int) -> None:
@@ -128,46 +207,12 @@ def _unpacked(raw: bytes, damaged: str) -> Contents:
         ) from None
 
 
-@dataclass
-class _Library:
-    """What is used of h5py, and how many bytes arrays may still take."""
-
-    HardLink: type
-    Group: type
-    Dataset: type
-    left: int
-
-
-def opened(
-    place: Path, contents: Callable[[Any, Any], Contents], damaged: str, whose: str, extra: str
-) -> Contents:
-    """The contents of a file, from the library and the open file."""
-    try:
-        import h5py  # type: ignore[import-untyped]
-    except ImportError:
-        raise FileError(f"reading {whose} files needs h5py; {how_to_install(extra)}") from None
-    try:
-        with h5py.File(place, "r") as file:
-            size = place.stat().st_size + _MAX_SPARE
-            return contents(_Library(h5py.HardLink, h5py.Group, h5py.Dataset, size), file)
-    except FileError:
-        raise
-    except Exception as error:
-        why = str(error).strip().splitlines()[:1]
-        raise FileError(
-            f"HDF5 cannot read it: {why[0][:160] if why else type(error).__name__}. {damaged}"
-        ) from None
-
-
-def check_file(place: Path, damaged: str, of_zip: str = "") -> None:
-    """Refuse what is no HDF5 file, is too large, or would keep the library busy for ever; `of_zip` is said of
-    zip archives.
-    """
+def _check_file(place: Path, damaged: str) -> None:
+    """Refuse what is no HDF5 file, is too large, or would keep the library busy for ever."""
     try:
         with open_file(place, _MAX_FILE) as stream:
             start = stream.read(8)
-            if start != b"\x89HDF\r\n\x1a\n":
-                raise FileError(f"it is no HDF5 file.{of_zip if start[:2] == b'PK' else ''}")
+            refuse_if(start != b"\x89HDF\r\n\x1a\n", "it is no HDF5 file.")
             _check_heaps(stream, damaged)
     except OSError as error:
         raise FileError(f"it cannot be opened: {error.strerror or error}.") from None
@@ -204,30 +249,3 @@ def _places_of(mark: bytes, stream: BinaryIO) -> list[int]:
             at = raw.find(mark, at + 1)
         start, before = start + len(chunk), raw[-len(mark) + 1 :]
     return found
-
-
-def child_group(h5py: Any, parent: Any, name: str, damaged: str) -> Any:
-    """A group inside another, which no link leads out of."""
-    found = parent.get(name) if isinstance(parent.get(name, getlink=True), h5py.HardLink) else None
-    if not isinstance(found, h5py.Group):
-        raise FileError(f"its group {name[:80]!r} is missing. {damaged}")
-    return found
-
-
-def child_array(h5py: Any, group: Any, name: str, what: str, damaged: str) -> npt.NDArray[Any]:
-    """An array of numbers inside a group."""
-    data = group.get(name) if isinstance(group.get(name, getlink=True), h5py.HardLink) else None
-    if not isinstance(data, h5py.Dataset) or data.is_virtual or data.external or data.shape is None:
-        raise FileError(f"{what} is missing, or stands in another file. {damaged}")
-    if data.dtype.kind not in "fiu" or data.dtype.itemsize > 8:
-        raise FileError(f"{what} has dtype {data.dtype}, but numbers are needed. {damaged}")
-    size = max(prod(data.shape), prod(data.chunks or ())) * data.dtype.itemsize
-    h5py.left -= size
-    if h5py.left < 0:
-        raise FileError(
-            f"{what} of shape {data.shape} takes {size} bytes, and its arrays together far more than the "
-            f"file. {damaged}"
-        )
-    array = np.asarray(data[()])
-    check_numbers(what, array)
-    return array

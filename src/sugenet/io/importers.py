@@ -26,10 +26,9 @@ from sugenet.io.exact.relaxed import split
 from sugenet.io.exact.report import Imported
 from sugenet.io.larq import reader as larq_reader
 from sugenet.io.larq.judge import judge_of_layers
-from sugenet.io.larq.tensorflow import refuse_tensorflow
-from sugenet.io.marabou.contents import read_input_query
+from sugenet.io.larq.keras_file import refuse_tensorflow
 from sugenet.io.marabou.judge import judge_of_query
-from sugenet.io.marabou.reader import chain_of_query, query_of_contents
+from sugenet.io.marabou.reader import chain_of_query, query_of_contents, read_input_query
 from sugenet.io.onnx import reader as onnx_reader
 from sugenet.io.onnx.alone import compare_nodes
 from sugenet.io.onnx.dataflow import plain_graph
@@ -39,15 +38,14 @@ from sugenet.io.onnx.quantized.network import level_import
 from sugenet.io.onnx.quantized.proof import prove_levels
 from sugenet.io.onnx.quantized.reader import is_quantized, read_program
 from sugenet.io.plain.gzipped import plain_file
+from sugenet.io.plain.refusals import refuse_if, within
 from sugenet.io.proof.judges import SourceJudge, judge_of_chain
 from sugenet.io.proof.proving import prove_import
 from sugenet.io.pynq.judge import judge_of_memory
-from sugenet.io.pynq.memory import is_folder, read_memory
-from sugenet.io.pynq.reader import Last, PixelRounding, chain_of_memory
+from sugenet.io.pynq.reader import Last, PixelRounding, chain_of_memory, is_folder, read_memory
 from sugenet.io.torch import quantized, state_dict
 from sugenet.io.torch import reader as torch_reader
-from sugenet.io.torch.judge import judges_of_state_dict
-from sugenet.io.torch.module_judge import judges_of_module
+from sugenet.io.torch.judge import judges_of_module, judges_of_state_dict
 from sugenet.io.vnnlib import read_vnnlib
 from sugenet.problem.query import Query
 
@@ -151,10 +149,10 @@ def read_onnx(
 
 def _levels(graph: Graph, options: _Options) -> Imported:
     """A quantized file, made exact and compared with its source."""
-    if options.zero is not None:
-        raise FileError(
-            f"{graph.source}: zero={options.zero} says what sign(0) shall be, but there is no sign."
-        )
+    refuse_if(
+        options.zero is not None,
+        f"{graph.source}: zero={options.zero} says what sign(0) shall be, but there is no sign.",
+    )
     program = read_program(graph, strict=options.strict)
     made = level_import(program, options.inputs, options.names, options.classes)
     made = replace(made, found=options.seen(made.found))
@@ -213,10 +211,10 @@ def from_torch(
 
 def _whole(module: Any, example: Any, options: _Options) -> Imported:
     for name, otherwise in (("zero", None), ("strict", True)):
-        if getattr(options, name) != otherwise:
-            raise FileError(
-                f"{name}= has no use in a quantized module, which has no signs and no float ends."
-            )
+        refuse_if(
+            getattr(options, name) != otherwise,
+            f"{name}= has no use in a quantized module, which has no signs and no float ends.",
+        )
     return quantized.read_quantized(
         module,
         example,
@@ -466,19 +464,19 @@ def read_bnn_pynq(
     prove
         False leaves out the comparison of the network with its source, which is made before this returns.
     """
-    try:
-        if inputs not in (None, Integers(0, 255)):
-            raise FileError(
-                f"inputs={inputs}, but the driver of such a folder reads bytes: Integers(0, 255)."
-            )
-        if zero is not None or not strict:
-            raise FileError("zero= and strict= have no use here: no sum is 0, and nothing is a float.")
+    with within(Path(folder).name):
+        refuse_if(
+            inputs not in (None, Integers(0, 255)),
+            f"inputs={inputs}, but the driver of such a folder reads bytes: Integers(0, 255).",
+        )
+        refuse_if(
+            zero is not None or not strict,
+            "zero= and strict= have no use here: no sum is 0, and nothing is a float.",
+        )
         memory = read_memory(folder, design)
         chain = chain_of_memory(memory, features=features, outputs=outputs, last=last, rounding=rounding)
         if classes is None and outputs in (None, len(memory.classes or ())):
             classes = memory.classes
-    except FileError as error:
-        raise FileError(f"{Path(folder).name}: {error}") from None
     if image is None and names is None and memory.design.name == "lfcW1A1" and chain.shape == (784,):
         image = (28, 28)
     options = _Options(Integers(0, 255), None, True, names, classes, image, prove)
@@ -521,10 +519,8 @@ def read_ipq(
         False leaves out the comparison of the network with its source, which is made before this returns.
     """
     contents = read_input_query(path)
-    try:
+    with within(contents.source):
         chain = chain_of_query(contents)
-    except FileError as error:
-        raise FileError(f"{contents.source}: {error}") from None
     options = _Options(inputs, zero, strict, names, classes, image, prove)
     return _imported(chain, options, lambda _: [judge_of_query(contents)])
 
@@ -540,10 +536,8 @@ def read_query(path: str | Path) -> Query:
     if not Path(path).name.lower().removesuffix(".gz").endswith(".ipq"):
         return read_vnnlib(path)
     contents = read_input_query(path)
-    try:
+    with within(contents.source):
         return query_of_contents(contents)
-    except FileError as error:
-        raise FileError(f"{contents.source}: {error}") from None
 
 
 def import_file(
@@ -622,8 +616,7 @@ def import_file(
     )
     for what, mine in kinds:
         said = next((name for name, value in mine.items() if value is not None and name not in own), None)
-        if said is not None:
-            raise FileError(f"{said}= is for {what}, and {file.name} is none. Leave it out.")
+        refuse_if(said is not None, f"{said}= is for {what}, and {file.name} is none. Leave it out.")
     return reader(file, **common, **{name: (checkpoint | counts | layers | packed)[name] for name in own})
 
 
@@ -645,16 +638,16 @@ def _reader_of(file: Path) -> tuple[Callable[..., Imported], tuple[str, ...]]:
     for endings, reader in readers.items():
         if name.endswith(endings):
             return reader
-    if name.endswith(".nnet"):
-        raise FileError(
-            f"{file} is an NNet file, and these are networks of ReLUs, which are not binarized. Networks of "
-            "signs are read from ONNX, or from Marabou's input queries: query.saveQuery('net.ipq')."
-        )
-    if name.endswith(".nir"):
-        raise FileError(
-            f"{file} is a spiking network, which needs to be told how its neurons run: "
-            "sugenet.spiking.read_nir(path, convention)."
-        )
+    refuse_if(
+        name.endswith(".nnet"),
+        f"{file} is an NNet file, and these are networks of ReLUs, which are not binarized. Networks of "
+        "signs are read from ONNX, or from Marabou's input queries: query.saveQuery('net.ipq').",
+    )
+    refuse_if(
+        name.endswith(".nir"),
+        f"{file} is a spiking network, which needs to be told how its neurons run: "
+        "sugenet.spiking.read_nir(path, convention).",
+    )
     raise FileError(
         f"{file} is of no kind that can be imported: .onnx, .pt, .pth, .tar, .h5, .keras, .json, .npz, .ipq, "
         f"each also as .gz, or a folder of CSV files or of BNN-PYNQ."

@@ -9,11 +9,12 @@ import csv
 import io
 import re
 import struct
+import warnings
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from fractions import Fraction
 from itertools import chain
-from math import prod
+from math import ceil, floor, isfinite, prod
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -23,17 +24,25 @@ import numpy.typing as npt
 from sugenet.bnn import Network, OneHot, Steps
 from sugenet.bnn.samples import shape_words
 from sugenet.capacity.arguments import NUMBER, number_words, read_number
-from sugenet.errors import FileError
+from sugenet.errors import FileError, how_to_install
 from sugenet.files import write_bytes, write_text
-from sugenet.io.images import IMAGES, SIZE_LIMIT, read_folder, read_image
 from sugenet.io.plain.gzipped import unzipped
 from sugenet.io.plain.packed import open_archive, read_array, refusing
+from sugenet.io.plain.refusals import refuse_if, required, within
 from sugenet.io.plain.rows import LINE_LIMIT, csv_rows, otherwise_separated
 from sugenet.io.plain.texts import read_standard_input
-from sugenet.reading import open_text, read_file
+from sugenet.reading import open_file, open_text, read_file
 
 __all__ = ["read_samples", "write_samples"]
 
+SIZE_LIMIT = 1 << 30
+"""Bytes that samples may have, in their file and as an array."""
+PIXEL_LIMIT = 1 << 24
+_IMAGES = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".pgm", ".tif", ".tiff"}
+# other readers of Pillow start programs, or are seldom looked at
+_FORMATS = ["PNG", "JPEG", "BMP", "GIF", "PPM", "TIFF"]
+_NUMBERS = re.compile(r"([0-9]+)")
+_WITHOUT_COLUMNS = {"folder", "idx", ".npy", ".npz", *_IMAGES}
 PIPE_LIMIT = 1 << 27
 _SAMPLES, _CLASSES = (
     ("biufU", "samples are numbers or texts"),
@@ -84,29 +93,27 @@ def read_samples(
     file = Path(path)
     try:
         size = file.stat().st_size
-        packed = file.suffix.lower() == ".gz" and not file.is_dir()
-        plain = Path(file.stem) if packed else file
+        is_packed = file.suffix.lower() == ".gz" and not file.is_dir()
+        plain = Path(file.stem) if is_packed else file
         kind = "folder" if file.is_dir() else "idx" if _IDX.search(plain.name) else plain.suffix.lower()
-        if kind != "folder" and size > SIZE_LIMIT:
-            raise FileError(f"{name} has {size:,} bytes; the limit for samples is {SIZE_LIMIT:,}. Split it.")
-        other = kind in ("folder", "idx", ".npy", ".npz") or kind in IMAGES
-        for option, value, usual in (("target", target, None), ("delimiter", delimiter, ",")):
-            if other and value != usual:
-                what = "names a column of a CSV file" if option == "target" else "is for a CSV file"
-                raise FileError(f"{option}={value!r} {what}, but {name} has no columns. Leave it out.")
-        if packed and (kind == ".npz" or kind in IMAGES):
-            raise FileError(f"{name}: a {kind} file is packed already. Give it without gzip: gunzip {name}")
+        refuse_if(
+            kind != "folder" and size > SIZE_LIMIT,
+            f"{name} has {size:,} bytes; the limit for samples is {SIZE_LIMIT:,}. Split it.",
+        )
+        if kind in _WITHOUT_COLUMNS:
+            _refuse_columns(name, target, delimiter)
+        refuse_if(
+            is_packed and (kind == ".npz" or kind in _IMAGES),
+            name,
+            f"a {kind} file is packed already. Give it without gzip: gunzip {name}",
+        )
         if kind in (".npy", ".npz", "idx"):
             return _numpy(file, kind, network)
-        if kind in IMAGES:
-            return read_image(file, network), None
+        if kind in _IMAGES:
+            return _read_image(file, network), None
         if kind == "folder":
-            return read_folder(file, network)
-        if packed:
-            raw = _unpacked(file)
-            lines = io.TextIOWrapper(io.BytesIO(raw), encoding="utf-8-sig", newline="")
-            return _csv(lines, name, network, target, delimiter)
-        with open_text(file, SIZE_LIMIT) as stream:
+            return _read_folder(file, network)
+        with _text_of(file, is_packed) as stream:
             return _csv(stream, name, network, target, delimiter)
     except FileError as error:
         raise error if name in str(error) else FileError(f"{name}: {error}") from None
@@ -125,11 +132,22 @@ def read_samples(
         raise FileError(f"{name} cannot be read: {error.strerror or error}.") from None
 
 
-def _unpacked(file: Path) -> bytes:
-    try:
-        return unzipped(read_file(file, SIZE_LIMIT), SIZE_LIMIT)
-    except FileError as error:
-        raise FileError(f"{file}: {error}") from None
+def _refuse_columns(name: str, target: str | None, delimiter: str) -> None:
+    """Refuse what is said about the columns of a file that has none."""
+    for option, value, usual, what in (
+        ("target", target, None, "names a column of a CSV file"),
+        ("delimiter", delimiter, ",", "is for a CSV file"),
+    ):
+        refuse_if(value != usual, f"{option}={value!r} {what}, but {name} has no columns. Leave it out.")
+
+
+def _text_of(file: Path, is_packed: bool) -> AbstractContextManager[TextIO]:
+    """The text of a CSV file, packed by gzip or not."""
+    if not is_packed:
+        return open_text(file, SIZE_LIMIT)
+    with within(file):
+        raw = unzipped(read_file(file, SIZE_LIMIT), SIZE_LIMIT)
+    return io.TextIOWrapper(io.BytesIO(raw), encoding="utf-8-sig", newline="")
 
 
 def write_samples(path: str | Path, network: Network, rows: Sequence[Sequence[Any]]) -> None:
@@ -145,11 +163,15 @@ def write_samples(path: str | Path, network: Network, rows: Sequence[Sequence[An
         )
         write_text(path, lines.getvalue())
         return
-    if not all(isinstance(coding, Steps) for coding in network.encoder.codings):
-        raise FileError(f"{path}: an array of numbers holds no categories. Name a .csv file.")
+    refuse_if(
+        not all(isinstance(coding, Steps) for coding in network.encoder.codings),
+        f"{path}: an array of numbers holds no categories. Name a .csv file.",
+    )
     array = np.array([list(row) for row in rows])
-    if array.dtype.kind not in "iuf":
-        raise FileError(f"{path}: an array does not hold these numbers exactly. Name a .csv file.")
+    refuse_if(
+        array.dtype.kind not in "iuf",
+        f"{path}: an array does not hold these numbers exactly. Name a .csv file.",
+    )
     raw = io.BytesIO()
     np.save(raw, array, allow_pickle=False)
     write_bytes(path, raw.getvalue())
@@ -160,9 +182,7 @@ def _csv(
 ) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp] | None]:
     features, codings = network.encoder.names, network.encoder.codings
     rows = csv_rows(lines, name, delimiter=delimiter, longest=max(LINE_LIMIT, 64 * len(features)))
-    first = next(rows, None)
-    if first is None:
-        raise FileError(f"{name} is empty. Give one sample a line.")
+    first = required(next(rows, None), f"{name} is empty. Give one sample a line.")
     header = first[1]
     if set(features) & set(header) or (target is not None and target in header):
         _check_header(header, name, network, target, delimiter)
@@ -185,12 +205,13 @@ def _csv(
             isinstance(coding, Steps) and not re.fullmatch(NUMBER, cell)
             for coding, cell in zip(codings, header, strict=True)
         ]
-        if all(words):
-            raise FileError(
-                f"{name}: its first line, {_some(header)}, is neither a sample nor the names of the "
-                f"features, which are {_some(features)}. Name the columns like the features, in any order; "
-                "or leave the first line out and keep their order."
-            )
+        refuse_if(
+            all(words),
+            name,
+            f"its first line, {_some(header)}, is neither a sample nor the names of the "
+            f"features, which are {_some(features)}. Name the columns like the features, in any order; "
+            "or leave the first line out and keep their order.",
+        )
         rows = chain([first], rows) if second is None else chain([first, second], rows)
     kind = np.float64 if all(isinstance(coding, Steps) for coding in codings) else object
     column = None if target is None else header.index(target)
@@ -203,8 +224,7 @@ def _csv(
         )
         if column is not None:
             labels.append(row[column])
-    if not samples:
-        raise FileError(f"{name} has a line of names and no samples below it. Give one sample a line.")
+    refuse_if(not samples, f"{name} has a line of names and no samples below it. Give one sample a line.")
     X = np.stack(samples)
     return X, None if column is None else _truth(labels, network, f"{name}, column {target}")
 
@@ -238,15 +258,18 @@ def _check_header(header: list[str], name: str, network: Network, target: str | 
             f"{name} has no column {missing!r}. The model reads {len(features)} features: "
             f"{_some(features)}.{otherwise_separated(header, delimiter, lambda cells: missing in cells)}"
         )
-    if target is not None and target not in header:
-        raise FileError(f"{name} has no column {target!r}: its first line is {_some(header)}.")
+    refuse_if(
+        target is not None and target not in header,
+        f"{name} has no column {target!r}: its first line is {_some(header)}.",
+    )
     doubled = next(
         (column for column in (*features, target) if column is not None and header.count(column) > 1), None
     )
-    if doubled is not None:
-        raise FileError(
-            f"{name}: the column {doubled!r} stands twice in the first line. Give each column its own name."
-        )
+    refuse_if(
+        doubled is not None,
+        name,
+        f"the column {doubled!r} stands twice in the first line. Give each column its own name.",
+    )
 
 
 def _cell(text: str, coding: Steps | OneHot) -> Any:
@@ -275,7 +298,7 @@ def _truth(labels: list[str], network: Network, where: str) -> npt.NDArray[np.in
 
 def _numpy(file: Path, kind: str, network: Network) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp] | None]:
     labels = None
-    try:
+    with within(file):
         if kind == ".npz":
             with open_archive(file, SIZE_LIMIT) as archive:
                 names = archive.names
@@ -289,8 +312,6 @@ def _numpy(file: Path, kind: str, network: Network) -> tuple[npt.NDArray[Any], n
             raw = unzipped(read_file(file, SIZE_LIMIT), SIZE_LIMIT)
             with refusing("it is no .npy file, or damaged"):
                 array = read_array(io.BytesIO(raw), len(raw), "its array", *_SAMPLES)
-    except FileError as error:
-        raise FileError(f"{file}: {error}") from None
     X = _values(_flat(array, network, str(file)), network, str(file))
     return X, None if labels is None else _labels(labels, len(X), network, f"{file}, array y")
 
@@ -299,14 +320,13 @@ def _idx(raw: bytes) -> npt.NDArray[Any]:
     """An IDX file: two zeros, the kind of numbers, how many axes, their lengths, and the numbers."""
     kind = _IDX_KINDS.get(raw[2]) if len(raw) > 4 and raw[:2] == b"\0\0" else None
     start = 4 + 4 * raw[3] if kind is not None else 0
-    if kind is None or not 1 <= raw[3] <= 8 or len(raw) < start:
-        raise FileError("it is no IDX file, or damaged.")
+    refuse_if(kind is None or not 1 <= raw[3] <= 8 or len(raw) < start, "it is no IDX file, or damaged.")
     shape = struct.unpack(f">{raw[3]}I", raw[4:start])
     takes = prod(shape) * np.dtype(kind).itemsize
-    if takes != len(raw) - start:
-        raise FileError(
-            f"its array of shape {shape} takes {takes:,} bytes, but {len(raw) - start:,} are there."
-        )
+    refuse_if(
+        takes != len(raw) - start,
+        f"its array of shape {shape} takes {takes:,} bytes, but {len(raw) - start:,} are there.",
+    )
     array = np.frombuffer(raw, kind, offset=start).reshape(shape)
     return array.astype(array.dtype.newbyteorder("="))
 
@@ -323,10 +343,10 @@ def _values(X: npt.NDArray[Any], network: Network, name: str) -> npt.NDArray[Any
 
 def _labels(y: npt.NDArray[Any], samples: int, network: Network, where: str) -> npt.NDArray[np.intp]:
     """True classes from an array: their numbers or their names."""
-    if y.shape != (samples,):
-        raise FileError(
-            f"{where} has the shape {y.shape}, but there are {samples} samples: give one class for each."
-        )
+    refuse_if(
+        y.shape != (samples,),
+        f"{where} has the shape {y.shape}, but there are {samples} samples: give one class for each.",
+    )
     if y.dtype.kind == "U":
         return _truth(y.tolist(), network, where)
     last = len(network.classes) - 1
@@ -356,3 +376,155 @@ def _flat(array: npt.NDArray[Any], network: Network, name: str) -> npt.NDArray[A
     raise FileError(
         f"{name} holds an array of shape {array.shape}, but the model reads samples of {n} features."
     )
+
+
+# -- folders -------------------------------------------------------------------------------------------------
+
+
+def _read_folder(folder: Path, network: Network) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp] | None]:
+    """The images of a folder, and their classes where these are the names of its folders."""
+    entries = _sorted(folder)
+    inner = [entry for entry in entries if entry.is_dir()]
+    if inner and len(inner) < len(entries):
+        beside = next(entry for entry in entries if entry not in inner)
+        raise FileError(
+            f"{folder} holds folders, such as {inner[0].name}, and files, such as {beside.name}. "
+            f"Give images alone, or folders alone that are named like their classes."
+        )
+    for part in inner:
+        if part.name not in network.classes:
+            raise FileError(
+                f"{part}: {part.name} is no class of the model, but folders are named like their classes: "
+                f"{', '.join(network.classes)}."
+            )
+    groups = {part: _sorted(part) for part in inner} or {folder: entries}
+    files = [file for part in groups.values() for file in part]
+    _check(folder, files, network)
+    scale = _Scale(network)
+    X = np.concatenate([scale.read(file) for file in files])
+    if not inner:
+        return X, None
+    truth = [network.classes.index(part.name) for part, held in groups.items() for _ in held]
+    return X, np.array(truth, dtype=np.intp)
+
+
+def _sorted(folder: Path) -> list[Path]:
+    """What stands in a folder, by name: digits as numbers, and what is equal then by the name as it is."""
+    found = sorted(folder.iterdir(), key=lambda path: (_natural(path.name), path.name))
+    refuse_if(not found, f"{folder} is an empty folder. Put images into it, or leave it out.")
+    return found
+
+
+def _natural(name: str) -> list[Any]:
+    """Texts and numbers in turn."""
+    parts = _NUMBERS.split(name)
+    return [int(part) if place % 2 else part for place, part in enumerate(parts)]
+
+
+def _check(folder: Path, files: list[Path], network: Network) -> None:
+    """Refuse what is no image, and more than can be meant, before any is read."""
+    for file in files:
+        if file.suffix.lower() not in _IMAGES or not file.is_file():
+            what = "a folder" if file.is_dir() else "no image file"
+            raise FileError(
+                f"{file} is {what}, but a folder of samples holds images alone: "
+                f"{', '.join(sorted(_IMAGES))}. Move it elsewhere."
+            )
+    size = max(sum(file.stat().st_size for file in files), 8 * len(files) * network.encoder.features)
+    refuse_if(
+        size > SIZE_LIMIT,
+        f"the {len(files):,} images of {folder} make {size:,} bytes; the limit for samples is "
+        f"{SIZE_LIMIT:,}. Split the folder.",
+    )
+
+
+# -- one image -----------------------------------------------------------------------------------------------
+
+
+def _read_image(file: Path, network: Network) -> npt.NDArray[Any]:
+    """One sample from an image in shades of grey."""
+    return _Scale(network).read(file)
+
+
+class _Scale:
+    """Shades of grey as raw values of a network's features."""
+
+    def __init__(self, network: Network) -> None:
+        codings = network.encoder.codings
+        ranges = {(c.low, c.high) if isinstance(c, Steps) else None for c in codings}
+        ends = ranges.pop() if len(ranges) == 1 else None
+        low, high = ends if ends is not None and isfinite(ends[0]) and isfinite(ends[1]) else (0.0, 255.0)
+        self.features = network.encoder.features
+        self.whole = all(isinstance(c, OneHot) or c.whole or c.bipolar for c in codings)
+        if self.whole:
+            low, high = ceil(low), floor(high)
+        self.low, self.high = Fraction(low), Fraction(high)
+        self.known: dict[tuple[int, int], int | float] = {}
+
+    def read(self, file: Path) -> npt.NDArray[Any]:
+        """One sample."""
+        grey, white = _shades(file, self.features)
+        shades, places = np.unique(grey, return_inverse=True)
+        kind = np.int64 if self.whole else np.float64
+        table = np.array([self._value(shade, white) for shade in shades.tolist()], kind)
+        return table[places].reshape(1, self.features)
+
+    def _value(self, shade: int, white: int) -> int | float:
+        if (shade, white) not in self.known:
+            exact = self.low + shade * (self.high - self.low) / white
+            self.known[shade, white] = floor(exact + Fraction(1, 2)) if self.whole else float(exact)
+        return self.known[shade, white]
+
+
+def _shades(file: Path, n: int) -> tuple[npt.NDArray[np.int64], int]:
+    """The grey value of every pixel, of which there must be `n`, and the one that is white."""
+    try:
+        from PIL import Image
+    except ImportError as error:
+        raise FileError(
+            f"reading {file} needs Pillow, which cannot be imported ({error}). Install it "
+            f"{how_to_install('images')}."
+        ) from error
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("error", Image.DecompressionBombWarning)
+        try:
+            with open_file(file, SIZE_LIMIT) as stream, Image.open(stream, formats=_FORMATS) as image:
+                size = image.width * image.height
+                refuse_if(
+                    size > PIXEL_LIMIT,
+                    f"{file} has {image.width} x {image.height} pixels, far more than any model reads.",
+                )
+                refuse_if(
+                    size != n,
+                    f"{file} has {image.width} x {image.height} = {size} pixels, but the model reads "
+                    f"{n}. Resize it first.",
+                )
+                image.load()
+                deep = image.mode.startswith("I;16") or (image.mode == "I" and image.format in ("PNG", "PPM"))
+                refuse_if(
+                    not deep and image.mode in ("I", "F"),
+                    f"{file} has pixels of 32 bits, whose white is not known. Save it with 8 or 16 bits.",
+                )
+                refuse_if(
+                    not _is_opaque(image, deep),
+                    f"{file} has transparent pixels, which have no shade of grey. "
+                    f"Put it on a background first.",
+                )
+                return np.asarray(image if deep else image.convert("L")).astype(
+                    np.int64
+                ), 65535 if deep else 255
+        except (Image.DecompressionBombWarning, Image.DecompressionBombError):
+            raise FileError(f"{file} has far more pixels than any model reads.") from None
+        except FileError as error:
+            raise error if str(file) in str(error) else FileError(f"{file}: {error}") from None
+        except (FileNotFoundError, PermissionError, MemoryError):
+            raise
+        except Exception:  # broken images are reported in many ways
+            raise FileError(f"{file} is no image that can be read.") from None
+
+
+def _is_opaque(image: Any, deep: bool) -> bool:
+    if "transparency" not in image.info and not image.mode.upper().endswith("A"):
+        return True
+    return not deep and bool(image.convert("RGBA").getchannel("A").getextrema()[0] == 255)

@@ -24,7 +24,7 @@ from sugenet.checker.limit import Limit
 from sugenet.checker.problem import IntegerProblem
 from sugenet.checker.reading import Sizes, read
 from sugenet.checker.wholes import FormulaWhole, Wish, composed_whole
-from sugenet.engines.learn.solver import Core, Found, Solver
+from sugenet.engines.hard.learn.solver import Core, Found, Solver
 from sugenet.errors import CertificateError, RuleSyntaxError, SoundnessError
 from sugenet.logic.addition import Sum
 from sugenet.logic.composed import Composed, Wanted

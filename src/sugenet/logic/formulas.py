@@ -19,7 +19,7 @@ from math import prod
 from typing import Any, TypeAlias
 
 from sugenet.brief import Brief
-from sugenet.errors import QuestionError, TooLargeError
+from sugenet.errors import QuestionError, TooLargeError, refuse
 from sugenet.logic.readings import Gap, Reading
 
 __all__ = [
@@ -171,13 +171,16 @@ def predicate_rows(
 
 def _places(readings: Sequence[Reading], names: Sequence[str]) -> tuple[int, ...]:
     known = {reading.name: place for place, reading in enumerate(readings)}
-    if isinstance(names, str):
-        raise QuestionError(f"names={names!r} must be a list of names of readings.")
     wrong = next((name for name in names if name not in known), None)
-    if wrong is not None:
-        raise QuestionError(f"there is no reading {wrong!r}. There are {', '.join(known)}.")
-    if len(set(names)) < len(names) or not names:
-        raise QuestionError(f"names={list(names)!r} must name some readings, each once.")
+    refuse(
+        QuestionError,
+        (isinstance(names, str), f"names={names!r} must be a list of names of readings."),
+        (wrong is not None, f"there is no reading {wrong!r}. There are {', '.join(known)}."),
+        (
+            len(set(names)) < len(names) or not names,
+            f"names={list(names)!r} must name some readings, each once.",
+        ),
+    )
     return tuple(known[name] for name in names)
 
 

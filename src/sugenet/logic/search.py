@@ -13,7 +13,7 @@ from itertools import combinations
 from math import lcm
 from typing import Any
 
-from sugenet.engines.outside.pysat import hearing_ctrl_c
+from sugenet.engines.hard.outside.pysat import hearing_ctrl_c
 from sugenet.logic.formulas import Every, Listed, LogicFormula, OneOf
 from sugenet.logic.readings import Gap
 

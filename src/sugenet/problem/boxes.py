@@ -19,10 +19,10 @@ from sugenet.brief import Brief
 from sugenet.capacity.arguments import number_words, read_number
 from sugenet.checker.form import exact
 from sugenet.errors import QuestionError
-from sugenet.problem.neighbourhood import Neighbourhood, build, joined, pairs_of, place_of
+from sugenet.problem.neighbourhood import Neighbourhood, build, joined, meets, pairs_of, place_of
 from sugenet.visible import visible
 
-__all__ = ["Box", "limit_words", "limits_data", "limits_of", "meets", "plain", "plain_row", "span_of_limit"]
+__all__ = ["Box", "limit_words", "limits_data", "limits_of", "plain", "plain_row", "span_of_limit"]
 
 _LONG = 12
 """A number of more letters is one that nobody wrote."""
@@ -270,8 +270,3 @@ def _end_words(end: Any, way: float, sign: str) -> tuple[str, str]:
         if len(beyond) < len(own) - _LONG // 2:
             return sign, beyond
     return f"{sign}=", own
-
-
-def meets(coding: Coding, value: Any, span: Span) -> bool:
-    """Whether a raw value is within a limit."""
-    return span.holds(value) if isinstance(coding, OneHot) else coding.holds(span, coding.number(value))

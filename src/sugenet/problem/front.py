@@ -21,6 +21,7 @@ from sugenet.bnn.cutting import owners_of
 from sugenet.bnn.layers import Layer
 from sugenet.bnn.memory import make_sure
 from sugenet.bnn.packed import Packed, Unpacked, compiled
+from sugenet.problem.moves import Moves, Way
 from sugenet.problem.neighbourhood import FeatureMove, Neighbourhood, row_of
 from sugenet.problem.sizes import features_that_fit
 
@@ -167,8 +168,9 @@ class Front:
         one column a fragile neuron.
         """
         order = sorted(range(len(moves)), key=lambda k: moves[k].feature)
+        ways = Moves({moves[k].feature: (Way(*moves[k][1:]),) for k in order})
         some = Front(
-            replace(self.neighbourhood, moves=tuple(moves[k] for k in order)),
+            replace(self.neighbourhood, moves=ways),
             self.active,
             self.fragile,
             self.margins,

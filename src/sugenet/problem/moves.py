@@ -1,4 +1,5 @@
-"""Moves of features: what one is, and very many of them without an object each.
+"""Moves of features: where codings lead to from a value, what a move is, and very many of them without an
+object each.
 
 An image of bytes has hundreds of thousands of single changes, but features of one coding and one value have
 the same ways to go, so these are kept once, and a move is made when somebody looks at it.
@@ -8,18 +9,23 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NamedTuple, TypeAlias, overload
+from functools import cache, cached_property
+from itertools import accumulate
+from math import ceil, floor
+from typing import Any, ClassVar, NamedTuple, TypeAlias, overload
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Columns", "FeatureMove", "Moves", "Way", "columns_of", "listed"]
+from sugenet.bnn import Span, Steps
+from sugenet.bnn.codings import Coding
+
+__all__ = ["Columns", "FeatureMove", "Leads", "Moves", "Reached", "Way"]
 
 
-@dataclass(frozen=True, slots=True)
-class FeatureMove:
+class FeatureMove(NamedTuple):
     """A feature taken to another state, at the nearest raw value that has it."""
 
     feature: int
@@ -52,9 +58,6 @@ class Columns(NamedTuple):
     """Whole numbers; Python's own where they leave 62 bits."""
 
 
-_FEW = 1 << 14
-"""Moves that are made at once."""
-
 _Ways: TypeAlias = tuple[Way, ...]
 
 
@@ -65,18 +68,24 @@ class Moves(Sequence[FeatureMove]):
     --------
     >>> up = (Way(1, 1, Fraction(1), Fraction(1), 1), Way(2, 2, Fraction(2), Fraction(2), 2))
     >>> moves = Moves({0: up, 3: up})
-    >>> light = moves.where(lambda feature, way: way.weight == 1)
+    >>> light = moves.where(lambda way: way.weight == 1)
     >>> len(moves), moves[2].feature, [(move.feature, move.state) for move in light]
     (4, 3, [(0, 1), (3, 1)])
     """
 
     def __init__(self, ways: Mapping[int, _Ways]) -> None:
         self.ways = {feature: rows for feature, rows in ways.items() if rows}
+        """The moves of each feature that can move, without the feature."""
         self._owners = list(self.ways)
-        self._starts = np.cumsum([0, *map(len, self.ways.values())]).tolist()
+        self._starts = [0, *accumulate(map(len, self.ways.values()))]
+
+    @cached_property
+    def places(self) -> dict[int, slice]:
+        """Where the moves of each feature are."""
+        return dict(zip(self.ways, map(slice, self._starts, self._starts[1:]), strict=True))
 
     def __len__(self) -> int:
-        return int(self._starts[-1])
+        return self._starts[-1]
 
     @overload
     def __getitem__(self, place: int) -> FeatureMove: ...
@@ -93,50 +102,137 @@ class Moves(Sequence[FeatureMove]):
     def __iter__(self) -> Iterator[FeatureMove]:
         return (FeatureMove(feature, *way) for feature, rows in self.ways.items() for way in rows)
 
-    def where(self, keep: Callable[[int, Way], bool], *, by_feature: bool = False) -> Moves:
-        """Some of the moves; features that share their ways share what is kept of them,
-        unless it depends on the feature too.
-        """
+    def where(self, keep: Callable[[Way], bool]) -> Moves:
+        """Some of the moves; features that share their ways share what is kept of them."""
         known: dict[int, _Ways] = {}
-        found: dict[int, _Ways] = {}
-        for feature, rows in self.ways.items():
-            if by_feature or id(rows) not in known:
-                kept = tuple(way for way in rows if keep(feature, way))
-                known[id(rows)] = rows if len(kept) == len(rows) else kept
-            found[feature] = known[id(rows)]
-        return Moves(found)
+        for key, rows in self.distinct.items():
+            kept = tuple(way for way in rows if keep(way))
+            known[key] = rows if len(kept) == len(rows) else kept
+        return Moves({feature: known[id(rows)] for feature, rows in self.ways.items()})
 
     def columns(self) -> Columns:
         """The moves as arrays."""
-        unlike = {id(rows): rows for rows in self.ways.values()}
-        arrays = {
-            key: _arrays([way.state for way in rows], [way.weight for way in rows])
-            for key, rows in unlike.items()
-        }
+        arrays = {key: _arrays(rows) for key, rows in self.distinct.items()}
         own = [arrays[id(rows)] for rows in self.ways.values()]
         features = np.repeat(np.array(self._owners, np.int64), np.diff(self._starts))
         if not own:
             return Columns(features, features, features)
-        return Columns(
-            features,
-            np.concatenate([states for states, _ in own]),
-            np.concatenate([weights for _, weights in own]),
-        )
+        states, weights = (np.concatenate(parts) for parts in zip(*own, strict=True))
+        return Columns(features, states, weights)
+
+    @property
+    def distinct(self) -> dict[int, _Ways]:
+        """The different rows of ways, by their identity: features that are alike share theirs."""
+        return {id(rows): rows for rows in self.ways.values()}
 
 
-def listed(moves: Moves) -> Sequence[FeatureMove]:
-    """The moves one by one where they are few, else as they are."""
-    return tuple(moves) if len(moves) <= _FEW else moves
+def _arrays(rows: _Ways) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
+    weights = [way.weight for way in rows]
+    large = max(weights) >= 1 << 62
+    return np.array([way.state for way in rows], np.int64), np.array(weights, object if large else np.int64)
 
 
-def columns_of(moves: Sequence[FeatureMove]) -> Columns:
-    """Moves as arrays."""
-    if isinstance(moves, Moves):
-        return moves.columns()
-    features = np.fromiter((move.feature for move in moves), np.int64, len(moves))
-    return Columns(features, *_arrays([move.state for move in moves], [move.weight for move in moves]))
+# -- where values lead to ------------------------------------------------------------------------------------
 
 
-def _arrays(states: list[int], weights: list[int]) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
-    large = max(weights, default=0) >= 1 << 62
-    return np.array(states, np.int64), np.array(weights, object if large else np.int64)
+class Reached(NamedTuple):
+    """Another state of a feature: its nearest raw value, how far that is, and how many bits flip."""
+
+    state: int
+    value: Any
+    distance: Fraction
+    flips: int
+
+
+_Answers: TypeAlias = tuple[dict[Any, list[Reached]], dict[Any, tuple[Way, ...]]]
+"""Where values lead to, and the same at the price of the distance."""
+
+
+class Leads:
+    """Where codings lead to from a value, each asked once:
+    the samples of a data set have the same values again and again.
+    """
+
+    _kept: ClassVar[WeakKeyDictionary[Steps, dict[Any, _Answers]]] = WeakKeyDictionary()
+    _most, _short = 1 << 12, 16
+    """How many answers are kept of a coding, and how long each may be."""
+    _domain = 1 << 10
+    """Values of a coding that are all asked at once."""
+
+    def __init__(self, far: Fraction | None) -> None:
+        self.far = far
+        self.own: dict[tuple[int, type], _Answers] = {}
+
+    def __call__(self, coding: Coding, here: Any, state: int, span: Span | None) -> list[Reached]:
+        if span is not None or not isinstance(coding, Steps):  # equal ones may have values of other types
+            return _reached(coding, here, state, self.far, span)
+        known = self._of(coding, type(here))[0]
+        found = known.get(here)
+        if found is None:
+            found = _reached(coding, here, state, self.far, None)
+            if len(found) <= self._short:
+                known[here] = found
+        return found
+
+    def ways(
+        self, coding: Coding, values: Sequence[Any], states: Sequence[int]
+    ) -> dict[Any, tuple[Way, ...]] | None:
+        """For each of some values of one type the ways that a coding of few whole numbers leads, each at the
+        price of its distance; None for other codings, and where prices might leave 60 bits together.
+        """
+        if self.far is None or not isinstance(coding, Steps) or not coding.whole:
+            return None
+        if coding.states > self._short or len(values) * coding.states * self.far >= 1 << 60:
+            return None
+        found = self._of(coding, type(values[0]))[1]
+        missing = set(values) - found.keys()
+        if not missing:
+            return found
+        anywhere = Leads(None)
+        small = type(values[0]) is int and coding.high - coding.low < self._domain
+        if small and not anywhere._of(coding, int)[0]:  # all of them, for the samples to come
+            for value in range(ceil(coding.low), floor(coding.high) + 1):
+                anywhere(coding, value, coding.state(value), None)
+        for value in missing:
+            reached = anywhere(coding, value, states[values.index(value)], None)
+            near = (way for way in reached if way.distance <= self.far)
+            found[value] = tuple(
+                Way(way.state, way.value, way.distance, way.distance, int(way.distance)) for way in near
+            )
+        return found
+
+    def _of(self, coding: Steps, kind: type) -> _Answers:
+        key = (id(coding), kind)
+        if key not in self.own:
+            parts = self._kept.setdefault(coding, {})
+            if sum(len(known) for known, _ in parts.values()) >= self._most:
+                parts.clear()
+            self.own[key] = parts.setdefault((kind, self.far), ({}, {}))
+        return self.own[key]
+
+
+def _reached(coding: Coding, here: Any, own: int, far: Fraction | None, span: Span | None) -> list[Reached]:
+    """The other states that can occur: up and down from its own, of numbers as far as one may go."""
+    if isinstance(coding, Steps) and coding.every_step:  # very many, and all of them whole numbers
+        low = int(coding.low)
+        most = coding.states if far is None else min(coding.states, floor(far))
+        return [
+            Reached(state, low + state, _whole(abs(state - own)), abs(state - own))
+            for state in range(max(0, own - most), min(coding.states, own + most + 1))
+            if state != own and (span is None or span.holds(low + state))
+        ]
+    found = []
+    for states in (range(own - 1, -1, -1), range(own + 1, coding.states)):
+        for state in states:
+            move = coding.move(here, state, span)
+            if move is None:
+                continue
+            if far is not None and move.distance > far and isinstance(coding, Steps):
+                break  # all others this way are further still, whatever they are limited to
+            found.append(Reached(state, move.value, move.distance, coding.flips(own, state)))
+    return sorted(found, key=lambda way: way.state)
+
+
+@cache
+def _whole(number: int) -> Fraction:
+    return Fraction(number)

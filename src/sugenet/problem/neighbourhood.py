@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from math import floor, lcm
@@ -24,8 +24,7 @@ from sugenet.bnn import Network, OneHot, Span, Steps
 from sugenet.bnn.codings import Coding
 from sugenet.brief import Brief
 from sugenet.errors import QuestionError
-from sugenet.problem.moves import Columns, FeatureMove, Moves, Way, columns_of, listed
-from sugenet.problem.reaching import Leads, Reached
+from sugenet.problem.moves import Columns, FeatureMove, Leads, Moves, Reached, Way
 
 __all__ = [
     "FeatureMove",
@@ -33,6 +32,7 @@ __all__ = [
     "Weigh",
     "build",
     "joined",
+    "meets",
     "pairs_of",
     "place_of",
     "row_of",
@@ -53,7 +53,7 @@ class Neighbourhood(Brief):
     network: Network
     sample: tuple[Any, ...]
     states: tuple[int, ...]
-    moves: Sequence[FeatureMove]
+    moves: Moves
     """Ordered by feature."""
     budget: int | None
     """None: any set of moves."""
@@ -72,47 +72,26 @@ class Neighbourhood(Brief):
     @cached_property
     def columns(self) -> Columns:
         """The moves as arrays."""
-        return columns_of(self.moves)
+        return self.moves.columns()
 
-    def only(self, keep: Callable[[FeatureMove | Way], bool]) -> Neighbourhood:
+    def only(self, keep: Callable[[Way], bool]) -> Neighbourhood:
         """The same with some of the moves, chosen by anything but their feature."""
-        moves = self.moves
-        kept = (
-            moves.where(lambda _, way: keep(way))
-            if isinstance(moves, Moves)
-            else tuple(move for move in moves if keep(move))
-        )
-        return self if len(kept) == len(moves) else replace(self, moves=kept)
+        moves = self.moves.where(keep)
+        return self if len(moves) == len(self.moves) else replace(self, moves=moves)
 
     def fixing(self, features: Collection[int]) -> Neighbourhood:
         """The same with some features that stay as they are."""
-        moves = self.moves
-        if isinstance(moves, Moves):
-            return replace(
-                self,
-                moves=Moves(
-                    {feature: ways for feature, ways in moves.ways.items() if feature not in features}
-                ),
-            )
-        return replace(self, moves=tuple(move for move in moves if move.feature not in features))
+        ways = {feature: rows for feature, rows in self.moves.ways.items() if feature not in features}
+        return replace(self, moves=Moves(ways))
 
     def has(self, move: FeatureMove) -> bool:
         """Whether a move is one of these."""
-        if isinstance(self.moves, Moves):  # without making them all
-            ways = self.moves.ways.get(move.feature, ())
-            return any(way.state == move.state and FeatureMove(move.feature, *way) == move for way in ways)
-        return move in self.moves[self.places.get(move.feature, slice(0))]
+        return move[1:] in self.moves.ways.get(move.feature, ())
 
     def move_to(self, feature: int, value: Any) -> FeatureMove | None:
         """The move of a feature to a raw value."""
-        if isinstance(self.moves, Moves):  # without making them all
-            own = (
-                FeatureMove(feature, *way) for way in self.moves.ways.get(feature, ()) if way.value == value
-            )
-            return next(own, None)
-        return next(
-            (move for move in self.moves[self.places.get(feature, slice(0))] if move.value == value), None
-        )
+        ways = self.moves.ways.get(feature, ())
+        return next((FeatureMove(feature, *way) for way in ways if way.value == value), None)
 
     def moves_to(self, values: Sequence[Any]) -> tuple[FeatureMove, ...]:
         """What takes the sample to other raw values, as far as there are such moves."""
@@ -120,30 +99,15 @@ class Neighbourhood(Brief):
         found = (self.move_to(feature, after) for feature, (before, after) in pairs if before != after)
         return tuple(move for move in found if move is not None)
 
-    @property
-    def ways(self) -> dict[int, tuple[Way, ...]]:
-        """The moves of each feature that can move, without the feature."""
-        moves = self.moves
-        if isinstance(moves, Moves):
-            return moves.ways
-        own = {feature: moves[place] for feature, place in self.places.items()}
-        return {
-            f: tuple(Way(move.state, move.value, move.distance, move.price, move.weight) for move in row)
-            for f, row in own.items()
-        }
-
     @cached_property
     def lightest(self) -> int:
         """The least weight of a move; 0 without moves."""
         return int(self.columns.weights.min()) if len(self.moves) else 0
 
-    @cached_property
+    @property
     def places(self) -> dict[int, slice]:
         """For each feature that can move, where its moves are."""
-        features = self.columns.features
-        starts = np.flatnonzero(starts_in(features))
-        ends = [*starts.tolist(), len(features)]
-        return dict(zip(features[starts].tolist(), map(slice, ends, ends[1:]), strict=True))
+        return self.moves.places
 
     @cached_property
     def own_states(self) -> npt.NDArray[np.int64]:
@@ -244,7 +208,7 @@ def build(
     network, x
         What reads the raw sample, and the sample.
     weigh, budget
-        What a move costs (nothing if `weigh` is None), and what all moves may cost together.
+        What a move costs (None: its distance), and what all moves may cost together (None: anything).
     movable
         Features that may move (default: all).
     by_feature
@@ -265,57 +229,23 @@ def build(
     values = encoder.values(x)
     is_row = isinstance(x, np.ndarray) and x.shape == (1, len(values)) and x.dtype.kind in "if"
     states = encoder.levels(x if is_row else row_of(values))[0].tolist()
-    keys, asked = _alike(network, values, limits, by_feature=by_feature), Leads(far)
-    if weigh is None:
-        alike = keys is values and movable is None and len(values) > 0
-        shared = asked.ways(encoder.codings[0], values, states) if alike else None
+    allowed = _AllowedMoves(network, weigh, far, limits or {}, by_feature)
+    keys = allowed.alike(values)
+    if weigh is None and keys is values and movable is None and len(values):
+        shared = allowed.leads.ways(encoder.codings[0], values, states)
         if shared is not None:
-            own = {feature: ways for feature, ways in enumerate(map(shared.__getitem__, values)) if ways}
-            moves = listed(Moves(own))
+            moves = Moves(dict(enumerate(map(shared.__getitem__, values))))
             return Neighbourhood(network, tuple(values), tuple(states), moves, None, Fraction(1))
-
-        def weigh(_: int, distance: Fraction, __: int) -> Fraction | None:
-            return distance
-
-    groups: dict[Any, list[tuple[Reached, Fraction]]] = {}
-    starts: dict[Any, tuple[Reached, Fraction]] = {}
-    known: dict[int, Fraction | None] = {}
     features = range(encoder.features) if movable is None else sorted(set(movable))
-    one_of = dict(zip(keys if movable is None else map(keys.__getitem__, features), features, strict=True))
+    groups: dict[Any, _Priced] = {}
+    starts: dict[Any, tuple[Reached, Fraction]] = {}
+    one_of = dict(zip(map(keys.__getitem__, features), features, strict=True))
     for key, feature in one_of.items():
-        coding, state, own_value = encoder.codings[feature], states[feature], values[feature]
-        limit = None if limits is None else limits.get(feature)
-        both, is_empty = joined(coding, limit, network.domain.span(feature))
-        reached = [] if is_empty else asked(coding, own_value, state, both)
-        is_outside = limit is not None and not _allows(coding, limit, own_value)
-        if is_outside and not is_empty:
-            move = coding.move(own_value, state, both)
-            if move is not None and (far is None or move.distance <= far):
-                reached = [*reached, Reached(state, move.value, move.distance, 0)]
-        if far is not None:
-            reached = [way for way in reached if way.distance <= far]
-        if not by_feature and isinstance(coding, Steps) and coding.every_step and not is_outside:
-            # the same price at the same distance, which is the number of bits
-            for way in reached:
-                if way.flips not in known:
-                    known[way.flips] = weigh(feature, way.distance, way.flips)
-            priced = [(way, known[way.flips]) for way in reached]
-        else:
-            priced = [(way, weigh(feature, way.distance, way.flips)) for way in reached]
-        group = [(way, price) for way, price in priced if price is not None]
-        if is_outside:
-            if not group:
-                raise QuestionError(f"no allowed value of {encoder.names[feature]} is within its limits.")
-            first = starts[key] = min(
-                group, key=lambda pair: (pair[1], pair[0].state != state, pair[0].state)
-            )
-            group = [(way, price - first[1]) for way, price in group if way is not first[0]]
-        if group:
-            groups[key] = group
-    moving = set(features)
-    for feature, span in (limits or {}).items():
-        if feature not in moving and not _allows(encoder.codings[feature], span, values[feature]):
-            raise QuestionError(f"{encoder.names[feature]} must stay, and is outside its limits.")
+        priced = allowed.of(feature, values[feature], states[feature])
+        if allowed.is_outside(feature, values[feature]):
+            starts[key], priced = allowed.entered(feature, priced, states[feature])
+        groups[key] = priced
+    allowed.see_fixed(features, values)
     for feature in features if starts else ():
         if keys[feature] in starts:
             way, price = starts[keys[feature]]
@@ -323,32 +253,106 @@ def build(
             budget = None if budget is None else budget - price
     if budget is not None and budget < 0:
         raise QuestionError("no input within the limits is so near.")
-    owners = {feature: key for feature, key in enumerate(keys) if key in groups}
-    if movable is not None:
-        owners = {feature: owners[feature] for feature in features if feature in owners}
-    scale = _scale(
-        [([price for _, price in groups[key]], many) for key, many in Counter(owners.values()).items()]
-    )
+    owners = {feature: keys[feature] for feature in features}
+    scale = _scale([([price for _, price in groups[key]], n) for key, n in Counter(owners.values()).items()])
     limit_units = None if budget is None else floor(Fraction(budget) * scale)
-    weighed = {
-        key: [
-            Way(way.state, way.value, way.distance, price, price.numerator * scale // price.denominator)
-            for way, price in group
-        ]
-        for key, group in groups.items()
-    }
-    ways = {
-        key: tuple(
-            sorted(
-                (way for way in group if limit_units is None or way.weight <= limit_units),
-                key=lambda way: way.state,
-            )
-        )
-        for key, group in weighed.items()
-    }
-    moves = listed(Moves({feature: ways[key] for feature, key in owners.items()}))
+    ways = {key: _weighed(group, scale, limit_units) for key, group in groups.items()}
+    moves = Moves({feature: ways[key] for feature, key in owners.items()})
     unit = Fraction(1, scale)
     return Neighbourhood(network, tuple(values), tuple(states), moves, limit_units, unit, budget)
+
+
+_Priced: TypeAlias = list[tuple[Reached, Fraction]]
+
+
+@dataclass(frozen=True)
+class _AllowedMoves:
+    """The states that features may go to, each with its price."""
+
+    network: Network
+    weigh: Weigh | None
+    far: Fraction | None
+    limits: Mapping[int, Span]
+    by_feature: bool
+    known: dict[int, Fraction | None] = field(default_factory=dict)
+    """Prices by distance, of codings with every integer: the distance is the number of bits there."""
+
+    @cached_property
+    def leads(self) -> Leads:
+        """Where values lead to."""
+        return Leads(self.far)
+
+    def alike(self, values: Sequence[Any]) -> Sequence[Any]:
+        """For each feature a key that those share which have the same ways to go: of one coding, one value
+        and one span of what can occur.
+        """
+        encoder = self.network.encoder
+        parts: list[Iterable[Any]] = [values]
+        if len(set(map(type, values))) > 1:  # 1 and 1.0 are equal, and go to other values
+            parts.append(map(type, values))
+        if not encoder.has_one_kind:
+            parts.append(encoder.kinds)
+        spans = (self.network.domain.limits, self.limits)
+        parts += [map(limits.get, range(encoder.features)) for limits in spans if limits]
+        if self.by_feature:
+            parts.append(range(encoder.features))
+        return values if len(parts) == 1 else list(zip(*parts, strict=True))
+
+    def is_outside(self, feature: int, value: Any) -> bool:
+        """Whether a value of the sample is outside the limits of its feature."""
+        limit = self.limits.get(feature)
+        return limit is not None and not meets(self.network.encoder.codings[feature], value, limit)
+
+    def see_fixed(self, features: Sequence[int], values: Sequence[Any]) -> None:
+        """See that those which may not move are within their limits."""
+        moving = set(features)
+        for feature in self.limits:
+            if feature not in moving and self.is_outside(feature, values[feature]):
+                name = self.network.encoder.names[feature]
+                raise QuestionError(f"{name} must stay, and is outside its limits.")
+
+    def of(self, feature: int, value: Any, state: int) -> _Priced:
+        """Where a feature may go, its own state among them if only another value of it is within the
+        limits.
+        """
+        coding, span = self.network.encoder.codings[feature], self.network.domain.span(feature)
+        both, is_empty = joined(coding, self.limits.get(feature), span)
+        reached = [] if is_empty else self.leads(coding, value, state, both)
+        is_outside = self.is_outside(feature, value)
+        if is_outside and not is_empty:
+            move = coding.move(value, state, both)
+            if move is not None:
+                reached = [*reached, Reached(state, move.value, move.distance, 0)]
+        if self.far is not None:
+            reached = [way for way in reached if way.distance <= self.far]
+        if self.weigh is None:
+            return [(way, way.distance) for way in reached]
+        if self.by_feature or is_outside or not (isinstance(coding, Steps) and coding.every_step):
+            priced = [(way, self.weigh(feature, way.distance, way.flips)) for way in reached]
+        else:
+            for way in reached:
+                if way.flips not in self.known:
+                    self.known[way.flips] = self.weigh(feature, way.distance, way.flips)
+            priced = [(way, self.known[way.flips]) for way in reached]
+        return [(way, price) for way, price in priced if price is not None]
+
+    def entered(self, feature: int, priced: _Priced, state: int) -> tuple[tuple[Reached, Fraction], _Priced]:
+        """The cheapest way into the limits, and all others at what they cost more than that."""
+        if not priced:
+            name = self.network.encoder.names[feature]
+            raise QuestionError(f"no allowed value of {name} is within its limits.")
+        first = min(priced, key=lambda pair: (pair[1], pair[0].state != state, pair[0].state))
+        return first, [(way, price - first[1]) for way, price in priced if way is not first[0]]
+
+
+def _weighed(priced: _Priced, scale: int, limit: int | None) -> tuple[Way, ...]:
+    """Ways within a budget, by state, weighed in whole units."""
+    ways = [
+        Way(way.state, way.value, way.distance, price, price.numerator * scale // price.denominator)
+        for way, price in priced
+    ]
+    allowed = ways if limit is None else [way for way in ways if way.weight <= limit]
+    return tuple(sorted(allowed, key=lambda way: way.state))
 
 
 def joined(coding: Coding, one: Span | None, two: Span | None) -> tuple[Span | None, bool]:
@@ -362,26 +366,9 @@ def joined(coding: Coding, one: Span | None, two: Span | None) -> tuple[Span | N
     return both, both is None
 
 
-def _allows(coding: Coding, span: Span, value: Any) -> bool:
+def meets(coding: Coding, value: Any, span: Span) -> bool:
+    """Whether a raw value is within a limit."""
     return span.holds(value) if isinstance(coding, OneHot) else coding.holds(span, coding.number(value))
-
-
-def _alike(
-    network: Network, values: Sequence[Any], asked: Mapping[int, Span] | None, *, by_feature: bool
-) -> Sequence[Any]:
-    """For each feature a key that those share which have the same ways to go: of one coding, one value and
-    one span of what can occur.
-    """
-    encoder, limits = network.encoder, network.domain.limits
-    parts: list[Iterable[Any]] = [values]
-    if len(set(map(type, values))) > 1:  # 1 and 1.0 are equal, and go to other values
-        parts.append(map(type, values))
-    if not encoder.has_one_kind:
-        parts.append(encoder.kinds)
-    parts += [map(given.get, range(encoder.features)) for given in (limits, asked) if given]
-    if by_feature:
-        parts.append(range(encoder.features))
-    return values if len(parts) == 1 else list(zip(*parts, strict=True))
 
 
 def _scale(groups: Sequence[tuple[list[Fraction], int]]) -> int:

@@ -199,7 +199,7 @@ class Free(Brief):
     def around(self, network: Network, x: Any, limits: Limited = None) -> Neighbourhood:
         """The neighbourhood of a raw sample; `limits` as in `build`."""
         chosen = [place_of(network, feature) for feature in self.features]
-        return build(network, x, lambda _, distance, __: distance, None, chosen, limits=limits)
+        return build(network, x, None, None, chosen, limits=limits)
 
     def __str__(self) -> str:
         return f"{len(self.features)} feature{'' if len(self.features) == 1 else 's'} free"
@@ -211,7 +211,7 @@ class Anything:
 
     def around(self, network: Network, x: Any, limits: Limited = None) -> Neighbourhood:
         """The neighbourhood of a raw sample: everything; `limits` as in `build`."""
-        return build(network, x, lambda _, distance, __: distance, None, limits=limits)
+        return build(network, x, None, None, limits=limits)
 
     def __str__(self) -> str:
         return "any input"

@@ -15,6 +15,7 @@ from sugenet.problem.neighbourhood import Neighbourhood
 
 __all__ = [
     "combinations_of",
+    "cut_seconds",
     "features_that_fit",
     "heaviest",
     "is_soon_cut",
@@ -106,7 +107,7 @@ def _about(by_feature: list[Counter[int]], limit: int) -> float:
 # -- networks of more than two levels ------------------------------------------------------------------------
 
 
-def _cut_seconds(near: Neighbourhood) -> float:
+def cut_seconds(near: Neighbourhood) -> float:
     """Roughly how long it takes to write a network of levels out as steps, and what each move does to them;
     0 where nothing is cut.
     """
@@ -126,7 +127,7 @@ def _cut_seconds(near: Neighbourhood) -> float:
 
 def is_soon_cut(near: Neighbourhood) -> bool:
     """Whether the network has few steps, or none to cut."""
-    return _cut_seconds(near) <= _SOON
+    return cut_seconds(near) <= _SOON
 
 
 def see_time(near: Neighbourhood, clock: Clock) -> None:
@@ -138,7 +139,7 @@ def see_time(near: Neighbourhood, clock: Clock) -> None:
         Where it does not.
     """
     left = clock.left()
-    if left is not None and _cut_seconds(near) > left:
+    if left is not None and cut_seconds(near) > left:
         raise TooLargeError(
             "writing out all steps of all neurons would take longer than the time that is left. "
             "Allow more time."

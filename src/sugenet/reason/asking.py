@@ -11,7 +11,8 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 
 from sugenet.bnn import Network
-from sugenet.errors import CertificateError, QuestionError
+from sugenet.drawn import Drawn
+from sugenet.errors import CertificateError, QuestionError, refuse
 from sugenet.fields import KINDS
 from sugenet.problem.neighbourhood import row_of
 from sugenet.reason.counterfactuals import Counterfactual, NoCounterfactual, OpenCounterfactual, whatif
@@ -37,7 +38,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, eq=False)
-class Predicted(Recorded):
+class Predicted(Recorded, Drawn):
     """The class of a sample. There is no certificate: who doubts it predicts again, by the definition."""
 
     outcome: ClassVar[str] = "predicted"
@@ -317,14 +318,17 @@ def answer_of(data: Mapping[str, Any], network: Network, other: Network | None =
     for name in (*again, *data):
         if name not in data and name in _ADDED:
             continue
-        if name not in data:
-            raise CertificateError(f"the answer has no field {name!r}.")
-        if name not in again:
-            raise CertificateError(f"the answer has a field {str(name)[:40]!r} that it must not have.")
-        if name in _FREE and not isinstance(data[name], _FREE[name]):
-            raise CertificateError(f"the field {name!r} of the answer is not what it must be.")
-        if data[name] != again[name]:
-            raise CertificateError(f"the field {name!r} does not fit the rest of the answer.")
+        value, expected = data.get(name), again.get(name)
+        refuse(
+            CertificateError,
+            (name not in data, f"the answer has no field {name!r}."),
+            (name not in again, f"the answer has a field {str(name)[:40]!r} that it must not have."),
+            (
+                name in _FREE and not isinstance(value, _FREE[name]),
+                f"the field {name!r} of the answer is not what it must be.",
+            ),
+            (value != expected, f"the field {name!r} does not fit the rest of the answer."),
+        )
     return found
 
 

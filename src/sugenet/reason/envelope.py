@@ -10,8 +10,9 @@ from fractions import Fraction
 from typing import Any, ClassVar, Self
 
 from sugenet.bnn import Domain, Network
+from sugenet.brief import Said
 from sugenet.drawn import Drawn
-from sugenet.errors import CertificateError
+from sugenet.errors import CertificateError, refuse
 from sugenet.problem.boxes import plain
 from sugenet.reason.questions import Asked, data_of, each, question_of
 from sugenet.reason.words import engine_in, engine_words
@@ -92,15 +93,19 @@ def opened(certificate: Any, network: Network, other: Network | None = None) -> 
     """The question that a certificate is about. What it says of it is not checked."""
     if not isinstance(certificate, Mapping) or certificate.get("format") != _FORMAT:
         raise CertificateError("this is no sugenet certificate.")
-    if certificate.get("version") != _VERSION:
-        raise CertificateError(f"this is no certificate of version {_VERSION}.")
-    if certificate.get("network") != network.fingerprint:
-        name = str(certificate.get("network"))[:12]
-        raise CertificateError(
-            f"the answer is about the network {name}, not about {network.fingerprint[:12]}."
-        )
-    if certificate.get("domain") != domain_data(network).get("domain"):
-        raise CertificateError("the certificate is about other inputs that can occur than its answer.")
+    name, fingerprint = certificate.get("network"), network.fingerprint
+    refuse(
+        CertificateError,
+        (certificate.get("version") != _VERSION, f"this is no certificate of version {_VERSION}."),
+        (
+            name != fingerprint,
+            f"the answer is about the network {str(name)[:12]}, not about {fingerprint[:12]}.",
+        ),
+        (
+            certificate.get("domain") != domain_data(network).get("domain"),
+            "the certificate is about other inputs that can occur than its answer.",
+        ),
+    )
     proof = certificate["proof"]
     parts = proof if isinstance(proof, list) else [] if proof is None else [proof]
     if not all(isinstance(part, Mapping) and isinstance(part.get("kind"), str) for part in parts):
@@ -127,7 +132,7 @@ Source = str | Callable[[Any], Any]
 """Where a field of JSON comes from: an attribute or method of the answer, or a function of the answer."""
 
 
-class Recorded(Drawn):
+class Recorded(Said):
     """An answer that goes to JSON and back by a table of its fields."""
 
     json: ClassVar[Mapping[str, Source]]
@@ -181,7 +186,7 @@ def _plain_data(value: Any) -> Any:
     return str(value) if isinstance(value, Fraction) else value
 
 
-class Certified(Recorded):
+class Certified(Recorded, Drawn):
     """An answer with a certificate; None: the engine gives no proof."""
 
     certificate: dict[str, Any] | None

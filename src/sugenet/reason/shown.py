@@ -19,8 +19,8 @@ import numpy as np
 from sugenet.bnn import Network, OneHot, Steps
 from sugenet.bnn.arrays import Ints
 from sugenet.capacity.arguments import exact_number, number_words
-from sugenet.problem.boxes import Box, meets
-from sugenet.problem.neighbourhood import row_of
+from sugenet.problem.boxes import Box
+from sugenet.problem.neighbourhood import meets, row_of
 from sugenet.problem.query import Query
 from sugenet.problem.regions import L1, L2, Linf, Prices, Region
 from sugenet.reason.questions import Agree, Robust, WhatIf

@@ -20,10 +20,9 @@ from sugenet.engines.ladder import decide
 from sugenet.errors import QuestionError, SoundnessError, TooLargeError
 from sugenet.problem.boxes import plain_row
 from sugenet.problem.clock import Clock
-from sugenet.problem.outcomes import Fails, Holds, Open, Outcome
 from sugenet.problem.pairs import Joint
-from sugenet.problem.query import Query
-from sugenet.problem.sourced import of_network
+from sugenet.problem.problem import Fails, Holds, Open, Outcome
+from sugenet.problem.query import Query, of_network
 from sugenet.reason.envelope import Settled, Source, changes_between, changes_data, conditions_of, envelope
 from sugenet.reason.questions import Agree, Fair, Monotone, Question, Robust, described, problems_of, raw_of
 from sugenet.reason.questions.problems import query_about
@@ -308,7 +307,7 @@ def verify(
     joint: Joint | None = None
     try:
         if isinstance(question, Query) and network.keeps_reals:
-            from sugenet.engines.reals.deciding import decide_query
+            from sugenet.engines.hard.reals.deciding import decide_query
 
             found = decide_query(network, of_network(network, question), clock)
         else:

@@ -16,9 +16,9 @@ import numpy as np
 from sugenet.bnn import Condition, Network, Neuron, PoolLayer, Stair
 from sugenet.bnn.raw_rules import RawNeuron
 from sugenet.bnn.trace import many
+from sugenet.capacity.arguments import magnitude, written
 from sugenet.errors import NetworkError
 from sugenet.problem.neighbourhood import row_of
-from sugenet.show.words import magnitude, written
 
 __all__ = ["NeuronView", "StairView", "view_neuron"]
 

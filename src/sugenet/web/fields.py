@@ -117,27 +117,19 @@ class _Field:
     default: Any = None
 
 
-def _number(name: str, least: float, most: float, default: float) -> _Field:
+def _number(name: str, kind: type[int] | type[float], least: float, most: float, default: float) -> _Field:
+    """A number of one kind between two ends."""
+    is_whole = kind is int
+    what = f"a whole number from {least} to {most}" if is_whole else f"a number from {least:g} to {most:g}"
+    schema = {"type": "integer" if is_whole else "number", "minimum": least, "maximum": most}
+
     def read(_network: Network, value: Any) -> float:
-        if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
-            raise QuestionError(
-                f"{name} is {_shown(value)}, but must be a number from {least:g} to {most:g}."
-            )
-        return float(value)
-
-    return _Field(read, lambda _: {"type": "number", "minimum": least, "maximum": most}, default)
-
-
-def _whole(name: str, least: int, most: int, default: int) -> _Field:
-    def read(_network: Network, value: Any) -> int:
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not is_number or not least <= value <= most or value != int(value):
-            raise QuestionError(
-                f"{name} is {_shown(value)}, but must be a whole number from {least} to {most}."
-            )
-        return int(value)
+        if not is_number or not least <= value <= most or (is_whole and value != int(value)):
+            raise QuestionError(f"{name} is {_shown(value)}, but must be {what}.")
+        return kind(value)
 
-    return _Field(read, lambda _: {"type": "integer", "minimum": least, "maximum": most}, default)
+    return _Field(read, lambda _: schema, default)
 
 
 def _one_of(name: str, words: list[str], default: str) -> _Field:
@@ -305,10 +297,10 @@ _FIELDS = {
     "cost": _one_of("cost", list(BALLS), "L0"),
     "minimal": _one_of("minimal", list(FIELDS["minimal"].choices), FIELDS["minimal"].default),
     "immutable": _Field(lambda network, names: _names(network, names, "immutable"), _names_schema, ()),
-    "n": _whole("n", 1, _MOST_ANSWERS, 1),
+    "n": _number("n", int, 1, _MOST_ANSWERS, 1),
     "text": _Field(_text, lambda _: {"type": "string", "minLength": 1, "maxLength": _RULE_LETTERS}),
-    "time_limit": _number("time_limit", 0, MOST_SECONDS, SECONDS),
-    "seed": _whole("seed", 0, _SEEDS - 1, 0),
+    "time_limit": _number("time_limit", float, 0, MOST_SECONDS, SECONDS),
+    "seed": _number("seed", int, 0, _SEEDS - 1, 0),
 }
 _LIMITS = ("time_limit", "seed")
 """Fields that any question may have."""

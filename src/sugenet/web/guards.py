@@ -29,7 +29,7 @@ from typing import Any, TypeAlias
 from urllib.parse import parse_qs
 
 from sugenet.errors import SugenetError
-from sugenet.io.plain.strict import strict_json
+from sugenet.io.plain.texts import strict_json
 
 __all__ = ["CLIENT", "HEADERS", "Guard", "error_body", "is_loopback", "parse_json"]
 

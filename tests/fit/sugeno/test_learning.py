@@ -13,7 +13,7 @@ from sugenet.fit import FeatureLevels, LevelRule, ScoreCard, UtilityFunctional, 
 from sugenet.fit.sugeno import learning
 from sugenet.fit.sugeno.columns import given_chain, learn_chain
 from sugenet.fit.sugeno.learning import best_capacity, best_closures, learn_terms, minimal
-from sugenet.fit.sugeno.rules import strongest
+from sugenet.fit.sugeno.model import strongest
 
 
 def subsets(n):
@@ -206,7 +206,7 @@ def test_a_card_is_one_sugeno_integral_over_what_features_reach(seed):
 
 
 def test_a_card_with_too_many_rules_says_so(monkeypatch):
-    monkeypatch.setattr("sugenet.fit.sugeno.scorecard._STEPS", 3)
+    monkeypatch.setattr("sugenet.fit.sugeno.model._STEPS", 3)
     with pytest.raises(TooLargeError, match="too many rules to list"):
         list(ScoreCard(((0, 1), (0, 1), (0, 1)), (2,)).corners())
 

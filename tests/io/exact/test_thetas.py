@@ -10,8 +10,7 @@ from sugenet.errors import FileError, QuestionError
 from sugenet.io.exact.domains import Integers, Reals
 from sugenet.io.exact.lower import lower
 from sugenet.io.exact.ops import Affine, BatchNorm, Clip, Convolution, Flatten, LinearOp, OpChain, Sign
-from sugenet.problem.query import Case, Inequality, Query
-from sugenet.problem.sourced import of_network
+from sugenet.problem.query import Case, Inequality, Query, of_network
 from tests.io.exact.test_lower import Maker, run
 from tests.io.queries import around
 

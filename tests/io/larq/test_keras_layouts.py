@@ -18,7 +18,7 @@ import sugenet as sg  # noqa: E402
 from sugenet.errors import FileError  # noqa: E402
 from sugenet.io import BitInputs, Integers, import_file, read_larq  # noqa: E402
 from sugenet.io.exact.ops import Affine, Sign, Stairs  # noqa: E402
-from sugenet.io.larq import binarynet, qkeras  # noqa: E402
+from sugenet.io.larq import quantizers  # noqa: E402
 from sugenet.io.larq.keras_file import KerasLayer  # noqa: E402
 from sugenet.io.plain.ledger import Ledger  # noqa: E402
 
@@ -319,14 +319,14 @@ def layer_of(kind, **config):
 def test_weights_of_hls4ml_at_zero_and_at_a_half():
     """Halves are rounded to even, and what vanishes beside 1/2 is 0."""
     kernel = np.array([[0.0, -0.0, 1e-9, 1e-7, -1e-9, 0.5, -0.5, 0.25]], F)
-    used = binarynet.kernel_used(layer_of("BinaryDense", H=1), kernel)
+    used = quantizers.hls4ml_kernel(layer_of("BinaryDense", H=1), kernel)
     assert used.tolist() == [[-1, -1, -1, 1, -1, 1, -1, 1]]
-    wide = binarynet.kernel_used(layer_of("BinaryDense", H=1, dtype="float64"), kernel)
+    wide = quantizers.hls4ml_kernel(layer_of("BinaryDense", H=1, dtype="float64"), kernel)
     assert wide.tolist() == [[-1, -1, 1, 1, -1, 1, -1, 1]]
-    assert binarynet.kernel_used(layer_of("TernaryDense", H=1), kernel).tolist() == [
+    assert quantizers.hls4ml_kernel(layer_of("TernaryDense", H=1), kernel).tolist() == [
         [0, 0, 0, 0, 0, 0, -1, 0]
     ]
-    assert binarynet.kernel_used(layer_of("TernaryDense", H=0.5), kernel).tolist() == [
+    assert quantizers.hls4ml_kernel(layer_of("TernaryDense", H=0.5), kernel).tolist() == [
         [0, 0, 0, 0, 0, 0.5, -0.5, 0]
     ]
 
@@ -343,7 +343,7 @@ def test_weights_of_hls4ml_at_zero_and_at_a_half():
 )
 def test_heights_that_are_none(config, message):
     with pytest.raises(FileError, match=message):
-        binarynet.kernel_used(layer_of("BinaryDense", **config), np.ones((2, 2), F))
+        quantizers.hls4ml_kernel(layer_of("BinaryDense", **config), np.ones((2, 2), F))
 
 
 # -- QKeras' quantizers by definition ------------------------------------------------------------------------
@@ -402,7 +402,7 @@ def test_scales_of_qkeras_by_definition(numbers, name, alpha):
     value = {"class_name": name, "config": {"alpha": alpha}}
     expected = [by_definition(name, alpha, [Fraction(float(x)) for x in column]) for column in kernel.T]
     try:
-        used = qkeras.kernel_used("fc", "kernel_quantizer", value, kernel)
+        used = quantizers.qkeras_kernel("fc", "kernel_quantizer", value, kernel)
     except FileError:
         assert not all(safe for _, _, safe in expected)
         return
@@ -438,12 +438,12 @@ def test_scales_of_qkeras_by_definition(numbers, name, alpha):
 )
 def test_quantizers_that_are_refused(value, kernel, message):
     with pytest.raises(FileError, match=message):
-        qkeras.kernel_used("fc", "kernel_quantizer", value, np.array(kernel, F))
+        quantizers.qkeras_kernel("fc", "kernel_quantizer", value, np.array(kernel, F))
 
 
 def test_activations_of_qkeras():
     def steps(text):
-        return qkeras.steps_of("act", "activation", text)
+        return quantizers.qkeras_steps("act", "activation", text)
 
     assert [(op.zero, op.low, op.high) for op in steps("binary")] == [(1, -1.0, 1.0)]
     assert [(op.low, op.high) for op in steps("binary(use_01=1, alpha=2.0)")] == [(0.0, 2.0)]
@@ -473,13 +473,13 @@ def test_activations_of_qkeras():
     ],
 )
 def test_biases_in_fixed_point(value, bias, used):
-    assert qkeras.bias_used("fc", value, np.array([bias], F)).tolist() == [float(F(used))]
+    assert quantizers.qkeras_bias("fc", value, np.array([bias], F)).tolist() == [float(F(used))]
 
 
 @pytest.mark.parametrize("value", ["binary", "quantized_bits(8, alpha='auto')", "quantized_bits(40)", "x"])
 def test_biases_that_are_refused(value):
     with pytest.raises(FileError, match="bias_quantizer"):
-        qkeras.bias_used("fc", value, np.ones(2, F))
+        quantizers.qkeras_bias("fc", value, np.ones(2, F))
 
 
 # -- a sign that is a layer of its own -----------------------------------------------------------------------

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 h5py = pytest.importorskip("h5py", reason="h5py is not installed")
 
 from sugenet.errors import FileError  # noqa: E402
+from sugenet.io import hdf5  # noqa: E402
 from sugenet.io.exact.domains import BitInputs, Integers  # noqa: E402
 from sugenet.io.exact.lower import lower  # noqa: E402
 from sugenet.io.exact.ops import Flatten, Sign  # noqa: E402
-from sugenet.io.larq import hdf5_contents  # noqa: E402
 from sugenet.io.larq import reader as larq_reader  # noqa: E402
 from tests.io.chains import evaluate  # noqa: E402
 
@@ -878,10 +878,10 @@ def test_damaged_files_end_in_a_file_error_or_in_a_chain(tmp_path, seed):
 )
 def test_a_library_that_breaks_down_is_an_error(tmp_path, monkeypatch, program, message):
     path = small(tmp_path / "net.h5")
-    (tmp_path / "python").write_text(f"#!{hdf5_contents.sys.executable} -S\n{program}\n")
+    (tmp_path / "python").write_text(f"#!{hdf5.sys.executable} -S\n{program}\n")
     (tmp_path / "python").chmod(0o755)
-    monkeypatch.setattr(hdf5_contents.sys, "executable", str(tmp_path / "python"))
-    monkeypatch.setattr(hdf5_contents, "_SECONDS", 1.0)
+    monkeypatch.setattr(hdf5.sys, "executable", str(tmp_path / "python"))
+    monkeypatch.setattr(hdf5, "_SECONDS", 1.0)
     with pytest.raises(FileError, match=message):
         larq_reader.read_model(path)
 

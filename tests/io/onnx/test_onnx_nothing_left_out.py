@@ -9,7 +9,7 @@ from sugenet.errors import FileError
 from sugenet.io import importers
 from sugenet.io.exact.domains import BitInputs, Integers, Reals
 from sugenet.io.importers import read_onnx
-from sugenet.io.onnx import layers, operators, patterns, reader, rules
+from sugenet.io.onnx import layers, operators, patterns, reader
 from sugenet.io.onnx.reader import ACCEPTED
 from sugenet.io.onnx.wire import blob, number
 from tests.io.chains import read_chain
@@ -423,8 +423,8 @@ def test_a_reader_that_leaves_something_out_is_noticed(monkeypatch):
 
 def test_a_wrong_second_layer_is_noticed_there(monkeypatch):
     def half(node, given):
-        found = layers.linear(node, rules.flow_of(given), given[1].array)
-        return found if node.number != 4 else layers.linear(node, rules.flow_of(given), abs(given[1].array))
+        found = layers.linear(node, reader.flow_of(given), given[1].array)
+        return found if node.number != 4 else layers.linear(node, reader.flow_of(given), abs(given[1].array))
 
     monkeypatch.setitem(reader.RULES, "MatMul", half)
     raw, node = model(HIDDEN, NUMBERS, ["n", 2]), r"node 4 \(MatMul\)"
@@ -433,8 +433,11 @@ def test_a_wrong_second_layer_is_noticed_there(monkeypatch):
 
 def test_wrong_scores_are_noticed(monkeypatch):
     raw = model([*HIDDEN[:-1], ("Gemm", ["u", "w", "b"], "y", {"alpha": 0.5})], NUMBERS, ["n", 2])
-    right = layers.gemm
-    monkeypatch.setattr(rules, "gemm", lambda node, flow, weights, bias: right(node, flow, weights, None))
+
+    def unbiased(node, given):
+        return layers.gemm(node, reader.flow_of(given), given[1].array, None)
+
+    monkeypatch.setitem(reader.RULES, "Gemm", unbiased)
     node = r"node 7 \(Gemm\)"
     refused_alone_and_as_a_whole(monkeypatch, raw, node, rf"{node}: score \d is")
 

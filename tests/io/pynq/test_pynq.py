@@ -11,7 +11,7 @@ import sugenet as sg
 from sugenet.bnn import Encoder, Steps
 from sugenet.errors import FileError
 from sugenet.io import import_file
-from sugenet.io.pynq.design import DESIGNS
+from sugenet.io.pynq.reader import DESIGNS
 from tests.fuzzing.pynq_folders import Accelerator, Dense, quantized, random_conv, random_dense
 
 

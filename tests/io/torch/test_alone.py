@@ -196,14 +196,14 @@ FAULTS = {
 def test_a_fault_is_refused_by_the_name_of_the_operation(monkeypatch, fault):
     name, wrong, module = FAULTS[fault]
     example = torch.ones(1, 1, 5, 5) if isinstance(module[0], nn.Conv2d) else torch.ones(1, 64)
-    monkeypatch.setitem(reader._RULES, name, wrong)
+    monkeypatch.setitem(reader.OPERATIONS, name, wrong)
     with pytest.raises(FileError, match=rf"\): {name} was compared alone with PyTorch's own: .*Nothing was"):
         sg.from_torch(module, example, inputs=sg.BitInputs())
 
 
 def test_the_first_fault_is_missed_by_samples_of_the_whole_network(monkeypatch):
     """So comparing each operation alone is needed: samples at the threshold are within rounding of it."""
-    monkeypatch.setitem(reader._RULES, "hardtanh", unread)
+    monkeypatch.setitem(reader.OPERATIONS, "hardtanh", unread)
     monkeypatch.setattr(reader.Operation, "compare", lambda _: False)
     found = sg.from_torch(dense(nn.Hardtanh(-1, 1)), torch.ones(1, 64), inputs=sg.BitInputs())
     assert found.proof.samples > 200

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sugenet.io.torch.byte_sums import ByteSums
+from sugenet.io.torch.backend import ByteSums
 
 
 @st.composite

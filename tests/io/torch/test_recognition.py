@@ -11,7 +11,7 @@ from torch import nn  # noqa: E402
 
 from sugenet.errors import FileError  # noqa: E402
 from sugenet.io import BitInputs, from_state_dict  # noqa: E402
-from sugenet.io.torch.recognition import recognized_chain  # noqa: E402
+from sugenet.io.torch.architecture import recognized_chain  # noqa: E402
 
 
 def shaken(module, seed=0):

@@ -24,9 +24,12 @@ from sugenet.io.exact.domains import BitInputs, Integers  # noqa: E402
 from sugenet.io.exact.lower import lower  # noqa: E402
 from sugenet.io.exact.ops import BatchNorm, LinearOp, Sign  # noqa: E402
 from sugenet.io.importers import from_state_dict  # noqa: E402
-from sugenet.io.torch.architecture import Architecture, Part  # noqa: E402
-from sugenet.io.torch.checkpoint import read_checkpoint  # noqa: E402
-from sugenet.io.torch.layouts import known_layout  # noqa: E402
+from sugenet.io.torch.architecture import (  # noqa: E402
+    Architecture,
+    Part,
+    known_layout,
+)
+from sugenet.io.torch.saved import read_checkpoint  # noqa: E402
 from tests.io.chains import chain_of_state_dict, evaluate  # noqa: E402
 
 ZOO = os.environ.get("SUGENET_ZOO")

@@ -20,8 +20,7 @@ from sugenet.engines.walk.combined import Combined, gains_of, options_of, sums_o
 from sugenet.engines.walk.judge import PatternJudge
 from sugenet.engines.walk.sweep import WALKERS, lanes_for, sweep
 from sugenet.problem.clock import Clock
-from sugenet.problem.outcomes import ENUMERATED, Enumerated, Holds, Open, Outcome, replayed
-from sugenet.problem.problem import Problem
+from sugenet.problem.problem import ENUMERATED, Enumerated, Holds, Open, Outcome, Problem, replayed
 from sugenet.problem.sizes import combinations_of, see_time, sets_within
 
 __all__ = ["EXHAUST", "MOST_COMBINATIONS", "ends_of", "exhaust", "is_for_blocks"]

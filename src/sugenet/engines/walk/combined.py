@@ -19,8 +19,7 @@ from sugenet.engines.walk.late import LateJudge, Told
 from sugenet.engines.walk.sweep import lanes_for
 from sugenet.problem.clock import Clock
 from sugenet.problem.neighbourhood import Neighbourhood
-from sugenet.problem.outcomes import Enumerated
-from sugenet.problem.problem import Problem
+from sugenet.problem.problem import Enumerated, Problem
 
 __all__ = ["Combined", "Options", "gains_of", "options_of", "sums_of"]
 

@@ -74,13 +74,12 @@ class Descent:
         steps = np.array([isinstance(codings[feature], Steps) for feature in self.features.tolist()], bool)
         self.steps = steps.repeat(self.stops - self.starts)
         floats: dict[int, float] = {}
-        ways = list(near.ways.values())
-        tables = {id(rows): rows for rows in ways}
+        ways = list(near.moves.ways.values())
         both = {
             key: np.array(
                 [(_float(way.distance, floats), _float(way.price, floats)) for way in rows]
             ).reshape(-1, 2)
-            for key, rows in tables.items()
+            for key, rows in near.moves.distinct.items()
         }
         table = np.concatenate([np.zeros((0, 2)), *(both[id(rows)] for rows in ways)])
         self.distances, self.prices = table[:, 0], table[:, 1]

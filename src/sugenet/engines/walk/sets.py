@@ -23,8 +23,16 @@ from sugenet.engines.walk.sweep import WALKERS, lanes_for, sweep
 from sugenet.errors import TooLargeError
 from sugenet.problem.clock import Clock
 from sugenet.problem.neighbourhood import Neighbourhood
-from sugenet.problem.outcomes import ENUMERATED, Enumerated, Holds, Interrupted, Open, Outcome, replayed
-from sugenet.problem.problem import Problem
+from sugenet.problem.problem import (
+    ENUMERATED,
+    Enumerated,
+    Holds,
+    Interrupted,
+    Open,
+    Outcome,
+    Problem,
+    replayed,
+)
 from sugenet.problem.sizes import features_that_fit, see_time, sets_within
 
 __all__ = ["FLIPS", "flip_level"]
@@ -183,10 +191,8 @@ def _order(near: Neighbourhood, short: Any) -> list[int]:
     """Numbers of the moves, feature by feature: light features first, among equals those with a move that
     misses least of the goal.
     """
+    features, _, weights = (column.tolist() for column in near.columns)
     best: dict[int, tuple[int, Any]] = {}
-    for move, missing in zip(near.moves, short.tolist(), strict=True):
-        best[move.feature] = min(best.get(move.feature, (move.weight, missing)), (move.weight, missing))
-    return sorted(
-        range(len(near.moves)),
-        key=lambda k: (best[near.moves[k].feature], near.moves[k].feature, near.moves[k].weight),
-    )
+    for feature, pair in zip(features, zip(weights, short.tolist(), strict=True), strict=True):
+        best[feature] = min(best.get(feature, pair), pair)
+    return sorted(range(len(features)), key=lambda k: (best[features[k]], features[k], weights[k]))

@@ -17,8 +17,7 @@ import numpy.typing as npt
 from sugenet.bnn.arrays import Ints
 from sugenet.problem.clock import Clock
 from sugenet.problem.neighbourhood import FeatureMove, Neighbourhood
-from sugenet.problem.outcomes import Enumerated
-from sugenet.problem.problem import Problem
+from sugenet.problem.problem import Enumerated, Problem
 from sugenet.problem.sizes import is_soon_cut
 
 __all__ = ["inputs_after", "rows_at_once", "violating_singles", "walk_singles"]

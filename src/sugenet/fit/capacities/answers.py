@@ -23,12 +23,13 @@ from sugenet.capacity import (
     Scale,
     SetFunction,
     elimination_rules,
+    lower_envelope,
     selection_rules,
     sugeno,
+    upper_envelope,
 )
 from sugenet.capacity.arguments import rating_words, show_number
-from sugenet.capacity.dualizing import containing_none_before
-from sugenet.capacity.moebius import lower_envelope, upper_envelope
+from sugenet.capacity.criteria import containing_none_before
 from sugenet.capacity.scales import UNIT, Value
 from sugenet.checker.form import exact
 from sugenet.drawn import Drawn

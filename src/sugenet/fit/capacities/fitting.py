@@ -27,8 +27,7 @@ from sugenet.fit.capacities.answers import (
     certificate_of,
     envelopes_of,
 )
-from sugenet.fit.capacities.clashes import Pairs, Tolerance
-from sugenet.fit.capacities.largest import least_largest_error, least_maxitive_error, turned
+from sugenet.fit.capacities.clashes import Pairs, Tolerance, least_largest_error, least_maxitive_error, turned
 from sugenet.fit.capacities.ratings import Ratings
 from sugenet.fit.capacities.total import Costs, least_total_cost
 from sugenet.problem.clock import Clock

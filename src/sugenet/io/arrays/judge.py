@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.io.proof.judges import Seen, SourceJudge, Stage
+from sugenet.io.proof.judges import SourceJudge, Stage, judge_of_stages
 from sugenet.reading import open_text
 
 __all__ = ["judge_of_arrays", "judge_of_folder"]
 
 _Array = npt.NDArray[Any]
 _MAX_CSV = 1 << 26
+_BLOCKS = "blocks computed in float64 by NumPy"
 
 
 def judge_of_arrays(
@@ -25,26 +26,28 @@ def judge_of_arrays(
 ) -> SourceJudge:
     """Match counts are counted; blocks are computed in float64."""
     if "W0" in arrays:
-        return SourceJudge(
+        return judge_of_stages(
             "match counts counted by NumPy",
-            lambda x: _counted(arrays, features, outputs, above or 0, x),
-            follows=True,
+            lambda x, stages: _counted(arrays, features, outputs, above or 0, x, stages),
         )
-    return SourceJudge("blocks computed in float64 by NumPy", lambda x: _blocks(arrays, x), follows=True)
+    return judge_of_stages(_BLOCKS, lambda x, stages: _blocks(arrays, x, stages))
 
 
 def judge_of_folder(folder: str | Path) -> SourceJudge:
     """The CSV files, read again and computed in float64."""
-    return SourceJudge(
-        "blocks computed in float64 by NumPy", lambda x: _folder(Path(folder), x), follows=True
-    )
+    return judge_of_stages(_BLOCKS, lambda x, stages: _folder(Path(folder), x, stages))
 
 
 def _counted(
-    arrays: Mapping[str, _Array], features: int | None, outputs: int | None, above: float, x: _Array
-) -> Seen:
+    arrays: Mapping[str, _Array],
+    features: int | None,
+    outputs: int | None,
+    above: float,
+    x: _Array,
+    stages: list[Stage],
+) -> _Array:
     on = x > above
-    stages = [Stage("inputs", x - above, on, ~on)]
+    stages.append(Stage.of_bits("inputs", x - above, on))
     on = np.pad(on, ((0, 0), (0, 0 if features is None else arrays["W0"].shape[1] - features)))
     number = 0
     while True:
@@ -55,9 +58,8 @@ def _counted(
             break
         limits = arrays[f"T{number - 1}"].astype(np.float64)
         on = matches > limits
-        stages.append(Stage(f"T{number - 1}", matches - np.floor(limits) - 0.5, on, ~on))
-    scores = 2.0 * matches[:, :outputs] - bits.shape[1]
-    return Seen(scores, tuple(stages), scores)
+        stages.append(Stage.of_bits(f"T{number - 1}", matches - np.floor(limits) - 0.5, on))
+    return np.asarray(2.0 * matches[:, :outputs] - bits.shape[1])
 
 
 def _signed(stages: list[Stage], name: str, x: _Array) -> _Array:
@@ -65,9 +67,7 @@ def _signed(stages: list[Stage], name: str, x: _Array) -> _Array:
     return np.where(x >= 0, 1.0, -1.0)
 
 
-def _blocks(arrays: Mapping[str, _Array], x: _Array) -> Seen:
-    stages: list[Stage] = []
-
+def _blocks(arrays: Mapping[str, _Array], x: _Array, stages: list[Stage]) -> _Array:
     def normed(name: str, x: _Array) -> _Array:
         gamma, beta, mean, var = (
             arrays[f"{name}/{part}"].astype(np.float64) for part in ("gamma", "beta", "avg_mean", "avg_var")
@@ -86,13 +86,10 @@ def _blocks(arrays: Mapping[str, _Array], x: _Array) -> Seen:
             stages, f"blocks/{number}", normed(f"blocks/{number}/bn", linear(f"blocks/{number}/lin", x))
         )
         number += 1
-    scores = linear("output_lin", x)
-    return Seen(scores, tuple(stages), scores)
+    return linear("output_lin", x)
 
 
-def _folder(place: Path, x: _Array) -> Seen:
-    stages: list[Stage] = []
-
+def _folder(place: Path, x: _Array, stages: list[Stage]) -> _Array:
     def table(block: str, name: str) -> _Array:
         with open_text(place / block / f"{name}.csv", _MAX_CSV) as lines:
             return np.loadtxt(lines, delimiter=",", ndmin=2)
@@ -101,7 +98,7 @@ def _folder(place: Path, x: _Array) -> Seen:
         return np.asarray(x @ table(block, "lin_weight").T + table(block, "lin_bias").reshape(-1))
 
     on = x > 0
-    stages.append(Stage("inputs", x, on, ~on))
+    stages.append(Stage.of_bits("inputs", x, on))
     x = np.where(on, 1.0, -1.0)
     number = 1
     while (place / f"blk{number}").is_dir():
@@ -111,5 +108,4 @@ def _folder(place: Path, x: _Array) -> Seen:
         )
         x = _signed(stages, block, (linear(block, x) - mean) / np.sqrt(var) * gamma + beta)
         number += 1
-    scores = linear("out_blk", x)
-    return Seen(scores, tuple(stages), scores)
+    return linear("out_blk", x)

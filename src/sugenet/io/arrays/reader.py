@@ -17,6 +17,7 @@ from sugenet.errors import CapacityError, FileError
 from sugenet.io.exact.ops import Affine, BatchNorm, LinearOp, Op, OpChain, Sign, check_numbers
 from sugenet.io.plain.ledger import Ledger
 from sugenet.io.plain.packed import open_archive
+from sugenet.io.plain.refusals import refuse_if, required, within
 from sugenet.io.plain.rows import csv_rows
 from sugenet.reading import open_text
 
@@ -60,14 +61,14 @@ def read_npz(
         For W and T: an input is on iff the raw number is above this; 0 unless said, as for bits.
     """
     name = Path(path).name
-    try:
+    with within(name):
         arrays = Ledger(read_arrays(path))
         if any(key.startswith("blocks/") for key in arrays):
             for option, value in (("features", features), ("outputs", outputs), ("above", above)):
-                if value is not None:
-                    raise FileError(
-                        f"{option}={value} is for files of match counts (W0, T0, ...), which this is not."
-                    )
+                refuse_if(
+                    value is not None,
+                    f"{option}={value} is for files of match counts (W0, T0, ...), which this is not.",
+                )
             chain = _msakai(name, arrays)
         elif "W0" in arrays and "T0" in arrays:
             chain = _match_counts(name, arrays, features, outputs, above)
@@ -88,8 +89,6 @@ def read_npz(
                 "over: the networks of this convention have none of that name."
             )
         return chain
-    except FileError as error:
-        raise FileError(f"{name}: {error}") from None
 
 
 def read_arrays(path: str | Path) -> dict[str, npt.NDArray[Any]]:
@@ -109,9 +108,7 @@ def _numbers(name: str, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 def _get(
     arrays: Mapping[str, npt.NDArray[Any]], name: str, ndim: int, rows: int | None = None
 ) -> npt.NDArray[Any]:
-    array = arrays.get(name)
-    if array is None:
-        raise FileError(f"there is no array {name!r}.")
+    array = required(arrays.get(name), f"there is no array {name!r}.")
     if array.ndim != ndim or not array.size or (rows is not None and len(array) != rows):
         wanted = f"({rows}, ...)" if ndim == 2 and rows else f"({rows},)" if rows else f"{ndim} dimensions"
         raise FileError(f"array {name!r} has shape {array.shape}, but {wanted} is needed.")
@@ -119,10 +116,10 @@ def _get(
 
 
 def _check_width(name: str, weights: npt.NDArray[Any], width: int | None) -> None:
-    if width is not None and weights.shape[1] != width:
-        raise FileError(
-            f"array {name!r} has {weights.shape[1]} weights a neuron, but {width} values come in."
-        )
+    refuse_if(
+        width is not None and weights.shape[1] != width,
+        f"array {name!r} has {weights.shape[1]} weights a neuron, but {width} values come in.",
+    )
 
 
 def _msakai(source: str, arrays: Ledger[npt.NDArray[Any]]) -> OpChain:
@@ -168,8 +165,7 @@ def _match_counts(
 
     Other T stand for the whole number below.
     """
-    if above is not None and not isfinite(above):
-        raise FileError(f"above={above} is no number.")
+    refuse_if(above is not None and not isfinite(above), f"above={above} is no number.")
     count = sum(name[:1] == "W" and name[1:].isdigit() for name in arrays)
     ops: list[Op] = [Affine("inputs", np.ones(1), np.array([-float(above)]))] if above else []
     ops.append(Sign("inputs", zero=-1))
@@ -177,8 +173,7 @@ def _match_counts(
     for number in range(count):
         name = f"W{number}"
         bits = _get(arrays, name, 2)
-        if not np.isin(bits, (0, 1)).all():
-            raise FileError(f"array {name!r} holds other numbers than 0 and 1.")
+        refuse_if(not np.isin(bits, (0, 1)).all(), f"array {name!r} holds other numbers than 0 and 1.")
         _check_width(name, bits, width)
         signs = bits.astype(np.float64) * 2 - 1
         bias = np.zeros(len(signs))
@@ -186,15 +181,18 @@ def _match_counts(
             limits = np.floor(_get(arrays, f"T{number}", 1, len(signs)).astype(np.float64))
             bias = signs.shape[1] - 1 - 2 * np.clip(limits, -1, signs.shape[1])  # beyond, always or never
         if number == 0 and features is not None:
-            if not 0 < features <= signs.shape[1]:
-                raise FileError(f"features={features}, but {name} has {signs.shape[1]} columns.")
+            refuse_if(
+                not 0 < features <= signs.shape[1],
+                f"features={features}, but {name} has {signs.shape[1]} columns.",
+            )
             bias = bias - signs[:, features:].sum(axis=1)  # padding is always off, that is -1
             signs = signs[:, :features]
         if number == count - 1:
             arrays.pass_over(f"T{number}")
             if outputs is not None:
-                if not 0 < outputs <= len(signs):
-                    raise FileError(f"outputs={outputs}, but {name} has {len(signs)} rows.")
+                refuse_if(
+                    not 0 < outputs <= len(signs), f"outputs={outputs}, but {name} has {len(signs)} rows."
+                )
                 signs, bias = signs[:outputs], bias[:outputs]
         ops += [LinearOp(name, signs, bias)] + ([Sign(f"T{number}")] if number < count - 1 else [])
         width = len(signs)
@@ -212,11 +210,15 @@ def read_bnnquanalyst(folder: str | Path) -> OpChain:
     and a value of 0 is active.
     """
     place = Path(folder)
-    try:
-        if not (place / "out_blk").is_dir():
-            raise FileError("it has no folder 'out_blk', so it is no network of BNNQuanalyst.")
-        if sum(table.stat().st_size for table in place.glob("*/*.csv") if table.is_file()) > _MAX_CSV:
-            raise FileError(f"its tables have more than {_MAX_CSV:,} bytes together.")
+    with within(place.name):
+        refuse_if(
+            not (place / "out_blk").is_dir(),
+            "it has no folder 'out_blk', so it is no network of BNNQuanalyst.",
+        )
+        refuse_if(
+            sum(table.stat().st_size for table in place.glob("*/*.csv") if table.is_file()) > _MAX_CSV,
+            f"its tables have more than {_MAX_CSV:,} bytes together.",
+        )
         ops: list[Op] = [Sign("inputs", zero=-1)]
         width, number = None, 1
         while (place / f"blk{number}").is_dir() and number <= _MAX_BLOCKS:
@@ -235,8 +237,6 @@ def read_bnnquanalyst(folder: str | Path) -> OpChain:
         first = ops[1]
         assert isinstance(first, LinearOp)
         return OpChain(place.name, (int(first.weights.shape[1]),), tuple(ops))
-    except FileError as error:
-        raise FileError(f"{place.name}: {error}") from None
 
 
 def _nothing_left(place: Path, blocks: int) -> None:
@@ -247,8 +247,10 @@ def _nothing_left(place: Path, blocks: int) -> None:
     }
     for found in sorted(place.glob("*")) + sorted(place.glob("*/*")):
         name = found.relative_to(place)
-        if name not in used and (found.is_dir() or found.suffix.lower() == ".csv"):
-            raise FileError(f"{name} would be left over: the network of {blocks} blocks has no place for it.")
+        refuse_if(
+            name not in used and (found.is_dir() or found.suffix.lower() == ".csv"),
+            f"{name} would be left over: the network of {blocks} blocks has no place for it.",
+        )
 
 
 def _linear(folder: Path, name: str, width: int | None) -> LinearOp:
@@ -259,8 +261,7 @@ def _linear(folder: Path, name: str, width: int | None) -> LinearOp:
 
 def _row(path: Path, name: str, size: int) -> npt.NDArray[Any]:
     row = _table(path, name).reshape(-1)
-    if len(row) != size:
-        raise FileError(f"{name} has {len(row)} numbers, but {size} neurons need one each.")
+    refuse_if(len(row) != size, f"{name} has {len(row)} numbers, but {size} neurons need one each.")
     return row
 
 
@@ -274,8 +275,7 @@ def _table(path: Path, name: str) -> npt.NDArray[np.float64]:
         raise error if str(error).startswith(name) else FileError(f"{name}: {error}") from None
     except UnicodeDecodeError:
         raise FileError(f"{name} is not a table of numbers.") from None
-    if not table.size:
-        raise FileError(f"{name} is empty.")
+    refuse_if(not table.size, f"{name} is empty.")
     check_numbers(name, table)
     return table
 
@@ -288,8 +288,8 @@ def _rows(lines: TextIO, name: str) -> Iterator[npt.NDArray[np.float64]]:
         except CapacityError as error:
             raise FileError(f"{name}, line {number}: {error}") from None
         width = width or len(row)
-        if len(row) != width:
-            raise FileError(
-                f"{name}, line {number}: {len(row)} numbers, but {width} stand in the first line."
-            )
+        refuse_if(
+            len(row) != width,
+            f"{name}, line {number}: {len(row)} numbers, but {width} stand in the first line.",
+        )
         yield row

@@ -1,4 +1,4 @@
-"""The model text and the arrays in a Keras `.h5` file, or its weights alone, read with h5py, in a process
+"""The model text and the arrays in a Keras `.h5` file, or its weights alone, read with hdf5, in a process
 of its own.
 
 The HDF5 library trusts its files: on some damaged ones it crashes or never ends. A process of its own turns
@@ -10,20 +10,19 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from sugenet.errors import FileError
-from sugenet.io.hdf5 import Contents, check_file, child_array, child_group, opened, read_apart, write_contents
+from sugenet.io.hdf5 import Contents, Hdf5File, Hdf5Format
+from sugenet.io.plain.refusals import refuse_if
 
-__all__ = ["CONTAINERS", "DAMAGED", "main", "read_contents"]
+__all__ = ["CONTAINERS", "DAMAGED", "KERAS"]
 
 _MAX_CONFIG = 1 << 24
 _MAX_LAYERS = 10_000
-_SECONDS = 10.0
 CONTAINERS = ("layers", "_layer_checkpoint_dependencies")
 """Where files by path keep the layers of a model: Keras 3, and early `.keras` files."""
 _TRAINED = ("optimizer", "_optimizer", "metrics", "_metrics", "loss", "_loss_tracker", "_compile_metrics")
@@ -31,109 +30,77 @@ _TRAINED = ("optimizer", "_optimizer", "metrics", "_metrics", "loss", "_loss_tra
 DAMAGED = "The file is damaged, or no model that Keras saved: write model.save('net.h5')."
 
 
-def read_contents(path: str | Path, *, apart: bool = True) -> Contents:
-    """Read a file, in a process of its own unless told otherwise.
-
-    Raises
-    ------
-    FileError
-        For files that are damaged, or are not of Keras.
-    """
-    place = Path(path)
-    check_file(place, DAMAGED)
-    if not apart or not sys.executable:
-        return _read(place)
-    return read_apart("sugenet.io.larq.hdf5_contents", place, _SECONDS, DAMAGED)
-
-
-def main(arguments: Sequence[str]) -> int:
-    """Read one file and write its contents to standard output: the other side of `read_contents`."""
-    place = Path(arguments[0])
-    return write_contents(place, lambda: _read(place))
-
-
-def _read(place: Path) -> Contents:
-    return opened(place, _contents, DAMAGED, "Keras and Larq", "larq")
-
-
-def _contents(h5py: Any, file: Any) -> Contents:
+def _contents(hdf5: Hdf5File, file: Any) -> Contents:
     if "model_config" in file.attrs:
         raw = _attribute(file, "model_config")
         text = raw.decode() if isinstance(raw, bytes) else str(raw)
-        if len(text) > _MAX_CONFIG:
-            raise FileError(f"its model_config has {len(text)} characters. {DAMAGED}")
+        refuse_if(len(text) > _MAX_CONFIG, f"its model_config has {len(text)} characters. {DAMAGED}")
         for name in file:
-            if name not in ("model_weights", "optimizer_weights"):
-                raise FileError(
-                    f"its group {name[:80]!r} would be left over: a model of Keras has none of that "
-                    f"name. {DAMAGED}"
-                )
-        return Contents(text, _by_layer(h5py, child_group(h5py, file, "model_weights", DAMAGED)))
+            refuse_if(
+                name not in ("model_weights", "optimizer_weights"),
+                f"its group {name[:80]!r} would be left over: a model of Keras has none of that "
+                f"name. {DAMAGED}",
+            )
+        return Contents(text, _by_layer(hdf5, hdf5.group(file, "model_weights")))
     if "layer_names" in file.attrs or "layer_names0" in file.attrs:
-        return Contents("", _by_layer(h5py, file))
+        return Contents("", _by_layer(hdf5, file))
     if any(name in file for name in CONTAINERS):
-        return _by_path(h5py, file)
+        return _by_path(hdf5, file)
     raise FileError(f"it holds neither a model nor weights of Keras. {DAMAGED}")
 
 
-def _by_layer(h5py: Any, weights: Any) -> dict[str, dict[str, npt.NDArray[Any]]]:
+def _by_layer(hdf5: Hdf5File, weights: Any) -> dict[str, dict[str, npt.NDArray[Any]]]:
     """As Keras 2 keeps weights: a group for each layer, with a list of its arrays."""
-    if len(weights) > _MAX_LAYERS:
-        raise FileError(f"it has {len(weights)} layers. {DAMAGED}")
-    return {layer: _arrays(h5py, weights, layer) for layer in weights}
+    refuse_if(len(weights) > _MAX_LAYERS, f"it has {len(weights)} layers. {DAMAGED}")
+    return {layer: _arrays(hdf5, weights, layer) for layer in weights}
 
 
-def _by_path(h5py: Any, file: Any) -> Contents:
+def _by_path(hdf5: Hdf5File, file: Any) -> Contents:
     """As Keras 3 keeps weights, and Keras 2 in `.keras` files: arrays ``vars/0``, ``vars/1``, ... below a
     path of containers and classes.
     """
     found: dict[str, dict[str, npt.NDArray[Any]]] = {}
-    names: dict[str, str] = {}
-    places: list[str] = []
+    names, places = dict[str, str](), list[str]()
     file.visititems(lambda path, _: places.append(path) if len(places) <= 8 * _MAX_LAYERS else True)
-    if len(places) > 8 * _MAX_LAYERS:
-        raise FileError(f"it has more than {8 * _MAX_LAYERS} groups. {DAMAGED}")
+    refuse_if(len(places) > 8 * _MAX_LAYERS, f"it has more than {8 * _MAX_LAYERS} groups. {DAMAGED}")
     for path in places:
         if path.split("/")[0] in _TRAINED:
             continue
         item, (owner, _, last) = file[path], path.rpartition("/")
-        if isinstance(item, h5py.Group):
+        if isinstance(item, hdf5.h5py.Group):
             if last == "vars" and "name" in item.attrs:
                 value = _attribute(item, "name")
                 names[owner] = value.decode() if isinstance(value, bytes) else str(value)
             continue
         above, _, where = owner.rpartition("/")
-        if where != "vars":
-            raise FileError(f"its array {path[:80]!r} would be left over. {DAMAGED}")
-        group = child_group(h5py, file, owner, DAMAGED)
-        found.setdefault(above, {})[last] = child_array(h5py, group, last, repr(path[:80]), DAMAGED)
+        refuse_if(where != "vars", f"its array {path[:80]!r} would be left over. {DAMAGED}")
+        group = hdf5.group(file, owner)
+        found.setdefault(above, {})[last] = hdf5.array(group, last, repr(path[:80]))
     return Contents("", found, {"names": names})
 
 
-def _arrays(h5py: Any, weights: Any, layer: str) -> dict[str, npt.NDArray[Any]]:
+def _arrays(hdf5: Hdf5File, weights: Any, layer: str) -> dict[str, npt.NDArray[Any]]:
     """The arrays of a layer, or of all layers of a model within, by their full names."""
-    group = child_group(h5py, weights, layer, DAMAGED)
+    group = hdf5.group(weights, layer)
     arrays: dict[str, npt.NDArray[Any]] = {}
     names = _names(group)
     for name in names:
         *folders, last = name.split("/")
-        if len(folders) > 16:
-            raise FileError(f"{layer}: the array {name[:80]!r} is nested too deeply. {DAMAGED}")
+        refuse_if(len(folders) > 16, f"{layer}: the array {name[:80]!r} is nested too deeply. {DAMAGED}")
         inner = group
         for folder in folders:
-            inner = child_group(h5py, inner, folder, DAMAGED)
-        if name in arrays:
-            raise FileError(f"{layer}: two arrays are called {name[:80]!r}. {DAMAGED}")
-        arrays[name] = child_array(h5py, inner, last, f"{layer}: {name[:80]!r}", DAMAGED)
-    _nothing_left(h5py, group, layer, set(names))
+            inner = hdf5.group(inner, folder)
+        refuse_if(name in arrays, f"{layer}: two arrays are called {name[:80]!r}. {DAMAGED}")
+        arrays[name] = hdf5.array(inner, last, f"{layer}: {name[:80]!r}")
+    _nothing_left(hdf5, group, layer, set(names))
     return arrays
 
 
-def _nothing_left(h5py: Any, group: Any, layer: str, names: set[str]) -> None:
+def _nothing_left(hdf5: Hdf5File, group: Any, layer: str, names: set[str]) -> None:
     """Refuse an array in the group of a layer that its list does not name."""
 
     def left(name: str, found: Any) -> str | None:
-        return name if isinstance(found, h5py.Dataset) and name not in names else None
+        return name if isinstance(found, hdf5.h5py.Dataset) and name not in names else None
 
     name = group.visititems(left)
     if name is not None:
@@ -151,20 +118,26 @@ def _names(group: Any) -> list[str]:
         if key not in group.attrs:
             break
         value = _attribute(group, key)
-        if not isinstance(value, Sequence | np.ndarray) or isinstance(value, str | bytes):
-            raise FileError(f"its list of weights is none. {DAMAGED}")
+        refuse_if(
+            not isinstance(value, Sequence | np.ndarray) or isinstance(value, str | bytes),
+            f"its list of weights is none. {DAMAGED}",
+        )
         rows += list(value)
-    if len(rows) > 4 * _MAX_LAYERS:
-        raise FileError(f"a layer with {len(rows)} arrays. {DAMAGED}")
+    refuse_if(len(rows) > 4 * _MAX_LAYERS, f"a layer with {len(rows)} arrays. {DAMAGED}")
     return [row.decode() if isinstance(row, bytes) else str(row) for row in rows]
 
 
 def _attribute(owner: Any, key: str) -> Any:
     about = owner.attrs.get_id(key)
-    if about.get_space().get_simple_extent_npoints() * about.get_type().get_size() > _MAX_CONFIG:
-        raise FileError(f"its attribute {key!r} is too long. {DAMAGED}")
+    refuse_if(
+        about.get_space().get_simple_extent_npoints() * about.get_type().get_size() > _MAX_CONFIG,
+        f"its attribute {key!r} is too long. {DAMAGED}",
+    )
     return owner.attrs[key]
 
 
+KERAS = Hdf5Format("sugenet.io.larq.hdf5_contents", _contents, DAMAGED, "Keras and Larq", "larq")
+"""Files of Keras."""
+
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(KERAS.main())

@@ -1,15 +1,21 @@
 """The layers of a Keras model in their order, with their arrays; without TensorFlow.
 
 A model is one file (`.h5`, or `.keras`, which is a zip archive), or its layers as text (`.json`) and its
-weights (`.h5`).
+weights (`.h5`). Its configuration names the layers, those of models within among them; arrays belong to them
+by the names that Keras 2 gives, or by their places in Keras 3.
 """
 
 from __future__ import annotations
 
+import json
+import re
 import zipfile
 import zlib
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from shlex import quote
 from shutil import copyfileobj
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -18,13 +24,451 @@ import numpy.typing as npt
 
 from sugenet.errors import FileError
 from sugenet.io.hdf5 import Contents
-from sugenet.io.larq.hdf5_contents import DAMAGED, read_contents
-from sugenet.io.larq.keras_model import planned_layers
-from sugenet.io.larq.keras_weights import arrays_of_layers
+from sugenet.io.larq.hdf5_contents import CONTAINERS, DAMAGED, KERAS
 from sugenet.io.plain.ledger import Ledger
+from sugenet.io.plain.refusals import refuse_if, within
 from sugenet.reading import open_file, read_file
 
-__all__ = ["KerasLayer", "read_layers"]
+__all__ = ["KerasLayer", "planned_layers", "read_layers", "refuse_tensorflow"]
+
+_MODELS = ("Sequential", "Functional", "Model")
+_OWN = ("keras", "tf_keras", "tensorflow", "larq", "qkeras", "builtins")
+"""Who is known to have written a class, by the first word of a module or of a registered name."""
+_DEEP = 16
+_WHOLE = frozenset(
+    {"class_name", "config", "name", "inbound_nodes", "module", "registered_name", "build_config"}
+    | {"compile_config", "shared_object_id", "keras_version", "backend", "build_input_shape"}
+)
+"""What entries say: who they are, what they read, how they are built and trained."""
+_MODEL = frozenset(
+    {"name", "trainable", "dtype", "layers", "input_layers", "output_layers", "build_input_shape"}
+)
+
+
+@dataclass(frozen=True, eq=False)
+class _PlannedLayer:
+    """One layer as the configuration has it, without its arrays."""
+
+    kind: str
+    path: tuple[str, ...]
+    """Its name, behind those of the models that it stands in."""
+    classes: tuple[str, ...]
+    """The same with classes."""
+    place: tuple[int, ...]
+    """Where it stands in the lists of layers, which need not be the order in which they are applied."""
+    config: Mapping[str, Any]
+    package: str
+    """Who wrote its class, where that is none of those that are known."""
+    reads: tuple[str, ...] = ()
+    """The layers whose values it reads, by their paths: several where branches are added."""
+
+    @property
+    def name(self) -> str:
+        """Its path as text."""
+        return "/".join(self.path)
+
+
+def planned_layers(text: str) -> list[_PlannedLayer]:
+    """The layers of a model, each behind those that it reads, input first; the inputs of models within are
+    left out.
+
+    Raises
+    ------
+    FileError
+        For texts that are no configuration of Keras, and models with branches that are not added.
+    """
+    found: list[_PlannedLayer] = []
+    try:
+        _model(found, json.loads(text, object_pairs_hook=_once), (), (), (), ())
+    except RecursionError:
+        raise FileError(f"its configuration is nested too deeply. {DAMAGED}") from None
+    except FileError:
+        raise
+    except (ValueError, AttributeError, TypeError, KeyError, IndexError) as error:
+        raise FileError(f"its configuration cannot be read: {str(error)[:160]}. {DAMAGED}") from None
+    inner = {layer.name: layer.reads for layer in found[1:] if layer.kind == "InputLayer"}
+
+    def source(name: str) -> str:
+        for _ in range(len(inner) + 1):
+            if not inner.get(name):
+                return name
+            (name,) = inner[name]
+        raise FileError(f"its models within read each other in a circle. {DAMAGED}")
+
+    return [
+        replace(layer, reads=tuple(map(source, layer.reads)))
+        for place, layer in enumerate(found)
+        if place == 0 or layer.kind != "InputLayer"
+    ]
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The entries of a mapping, each said once."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
+        raise FileError(f"its configuration says {twice[:40]!r} twice. {DAMAGED}")
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Entry:
+    """One entry of a list of layers."""
+
+    kind: str
+    name: str
+    config: Mapping[str, Any]
+    raw: Mapping[str, Any]
+    place: int
+
+    @property
+    def is_model(self) -> bool:
+        return "layers" in self.config
+
+
+def _model(
+    found: list[_PlannedLayer],
+    model: Any,
+    path: tuple[str, ...],
+    classes: tuple[str, ...],
+    place: tuple[int, ...],
+    given: tuple[str, ...],
+) -> tuple[str, ...]:
+    """Add the layers of a model that reads what it is `given`; gives back the layer that it ends with."""
+    refuse_if(len(path) > _DEEP, f"its models are nested too deeply. {DAMAGED}")
+    ends: dict[str, tuple[str, ...]] = {}
+    last = given
+    for entry, sources in _in_order(model):
+        names, kinds, places = (*path, entry.name), (*classes, entry.kind), (*place, entry.place)
+        reads = tuple(end for source in sources for end in ends[source]) if sources else given
+        if entry.is_model:
+            refuse_if(
+                len(reads) > 1, f"{entry.name}: a model within that reads several values. One can be read."
+            )
+            before = len(found)
+            last = _model(found, entry.raw, names, kinds, places, reads)
+            refuse_if(
+                len(found) == before, f"{entry.name}: a model within the model, without layers. {DAMAGED}"
+            )
+        else:
+            found.append(
+                _PlannedLayer(entry.kind, names, kinds, places, entry.config, _package(entry.raw), reads)
+            )
+            last = (found[-1].name,)
+        ends[entry.name] = last
+    return last
+
+
+def _in_order(model: Any) -> list[tuple[_Entry, list[str]]]:
+    """The entries of a model in the order in which they are applied, with the names of those they read."""
+    kind, config = (
+        _mapping(model, "model_config").get("class_name"),
+        _mapping(model, "model_config").get("config"),
+    )
+    _check_keys("its model", _mapping(model, "model_config"), _WHOLE)
+    if isinstance(config, dict):
+        _check_keys("its model", config, _MODEL)
+    listed = config if isinstance(config, list) else _mapping(config, "config").get("layers")
+    if not isinstance(listed, list) or not 0 < len(listed) <= 10_000:
+        raise FileError(f"its model_config lists no layers. {DAMAGED}")
+    layers: dict[str, _Entry] = {}
+    for place, raw in enumerate(listed):
+        about = _mapping(_mapping(raw, "a layer").get("config"), "a layer's config")
+        name = str(about.get("name", raw.get("name")))[:200]
+        _check_keys(name, raw, _WHOLE)
+        refuse_if(name in layers, f"two layers are called {name!r}. {DAMAGED}")
+        layers[name] = _Entry(str(raw.get("class_name")).split(">")[-1], name, about, raw, place)
+    kind = str(kind).split(">")[-1]
+    if kind == "Sequential":
+        names = list(layers)
+        return [(entry, names[k - 1 : k] if k else []) for k, entry in enumerate(layers.values())]
+    refuse_if(
+        kind not in _MODELS,
+        f"a model of class {kind[:80]!r}. Sequential and functional models can be read: build it from "
+        "layers, without a class of its own, or export it to ONNX.",
+    )
+    return _chain(config, layers)
+
+
+def _chain(config: Any, layers: Mapping[str, _Entry]) -> list[tuple[_Entry, list[str]]]:
+    """The layers of a functional model, from its input to its output."""
+    reads: dict[str, list[str]] = {}
+    called: dict[str, _Entry] = {}
+    for name, entry in layers.items():
+        sources, constants = _call(entry.raw.get("inbound_nodes"), layers)
+        if len(sources) > 1 and entry.kind != "Add":
+            raise FileError(
+                f"{name}: joins {', '.join(sources[:3])}. Only branches that are added (Add) can be read."
+            )
+        reads[name] = sources
+        if any(value is not None for value in constants):
+            about = {**entry.config, "called_with": constants}
+            called[name] = _Entry(entry.kind, name, about, entry.raw, entry.place)
+    order = _sorted(reads)
+    refuse_if(
+        [name for name in order if not reads[name]] != order[:1] or len(order) != len(layers),
+        f"its layers do not make one chain from one input. {DAMAGED}",
+    )
+    read = {source for sources in reads.values() for source in sources}
+    unread = [name for name in order[:-1] if name not in read]
+    if unread:
+        raise FileError(
+            f"{unread[0]}: nothing reads it, and it is not the output. Only one output can be read."
+        )
+    for what, end in (("input_layers", order[0]), ("output_layers", order[-1])):
+        ends = _ends(_mapping(config, "config").get(what), layers)
+        if ends not in ([], [end]):
+            raise FileError(
+                f"its {what} are {', '.join(ends)[:80]}, but its layers make one chain from "
+                f"{order[0]} to {order[-1]}."
+            )
+    return [(called.get(name, layers[name]), reads[name]) for name in order]
+
+
+def _sorted(reads: Mapping[str, list[str]]) -> list[str]:
+    """Names behind those that they read, else in their own order; without those that read one another."""
+    order: dict[str, None] = {}
+    waiting = list(reads)
+    while ready := [name for name in waiting if all(source in order for source in reads[name])]:
+        for name in ready:
+            order[name] = None
+        waiting = [name for name in waiting if name not in order]
+    return list(order)
+
+
+def _call(nodes: Any, layers: Mapping[str, _Entry]) -> tuple[list[str], list[Any]]:
+    """Names of the layers that a layer reads, and the other arguments of its call, with None at the place of
+    a layer: as Keras 2 writes them, in nested lists, or as later releases do.
+    """
+    if not isinstance(nodes, list) or not nodes:
+        return [], []
+    refuse_if(len(nodes) > 1, "a layer is used twice. Only one chain of layers can be read.")
+    node = nodes[0]
+    if isinstance(node, dict):
+        _check_call(node.get("kwargs"), layers)
+        given = node.get("args")
+        given = given if isinstance(given, list) else [given]
+        return _histories(node, layers), [None if _histories(value, layers) else value for value in given]
+    edges = [edge for edge in node if isinstance(edge, list) and edge]
+    for edge in edges:
+        _check_edge(str(edge[0]), edge[1:3], layers)
+        _check_call(edge[3] if len(edge) > 3 else None, layers)
+    return [str(edge[0]) for edge in edges], []
+
+
+def _check_edge(source: str, numbers: Sequence[Any], layers: Mapping[str, _Entry]) -> None:
+    """Refuse other outputs and other uses; the first use of a model within has the number 1, since its own
+    making is number 0.
+    """
+    usual = (0, 1) if source in layers and layers[source].is_model else (0,)
+    refuse_if(
+        any(number not in allowed for number, allowed in zip(numbers, (usual, (0,)), strict=False)),
+        "a layer reads the second output or the second use of another. Only one chain of layers can be read.",
+    )
+
+
+def _check_call(arguments: Any, layers: Mapping[str, _Entry]) -> None:
+    """Refuse what was said when a layer was called; that it is used, not trained, and without a mask, is how
+    networks are read.
+    """
+    for name, value in (arguments or {}).items():
+        refuse_if(
+            value is not None and (name, value) != ("training", False) and not _histories(value, layers),
+            f"a layer is called with {str(name)[:40]}={str(value)[:40]}. "
+            f"Build the model without such arguments.",
+        )
+
+
+def _ends(value: Any, layers: Mapping[str, _Entry]) -> list[str]:
+    """Names of the inputs or outputs of a model: one triple, or a list of them."""
+    if not isinstance(value, list) or not value:
+        return []
+    triples = [value] if isinstance(value[0], str) else value
+    for triple in triples:
+        _check_edge(str(triple[0]), triple[1:3], layers)
+    return [str(triple[0]) for triple in triples]
+
+
+def _histories(value: Any, layers: Mapping[str, _Entry]) -> list[str]:
+    if isinstance(value, dict):
+        history = value.get("keras_history")
+        if isinstance(history, list) and history:
+            _check_edge(str(history[0]), history[1:3], layers)
+            return [str(history[0])]
+        return [name for part in value.values() for name in _histories(part, layers)]
+    return [name for part in value for name in _histories(part, layers)] if isinstance(value, list) else []
+
+
+def _package(raw: Mapping[str, Any]) -> str:
+    """Who wrote the class of a layer, where that is none of those that are known."""
+    for word in (raw.get("registered_name"), raw.get("class_name")):
+        package, mark, _ = str(word or "").rpartition(">")
+        if mark:
+            return "" if package.lower() in _OWN else package[:80]
+    module = str(raw.get("module") or "")
+    return "" if not module or module.split(".", maxsplit=1)[0] in _OWN else module[:80]
+
+
+def _check_keys(where: str, given: Mapping[str, Any], known: frozenset[str]) -> None:
+    """Refuse what is said beside that; what is not set (null) says nothing."""
+    for key, value in given.items():
+        if key not in known and value is not None and value is not False:
+            raise FileError(
+                f"{where}: {key[:40]!r} ({str(value)[:40]}) is not known, so neither is what it does."
+            )
+
+
+def _mapping(value: Any, what: str) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise FileError(f"{what} is not what Keras writes. {DAMAGED}")
+    return value
+
+
+_Arrays = dict[str, npt.NDArray[Any]]
+_RANDOM = "seed_generator"
+"""State of random numbers, which a network that is used and not trained does not draw."""
+
+
+def _arrays_of_layers(layers: Sequence[_PlannedLayer], contents: Contents) -> list[_Arrays]:
+    """For each layer its arrays by the word that it knows them by: ``kernel``, ``gamma``.
+
+    Raises
+    ------
+    FileError
+        For arrays that belong to no layer, or where it is not known to which.
+    """
+    found = _by_place(layers, contents) if "names" in contents.notes else _by_name(layers, contents)
+    for layer, arrays in zip(layers, found, strict=True):
+        if "Depthwise" in layer.kind and "kernel" in arrays:  # its name in Keras 3
+            arrays["depthwise_kernel"] = arrays.pop("kernel")
+    return found
+
+
+# -- by name: model_weights/dense/dense/kernel:0 -------------------------------------------------------------
+
+
+def _by_name(layers: Sequence[_PlannedLayer], contents: Contents) -> list[_Arrays]:
+    found: list[_Arrays] = [{} for _ in layers]
+    for group, arrays in contents.arrays.items():
+        inside = [k for k, layer in enumerate(layers) if layer.path[0] == group]
+        refuse_if(
+            arrays and not inside,
+            f"the arrays of {group[:80]!r} would be left over: "
+            f"the model has no layer of that name. {DAMAGED}",
+        )
+        for name, array in arrays.items():
+            *folders, last = name.split("/")
+            owner = inside[0] if len(layers[inside[0]].path) == 1 else _owner(layers, inside, group, folders)
+            word = last.split(":")[0]
+            if word in found[owner]:
+                raise FileError(
+                    f"{'/'.join(layers[owner].path)}: two arrays are called {word[:80]!r}. {DAMAGED}"
+                )
+            if _RANDOM not in folders:
+                found[owner][word] = array
+    return found
+
+
+def _owner(layers: Sequence[_PlannedLayer], inside: list[int], group: str, folders: list[str]) -> int:
+    """The layer of a model within that an array belongs to: the last folder of its name is the layer's, those
+    before it are models that it stands in.
+    """
+    folders = [folder for folder in folders if folder != _RANDOM]
+    for depth in range(1, len(folders) + 1):
+        near = [k for k in inside if folders and list(layers[k].path[-depth:]) == folders[-depth:]]
+        if len(near) == 1:
+            return near[0]
+    raise FileError(
+        f"{group}: a model within the model, whose array {'/'.join(folders)[:80]!r} names none of its "
+        f"layers, or several. Give all layers names of their own and save again, or save as .keras."
+    )
+
+
+# -- by place: layers/sequential/layers/dense_1/vars/0 -------------------------------------------------------
+
+
+def _by_place(layers: Sequence[_PlannedLayer], contents: Contents) -> list[_Arrays]:
+    paths = [path for path in contents.arrays if _RANDOM not in path.split("/")]
+    owners: dict[str, int] = {}
+    _match(layers, list(range(len(layers))), 0, "", paths, contents.notes["names"], owners)
+    for path in paths:
+        refuse_if(
+            path not in owners,
+            f"the arrays of {path[:80] or 'the model itself'!r} would be left over: the model has no "
+            f"layer that they belong to. {DAMAGED}",
+        )
+    found: list[_Arrays] = [{} for _ in layers]
+    for path, owner in owners.items():
+        words = _words(layers[owner])
+        for place, array in contents.arrays[path].items():
+            known = place.isdecimal() and int(place) < len(words)
+            found[owner][words[int(place)] if known else f"vars/{place}"] = array
+    return found
+
+
+def _match(
+    layers: Sequence[_PlannedLayer],
+    inside: list[int],
+    depth: int,
+    above: str,
+    paths: list[str],
+    names: dict[str, str],
+    owners: dict[str, int],
+) -> None:
+    """Give the paths below a model to its layers: each class counts its own, in the order of the list."""
+    for container in CONTAINERS:
+        start = f"{above}/{container}/" if above else f"{container}/"
+        below = sorted({path[len(start) :].split("/")[0] for path in paths if path.startswith(start)})
+        for word in sorted({_snake(layers[k].classes[depth]) for k in inside}):
+            members: dict[str, list[int]] = {}
+            for k in sorted(inside, key=lambda k: layers[k].place):
+                if _snake(layers[k].classes[depth]) == word:
+                    members.setdefault(layers[k].path[depth], []).append(k)
+            numbered = {name: _count(word, name) for name in below}
+            groups = sorted((n for n in below if numbered[n] is not None), key=lambda n: numbered[n] or 0)
+            for group, name in zip(groups, _names(start, groups, list(members), names), strict=True):
+                own, path = members[name], start + group
+                if len(layers[own[0]].path) > depth + 1:
+                    _match(layers, own, depth + 1, path, paths, names, owners)
+                elif path in paths:
+                    owners[path] = own[0]
+
+
+def _names(start: str, groups: list[str], members: list[str], names: dict[str, str]) -> list[str]:
+    """For each group of one class the name of its layer: as the file says it, else in their order."""
+    said = [names.get(start + group) for group in groups]
+    if groups and len(set(said)) == len(said) and all(name in members for name in said):
+        return [str(name) for name in said]
+    if len(groups) not in (0, len(members)):
+        raise FileError(
+            f"{start}{groups[0]}: {len(groups)} groups of arrays for {len(members)} layers, and their names "
+            f"do not tell which is whose. {DAMAGED}"
+        )
+    return members if groups else []
+
+
+def _count(word: str, group: str) -> int | None:
+    found = re.fullmatch(rf"{re.escape(word)}(?:_([0-9]{{1,9}}))?", group)
+    return None if found is None else int(found[1] or 0)
+
+
+def _snake(name: str) -> str:
+    """A class as Keras writes it in paths: QuantConv2D as quant_conv2d."""
+    name = re.sub(r"\W+", "", name)
+    name = re.sub("(.)([A-Z][a-z]+)", r"\1_\2", name)
+    return re.sub("([a-z])([A-Z])", r"\1_\2", name).lower()
+
+
+def _words(layer: _PlannedLayer) -> list[str]:
+    """The arrays of a layer in the order in which it makes them."""
+    if layer.kind.startswith("BatchNormalization"):
+        parts = [("gamma", "scale"), ("beta", "center")]
+        return [word for word, key in parts if layer.config.get(key, True)] + [
+            "moving_mean",
+            "moving_variance",
+        ]
+    return ["kernel", "bias"] if layer.config.get("use_bias", True) else ["kernel"]
+
 
 _MAX_TEXT = 1 << 24
 _MAX_ARCHIVE = 1 << 29
@@ -78,7 +522,7 @@ def read_layers(
     found = planned_layers(text)
     return [
         KerasLayer(layer.kind, layer.name, Ledger(layer.config), Ledger(arrays), layer.package, layer.reads)
-        for layer, arrays in zip(found, arrays_of_layers(found, contents), strict=True)
+        for layer, arrays in zip(found, _arrays_of_layers(found, contents), strict=True)
     ]
 
 
@@ -97,13 +541,13 @@ def _model_and_weights(place: Path, weights: Path | None, apart: bool) -> tuple[
         )
     if start[:2] == b"PK":
         return _unpacked(place, apart)
-    contents = read_contents(place, apart=apart)
-    if not contents.model:
-        raise FileError(
-            "it holds weights without a model. Save the model's layers too, as text (model.to_json() in a "
-            f"file model.json), and give both: model.json with weights_file={place.name}. Or save all in "
-            "one: model.save('net.h5')."
-        )
+    contents = KERAS.read(place, apart=apart)
+    refuse_if(
+        not contents.model,
+        "it holds weights without a model. Save the model's layers too, as text (model.to_json() in a "
+        f"file model.json), and give both: model.json with weights_file={place.name}. Or save all in "
+        "one: model.save('net.h5').",
+    )
     return contents.model, contents
 
 
@@ -118,12 +562,9 @@ def _pair(place: Path, weights: Path | None, apart: bool) -> tuple[str, Contents
         text = read_file(place, _MAX_TEXT).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise FileError(f"it cannot be read as text: {error}. {DAMAGED}") from None
-    try:
-        contents = read_contents(weights, apart=apart)
-    except FileError as error:
-        raise FileError(f"{weights.name}: {error}") from None
-    if contents.model:
-        raise FileError(f"{weights.name} holds a whole model: read it alone, without {place.name}.")
+    with within(weights.name):
+        contents = KERAS.read(weights, apart=apart)
+    refuse_if(contents.model, f"{weights.name} holds a whole model: read it alone, without {place.name}.")
     return text, contents
 
 
@@ -137,25 +578,30 @@ def _unpacked(place: Path, apart: bool) -> tuple[str, Contents]:
             TemporaryDirectory() as folder,
         ):
             entries = {entry.filename: entry for entry in archive.infolist() if not entry.is_dir()}
-            if len(entries) < sum(not entry.is_dir() for entry in archive.infolist()):
-                raise FileError(f"one of its parts is there twice. {DAMAGED}")
+            refuse_if(
+                len(entries) < sum(not entry.is_dir() for entry in archive.infolist()),
+                f"one of its parts is there twice. {DAMAGED}",
+            )
             for name in entries:
-                if name not in (_CONFIG, _ABOUT, _WEIGHTS):
-                    raise FileError(f"its part {name[:80]!r} would be left over. {_hint(name)}")
+                refuse_if(
+                    name not in (_CONFIG, _ABOUT, _WEIGHTS),
+                    f"its part {name[:80]!r} would be left over. {_hint(name)}",
+                )
             for name in (_CONFIG, _WEIGHTS):
-                if name not in entries:
-                    raise FileError(f"its part {name!r} is missing. {DAMAGED}")
-            if len(archive.infolist()) > 100 or sum(entry.file_size for entry in entries.values()) > min(
-                _MAX_ARCHIVE, max(_FREELY, _RATIO * size)
-            ):
-                raise FileError(f"its archive unpacks to far more than its {size} bytes. {DAMAGED}")
+                refuse_if(name not in entries, f"its part {name!r} is missing. {DAMAGED}")
+            refuse_if(
+                len(archive.infolist()) > 100
+                or sum(entry.file_size for entry in entries.values())
+                > min(_MAX_ARCHIVE, max(_FREELY, _RATIO * size)),
+                f"its archive unpacks to far more than its {size} bytes. {DAMAGED}",
+            )
             if entries[_CONFIG].file_size > _MAX_TEXT:
                 raise FileError(f"its {_CONFIG} has {entries[_CONFIG].file_size} bytes. {DAMAGED}")
             text = archive.read(_CONFIG).decode()
             weights = Path(folder) / _WEIGHTS
             with archive.open(_WEIGHTS) as stream, weights.open("wb") as out:
                 copyfileobj(stream, out)
-            contents = read_contents(weights, apart=apart)
+            contents = KERAS.read(weights, apart=apart)
     except FileError:
         raise
     except (
@@ -168,8 +614,7 @@ def _unpacked(place: Path, apart: bool) -> tuple[str, Contents]:
         RuntimeError,
     ) as error:
         raise FileError(f"its archive is damaged: {str(error)[:160]}. {DAMAGED}") from None
-    if contents.model:
-        raise FileError(f"its {_WEIGHTS} holds a model of its own. {DAMAGED}")
+    refuse_if(contents.model, f"its {_WEIGHTS} holds a model of its own. {DAMAGED}")
     return text, contents
 
 
@@ -177,3 +622,47 @@ def _hint(name: str) -> str:
     if name.startswith("model.weights") or name.endswith((".npz", ".json")):
         return "Save the weights in one piece: model.save('net.keras') without max_shard_size."
     return "A model of plain layers has no such part: build it without vocabularies and other assets."
+
+
+def refuse_tensorflow(path: Path) -> None:
+    """Say the way for SavedModel folders, `.pb`, `.tflite` and TensorFlow's checkpoints; other files pass.
+
+    Examples
+    --------
+    >>> refuse_tensorflow(Path("net.tflite"))
+    Traceback (most recent call last):
+    ...
+    sugenet.errors.FileError: net.tflite is a TensorFlow Lite program, in which layers are fused and rounded.
+    Save the Keras model that it was made from, model.save('net.h5'), and read that; or, where its operators
+    are all TensorFlow's own, convert it: python -m tf2onnx.convert --tflite net.tflite --output net.onnx
+    """
+    name = path.name.lower().removesuffix(".gz")
+    folder = path if path.is_dir() else path.parent
+    to = quote(f"{path.name.split('.')[0] or 'net'}.onnx")
+    if name.endswith((".tflite", ".lite")):
+        raise FileError(
+            f"{path} is a TensorFlow Lite program, in which layers are fused and rounded. Save the Keras "
+            "model that it was made from, model.save('net.h5'), and read that; or, where its operators are "
+            "all TensorFlow's own, convert it: "
+            f"python -m tf2onnx.convert --tflite {quote(str(path))} --output {to}"
+        )
+    if name in ("saved_model.pb", "saved_model.pbtxt") or (
+        path.is_dir() and any((path / file).is_file() for file in ("saved_model.pb", "saved_model.pbtxt"))
+    ):
+        raise FileError(
+            f"{folder} is a SavedModel of TensorFlow, which holds a program and not layers. Where TensorFlow "
+            'is installed, save its layers: python -c "import tensorflow as tf; '
+            f"tf.keras.models.load_model({str(folder)!r}).save('net.h5')\", or convert it: "
+            f"python -m tf2onnx.convert --saved-model {quote(str(folder))} --output {to}"
+        )
+    if name.endswith(".pb"):
+        raise FileError(
+            f"{path} is a graph of TensorFlow, which holds a program and not layers. Convert it: "
+            f"python -m tf2onnx.convert --graphdef {quote(str(path))} --output {to} --inputs ... --outputs "
+            "..., with the names of its first and last tensor; or save the Keras model: model.save('net.h5')."
+        )
+    refuse_if(
+        name.endswith((".ckpt", ".index", ".meta")) or ".data-00000-of-" in name,
+        f"{path} is a checkpoint of TensorFlow, which holds weights without layers. Load it into the "
+        "Keras model and save that: model.load_weights(...), model.save('net.h5').",
+    )

@@ -1,7 +1,22 @@
-"""Larq's quantizers by the words of a file: what they make of values, and of the floats that were trained."""
+"""Quantizers of Larq, QKeras and hls4ml's examples by the phrases of a file: what they make of values, and of
+the floats that were trained.
+
+QKeras works out a kernel's scale from its trained floats, one for each entry of the last axis:
+``alpha="auto"`` is the least-squares factor ``mean(x q) / (mean(q q) + 1e-7)``, ``"auto_po2"`` the nearest
+power of two to it. A kernel quantizer without alpha has ``"auto_po2"``, which QKeras' layers set; an
+activation without alpha has 1. QKeras computes in float32: where its rounding could decide which power or
+which weight it is, the file is refused.
+
+Layers of hls4ml (`BinaryDense`, `TernaryDense` and their convolutions) use a kernel W in [-H, H] as
+``H * binary_tanh(W / H)`` or, of ternary layers, as H where W / H > 1/2, as -H where W / H <= -1/2, else 0.
+``binary_tanh(x)`` is ``2 round((clip(x, -1, 1) + 1) / 2) - 1``: TensorFlow rounds halves to even, so that 0
+becomes -1, as do positive numbers that vanish beside 1/2 in the layer's floats.
+"""
 
 from __future__ import annotations
 
+import ast
+from dataclasses import dataclass
 from math import inf
 from typing import Any
 
@@ -9,12 +24,27 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.errors import FileError
-from sugenet.io.exact.ops import Op, Sign
+from sugenet.io.exact.ops import Affine, Op, Sign, Stairs
+from sugenet.io.larq.keras_file import KerasLayer
 from sugenet.io.plain.ledger import Ledger
+from sugenet.io.plain.refusals import refuse_if
 
-__all__ = ["SIGNS", "check_precision", "precision", "quantized", "setting", "signed"]
+__all__ = [
+    "HLS4ML",
+    "bias_used",
+    "check_precision",
+    "hls4ml_kernel",
+    "input_steps",
+    "kernel_used",
+    "qkeras_bias",
+    "qkeras_kernel",
+    "qkeras_steps",
+    "setting",
+    "signed",
+    "steps_of",
+]
 
-SIGNS = ("stesign", "approxsign", "swishsign", "steheaviside")
+_SIGNS = ("stesign", "approxsign", "swishsign", "steheaviside")
 """Quantizers with two values, without case and underscores."""
 _SCALED, _TERNARY, _NONE = "magnitudeawaresign", "stetern", ("noop", "noopquantizer", "linear")
 
@@ -25,15 +55,16 @@ def signed(where: str, key: str, value: Any) -> tuple[Op, ...]:
     if found is None:
         return ()
     name, _ = found
-    if name not in SIGNS:
-        raise FileError(
-            f"{where}: {key} {name!r} has more than two values, or depends on all inputs at once. "
-            "ste_sign, approx_sign, swish_sign and ste_heaviside can be read."
-        )
+    refuse_if(
+        name not in _SIGNS,
+        where,
+        f"{key} {name!r} has more than two values, or depends on all inputs at once. "
+        "ste_sign, approx_sign, swish_sign and ste_heaviside can be read.",
+    )
     return (Sign(where, zero=-1, low=0.0, high=1.0),) if name == "steheaviside" else (Sign(where),)
 
 
-def quantized(where: str, key: str, value: Any, kernel: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _larq_kernel(where: str, key: str, value: Any, kernel: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """A kernel as the forward pass uses it, in Keras' layout: the last axis is the output."""
     found = _named(where, key, value)
     if found is None:
@@ -43,7 +74,7 @@ def quantized(where: str, key: str, value: Any, kernel: npt.NDArray[Any]) -> npt
     signs = np.where(kernel >= 0, one, -one)
     if name == "steheaviside":
         return np.asarray(np.where(kernel > 0, one, one * 0))
-    if name in SIGNS:
+    if name in _SIGNS:
         return np.asarray(signs)
     if name == _SCALED:
         return np.asarray(np.abs(kernel).mean(axis=tuple(range(kernel.ndim - 1))) * signs)
@@ -71,24 +102,28 @@ def _ternary(where: str, settings: Ledger[Any], kernel: npt.NDArray[Any]) -> npt
         return np.asarray(np.sign(np.sign(x + single(t)) + np.sign(x - single(t))))
 
     plain = ternary(kernel)
-    if clip is not None and not np.array_equal(plain, ternary(np.clip(kernel, -single(clip), single(clip)))):
-        raise FileError(
-            f"{where}: its kernel has values beyond clip_value {clip}, where releases of Larq differ: early "
-            "ones clip before they make weights ternary, later ones do not. "
-            "Store the clipped or the ternary weights."
-        )
+    refuse_if(
+        clip is not None and not np.array_equal(plain, ternary(np.clip(kernel, -single(clip), single(clip)))),
+        where,
+        f"its kernel has values beyond clip_value {clip}, where releases of Larq differ: early "
+        "ones clip before they make weights ternary, later ones do not. "
+        "Store the clipped or the ternary weights.",
+    )
     return plain
 
 
 def setting(where: str, settings: Any, key: str, otherwise: float) -> float:
     """A number that is not negative."""
     value = settings.get(key, otherwise)
-    if not isinstance(value, int | float) or not 0 <= value < inf:
-        raise FileError(f"{where}: {key} is {str(value)[:40]!r}, but a number is needed.")
+    refuse_if(
+        not isinstance(value, int | float) or not 0 <= value < inf,
+        where,
+        f"{key} is {str(value)[:40]!r}, but a number is needed.",
+    )
     return float(value)
 
 
-def precision(dtype: Any) -> Any:
+def _precision(dtype: Any) -> Any:
     """The name of the numbers that a layer computes in, also from a policy."""
     if isinstance(dtype, dict):
         dtype = dtype.get("config")
@@ -98,12 +133,12 @@ def precision(dtype: Any) -> Any:
 
 def check_precision(where: str, dtype: Any) -> None:
     """Refuse layers that compute in numbers so coarse that their rounding is part of the network."""
-    dtype = precision(dtype)
-    if dtype not in (None, "float32", "float64"):
-        raise FileError(
-            f"{where}: computes in {str(dtype)[:40]}, whose rounding would be part of the network. "
-            f"float32 can be read."
-        )
+    dtype = _precision(dtype)
+    refuse_if(
+        dtype not in (None, "float32", "float64"),
+        where,
+        f"computes in {str(dtype)[:40]}, whose rounding would be part of the network. float32 can be read.",
+    )
 
 
 def _named(where: str, key: str, value: Any) -> tuple[str, Ledger[Any]] | None:
@@ -125,19 +160,19 @@ def _named(where: str, key: str, value: Any) -> tuple[str, Ledger[Any]] | None:
     )
     check_precision(where, settings.get("dtype"))
     clip = settings.get("clip_value", 1.0)
-    if clip is not None and (
-        not isinstance(clip, int | float) or isinstance(clip, bool) or not 0 < clip < inf
-    ):
-        raise FileError(
-            f"{where}: clip_value of {key} is {str(clip)[:40]!r}, but a number above 0 is needed."
-        )
-    if name in (*SIGNS, _SCALED, _TERNARY, *_NONE):
+    refuse_if(
+        clip is not None
+        and (not isinstance(clip, int | float) or isinstance(clip, bool) or not 0 < clip < inf),
+        where,
+        f"clip_value of {key} is {str(clip)[:40]!r}, but a number above 0 is needed.",
+    )
+    if name in (*_SIGNS, _SCALED, _TERNARY, *_NONE):
         for left in settings.left():
-            if settings[left] is not None:
-                raise FileError(
-                    f"{where}: {left[:40]!r} of {key} is not a setting of Larq's {name}, "
-                    f"so what it does is not known."
-                )
+            refuse_if(
+                settings[left] is not None,
+                where,
+                f"{left[:40]!r} of {key} is not a setting of Larq's {name}, so what it does is not known.",
+            )
     return None if name in _NONE else (name, settings)
 
 
@@ -145,8 +180,337 @@ def _check_owner(where: str, key: str, value: Any) -> None:
     """Refuse a quantizer that has the name of a known one, and another author."""
     said = value.get("registered_name") or value.get("class_name") if isinstance(value, dict) else value
     package = str(said or "").rpartition(">")[0]
-    if package.lower() not in ("", "larq", "keras", "qkeras"):
-        raise FileError(
-            f"{where}: {key} {str(said)[:60]!r} is of a program of its own, so its name does not say "
-            "what it does. Use Larq's quantizers."
+    refuse_if(
+        package.lower() not in ("", "larq", "keras", "qkeras"),
+        where,
+        f"{key} {str(said)[:60]!r} is of a program of its own, so its name does not say "
+        "what it does. Use Larq's quantizers.",
+    )
+
+
+_Array = npt.NDArray[Any]
+_PLACES = {
+    "binary": ("use_01", "alpha", "use_stochastic_rounding"),
+    "ternary": ("alpha", "threshold", "use_stochastic_rounding", "number_of_unrolls"),
+    "quantized_bits": (
+        "bits",
+        "integer",
+        "symmetric",
+        "keep_negative",
+        "alpha",
+        "use_stochastic_rounding",
+        "scale_axis",
+        "qnoise_factor",
+        "var_name",
+        "use_ste",
+        "use_variables",
+    ),
+}
+"""Settings of each quantizer in the order in which they can be written without a name."""
+_IDLE = ("use_stochastic_rounding", "name", "trainable", "dtype", "var_name", "use_ste", "use_variables")
+"""What says how it is trained: used and not trained, values go through as they are."""
+_EPSILON = 1e-7
+_NEAR = 1e-5
+"""How near a decision of float32 arithmetic may be before it is refused."""
+_STORED = "Store the quantized weights instead: qkeras.utils.model_save_quantized_weights(model)."
+
+
+@dataclass(frozen=True, eq=False)
+class _Quantizer:
+    """A quantizer by its name, and its settings."""
+
+    where: str
+    name: str
+    settings: Ledger[Any]
+
+    def number(self, key: str, otherwise: float, least: float = 0.0) -> float:
+        value = self.settings.get(key)
+        value = otherwise if value is None else value
+        refuse_if(
+            not isinstance(value, int | float) or not least <= value < inf,
+            self.where,
+            f"{key} is {str(value)[:40]!r}, but a number from {least:g} is needed.",
         )
+        return float(value)
+
+    def flag(self, key: str, otherwise: bool = False) -> bool:
+        value = self.settings.get(key, otherwise)
+        refuse_if(value not in (0, 1), self.where, f"{key} is {str(value)[:40]!r}, but yes or no is needed.")
+        return bool(value)
+
+    def closed(self) -> None:
+        """Refuse settings that nothing was made of."""
+        self.settings.pass_over(*_IDLE)
+        for key in self.settings.left():
+            if self.settings[key] is not None:
+                raise FileError(
+                    f"{self.where}: its setting {key[:40]!r} ({str(self.settings[key])[:40]}) is not known, "
+                    "so neither is what it does."
+                )
+
+
+def _is_qkeras(value: Any) -> bool:
+    """Whether a value names a quantizer of QKeras."""
+    name = value.get("class_name") if isinstance(value, dict) else value
+    if isinstance(value, dict) and isinstance(value.get("config"), str):
+        name = value["config"]
+    return isinstance(name, str) and name.split(">")[-1].partition("(")[0].strip() in _PLACES
+
+
+def _qkeras_named(where: str, key: str, value: Any) -> _Quantizer:
+    """A quantizer from its configuration, or from a call such as ``binary(alpha='auto')``."""
+    where = f"{where}: {key}"
+    if isinstance(value, dict) and isinstance(value.get("config"), dict):
+        name = str(value.get("class_name")).split(">")[-1]
+        return _Quantizer(f"{where} {name}", name, Ledger(value["config"]))
+    text = str(value.get("config") if isinstance(value, dict) else value)
+    try:
+        tree = ast.parse(text if "(" in text else f"{text}()", mode="eval").body
+        assert isinstance(tree, ast.Call)
+        assert isinstance(tree.func, ast.Name)
+        name = tree.func.id
+        given = dict(zip(_PLACES[name], map(ast.literal_eval, tree.args), strict=False))
+        assert len(tree.args) <= len(_PLACES[name])
+        for word in tree.keywords:
+            assert word.arg is not None
+            assert word.arg not in given
+            given[word.arg] = ast.literal_eval(word.value)
+    except (SyntaxError, ValueError, AssertionError, KeyError, RecursionError, MemoryError, TypeError):
+        raise FileError(f"{where} {text[:60]!r} cannot be read as a quantizer of QKeras.") from None
+    return _Quantizer(f"{where} {name}", name, Ledger(given))
+
+
+def qkeras_kernel(where: str, key: str, value: Any, kernel: _Array) -> _Array:
+    """A kernel as the forward pass uses it, in Keras' layout: the last axis is the output."""
+    if value is None:
+        return kernel
+    refuse_if(
+        not _is_qkeras(value), where, f"{key} {_said(value)} is not known. binary and ternary can be read."
+    )
+    quantizer = _qkeras_named(where, key, value)
+    alpha = quantizer.settings.get("alpha")
+    alpha = "auto_po2" if alpha is None else alpha
+    refuse_if(
+        quantizer.name == "quantized_bits",
+        quantizer.where,
+        "kernels of several bits are not read from QKeras; binary and ternary are. "
+        "Export the model to QONNX: qonnx.converters.from_keras.",
+    )
+    used = (
+        _qkeras_binary(quantizer, alpha, kernel)
+        if quantizer.name == "binary"
+        else _qkeras_ternary(quantizer, alpha, kernel)
+    )
+    quantizer.closed()
+    return used
+
+
+def qkeras_bias(where: str, value: Any, bias: _Array) -> _Array:
+    """A bias as the forward pass uses it: as it stands, or in fixed point."""
+    if value is None:
+        return bias
+    refuse_if(
+        not _is_qkeras(value) or _qkeras_named(where, "bias_quantizer", value).name != "quantized_bits",
+        where,
+        f"bias_quantizer {_said(value)} is not read; quantized_bits or none is.",
+    )
+    quantizer = _qkeras_named(where, "bias_quantizer", value)
+    alpha = quantizer.settings.get("alpha")
+    factor = _factor(quantizer, 1.0 if alpha is None else alpha, bias)
+    bits, integer = (quantizer.number(word, start) for word, start in (("bits", 8), ("integer", 0)))
+    signed, symmetric = quantizer.flag("keep_negative", True), quantizer.flag("symmetric")
+    refuse_if(
+        quantizer.number("qnoise_factor", 1.0) != 1,
+        quantizer.where,
+        "qnoise_factor mixes quantized and trained numbers.",
+    )
+    quantizer.closed()
+    refuse_if(
+        bits != int(bits) or integer != int(integer) or not 2 <= bits <= 24 or integer > 24,
+        quantizer.where,
+        f"{bits:g} bits, {integer:g} of them before the point, are not read.",
+    )
+    unit = 2.0 ** (integer - (bits - signed))
+    top = 2.0 ** (bits - signed)
+    codes = np.clip(np.rint(bias.astype(np.float64) / unit), -top + symmetric if signed else 0.0, top - 1)
+    return np.asarray(codes * unit * float(factor)).astype(bias.dtype)
+
+
+def qkeras_steps(where: str, key: str, value: Any) -> tuple[Op, ...]:
+    """A quantizer of activations as operations."""
+    quantizer = _qkeras_named(where, key, value)
+    alpha = quantizer.settings.get("alpha")
+    refuse_if(
+        isinstance(alpha, str),
+        quantizer.where,
+        f"alpha={alpha!r} takes the scale from all samples of a batch at once. "
+        "Activations need a number: alpha=1.",
+    )
+    refuse_if(
+        quantizer.name == "quantized_bits",
+        quantizer.where,
+        "has more than three values. binary and ternary can be read.",
+    )
+    scale = float(_factor(quantizer, 1.0 if alpha is None else alpha, np.ones(1, np.float32)))
+    if quantizer.name == "binary":
+        low = 0.0 if quantizer.flag("use_01") else -scale
+        quantizer.closed()
+        return (Sign(where, low=low, high=scale),)
+    threshold = float(np.float32(quantizer.number("threshold", 0.33)))
+    quantizer.settings.pass_over("number_of_unrolls")
+    quantizer.closed()
+    # -1 up to -threshold, +1 from the threshold on; at a threshold of 0, 0 at 0
+    strict = np.array([threshold > 0, threshold == 0])
+    stairs = Stairs(where, np.array([[-threshold, threshold]]), strict)
+    return (stairs, Affine(where, np.array([scale]), np.array([-scale])))
+
+
+def _said(value: Any) -> str:
+    name = value.get("class_name") if isinstance(value, dict) else value
+    return repr(str(name)[:60])
+
+
+def _factor(quantizer: _Quantizer, alpha: Any, like: _Array) -> Any:
+    """A scale that is a number, in the floats of the kernel."""
+    refuse_if(
+        not isinstance(alpha, int | float) or isinstance(alpha, bool) or not 0 < alpha < inf,
+        quantizer.where,
+        f"alpha is {str(alpha)[:40]!r}; 'auto', 'auto_po2' or a number above 0 can be read.",
+    )
+    return like.dtype.type(alpha)
+
+
+def _fitted(quantizer: _Quantizer, alpha: str, x: _Array, codes: _Array) -> _Array:
+    """The least-squares scale of codes, one an entry of the last axis, in float64."""
+    axes = tuple(range(x.ndim - 1))
+    scale = (x * codes).mean(axis=axes) / ((codes * codes).mean(axis=axes) + _EPSILON)
+    return _power(quantizer, scale) if alpha == "auto_po2" else np.asarray(scale)
+
+
+def _power(quantizer: _Quantizer, scale: _Array) -> _Array:
+    exponents = np.log2(scale + _EPSILON)
+    if (np.abs(exponents - np.floor(exponents) - 0.5) < _NEAR).any():
+        at = int(np.argmin(np.abs(exponents - np.floor(exponents) - 0.5)))
+        raise FileError(
+            f"{quantizer.where}: the scale of output {at} lies half-way between two powers of two, so that "
+            f"rounding decides which it is. {_STORED}"
+        )
+    return np.asarray(2.0 ** np.rint(exponents))
+
+
+def _qkeras_binary(quantizer: _Quantizer, alpha: Any, kernel: _Array) -> _Array:
+    x = kernel.astype(np.float64)
+    codes = np.where(x >= 0, 1.0, 0.0 if quantizer.flag("use_01") else -1.0)
+    if alpha in ("auto", "auto_po2"):
+        scale = _fitted(quantizer, alpha, x, codes).astype(kernel.dtype)
+        return np.asarray(scale * codes.astype(kernel.dtype))
+    return np.asarray(_factor(quantizer, alpha, kernel) * codes.astype(kernel.dtype))
+
+
+def _qkeras_ternary(quantizer: _Quantizer, alpha: Any, kernel: _Array) -> _Array:
+    rounds = int(quantizer.number("number_of_unrolls", 5, least=1))
+    if alpha not in ("auto", "auto_po2"):
+        threshold = kernel.dtype.type(quantizer.number("threshold", 0.33))
+        codes = (np.abs(kernel) >= threshold) * np.sign(kernel)
+        return np.asarray(_factor(quantizer, alpha, kernel) * codes)
+    refuse_if(
+        quantizer.settings.get("threshold") is not None,
+        quantizer.where,
+        f"alpha={alpha!r} works out the threshold, so it can have none.",
+    )
+    refuse_if(rounds > 1000, quantizer.where, f"number_of_unrolls is {rounds}.")
+    x = kernel.astype(np.float64)
+    scale = 2 * np.abs(x).max(axis=tuple(range(x.ndim - 1))) / 3
+    scale = _power(quantizer, scale) if alpha == "auto_po2" else scale
+    codes = np.zeros_like(x)
+    for _ in range(rounds):
+        if not (scale > 0).all():
+            raise FileError(
+                f"{quantizer.where}: the scale of output {int(np.argmin(scale))} becomes 0, which QKeras "
+                f"divides by. {_STORED}"
+            )
+        size = np.abs(x) / scale
+        refuse_if(
+            alpha == "auto" and (np.abs(size - 0.5) < _NEAR).any(),
+            quantizer.where,
+            f"a weight is so near to half of its scale that rounding decides whether it is 0. {_STORED}",
+        )
+        codes = (size > 0.5) * np.sign(x)  # a half is rounded to 0
+        scale = _fitted(quantizer, alpha, x, codes)
+    return np.asarray(scale.astype(kernel.dtype) * codes.astype(kernel.dtype))
+
+
+HLS4ML = ("BinaryDense", "TernaryDense", "BinaryConv2D", "TernaryConv2D")
+_HLS4ML_ACTIVATIONS = ("binary_tanh", "ternary_tanh", "binary_sigmoid")
+
+
+def hls4ml_kernel(layer: KerasLayer, kernel: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """A kernel as the forward pass uses it."""
+    refuse_if(
+        "H" not in layer.config,
+        layer.where,
+        "it has no setting 'H', so it is not the layer of hls4ml's examples, and what it "
+        "does with its kernel is not known. QuantDense of Larq or QDense of QKeras can be read.",
+    )
+    height = layer.config.get("H")
+    refuse_if(
+        not isinstance(height, int | float) or isinstance(height, bool) or not 0 < height < inf,
+        layer.where,
+        f"H is {str(height)[:40]!r}, but a number above 0 is needed.",
+    )
+    layer.config.pass_over("kernel_lr_multiplier", "bias_lr_multiplier")
+    single: Any = np.float64 if _precision(layer.config.get("dtype")) == "float64" else np.float32
+    size, half = single(height), single(0.5)
+    refuse_if(not size > 0, layer.where, f"H is {height!r}, which is 0 in its floats.")
+    w = kernel.astype(single) / size
+    if layer.kind.startswith("Ternary"):
+        return np.asarray(np.where(w > half, size, np.where(w <= -half, -size, single(0))))
+    return np.asarray(np.where(half * w + half > half, size, -size))
+
+
+def _hls4ml_steps(where: str, name: str) -> tuple[Op, ...]:
+    """An activation as operations."""
+    if name == "ternary_tanh":
+        cuts = Stairs(where, np.array([[-0.5, 0.5]]), np.array([True, True]))
+        return (cuts, Affine(where, np.array([1.0]), np.array([-1.0])))
+    return (Sign(where, zero=-1, low=0.0 if name == "binary_sigmoid" else -1.0),)
+
+
+def steps_of(where: str, key: str, value: Any) -> tuple[Op, ...]:
+    """A quantizer of values as operations."""
+    if _is_qkeras(value):
+        return qkeras_steps(where, key, value)
+    name = value.get("config") if isinstance(value, dict) else value
+    if isinstance(name, str) and name.split(">")[-1] in _HLS4ML_ACTIVATIONS:
+        return _hls4ml_steps(where, name.split(">")[-1])
+    return signed(where, key, value)
+
+
+# -- by the class of a layer ---------------------------------------------------------------------------------
+
+_QKERAS = ("QDense", "QConv1D", "QConv2D", "QDepthwiseConv2D")
+
+
+def kernel_used(layer: KerasLayer, which: str, kernel: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """A kernel as the forward pass of its layer uses it."""
+    key = f"{which}_quantizer"
+    if layer.kind in HLS4ML:
+        return hls4ml_kernel(layer, kernel)
+    if layer.kind in _QKERAS:
+        layer.config.pass_over(f"{which}_range", "bias_range")  # only of warnings and initial values
+        return qkeras_kernel(layer.where, key, layer.config.get(key), kernel)
+    if layer.kind.startswith("Quant"):
+        return _larq_kernel(layer.where, key, layer.config.get(key), kernel)
+    return kernel
+
+
+def bias_used(layer: KerasLayer, bias: npt.NDArray[Any] | None) -> npt.NDArray[Any] | None:
+    """A bias as the forward pass of its layer uses it."""
+    quantizer = layer.config.get("bias_quantizer") if layer.kind in _QKERAS else None
+    return None if bias is None else qkeras_bias(layer.where, quantizer, bias)
+
+
+def input_steps(layer: KerasLayer) -> tuple[Op, ...]:
+    """What a layer does with its inputs first."""
+    key = "input_quantizer"
+    return signed(layer.where, key, layer.config.get(key)) if layer.kind.startswith("Quant") else ()

@@ -9,12 +9,14 @@ and flattens remember Keras' order.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import inf, prod
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from sugenet.errors import FileError
 from sugenet.io.exact.ops import (
@@ -23,7 +25,9 @@ from sugenet.io.exact.ops import (
     BatchNorm,
     Branches,
     Clip,
+    Convolution,
     Flatten,
+    LinearOp,
     MaxPool,
     Op,
     OpChain,
@@ -34,15 +38,182 @@ from sugenet.io.exact.ops import (
     every,
     numbers,
 )
-from sugenet.io.larq import binarynet
-from sugenet.io.larq.activations import steps_of
 from sugenet.io.larq.keras_file import KerasLayer, read_layers
-from sugenet.io.larq.linear_layers import LINEAR
-from sugenet.io.larq.quantizers import check_precision, setting, signed
-from sugenet.io.larq.walk import MAX_SIDE, LayerWalk, maps_of, pads_of, parameter, two
+from sugenet.io.larq.quantizers import (
+    HLS4ML,
+    bias_used,
+    check_precision,
+    input_steps,
+    kernel_used,
+    setting,
+    signed,
+    steps_of,
+)
 from sugenet.io.plain.ledger import Ledger
+from sugenet.io.plain.refusals import refuse_if, required, within
 
 __all__ = ["chain_of_layers", "read_model"]
+
+_Pads: TypeAlias = tuple[int, int, int, int]
+_MAX_SIDE = 1 << 16
+
+
+@dataclass(frozen=True, eq=False)
+class _Walk:
+    """The shape of the maps so far, channels first, and the operations."""
+
+    shape: tuple[int, ...]
+    rank: int
+    """Axes that Keras counts besides the batch: 1 for features, 2 for rows of channels, 3 for maps."""
+    ops: tuple[Op, ...] = ()
+    left_out: tuple[str, ...] = ()
+
+    def then(self, *ops: Op, shape: tuple[int, ...] | None = None) -> _Walk:
+        """With more operations behind them."""
+        shape = self.shape if shape is None else shape
+        return replace(self, ops=(*self.ops, *ops), shape=shape, rank=1 if len(shape) == 1 else self.rank)
+
+
+def _parameter(layer: KerasLayer, name: str, shape: tuple[int, ...]) -> npt.NDArray[Any]:
+    """An array of a layer, which must have this shape."""
+    found = layer.arrays.get(name)
+    if found is None:
+        raise FileError(
+            f"{layer.where}: its array {name!r} is missing from the file. "
+            f"It has {', '.join(layer.arrays) or 'none'}."
+        )
+    refuse_if(
+        found.shape != shape,
+        layer.where,
+        f"its array {name!r} has shape {found.shape}, but {shape} is needed.",
+    )
+    return found if found.dtype.kind == "f" else found.astype(np.float32)
+
+
+def _whole(layer: KerasLayer, key: str, otherwise: Any = None) -> int:
+    """A setting that is a whole number from 1."""
+    value = layer.config.get(key, otherwise)
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= 1 << 20:
+        raise FileError(f"{layer.where}: {key} is {str(value)[:40]!r}, but a whole number from 1 is needed.")
+    return value
+
+
+def _two(layer: KerasLayer, key: str, otherwise: Any = 1) -> tuple[int, int]:
+    """Height and width; of one dimension the width."""
+    value = layer.config.get(key, otherwise)
+    row = value if isinstance(value, list) else [value] * (1 if layer.kind.endswith("1D") else 2)
+    refuse_if(
+        len(row) not in (1, 2)
+        or not all(isinstance(v, int) and not isinstance(v, bool) and 0 < v <= _MAX_SIDE for v in row),
+        layer.where,
+        f"{key} is {str(value)[:40]!r}, but whole numbers from 1 are needed.",
+    )
+    return (1, row[0]) if len(row) == 1 else (row[0], row[1])
+
+
+def _maps_of(walk: _Walk, layer: KerasLayer) -> tuple[int, int, int]:
+    """Channels, height and width of the values that come in."""
+    refuse_if(
+        walk.rank != (2 if "1D" in layer.kind else 3),
+        layer.where,
+        f"reads maps, but values of shape {walk.shape} come in.",
+    )
+    refuse_if(
+        layer.config.get("data_format", "channels_last") not in ("channels_last", None),
+        layer.where,
+        "data_format is channels_first. Only channels_last is read.",
+    )
+    return walk.shape[0], walk.shape[1], walk.shape[2]
+
+
+def _pads_of(
+    layer: KerasLayer, sizes: tuple[int, int], spans: tuple[int, int], stride: tuple[int, int]
+) -> tuple[_Pads, tuple[int, int]]:
+    """Pads as TensorFlow lays them, the odd one behind; and the size of the result."""
+    kind = layer.config.get("padding", "valid")
+    refuse_if(
+        kind not in ("valid", "same")
+        and (kind != "causal" or not layer.kind.endswith(("Conv1D", "Convolution1D"))),
+        layer.where,
+        f"padding {str(kind)[:40]!r}. valid, same, and in one dimension causal can be read.",
+    )
+    before, after, out = [0, 0], [0, 0], []
+    for axis, (size, span, step) in enumerate(zip(sizes, spans, stride, strict=True)):
+        if kind == "same":
+            total = max((-(-size // step) - 1) * step + span - size, 0)
+            before[axis], after[axis] = total // 2, total - total // 2
+        elif kind == "causal" and axis == 1:
+            before[axis] = span - 1
+        out.append((size + before[axis] + after[axis] - span) // step + 1)
+        refuse_if(out[-1] < 1, layer.where, f"a window of {spans} does not fit maps of {sizes}.")
+    check_maps(layer.where, (1, *out), spans)
+    return (before[0], before[1], after[0], after[1]), (out[0], out[1])
+
+
+def _bias(layer: KerasLayer, outputs: int) -> npt.NDArray[Any] | None:
+    return bias_used(
+        layer, _parameter(layer, "bias", (outputs,)) if layer.config.get("use_bias", True) else None
+    )
+
+
+def _dense(walk: _Walk, layer: KerasLayer) -> _Walk:
+    units, features = _whole(layer, "units"), walk.shape[0]
+    kernel = kernel_used(layer, "kernel", _parameter(layer, "kernel", (features, units)))
+    signs, bias = input_steps(layer), _bias(layer, units)
+    if len(walk.shape) == 3:  # Keras applies a dense layer to the channels of every pixel
+        return walk.then(
+            *signs, Convolution(layer.where, kernel.T[:, :, None, None], bias), shape=(units, *walk.shape[1:])
+        )
+    return walk.then(*signs, LinearOp(layer.where, kernel.T, bias), shape=(units,))
+
+
+def _convolution(walk: _Walk, layer: KerasLayer) -> _Walk:
+    channels, *sizes = _maps_of(walk, layer)
+    filters, groups, size = _whole(layer, "filters"), _whole(layer, "groups", 1), _two(layer, "kernel_size")
+    refuse_if(
+        channels % groups or filters % groups,
+        layer.where,
+        f"{groups} groups do not divide {channels} input and {filters} output channels.",
+    )
+    flat = layer.kind.endswith("1D")
+    shape = (*size[1 if flat else 0 :], channels // groups, filters)
+    kernel = kernel_used(layer, "kernel", _parameter(layer, "kernel", shape))
+    weights = (kernel[None] if flat else kernel).transpose(3, 2, 0, 1)
+    return _convolved(walk, layer, (sizes[0], sizes[1]), weights, groups)
+
+
+def _depthwise(walk: _Walk, layer: KerasLayer) -> _Walk:
+    channels, *sizes = _maps_of(walk, layer)
+    times, size = _whole(layer, "depth_multiplier", 1), _two(layer, "kernel_size")
+    refuse_if(_whole(layer, "groups", 1) != 1, layer.where, "groups in a depthwise convolution.")
+    kernel = kernel_used(layer, "depthwise", _parameter(layer, "depthwise_kernel", (*size, channels, times)))
+    weights = kernel.transpose(2, 3, 0, 1).reshape(channels * times, 1, *size)
+    return _convolved(walk, layer, (sizes[0], sizes[1]), weights, channels)
+
+
+def _convolved(
+    walk: _Walk, layer: KerasLayer, sizes: tuple[int, int], weights: npt.NDArray[Any], groups: int
+) -> _Walk:
+    stride, dilation = _two(layer, "strides"), _two(layer, "dilation_rate")
+    spans = tuple(d * (k - 1) + 1 for k, d in zip(weights.shape[2:], dilation, strict=True))
+    pads, out = _pads_of(layer, sizes, (spans[0], spans[1]), stride)
+    value = layer.config.get("pad_values", 0.0) if layer.kind.startswith("Quant") else 0.0
+    refuse_if(
+        not isinstance(value, int | float) or value not in (-1, 0, 1),
+        layer.where,
+        f"pad_values is {str(value)[:40]!r}; 0, 1 and -1 can be read.",
+    )
+    refuse_if(
+        value and layer.config.get("padding") == "causal",
+        layer.where,
+        "causal padding with pad_values, which Larq does not have.",
+    )
+    padding: tuple[Op, ...] = ()
+    if value and any(pads):
+        padding, pads = (Pad(layer.where, pads, float(value)),), (0, 0, 0, 0)
+    op = Convolution(layer.where, weights, _bias(layer, len(weights)), stride, dilation, pads, groups)
+    return walk.then(*input_steps(layer), *padding, op, shape=(len(weights), *out))
+
 
 _IGNORED = (
     "Dropout",
@@ -100,18 +271,16 @@ def read_model(
         of more than one bit.
     """
     name = Path(path).name
-    try:
+    with within(name):
         layers = read_layers(path, weights, apart=apart)
         return replace(chain_of_layers(layers), source=name), layers
-    except FileError as error:
-        raise FileError(f"{name}: {error}") from None
 
 
 def chain_of_layers(layers: list[KerasLayer]) -> OpChain:
     """The operations of Keras layers in their order."""
     shape, rank = _input_shape(layers[0])
     check_maps("a sample", shape)
-    walk, known = LayerWalk(shape, rank), dict[str, LayerWalk]()
+    walk, known = _Walk(shape, rank), dict[str, _Walk]()
     for given in _joined(layers):
         if given.reads:
             walk = _before(given, [known[name] for name in given.reads])
@@ -126,28 +295,30 @@ def chain_of_layers(layers: list[KerasLayer]) -> OpChain:
                     f"{layer.where}: stands behind {walk.left_out[-1]}, "
                     f"which can only be the end of a network."
                 )
-            rule = _RULES.get(layer.kind)
-            if rule is None:
-                raise FileError(f"{layer.where}: this layer cannot be read. {_HINTS.get(layer.kind, _WORKS)}")
+            why = f"this layer cannot be read. {_HINTS.get(layer.kind, _WORKS)}"
+            rule = required(_RULES.get(layer.kind), layer.where, why)
             _check_author(layer)
             check_precision(layer.where, layer.config.get("dtype"))
             walk = _activated(rule(walk, layer), layer)
             check_maps(layer.where, walk.shape)
         _nothing_left(layer)
         known[layer.name] = walk
-    if not any(isinstance(op, Sign | Stairs) for op in every(walk.ops)):
-        raise FileError(
-            "no sign was found on the way from the input to the output, so this is no binarized network."
-        )
+    refuse_if(
+        not any(isinstance(op, Sign | Stairs) for op in every(walk.ops)),
+        "no sign was found on the way from the input to the output, so this is no binarized network.",
+    )
     return OpChain("model", shape, walk.ops, len(shape) == 3, walk.left_out)
 
 
-def _before(layer: KerasLayer, walks: list[LayerWalk]) -> LayerWalk:
+def _before(layer: KerasLayer, walks: list[_Walk]) -> _Walk:
     """What a layer reads: one value, or the sum of branches from where they part."""
     first, *others = walks
     for other in others:
-        if other.shape != first.shape or other.rank != first.rank or other.left_out or first.left_out:
-            raise FileError(f"{layer.where}: adds values of shapes {first.shape} and {other.shape}.")
+        refuse_if(
+            other.shape != first.shape or other.rank != first.rank or other.left_out or first.left_out,
+            layer.where,
+            f"adds values of shapes {first.shape} and {other.shape}.",
+        )
         shared = 0
         while shared < min(len(first.ops), len(other.ops)) and first.ops[shared] is other.ops[shared]:
             shared += 1
@@ -171,11 +342,12 @@ def _joined(layers: list[KerasLayer]) -> list[KerasLayer]:
 
 def _check_author(layer: KerasLayer) -> None:
     """Refuse a class that has the name of a known one, and another author."""
-    if layer.package and layer.kind not in binarynet.LAYERS:
-        raise FileError(
-            f"{layer.where}: a class of its own ({layer.package}), so its name does not say what it does. "
-            "Use the layers of Keras, Larq or QKeras, or export the model to ONNX: python -m tf2onnx.convert."
-        )
+    refuse_if(
+        layer.package and layer.kind not in HLS4ML,
+        layer.where,
+        f"a class of its own ({layer.package}), so its name does not say what it does. "
+        "Use the layers of Keras, Larq or QKeras, or export the model to ONNX: python -m tf2onnx.convert.",
+    )
 
 
 def _nothing_left(layer: KerasLayer) -> None:
@@ -219,36 +391,40 @@ _HINTS = {
 def _input_shape(first: KerasLayer) -> tuple[tuple[int, ...], int]:
     """The shape of a sample, channels first, and the number of its axes in Keras."""
     given = first.config.get("batch_input_shape", first.config.get("batch_shape"))
-    sizes = given[1:] if isinstance(given, list) and given else None
-    if not isinstance(sizes, list) or not 1 <= len(sizes) <= 3:
-        raise FileError(
-            f"{first.where}: the shape of a sample is not known. "
-            f"Give the first layer an input_shape and save again."
-        )
-    if not all(isinstance(size, int) and 0 < size <= MAX_SIDE for size in sizes):
-        raise FileError(
-            f"{first.where}: samples of shape {tuple(sizes)}. Every side must be known: give a full "
-            f"input_shape and save again."
-        )
+    sizes = given[1:] if isinstance(given, list) else []
+    refuse_if(
+        not 1 <= len(sizes) <= 3,
+        first.where,
+        "the shape of a sample is not known. Give the first layer an input_shape and save again.",
+    )
+    refuse_if(
+        not all(isinstance(size, int) and 0 < size <= _MAX_SIDE for size in sizes),
+        first.where,
+        f"samples of shape {tuple(sizes)}. Every side must be known: give a full input_shape and save again.",
+    )
     if len(sizes) == 1:
         return (sizes[0],), 1
     return ((sizes[1], 1, sizes[0]), 2) if len(sizes) == 2 else ((sizes[2], sizes[0], sizes[1]), 3)
 
 
-def _batch_norm(walk: LayerWalk, layer: KerasLayer) -> LayerWalk:
+def _batch_norm(walk: _Walk, layer: KerasLayer) -> _Walk:
     channels = walk.shape[0]
     axis = layer.config.get("axis", -1)
     axis = axis[0] if isinstance(axis, list) and len(axis) == 1 else axis
-    if isinstance(axis, bool) or axis not in (-1, walk.rank):
-        raise FileError(f"{layer.where}: axis {str(axis)[:40]!r} is not the channel axis.")
+    refuse_if(
+        isinstance(axis, bool) or axis not in (-1, walk.rank),
+        layer.where,
+        f"axis {str(axis)[:40]!r} is not the channel axis.",
+    )
     for key in ("renorm", "virtual_batch_size"):
-        if layer.config.get(key):
-            raise FileError(
-                f"{layer.where}: {key} makes another layer of it. Use the plain BatchNormalization."
-            )
-    mean, var = (parameter(layer, name, (channels,)) for name in ("moving_mean", "moving_variance"))
-    gamma = parameter(layer, "gamma", (channels,)) if layer.config.get("scale", True) else np.ones_like(mean)
-    beta = parameter(layer, "beta", (channels,)) if layer.config.get("center", True) else np.zeros_like(mean)
+        refuse_if(
+            layer.config.get(key),
+            layer.where,
+            f"{key} makes another layer of it. Use the plain BatchNormalization.",
+        )
+    mean, var = (_parameter(layer, name, (channels,)) for name in ("moving_mean", "moving_variance"))
+    gamma = _parameter(layer, "gamma", (channels,)) if layer.config.get("scale", True) else np.ones_like(mean)
+    beta = _parameter(layer, "beta", (channels,)) if layer.config.get("center", True) else np.zeros_like(mean)
     if (var < 0).any():
         raise FileError(f"{layer.where}: moving_variance is negative at {int(np.argmax(var < 0))}.")
     return walk.then(
@@ -256,17 +432,17 @@ def _batch_norm(walk: LayerWalk, layer: KerasLayer) -> LayerWalk:
     )
 
 
-def _pool(walk: LayerWalk, layer: KerasLayer) -> LayerWalk:
-    channels, *sizes = maps_of(walk, layer)
-    kernel = two(layer, "pool_size", 2)
-    stride = two(layer, "strides") if layer.config.get("strides") is not None else kernel
-    pads, out = pads_of(layer, (sizes[0], sizes[1]), kernel, stride)
+def _pool(walk: _Walk, layer: KerasLayer) -> _Walk:
+    channels, *sizes = _maps_of(walk, layer)
+    kernel = _two(layer, "pool_size", 2)
+    stride = _two(layer, "strides") if layer.config.get("strides") is not None else kernel
+    pads, out = _pads_of(layer, (sizes[0], sizes[1]), kernel, stride)
     pool = MaxPool if layer.kind.startswith("Max") else AveragePool
     return walk.then(pool(layer.where, kernel, stride, pads), shape=(channels, *out))
 
 
-def _global_pool(walk: LayerWalk, layer: KerasLayer) -> LayerWalk:
-    channels, *sizes = maps_of(walk, layer)
+def _global_pool(walk: _Walk, layer: KerasLayer) -> _Walk:
+    channels, *sizes = _maps_of(walk, layer)
     whole = sizes[0], sizes[1]
     pooled: Op = MaxPool(layer.where, whole, (1, 1)) if "Max" in layer.kind else AveragePool(layer.where)
     if layer.config.get("keepdims"):
@@ -274,15 +450,18 @@ def _global_pool(walk: LayerWalk, layer: KerasLayer) -> LayerWalk:
     return walk.then(pooled, Flatten(layer.where), shape=(channels,))
 
 
-def _flatten(walk: LayerWalk, layer: KerasLayer) -> LayerWalk:
-    if layer.config.get("data_format", "channels_last") not in ("channels_last", None):
-        raise FileError(f"{layer.where}: data_format is channels_first. Only channels_last is read.")
+def _flatten(walk: _Walk, layer: KerasLayer) -> _Walk:
+    refuse_if(
+        layer.config.get("data_format", "channels_last") not in ("channels_last", None),
+        layer.where,
+        "data_format is channels_first. Only channels_last is read.",
+    )
     if len(walk.shape) == 1:
         return walk
     return walk.then(Flatten(layer.where, "HWC"), shape=(prod(walk.shape),))
 
 
-def _reshape(walk: LayerWalk, layer: KerasLayer) -> LayerWalk:
+def _reshape(walk: _Walk, layer: KerasLayer) -> _Walk:
     target = layer.config.get("target_shape")
     if target in ([-1], [prod(walk.shape)]):
         return _flatten(walk, layer)
@@ -291,15 +470,18 @@ def _reshape(walk: LayerWalk, layer: KerasLayer) -> LayerWalk:
     )
 
 
-def _pad(walk: LayerWalk, layer: KerasLayer) -> LayerWalk:
-    channels, *sizes = maps_of(walk, layer)
+def _pad(walk: _Walk, layer: KerasLayer) -> _Walk:
+    channels, *sizes = _maps_of(walk, layer)
     given = layer.config.get("padding", 1)
     rows = given if isinstance(given, list) else [given, given]
     if layer.kind.endswith("1D"):
         rows = [[0, 0], rows]
     flat = [side for row in rows for side in (row if isinstance(row, list) else [row, row])]
-    if len(flat) != 4 or not all(isinstance(side, int) and 0 <= side <= MAX_SIDE for side in flat):
-        raise FileError(f"{layer.where}: padding is {str(given)[:40]}, but whole numbers are needed.")
+    refuse_if(
+        len(flat) != 4 or not all(isinstance(side, int) and 0 <= side <= _MAX_SIDE for side in flat),
+        layer.where,
+        f"padding is {str(given)[:40]}, but whole numbers are needed.",
+    )
     top, bottom, left, right = flat
     return walk.then(
         Pad(layer.where, (top, left, bottom, right)),
@@ -307,10 +489,13 @@ def _pad(walk: LayerWalk, layer: KerasLayer) -> LayerWalk:
     )
 
 
-def _rescale(walk: LayerWalk, layer: KerasLayer) -> LayerWalk:
+def _rescale(walk: _Walk, layer: KerasLayer) -> _Walk:
     scale, offset = (layer.config.get(key, default) for key, default in (("scale", 1.0), ("offset", 0.0)))
-    if not all(isinstance(value, int | float) and abs(value) < inf for value in (scale, offset)):
-        raise FileError(f"{layer.where}: scale and offset must be one number each.")
+    refuse_if(
+        not all(isinstance(value, int | float) and abs(value) < inf for value in (scale, offset)),
+        layer.where,
+        "scale and offset must be one number each.",
+    )
     # what Keras turns them into
     single = np.float64 if layer.config.get("dtype") == "float64" else np.float32
     return walk.then(
@@ -320,16 +505,19 @@ def _rescale(walk: LayerWalk, layer: KerasLayer) -> LayerWalk:
     )
 
 
-def _relu(walk: LayerWalk, layer: KerasLayer) -> LayerWalk:
-    if layer.config.get("negative_slope") or layer.config.get("threshold"):
-        raise FileError(f"{layer.where}: a ReLU with a slope or threshold of its own. Use the plain one.")
+def _relu(walk: _Walk, layer: KerasLayer) -> _Walk:
+    refuse_if(
+        layer.config.get("negative_slope") or layer.config.get("threshold"),
+        layer.where,
+        "a ReLU with a slope or threshold of its own. Use the plain one.",
+    )
     top = layer.config.get("max_value")
     return walk.then(
         Clip(layer.where, 0.0, inf if top is None else setting(layer.where, layer.config, "max_value", inf))
     )
 
 
-def _activated(walk: LayerWalk, layer: KerasLayer) -> LayerWalk:
+def _activated(walk: _Walk, layer: KerasLayer) -> _Walk:
     """The activation at the end of a layer."""
     value = "softmax" if layer.kind == "Softmax" else layer.config.get("activation")
     if value is None or value == "linear":
@@ -337,8 +525,11 @@ def _activated(walk: LayerWalk, layer: KerasLayer) -> LayerWalk:
     name = value if isinstance(value, str) else ""
     if name in _TAILS:
         axis = layer.config.get("axis", -1) if layer.kind == "Softmax" else -1
-        if isinstance(axis, bool) or axis not in (-1, walk.rank):
-            raise FileError(f"{layer.where}: axis {str(axis)[:40]!r} is not the axis of the classes.")
+        refuse_if(
+            isinstance(axis, bool) or axis not in (-1, walk.rank),
+            layer.where,
+            f"axis {str(axis)[:40]!r} is not the axis of the classes.",
+        )
         return replace(walk, left_out=(*walk.left_out, f"{name} at {layer.where}"))
     if walk.left_out:
         raise FileError(
@@ -351,44 +542,54 @@ def _activated(walk: LayerWalk, layer: KerasLayer) -> LayerWalk:
     return walk.then(*steps_of(layer.where, "activation", value))
 
 
-def _quantizer(walk: LayerWalk, layer: KerasLayer) -> LayerWalk:
+def _quantizer(walk: _Walk, layer: KerasLayer) -> _Walk:
     """A quantizer that stands as a layer of its own."""
     settings = {key: value for key, value in layer.config.items() if key not in _TRAINING}
     return walk.then(*signed(layer.where, "quantizer", {"class_name": layer.kind, "config": settings}))
 
 
-def _sign(walk: LayerWalk, layer: KerasLayer) -> LayerWalk:
+def _sign(walk: _Walk, layer: KerasLayer) -> _Walk:
     """``keras.ops.sign``, which is 0 at 0."""
     return walk.then(Sign(layer.where, zero=0))
 
 
-def _where(walk: LayerWalk, layer: KerasLayer) -> LayerWalk:
+def _where(walk: _Walk, layer: KerasLayer) -> _Walk:
     """``keras.ops.where(x >= 0, 1, -1)``."""
     kind, limits, chosen = (layer.config.get(key) for key in ("compared", "limits", "called_with"))
     plain = all(isinstance(value, int | float) for value in (limits or [None])[1:])
     if kind is None or not isinstance(limits, list) or limits[:1] != [None] or len(limits) != 2 or not plain:
         raise FileError(f"{layer.where}: chooses by something else than a comparison with a number.")
     values = chosen if isinstance(chosen, list) else []
-    if len(values) != 3 or values[0] is not None or not all(isinstance(v, int | float) for v in values[1:]):
-        raise FileError(f"{layer.where}: chooses between something else than two numbers.")
+    refuse_if(
+        len(values) != 3 or values[0] is not None or not all(isinstance(v, int | float) for v in values[1:]),
+        layer.where,
+        "chooses between something else than two numbers.",
+    )
     high, low, limit = float(values[1]), float(values[2]), Fraction(limits[1])
-    if not all(abs(number) < inf for number in (high, low, float(limit))):
-        raise FileError(f"{layer.where}: compares with or chooses a number that is none.")
+    refuse_if(
+        not all(abs(number) < inf for number in (high, low, float(limit))),
+        layer.where,
+        "compares with or chooses a number that is none.",
+    )
     shift = () if limit == 0 else (Affine(layer.where, np.ones(1), numbers([-limit])),)
     return walk.then(*shift, Sign(layer.where, zero=1 if kind == "GreaterEqual" else -1, low=low, high=high))
 
 
-def _ignored(walk: LayerWalk, layer: KerasLayer) -> LayerWalk:
+def _ignored(walk: _Walk, layer: KerasLayer) -> _Walk:
     layer.config.pass_over(*layer.config)
     return walk
 
 
-def _same(walk: LayerWalk, _layer: KerasLayer) -> LayerWalk:
+def _same(walk: _Walk, _layer: KerasLayer) -> _Walk:
     return walk
 
 
-_RULES: dict[str, Callable[[LayerWalk, KerasLayer], LayerWalk]] = {
-    **LINEAR,
+_RULES: dict[str, Callable[[_Walk, KerasLayer], _Walk]] = {
+    **dict.fromkeys(("Dense", "QuantDense", "QDense", "BinaryDense", "TernaryDense"), _dense),
+    **dict.fromkeys(("Conv1D", "Conv2D", "Convolution1D", "Convolution2D"), _convolution),
+    **dict.fromkeys(("QuantConv1D", "QuantConv2D", "QConv1D", "QConv2D"), _convolution),
+    **dict.fromkeys(("BinaryConv2D", "TernaryConv2D"), _convolution),
+    **dict.fromkeys(("DepthwiseConv2D", "QuantDepthwiseConv2D", "QDepthwiseConv2D"), _depthwise),
     **dict.fromkeys(("BatchNormalization", "BatchNormalizationV1", "BatchNormalizationV2"), _batch_norm),
     **dict.fromkeys(("MaxPooling1D", "MaxPooling2D", "AveragePooling1D", "AveragePooling2D"), _pool),
     **dict.fromkeys(

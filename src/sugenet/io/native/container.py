@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.errors import FileError
-from sugenet.io.plain.strict import strict_json
+from sugenet.io.plain.texts import strict_json
 
 __all__ = ["MAX_FILE", "Document", "Tensors", "canonical", "seal", "unseal"]
 

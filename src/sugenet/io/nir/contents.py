@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,12 +14,12 @@ from typing import Any
 import numpy.typing as npt
 
 from sugenet.errors import FileError
-from sugenet.io.hdf5 import Contents, check_file, child_array, child_group, opened, read_apart, write_contents
+from sugenet.io.hdf5 import Contents, Hdf5File, Hdf5Format
 from sugenet.io.plain.ledger import Ledger
+from sugenet.io.plain.refusals import refuse_if
 
-__all__ = ["NirNode", "chain_of_nodes", "main", "read_contents"]
+__all__ = ["NIR", "NirNode", "chain_of_nodes"]
 
-_SECONDS = 10.0
 _DAMAGED = "The file is damaged, or no graph that nir.write has written."
 _MAX_NODES, _MAX_TEXT = 10_000, 1 << 12
 _GRAPH = ("type", "nodes", "edges", "metadata", "input_type", "output_type")
@@ -43,7 +42,7 @@ class NirNode:
         return f"{self.name} ({self.kind})"
 
 
-def chain_of_nodes(path: str | Path, *, apart: bool = True) -> tuple[str, list[NirNode]]:
+def chain_of_nodes(path: str | Path) -> tuple[str, list[NirNode]]:
     """The version that a file names, and its nodes in order where they are one chain, Input first and Output
     last; Flatten, which only shapes values, is left out.
 
@@ -52,7 +51,7 @@ def chain_of_nodes(path: str | Path, *, apart: bool = True) -> tuple[str, list[N
     FileError
         For files that are damaged, and graphs with branches or cycles.
     """
-    contents = read_contents(path, apart=apart)
+    contents = NIR.read(path)
     try:
         about = json.loads(contents.model)
         kinds, edges = dict(about["kinds"]), [tuple(edge) for edge in about["edges"]]
@@ -68,12 +67,13 @@ def _ordered(kinds: dict[str, str], edges: list[tuple[str, str]]) -> list[str]:
     """The nodes from the one input to the one output."""
     ends = {kind: [name for name, own in kinds.items() if own == kind] for kind in ("Input", "Output")}
     for kind, names in ends.items():
-        if len(names) != 1:
-            raise FileError(f"it has {len(names)} nodes of type {kind}, and a chain has one.")
+        refuse_if(len(names) != 1, f"it has {len(names)} nodes of type {kind}, and a chain has one.")
     following: dict[str, str] = {}
     for one, two in dict.fromkeys(edges):
-        if one not in kinds or two not in kinds:
-            raise FileError(f"an edge leads from {one[:80]!r} to {two[:80]!r}, but a node is missing.")
+        refuse_if(
+            one not in kinds or two not in kinds,
+            f"an edge leads from {one[:80]!r} to {two[:80]!r}, but a node is missing.",
+        )
         if one in following:
             raise FileError(
                 f"{one} ({kinds[one]}) leads to {following[one]} and to {two}: only chains are read, and no "
@@ -83,82 +83,57 @@ def _ordered(kinds: dict[str, str], edges: list[tuple[str, str]]) -> list[str]:
     order = [ends["Input"][0]]
     while order[-1] in following:
         order.append(following[order[-1]])
-        if len(order) > len(kinds):
-            raise FileError("its edges run in a circle: only chains are read, and no recurrent connections.")
+        refuse_if(
+            len(order) > len(kinds),
+            "its edges run in a circle: only chains are read, and no recurrent connections.",
+        )
     if order[-1] != ends["Output"][0] or len(order) < len(kinds):
         left = next((name for name in kinds if name not in order), ends["Output"][0])
         raise FileError(f"{left} ({kinds[left]}) is not on the way from the input to the output.")
     return order
 
 
-def read_contents(path: str | Path, *, apart: bool = True) -> Contents:
-    """What stands in a file, read in a process of its own unless told otherwise."""
-    place = Path(path)
-    check_file(place, _DAMAGED)
-    if not apart or not sys.executable:
-        return _read(place)
-    return read_apart("sugenet.io.nir.contents", place, _SECONDS, _DAMAGED)
-
-
-def main(arguments: Sequence[str]) -> int:
-    """Read one file and write its contents to standard output: the other side of `read_contents`."""
-    place = Path(arguments[0])
-    return write_contents(place, lambda: _read(place))
-
-
-def _read(place: Path) -> Contents:
-    return opened(place, _contents, _DAMAGED, "NIR", "nir")
-
-
-def _contents(h5py: Any, file: Any) -> Contents:
+def _contents(hdf5: Hdf5File, file: Any) -> Contents:
     extra = next((name for name in file if name not in ("version", "node")), None)
-    if extra is not None:
-        raise FileError(f"its part {extra[:80]!r} would be left over: a NIR file has none of that name.")
-    version = _text(h5py, file, "version") if "version" in file else "unknown"
-    graph = child_group(h5py, file, "node", _DAMAGED)
-    if _text(h5py, graph, "type") != "NIRGraph":
-        raise FileError(f"it holds a single node of type {_text(h5py, graph, 'type')!r} and no graph.")
+    refuse_if(
+        extra is not None,
+        f"its part {str(extra)[:80]!r} would be left over: a NIR file has none of that name.",
+    )
+    version = _text(hdf5, file, "version") if "version" in file else "unknown"
+    graph = hdf5.group(file, "node")
+    if _text(hdf5, graph, "type") != "NIRGraph":
+        raise FileError(f"it holds a single node of type {_text(hdf5, graph, 'type')!r} and no graph.")
     extra = next((name for name in graph if name not in _GRAPH), None)
-    if extra is not None:
-        raise FileError(
-            f"the part {extra[:80]!r} of its graph would be left over: NIR has none of that name."
-        )
-    nodes = child_group(h5py, graph, "nodes", _DAMAGED)
-    if len(nodes) > _MAX_NODES:
-        raise FileError(f"it has {len(nodes)} nodes. {_DAMAGED}")
+    refuse_if(
+        extra is not None,
+        f"the part {str(extra)[:80]!r} of its graph would be left over: NIR has none of that name.",
+    )
+    nodes = hdf5.group(graph, "nodes")
+    refuse_if(len(nodes) > _MAX_NODES, f"it has {len(nodes)} nodes. {_DAMAGED}")
     kinds, arrays, notes = {}, {}, {}
     for name in nodes:
-        node = child_group(h5py, nodes, name, _DAMAGED)
-        kinds[name] = kind = _text(h5py, node, "type")
-        if kind == "NIRGraph":
-            raise FileError(
-                f"{name[:80]} is a graph within the graph, as recurrent layers are: only chains are read."
-            )
+        node = hdf5.group(nodes, name)
+        kinds[name] = kind = _text(hdf5, node, "type")
+        refuse_if(
+            kind == "NIRGraph",
+            f"{name[:80]} is a graph within the graph, as recurrent layers are: only chains are read.",
+        )
         parts = [part for part in node if part not in ("type", "metadata")]
         if kind == "Flatten":  # weights read values in the order of their rows, whatever their shape
             parts = []
-        notes[name] = [note[:80] for note in _metadata(h5py, node)]
-        arrays[name] = {
-            part: child_array(h5py, node, part, f"{name[:80]}: {part[:80]!r}", _DAMAGED) for part in parts
-        }
-    about = {"version": version, "kinds": kinds, "edges": _edges(h5py, graph), "notes": notes}
+        notes[name] = [note[:80] for note in _metadata(hdf5, node)]
+        arrays[name] = {part: hdf5.array(node, part, f"{name[:80]}: {part[:80]!r}") for part in parts}
+    about = {"version": version, "kinds": kinds, "edges": _edges(hdf5, graph), "notes": notes}
     return Contents(json.dumps(about), arrays)
 
 
-def _metadata(h5py: Any, node: Any) -> list[str]:
+def _metadata(hdf5: Hdf5File, node: Any) -> list[str]:
     """Names of what a node has in its metadata, which is notes of whoever wrote the file."""
-    return list(child_group(h5py, node, "metadata", _DAMAGED)) if "metadata" in node else []
+    return list(hdf5.group(node, "metadata")) if "metadata" in node else []
 
 
-def _dataset(h5py: Any, group: Any, name: str) -> Any:
-    data = group.get(name) if isinstance(group.get(name, getlink=True), h5py.HardLink) else None
-    if not isinstance(data, h5py.Dataset) or data.is_virtual or data.external or data.shape is None:
-        raise FileError(f"its {name!r} is missing, or stands in another file. {_DAMAGED}")
-    return data
-
-
-def _text(h5py: Any, group: Any, name: str) -> str:
-    data = _dataset(h5py, group, name)
+def _text(hdf5: Hdf5File, group: Any, name: str) -> str:
+    data = hdf5.dataset(group, name, f"its {name!r}")
     value = data[()] if data.shape == () else None
     text = value.decode(errors="replace") if isinstance(value, bytes) else value
     if not isinstance(text, str) or len(text) > _MAX_TEXT:
@@ -166,10 +141,12 @@ def _text(h5py: Any, group: Any, name: str) -> str:
     return text
 
 
-def _edges(h5py: Any, graph: Any) -> list[list[str]]:
-    data = _dataset(h5py, graph, "edges")
-    if len(data.shape) != 2 or data.shape[1] != 2 or data.shape[0] > _MAX_NODES:
-        raise FileError(f"its edges have shape {data.shape}, but pairs of names are needed. {_DAMAGED}")
+def _edges(hdf5: Hdf5File, graph: Any) -> list[list[str]]:
+    data = hdf5.dataset(graph, "edges", "its 'edges'")
+    refuse_if(
+        len(data.shape) != 2 or data.shape[1] != 2 or data.shape[0] > _MAX_NODES,
+        f"its edges have shape {data.shape}, but pairs of names are needed. {_DAMAGED}",
+    )
     rows = data[()].tolist()
     return [
         [part.decode(errors="replace") if isinstance(part, bytes) else str(part) for part in row]
@@ -177,5 +154,8 @@ def _edges(h5py: Any, graph: Any) -> list[list[str]]:
     ]
 
 
+NIR = Hdf5Format("sugenet.io.nir.contents", _contents, _DAMAGED, "NIR", "nir")
+"""Files of NIR."""
+
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(NIR.main())

@@ -121,9 +121,19 @@ class Flow:
         return cls(FlowLink(), (first, *axes), first, "raw", axes, dtype, dtype.kind in "iu")
 
     @property
+    def flow(self) -> Flow:
+        """Itself, as every value that depends on the data has one."""
+        return self
+
+    @property
     def sizes(self) -> tuple[int, ...]:
         """Shape of the tensor."""
         return tuple(prod(piece.size for piece in axis) for axis in self.axes)
+
+    @property
+    def real_dtype(self) -> np.dtype[Any]:
+        """The element type, or float32 where that is not one of floats."""
+        return self.dtype if self.dtype.kind == "f" else np.dtype(np.float32)
 
     @property
     def inner(self) -> Axis:

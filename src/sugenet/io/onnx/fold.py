@@ -162,7 +162,7 @@ def _clip(given: _Given, attributes: _Attributes) -> Array:
 
 
 def _cast(given: _Given, attributes: _Attributes) -> Array:
-    kind = attributes["to"]
+    kind = attributes.get("to", 0)
     if kind not in DTYPES:
         raise FileError(f"it makes element type {kind}, which is not supported. Use float32.")
     return np.asarray(given[0].astype(np.dtype(DTYPES[kind]).newbyteorder("=")))

@@ -132,7 +132,7 @@ def gathered(node: Node, flow: Flow, indices: Array) -> Flow:
         raise FileError(f"it picks feature {int(np.abs(indices).max())} of {count}.")
     if indices.size * count > _MAX_ROWS:
         raise FileError(f"it picks {indices.size} of {count} features, which is too large to write out.")
-    rows = np.zeros((indices.size, count), flow.dtype if flow.dtype.kind == "f" else np.float32)
+    rows = np.zeros((indices.size, count), flow.real_dtype)
     rows[np.arange(indices.size), indices % count] = 1
     return _linear(flow.features(axis, str(node)), axis, rows, str(node))
 

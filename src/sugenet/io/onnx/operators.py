@@ -73,7 +73,7 @@ ATTRIBUTES: Mapping[str, _Attributes] = {
     "AveragePool": {**_WINDOW, "ceil_mode": 0, "count_include_pad": 0},
     "BatchNormalization": {"epsilon": 1e-5, "momentum": float, "spatial": 1, "training_mode": 0},
     "Binarizer": {"threshold": 0.0},
-    "Cast": {"round_mode": str, "saturate": int, "to": 0},
+    "Cast": {"round_mode": str, "saturate": int, "to": int},
     "Clip": {"max": float, "min": float},
     "Concat": {"axis": int},
     "Constant": {

@@ -94,7 +94,7 @@ def _as_one(constant: Constant, value: Value) -> Constant:
     )
     if array.shape == given.shape:
         return constant
-    flow = value if isinstance(value, Flow) else value.flow if isinstance(value, SignTable | Curve) else None
+    flow = value.flow if isinstance(value, Flow | SignTable | Curve) else None
     sizes = () if flow is None else flow.padded(max(len(flow.axes), given.ndim)).sizes
     if (
         any(size not in (1, there) for size, there in zip(given.shape[::-1], sizes[::-1], strict=False))
@@ -216,9 +216,8 @@ def multi_threshold(node: Node, x: Flow, thresholds: Array) -> Data:
         flow, (places,) = x.beside([np.arange(len(rows)).reshape(shape)], where)
     counted = Stairs(where, np.sort(rows, axis=1)[places.reshape(-1)], np.zeros(rows.shape[1], bool))
     whole = bool(scale == np.floor(scale) and bias == np.floor(bias))
-    dtype = flow.dtype if flow.dtype.kind == "f" else np.dtype(np.float32)
     flow = flow.then(counted).then(Affine(where, np.asarray(scale), np.asarray(bias)))
-    return replace(flow, dtype=dtype, whole=whole)
+    return replace(flow, dtype=flow.real_dtype, whole=whole)
 
 
 # -- affine maps, clipping and quantizers --------------------------------------------------------------------
@@ -283,7 +282,7 @@ def _inverse(array: Array) -> Array:
 
 
 def _negate(node: Node, _: Sequence[Value | None], flow: Flow) -> Flow:
-    one = np.ones((), flow.dtype if flow.dtype.kind == "f" else np.float32)
+    one = np.ones((), flow.real_dtype)
     return _affine(flow, -one, 0 * one, str(node))
 
 
@@ -319,7 +318,7 @@ def _round(node: Node, _: Sequence[Value | None], flow: Flow) -> Data:
     last = flow.link.op
     if flow.whole:
         return flow
-    dtype = flow.dtype if flow.dtype.kind == "f" else np.dtype(np.float32)
+    dtype = flow.real_dtype
     if not isinstance(last, Clip) or not 0 < last.high - last.low <= _WIDEST:
         raise FileError(
             "it rounds real values without bounds, so the levels are not known. Clip before rounding, "
@@ -338,10 +337,10 @@ def _round(node: Node, _: Sequence[Value | None], flow: Flow) -> Data:
 
 
 def _cast(node: Node, _: Sequence[Value | None], flow: Flow) -> Flow:
-    kind = DTYPES.get(node.attributes["to"])
+    kind = DTYPES.get(node.attributes.get("to", 0))
     if kind is None:
         raise FileError(
-            f"it casts to element type {node.attributes['to']}, which is not supported. Use float32."
+            f"it casts to element type {node.attributes.get('to')}, which is not supported. Use float32."
         )
     dtype = np.dtype(kind).newbyteorder("=")
     if dtype.kind == "f" and dtype.itemsize < 4:
@@ -357,7 +356,7 @@ def _bipolar(node: Node, values: Sequence[Value | None], flow: Flow) -> Data:
     scale = _real(_constant(values[1]), str(node))
     if not (scale > 0).all():
         raise FileError(f"its scale is {_few(scale)}, but it must be positive.")
-    dtype = flow.dtype if flow.dtype.kind == "f" else np.dtype(np.float32)
+    dtype = flow.real_dtype
     if scale.size == 1:
         size = scale.reshape(()).astype(dtype)
         return SignTable(
@@ -387,7 +386,7 @@ def _quant(node: Node, values: Sequence[Value | None], flow: Flow) -> Data:
                 np.array(levels, np.float32),
                 str(node),
             )
-    dtype = flow.dtype if flow.dtype.kind == "f" else np.dtype(np.float32)
+    dtype = flow.real_dtype
     flow = _affine(replace(flow, dtype=dtype), _inverse(scale), zero, str(node))
     flow = flow.then(rounded(str(node), low, high, quantizer.rounding))
     worth = scale.astype(np.float64)
@@ -441,7 +440,7 @@ _NEAREST = {
 }
 
 
-def batch_norm(node: Node, flow: Flow, parameters: Sequence[Array]) -> Flow:
+def batch_norm(node: Node, flow: Flow, *parameters: Array) -> Flow:
     """Batch normalization with the statistics of the file."""
     if node.attributes["training_mode"]:
         raise FileError(

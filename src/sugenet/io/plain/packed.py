@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.errors import FileError
+from sugenet.io.plain.refusals import refuse_if
 from sugenet.reading import open_file
 
 __all__ = ["Archive", "open_archive", "read_array", "refusing"]
@@ -63,21 +64,24 @@ def open_archive(path: str | Path, most: int) -> Iterator[Archive]:
     ):
         entries = archive.infolist()
         allowed = min(most, max(_FREELY, _RATIO * os.fstat(stream.fileno()).st_size))
-        if len(entries) > _ENTRIES:
-            raise FileError(f"it holds {len(entries):,} arrays, but {_ENTRIES:,} are the most.")
-        if sum(entry.file_size for entry in entries) > allowed:
-            raise FileError(f"it unpacks to more than {allowed:,} bytes, which is more than it may.")
+        refuse_if(
+            len(entries) > _ENTRIES, f"it holds {len(entries):,} arrays, but {_ENTRIES:,} are the most."
+        )
+        refuse_if(
+            sum(entry.file_size for entry in entries) > allowed,
+            f"it unpacks to more than {allowed:,} bytes, which is more than it may.",
+        )
         found: dict[str, zipfile.ZipInfo] = {}
         for entry in entries:
             name = entry.filename.removesuffix(".npy")
-            if name in found:
-                raise FileError(f"the array {name[:80]!r} stands twice in it.")
-            if entry.flag_bits & 1:
-                raise FileError(f"array {name[:80]!r} is locked by a password. Save it without one.")
-            if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-                raise FileError(
-                    f"array {name[:80]!r} is packed in a way that NumPy never does. Save it with numpy.savez."
-                )
+            refuse_if(name in found, f"the array {name[:80]!r} stands twice in it.")
+            refuse_if(
+                entry.flag_bits & 1, f"array {name[:80]!r} is locked by a password. Save it without one."
+            )
+            refuse_if(
+                entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED),
+                f"array {name[:80]!r} is packed in a way that NumPy never does. Save it with numpy.savez.",
+            )
             found[name] = entry
         yield Archive(archive, found)
 
@@ -85,41 +89,46 @@ def open_archive(path: str | Path, most: int) -> Iterator[Archive]:
 def read_array(stream: BinaryIO, size: int, what: str, kinds: str, wanted: str) -> npt.NDArray[Any]:
     """The array in the `size` bytes of a `.npy` stream."""
     shape, fortran, dtype = _header(stream, what)
-    if dtype.kind not in kinds or dtype.hasobject or not dtype.itemsize:
-        raise FileError(f"{what} has dtype {str(dtype)[:40]}, but {wanted}.")
+    refuse_if(
+        dtype.kind not in kinds or dtype.hasobject or not dtype.itemsize,
+        f"{what} has dtype {str(dtype)[:40]}, but {wanted}.",
+    )
     takes = prod(shape) * dtype.itemsize
-    if len(shape) > _DIMENSIONS or not all(0 <= side < 1 << 40 for side in shape) or not 0 <= takes <= size:
-        raise FileError(
-            f"{what} of shape {str(shape)[:80]} takes {takes} bytes, but the file has {size} for it."
-        )
+    refuse_if(
+        len(shape) > _DIMENSIONS or not all(0 <= side < 1 << 40 for side in shape) or not 0 <= takes <= size,
+        f"{what} of shape {str(shape)[:80]} takes {takes} bytes, but the file has {size} for it.",
+    )
     raw = bytearray()
     # in steps: all at once, a packed stream may grow beyond its size
     while chunk := stream.read(min(_CHUNK, takes + 1 - len(raw))):
         raw += chunk
         if len(raw) > takes:
             break
-    if len(raw) != takes:
-        raise FileError(
-            f"{what} of shape {shape} takes {takes} bytes, but {'more' if len(raw) > takes else len(raw)} "
-            f"are there."
-        )
+    refuse_if(
+        len(raw) != takes,
+        f"{what} of shape {shape} takes {takes} bytes, but {'more' if len(raw) > takes else len(raw)} "
+        f"are there.",
+    )
     flat = np.frombuffer(raw, dtype)
-    if dtype.kind == "b" and takes and flat.view(np.uint8).max() > 1:
-        raise FileError(f"{what} holds bytes that are neither true nor false.")
-    if (
+    refuse_if(
+        dtype.kind == "b" and takes and flat.view(np.uint8).max() > 1,
+        f"{what} holds bytes that are neither true nor false.",
+    )
+    refuse_if(
         dtype.kind == "U"
         and takes
-        and flat.view(np.dtype("u4").newbyteorder(dtype.byteorder)).max() >= _LETTERS
-    ):
-        raise FileError(f"{what} holds letters that there are not.")
+        and flat.view(np.dtype("u4").newbyteorder(dtype.byteorder)).max() >= _LETTERS,
+        f"{what} holds letters that there are not.",
+    )
     found = flat.reshape(shape[::-1]).T if fortran else flat.reshape(shape)
     return found.astype(dtype.newbyteorder("="), copy=False)
 
 
 def _header(stream: BinaryIO, what: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     version = np.lib.format.read_magic(stream)
-    if version not in ((1, 0), (2, 0)):
-        raise FileError(f"{what} has format version {version}, and 1.0 and 2.0 are known.")
+    refuse_if(
+        version not in ((1, 0), (2, 0)), f"{what} has format version {version}, and 1.0 and 2.0 are known."
+    )
     read, width = (
         (np.lib.format.read_array_header_1_0, 2)
         if version == (1, 0)

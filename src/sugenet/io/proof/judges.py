@@ -14,7 +14,7 @@ import numpy.typing as npt
 from sugenet.io.exact.evaluation import DOUBLE, Floats, apply, laid_out, nearest
 from sugenet.io.exact.ops import Branches, Op, OpChain, Sign, Stairs
 
-__all__ = ["Run", "Seen", "SourceJudge", "Stage", "judge_of_chain"]
+__all__ = ["Run", "Seen", "SourceJudge", "Stage", "judge_of_chain", "judge_of_stages"]
 
 _Array = npt.NDArray[Any]
 
@@ -45,6 +45,19 @@ class Stage:
     def of_levels(cls, name: str, before: _Array, levels: _Array, turned: _Array | None = None) -> Stage:
         """A quantizer."""
         return cls(name, before, levels > 0, levels == 0, turned=turned, levels=levels)
+
+    @classmethod
+    def of_bits(cls, name: str, before: _Array, high: _Array) -> Stage:
+        """A sign that gives its high or its low value at every number."""
+        return cls(name, before, high, ~high)
+
+    @classmethod
+    def of_op(cls, op: Sign | Stairs, before: _Array, after: _Array) -> Stage:
+        """A sign or a quantizer, from the values before and after it."""
+        flat = after.reshape(len(after), -1)
+        if isinstance(op, Sign):
+            return cls(op.where, before.reshape(flat.shape), flat == op.high, flat == op.low)
+        return cls.of_levels(op.where, nearest(op, before).reshape(flat.shape), flat.astype(np.int64))
 
     @property
     def given(self) -> _Array:
@@ -96,18 +109,27 @@ class SourceJudge:
     """
 
 
+def judge_of_stages(name: str, run: Callable[[_Array, list[Stage]], _Array]) -> SourceJudge:
+    """A judge in float64 with the signs of the chain, one by one: a function from samples to scores that adds
+    each sign and quantizer to a list.
+    """
+
+    def seen(x: _Array) -> Seen:
+        stages: list[Stage] = []
+        scores = run(x, stages).reshape(len(x), -1)
+        return Seen(scores, tuple(stages), scores)
+
+    return SourceJudge(name, seen, follows=True)
+
+
 def judge_of_chain(chain: OpChain) -> SourceJudge:
     """The operations as a reader found them, in float64: it knows nothing of lowering,
     but what was misread it misreads too.
     """
-
-    def run(x: _Array) -> Seen:
-        stages: list[Stage] = []
-        x = _staged(chain.ops, laid_out(chain, x), stages)
-        scores = x.reshape(len(x), -1)
-        return Seen(scores, tuple(stages), scores)
-
-    return SourceJudge("the operations as read, evaluated in float64", run, follows=True)
+    return judge_of_stages(
+        "the operations as read, evaluated in float64",
+        lambda x, stages: _staged(chain.ops, laid_out(chain, x), stages),
+    )
 
 
 def _staged(ops: Sequence[Op], x: _Array, stages: list[Stage]) -> _Array:
@@ -117,10 +139,6 @@ def _staged(ops: Sequence[Op], x: _Array, stages: list[Stage]) -> _Array:
             x = np.asarray(sum(_staged(branch, x, stages) for branch in op.branches))
             continue
         before, x = x, apply(op, x)
-        if isinstance(op, Sign):
-            flat = x.reshape(len(x), -1)
-            stages.append(Stage(op.where, before.reshape(flat.shape), flat == op.high, flat == op.low))
-        elif isinstance(op, Stairs):
-            flat = x.reshape(len(x), -1).astype(np.int64)
-            stages.append(Stage.of_levels(op.where, nearest(op, before).reshape(flat.shape), flat))
+        if isinstance(op, Sign | Stairs):
+            stages.append(Stage.of_op(op, before, x))
     return x

@@ -19,11 +19,12 @@ from sugenet.bnn import Network
 from sugenet.bnn.arrays import Bits, Ints
 from sugenet.errors import FileError, TooLargeError
 from sugenet.io.exact.domains import Inputs
-from sugenet.io.exact.evaluation import Rounding, rounding_of
+from sugenet.io.exact.evaluation import rounding_of
 from sugenet.io.exact.ops import OpChain, Sign, Stairs, every
 from sugenet.io.exact.relaxed import PartlyImported, source_values
-from sugenet.io.exact.report import Imported, ImportProof, many
-from sugenet.io.proof.judges import Seen, SourceJudge, Stage, judge_of_chain
+from sugenet.io.exact.report import Imported, ImportProof, SignPlace, many
+from sugenet.io.plain.refusals import refuse_if
+from sugenet.io.proof.judges import Seen, SourceJudge, judge_of_chain
 from sugenet.io.proof.near import RawRanges, turning
 from sugenet.io.proof.tally import Difference, Tally
 
@@ -71,7 +72,7 @@ def prove_import(
     targets = min(16, max(1, _WORK // (2 * ours.work * layers * halvings)))
     near = turning(found.network, ours.domain, ours.hidden, pool, targets, random, direct=ours.direct)
     rows = np.concatenate([pool, near])
-    tallies = [_judged(ours, chain, judge, rows, inputs, declared) for judge in judges]
+    tallies = [_Comparison(ours, judge, rows, declared).tallied() for judge in judges]
     compared = [{pair.layer for pair in tally.pairs or []} for tally in tallies]
     seen = {None}.union(*compared)
     proof = ImportProof(
@@ -129,203 +130,180 @@ class _Ours:
         return source_values(self.chain, self.inputs, rows)
 
 
-def _judged(
-    ours: _Ours,
-    chain: OpChain,
-    judge: SourceJudge,
-    rows: npt.NDArray[Any],
-    inputs: Inputs | None,
-    declared: bool,
-) -> Tally:
-    """What a judge says of all samples; a refusal where it differs by more than rounding."""
-    found, network = ours.found, ours.network
-    if judge.floats.bits < 53 and not ours.domain.whole:
-        rows = ours.domain.in_float32(rows)
-    source = ours.source(rows)
-    parts = range(0, len(rows), _CHUNK)
-    seen = [_ran(chain, judge, source[start : start + _CHUNK]) for start in parts]
-    rounding = rounding_of(
-        chain,
-        inputs,
-        judge.floats,
-        largest=float(np.abs(source).max(initial=0)),
-        clean=all(stage.clean for part in seen for stage in part.stages),
-        others=judge.ops,
-        reaches=None if judge.reaches is None else judge.reaches(),
-    )
-    places = [number for number, op in enumerate(every(chain.ops)) if isinstance(op, Sign | Stairs)]
-    tally = Tally(
-        network,
-        found.signs,
-        bounds=_bounds(found, rounding, places),
-        decided=[sign.layer for sign in found.signs if places[sign.number] in rounding.after_sums],
-        declared=declared,
-        follows=judge.follows,
-    )
-    evaluator = judge_of_chain(chain)
-    for start, part in zip(parts, seen, strict=True):
-        chunk = rows[start : start + _CHUNK]
-        read, bits = ours.read(chunk), ours.hidden(chunk)
-        if judge.follows and len(part.stages) == len(found.signs):
-            _same_sizes(found, chain, judge, bits, part)
-        compared = {pair.layer for pair in tally.align(bits, part)}
-        unsure = [sign for sign in found.signs if sign.layer not in compared]
-        exact = not unsure or (
-            all(rounding.signs[places[sign.number]] == 0 for sign in unsure) and not declared
+class _Comparison:
+    """One judge and an import, on the same samples."""
+
+    def __init__(self, ours: _Ours, judge: SourceJudge, rows: npt.NDArray[Any], declared: bool) -> None:
+        self.ours, self.judge, self.declared = ours, judge, declared
+        self.found, self.chain = ours.found, ours.chain
+        coarse = judge.floats.bits < 53 and not ours.domain.whole
+        self.rows = ours.domain.in_float32(rows) if coarse else rows
+        self.source = ours.source(self.rows)
+        self.starts = range(0, len(rows), _CHUNK)
+        self.seen = [self._ran(self.source[start : start + _CHUNK]) for start in self.starts]
+        self.rounding = rounding_of(
+            self.chain,
+            ours.inputs,
+            judge.floats,
+            largest=float(np.abs(self.source).max(initial=0)),
+            clean=all(stage.clean for part in self.seen for stage in part.stages),
+            others=judge.ops,
+            reaches=None if judge.reaches is None else judge.reaches(),
         )
-        shown = judge.follows and len(part.stages) == len(found.signs)
-        since = None
-        if unsure and (shown or not exact):
-            since = _since(
-                part if shown else evaluator.run(source[start : start + _CHUNK]),
-                found,
-                unsure,
-                rounding,
-                places,
-            )
-        doubt = tally.add(read, bits, part, start, since)
+        self.places = [k for k, op in enumerate(every(self.chain.ops)) if isinstance(op, Sign | Stairs)]
+        self.tally = Tally(
+            ours.network,
+            self.found.signs,
+            bounds=self._bounds(),
+            decided=[
+                sign.layer
+                for sign in self.found.signs
+                if self.places[sign.number] in self.rounding.after_sums
+            ],
+            declared=declared,
+            follows=judge.follows,
+        )
+
+    def tallied(self) -> Tally:
+        """What the judge says of all samples; a refusal where it differs by more than rounding."""
+        for start, part in zip(self.starts, self.seen, strict=True):
+            self._add(start, part)
+        return self.tally
+
+    def _ran(self, source: npt.NDArray[np.float64]) -> Seen:
+        try:
+            return self.judge.run(source)
+        except FileError:
+            raise
+        except Exception as error:
+            raise FileError(
+                f"{self.chain.source}: it was read, but {self.judge.name} cannot be run on "
+                f"{many(len(source), 'sample')} to compare: {type(error).__name__}: {str(error)[:200]}. "
+                "prove=False goes without the comparison."
+            ) from error
+
+    def _bound(self, sign: SignPlace) -> float:
+        """How far from 0 rounding may turn a sign."""
+        return self.rounding.signs[self.places[sign.number]]
+
+    def _bounds(self) -> dict[int, float]:
+        """For each layer the rounding of its sign; a layer without one, as pooling,
+        has that of its neighbours.
+        """
+        known: dict[int, float] = {}
+        for sign in self.found.signs:
+            if sign.layer is not None:
+                known[sign.layer] = max(known.get(sign.layer, 0.0), self._bound(sign))
+        bounds = {}
+        for layer in range(len(self.ours.network.layers)):
+            before, after = ([known[k] for k in known if k <= layer], [known[k] for k in known if k >= layer])
+            bounds[layer] = known[layer] if layer in known else max([*before[-1:], *after[:1]], default=0.0)
+        return bounds
+
+    def _add(self, start: int, part: Seen) -> None:
+        """One chunk: hidden layers, then scores or classes."""
+        tally, chunk = self.tally, self.rows[start : start + _CHUNK]
+        bits = self.ours.hidden(chunk)
+        shown = self.judge.follows and len(part.stages) == len(self.found.signs)
+        if shown:
+            self._same_sizes(bits, part)
+        since = self._since(start, part, bits, shown)
+        doubt = tally.add(self.ours.read(chunk), bits, part, start, since)
         if tally.found is not None:
-            raise FileError(_difference(found, chain, judge, tally))
+            raise self._different(*self._difference(tally.found))
         if tally.turned is not None:
-            raise FileError(_turned(found, chain, judge, tally.turned))
-        _scored(ours, chain, tally, chunk, part, start, doubt, rounding)
+            raise self._turned(tally.turned)
+        self._score(chunk, part, start, doubt)
         if tally.first_score is not None or tally.first_class is not None:
-            raise FileError(_score_difference(chain, judge, tally))
-    return tally
+            raise self._different(self.chain.ops[-1].where, self._score_difference())
 
+    def _since(self, start: int, part: Seen, bits: Sequence[Bits], shown: bool) -> Ints | None:
+        """From which layer on each sample may differ through the rounding of a sign that the judge does not
+        show; None if there is none.
+        """
+        compared = {pair.layer for pair in self.tally.align(bits, part)}
+        unsure = [sign for sign in self.found.signs if sign.layer not in compared]
+        exact = all(self._bound(sign) == 0 for sign in unsure) and not self.declared
+        if not unsure or (exact and not shown):
+            return None
+        seen = part if shown else judge_of_chain(self.chain).run(self.source[start : start + _CHUNK])
+        end = len(self.ours.network.layers)
+        first = np.full(len(seen.outputs), end + 1)
+        for sign in unsure:
+            stage = seen.stages[sign.number]
+            near = (np.abs(stage.before) <= self._bound(sign)) & (self._bound(sign) > 0)
+            near |= ~stage.high & ~stage.low
+            if stage.turned is not None:
+                near |= stage.turned
+            later = self.found.signs[sign.number :]
+            layer = min((other.layer for other in later if other.layer is not None), default=end)
+            first = np.minimum(first, np.where(near.any(axis=1), layer, first))
+        return first
 
-def _ran(chain: OpChain, judge: SourceJudge, source: npt.NDArray[np.float64]) -> Seen:
-    try:
-        return judge.run(source)
-    except FileError:
-        raise
-    except Exception as error:
-        raise FileError(
-            f"{chain.source}: it was read, but {judge.name} cannot be run on {many(len(source), 'sample')} "
-            f"to compare: {type(error).__name__}: {str(error)[:200]}. "
-            f"prove=False goes without the comparison."
-        ) from error
-
-
-def _bounds(found: Imported, rounding: Rounding, places: Sequence[int]) -> dict[int, float]:
-    """For each layer the rounding of its sign; a layer without one, as pooling,
-    has that of its neighbours.
-    """
-    known: dict[int, float] = {}
-    for sign in found.signs:
-        if sign.layer is not None:
-            known[sign.layer] = max(known.get(sign.layer, 0.0), rounding.signs[places[sign.number]])
-    bounds = {}
-    for layer in range(len(found.network.layers)):
-        before, after = ([known[k] for k in known if k <= layer], [known[k] for k in known if k >= layer])
-        bounds[layer] = known[layer] if layer in known else max([*before[-1:], *after[:1]], default=0.0)
-    return bounds
-
-
-def _scored(
-    ours: _Ours,
-    chain: OpChain,
-    tally: Tally,
-    rows: npt.NDArray[Any],
-    seen: Seen,
-    start: int,
-    doubt: Bits,
-    rounding: Rounding,
-) -> None:
-    """All scores where the judge shows them, and its classes where a tail such as softmax
-    stands behind them.
-    """
-    mine = ours.scores(rows)
-    theirs = seen.scores if seen.scores is not None else None if chain.left_out else seen.outputs
-    if theirs is not None:
-        if theirs.size != mine.size:
-            raise FileError(
-                f"{chain.source}: the source gives {theirs.size // len(mine)} scores a sample, "
-                f"the network {mine.shape[1]}."
+    def _score(self, rows: npt.NDArray[Any], seen: Seen, start: int, doubt: Bits) -> None:
+        """All scores where the judge shows them, and its classes where a tail such as softmax
+        stands behind them.
+        """
+        ours, chain, mine = self.ours, self.chain, self.ours.scores(rows)
+        is_partly = isinstance(self.found, PartlyImported)
+        theirs = seen.scores if seen.scores is not None else None if chain.left_out else seen.outputs
+        if theirs is not None:
+            refuse_if(
+                theirs.size != mine.size,
+                chain.source,
+                f"the source gives {theirs.size // len(mine)} scores a sample, the network {mine.shape[1]}.",
             )
-        float_ends = 2.0 if isinstance(ours.found, PartlyImported) else 1.0
-        bound = float_ends * rounding.scores + 2.0**-48 * float(np.abs(mine).max(initial=0))
-        known = 0.0 if seen.error is None else seen.error.reshape(mine.shape)
-        tally.add_scores(
-            mine, theirs.reshape(mine.shape), start, doubt, bound + known + 1.01 * ours.found.error
+            bound = (2.0 if is_partly else 1.0) * self.rounding.scores
+            bound += 2.0**-48 * float(np.abs(mine).max(initial=0))
+            known = 0.0 if seen.error is None else seen.error.reshape(mine.shape)
+            bounds = bound + known + 1.01 * self.found.error
+            self.tally.add_scores(mine, theirs.reshape(mine.shape), start, doubt, bounds)
+        if chain.left_out and not is_partly:
+            outputs = seen.outputs.reshape(len(mine), -1)[:, :1] if chain.picks == "class" else seen.outputs
+            if chain.picks != "scores" and outputs.size in (len(mine), mine.size):
+                self.tally.add_classes(ours.counts(rows), outputs, start, doubt)
+
+    # -- what is said ----------------------------------------------------------------------------------------
+
+    def _different(self, where: str, what: str) -> FileError:
+        return FileError(
+            f"{self.chain.source}: what was read is not what the source computes; the first difference is at "
+            f"{where}: {what}. {_SORRY}"
         )
-    if chain.left_out and not isinstance(ours.found, PartlyImported):
-        outputs = seen.outputs.reshape(len(mine), -1)[:, :1] if chain.picks == "class" else seen.outputs
-        if chain.picks != "scores" and outputs.size in (len(mine), mine.size):
-            tally.add_classes(ours.counts(rows), outputs, start, doubt)
 
+    def _same_sizes(self, bits: Sequence[Bits], seen: Seen) -> None:
+        """A judge with the same signs must have as many values at each."""
+        for sign, stage in zip(self.found.signs, seen.stages, strict=True):
+            theirs = stage.high.shape[1]
+            mine = None if sign.layer is None else len(range(bits[sign.layer].shape[1])[sign.neurons])
+            if mine not in (None, theirs):
+                raise self._different(sign.where, f"{mine} neurons, but {theirs} values in {self.judge.name}")
 
-def _since(
-    seen: Seen, found: Imported, unsure: Sequence[Any], rounding: Rounding, places: Sequence[int]
-) -> Ints:
-    """From which layer on each sample may differ through the rounding of a sign that the
-    judge does not show.
-    """
-    first = np.full(len(seen.outputs), len(found.network.layers) + 1)
-    for sign in unsure:
-        stage: Stage = seen.stages[sign.number]
-        near = (np.abs(stage.before) <= rounding.signs[places[sign.number]]) & (
-            rounding.signs[places[sign.number]] > 0
+    def _difference(self, first: Difference) -> tuple[str, str]:
+        layers = ((sign.where, sign.layer) for sign in self.found.signs if sign.layer is not None)
+        where = next((where for where, layer in layers if layer >= first.layer - 1), "the end")
+        return where, (
+            f"neuron {first.neuron} of layer {first.layer} is {first.state} ({first.matches} matches, tau "
+            f"{first.tau}), but {self.judge.name} {first.there}"
         )
-        near |= ~stage.high & ~stage.low
-        if stage.turned is not None:
-            near |= stage.turned
-        layer = min(
-            (other.layer for other in found.signs[sign.number :] if other.layer is not None),
-            default=len(found.network.layers),
+
+    def _turned(self, first: Difference) -> FileError:
+        where = next((sign.where for sign in self.found.signs if sign.layer == first.layer - 1), "its sign")
+        return FileError(
+            f"{self.chain.source}: {where}: neuron {first.neuron} of layer {first.layer} is {first.state} in "
+            f"exact numbers ({first.matches} matches, tau {first.tau}), but {self.judge.name} {first.there}, "
+            "by rounding alone. Move its threshold away from the sums that occur, as to the middle between "
+            "two of them."
         )
-        first = np.minimum(first, np.where(near.any(axis=1), layer, first))
-    return first
 
-
-def _same_sizes(
-    found: Imported, chain: OpChain, judge: SourceJudge, bits: Sequence[Bits], seen: Seen
-) -> None:
-    """A judge with the same signs must have as many values at each."""
-    for sign, stage in zip(found.signs, seen.stages, strict=True):
-        theirs = stage.high.shape[1]
-        mine = None if sign.layer is None else len(range(bits[sign.layer].shape[1])[sign.neurons])
-        if mine not in (None, theirs):
-            raise FileError(
-                f"{chain.source}: what was read is not what the source computes; the first difference is at "
-                f"{sign.where}: {mine} neurons, but {theirs} values in {judge.name}. {_SORRY}"
+    def _score_difference(self) -> str:
+        score, label = self.tally.first_score, self.tally.first_class
+        if score is not None:
+            return (
+                f"score {score.number} is {score.network:.9g}, but {score.reference:.9g} in {self.judge.name}"
             )
-
-
-def _difference(found: Imported, chain: OpChain, judge: SourceJudge, tally: Tally) -> str:
-    first = tally.found
-    assert first is not None
-    where = next(
-        (sign.where for sign in found.signs if sign.layer is not None and sign.layer >= first.layer - 1),
-        "the end",
-    )
-    return (
-        f"{chain.source}: what was read is not what the source computes; the first difference is at {where}: "
-        f"neuron {first.neuron} of layer {first.layer} is {first.state} ({first.matches} matches, tau "
-        f"{first.tau}), but {judge.name} {first.there}. {_SORRY}"
-    )
-
-
-def _turned(found: Imported, chain: OpChain, judge: SourceJudge, first: Difference) -> str:
-    where = next((sign.where for sign in found.signs if sign.layer == first.layer - 1), "its sign")
-    return (
-        f"{chain.source}: {where}: neuron {first.neuron} of layer {first.layer} is {first.state} in exact "
-        f"numbers ({first.matches} matches, tau {first.tau}), but {judge.name} {first.there}, by rounding "
-        "alone. Move its threshold away from the sums that occur, as to the middle between two of them."
-    )
-
-
-def _score_difference(chain: OpChain, judge: SourceJudge, tally: Tally) -> str:
-    if tally.first_score is not None:
-        one = tally.first_score
-        what = f"score {one.number} is {one.network:.9g}, but {one.reference:.9g} in {judge.name}"
-    else:
-        assert tally.first_class is not None
-        what = f"the class is {tally.first_class.network}, but {tally.first_class.reference} in {judge.name}"
-    return (
-        f"{chain.source}: what was read is not what the source computes; the first difference is at "
-        f"{chain.ops[-1].where}: {what}. {_SORRY}"
-    )
+        assert label is not None
+        return f"the class is {label.network}, but {label.reference} in {self.judge.name}"
 
 
 _SORRY = "Nothing was imported. This is a fault of the reader: please report it with the file."

@@ -1,5 +1,6 @@
 """Counting, batch by batch, what of a network and of its reference differs: hidden bits, classes, scores; and
-the first of each, with both numbers.
+the first of each, with both numbers. Which sign of a reference is which layer is known by the operations
+where both follow the same ones, else found by size and order.
 """
 
 from __future__ import annotations
@@ -13,12 +14,97 @@ import numpy.typing as npt
 
 from sugenet.bnn import Network
 from sugenet.bnn.arrays import Bits, Ints
-from sugenet.errors import FileError
 from sugenet.io.exact.report import SignPlace
-from sugenet.io.proof.alignment import LayerPair, aligned
+from sugenet.io.plain.refusals import refuse_if
 from sugenet.io.proof.judges import Seen, Stage
 
-__all__ = ["SHOWN", "ClassDifference", "Difference", "NearTie", "ScoreDifference", "Tally"]
+__all__ = ["SHOWN", "ClassDifference", "Difference", "NearTie", "Tally"]
+
+_Bits = npt.NDArray[Any]
+"""Bits or levels of a layer."""
+
+
+@dataclass(frozen=True, eq=False)
+class _LayerPair:
+    """A hidden layer, from 0, the number of its stage, and where in the stage each of its neurons
+    stands (None: in order).
+    """
+
+    layer: int
+    stage: int
+    order: npt.NDArray[np.intp] | None = None
+    part: tuple[int, int] | None = None
+    """The neurons of the layer that are the stage's, as `SignPlace` has them."""
+
+    def of(self, stages: Sequence[Stage]) -> Stage:
+        """The stage in the order of the layer's neurons."""
+        stage = stages[self.stage]
+        return stage if self.order is None else stage.at(self.order)
+
+
+def _aligned(
+    network: Network,
+    bits: Sequence[_Bits],
+    stages: Sequence[Stage],
+    signs: Sequence[SignPlace],
+    follows: bool = False,
+) -> list[_LayerPair]:
+    """Pairs of layers and stages, first to last.
+
+    `signs` says which sign of the chain that was read became which layer; where the reference `follows` the
+    chain, its signs are the same. Others have more signs than the network has layers (those on the inputs) or
+    fewer (pooling is a layer of its own here): then stages are taken in order, of the same size, and such
+    that as much as possible agrees.
+    """
+    known = _known(bits, stages, signs) if follows else None
+    return known if known is not None else _matched(network, bits, stages, signs)
+
+
+def _known(
+    bits: Sequence[_Bits], stages: Sequence[Stage], signs: Sequence[SignPlace]
+) -> list[_LayerPair] | None:
+    if not signs or len(stages) != len(signs):
+        return None
+    pairs = []
+    for sign in signs:
+        if sign.layer is None:
+            continue
+        if stages[sign.number].high.shape != bits[sign.layer][:, sign.neurons].shape:
+            return None
+        pairs.append(_LayerPair(sign.layer, sign.number, sign.places, sign.part))
+    return sorted(pairs, key=lambda pair: pair.layer)  # branches stand beside one another
+
+
+def _matched(
+    network: Network, bits: Sequence[_Bits], stages: Sequence[Stage], signs: Sequence[SignPlace]
+) -> list[_LayerPair]:
+    orders = {sign.layer: sign.places for sign in signs}
+    best: list[list[tuple[float, list[_LayerPair]]]] = [
+        [(0.0, [])] * (len(stages) + 1) for _ in range(len(bits) + 1)
+    ]
+    for i in range(1, len(bits) + 1):
+        ways = (_pixel_by_pixel(network, i - 1), orders.get(i - 1))
+        for j in range(1, len(stages) + 1):
+            choices = [best[i - 1][j], best[i][j - 1]]
+            if stages[j - 1].high.shape == bits[i - 1].shape:
+                total, pairs = best[i - 1][j - 1]
+                for order in (None, *(way for way in ways if way is not None)):
+                    given = stages[j - 1].given if order is None else stages[j - 1].given[:, order]
+                    share = float((given == bits[i - 1]).mean())
+                    choices.append((total + 1 + share, [*pairs, _LayerPair(i - 1, j - 1, order)]))
+            best[i][j] = max(choices, key=lambda choice: choice[0])
+    return best[-1][-1][1]
+
+
+def _pixel_by_pixel(network: Network, layer: int) -> npt.NDArray[np.intp] | None:
+    """Where the neurons of maps stand in a stage that lies pixel by pixel."""
+    shape = network.layers[layer].output_shape
+    if shape is None:
+        return None
+    channels, height, width = shape
+    places = np.arange(channels * height * width).reshape(height, width, channels)
+    return places.transpose(2, 0, 1).reshape(-1)
+
 
 SHOWN = 20
 """Near ties that are kept of one batch of a layer, and shown."""
@@ -91,7 +177,7 @@ class ClassDifference:
 
 
 @dataclass(frozen=True)
-class ScoreDifference:
+class _ScoreDifference:
     """A score that is another number, by more than rounding."""
 
     sample: int
@@ -124,19 +210,19 @@ class Tally:
         self.bounds, self.declared, self.follows = bounds or {}, declared, follows
         self.decided = decided
         self.turned: Difference | None = None
-        self.pairs: list[LayerPair] | None = None
+        self.pairs: list[_LayerPair] | None = None
         self.differences = self.class_differences = self.ties = self.near = self.bits = self.scores = (
             self.rounded
         ) = self.left = 0
         self.found: Difference | None = None
         self.first_class: ClassDifference | None = None
-        self.first_score: ScoreDifference | None = None
+        self.first_score: _ScoreDifference | None = None
         self.nearest: list[tuple[float, NearTie]] = []
 
-    def align(self, bits: Sequence[Bits], seen: Seen) -> list[LayerPair]:
+    def align(self, bits: Sequence[Bits], seen: Seen) -> list[_LayerPair]:
         """Which layers can be compared; settled once, by the first samples."""
         if self.pairs is None:
-            self.pairs = aligned(self.network, bits, seen.stages, self.signs, self.follows)
+            self.pairs = _aligned(self.network, bits, seen.stages, self.signs, self.follows)
         return self.pairs
 
     def add(
@@ -150,18 +236,17 @@ class Tally:
         for pair in self.align(bits, seen):
             first, last = pair.part or (0, bits[pair.layer].shape[1])
             here = bits[pair.layer][:, first:last]
-            if pair.stage >= len(seen.stages) or seen.stages[pair.stage].high.shape != here.shape:
-                raise FileError(
-                    "the reference performs other operations for other samples. "
-                    "Compare it with a fixed program."
-                )
+            refuse_if(
+                pair.stage >= len(seen.stages) or seen.stages[pair.stage].high.shape != here.shape,
+                "the reference performs other operations for other samples. Compare it with a fixed program.",
+            )
             if since is not None:
                 doubt |= since <= pair.layer
             doubt |= self._layer(rows, pair, here, pair.of(seen.stages), start, doubt)
         return doubt if since is None else doubt | (since <= len(bits))
 
     def _layer(
-        self, rows: npt.NDArray[Any], pair: LayerPair, bits: Bits, stage: Stage, start: int, doubt: Bits
+        self, rows: npt.NDArray[Any], pair: _LayerPair, bits: Bits, stage: Stage, start: int, doubt: Bits
     ) -> Bits:
         layer, first = pair.layer, 0 if pair.part is None else pair.part[0]
         differs = np.where(bits, ~stage.high, ~stage.low) if stage.levels is None else bits != stage.levels
@@ -189,7 +274,7 @@ class Tally:
         return np.asarray(rounded.any(axis=1))
 
     def _difference(
-        self, rows: npt.NDArray[Any], pair: LayerPair, stage: Stage, start: int, differs: Bits
+        self, rows: npt.NDArray[Any], pair: _LayerPair, stage: Stage, start: int, differs: Bits
     ) -> Difference:
         """The first of some neurons that differ."""
         layer, first = pair.layer, 0 if pair.part is None else pair.part[0]
@@ -222,11 +307,11 @@ class Tally:
             else None
         )
         theirs = outputs.reshape(-1) if scores is None else np.argmax(scores, axis=1)
-        if len(theirs) != len(counts):
-            raise FileError(
-                f"the reference gave shape {outputs.shape} for {len(counts)} samples: "
-                f"{self.network.head.outputs} scores or one class each are needed."
-            )
+        refuse_if(
+            len(theirs) != len(counts),
+            f"the reference gave shape {outputs.shape} for {len(counts)} samples: "
+            f"{self.network.head.outputs} scores or one class each are needed.",
+        )
         differs = mine != theirs if doubt is None else (mine != theirs) & ~doubt
         for sample in np.flatnonzero(differs).tolist():
             exact = self.network.head.scores(counts[sample : sample + 1])[0]
@@ -249,7 +334,7 @@ class Tally:
         self.class_differences += int(differs.any(axis=1).sum())
         if differs.any() and self.first_score is None:
             sample, k = (int(place) for place in np.argwhere(differs)[0])
-            self.first_score = ScoreDifference(
+            self.first_score = _ScoreDifference(
                 start + sample, k, float(mine[sample, k]), float(theirs[sample, k])
             )
 

@@ -9,10 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.io.proof.judges import Seen, SourceJudge, Stage
-from sugenet.io.pynq.design import Folding
-from sugenet.io.pynq.memory import Memory
-from sugenet.io.pynq.reader import Last, PixelRounding
+from sugenet.io.proof.judges import SourceJudge, Stage, judge_of_stages
+from sugenet.io.pynq.reader import Folding, Last, Memory, PixelRounding
 
 __all__ = ["judge_of_memory"]
 
@@ -23,17 +21,21 @@ def judge_of_memory(
     memory: Memory, outputs: int, last: Last | None, rounding: PixelRounding | None
 ) -> SourceJudge:
     """Popcounts and comparisons, element by element."""
-    return SourceJudge(
+    return judge_of_stages(
         "the accelerator's elements, popcount by popcount",
-        lambda x: _run(memory, outputs, last, rounding, x),
-        follows=True,
+        lambda x, stages: _run(memory, outputs, last, rounding, x, stages),
     )
 
 
 def _run(
-    memory: Memory, outputs: int, last: Last | None, rounding: PixelRounding | None, pixels: _Array
-) -> Seen:
-    layers, stages = memory.design.layers, list[Stage]()
+    memory: Memory,
+    outputs: int,
+    last: Last | None,
+    rounding: PixelRounding | None,
+    pixels: _Array,
+    stages: list[Stage],
+) -> _Array:
+    layers = memory.design.layers
     x: _Array
     floats = 2 * pixels.reshape(len(pixels), -1) / 255 - 1
     if memory.design.is_conv:
@@ -46,10 +48,10 @@ def _run(
         x = np.pad(floats >= 0, ((0, 0), (0, layers[0].width - floats.shape[1]))).astype(np.int64)
     for number, layer in enumerate(layers[:-1]):
         sums, limits = _sums(memory, number, x), _limits(memory, number)
-        on = sums > limits[:, None, None] if layer.kernel else sums > limits
-        beside = sums - (limits[:, None, None] if layer.kernel else limits) - 0.5
-        flat = [np.asarray(values.reshape(len(x), -1)) for values in (beside, on, ~on)]
-        stages.append(Stage(f"layer {number}", flat[0], flat[1], flat[2]))
+        limits = limits[:, None, None] if layer.kernel else limits
+        on = sums > limits
+        beside = (sums - limits - 0.5).reshape(len(x), -1)
+        stages.append(Stage.of_bits(f"layer {number}", beside, on.reshape(len(x), -1)))
         x = on.astype(np.int64)
         if memory.design.pools_behind(number):
             x = x.reshape(*x.shape[:2], x.shape[2] // 2, 2, -1, 2).max(axis=(3, 5))
@@ -58,13 +60,11 @@ def _run(
     number = len(layers) - 1
     matches = _sums(memory, number, x)[:, :outputs]
     if last == "matches" or memory.design.is_conv or memory.thresholds[number] is None:
-        scores = 2.0 * matches - layers[number].width
-        return Seen(scores, tuple(stages), scores)
+        return np.asarray(2.0 * matches - layers[number].width)
     limits = _limits(memory, number)[:outputs]
     on = matches > limits
-    stages.append(Stage(f"layer {number}", matches - limits - 0.5, on, ~on))
-    scores = np.where(on, 2.0 * np.arange(1, outputs + 1), 0.0)
-    return Seen(scores, tuple(stages), scores)
+    stages.append(Stage.of_bits(f"layer {number}", matches - limits - 0.5, on))
+    return np.where(on, 2.0 * np.arange(1, outputs + 1), 0.0)
 
 
 def _limits(memory: Memory, number: int) -> _Array:

@@ -1,4 +1,6 @@
-"""A BNN-PYNQ folder as a chain of operations.
+"""A BNN-PYNQ folder as a chain of operations: its files as words, every size checked before memory is taken,
+and how the accelerator folds its layers, as ``config.h`` says it or as one of the two published designs has
+it.
 
 A neuron fires iff its match count is *above* its threshold: M > T is 2 M - n >= 2 T - n + 1, and since sums
 are two apart the bias n - 1 - 2 T is never met. The first layer of a convolutional design adds fixed-point
@@ -7,7 +9,11 @@ numbers q / 128 and compares the sum with T / 256.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -26,10 +32,351 @@ from sugenet.io.exact.ops import (
     numbers,
     rounded,
 )
-from sugenet.io.pynq.design import Folding
-from sugenet.io.pynq.memory import Memory
+from sugenet.io.plain.refusals import refuse_if, required
+from sugenet.reading import read_file
 
-__all__ = ["Last", "PixelRounding", "chain_of_memory"]
+__all__ = [
+    "DESIGNS",
+    "Folding",
+    "Last",
+    "Memory",
+    "PixelRounding",
+    "chain_of_memory",
+    "is_folder",
+    "read_memory",
+]
+
+_MAX_CONFIG = 1 << 20
+_MAX_SIZE = 1 << 16
+_DEFINED = re.compile(r"^\s*#define\s+L(\d{1,3})_([A-Z_]+)\s+(-?\d{1,12})\s*$")
+_GUARD = re.compile(r"^\s*(#ifndef\s+\w+|#define\s+\w+|#endif|#pragma\s+once)\s*$")
+_DENSE, _CONV = ("MW", "MH"), ("K", "IFM_CH", "IFM_DIM", "OFM_CH", "OFM_DIM")
+_ALWAYS = ("SIMD", "PE", "WMEM", "TMEM")
+_WIDTHS = ("WPI", "WPF", "API", "APF")
+
+
+@dataclass(frozen=True)
+class Folding:
+    """One layer: a matrix of `height` neurons over `width` bits, cut into words of `simd` bits that `pe`
+    processing elements hold in turn. Neuron n is number n // pe of element n % pe.
+    """
+
+    width: int
+    height: int
+    simd: int
+    pe: int
+    kernel: int = 0
+    """Side of the window of a convolution; 0 of a dense layer."""
+    channels: int = 0
+    side: int = 0
+    """Of the square maps that a convolution reads."""
+
+    @property
+    def words(self) -> int:
+        """Of 64 bits, for one neuron."""
+        return self.width // self.simd
+
+    @property
+    def out_side(self) -> int:
+        """Of the maps that a convolution gives."""
+        return self.side - self.kernel + 1
+
+    @property
+    def values(self) -> int:
+        """How many bits come out."""
+        return self.height * self.out_side**2 if self.kernel else self.height
+
+
+@dataclass(frozen=True)
+class _Design:
+    """All layers of an accelerator, and how many of its inputs are not padding, where that is known."""
+
+    name: str
+    layers: tuple[Folding, ...]
+    features: int | None = None
+
+    @property
+    def is_conv(self) -> bool:
+        """Whether it reads pixels in fixed point; else they are bits."""
+        return bool(self.layers[0].kernel)
+
+    def pools_behind(self, number: int) -> bool:
+        """Whether maps are pooled two by two between a layer and the next: where the next one reads so many
+        fewer.
+        """
+        here, after = self.layers[number : number + 2]
+        read = after.channels * after.side**2 if after.kernel else after.width
+        if here.values == read and (not after.kernel or here.out_side == after.side):
+            return False
+        pooled = here.height * (here.out_side // 2) ** 2 if here.kernel else 0
+        if here.kernel and here.out_side % 2 == 0 and pooled == read:
+            return True
+        raise FileError(f"layer {number} gives {here.values} values, but layer {number + 1} reads {read}.")
+
+
+def _conv(channels: int, side: int, out: int, simd: int, pe: int) -> Folding:
+    return Folding(9 * channels, out, simd, pe, 3, channels, side)
+
+
+DESIGNS: Mapping[str, _Design] = {
+    "lfcW1A1": _Design(
+        "lfcW1A1",
+        (
+            Folding(832, 1024, 64, 32),
+            Folding(1024, 1024, 32, 64),
+            Folding(1024, 1024, 64, 32),
+            Folding(1024, 64, 8, 16),
+        ),
+        features=784,
+    ),
+    "cnvW1A1": _Design(
+        "cnvW1A1",
+        (
+            _conv(3, 32, 64, 3, 16),
+            _conv(64, 30, 64, 32, 32),
+            _conv(64, 14, 128, 32, 16),
+            _conv(128, 12, 128, 32, 16),
+            _conv(128, 5, 256, 32, 4),
+            _conv(256, 3, 256, 32, 1),
+            Folding(256, 512, 4, 1),
+            Folding(512, 512, 8, 1),
+            Folding(512, 64, 1, 4),
+        ),
+    ),
+}
+"""As published, which has stayed the same over all versions with one bit for weights and activations."""
+
+
+def _design_named(given: str | Path) -> _Design:
+    """A published design by its name, or the one that a ``config.h`` describes."""
+    if str(given) in DESIGNS:
+        return DESIGNS[str(given)]
+    if str(given).endswith(".h"):
+        return _read_config(Path(given))
+    raise FileError(f"design={str(given)!r} is none of {', '.join(DESIGNS)}, and no path of a config.h.")
+
+
+def _design_of_files(elements: Sequence[int]) -> _Design:
+    """The published design that has so many processing elements in its layers."""
+    for design in DESIGNS.values():
+        if [layer.pe for layer in design.layers] == list(elements):
+            return design
+    raise FileError(
+        f"its {len(elements)} layers have {', '.join(map(str, elements))} processing elements, as neither "
+        f"{' nor '.join(DESIGNS)} has. Give the config.h that it was made with: design='.../config.h'."
+    )
+
+
+def _read_config(path: Path) -> _Design:
+    """The layers that a ``config.h`` of finnthesizer describes.
+
+    Raises
+    ------
+    FileError
+        Where a line or a size is not understood, or more than one bit is meant.
+    """
+    try:
+        text = read_file(path, _MAX_CONFIG).decode("ascii", "replace")
+    except FileError as error:
+        raise FileError(f"{path.name}: {error}") from None
+    except OSError as error:
+        raise FileError(f"{path.name} cannot be read: {error.strerror or error}.") from None
+    layers: dict[int, dict[str, int]] = {}
+    for number, line in enumerate(_bare(text).splitlines(), 1):
+        found = _DEFINED.match(line)
+        if found:
+            layer = layers.setdefault(int(found[1]), {})
+            if found[2] not in (*_DENSE, *_CONV, *_ALWAYS, *_WIDTHS) or found[2] in layer:
+                raise FileError(f"{path.name}, line {number}: L{found[1]}_{found[2]} is not known, or twice.")
+            layer[found[2]] = int(found[3])
+        elif line.strip() and not _GUARD.match(line):
+            raise FileError(f"{path.name}, line {number}: {line.strip()[:60]!r} is not understood.")
+    refuse_if(
+        not layers or sorted(layers) != list(range(len(layers))),
+        f"{path.name} describes no layers L0, L1, ...",
+    )
+    last = len(layers) - 1
+    return _Design(
+        path.name,
+        tuple(
+            _folding(f"{path.name}: L{number}", layers[number], last=number == last)
+            for number in range(len(layers))
+        ),
+    )
+
+
+def _bare(text: str) -> str:
+    """Without comments; lines keep their numbers."""
+    plain = re.sub(r"/\*.*?(\*/|\Z)", lambda found: "\n" * found[0].count("\n"), text, flags=re.DOTALL)
+    return re.sub(r"//[^\n]*", "", plain)
+
+
+def _folding(what: str, said: Mapping[str, int], *, last: bool) -> Folding:
+    def size(name: str) -> int:
+        refuse_if(name not in said, f"{what}_{name} is missing.")
+        if not 0 < said[name] <= _MAX_SIZE:
+            raise FileError(f"{what}_{name} is {said[name]}, but a size from 1 to {_MAX_SIZE} is needed.")
+        return said[name]
+
+    weights, given = (said.get(f"{kind}PI", 1) + said.get(f"{kind}PF", 0) for kind in "WA")
+    refuse_if(
+        weights != 1 or (given != 1 and not last),
+        f"{what} has {weights}-bit weights and {given}-bit activations. Folders of one bit (W1A1) are "
+        "read; for W1A2 and W2A2 export the trained network to QONNX: sg.read_onnx.",
+    )
+    simd, pe = size("SIMD"), size("PE")
+    if "K" in said:
+        kernel, channels, side = size("K"), size("IFM_CH"), size("IFM_DIM")
+        folding = Folding(kernel**2 * channels, size("OFM_CH"), simd, pe, kernel, channels, side)
+        if folding.out_side != size("OFM_DIM"):
+            raise FileError(
+                f"{what}: windows of {kernel} over {side} pixels give {folding.out_side}, "
+                f"not {said['OFM_DIM']}."
+            )
+    else:
+        folding = Folding(size("MW"), size("MH"), simd, pe)
+    refuse_if(
+        simd > 64 or folding.width % simd or folding.height % pe,
+        what,
+        f"{folding.height} x {folding.width} weights cannot be folded by {pe} elements of {simd} bits.",
+    )
+    wanted = (folding.words * folding.height // pe, folding.height // pe)
+    if (size("WMEM"), size("TMEM")) != wanted:
+        raise FileError(
+            f"{what}: WMEM {said['WMEM']} and TMEM {said['TMEM']} do not fit its sizes, "
+            f"which give {wanted[0]} and {wanted[1]}."
+        )
+    return folding
+
+
+_FILE = re.compile(r"(\d{1,3})-(\d{1,4})-(weights|thres)\.bin")
+_CONFIGS = ("config.h", "hw/config.h")
+_MAX_CLASSES = 1 << 16
+_MAX_WORDS = 1 << 25
+
+
+@dataclass(frozen=True, eq=False)
+class Memory:
+    """What the processing elements hold."""
+
+    source: str
+    design: _Design
+    weights: tuple[npt.NDArray[np.uint64], ...]
+    """Of each layer: a row of words for each element."""
+    thresholds: tuple[npt.NDArray[np.int64] | None, ...]
+    """None where a layer has none."""
+    classes: tuple[str, ...] | None
+
+
+def is_folder(folder: Path) -> bool:
+    """Whether it holds words for processing elements."""
+    return folder.is_dir() and any(_FILE.fullmatch(path.name) for path in folder.iterdir())
+
+
+def read_memory(folder: str | Path, design: str | Path | None = None) -> Memory:
+    """Read all files of a folder; refuses those that the design has no place for."""
+    place = Path(folder)
+    refuse_if(not place.is_dir(), f"{place} is no folder.")
+    found = {tuple(part) for part in _names(place)}
+    refuse_if(not found, "it has no files such as 0-0-weights.bin, so it is no folder of BNN-PYNQ.")
+    folded = _design(place, found, design)
+    refuse_if(
+        sum(layer.height * (layer.words + 1) for layer in folded.layers) > _MAX_WORDS,
+        f"{folded.name} has layers of more than {_MAX_WORDS:,} words, far more than a board.",
+    )
+    weights: list[npt.NDArray[np.uint64]] = []
+    thresholds: list[npt.NDArray[np.int64] | None] = []
+    last = len(folded.layers) - 1
+    for number, layer in enumerate(folded.layers):
+        words = _rows(place, number, layer, "weights", layer.words, short=number == last)
+        weights.append(words)
+        rows = words.shape[1] // layer.words
+        found -= {(str(number), str(pe), "weights") for pe in range(layer.pe)}
+        if number < last or (str(number), "0", "thres") in found:
+            limits = _rows(place, number, layer, "thres", 1, short=number == last).astype(np.int64)
+            refuse_if(
+                limits.shape[1] < rows,
+                f"layer {number} has {rows} rows of weights an element, but {limits.shape[1]} thresholds.",
+            )
+            thresholds.append(limits[:, :rows])
+            found -= {(str(number), str(pe), "thres") for pe in range(layer.pe)}
+        else:
+            thresholds.append(None)
+    if found:
+        name = "-".join(min(found)) + ".bin"
+        raise FileError(f"{name} would be left over: {folded.name} has no place for it.")
+    return Memory(place.name, folded, tuple(weights), tuple(thresholds), _classes(place))
+
+
+def _names(place: Path) -> Iterator[tuple[str, str, str]]:
+    for path in place.iterdir():
+        match = _FILE.fullmatch(path.name)
+        if match:
+            yield match[1], match[2], match[3]
+        elif path.suffix == ".bin":
+            raise FileError(f"{path.name} is no file of an element, such as 0-0-weights.bin.")
+
+
+def _design(place: Path, found: set[tuple[str, ...]], design: str | Path | None) -> _Design:
+    if design is not None:
+        return _design_named(design)
+    for name in _CONFIGS:
+        if (place / name).exists():
+            return _read_config(place / name)
+    layers = sorted({int(number) for number, _, _ in found})
+    if layers != list(range(len(layers))):
+        raise FileError(f"layer {next(k for k in range(len(layers)) if k not in layers)} is missing.")
+    elements = [
+        sum(1 for number, _, kind in found if kind == "weights" and int(number) == layer) for layer in layers
+    ]
+    return _design_of_files(elements)
+
+
+def _rows(
+    place: Path, number: int, layer: Folding, kind: str, words: int, *, short: bool
+) -> npt.NDArray[np.uint64]:
+    """One row of words an element; those of the last layer may leave out rows at the end, as older folders
+    do, which the driver reads as nothing.
+    """
+    most = layer.height // layer.pe * words
+    rows: list[npt.NDArray[np.uint64]] = []
+    for pe in range(layer.pe):
+        path = place / f"{number}-{pe}-{kind}.bin"
+        try:
+            data = read_file(path, 8 * 2 * most)
+        except FileError as error:
+            raise FileError(f"{path.name}: {error} It needs {most} words of 8 bytes.") from None
+        except OSError as error:
+            raise FileError(f"{path.name} cannot be read: {error.strerror or error}.") from None
+        refuse_if(
+            len(data) % 8, f"{path.name} has {len(data)} bytes, but {most} words of 8 bytes are needed."
+        )
+        row = np.frombuffer(data, "<u8")
+        if len(row) != most and not (short and 0 < len(row) < most and len(row) % words == 0):
+            several = " (two a neuron: 2-bit activations, of which W1A1 has none)" * (
+                kind == "thres" and len(row) == 2 * most
+            )
+            raise FileError(f"{path.name} has {len(row)} words{several}, but {most} are needed.")
+        if rows and len(row) != len(rows[0]):
+            raise FileError(
+                f"{path.name} has {len(row)} words, but {number}-0-{kind}.bin has {len(rows[0])}."
+            )
+        rows.append(row)
+    return np.stack(rows)
+
+
+def _classes(place: Path) -> tuple[str, ...] | None:
+    path = place / "classes.txt"
+    if not path.exists():
+        return None
+    try:
+        lines = read_file(path, _MAX_CLASSES).decode("utf-8").splitlines()
+    except FileError as error:
+        raise FileError(f"classes.txt: {error}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise FileError(f"classes.txt cannot be read: {getattr(error, 'strerror', None) or error}.") from None
+    return tuple(line.strip() for line in lines if line.strip()) or None
+
 
 Last: TypeAlias = Literal["bits", "matches"]
 PixelRounding: TypeAlias = Literal["nearest", "floor"]
@@ -66,11 +413,14 @@ def chain_of_memory(
     shape: tuple[int, ...]
     if design.is_conv:
         shape, ops = (design.layers[0].channels, *(design.layers[0].side,) * 2), _pixels(rounding)
-        if features is not None:
-            raise FileError(f"features={features} is for dense designs; here {shape} pixels are read.")
+        refuse_if(
+            features is not None, f"features={features} is for dense designs; here {shape} pixels are read."
+        )
     else:
-        if rounding is not None:
-            raise FileError(f"rounding={rounding!r} is for designs that read pixels; here they are bits.")
+        refuse_if(
+            rounding is not None,
+            f"rounding={rounding!r} is for designs that read pixels; here they are bits.",
+        )
         shape, ops = (_features(memory, features),), [Affine("pixels", np.ones(1), np.array([-127.5]))]
         ops.append(Sign("pixels"))
     for number, layer in enumerate(design.layers[:-1]):
@@ -85,8 +435,10 @@ def chain_of_memory(
 
 def _pixels(rounding: PixelRounding | None) -> list[Op]:
     """2 x / 255 - 1 as a number q / 128: 256 x / 255 - 128 is never half way between two whole numbers."""
-    if rounding not in (None, "nearest", "floor"):
-        raise FileError(f"rounding={rounding!r} is not known: 'nearest' or 'floor'.")
+    refuse_if(
+        rounding not in (None, "nearest", "floor"),
+        f"rounding={rounding!r} is not known: 'nearest' or 'floor'.",
+    )
     whole = rounded("pixels", -128, 127, "floor" if rounding == "floor" else "half even")
     spread = Affine("pixels", numbers([Fraction(256, 255)]), np.array([-128.0]))
     return [spread, whole, Affine("pixels", np.ones(1), np.array([-128.0]))]
@@ -94,44 +446,40 @@ def _pixels(rounding: PixelRounding | None) -> list[Op]:
 
 def _features(memory: Memory, features: int | None) -> int:
     width = memory.design.layers[0].width
-    known = memory.design.features if features is None else features
-    if known is None:
-        raise FileError(
-            f"its first layer reads {width} bits, of which the last are padding. Say how many are inputs: "
-            "features=784."
-        )
-    if not 0 < known <= width:
-        raise FileError(f"features={known}, but the first layer reads {width} bits.")
+    known = required(
+        memory.design.features if features is None else features,
+        f"its first layer reads {width} bits, of which the last are padding. Say how many are inputs: "
+        "features=784.",
+    )
+    refuse_if(not 0 < known <= width, f"features={known}, but the first layer reads {width} bits.")
     return known
 
 
 def _outputs(memory: Memory, outputs: int | None) -> int:
     rows = memory.weights[-1].size // memory.design.layers[-1].words
-    count = len(memory.classes) if outputs is None and memory.classes else outputs
-    if count is None:
-        raise FileError(
-            f"its last layer has {rows} rows, of which the first are classes, and there is no classes.txt. "
-            "Say how many: outputs=10."
-        )
-    if not 0 < count <= rows:
-        raise FileError(f"{count} classes, but the last layer has {rows} rows.")
+    count = required(
+        len(memory.classes) if outputs is None and memory.classes else outputs,
+        f"its last layer has {rows} rows, of which the first are classes, and there is no classes.txt. "
+        "Say how many: outputs=10.",
+    )
+    refuse_if(not 0 < count <= rows, f"{count} classes, but the last layer has {rows} rows.")
     return count
 
 
 def _signs(memory: Memory, number: int) -> npt.NDArray[np.float64]:
     """Weights of -1 and +1, one row a neuron."""
     layer, words = memory.design.layers[number], memory.weights[number]
-    if layer.simd < 64 and (words >> np.uint64(layer.simd)).any():
-        raise FileError(f"layer {number} has words with more than {layer.simd} bits.")
+    refuse_if(
+        layer.simd < 64 and (words >> np.uint64(layer.simd)).any(),
+        f"layer {number} has words with more than {layer.simd} bits.",
+    )
     bits = (words[..., None] >> np.arange(layer.simd, dtype=np.uint64)) & np.uint64(1)
     rows = bits.reshape(layer.pe, -1, layer.width).swapaxes(0, 1).reshape(-1, layer.width)
     return rows.astype(np.float64) * 2 - 1
 
 
 def _limits(memory: Memory, number: int, rows: int, ends: tuple[int, int]) -> npt.NDArray[np.float64]:
-    held = memory.thresholds[number]
-    if held is None:
-        raise FileError(f"layer {number} has no thresholds.")
+    held = required(memory.thresholds[number], f"layer {number} has no thresholds.")
     limits = held.T.reshape(-1)[:rows]
     wrong = (limits < ends[0]) | (limits > ends[1])
     if wrong.any():
@@ -169,10 +517,11 @@ def _last(
     """
     number = len(memory.design.layers) - 1
     thresholds = memory.thresholds[number] is not None and not memory.design.is_conv
-    if last not in (None, "bits", "matches"):
-        raise FileError(f"last={last!r} is not known: 'bits' or 'matches'.")
-    if last == "bits" and not thresholds:
-        raise FileError("last='bits' is for designs whose last layer has thresholds. Leave it out.")
+    refuse_if(last not in (None, "bits", "matches"), f"last={last!r} is not known: 'bits' or 'matches'.")
+    refuse_if(
+        last == "bits" and not thresholds,
+        "last='bits' is for designs whose last layer has thresholds. Leave it out.",
+    )
     signs, where = _signs(memory, number)[:count], f"layer {number}"
     if last == "matches" or not thresholds:
         note = f"thresholds of {where}: the class of most matches is taken, not that of the highest bit"

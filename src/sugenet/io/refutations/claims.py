@@ -32,9 +32,9 @@ from sugenet.checker.limit import Limit
 from sugenet.checker.meaning import InputSet, cheaper
 from sugenet.checker.setting import Asked, inputs_asked, parts_of, sample_of, setting_of
 from sugenet.checker.unpack import steps_of
-from sugenet.engines.outside import solver_named
-from sugenet.engines.outside.cnf import Cnf
-from sugenet.engines.outside.pysat import refuted
+from sugenet.engines.hard.outside import solver_named
+from sugenet.engines.hard.outside.cnf import Cnf
+from sugenet.engines.hard.outside.pysat import refuted
 from sugenet.errors import CertificateError, QuestionError, TooLargeError
 from sugenet.problem.cascade import Cascade, FeatureSteps, Thresholds
 from sugenet.problem.clock import Clock

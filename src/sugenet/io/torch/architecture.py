@@ -1,16 +1,26 @@
-"""A network's layers in one line of text, for files that hold parameters and do not say what they are for."""
+"""The layers of a network whose file holds parameters and does not say what they are for: in one line of
+text, or from the names and shapes of a state dict.
+
+The names of a few programs tell the whole architecture. Of other files they tell a chain of layers that fits
+and the line that one could type for it, which is shown and never used: a checkpoint does not hold where signs
+stand, whether weights are binarized, what happens to inputs, nor pads, strides and pools.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from sugenet.errors import FileError
+import numpy as np
+import numpy.typing as npt
 
-__all__ = ["Architecture", "Part"]
+from sugenet.errors import FileError
+from sugenet.io.plain.refusals import refuse_if
+
+__all__ = ["Architecture", "Layout", "Part", "known_layout", "recognized_chain"]
 
 _WEIGHTS = frozenset({"weights", "floor", "bias", "bits", "scale"})
 _QUANTIZER = frozenset({"bits", "scale", "learned", "signed", "narrow"})
@@ -57,8 +67,7 @@ class Part:
     options: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
-        if self.kind not in _KINDS:
-            raise FileError(f"there is no part {self.kind!r}. Parts are {', '.join(_KINDS)}.")
+        refuse_if(self.kind not in _KINDS, f"there is no part {self.kind!r}. Parts are {', '.join(_KINDS)}.")
         named, known = _KINDS[self.kind]
         if named is not None and named != bool(self.name):
             right = (
@@ -72,28 +81,32 @@ class Part:
                 raise FileError(
                     f"{self}: unknown option {key!r}. {self.kind} takes {', '.join(sorted(known)) or 'none'}."
                 )
-            if any(key == other for other, _ in self.options[:place]):
-                raise FileError(f"{self}: {key} is said twice.")
+            refuse_if(any(key == other for other, _ in self.options[:place]), f"{self}: {key} is said twice.")
             if key in _CHOICES and value not in _CHOICES[key]:
                 raise FileError(f"{self}: {key} must be one of {', '.join(_CHOICES[key])}.")
-            if key not in _CHOICES and len(self._number(key, value)) > 1 and key not in _PAIRS:
-                raise FileError(f"{self}: {key} is one number, not two.")
+            refuse_if(
+                key not in _CHOICES and len(self._number(key, value)) > 1 and key not in _PAIRS,
+                f"{self}: {key} is one number, not two.",
+            )
         quantized = self.kind == "quantize" or self.text("weights", "") == "quantized"
-        if quantized and not 2 <= self.pair("bits", 0)[0] <= 16:
-            raise FileError(
-                f"{self}: it needs a number of bits from 2 to 16, as in quantize(bits=2); one bit is a sign."
-            )
-        if not quantized and {"bits", "scale"} & dict(self.options).keys() and self.kind != "affine":
-            raise FileError(f"{self}: bits and scale are for weights=quantized.")
-        if quantized and not self.number("scale", 1) > 0:
-            raise FileError(f"{self}: its scale must be positive.")
-        if self.kind == "quantize" and bool(self.name) != ("learned" in dict(self.options)):
-            raise FileError(
-                f"{self}: a learned scale needs the name of its parameter and how it is kept: "
-                "quantize:NAME(bits=2, learned=value), or learned=log2 for its logarithm."
-            )
-        if "floor" in dict(self.options) and self.text("weights", "stored") not in ("scaled", "scaled-all"):
-            raise FileError(f"{self}: floor is for weights=scaled and weights=scaled-all.")
+        refuse_if(
+            quantized and not 2 <= self.pair("bits", 0)[0] <= 16,
+            f"{self}: it needs a number of bits from 2 to 16, as in quantize(bits=2); one bit is a sign.",
+        )
+        refuse_if(
+            not quantized and {"bits", "scale"} & dict(self.options).keys() and self.kind != "affine",
+            f"{self}: bits and scale are for weights=quantized.",
+        )
+        refuse_if(quantized and not self.number("scale", 1) > 0, f"{self}: its scale must be positive.")
+        refuse_if(
+            self.kind == "quantize" and bool(self.name) != ("learned" in dict(self.options)),
+            f"{self}: a learned scale needs the name of its parameter and how it is kept: "
+            "quantize:NAME(bits=2, learned=value), or learned=log2 for its logarithm.",
+        )
+        refuse_if(
+            "floor" in dict(self.options) and self.text("weights", "stored") not in ("scaled", "scaled-all"),
+            f"{self}: floor is for weights=scaled and weights=scaled-all.",
+        )
 
     def text(self, key: str, otherwise: str) -> str:
         """An option as it was written."""
@@ -112,18 +125,20 @@ class Part:
         if given is None:
             return otherwise
         exact = self._number(key, given)[0]
-        if Fraction(float(exact)) != exact:
-            raise FileError(
-                f"{self}: {key}={given[:40]} is no float. Write the decimal that the program has."
-            )
+        refuse_if(
+            Fraction(float(exact)) != exact,
+            f"{self}: {key}={given[:40]} is no float. Write the decimal that the program has.",
+        )
         return float(exact)
 
     def pair(self, key: str, otherwise: int) -> tuple[int, int]:
         """An option as height and width: ``3`` or ``3x1``."""
         given = dict(self.options).get(key)
         row = [Fraction(otherwise)] if given is None else self._number(key, given)
-        if any(value.denominator != 1 or not 0 <= value < 1 << 20 for value in row):
-            raise FileError(f"{self}: {key} must be a small whole number, or two as 3x1.")
+        refuse_if(
+            any(value.denominator != 1 or not 0 <= value < 1 << 20 for value in row),
+            f"{self}: {key} must be a small whole number, or two as 3x1.",
+        )
         return int(row[0]), int(row[-1])
 
     def _number(self, key: str, value: str) -> list[Fraction]:
@@ -193,8 +208,7 @@ class Architecture:
     def parse(cls, text: str) -> Architecture:
         """Read the text form."""
         parts, at = [], 0
-        if len(text) > _MAX_TEXT:
-            raise FileError(f"an architecture of {len(text)} characters is too long.")
+        refuse_if(len(text) > _MAX_TEXT, f"an architecture of {len(text)} characters is too long.")
         while text[at:].strip():
             found = _PART.match(text, at)
             if found is None:
@@ -209,11 +223,11 @@ class Architecture:
                 Part(kind, name or "", tuple((key.strip(), value.strip()) for key, _, value in pairs))
             )
             at = found.end()
-        if not parts:
-            raise FileError(
-                "the architecture is empty. Write parts, as in linear:fc1(weights=sign) batchnorm:bn1 "
-                "sign linear:fc2."
-            )
+        refuse_if(
+            not parts,
+            "the architecture is empty. Write parts, as in linear:fc1(weights=sign) batchnorm:bn1 "
+            "sign linear:fc2.",
+        )
         return cls(tuple(parts))
 
     def __iter__(self) -> Iterator[Part]:
@@ -221,3 +235,341 @@ class Architecture:
 
     def __str__(self) -> str:
         return " ".join(map(str, self.parts))
+
+
+_FLOOR = "1/65536"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What the names of a state dict tell."""
+
+    program: str
+    architecture: Architecture
+    tells_bits: bool = True
+    """Whether only networks of one bit have these names."""
+
+    def of_bits(self, weights: int, activations: int, inputs: int) -> Architecture:
+        """The architecture with quantizers of these widths."""
+        parts, first = [], True
+        refuse_if(
+            max(weights, activations, inputs) > 1
+            and any(part.text("weights", "").startswith("scaled") for part in self.architecture),
+            f"early releases of {self.program} wrote it, whose scales of {weights}-bit weights and "
+            f"{activations}-bit activations are not known from the file. Say them in an architecture: "
+            "linear:NAME(weights=quantized, bits=2, scale=1), quantize:NAME(bits=2, learned=log2).",
+        )
+        for part in self.architecture:
+            if part.kind == "sign":
+                width, first = (inputs if first else activations), False
+                part = part if width == 1 else Part("quantize", options=(("bits", str(width)),))
+            elif part.kind in ("linear", "conv") and weights > 1:
+                part = replace(part, options=(("weights", "quantized"), ("bits", str(weights))))
+            parts.append(part)
+        return Architecture(tuple(parts))
+
+
+def known_layout(state: Mapping[str, Any]) -> Layout | None:
+    """The layout of a state dict whose names tell it: BNN verification (msakai), NPAQ (both), Brevitas' TFC,
+    SFC and LFC; else None.
+
+    Examples
+    --------
+    >>> names = ("fc1.weight", "bn1.weight", "bn1.running_mean", "fc5.weight")
+    >>> print(known_layout({name: np.ones((2, 2)) for name in names}).architecture)
+    sign(zero=0) linear:fc1(weights=ternary) batchnorm:bn1 sign(zero=0) linear:fc5(weights=ternary)
+    """
+    names = list(state)
+    for program, layout, tells_bits in (
+        ("BNN verification", _msakai, True),
+        ("NPAQ", _npaq, True),
+        ("NPAQ", _npaq_list, True),
+        ("Brevitas", _bnn_pynq, False),
+    ):
+        text = layout(names, state)
+        if text is not None:
+            return Layout(program, Architecture.parse(text), tells_bits)
+    return None
+
+
+def _msakai(names: list[str], _state: Mapping[str, Any]) -> str | None:
+    """A sign on normalized pixels, then blocks with weights +-1, in Chainer's batch norm."""
+    count = sum(name.startswith("hidden_layers.") and name.endswith(".0.weight") for name in names)
+    if "input_block.0.running_var" not in names or "output_layer.weight" not in names or not count:
+        return None
+    blocks = " ".join(
+        f"linear:hidden_layers.{b}.0 batchnorm:hidden_layers.{b}.1(eps=2e-5) sign" for b in range(count)
+    )
+    return f"batchnorm:input_block.0(eps=2e-5) sign {blocks} linear:output_layer"
+
+
+def _npaq(names: list[str], _state: Mapping[str, Any]) -> str | None:
+    """Networks of fixed sizes: fc1, bn1, fc2, bn2, ..., and fc5, however many blocks there are; fcN and bnN
+    alone are names that many programs use, each in its own way.
+    """
+    linear = _numbered(r"fc(\d+)\.weight", names)
+    norms = _numbered(r"bn(\d+)\.running_mean", names)
+    if not 1 <= len(norms) <= 4 or norms != list(range(1, len(norms) + 1)) or linear != [*norms, 5]:
+        return None
+    return _npaq_text([f"fc{k}" for k in linear], [f"bn{k}" for k in norms])
+
+
+def _npaq_list(names: list[str], _state: Mapping[str, Any]) -> str | None:
+    """Networks made from a description: one list of linear layer, batch norm and hard tanh for each block,
+    and a linear layer.
+    """
+    linear, norms = _listed("mod_list", names)
+    if (
+        not norms
+        or linear != [3 * b for b in range(len(norms) + 1)]
+        or norms != [3 * b + 1 for b in range(len(norms))]
+    ):
+        return None
+    return _npaq_text([f"mod_list.{k}" for k in linear], [f"mod_list.{k}" for k in norms])
+
+
+def _npaq_text(linear: list[str], norms: list[str]) -> str:
+    """Latent weights through torch.sign, so that zeros stay zeros;
+    a hard tanh in front of a sign changes nothing.
+    """
+    blocks = " ".join(
+        f"linear:{a}(weights=ternary) batchnorm:{b} sign(zero=0)" for a, b in zip(linear, norms, strict=False)
+    )
+    return f"sign(zero=0) {blocks} linear:{linear[-1]}(weights=ternary)"
+
+
+def _bnn_pynq(names: list[str], state: Mapping[str, Any]) -> str | None:
+    """Pixels 0..1 become 2x - 1 and a sign.
+
+    Early releases scale the weights of every neuron by their mean size, and those of the scores all alike;
+    later ones use plain signs and end in a scalar norm. Networks of more bits have the same names; early ones
+    tell more than one bit of activations by a learned scale, later ones not even that.
+    """
+    linear, norms = _listed("features", names)
+    if (
+        not norms
+        or norms != [4 * b + 3 for b in range(len(norms))]
+        or linear != [4 * b + 2 for b in range(len(norms))]
+    ):
+        return None
+    end = f"features.{norms[-1]}"
+    scores = f"features.{linear[-1]}"
+    if "fc.weight" in names:
+        hidden, how, scores, last = (
+            list(zip(linear, norms, strict=True)),
+            f"scaled, floor={_FLOOR}",
+            "fc",
+            f"scaled-all, floor={_FLOOR}",
+        )
+    elif np.size(state[f"{end}.running_mean"]) == 1 and len(norms) > 1:
+        hidden, how, last = list(zip(linear, norms, strict=True))[:-1], "sign", "sign"
+    else:
+        return None
+    blocks = " ".join(f"linear:features.{a}(weights={how}) batchnorm:features.{b} sign" for a, b in hidden)
+    text = f"affine(scale=2, shift=-1) sign {blocks} linear:{scores}(weights={last})"
+    return text if scores == "fc" else f"{text} tensornorm:{end}"
+
+
+def _listed(owner: str, names: list[str]) -> tuple[list[int], list[int]]:
+    """The numbers of the linear layers and of the batch norms in a list of layers."""
+    plain = [name for name in names if name.removesuffix("weight") + "running_mean" not in names]
+    return _numbered(rf"{owner}\.(\d+)\.weight", plain), _numbered(rf"{owner}\.(\d+)\.running_mean", names)
+
+
+def _numbered(pattern: str, names: list[str]) -> list[int]:
+    """The numbers in the names that follow a pattern, in their order."""
+    return sorted(int(found[1]) for found in (re.fullmatch(pattern, name) for name in names) if found)
+
+
+_Arrays = Mapping[str, npt.NDArray[Any]]
+_NORM = ("weight", "bias", "running_mean", "running_var", "num_batches_tracked")
+_MAX_MODULES = 1000
+
+
+@dataclass(frozen=True)
+class _NamedLayer:
+    """A layer with parameters: kind, name, how many values come in and go out."""
+
+    kind: str
+    name: str
+    inputs: int
+    outputs: int
+    values: int = 0
+    """How many different numbers its weights hold, up to 4."""
+    zeros: bool = False
+    """Whether one of them is 0."""
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether its weights are two numbers, or those and 0."""
+        return self.values <= 2 + self.zeros
+
+
+@dataclass(frozen=True)
+class _RecognizedChain:
+    """Layers that make one chain by their shapes."""
+
+    layout: str
+    """How the layers are called, such as ``fcN, bnN``."""
+    modules: tuple[_NamedLayer, ...]
+
+    @property
+    def architecture(self) -> Architecture:
+        """What one could type: a sign in front of every layer of weights that something stands before."""
+        parts: list[Part] = []
+        for place, module in enumerate(self.modules):
+            if module.kind != "batchnorm" and place:
+                parts.append(Part("sign"))
+            if module.kind == "linear" and place and self._before(place).kind == "conv":
+                parts.append(Part("flatten"))
+            rule = () if module.is_binary or module.kind == "batchnorm" else (("weights", "sign"),)
+            parts.append(Part(module.kind, module.name, rule))
+        return Architecture(tuple(parts))
+
+    def _before(self, place: int) -> _NamedLayer:
+        """The layer of weights in front of one."""
+        return next((m for m in reversed(self.modules[:place]) if m.kind != "batchnorm"), self.modules[0])
+
+    @property
+    def told(self) -> str:
+        """What was recognized, the line, and what it takes for granted."""
+        sizes = [f"{m.name} ({m.inputs} to {m.outputs})" for m in self.modules if m.kind != "batchnorm"]
+        shown = sizes if len(sizes) <= 6 else [*sizes[:3], "...", *sizes[-2:]]
+        return (
+            f"By names and shapes it is one chain of layers ({self.layout}): {', '.join(shown)}. A line that "
+            f"fits them: architecture='{self.architecture}'. The file cannot say, and this line takes for "
+            f"granted: {'; '.join(self.unknown)}. Change what is otherwise."
+        )
+
+    @property
+    def unknown(self) -> list[str]:
+        """What the line takes for granted, each with the word that says otherwise."""
+        latent = [m for m in self.modules if m.kind != "batchnorm" and not m.is_binary]
+        norms = [m.name for m in self.modules if m.kind == "batchnorm"]
+        found = []
+        if latent:
+            names = ", ".join(m.name for m in latent[:4]) + (", ..." if len(latent) > 4 else "")
+            zeros = ", ternary where 0 stays 0" if any(m.zeros for m in latent) else ""
+            found.append(
+                f"that weights are used by their signs (of {names}: weights=stored where they are used as "
+                f"they stand, scaled with a size a row{zeros})"
+            )
+        found.append(
+            "that a sign stands directly in front of every layer of weights"
+            + ("" if self.modules[0].kind == "batchnorm" else " but the first")
+            + ", and makes 1 of 0 (sign(zero=0) for torch.sign; move signs to where they are)"
+        )
+        found.append(
+            "that nothing happens to the inputs first (affine(scale=2, shift=-1), sign, ... in front)"
+        )
+        if norms:
+            found.append("eps=1e-5 of batch norms")
+        return found + self._of_maps()
+
+    def _of_maps(self) -> list[str]:
+        """What is not known of convolutions."""
+        convolutions = [m for m in self.modules if m.kind == "conv"]
+        if not convolutions:
+            return []
+        found = ["that convolutions have stride=1 and pad=0, and that nothing is pooled (maxpool, avgpool)"]
+        for place, module in enumerate(self.modules):
+            if module.kind == "linear" and self._before(place).kind == "conv":
+                pixels = module.inputs // self._before(place).outputs
+                found[0] += f"; {pixels} pixels a channel must be left in front of {module.name}"
+        return [*found, "the shape of a sample: shape=(channels, height, width)"]
+
+
+def recognized_chain(arrays: _Arrays) -> _RecognizedChain | None:
+    """The chain that the layers of a state dict make by their shapes, in the order of the file or of the
+    numbers in their names; None where there is none, where two orders fit, or where a parameter is of no
+    known layer.
+
+    Examples
+    --------
+    >>> norm = {f"bn1.{part}": np.ones(3) for part in ("weight", "bias", "running_mean", "running_var")}
+    >>> state = {"fc1.weight": np.array([[0.2, -0.5], [1.5, 0.1], [0.3, 0.4]]), "fc2.weight": np.ones((2, 3))}
+    >>> chain = recognized_chain(state | norm)
+    >>> print(chain.layout, "|", chain.architecture)
+    fcN, bnN | linear:fc1(weights=sign) batchnorm:bn1 sign linear:fc2
+    """
+    modules = _modules(arrays)
+    if modules is None or not any(module.kind != "batchnorm" for module in modules):
+        return None
+    orders = [order for order in (modules, _with_norms(modules)) if order is not None and _fits(order)]
+    if not orders or any(order != orders[0] for order in orders):
+        return None
+    words = dict.fromkeys(re.sub(r"\d+", "N", module.name) for module in modules)
+    return _RecognizedChain(", ".join(words), tuple(orders[0]))
+
+
+def _modules(arrays: _Arrays) -> list[_NamedLayer] | None:
+    """All layers with parameters in the order of the file; None where a parameter is of another kind."""
+    owners: dict[str, dict[str, npt.NDArray[Any]]] = {}
+    for name, array in arrays.items():
+        owner, _, word = name.rpartition(".")
+        owners.setdefault(owner, {})[word] = array
+    found = [_module(name, parts) for name, parts in owners.items()]
+    if not 0 < len(found) <= _MAX_MODULES or None in found:
+        return None
+    return [module for module in found if module is not None]
+
+
+def _module(name: str, parts: Mapping[str, npt.NDArray[Any]]) -> _NamedLayer | None:
+    if not re.fullmatch(r"[^\s():']+", name):
+        return None
+    if "running_mean" in parts and "running_var" in parts and set(parts) <= set(_NORM):
+        sizes = {array.shape for word, array in parts.items() if word != "num_batches_tracked"}
+        size = parts["running_mean"].size
+        return _NamedLayer("batchnorm", name, size, size) if sizes == {(size,)} and size > 1 else None
+    weight = parts.get("weight")
+    if weight is None or not set(parts) <= {"weight", "bias"} or weight.ndim not in (2, 4) or not weight.size:
+        return None
+    if weight.dtype.kind not in "fiu" or ("bias" in parts and parts["bias"].shape != weight.shape[:1]):
+        return None
+    numbers = np.unique(np.abs(weight))
+    sizes = len(numbers) - (numbers[0] == 0)
+    values = 2 + (numbers[0] == 0) if sizes <= 1 else 4
+    kind = "linear" if weight.ndim == 2 else "conv"
+    return _NamedLayer(kind, name, weight.shape[1], weight.shape[0], int(values), bool(numbers[0] == 0))
+
+
+def _with_norms(modules: Sequence[_NamedLayer]) -> list[_NamedLayer] | None:
+    """Layers of weights in the order of the file, each with the batch norm of its number behind it: for files
+    that list all of one kind first.
+    """
+    found: list[_NamedLayer] = []
+    norms = [module for module in modules if module.kind == "batchnorm"]
+    for module in modules:
+        if module.kind == "batchnorm":
+            continue
+        number = re.search(r"(\d+)\D*$", module.name)
+        own = [
+            n for n in norms if number and (end := re.search(r"(\d+)\D*$", n.name)) and end[1] == number[1]
+        ]
+        if len(own) > 1:
+            return None
+        found += [module, *own]
+    return found if len(found) == len(modules) and len(set(found)) == len(found) else None
+
+
+def _fits(order: Sequence[_NamedLayer]) -> bool:
+    """Whether what goes out of each layer comes into the next, and no two batch norms follow each other."""
+    before: _NamedLayer | None = None
+    maps = False
+    for module in order:
+        if before is None:
+            maps = module.kind == "conv"
+        elif module.kind == "batchnorm":
+            if before.kind == "batchnorm" or module.outputs != before.outputs:
+                return False
+        elif module.kind == "conv":
+            if not maps or module.inputs != before.outputs:
+                return False
+        elif maps:  # flattened in between
+            maps = False
+            if module.inputs % before.outputs:
+                return False
+        elif module.inputs != before.outputs:
+            return False
+        before = module
+    return True

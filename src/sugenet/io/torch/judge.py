@@ -1,22 +1,173 @@
-"""A state dict run by PyTorch itself in float64, part by part as the architecture says: the judge of what the
-reader made of it.
+"""Judges of what was read from PyTorch: the module itself, in float64 where that can be, and a state dict run
+by PyTorch's own functions, part by part as the architecture says.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from copy import deepcopy
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.io.proof.judges import Seen, SourceJudge, Stage
+from sugenet.errors import FileError
+from sugenet.io.exact.evaluation import DOUBLE, SINGLE, nearest
+from sugenet.io.exact.ops import Affine, Op, OpChain, Sign, Stairs, every
+from sugenet.io.proof.judges import Seen, SourceJudge, Stage, judge_of_stages
 from sugenet.io.torch.architecture import Architecture, Part
+from sugenet.io.torch.reader import dispatching, first_of, require_torch, signal_of_module
+from sugenet.io.torch.signals import SignalNode
 
-__all__ = ["judges_of_state_dict"]
+__all__ = ["judges_of_module", "judges_of_state_dict"]
 
 _Array = npt.NDArray[Any]
+
+
+def judges_of_module(module: Any, example: Any, chain: OpChain) -> list[SourceJudge]:
+    """A PyTorch module as the judge of what was read from it: a copy in float64, or the module as it is where
+    there can be none.
+    """
+    torch = require_torch()
+    shape = tuple(int(size) for size in torch.as_tensor(example).shape[1:])
+    trial = np.asarray(torch.as_tensor(example).detach().cpu().to(torch.float64).numpy())[:1]
+    wide = _Module(torch, module, torch.as_tensor(example), shape, double=True)
+    try:
+        wide.module = deepcopy(module).double()
+        seen = wide(trial)
+        ops = list(every(chain.ops))
+        if len(wide.ops) == len(ops) and all(_alike(a, b) for a, b in zip(wide.ops, ops, strict=True)):
+            return [
+                SourceJudge(
+                    "the module itself in float64",
+                    wide,
+                    DOUBLE,
+                    follows=True,
+                    ops=wide.ops,
+                    reaches=lambda: wide.reaches,
+                )
+            ]
+        if not seen.stages:
+            raise FileError("the copy in float64 cannot be followed.")
+    except Exception:  # whatever a module does that float64 does not allow
+        pass
+    own = _Module(torch, module, torch.as_tensor(example), shape, double=False)
+    return [SourceJudge("the module itself", own, own.floats)]
+
+
+def _alike(a: Op, b: Op) -> bool:
+    """Whether two operations are the same but for the last digits of their numbers."""
+    if type(a) is not type(b):
+        return False
+    for name, value in vars(a).items():
+        other = getattr(b, name)
+        if name == "where" or value is other:
+            continue
+        if isinstance(value, np.ndarray) or isinstance(other, np.ndarray):
+            if value is None or other is None or np.shape(value) != np.shape(other):
+                return False
+            x, y = np.asarray(value, np.float64), np.asarray(other, np.float64)
+            if not np.allclose(x, y, rtol=1e-4, atol=1e-6 * float(np.abs(x).max(initial=0))):
+                return False
+        elif isinstance(value, float):
+            if not np.isclose(value, other, rtol=1e-4, atol=0):
+                return False
+        elif value != other:
+            return False
+    return True
+
+
+class _Module:
+    """A module that runs on float64 samples and shows its signs."""
+
+    def __init__(
+        self, torch: Any, module: Any, example: Any, shape: tuple[int, ...], *, double: bool
+    ) -> None:
+        self.torch, self.module, self.shape, self.double = torch, module, shape, double
+        first = next(iter(module.parameters()), None)
+        self.device = example.device if first is None else first.device
+        floating = example.is_floating_point()
+        kind = first.dtype if first is not None and first.is_floating_point() else example.dtype
+        self.dtype = (torch.float64 if double else kind) if floating else example.dtype
+        self.floats = DOUBLE if double or kind == torch.float64 else SINGLE
+        self.reaches: tuple[float, ...] = ()
+        self.ops: tuple[Op, ...] = ()
+
+    def __call__(self, x: _Array) -> Seen:
+        given = self.torch.from_numpy(np.ascontiguousarray(x, dtype=np.float64).reshape(len(x), *self.shape))
+        batch = given.to(self.device, self.dtype)
+        with self.torch.no_grad(), _widened(self.torch, self.double):
+            outputs = first_of(self.module(batch.clone()))
+            plain = np.asarray(outputs.detach().cpu().to(self.torch.float64).numpy())
+            try:
+                signal, _, _ = signal_of_module(self.module, batch.clone())
+            except FileError:
+                return Seen(plain)
+        if not signal.tail:
+            signal = signal.settled(plain, "output")
+        signal = signal.flat("output")
+        path = list(signal.node.every())
+        self.ops = tuple(node.op for node in path if node.op is not None)
+        self.reaches = tuple(node.reach for node in path if node.op is not None)
+        stages = [
+            _stage(node.op, node.before.values, node.values, 16 * self.floats.unit * node.reach)
+            if isinstance(node.op, Sign)
+            else _level_stage(node.op, node, path[place + 1 :], 16 * self.floats.unit * node.reach)
+            for place, node in enumerate(path)
+            if isinstance(node.op, Sign | Stairs) and node.before is not None
+        ]
+        return Seen(plain, tuple(stages), signal.node.values.reshape(len(x), -1)[:, signal.order.reshape(-1)])
+
+
+def _level_stage(op: Stairs, node: SignalNode, behind: Sequence[SignalNode], slack: float) -> Stage:
+    """A quantizer, whose levels are seen from the program's own values behind it."""
+    assert node.before is not None
+    counts, before = node.values, node.before.values
+    if behind and isinstance(behind[0].op, Affine) and behind[0].op.where == op.where:
+        scale, shift = (
+            float(np.asarray(row).reshape(-1)[0]) for row in (behind[0].op.scale, behind[0].op.shift)
+        )
+        counts = (behind[0].values - shift) / scale
+    levels = np.rint(counts).astype(np.int64).reshape(len(before), -1)
+    apart = nearest(op, before).reshape(levels.shape)
+    return Stage.of_levels(op.where, apart, levels, np.abs(apart) <= slack)
+
+
+def _stage(op: Sign, before: _Array, values: _Array, slack: float) -> Stage:
+    """A sign that gives its values up to rounding, as ``x + (sign(x) - x)`` does, gives them."""
+    before, flat = before.reshape(len(values), -1), values.reshape(len(values), -1)
+    near = 1e-6 * (op.high - op.low)
+    high, low = (np.abs(flat - value) <= near for value in (op.high, op.low))
+    clean = bool(np.all((flat == op.high) | (flat == op.low) | ~(high | low)))
+    above, below = before > 0, before < 0
+    turned = (np.abs(before) <= slack) & (
+        (above & ~high) | (below & ~low) | (~above & ~below & (high if op.zero != 1 else ~high))
+    )
+    return Stage(op.where, before, high, low, clean, turned)
+
+
+@contextmanager
+def _widened(torch: Any, double: bool) -> Iterator[None]:
+    """Numbers that the forward pass makes as float32 are made as float64."""
+    if not double:
+        yield
+        return
+
+    def wide(value: Any) -> Any:
+        return torch.float64 if value is torch.float32 else value
+
+    def widened(func: Any, args: Any, kwargs: Any) -> Any:
+        return func(*map(wide, args), **{key: wide(value) for key, value in kwargs.items()})
+
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        with dispatching(widened):
+            yield
+    finally:
+        torch.set_default_dtype(before)
 
 
 def judges_of_state_dict(
@@ -25,17 +176,19 @@ def judges_of_state_dict(
     """PyTorch's own functions on the parameters by their names; none where PyTorch is not installed."""
     if find_spec("torch") is None:
         return []
-    return [
-        SourceJudge(
-            "PyTorch's functions in float64", lambda x: _run(arrays, architecture, shape, x), follows=True
-        )
-    ]
+    name = "PyTorch's functions in float64"
+    return [judge_of_stages(name, lambda x, stages: _run(arrays, architecture, shape, x, stages))]
 
 
-def _run(arrays: Mapping[str, _Array], architecture: Architecture, shape: tuple[int, ...], x: _Array) -> Seen:
+def _run(
+    arrays: Mapping[str, _Array],
+    architecture: Architecture,
+    shape: tuple[int, ...],
+    x: _Array,
+    stages: list[Stage],
+) -> _Array:
     import torch
 
-    stages: list[Stage] = []
     now = torch.from_numpy(np.ascontiguousarray(x, np.float64).reshape(len(x), *shape))
     with torch.no_grad():
         for part in architecture:
@@ -48,16 +201,11 @@ def _run(arrays: Mapping[str, _Array], architecture: Architecture, shape: tuple[
                 cut = (torch.floor(codes) + 0.5).clamp(low + 0.5, high - 0.5)
                 stages.append(Stage.of_levels(str(part), (codes - cut).numpy(), levels.long().numpy()))
             if part.kind == "sign":
-                flat = before.reshape(len(x), -1).numpy()
+                flat, zero = before.reshape(len(x), -1).numpy(), part.text("zero", "1")
                 on, off = flat > 0, flat < 0
-                at_zero = {"1": (True, False), "-1": (False, True), "0": (False, False)}[
-                    part.text("zero", "1")
-                ]
-                stages.append(
-                    Stage(str(part), flat, on | ((flat == 0) & at_zero[0]), off | ((flat == 0) & at_zero[1]))
-                )
-    scores = now.reshape(len(x), -1).numpy()
-    return Seen(scores, tuple(stages), scores)
+                at = flat == 0
+                stages.append(Stage(str(part), flat, on | (at & (zero == "1")), off | (at & (zero == "-1"))))
+    return np.asarray(now.numpy())
 
 
 def _past(torch: Any, part: Part, arrays: Mapping[str, _Array], x: Any) -> Any:

@@ -8,7 +8,7 @@ library come out as the operations that they perform, with the weights that they
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -19,25 +19,24 @@ import numpy.typing as npt
 
 from sugenet.errors import FileError, how_to_install
 from sugenet.io.exact.ops import OpChain
+from sugenet.io.plain.refusals import refuse_if, required
 from sugenet.io.torch.alone import Operation, mapped
-from sugenet.io.torch.calls import Call
-from sugenet.io.torch.layers import LAYERS
+from sugenet.io.torch.operations import OPERATIONS, Call
 from sugenet.io.torch.piecewise import Piecewise
-from sugenet.io.torch.pointwise import POINTWISE
 from sugenet.io.torch.signals import Signal, chain_of_signal, exact, start
 
 __all__ = [
     "chain_of_module",
     "checked_example",
+    "dispatching",
     "first_of",
-    "forward_failed",
     "require_torch",
     "signal_of_module",
+    "watched_output",
 ]
 
 _PROBES = (-8.0, -1.0, -1e-3, -0.0, 0.0, 1e-3, 1.0, 8.0)
 _ROWS = 4
-_RULES = {**POINTWISE, **LAYERS}
 _MAKES_CONSTANTS = frozenset(
     (
         "ones_like",
@@ -111,15 +110,10 @@ def signal_of_module(
     """
     torch = require_torch()
     _check_mode(torch, module)
-    recorder = _recorder(torch)(alone=alone)
+    recorder = _Recorder(torch, alone)
     recorder.put(batch, start(_numpy(torch, batch).astype(np.float64)))
-    try:
-        with torch.no_grad(), _watched(torch, module, recorder), recorder:
-            output = module(batch)
-    except FileError:
-        raise
-    except Exception as error:  # whatever PyTorch or the module's own code raises
-        raise forward_failed(module, batch, error) from error
+    with _watched(torch, module, recorder):
+        output = watched_output(module, batch, recorder.see)
     unused = next(
         (
             name
@@ -128,21 +122,18 @@ def signal_of_module(
         ),
         None,
     )
-    if unused is not None:
-        raise FileError(
-            f"{type(module).__name__}: its parameter {unused!r} would be left over: the forward pass does "
-            "not use it. Take it out of the module if the network does not need it."
-        )
-    output = first_of(output)
-    signal = recorder.find(output) if isinstance(output, torch.Tensor) else None
+    refuse_if(
+        unused is not None,
+        f"{type(module).__name__}: its parameter {unused!r} would be left over: the forward pass does "
+        "not use it. Take it out of the module if the network does not need it.",
+    )
     lost = recorder.lost.get(recorder.key(output)) if isinstance(output, torch.Tensor) else None
-    if lost is not None:
-        raise FileError(f"{type(module).__name__}: the output is one of the values of {lost}.")
-    if signal is None:
-        raise FileError(
-            f"{type(module).__name__}: the output cannot be traced back to the input. The forward pass "
-            "leaves PyTorch on the way (NumPy, lists) or returns something that is no tensor."
-        )
+    refuse_if(lost is not None, f"{type(module).__name__}: the output is one of the values of {lost}.")
+    signal = required(
+        recorder.find(output),
+        f"{type(module).__name__}: the output cannot be traced back to the input. The forward pass "
+        "leaves PyTorch on the way (NumPy, lists) or returns something that is no tensor.",
+    )
     return signal, _numpy(torch, output).astype(np.float64), recorder.judged
 
 
@@ -174,10 +165,11 @@ def _numpy(torch: Any, value: Any) -> npt.NDArray[Any]:
 def checked_example(torch: Any, example: Any, source: str) -> Any:
     """The example as a tensor, or an error that says what would be one."""
     wanted = "a batch of samples, such as torch.zeros(1, 784) or torch.zeros(1, 1, 28, 28)"
-    if example is None:
-        raise FileError(
-            f"{source}: no example is given, and a module does not say what it reads. Give {wanted}."
-        )
+    refuse_if(
+        example is None,
+        source,
+        f"no example is given, and a module does not say what it reads. Give {wanted}.",
+    )
     try:
         given = torch.as_tensor(example).detach()
     except Exception as error:  # PyTorch says in many ways that something is no tensor
@@ -185,24 +177,36 @@ def checked_example(torch: Any, example: Any, source: str) -> Any:
             f"{source}: the example, of type {type(example).__name__}, is no tensor "
             f"({str(error).splitlines()[0][:120]}). Give {wanted}."
         ) from None
-    if given.ndim < 2 or not given.numel():
-        raise FileError(
-            f"example has shape {tuple(given.shape)}, but a batch is needed: (samples, features) or "
-            f"(samples, channels, ...)."
-        )
-    if given.is_complex() or (given.is_floating_point() and not bool(torch.isfinite(given).all())):
-        raise FileError(f"{source}: the example holds what is no finite number. Give {wanted}.")
+    refuse_if(
+        given.ndim < 2 or not given.numel(),
+        f"example has shape {tuple(given.shape)}, but a batch is needed: (samples, features) or "
+        f"(samples, channels, ...).",
+    )
+    refuse_if(
+        given.is_complex() or (given.is_floating_point() and not bool(torch.isfinite(given).all())),
+        source,
+        f"the example holds what is no finite number. Give {wanted}.",
+    )
     return given
 
 
-def forward_failed(module: Any, batch: Any, error: Exception) -> FileError:
-    """What to say when a module cannot take the example."""
-    said = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
-    return FileError(
-        f"{type(module).__name__}: its forward pass fails on samples of shape {tuple(batch.shape[1:])} and "
-        f"type {str(batch.dtype).removeprefix('torch.')}: {said}. Give an example with samples of the shape "
-        "and type that the module reads."
-    )
+def watched_output(module: Any, batch: Any, see: Callable[[Any, Any, Any], Any]) -> Any:
+    """What a module gives for a batch, or the first of several things, where every operation is run by a
+    function; refused if the module cannot take the batch.
+    """
+    try:
+        with require_torch().no_grad(), dispatching(see):
+            output = module(batch)
+    except FileError:
+        raise
+    except Exception as error:  # whatever PyTorch or the module's own code raises
+        why = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
+        raise FileError(
+            f"{type(module).__name__}: its forward pass fails on samples of shape {tuple(batch.shape[1:])} "
+            f"and type {str(batch.dtype).removeprefix('torch.')}: {why}. Give an example with samples of the "
+            "shape and type that the module reads."
+        ) from error
+    return first_of(output)
 
 
 def _batch(torch: Any, module: Any, example: Any) -> Any:
@@ -228,15 +232,15 @@ def _batch(torch: Any, module: Any, example: Any) -> Any:
 
 
 def _check_mode(torch: Any, module: Any) -> None:
-    if not isinstance(module, torch.nn.Module):
-        raise FileError(f"a torch.nn.Module is needed, not {type(module).__name__}.")
+    refuse_if(
+        not isinstance(module, torch.nn.Module), f"a torch.nn.Module is needed, not {type(module).__name__}."
+    )
     kinds = (torch.nn.modules.batchnorm._BatchNorm, torch.nn.modules.dropout._DropoutNd)
     for path, part in module.named_modules():
-        if part.training and isinstance(part, kinds):
-            raise FileError(
-                f"{path or 'the module'} ({type(part).__name__}) is in training mode. "
-                f"Call module.eval() first."
-            )
+        refuse_if(
+            part.training and isinstance(part, kinds),
+            f"{path or 'the module'} ({type(part).__name__}) is in training mode. Call module.eval() first.",
+        )
 
 
 def _check_evaluation(torch: Any, module: Any, batch: Any) -> None:
@@ -259,15 +263,15 @@ def _check_evaluation(torch: Any, module: Any, batch: Any) -> None:
     if not all(isinstance(output, torch.Tensor) for output in outputs):
         return
     learning, deciding = (_numpy(torch, output).astype(np.float64) for output in outputs)
-    if not np.array_equal(learning, deciding, equal_nan=True):
-        raise FileError(
-            f"{type(module).__name__} is in training mode, where it computes something else than in "
-            "evaluation mode. Call module.eval() first."
-        )
+    refuse_if(
+        not np.array_equal(learning, deciding, equal_nan=True),
+        f"{type(module).__name__} is in training mode, where it computes something else than in "
+        "evaluation mode. Call module.eval() first.",
+    )
 
 
 @contextmanager
-def _watched(torch: Any, module: Any, recorder: Any) -> Iterator[None]:
+def _watched(torch: Any, module: Any, recorder: _Recorder) -> Iterator[None]:
     """Tell the recorder which module is running, and look at modules whose inside it cannot see."""
     from torch.utils._python_dispatch import _disable_current_modes
 
@@ -282,11 +286,11 @@ def _watched(torch: Any, module: Any, recorder: Any) -> Iterator[None]:
             return
         before = recorder.find(args[0])
         lost = recorder.lost.get(recorder.key(output))
-        if lost is not None:
-            raise FileError(
-                f"{where}: gives values of {lost}. Write new tensors, "
-                f"and use only those that can be followed."
-            )
+        refuse_if(
+            lost is not None,
+            where,
+            f"gives values of {lost}. Write new tensors, and use only those that can be followed.",
+        )
         if before is not None and recorder.find(output) is None and output.shape == args[0].shape:
             with _disable_current_modes():
                 recorder.put(output, _probed(torch, part, args[0], before, where))
@@ -330,186 +334,194 @@ def _probed(torch: Any, part: Any, given: Any, before: Signal, where: str) -> Si
     return Signal(before.node, before.order, before.function.choose(0, *parts), where)
 
 
-def _recorder(torch: Any) -> Any:
-    """The class that sees every operation; made here, since it needs PyTorch's own base class."""
+def dispatching(see: Callable[[Any, Any, Any], Any]) -> Any:
+    """A context in which every operation of PyTorch is run by a function of it and of its arguments."""
     from torch.utils._python_dispatch import TorchDispatchMode
 
-    short, wide = (torch.float16, torch.bfloat16), (torch.float32, torch.float64)
-
-    @dataclass
-    class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
-        signals: dict[Any, Signal] = field(default_factory=dict)
-        alive: list[Any] = field(default_factory=list)
-        """Every tensor seen, so that no memory is used twice and its place can stand for it."""
-        stack: list[str] = field(default_factory=list)
-        lost: dict[Any, str] = field(default_factory=dict)
-        """Tensors that depend on the input in a way that is not followed, and what made them so."""
-        exact: dict[Any, Any] = field(default_factory=dict)
-        """Whole numbers times a scale, as weight quantizers make them; their product is not rounded."""
-        read: set[int] = field(default_factory=set)
-        """Memory that some operation read."""
-        alone: bool = False
-        """Whether each operation is compared alone with PyTorch's own."""
-        judged: int = 0
-        """How many were."""
-
-        def __post_init__(self) -> None:
-            super().__init__()  # type: ignore[no-untyped-call]
-
-        def key(self, tensor: Any) -> Any:
-            return (
-                tensor.untyped_storage().data_ptr(),
-                tensor.storage_offset(),
-                tuple(tensor.shape),
-                tuple(tensor.stride()),
-            )
-
-        def find(self, value: Any) -> Signal | None:
-            return self.signals.get(self.key(value)) if isinstance(value, torch.Tensor) else None
-
-        def put(self, tensor: Any, signal: Signal) -> None:
-            self.alive.append(tensor.detach())
-            self.signals[self.key(tensor)] = signal
-            self.lost.pop(self.key(tensor), None)
-
-        def keep_exact(self, func: Any, name: str, args: Any, out: Any) -> None:
-            """Follow quantized weights: codes times a scale, and the same in another shape."""
-            if "fake_quantize_per" in name:
-                out = out[0] if isinstance(out, tuple | list) else out
-                scale = torch.as_tensor(args[1]).double()
-                if "channel" in name:
-                    scale = scale.reshape([-1 if k == args[3] else 1 for k in range(out.ndim)])
-                else:
-                    scale = scale.float().double().reshape(())
-                self.alive.append(out.detach())
-                self.exact[self.key(out)] = torch.round(out.double() / scale) * scale
-                return
-            if not (isinstance(out, torch.Tensor) and out.dtype == torch.float32 and out.ndim > 1):
-                return
-            if name == "mul" and all(isinstance(v, torch.Tensor) for v in args):
-                codes, scale = sorted(args, key=lambda v: v.numel())[::-1]
-                whole = codes.shape == out.shape and bool((codes == codes.round()).all())
-                wide = codes.double() * scale.double() if whole else out
-                if not torch.equal(wide.double(), out.double()):
-                    self.alive.append(out.detach())
-                    self.exact[self.key(out)] = wide
-            elif name in _SAME_NUMBERS and self.key(args[0]) in self.exact:
-                wide = self.exact[self.key(args[0])]
-                self.alive.append(out.detach())
-                self.exact[self.key(out)] = func(wide, *args[1:]) if name != "_to_copy" else wide
-
-        def lose(self, others: Any, changed: Any, where: str, name: str) -> None:
-            """Further results of a call; and where it writes into a tensor,
-            all other tensors that share its memory.
-            """
-            for tensor in others:
-                if isinstance(tensor, torch.Tensor) and tensor.numel():
-                    self.alive.append(tensor.detach())
-                    self.lost[self.key(tensor)] = (
-                        f"{where} ({name} gives more than one result, and only the first, "
-                        f"or the class, is followed)"
-                    )
-            for tensor in changed:
-                key = self.key(tensor)
-                for other in [k for k in self.signals if k[0] == key[0] and k != key]:
-                    del self.signals[other]
-                    self.lost[other] = f"{where} ({name} changed it in place through a view)"
-
+    class Dispatching(TorchDispatchMode):  # type: ignore[no-untyped-call]
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            kwargs = kwargs or {}
-            name, bound = _bound(func, args, kwargs)
-            flat = _flat(bound)
-            self.read |= {v.untyped_storage().data_ptr() for v in flat if isinstance(v, torch.Tensor)}
-            tracked = {id(v): (v, found) for v in flat if (found := self.find(v)) is not None}
-            where = self.stack[-1] if self.stack else "forward"
-            lost = next(
-                (
-                    self.lost[self.key(v)]
-                    for v in flat
-                    if isinstance(v, torch.Tensor) and self.key(v) in self.lost
-                ),
-                None,
-            )
-            if lost is not None and name not in _MAKES_CONSTANTS:  # what is made of lost values is lost too
-                if name in ("_local_scalar_dense", "nonzero", "equal"):
-                    raise FileError(
-                        f"{where}: {name} looks at values of {lost}: the operations must not depend on them."
-                    )
-                out = func(*args, **kwargs)
-                for tensor in out if isinstance(out, tuple | list) else [out]:
-                    if isinstance(tensor, torch.Tensor) and tensor.numel():
-                        self.alive.append(tensor.detach())
-                        self.signals.pop(self.key(tensor), None)
-                        self.lost[self.key(tensor)] = lost
-                return out
-            if not tracked or name in _MAKES_CONSTANTS:
-                out = func(*args, **kwargs)
-                self.keep_exact(func, name, args, out)
-                return out
-            known = {key: signal for key, (_, signal) in tracked.items()}
-            constants = {} if not (self.alone and func._schema.is_mutable) else _copies(torch, flat, known)
-            out, first, signal = self.followed(func, args, kwargs, where, lambda v: known.get(id(v)))
-            if self.alone:
-                read = partial(self.read_again, func, where, constants)
-                tensors = list(tracked.values())
-                operation = Operation(
-                    torch, name, where, args, kwargs, bound, first.dtype, tensors, read, signal
-                )
-                self.judged += operation.compare()
-            written = [
-                bound.get(argument.name)
-                for argument in func._schema.arguments
-                if argument.alias_info and argument.alias_info.is_write
-            ]
-            others = (
-                [tensor for tensor in out if tensor is not first] if isinstance(out, tuple | list) else ()
-            )
-            self.lose(others, [v for v in written if isinstance(v, torch.Tensor)], where, name)
-            self.put(first, signal)
+            return see(func, args, kwargs or {})
+
+    return Dispatching()  # type: ignore[no-untyped-call]
+
+
+@dataclass
+class _Recorder:
+    """Sees every operation, and keeps account of the tensors that depend on the input."""
+
+    torch: Any
+    alone: bool
+    """Whether each operation is compared alone with PyTorch's own."""
+    judged: int = 0
+    """How many were."""
+    signals: dict[Any, Signal] = field(default_factory=dict)
+    alive: list[Any] = field(default_factory=list)
+    """Every tensor seen, so that no memory is used twice and its place can stand for it."""
+    stack: list[str] = field(default_factory=list)
+    lost: dict[Any, str] = field(default_factory=dict)
+    """Tensors that depend on the input in a way that is not followed, and what made them so."""
+    exact: dict[Any, Any] = field(default_factory=dict)
+    """Whole numbers times a scale, as weight quantizers make them; their product is not rounded."""
+    read: set[int] = field(default_factory=set)
+    """Memory that some operation read."""
+
+    # -- tensors ---------------------------------------------------------------------------------------------
+
+    def key(self, tensor: Any) -> Any:
+        """What stands for a tensor."""
+        memory = tensor.untyped_storage().data_ptr()
+        return memory, tensor.storage_offset(), tuple(tensor.shape), tuple(tensor.stride())
+
+    def keep(self, tensor: Any) -> Any:
+        """The key of a tensor whose memory is not used again."""
+        self.alive.append(tensor.detach())
+        return self.key(tensor)
+
+    def find(self, value: Any) -> Signal | None:
+        """What is known of a value, if it is followed."""
+        return self.signals.get(self.key(value)) if isinstance(value, self.torch.Tensor) else None
+
+    def put(self, tensor: Any, signal: Signal) -> None:
+        """Follow a tensor."""
+        key = self.keep(tensor)
+        self.signals[key] = signal
+        self.lost.pop(key, None)
+
+    def lose(self, tensors: Iterable[Any], why: str) -> None:
+        """Follow tensors no more."""
+        for tensor in tensors:
+            if isinstance(tensor, self.torch.Tensor) and tensor.numel():
+                key = self.keep(tensor)
+                self.signals.pop(key, None)
+                self.lost[key] = why
+
+    def lose_views(self, tensor: Any, why: str) -> None:
+        """Follow no other tensors that share the memory of one which an operation wrote into."""
+        key = self.key(tensor)
+        for other in [k for k in self.signals if k[0] == key[0] and k != key]:
+            del self.signals[other]
+            self.lost[other] = why
+
+    def tensors(self, bound: Mapping[str, Any]) -> list[Any]:
+        """The tensors among the arguments of an operation."""
+        parts = (value if isinstance(value, list | tuple) else [value] for value in bound.values())
+        return [v for part in parts for v in part if isinstance(v, self.torch.Tensor)]
+
+    def keep_exact(self, func: Any, name: str, args: Any, out: Any) -> None:
+        """Follow quantized weights: codes times a scale, and the same in another shape."""
+        torch = self.torch
+        if "fake_quantize_per" in name:
+            out = _results(out)[0]
+            scale = torch.as_tensor(args[1]).double()
+            if "channel" in name:
+                scale = scale.reshape([-1 if k == args[3] else 1 for k in range(out.ndim)])
+            else:
+                scale = scale.float().double().reshape(())
+            self.exact[self.keep(out)] = torch.round(out.double() / scale) * scale
+        elif not (isinstance(out, torch.Tensor) and out.dtype == torch.float32 and out.ndim > 1):
+            return
+        elif name == "mul" and all(isinstance(v, torch.Tensor) for v in args):
+            codes, scale = sorted(args, key=lambda v: v.numel())[::-1]
+            whole = codes.shape == out.shape and bool((codes == codes.round()).all())
+            wide = codes.double() * scale.double() if whole else out
+            if not torch.equal(wide.double(), out.double()):
+                self.exact[self.keep(out)] = wide
+        elif name in _SAME_NUMBERS and self.key(args[0]) in self.exact:
+            wide = self.exact[self.key(args[0])]
+            self.exact[self.keep(out)] = func(wide, *args[1:]) if name != "_to_copy" else wide
+
+    # -- operations ------------------------------------------------------------------------------------------
+
+    def see(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """Run an operation, and follow what depends on the input."""
+        name, bound = _bound(func, args, kwargs)
+        tensors = self.tensors(bound)
+        self.read |= {v.untyped_storage().data_ptr() for v in tensors}
+        where = self.stack[-1] if self.stack else "forward"
+        lost = next((self.lost[key] for key in map(self.key, tensors) if key in self.lost), None)
+        is_followed = any(self.find(v) is not None for v in tensors)
+        if name in _MAKES_CONSTANTS or (lost is None and not is_followed):
+            out = func(*args, **kwargs)
+            self.keep_exact(func, name, args, out)
             return out
+        if lost is None:
+            return self._follow(func, args, kwargs, where)
+        refuse_if(
+            name in ("_local_scalar_dense", "nonzero", "equal"),
+            where,
+            f"{name} looks at values of {lost}: the operations must not depend on them.",
+        )
+        out = func(*args, **kwargs)
+        self.lose(_results(out), lost)  # what is made of lost values is lost too
+        return out
 
-        def followed(
-            self, func: Any, args: Any, kwargs: Any, where: str, find: Callable[[Any], Signal | None]
-        ) -> tuple[Any, Any, Signal]:
-            """An operation run and read: what came out, which part of it is followed, and as what."""
-            name, bound = _bound(func, args, kwargs)
-            flat = _flat(bound)
-            # a call in place changes them
-            values = {
-                id(v): _numpy(torch, self.exact.get(self.key(v), v)).copy()
-                for v in flat
-                if isinstance(v, torch.Tensor)
-            }
-            out = None if name not in _RULES else func(*args, **kwargs)
-            # the classes, not their scores
-            place = 1 if name in ("max", "topk") and isinstance(out, tuple | list) else 0
-            first = out[place] if isinstance(out, tuple | list) else out
-            result = None if first is None else _Result(_numpy(torch, first).copy())
-            narrowed = (
-                first is not None
-                and first.dtype in short
-                and any(v.dtype in wide for v in flat if isinstance(v, torch.Tensor))
+    def _follow(self, func: Any, args: Any, kwargs: Any, where: str) -> Any:
+        """Run an operation whose arguments are followed; its first result, or the class, is followed."""
+        name, bound = _bound(func, args, kwargs)
+        tensors = self.tensors(bound)
+        tracked = {id(v): (v, found) for v in tensors if (found := self.find(v)) is not None}
+        constants = {}
+        if self.alone and func._schema.is_mutable:  # as they are before an operation that writes
+            constants = {id(v): v.detach().clone() for v in tensors if id(v) not in tracked}
+        find = {key: signal for key, (_, signal) in tracked.items()}
+        out, first, signal = self._read(func, args, kwargs, where, lambda v: find.get(id(v)))
+        if self.alone:
+            again = partial(self._read_again, func, where, constants)
+            pairs = list(tracked.values())
+            operation = Operation(
+                self.torch, name, where, args, kwargs, bound, first.dtype, pairs, again, signal
             )
-            call = Call(name, where, bound, find, lambda v: _value(v, values), result, narrowed)
-            return out, first, _ruled(call, [found for v in flat if (found := find(v)) is not None])
+            self.judged += operation.compare()
+        self.lose(
+            (result for result in _results(out) if result is not first),
+            f"{where} ({name} gives more than one result, and only the first, or the class, is followed)",
+        )
+        for argument in func._schema.arguments:
+            value = bound.get(argument.name)
+            if argument.alias_info and argument.alias_info.is_write and isinstance(value, self.torch.Tensor):
+                self.lose_views(value, f"{where} ({name} changed it in place through a view)")
+        self.put(first, signal)
+        return out
 
-        def read_again(
-            self,
-            func: Any,
-            where: str,
-            constants: dict[int, Any],
-            args: Any,
-            kwargs: Any,
-            find: Callable[[Any], Signal | None],
-        ) -> tuple[npt.NDArray[Any], Signal]:
-            """An operation run and read on other numbers, with the constants as they were before it."""
-            args, kwargs = mapped(
-                [args, kwargs], lambda v: constants[id(v)].clone() if id(v) in constants else v
-            )
-            _, first, signal = self.followed(func, args, kwargs, where, find)
-            return _numpy(torch, first), signal
+    def _read(
+        self, func: Any, args: Any, kwargs: Any, where: str, find: Callable[[Any], Signal | None]
+    ) -> tuple[Any, Any, Signal]:
+        """An operation run and read: what came out, which part of it is followed, and as what."""
+        torch = self.torch
+        name, bound = _bound(func, args, kwargs)
+        tensors = self.tensors(bound)
+        # a call in place changes them
+        values = {id(v): _numpy(torch, self.exact.get(self.key(v), v)).copy() for v in tensors}
+        out = None if name not in OPERATIONS else func(*args, **kwargs)
+        # the classes, not their scores
+        first = _results(out)[1 if name in ("max", "topk") and isinstance(out, tuple | list) else 0]
+        result = None if first is None else _Result(_numpy(torch, first).copy())
+        narrowed = (
+            first is not None
+            and first.dtype in (torch.float16, torch.bfloat16)
+            and any(v.dtype in (torch.float32, torch.float64) for v in tensors)
+        )
+        call = Call(name, where, bound, find, lambda v: _value(v, values), result, narrowed)
+        return out, first, _ruled(call, [found for v in tensors if (found := find(v)) is not None])
 
-    return Recorder
+    def _read_again(
+        self,
+        func: Any,
+        where: str,
+        constants: dict[int, Any],
+        args: Any,
+        kwargs: Any,
+        find: Callable[[Any], Signal | None],
+    ) -> tuple[npt.NDArray[Any], Signal]:
+        """An operation run and read on other numbers, with the constants as they were before it."""
+        args, kwargs = mapped([args, kwargs], lambda v: constants[id(v)].clone() if id(v) in constants else v)
+        _, first, signal = self._read(func, args, kwargs, where, find)
+        return _numpy(self.torch, first), signal
+
+
+def _results(out: Any) -> Any:
+    """All that an operation gave."""
+    return out if isinstance(out, tuple | list) else [out]
 
 
 @dataclass(frozen=True, eq=False)
@@ -534,16 +546,6 @@ def _bound(func: Any, args: Any, kwargs: Any) -> tuple[str, dict[str, Any]]:
     return name.rstrip("_") if not name.startswith("__") else name, {**defaults, **dict(given), **kwargs}
 
 
-def _copies(torch: Any, values: list[Any], but: dict[int, Signal]) -> dict[int, Any]:
-    """Tensors that do not depend on the input, as they are before an operation that writes."""
-    tensors = [v for v in values if isinstance(v, torch.Tensor) and id(v) not in but]
-    return {id(v): v.detach().clone() for v in tensors}
-
-
-def _flat(bound: dict[str, Any]) -> list[Any]:
-    return [v for value in bound.values() for v in (value if isinstance(value, list | tuple) else [value])]
-
-
 def _value(value: Any, known: dict[int, npt.NDArray[Any]]) -> npt.NDArray[Any]:
     if isinstance(value, _Result):
         return value.array
@@ -551,10 +553,10 @@ def _value(value: Any, known: dict[int, npt.NDArray[Any]]) -> npt.NDArray[Any]:
 
 
 def _ruled(call: Call, tracked: list[Signal]) -> Signal:
-    if call.name not in _RULES:
+    if call.name not in OPERATIONS:
         raise call.refused()
     try:
-        signal = _RULES[call.name](call)
+        signal = OPERATIONS[call.name](call)
     except FileError as error:
         text = str(error)
         raise FileError(text if text.startswith(call.where) else f"{call.where}: {text}") from None

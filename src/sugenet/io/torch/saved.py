@@ -1,4 +1,4 @@
-"""What `torch.save` wrote, as plain values and tensors, without PyTorch and without running anything.
+"""What `torch.save` wrote, as plain values and arrays, without running anything.
 
 A pickle is a program. This reader follows its steps and calls nothing: dicts, lists, texts and numbers become
 what they are, tensors become views of their storages, and every other name ends in a `FileError`. No storage
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pickletools
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import prod
@@ -20,9 +20,20 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.errors import FileError
+from sugenet.io.exact.ops import check_numbers
+from sugenet.io.plain.refusals import refuse_if, within
+from sugenet.io.torch.reader import require_torch
 from sugenet.reading import open_file
 
-__all__ = ["PLAIN", "OtherObject", "SavedTensor", "open_saved"]
+__all__ = [
+    "PLAIN",
+    "Arrays",
+    "OtherObject",
+    "SavedTensor",
+    "arrays_of_state",
+    "open_saved",
+    "read_checkpoint",
+]
 
 PLAIN = "Save the parameters alone: torch.save(model.state_dict(), path)."
 _MAX_FILE = 1 << 30
@@ -107,11 +118,11 @@ class _Allowance:
     def spend(self, count: int) -> None:
         """Refuse arrays beyond it."""
         self.left -= count
-        if self.left < 0:
-            raise FileError(
-                f"its tensors share their numbers, and take far more than the {self.size:,} bytes of the "
-                f"file. {PLAIN}"
-            )
+        refuse_if(
+            self.left < 0,
+            f"its tensors share their numbers, and take far more than the {self.size:,} bytes of the "
+            f"file. {PLAIN}",
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,20 +149,20 @@ class SavedTensor:
 
     def __post_init__(self) -> None:
         row = (self.offset, *self.shape, *self.strides)
-        if (
+        refuse_if(
             len(self.shape) != len(self.strides)
             or len(self.shape) > _MAX_DIMENSIONS
-            or not all(type(size) is int and 0 <= size < 1 << 40 for size in row)
-        ):
-            raise FileError("a tensor has sizes that are none.")
+            or not all(type(size) is int and 0 <= size < 1 << 40 for size in row),
+            "a tensor has sizes that are none.",
+        )
         last = self.offset + sum(
             (size - 1) * step for size, step in zip(self.shape, self.strides, strict=True)
         )
-        if prod(self.shape) and last >= self.storage.count:
-            raise FileError(
-                f"a tensor of shape {self.shape} ends at number {last + 1} of {self.storage.count} that are "
-                "stored for it."
-            )
+        refuse_if(
+            prod(self.shape) and last >= self.storage.count,
+            f"a tensor of shape {self.shape} ends at number {last + 1} of {self.storage.count} that are "
+            "stored for it.",
+        )
 
     @property
     def nbytes(self) -> int:
@@ -196,8 +207,7 @@ def open_saved(path: str | Path) -> Iterator[Any]:
             start = stream.read(4)
             size = stream.seek(0, 2)
             stream.seek(0)
-            if not start:
-                raise FileError(f"it has 0 bytes; a checkpoint has 1 to {_MAX_FILE} (1 GiB).")
+            refuse_if(not start, f"it has 0 bytes; a checkpoint has 1 to {_MAX_FILE} (1 GiB).")
             if start == b"PK\x03\x04":
                 with zipfile.ZipFile(stream) as archive:
                     yield _of_archive(archive, size)
@@ -218,19 +228,19 @@ def open_saved(path: str | Path) -> Iterator[Any]:
 
 def _of_archive(archive: zipfile.ZipFile, size: int) -> Any:
     entries = {entry.filename: entry for entry in archive.infolist()}
-    if any(name.endswith("constants.pkl") or "/code/" in name for name in entries):
-        raise FileError(f"it is a TorchScript archive, which holds code. {PLAIN}")
-    if (
+    refuse_if(
+        any(name.endswith("constants.pkl") or "/code/" in name for name in entries),
+        f"it is a TorchScript archive, which holds code. {PLAIN}",
+    )
+    refuse_if(
         any(entry.compress_type for entry in entries.values())
         or sum(entry.file_size for entry in archive.infolist()) > size
-        or len(archive.infolist()) > _MAX_ENTRIES
-    ):
-        raise FileError(f"its archive unpacks to more than its {size} bytes, which torch.save never does.")
-    if len(entries) < len(archive.infolist()):
-        raise FileError("one part of its archive is there twice.")
+        or len(archive.infolist()) > _MAX_ENTRIES,
+        f"its archive unpacks to more than its {size} bytes, which torch.save never does.",
+    )
+    refuse_if(len(entries) < len(archive.infolist()), "one part of its archive is there twice.")
     folders = [name.removesuffix("data.pkl") for name in entries if name.endswith("/data.pkl")]
-    if len(folders) != 1:
-        raise FileError("it is a zip archive, but not of torch.save.")
+    refuse_if(len(folders) != 1, "it is a zip archive, but not of torch.save.")
     order = f"{folders[0]}byteorder"
     budget = _Allowance(size)
     is_big = order in entries and archive.read(entries[order])[:3] == b"big"
@@ -240,11 +250,11 @@ def _of_archive(archive: zipfile.ZipFile, size: int) -> Any:
         found = _Storage(
             dtype, count, lambda: archive.read(entry) if entry else b"", budget, ">" if is_big else "<"
         )
-        if entry is None or entry.file_size != count * found.itemsize:
-            raise FileError(
-                f"storage {key[:40]!r} takes {count * found.itemsize} bytes, but "
-                f"{entry.file_size if entry else 0} are there."
-            )
+        refuse_if(
+            entry is None or entry.file_size != count * found.itemsize,
+            f"storage {key[:40]!r} takes {count * found.itemsize} bytes, but "
+            f"{entry.file_size if entry else 0} are there.",
+        )
         return found
 
     with archive.open(entries[f"{folders[0]}data.pkl"]) as program:
@@ -263,27 +273,29 @@ def _of_pickles(stream: IO[bytes], size: int) -> Any:
             return stream.read(count * known[key].itemsize)
 
         found = known.setdefault(key, _Storage(dtype, count, read, budget))
-        if (found.dtype, found.count) != (dtype, count):
-            raise FileError(f"storage {key[:40]!r} is there with two sizes.")
+        refuse_if(
+            (found.dtype, found.count) != (dtype, count), f"storage {key[:40]!r} is there with two sizes."
+        )
         return found
 
     head = [_PickleSteps(storage).run(stream) for _ in range(3)]
-    if head[0] != _MAGIC or head[1] != _PROTOCOL or not isinstance(head[2], dict):
-        raise FileError(f"it is a pickle, but no checkpoint of torch.save. {PLAIN}")
-    if head[2].get("little_endian") is not True:
-        raise FileError(f"it was written on a machine with another order of bytes. {PLAIN}")
+    refuse_if(
+        head[0] != _MAGIC or head[1] != _PROTOCOL or not isinstance(head[2], dict),
+        f"it is a pickle, but no checkpoint of torch.save. {PLAIN}",
+    )
+    refuse_if(
+        head[2].get("little_endian") is not True,
+        f"it was written on a machine with another order of bytes. {PLAIN}",
+    )
     found, keys = _PickleSteps(storage).run(stream), _PickleSteps(storage).run(stream)
-    if not isinstance(keys, list):
-        raise FileError("its list of storages is missing.")
+    refuse_if(not isinstance(keys, list), "its list of storages is missing.")
     for key in keys:
         own = known.get(key) if isinstance(key, str) else None
         if own is None or key in places or int.from_bytes(stream.read(8), "little") != own.count:
             raise FileError("its storages are not those of its tensors.")
         places[key] = stream.tell()
-        if stream.seek(own.count * own.itemsize, 1) > size:
-            raise FileError("it is cut off: a storage is not whole.")
-    if len(places) < len(known):
-        raise FileError("a storage of its tensors is missing.")
+        refuse_if(stream.seek(own.count * own.itemsize, 1) > size, "it is cut off: a storage is not whole.")
+    refuse_if(len(places) < len(known), "a storage of its tensors is missing.")
     return found
 
 
@@ -435,10 +447,14 @@ class _PickleSteps:
     def stored(self, place: Any) -> Any:
         """The storage that a tensor refers to."""
         word, kind, key, _, count, *view = place
-        if word != "storage" or not isinstance(kind, _Name) or not isinstance(key, str) or any(view):
-            raise FileError(f"its pickle refers to what is no storage. {PLAIN}")
-        if type(count) is not int or not 0 <= count < 1 << 40:
-            raise FileError(f"storage {key[:40]!r} has a size that is none.")
+        refuse_if(
+            word != "storage" or not isinstance(kind, _Name) or not isinstance(key, str) or any(view),
+            f"its pickle refers to what is no storage. {PLAIN}",
+        )
+        refuse_if(
+            type(count) is not int or not 0 <= count < 1 << 40,
+            f"storage {key[:40]!r} has a size that is none.",
+        )
         dtype = _STORAGES.get(kind.rpartition(".")[2])
         return OtherObject(kind) if dtype is None else self.storage(dtype, key, count)
 
@@ -452,12 +468,122 @@ def _key(key: Any) -> Any:
 
 def _named(module: Any, name: Any) -> _Name:
     words = f"{module}.{name}".replace("__builtin__.", "builtins.")
-    if words not in _KNOWN:
-        raise FileError(f"reading it would run code ({words[:80]}), which is never done. {PLAIN}")
+    refuse_if(words not in _KNOWN, f"reading it would run code ({words[:80]}), which is never done. {PLAIN}")
     return _Name(words)
 
 
 def _sizes(row: Any) -> tuple[Any, ...]:
-    if not isinstance(row, tuple | list) or len(row) > _MAX_DIMENSIONS:
-        raise FileError("a tensor has sizes that are none.")
+    refuse_if(
+        not isinstance(row, tuple | list) or len(row) > _MAX_DIMENSIONS, "a tensor has sizes that are none."
+    )
     return tuple(row)
+
+
+Arrays = dict[str, npt.NDArray[Any]]
+"""Parameters by name, as they stand in the file."""
+
+_MAX_NAME = 1 << 10
+_INSIDE = ("state_dict", "model_state_dict", "model", "net", "network")
+
+
+def read_checkpoint(path: str | Path) -> Arrays:
+    """The parameters in a `.pt`, `.pth` or `.tar` file of `torch.save`: a state dict,
+    or a dict that holds one.
+
+    Raises
+    ------
+    FileError
+        For a damaged file, one that needs code to be run, or one whose tensors claim more memory
+        than the file has.
+    """
+    place = Path(path)
+    with within(place.name), open_saved(place) as found:
+        return arrays_of_state(_read(_state(found), place.stat().st_size))
+
+
+def arrays_of_state(state: Mapping[str, Any]) -> Arrays:
+    """Tensors or arrays by name, as arrays; names lose the ``module.`` of data-parallel training.
+
+    Examples
+    --------
+    >>> arrays_of_state({"module.fc.weight": np.ones((2, 3))})
+    {'fc.weight': array([[1., 1., 1.],
+           [1., 1., 1.]])}
+    >>> arrays_of_state({"fc.weight": np.ones((2, 3)), "fc.scale": 0.5})
+    Traceback (most recent call last):
+    ...
+    sugenet.errors.FileError: 'fc.scale' is a float and no tensor, so what it means is not known. Take it
+    out, or save the parameters alone: torch.save(model.state_dict(), path).
+    """
+    arrays = {}
+    for name, value in state.items():
+        refuse_if(
+            not isinstance(name, str) or len(name) > _MAX_NAME,
+            f"a state dict has names, but {str(name)[:80]!r} is none. {PLAIN}",
+        )
+        refuse_if(
+            "_packed_params" in name or getattr(value, "is_quantized", False),
+            f"{name[:80]!r} is of a quantized module, whose file does not say how its layers follow each "
+            "other. Load it into the module and read that: from_torch(module, example).",
+        )
+        if isinstance(value, np.ndarray):
+            arrays[name] = value
+        elif hasattr(value, "detach"):
+            arrays[name] = _array(name, value)
+        else:
+            raise FileError(
+                f"{name[:80]!r} is a {_kind(value)} and no tensor, so what it means is not known. "
+                f"Take it out, or s{PLAIN[1:]}"
+            )
+    refuse_if(not arrays, f"no tensor stands in it. {PLAIN}")
+    if all(name.startswith("module.") for name in arrays):
+        arrays = {name.removeprefix("module."): array for name, array in arrays.items()}
+    for name, array in arrays.items():
+        check_numbers(repr(name[:80]), array)
+    return arrays
+
+
+def _read(state: Mapping[str, Any], size: int) -> dict[str, Any]:
+    """The tensors of a file of so many bytes as arrays."""
+    for name, value in state.items():
+        if isinstance(value, SavedTensor) and prod(value.shape) * value.storage.itemsize > size:
+            raise FileError(
+                f"{str(name)[:80]!r} of shape {value.shape} takes more than the {size} bytes of the file."
+            )
+    return {name: value.array() if isinstance(value, SavedTensor) else value for name, value in state.items()}
+
+
+def _kind(value: Any) -> str:
+    return value.name if isinstance(value, OtherObject) else type(value).__name__
+
+
+def _state(found: Any) -> Mapping[str, Any]:
+    for _ in _INSIDE:  # a pickle may hold itself
+        inside = [
+            key for key in _INSIDE if isinstance(found, Mapping) and isinstance(found.get(key), Mapping)
+        ]
+        if len(inside) > 1:
+            raise FileError(
+                f"it holds several state dicts: {', '.join(inside)}. Save the one of the network alone, or "
+                f"give it as a dict."
+            )
+        found = found[inside[0]] if inside else found
+    if not isinstance(found, Mapping):
+        raise FileError(f"it holds a {_kind(found)} and no state dict. {PLAIN}")
+    return found
+
+
+def _array(name: str, tensor: Any) -> npt.NDArray[Any]:
+    torch = require_torch()
+    refuse_if(
+        not isinstance(tensor, torch.Tensor)
+        or tensor.layout != torch.strided
+        or tensor.device.type != "cpu"
+        or tensor.is_quantized,
+        f"{name[:80]!r} is no plain tensor. {PLAIN}",
+    )
+    refuse_if(tensor.is_complex(), f"{name[:80]!r} holds complex numbers.")
+    plain = tensor.detach()
+    if plain.dtype in (torch.float16, torch.bfloat16):
+        plain = plain.float()
+    return np.array(plain.numpy())

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from sugenet.errors import FileError
 from sugenet.io.exact.evaluation import apply
 from sugenet.io.exact.ops import Affine, Branches, Clip, Flatten, LinearOp, Op, OpChain, Picks, Sign, Stairs
+from sugenet.io.plain.refusals import refuse_if
 from sugenet.io.torch.piecewise import Piecewise
 
 __all__ = ["Signal", "SignalNode", "chain_of_signal", "exact", "joined", "natural", "start"]
@@ -162,11 +163,11 @@ class Signal:
         """Over maps, as a convolution reads them: natural order, channels first;
         one dimension counts as height 1.
         """
-        if self.order.ndim not in (2, 3):
-            raise FileError(
-                f"{where}: reads samples of shape {self.shape}, but maps (channels, height, "
-                f"width) are needed."
-            )
+        refuse_if(
+            self.order.ndim not in (2, 3),
+            where,
+            f"reads samples of shape {self.shape}, but maps (channels, height, width) are needed.",
+        )
         shape = self.shape if self.order.ndim == 3 else (self.shape[0], 1, self.shape[1])
         natural = np.arange(prod(shape))
         if self.node.shape == shape and np.array_equal(self.order.reshape(-1), natural):
@@ -196,16 +197,18 @@ class Signal:
     def along_channels(self, values: npt.NDArray[Any], where: str) -> npt.NDArray[Any]:
         """One number a place of a sample, as one a channel or feature of the node."""
         laid = np.empty(self.node.shape, values.dtype).reshape(-1)
-        if len(set(self.order.reshape(-1).tolist())) < laid.size:
-            raise FileError(
-                f"{where}: rescales only a part of the {laid.size} values. Use all of them, or none."
-            )
+        refuse_if(
+            len(set(self.order.reshape(-1).tolist())) < laid.size,
+            where,
+            f"rescales only a part of the {laid.size} values. Use all of them, or none.",
+        )
         laid[self.order.reshape(-1)] = values.reshape(-1)
         rows = laid.reshape(self.node.shape[0], -1)
-        if (rows != rows[:, :1]).any():
-            raise FileError(
-                f"{where}: has a number of its own at every pixel. One a channel is needed, or flatten first."
-            )
+        refuse_if(
+            (rows != rows[:, :1]).any(),
+            where,
+            "has a number of its own at every pixel. One a channel is needed, or flatten first.",
+        )
         return np.asarray(rows[:, 0])
 
     def rescaled(self, op: Op, actual: _Array) -> Signal:
@@ -218,16 +221,23 @@ class Signal:
         self, where: str, weights: npt.NDArray[Any], bias: npt.NDArray[Any] | None, actual: _Array
     ) -> Signal:
         """Through a linear layer whose weights have the order of the program's features."""
-        if self.order.ndim != 1:
-            raise FileError(
-                f"{where}: a linear layer reads samples of shape {self.shape}. Flatten them first."
-            )
-        if weights.shape[1] != self.order.size:
-            raise FileError(f"{where}: {weights.shape[1]} weights a neuron for {self.order.size} features.")
+        refuse_if(
+            self.order.ndim != 1,
+            where,
+            f"a linear layer reads samples of shape {self.shape}. Flatten them first.",
+        )
+        refuse_if(
+            weights.shape[1] != self.order.size,
+            where,
+            f"{weights.shape[1]} weights a neuron for {self.order.size} features.",
+        )
         flat = self.flat(where)
         places = flat.order
-        if len(set(places.tolist())) < len(places):
-            raise FileError(f"{where}: reads some features twice. Add up their weights and read them once.")
+        refuse_if(
+            len(set(places.tolist())) < len(places),
+            where,
+            "reads some features twice. Add up their weights and read them once.",
+        )
         rows = np.zeros((len(weights), flat.node.shape[0]), weights.dtype)
         rows[:, places] = weights
         return natural(flat.node.then(LinearOp(where, rows, bias), actual), actual.shape[1:])
@@ -235,19 +245,19 @@ class Signal:
 
 def joined(where: str, left: Signal, right: Signal, sign: int, actual: _Array) -> Signal:
     """The sum of two signals, or their difference: a shortcut."""
-    if left.node.shape != right.node.shape or not np.array_equal(left.order, right.order):
-        raise FileError(
-            f"{where}: it adds values of shapes {left.node.shape} and {right.node.shape}, or in different "
-            "orders. Only additions of the same shape and order can be read."
-        )
+    refuse_if(
+        left.node.shape != right.node.shape or not np.array_equal(left.order, right.order),
+        where,
+        f"it adds values of shapes {left.node.shape} and {right.node.shape}, or in different "
+        "orders. Only additions of the same shape and order can be read.",
+    )
     trails = [list(signal.node.path()) for signal in (left, right)]
     shared = 0
     while all(shared < len(trail) for trail in trails) and trails[0][shared] is trails[1][shared]:
         shared += 1
-    if not shared:
-        raise FileError(
-            f"{where}: it adds values that begin at the raw input. Take the sign of the input first."
-        )
+    refuse_if(
+        not shared, where, "it adds values that begin at the raw input. Take the sign of the input first."
+    )
     start = trails[0][shared - 1]
     ends = [left.node, right.node]
     if sign < 0:
@@ -298,16 +308,18 @@ def chain_of_signal(source: str, signal: Signal, actual: _Array, where: str) -> 
     if not signal.tail:
         signal = signal.settled(actual, where)
     signal = signal.flat(where)
-    if not np.array_equal(signal.order.reshape(-1), np.arange(signal.node.shape[0])):
-        raise FileError(
-            f"{where}: the output leaves out or reorders scores. Return all of them in their order."
-        )
+    refuse_if(
+        not np.array_equal(signal.order.reshape(-1), np.arange(signal.node.shape[0])),
+        where,
+        "the output leaves out or reorders scores. Return all of them in their order.",
+    )
     first, *later = signal.node.path()
-    if not any(isinstance(node.op, Sign | Stairs) for node in signal.node.every()):
-        raise FileError(
-            f"{source}: no sign and no quantizer was found on the way from the input to the output, so this "
-            "is no quantized network. Binarize activations with torch.where(x >= 0, 1, -1), or round them."
-        )
+    refuse_if(
+        not any(isinstance(node.op, Sign | Stairs) for node in signal.node.every()),
+        source,
+        "no sign and no quantizer was found on the way from the input to the output, so this "
+        "is no quantized network. Binarize activations with torch.where(x >= 0, 1, -1), or round them.",
+    )
     ops = tuple(node.op for node in later if node.op is not None)
     picks: Picks = (
         "class" if any(name.startswith(("argmax at", "topk at", "max at")) for name in signal.tail) else ""
@@ -326,11 +338,12 @@ def _reshaped(node: SignalNode, shape: tuple[int, ...], last: bool, where: str) 
         or (isinstance(step.op, Affine) and np.size(step.op.scale) == np.size(step.op.shift) == 1)
         for step in later
     )
-    if not careless or len(first.shape) != 1:
-        raise FileError(
-            f"{where}: flat features or other maps become maps of shape {shape} behind "
-            f"{node.op.where if node.op else 'the input'}. Only the input itself can be reshaped to maps."
-        )
+    refuse_if(
+        not careless or len(first.shape) != 1,
+        where,
+        f"flat features or other maps become maps of shape {shape} behind "
+        f"{node.op.where if node.op else 'the input'}. Only the input itself can be reshaped to maps.",
+    )
 
     def laid(values: _Array) -> _Array:
         if last:

@@ -36,10 +36,9 @@ from sugenet.io.exact.ops import (
     rounded,
 )
 from sugenet.io.plain.ledger import Ledger
-from sugenet.io.torch.architecture import Architecture, Part
-from sugenet.io.torch.checkpoint import Arrays, arrays_of_state, read_checkpoint
-from sugenet.io.torch.layouts import Layout, known_layout
-from sugenet.io.torch.recognition import recognized_chain
+from sugenet.io.plain.refusals import refuse_if, required, within
+from sugenet.io.torch.architecture import Architecture, Layout, Part, known_layout, recognized_chain
+from sugenet.io.torch.saved import Arrays, arrays_of_state, read_checkpoint
 
 __all__ = ["chain_of_parts", "declared"]
 
@@ -53,7 +52,7 @@ def chain_of_parts(
 ) -> OpChain:
     """The operations of an architecture over parameters by their names."""
     arrays = Ledger(found)
-    try:
+    with within(source):
         sizes = _given_shape(shape) if shape is not None else _first_shape(parts, arrays)
         check_maps("a sample", sizes)
         ops: list[Op] = []
@@ -66,8 +65,6 @@ def chain_of_parts(
             check_maps(str(part), seen, () if isinstance(op, list) else _window(op))
             ops += op if isinstance(op, list) else [op]
         _nothing_left(arrays)
-    except FileError as error:
-        raise FileError(f"{source}: {error}") from None
     return OpChain(source, sizes, tuple(ops))
 
 
@@ -83,39 +80,38 @@ def declared(
     arrays = read_checkpoint(state) if isinstance(state, str | Path) else arrays_of_state(state)
     widths = None if bits is None else _widths(bits, source)
     if architecture is not None:
-        if bits is not None:
-            raise FileError(
-                f"{source}: bits={bits} beside an architecture, which says it itself: weights=sign, "
-                f"sign, quantize(bits=2). Leave bits= out."
-            )
+        refuse_if(
+            bits is not None,
+            source,
+            f"bits={bits} beside an architecture, which says it itself: weights=sign, "
+            f"sign, quantize(bits=2). Leave bits= out.",
+        )
         given = Architecture.parse(architecture) if isinstance(architecture, str) else architecture
         return arrays, given, ""
     layout = known_layout(arrays)
     if layout is None:
         _refuse_unsaid(source, arrays)
-    try:
+    with within(source):
         parts = _of_layout(layout, arrays, bits, widths)
-    except FileError as error:
-        raise FileError(f"{source}: {error}") from None
     return arrays, parts, f"recognized by its names as {layout.program}'s; as an architecture: {parts}"
 
 
 def _refuse_unsaid(source: str, arrays: Arrays) -> NoReturn:
     """Refuse a file whose names do not tell what its parameters are for, and tell what they do tell."""
-    if any(name.endswith(".beta") and f"{name[:-5]}.threshold" in arrays for name in arrays):
-        raise FileError(
-            f"{source}: it holds neurons of snnTorch, and does not say how they run. Give a convention: "
-            "sugenet.spiking.from_snntorch, or sugenet convert with --steps and what it asks for then."
-        )
+    refuse_if(
+        any(name.endswith(".beta") and f"{name[:-5]}.threshold" in arrays for name in arrays),
+        source,
+        "it holds neurons of snnTorch, and does not say how they run. Give a convention: "
+        "sugenet.spiking.from_snntorch, or sugenet convert with --steps and what it asks for then.",
+    )
     start = (
         f"{source}: its parameters {', '.join(list(arrays)[:6])}... follow no known layout. "
         "Say what they are for"
     )
-    chain = recognized_chain(arrays)
-    if chain is None:
-        raise FileError(
-            f"{start}: architecture='linear:fc1(weights=sign) batchnorm:bn1 sign linear:fc2(weights=sign)'."
-        )
+    chain = required(
+        recognized_chain(arrays),
+        f"{start}: architecture='linear:fc1(weights=sign) batchnorm:bn1 sign linear:fc2(weights=sign)'.",
+    )
     raise FileError(f"{start}. {chain.told}")
 
 
@@ -125,13 +121,13 @@ def _of_layout(
     """The architecture of a known layout, with the bits that were said."""
     if not layout.tells_bits:
         scale = next((name for name in arrays if _ACTIVATION_SCALE.search(name)), None)
-        if scale is not None:
-            raise FileError(
-                f"{scale!r} is a learned scale of activations, which 1-bit activations do not "
-                "have: they have more bits, and the file does not say how many, nor whether the scale or "
-                "its logarithm is kept. Say it in an architecture: "
-                f"quantize:{scale}(bits=2, learned=log2)."
-            )
+        refuse_if(
+            scale is not None,
+            f"{scale!r} is a learned scale of activations, which 1-bit activations do not "
+            "have: they have more bits, and the file does not say how many, nor whether the scale or "
+            "its logarithm is kept. Say it in an architecture: "
+            f"quantize:{scale}(bits=2, learned=log2).",
+        )
         if widths is None:
             raise FileError(
                 f"{layout.program} wrote it, whose files do not say how many bits weights and "
@@ -139,8 +135,9 @@ def _of_layout(
                 "for 1-bit weights and 2-bit activations bits=(1, 2)."
             )
         return layout.of_bits(*widths)
-    if widths not in (None, (1, 1, 1)):
-        raise FileError(f"bits={bits}, but {layout.program} writes networks of one bit only.")
+    refuse_if(
+        widths not in (None, (1, 1, 1)), f"bits={bits}, but {layout.program} writes networks of one bit only."
+    )
     return layout.architecture
 
 
@@ -148,13 +145,13 @@ def _widths(bits: int | Sequence[int], source: str) -> tuple[int, int, int]:
     """Bits of weights, activations and inputs; inputs have as many as activations unless it is said."""
     row = list(bits) if isinstance(bits, Sequence) and not isinstance(bits, str) else [bits]
     row = row * 2 if len(row) == 1 else row
-    if len(row) not in (2, 3) or not all(
-        isinstance(n, int) and not isinstance(n, bool) and 1 <= n <= 8 for n in row
-    ):
-        raise FileError(
-            f"{source}: bits={bits!r}, but a whole number of 1 to 8 is needed, or one for weights and one "
-            "for activations, and perhaps one for the inputs: bits=(1, 2)."
-        )
+    refuse_if(
+        len(row) not in (2, 3)
+        or not all(isinstance(n, int) and not isinstance(n, bool) and 1 <= n <= 8 for n in row),
+        source,
+        f"bits={bits!r}, but a whole number of 1 to 8 is needed, or one for weights and one "
+        "for activations, and perhaps one for the inputs: bits=(1, 2).",
+    )
     return row[0], row[1], row[-1]
 
 
@@ -213,14 +210,15 @@ def _first_shape(parts: Architecture, arrays: Ledger[npt.NDArray[Any]]) -> tuple
 
 def _given_shape(shape: Any) -> tuple[int, ...]:
     sizes = tuple(shape) if isinstance(shape, Sequence) else (shape,)
-    if len(sizes) not in (1, 3) or not all(
-        isinstance(size, int | np.integer) and not isinstance(size, bool) and 0 < size <= _MAX_SIDE
-        for size in sizes
-    ):
-        raise FileError(
-            f"shape={shape} must be (features,) or (channels, height, width), "
-            f"of whole numbers up to {_MAX_SIDE}."
-        )
+    refuse_if(
+        len(sizes) not in (1, 3)
+        or not all(
+            isinstance(size, int | np.integer) and not isinstance(size, bool) and 0 < size <= _MAX_SIDE
+            for size in sizes
+        ),
+        f"shape={shape} must be (features,) or (channels, height, width), "
+        f"of whole numbers up to {_MAX_SIDE}.",
+    )
     return tuple(int(size) for size in sizes)
 
 
@@ -230,15 +228,16 @@ def _parameter(part: Part, arrays: Ledger[npt.NDArray[Any]], name: str, ndim: in
         near = [other for other in arrays if other.startswith(f"{part.name}.")] or list(arrays)
         raise FileError(f"{part}: there is no {key!r}. There are {', '.join(near[:8])}.")
     array = arrays[key]
-    if array.ndim != ndim or not array.size:
-        raise FileError(
-            f"{part}: {key!r} has shape {array.shape}, but {ndim} "
-            f"dimension{'s' if ndim > 1 else ''} are needed."
-        )
+    refuse_if(
+        array.ndim != ndim or not array.size,
+        f"{part}: {key!r} has shape {array.shape}, but {ndim} dimension{'s' if ndim > 1 else ''} are needed.",
+    )
     if array.dtype.kind == "f":
         return array
-    if array.dtype.kind in "iu" and (np.abs(array.astype(np.float64)) > 1 << 53).any():
-        raise FileError(f"{part}: {key!r} holds whole numbers beyond those that floats hold.")
+    refuse_if(
+        array.dtype.kind in "iu" and (np.abs(array.astype(np.float64)) > 1 << 53).any(),
+        f"{part}: {key!r} holds whole numbers beyond those that floats hold.",
+    )
     return array.astype(np.float64)
 
 
@@ -275,8 +274,7 @@ def _bias(part: Part, arrays: Ledger[npt.NDArray[Any]], outputs: int) -> npt.NDA
     if f"{part.name}.bias" not in arrays:
         return None
     bias = _parameter(part, arrays, "bias", 1)
-    if len(bias) != outputs:
-        raise FileError(f"{part}: {len(bias)} numbers of bias for {outputs} outputs.")
+    refuse_if(len(bias) != outputs, f"{part}: {len(bias)} numbers of bias for {outputs} outputs.")
     return bias
 
 
@@ -303,8 +301,10 @@ def _step(part: Part, arrays: Mapping[str, npt.NDArray[Any]]) -> Fraction:
         scale = np.abs(scale)
     low, high = _codes(part)
     step = np.float32(scale) / np.float32(max(high, -low))
-    if not (np.isfinite(step) and step > 0):
-        raise FileError(f"{part}: its scale is {scale}, but a positive number is needed.")
+    refuse_if(
+        not (np.isfinite(step) and step > 0),
+        f"{part}: its scale is {scale}, but a positive number is needed.",
+    )
     return Fraction(float(step))
 
 
@@ -326,10 +326,10 @@ def _op(
     match part.kind:
         case "linear":
             weights = _parameter(part, arrays, "weight", 2)
-            if shape != weights.shape[1:]:
-                raise FileError(
-                    f"{part}: {weights.shape[1]} weights a neuron, but values of shape {shape} come in."
-                )
+            refuse_if(
+                shape != weights.shape[1:],
+                f"{part}: {weights.shape[1]} weights a neuron, but values of shape {shape} come in.",
+            )
             return LinearOp(where, _used(part, weights), _bias(part, arrays, len(weights))), (len(weights),)
         case "conv":
             return _convolution(part, arrays, shape)
@@ -359,11 +359,11 @@ def _norm(part: Part, arrays: Ledger[npt.NDArray[Any]], shape: tuple[int, ...]) 
     beta = _parameter(part, arrays, "bias", 1) if f"{part.name}.bias" in arrays else np.zeros_like(mean)
     wanted = 1 if part.kind == "tensornorm" else shape[0]
     for name, row in (("running_mean", mean), ("running_var", var), ("weight", gamma), ("bias", beta)):
-        if len(row) != wanted:
-            raise FileError(
-                f"{part}: {len(row)} numbers in {part.name}.{name}, but {wanted} are needed for values "
-                f"of shape {shape}."
-            )
+        refuse_if(
+            len(row) != wanted,
+            f"{part}: {len(row)} numbers in {part.name}.{name}, but {wanted} are needed for values "
+            f"of shape {shape}.",
+        )
     if (var < 0).any():
         raise FileError(f"{part}: {part.name}.running_var is negative at {int(np.argmax(var < 0))}.")
     eps = part.float("eps", 1e-4 if part.kind == "tensornorm" else 1e-5)
@@ -379,16 +379,15 @@ def _sides(
     stride: tuple[int, int],
     reach: tuple[int, int],
 ) -> tuple[int, int]:
-    if len(shape) != 3:
-        raise FileError(
-            f"{part}: reads maps, but values of shape {shape} come in. Give shape=(channels, height, width)."
-        )
+    refuse_if(
+        len(shape) != 3,
+        f"{part}: reads maps, but values of shape {shape} come in. Give shape=(channels, height, width).",
+    )
     high, wide = (
         (size + 2 * pad - span) // step + 1
         for size, pad, span, step in zip(shape[1:], reach, kernel, stride, strict=True)
     )
-    if high < 1 or wide < 1:
-        raise FileError(f"{part}: a window of {kernel} does not fit values of shape {shape}.")
+    refuse_if(high < 1 or wide < 1, f"{part}: a window of {kernel} does not fit values of shape {shape}.")
     return high, wide
 
 
@@ -402,14 +401,13 @@ def _convolution(
         part.pair("pad", 0),
         part.pair("groups", 1)[0],
     )
-    if min(*stride, *dilation, groups) < 1:
-        raise FileError(f"{part}: stride, dilation and groups begin at 1.")
+    refuse_if(min(*stride, *dilation, groups) < 1, f"{part}: stride, dilation and groups begin at 1.")
     spans = tuple(d * (k - 1) + 1 for k, d in zip(weights.shape[2:], dilation, strict=True))
     high, wide = _sides(part, shape, (spans[0], spans[1]), stride, pad)
-    if weights.shape[1] * groups != shape[0] or len(weights) % groups:
-        raise FileError(
-            f"{part}: weights of shape {weights.shape} in {groups} groups do not fit {shape[0]} channels."
-        )
+    refuse_if(
+        weights.shape[1] * groups != shape[0] or len(weights) % groups,
+        f"{part}: weights of shape {weights.shape} in {groups} groups do not fit {shape[0]} channels.",
+    )
     pads = (pad[0], pad[1], pad[0], pad[1])
     op = Convolution(
         str(part), _used(part, weights), _bias(part, arrays, len(weights)), stride, dilation, pads, groups
@@ -429,10 +427,11 @@ def _map_op(part: Part, shape: tuple[int, ...]) -> tuple[Op, tuple[int, ...]]:
         return AveragePool(where), (shape[0], 1, 1)
     kernel, pad = part.pair("kernel", 2), part.pair("pad", 0)
     stride = part.pair("stride", 1) if "stride" in dict(part.options) else kernel
-    if min(*kernel, *stride) < 1:
-        raise FileError(f"{part}: kernel and stride begin at 1.")
-    if any(2 * reach > span for reach, span in zip(pad, kernel, strict=True)):
-        raise FileError(f"{part}: PyTorch pools pad at most half of their kernel.")
+    refuse_if(min(*kernel, *stride) < 1, f"{part}: kernel and stride begin at 1.")
+    refuse_if(
+        any(2 * reach > span for reach, span in zip(pad, kernel, strict=True)),
+        f"{part}: PyTorch pools pad at most half of their kernel.",
+    )
     high, wide = _sides(part, shape, kernel, stride, pad)
     pads = (pad[0], pad[1], pad[0], pad[1])
     if part.kind == "maxpool":

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, TypeAlias
 from sugenet.bnn import Network
 from sugenet.checker.form import exact
 from sugenet.errors import CertificateError
-from sugenet.problem.keeps import Keeps
+from sugenet.problem.goal import Keeps
 from sugenet.problem.neighbourhood import row_of
 from sugenet.reason.envelope import (
     Certified,

@@ -17,7 +17,7 @@ from typing import Any, Literal
 from sugenet.bnn import Network
 from sugenet.brief import roughly
 from sugenet.engines.bounds import BOUNDS
-from sugenet.engines.dual.deciding import DUAL
+from sugenet.engines.hard.dual.deciding import DUAL
 from sugenet.engines.ladder import decide
 from sugenet.engines.walk.anneal import Patience, search
 from sugenet.engines.walk.descent import Descent
@@ -26,10 +26,9 @@ from sugenet.engines.walk.sets import flip_level
 from sugenet.errors import QuestionError, TooLargeError
 from sugenet.problem.boxes import plain_row
 from sugenet.problem.clock import Clock
-from sugenet.problem.keeps import Ties
-from sugenet.problem.moves import FeatureMove, Moves, listed
-from sugenet.problem.outcomes import ENUMERATED, Fails, Holds, Open, Outcome, replayed
-from sugenet.problem.problem import Problem
+from sugenet.problem.goal import Ties
+from sugenet.problem.moves import FeatureMove, Moves
+from sugenet.problem.problem import ENUMERATED, Fails, Holds, Open, Outcome, Problem, replayed
 from sugenet.problem.regions import L0, Cost, Linf, Prices, Region, surroundings
 from sugenet.problem.sizes import heaviest, is_soon_cut, sets_within
 from sugenet.reason.counterfactuals.answers import (
@@ -133,10 +132,9 @@ class Hunt:
         near = self.whole
         if self.most is None and int(near.columns.weights.sum()) < _FINE:
             return None
-        own = near.ways
-        unlike = {id(ways): ways for ways in own.values()}
-        alike = {key: tuple(way._replace(weight=1) for way in ways) for key, ways in unlike.items()}
-        moves = listed(Moves({feature: alike[id(ways)] for feature, ways in own.items()}))
+        moves = near.moves
+        alike = {key: tuple(way._replace(weight=1) for way in rows) for key, rows in moves.distinct.items()}
+        moves = Moves({feature: alike[id(rows)] for feature, rows in moves.ways.items()})
         found = search(Problem(replace(near, moves=moves), self.prop.goal), self.clock, light=False)
         return None if found is None else near.moves_to(near.moved(found))
 
@@ -366,10 +364,9 @@ class ByRadius:
     """The strategy for the largest change."""
 
     def __init__(self, hunt: Hunt) -> None:
-        self.hunt, moves = hunt, hunt.whole.moves
-        own = list(moves.ways.values()) if isinstance(moves, Moves) else [moves]
-        ways = {id(rows): rows for rows in own}.values()  # features alike share theirs
-        shared = {id(move.price): move.price for rows in ways for move in rows}
+        self.hunt = hunt
+        ways = hunt.whole.moves.distinct.values()
+        shared = {id(way.price): way.price for rows in ways for way in rows}
         prices = set(shared.values())
         self.radii = sorted(price for price in prices if hunt.most is None or price <= hunt.most)
         self.low = -1

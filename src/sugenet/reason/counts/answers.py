@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from sugenet.bnn import Network
+from sugenet.drawn import Drawn
 from sugenet.errors import QuestionError
 from sugenet.problem.neighbourhood import row_of
 from sugenet.reason.envelope import Recorded, Source
@@ -35,7 +36,7 @@ def _table(network: Network, rows: list[tuple[int, str]]) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class _Count(Recorded):
+class _Count(Recorded, Drawn):
     """What is known of the inputs somewhere."""
 
     is_certified: ClassVar[bool] = False

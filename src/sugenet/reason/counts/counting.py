@@ -16,7 +16,8 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 
 from sugenet.bnn import Network
-from sugenet.errors import QuestionError, TooLargeError
+from sugenet.errors import QuestionError, TooLargeError, refuse
+from sugenet.fields import FIELDS
 from sugenet.problem.boxes import Box
 from sugenet.problem.clock import Clock
 from sugenet.problem.neighbourhood import Neighbourhood
@@ -192,14 +193,24 @@ def count(
 
 def _see_settings(method: str, samples: int | None, confidence: float) -> None:
     """Refuse settings that a count does not have."""
-    if method not in ("auto", "walk", "sums", "sample"):
-        raise QuestionError(f"method={method!r} is unknown. Use auto, walk, sums or sample.")
-    if samples is not None and method != "sample":
-        raise QuestionError(f'samples={samples!r} is for method="sample", and method is {method!r}.')
-    if samples is not None and (isinstance(samples, bool) or not isinstance(samples, int) or samples < 1):
-        raise QuestionError(f"samples={samples!r} must be a whole number, at least 1.")
-    if isinstance(confidence, bool) or not isinstance(confidence, Real) or not 0 < confidence < 1:
-        raise QuestionError(f"confidence={confidence!r} must be between 0 and 1.")
+    is_number = isinstance(samples, int) and not isinstance(samples, bool) and samples >= 1
+    is_share = isinstance(confidence, Real) and not isinstance(confidence, bool) and 0 < confidence < 1
+    refuse(
+        QuestionError,
+        (
+            method not in FIELDS["method"].choices,
+            f"method={method!r} is unknown. Use auto, walk, sums or sample.",
+        ),
+        (
+            samples is not None and method != "sample",
+            f'samples={samples!r} is for method="sample", and method is {method!r}.',
+        ),
+        (
+            samples is not None and not is_number,
+            f"samples={samples!r} must be a whole number, at least 1.",
+        ),
+        (not is_share, f"confidence={confidence!r} must be between 0 and 1."),
+    )
 
 
 def _answer(

@@ -19,9 +19,9 @@ from sugenet.bnn.laws import some_obey
 from sugenet.brief import Brief
 from sugenet.capacity.thresholds import exact_number
 from sugenet.checker.form import exact
-from sugenet.errors import QuestionError
+from sugenet.errors import QuestionError, refuse
 from sugenet.problem.boxes import Box, limits_data, limits_of, plain_row
-from sugenet.problem.keeps import Keeps, Ties
+from sugenet.problem.goal import Keeps, Ties
 from sugenet.problem.neighbourhood import Neighbourhood, place_of, row_of
 from sugenet.problem.problem import Problem
 from sugenet.problem.regions import (
@@ -129,7 +129,7 @@ def _see_that_it_obeys(network: Network, values: Sequence[Any]) -> None:
 
 def see_that_some_obey(network: Network, near: Neighbourhood, box: Box) -> None:
     """Refuse a question about inputs within limits none of which obeys the laws, as far as that is seen."""
-    clauses, ways = [clause for law in network.domain.laws for clause in law.clauses], near.ways
+    clauses, ways = [clause for law in network.domain.laws for clause in law.clauses], near.moves.ways
     states = {f: (own, *(way.state for way in ways.get(f, ()))) for f, own in enumerate(near.states)}
     if not some_obey(clauses, near.network.encoder, states):
         limits = f" with {box}" if box.limits else ""
@@ -457,16 +457,19 @@ class WhatIf(_ClassOf):
     ties: Ties = "lowest"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.cost, Prices) and self.cost not in BALLS.values():
-            raise QuestionError(
+        refuse(
+            QuestionError,
+            (
+                not isinstance(self.cost, Prices) and self.cost not in BALLS.values(),
                 f"cost={self.cost!r} is no cost. Give L0, L1, L2, Linf or Hamming themselves, "
-                f"without a radius, or Prices({{...}})."
-            )
-        if self.region is not None and not isinstance(self.region, Linf | Free | Box | Anything):
-            raise QuestionError(
+                f"without a radius, or Prices({{...}}).",
+            ),
+            (
+                self.region is not None and not isinstance(self.region, Linf | Free | Box | Anything),
                 f"region={self.region!r} has a budget of its own. Use Linf, Free or Box, "
-                f"and limit= for the cost."
-            )
+                f"and limit= for the cost.",
+            ),
+        )
         object.__setattr__(self, "immutable", _tuple_of(self.immutable))
 
     @property
@@ -679,18 +682,22 @@ class HowMany(OfSample, Limited):
     where: Any = None
 
     def __post_init__(self) -> None:
-        if self.region is None:
-            if self.sample is not None:
-                raise QuestionError("a sample needs a region around it, such as Hamming(2) or Anything().")
-        elif not hasattr(self.region, "around"):
-            raise QuestionError(
+        refuse(
+            QuestionError,
+            (
+                self.region is None and self.sample is not None,
+                "a sample needs a region around it, such as Hamming(2) or Anything().",
+            ),
+            (
+                self.region is not None and not hasattr(self.region, "around"),
                 f"region={self.region!r} is not a region. Give one such as Hamming(2), Linf(4), "
-                f"Free([...]) or Anything()."
-            )
-        elif self.sample is None:
-            raise QuestionError(
-                "a region needs a sample: count(network, x, region). For limits alone, where={...}."
-            )
+                f"Free([...]) or Anything().",
+            ),
+            (
+                self.region is not None and self.sample is None,
+                "a region needs a sample: count(network, x, region). For limits alone, where={...}.",
+            ),
+        )
 
     def near(self, network: Network) -> Neighbourhood:
         """Where inputs are counted."""

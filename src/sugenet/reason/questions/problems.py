@@ -14,13 +14,11 @@ from sugenet.bnn import Network, OneHot, Steps
 from sugenet.capacity.thresholds import exact_number
 from sugenet.errors import QuestionError
 from sugenet.problem.goal import Goal, Votes, at_least, lawful, loses, wins
-from sugenet.problem.merging import merged
 from sugenet.problem.neighbourhood import Neighbourhood, place_of
-from sugenet.problem.pairs import Joint, abreast, twins
+from sugenet.problem.pairs import Joint, abreast, merged, twins
 from sugenet.problem.problem import Problem
-from sugenet.problem.query import Case, Inequality, Query, QueryBox
+from sugenet.problem.query import Case, Inequality, Query, QueryBox, of_network
 from sugenet.problem.regions import Anything, Box, Free, Linf
-from sugenet.problem.sourced import of_network
 from sugenet.reason.questions.kinds import (
     Agree,
     Always,

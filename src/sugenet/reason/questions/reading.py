@@ -9,8 +9,7 @@ from typing import Any, TypeAlias
 from sugenet.bnn import Domain, Network
 from sugenet.checker.form import exact
 from sugenet.errors import CertificateError, QuestionError, SugenetError
-from sugenet.problem.query import Case, Inequality, Query, QueryBox
-from sugenet.problem.sourced import of_network
+from sugenet.problem.query import Case, Inequality, Query, QueryBox, of_network
 from sugenet.reason.questions.kinds import (
     Agree,
     Always,

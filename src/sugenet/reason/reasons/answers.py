@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from sugenet.bnn import Network
+from sugenet.drawn import Drawn
 from sugenet.errors import CertificateError
 from sugenet.problem.boxes import plain
 from sugenet.reason.envelope import Certified, Recorded, Source, opened
@@ -72,7 +73,7 @@ class Reason(Certified):
 
 
 @dataclass(frozen=True, eq=False)
-class Reasons(Recorded):
+class Reasons(Recorded, Drawn):
     """Reasons for one answer inside one region, shortest first."""
 
     json: ClassVar[Mapping[str, Source]] = {

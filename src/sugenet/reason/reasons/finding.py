@@ -16,7 +16,7 @@ from sugenet.engines.walk.singles import violating_singles
 from sugenet.errors import QuestionError, TooLargeError
 from sugenet.problem.boxes import plain
 from sugenet.problem.clock import Clock
-from sugenet.problem.keeps import Ties
+from sugenet.problem.goal import Ties
 from sugenet.problem.neighbourhood import FeatureMove
 from sugenet.problem.problem import Problem
 from sugenet.problem.regions import Anything, Region

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from sugenet.engines.outside.pysat import hearing_ctrl_c
+from sugenet.engines.hard.outside.pysat import hearing_ctrl_c
 
 __all__ = [
     "HittingSets",

@@ -18,16 +18,15 @@ import numpy as np
 
 from sugenet.brief import Brief
 from sugenet.engines.bounds import BOUNDS
-from sugenet.engines.dual.deciding import DUAL
+from sugenet.engines.hard.dual.deciding import DUAL
+from sugenet.engines.hard.learn.solver import Core, Found, Solver, solver_of
 from sugenet.engines.ladder import decide
-from sugenet.engines.learn.solver import Core, Found, Solver, solver_of
 from sugenet.engines.walk.choices import is_for_blocks
 from sugenet.errors import TooLargeError
 from sugenet.problem.clock import Clock
 from sugenet.problem.front import Front
 from sugenet.problem.neighbourhood import FeatureMove, row_of
-from sugenet.problem.outcomes import Fails, Holds, Open, replayed
-from sugenet.problem.problem import Problem
+from sugenet.problem.problem import Fails, Holds, Open, Problem, replayed
 from sugenet.problem.sizes import combinations_of, is_soon_cut, sets_within
 
 __all__ = ["Contrast", "Features", "Oracle"]

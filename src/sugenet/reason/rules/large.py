@@ -17,15 +17,14 @@ from typing import Any
 import numpy as np
 
 from sugenet.bnn.arrays import Ints
+from sugenet.engines.hard.learn.solver import Core, Found, Solver, solver_of
 from sugenet.engines.ladder import decide
-from sugenet.engines.learn.solver import Core, Found, Solver, solver_of
 from sugenet.errors import SoundnessError
 from sugenet.problem.boxes import Box
 from sugenet.problem.clock import Clock
 from sugenet.problem.goal import loses
 from sugenet.problem.neighbourhood import row_of
-from sugenet.problem.outcomes import Fails, Holds
-from sugenet.problem.problem import Problem
+from sugenet.problem.problem import Fails, Holds, Problem
 from sugenet.problem.regions import Anything
 from sugenet.reason.rules.grid import Grid, Masks, places_of
 

@@ -61,12 +61,7 @@ class Interpreter:
     def __init__(self, graph: Graph, output: str) -> None:
         self.graph, self.output = graph, output
         self.scores = _scores(output, {name: node for node in graph.nodes for name in node.outputs if name})
-        needed, order = {output, self.scores}, []
-        for node in reversed(graph.nodes):
-            if any(name in needed for name in node.outputs if name):
-                needed |= set(node.inputs)
-                order.append(node)
-        self.nodes = order[::-1]
+        self.nodes, needed = graph.leading_to(output, self.scores)
         self.read = {name for node in self.nodes for name in node.inputs} | {output}
         inputs = [port for port in graph.inputs if port.name in needed]
         if len(inputs) != 1 or inputs[0].shape is None:

@@ -6,8 +6,9 @@ What those saw and decided is kept for the comparison layer by layer.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
-from functools import reduce
+from functools import partial, reduce
 from math import erf
 from typing import Any
 
@@ -26,6 +27,7 @@ from sugenet.io.onnx.judge.tensors import (
     is_single,
     kind_of,
     made_of,
+    monotone,
     of_tensors,
     product,
     quotient,
@@ -45,42 +47,22 @@ def _sum_all(call: OpCall) -> Tensor:
     return first
 
 
-def _extreme(call: OpCall) -> Tensor:
-    tensors = given(call)
-    data = any(tensor.data for tensor in tensors)
-    choose = np.maximum if call.node.op == "Max" else np.minimum
-    ends = [np.asarray(floats(tensors[0], data) + side * tensors[0].error) for side in (-1, 1)]
-    values = floats(tensors[0], data)
-    for tensor in tensors[1:]:
-        more = floats(tensor, data)
-        values, ends = (
-            choose(values, more),
-            [choose(end, more + side * tensor.error) for end, side in zip(ends, (-1, 1), strict=True)],
-        )
-    error = (
-        np.zeros(())
-        if all(tensor.exact for tensor in tensors)
-        else np.maximum(ends[1] - values, values - ends[0])
-    )
-    return made_of(tensors, values, kind_of(tensors), error)
+def _extreme(choose: Callable[[Any, Any], Any]) -> Operator:
+    return of_tensors(partial(monotone, lambda *arrays: reduce(choose, arrays)))
 
 
 def _clip(call: OpCall) -> Tensor:
     x = call.tensor(0)
     call.made(x.shape)
-    values: Any = x.values
-    ends: list[Any] = [values + side * x.error for side in (-1, 1)]
+    limits = []
     for place, name, choose in ((1, "min", np.maximum), (2, "max", np.minimum)):
         bound = call.optional(place)
         if bound is not None and (bound.data or bound.values.size != 1 or bound.values.ndim > 1):
             raise UncomparableError(f"its {name} is no single number.")
         end = call.node.attributes.get(name) if bound is None else bound.values.reshape(())
         if end is not None:
-            limit = np.asarray(end).astype(values.dtype)
-            values, ends = choose(values, limit), [choose(side, limit) for side in ends]
-    return made_of(
-        (x,), values, x.kind, np.zeros(()) if x.exact else np.maximum(ends[1] - values, values - ends[0])
-    )
+            limits.append((choose, np.asarray(end).astype(x.values.dtype)))
+    return monotone(lambda array: reduce(lambda held, end: end[0](held, end[1]), limits, array), x)
 
 
 def _negated(x: Tensor) -> Tensor:
@@ -143,7 +125,7 @@ def _dropout(call: OpCall) -> Tensor:
 def _cast(call: OpCall) -> Tensor:
     x = call.tensor(0)
     call.made(x.shape)
-    to = call["to"]
+    to = call.node.attributes.get("to", 0)
     if to not in DTYPES:
         raise UncomparableError(f"it casts to element type {to}.")
     kind = np.dtype(DTYPES[to]).newbyteorder("=")
@@ -198,20 +180,22 @@ def _unsure(apart: Array, margin: Array) -> Array:
     return np.asarray((np.abs(apart) <= margin) & (margin > 0))
 
 
+def _decided(call: OpCall, seen: Tensor, values: Array, up: Array, down: Array, gap: float) -> Tensor:
+    """Values that depend on which side of 0 something is; `gap` is how far apart they are."""
+    if seen.data:
+        call.decide(seen.values, up, down, seen.error)
+    error = np.where(_unsure(seen.values, seen.error), gap, 0.0)
+    return Tensor(values, seen.kind, error, seen.data, seen.data)
+
+
 def _bits(call: OpCall, x: Tensor, up: Array) -> Tensor:
     """+1 where the data are up, -1 elsewhere."""
-    if x.data:
-        call.decide(x.values, up, ~up, x.error)
-    error = np.where(_unsure(x.values, x.error), 2.0, 0.0)
-    return Tensor(np.where(up, 1.0, -1.0).astype(x.values.dtype), x.kind, error, x.data, x.data)
+    return _decided(call, x, np.where(up, 1.0, -1.0).astype(x.values.dtype), up, ~up, 2.0)
 
 
 def _sign(call: OpCall) -> Tensor:
     (x,) = given(call)
-    if x.data:
-        call.decide(x.values, x.values > 0, x.values < 0, x.error)
-    error = np.where(_unsure(x.values, x.error), 2.0, 0.0)
-    return Tensor(np.sign(x.values), x.kind, error, x.data, x.data)
+    return _decided(call, x, np.sign(x.values), x.values > 0, x.values < 0, 2.0)
 
 
 _TESTS: dict[str, Callable[[Any, Any], Any]] = {
@@ -349,11 +333,9 @@ def _round(call: OpCall) -> Tensor:
 
 def _binarizer(call: OpCall) -> Tensor:
     (x,) = given(call)
-    apart = x.values - call.real("threshold")
-    if x.data:
-        call.decide(apart, apart > 0, apart <= 0, x.error)
-    error = np.where(_unsure(apart, x.error), 1.0, 0.0)
-    return Tensor((apart > 0).astype(x.values.dtype), x.kind, error, x.data, x.data)
+    apart = replace(x, values=x.values - call.real("threshold"))
+    up = apart.values > 0
+    return _decided(call, apart, up.astype(x.values.dtype), up, ~up, 1.0)
 
 
 def _lce(call: OpCall) -> Tensor:
@@ -396,9 +378,9 @@ POINTWISE: dict[str, Operator] = {
     "Identity": _identity,
     "LceDequantize": _identity,
     "Log": rising(np.log),
-    "Max": _extreme,
+    "Max": _extreme(np.maximum),
     "Mean": _sum_all,
-    "Min": _extreme,
+    "Min": _extreme(np.minimum),
     "Mul": of_tensors(product),
     "Neg": of_tensors(_negated),
     "Not": _logic(np.logical_not),

@@ -8,7 +8,7 @@ difference that is rounding, and never misses another.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any, TypeAlias
 
@@ -34,6 +34,7 @@ __all__ = [
     "is_single",
     "kind_of",
     "made_of",
+    "monotone",
     "of_tensors",
     "product",
     "quotient",
@@ -320,21 +321,31 @@ def quotient(left: Tensor, right: Tensor) -> Tensor:
     return made_of((left, right), result, kind, error + _rounding((left, right), result, exactly, kind))
 
 
+def monotone(function: Callable[..., Any], *tensors: Tensor) -> Tensor:
+    """A function that falls in none of its inputs: its values at both ends of what they may be bound it."""
+    arrays = [floats(tensor, any(other.data for other in tensors)) for tensor in tensors]
+    result, error = np.asarray(function(*arrays)), np.zeros(())
+    if not all(tensor.exact for tensor in tensors):
+        pairs = list(zip(arrays, tensors, strict=True))
+        low, high = (
+            np.asarray(function(*(array + side * tensor.error for array, tensor in pairs)), np.float64)
+            for side in (-1, 1)
+        )
+        error = np.maximum(high - result, result - low)
+        error = np.where(np.isnan(error), np.inf, error)
+    return made_of(tensors, result, kind_of(tensors), error)
+
+
 def rising(function: Callable[[Array], Any], roundings: float = 8.0) -> Operator:
-    """A function that never falls: its values at both ends of what x may be bound it."""
+    """An operator that never falls, whose results are rounded so many times."""
 
     def run(call: OpCall) -> Tensor:
         (x,) = given(call)
-        wide = x.values.astype(np.float64)
-        result = np.asarray(function(wide if x.data else x.values))
-        error = np.zeros(())
-        if not x.exact:
-            ends = [np.asarray(function(wide + side * x.error), np.float64) for side in (-1, 1)]
-            error = np.maximum(ends[1] - result, result - ends[0])
-            error = np.where(np.isnan(error), np.inf, error)
-        if roundings and x.kind.kind == "f":
-            unit = ROUND if x.data and not (x.kind == np.float32 and x.signs) else SINGLE
-            error = error + roundings * unit * np.where(np.isfinite(result), np.abs(result), 0)
-        return made_of((x,), result, x.kind, error)
+        found = monotone(function, x)
+        if not roundings or x.kind.kind != "f":
+            return found
+        unit = ROUND if x.data and not (x.kind == np.float32 and x.signs) else SINGLE
+        size = np.where(np.isfinite(found.values), np.abs(found.values), 0)
+        return replace(found, error=found.error + roundings * unit * size)
 
     return run

@@ -1,0 +1,109 @@
+"""Two networks side by side: neurons that are equal or opposite are made one.
+
+To be ensured: what remains is on and off for the same inputs as what it stands for. Rows are numbered by what
+is kept, in the order of the networks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeAlias
+
+from sugenet.checker.problem import Row
+
+__all__ = ["merged"]
+
+Side: TypeAlias = tuple[int, list[list[Row]], list[dict[int, int]]]
+"""How many neurons the first layer has, the later layers, and the weights of the classes."""
+
+
+def merged(
+    base: list[int], features: list[list[tuple[int, list[int]]]], sides: Sequence[Side]
+) -> tuple[list[int], list[list[tuple[int, list[int]]]], list[list[Row]], list[Row]]:
+    """Two sides with equal or opposite neurons made one, and neurons that never turn folded into what
+    follows; the first ones are kept. A row of the head has what must be added to what its sum must reach.
+    """
+    depth = max(len(later) for _, later, _ in sides)
+    looks: list[Any] = []
+    truths: list[bool | None] = []
+    for j, margin in enumerate(base):
+        low = sum(min(0, *(gain[j] for _, gain in row)) for row in features)
+        high = sum(max(0, *(gain[j] for _, gain in row)) for row in features)
+        looks.append((-margin, tuple(gain[j] for row in features for _, gain in row)))
+        truths.append(_truth(low, high, -margin))
+    folded = _Folded(looks, truths, _opposite)
+    base = [base[j] for j in folded.firsts]
+    features = [[(price, [gain[j] for j in folded.firsts]) for price, gain in row] for row in features]
+    layers, widths = [], [width for width, _, _ in sides]
+    for rows in zip(*(_deepened(width, later, depth) for width, later, _ in sides), strict=True):
+        made = [folded.row(row) for row in _beside(rows, widths)]
+        widths = [len(part) for part in rows]
+        truths = [
+            _truth(sum(min(w, 0) for w in row.values()), sum(max(w, 0) for w in row.values()), least)
+            for row, least in made
+        ]
+        looks = [(least, frozenset(row.items())) for row, least in made]
+        folded = _Folded(looks, truths, _opposite_row)
+        layers.append([made[j] for j in folded.firsts])
+    heads = [[(weights, 0) for weights in head] for _, _, head in sides]
+    return base, features, layers, [folded.row(row) for row in _beside(heads, widths)]
+
+
+def _truth(low: int, high: int, least: int) -> bool | None:
+    """Whether a sum between two ends reaches a threshold; None if that depends."""
+    return True if low >= least else False if high < least else None
+
+
+def _opposite(look: Any) -> Any:
+    return 1 - look[0], tuple(-gain for gain in look[1])
+
+
+def _opposite_row(look: Any) -> Any:
+    return 1 - look[0], frozenset((bit, -weight) for bit, weight in look[1])
+
+
+def _deepened(width: int, later: list[list[Row]], depth: int) -> list[list[Row]]:
+    """Later layers, with layers that pass bits on for as many as are asked for."""
+    width = len(later[-1]) if later else width
+    return later + [[({j: 1}, 1) for j in range(width)]] * (depth - len(later))
+
+
+def _beside(parts: Sequence[Sequence[Row]], widths: Sequence[int]) -> Iterator[Row]:
+    """Rows of both sides over the bits of both, one after another."""
+    start = 0
+    for rows, width in zip(parts, widths, strict=True):
+        for weights, least in rows:
+            yield {start + bit: weight for bit, weight in weights.items()}, least
+        start += width
+
+
+class _Folded:
+    """Neurons that are kept of those that look alike or are opposites, and neurons that never turn."""
+
+    def __init__(self, looks: Sequence[Any], truths: Sequence[bool | None], opposite: Any) -> None:
+        self.firsts: list[int] = []
+        self.truths = truths
+        self.place: list[tuple[int, int]] = []
+        seen: dict[Any, int] = {}
+        for number, (look, truth) in enumerate(zip(looks, truths, strict=True)):
+            contrary = opposite(look)
+            if truth is not None:
+                self.place.append((-1, 0))
+            elif look not in seen and contrary in seen:
+                self.place.append((seen[contrary], -1))
+            else:
+                if look not in seen:
+                    seen[look] = len(self.firsts)
+                    self.firsts.append(number)
+                self.place.append((seen[look], 1))
+
+    def row(self, row: Row) -> Row:
+        """A row over the neurons that are kept; a constant or opposite neuron shares in the bound."""
+        weights, least = dict[int, int](), row[1]
+        for bit, weight in row[0].items():
+            target, sign = self.place[bit]
+            if self.truths[bit] is None:
+                weights[target] = weights.get(target, 0) + sign * weight
+            if self.truths[bit] or sign == -1:
+                least -= weight
+        return {bit: weight for bit, weight in weights.items() if weight}, least

@@ -1,0 +1,92 @@
+"""Better multipliers step by step, where a linear program would be too large.
+
+The bound is convex in its multipliers, and what reaches it in every layer says which way it falls: the sum
+that a neuron is taken at, less the sum that the levels before it give.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sugenet.engines.hard.dual.bound import Branch, Multipliers, Relaxed, Weighed
+from sugenet.engines.hard.dual.sums import Reals, StairSums
+from sugenet.problem.clock import Clock
+
+__all__ = ["ascend"]
+
+_FAST, _SLOW = 0.8, 0.9
+
+
+def ascend(node: Branch, given: Multipliers, clock: Clock, steps: int) -> tuple[Multipliers, Weighed]:
+    """Multipliers as floats that give lower bounds, row by row; the best that were met,
+    and what was seen there.
+    """
+    relaxed = node.relaxed
+    here = [np.asarray(own, np.float64) for own in given.layers]
+    nu = np.asarray(given.nu, np.float64)
+    seen = relaxed.see(node, Multipliers(given.cases, given.mu, nu, here))
+    sizes = [_unit(node, number, seen.worth[number + 1]) for number in range(len(here))]
+    best, kept, first = seen.value, Multipliers(given.cases, given.mu, nu, here), seen
+    means = [np.zeros_like(own) for own in here]
+    squares = [np.zeros_like(own) for own in here]
+    price, priced = np.maximum(nu, 1.0), [np.zeros_like(nu), np.zeros_like(nu)]
+    for turn in range(1, steps + 1):
+        if clock.up() or bool((best < 0).all()):
+            break
+        pace = (1 - turn / (steps + 1)) ** 2
+        levels = _levels(relaxed, seen)
+        after = []
+        for number, (layer, own) in enumerate(zip(relaxed.layers, here, strict=True)):
+            taken = seen.best[number].at
+            if isinstance(layer, StairSums):
+                fall = layer.base + layer.forward(levels[number]) - taken
+            else:
+                fall = np.where(layer.inside, levels[number][:, layer.taps], 0).reshape(taken.shape) - taken
+            after.append(own - sizes[number] * pace * _adam(fall, means, squares, number, turn))
+        spent = 0.0 if relaxed.inputs.budget is None else float(relaxed.inputs.budget)
+        if spent and relaxed.inputs.count:
+            fall = spent - relaxed.inputs.prices.astype(np.float64)[seen.taken.options].sum(axis=1)
+            nu = np.maximum(0.0, nu - price * pace * _adam(fall, [priced[0]], [priced[1]], 0, turn))
+        here = after
+        seen = relaxed.see(node, Multipliers(given.cases, given.mu, nu, here))
+        better = seen.value < best
+        if better.any():
+            best = np.where(better, seen.value, best)
+            kept = kept.where(better, Multipliers(given.cases, given.mu, nu, here))
+            first = seen
+    return kept, first
+
+
+def _adam(fall: Reals, means: list[Reals], squares: list[Reals], place: int, turn: int) -> Reals:
+    """The direction, each multiplier at its own pace."""
+    means[place] = _FAST * means[place] + (1 - _FAST) * fall
+    squares[place] = _SLOW * squares[place] + (1 - _SLOW) * fall**2
+    mean, square = means[place] / (1 - _FAST**turn), squares[place] / (1 - _SLOW**turn)
+    return np.asarray(mean / (np.sqrt(square) + 1e-9))
+
+
+def _unit(node: Branch, number: int, worth: Reals) -> Reals:
+    """How large the multipliers of a layer are: what its levels are worth, by what its sums can do."""
+    reach, levels = node.reach[number], node.levels[number + 1]
+    room = np.maximum(reach.high - reach.low, 1)
+    rise = (levels.high - levels.low) / room
+    layer = node.relaxed.layers[number]
+    mean = np.abs(worth).mean(axis=1, keepdims=True)
+    if isinstance(layer, StairSums):
+        return np.asarray(rise * (np.abs(worth) + mean) / 2)
+    return np.asarray(
+        np.where(layer.inside, ((np.abs(worth) + mean) * rise / 2)[:, :, None], 0.0).reshape(len(worth), -1)
+    )
+
+
+def _levels(relaxed: Relaxed, seen: Weighed) -> list[Reals]:
+    """The levels that reach the bound: of the inputs, and of every layer."""
+    inputs, chosen = relaxed.inputs, seen.taken.options
+    first = np.repeat(inputs.start[None].astype(np.float64), len(chosen), axis=0)
+    wide = np.diff(np.append(inputs.entry, len(inputs.place)))
+    for row, options in zip(first, chosen, strict=True):
+        marks = np.zeros(inputs.count, bool)
+        marks[options] = True
+        mine = np.repeat(marks, wide)
+        row[inputs.place[mine]] += inputs.change[mine]
+    return [first, *(best.level.astype(np.float64) for best in seen.best[:-1])]

@@ -1,0 +1,153 @@
+"""Looking for a violation along the bounds: inputs that multipliers favour, walked on by the network's own
+slopes. Finds, never proves.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sugenet.bnn.arrays import Ints
+from sugenet.engines.hard.dual.bound import Branch, Relaxed
+from sugenet.engines.hard.dual.sums import Pool, Reals, StairSums
+from sugenet.problem.clock import Clock
+from sugenet.problem.moves import FeatureMove
+
+__all__ = ["Attack", "climbed"]
+
+_CELLS = 1 << 22
+
+
+class Attack:
+    """Inputs of a neighbourhood, tried by their exact match counts."""
+
+    def __init__(self, relaxed: Relaxed, root: Branch, clock: Clock) -> None:
+        self.relaxed, self.root, self.clock = relaxed, root, clock
+        self.rows = relaxed.rows
+        self.found: tuple[FeatureMove, ...] | None = None
+        self.random = np.random.default_rng(clock.seed)
+        heaviest = max((layer.outputs * layer.top for layer in relaxed.layers), default=1)
+        self.most = int(np.clip(_CELLS // heaviest, 1, 16))
+        """Inputs that are tried at a time."""
+
+    def levels(self, options: Ints) -> Ints:
+        """What the first layer reads, for options of all features, one row each."""
+        inputs = self.relaxed.inputs
+        out = np.repeat(inputs.start[None], len(options), axis=0)
+        wide = np.diff(np.append(inputs.entry, len(inputs.place)))
+        for row, mine in zip(out, options, strict=True):
+            if inputs.single:
+                row[inputs.place[mine]] += inputs.change[mine]
+            else:
+                marks = np.zeros(inputs.count, bool)
+                marks[mine] = True
+                all_ = np.repeat(marks, wide)
+                row[inputs.place[all_]] += inputs.change[all_]
+        return out
+
+    def run(self, levels: Reals) -> list[Ints]:
+        """Match counts of all layers and levels of the last, in whole numbers."""
+        seen = []
+        here = levels
+        for layer in self.relaxed.layers:
+            if isinstance(layer, Pool):
+                taps = np.where(layer.inside, here[:, layer.taps] * layer.sign[:, None], -layer.top - 1)
+                here = taps.max(axis=2) * layer.sign
+                seen.append(here)
+                continue
+            sums = layer.base + np.rint(layer.forward(here.astype(np.float64))).astype(np.int64)
+            seen.append(sums)
+            here = climbed(layer, sums)
+        seen.append(here)
+        return seen
+
+    def missing(self, last: Ints) -> Ints:
+        """For every row and case what is missing at its worst inequality; 0 or less: a violation."""
+        short = self.relaxed.least - last @ self.rows.T
+        return np.stack([short[:, list(case)].max(axis=1) for case in self.relaxed.cases], axis=1)
+
+    def tries(self, options: Ints) -> bool:
+        """Whether some options of all features, one row each, are a violation; exactly, and kept."""
+        if self.relaxed.inputs.budget is not None:
+            prices = self.relaxed.inputs.prices[options].sum(axis=1)
+            options = options[prices <= self.relaxed.inputs.budget]
+        if not len(options):
+            return False
+        bad = np.flatnonzero((self.missing(self.run(self.levels(options))[-1]) <= 0).any(axis=1))
+        for row in bad.tolist():
+            moves = self.relaxed.inputs.moves(options[row])
+            if self.relaxed.problem.near.admits(moves) and self.relaxed.problem.replays(moves):
+                self.found = moves
+                return True
+        return False
+
+    def walk(self, options: Ints, cases: Ints, turns: int) -> bool:
+        """Walk on from some options, each row for its own case: to the best vertex by slopes of the network,
+        taken over a random width around its sums.
+        """
+        for turn in range(turns):
+            if self.tries(options):
+                return True
+            if self.clock.up():
+                return False
+            seen = self.run(self.levels(options))
+            missing = self.missing(seen[-1])[np.arange(len(options)), cases]
+            if not turn:
+                best, kept = missing, options
+            better = missing < best
+            best, kept = np.where(better, missing, best), np.where(better[:, None], options, kept)
+            stuck = ~better & (self.random.random(len(options)) < 0.5)
+            if turn and stuck.any():  # go on from the best of its case
+                for case in np.unique(cases[stuck]).tolist():
+                    own = np.flatnonzero(cases == case)
+                    options[stuck & (cases == case)] = kept[own[np.argmin(best[own])]]
+                seen = self.run(self.levels(options))
+            options = self.vertex(self.slopes(seen, cases))
+        return self.tries(options)
+
+    def slopes(self, seen: list[Ints], cases: Ints) -> Reals:
+        """What each input is worth for the worst inequality of each row's case, by secants at its sums."""
+        short = self.relaxed.least - seen[-1] @ self.rows.T
+        worst = [
+            self.relaxed.cases[case][int(np.argmax(row[list(self.relaxed.cases[case])]))]
+            for row, case in zip(short, cases.tolist(), strict=True)
+        ]
+        worth = self.rows[worst].astype(np.float64)
+        for number in reversed(range(len(self.relaxed.layers))):
+            layer, reach = self.relaxed.layers[number], self.root.reach[number]
+            if isinstance(layer, Pool):
+                low, high = layer.taps_of(self.root.levels[number])
+                chief = np.argmax(low + high, axis=1)
+                own = np.zeros((len(worth), *layer.taps.shape))
+                own[:, np.arange(layer.outputs), chief] = worth
+                worth = layer.back(own.reshape(len(worth), -1))
+                continue
+            share = self.random.uniform(0.02, 0.7, (len(worth), 1))
+            wide = np.ceil(share * (reach.high - reach.low) + 1).astype(np.int64)
+            rise = climbed(layer, seen[number] + wide) - climbed(layer, seen[number] - wide)
+            worth = layer.back(worth * rise / (2 * wide))
+        return worth
+
+    def vertex(self, worth: Reals) -> Ints:
+        """The best option of every feature; with a budget, those that pay most."""
+        inputs = self.relaxed.inputs
+        if inputs.budget is None:
+            return inputs.best(worth, np.zeros(len(worth)), self.root.open_).options
+        gains = inputs.gains(worth)
+        own = np.flatnonzero(inputs.move < 0)
+        out = np.repeat(own[None], len(worth), axis=0)
+        prices = np.maximum(inputs.prices.astype(np.float64), 1e-9)
+        for row, gain in zip(out, gains, strict=True):
+            left = inputs.budget
+            for option in np.argsort(-gain / prices)[: 4 * len(own)].tolist():
+                feature = int(inputs.feature[option])
+                price = int(inputs.prices[option])
+                if gain[option] > 0 and price <= left and row[feature] == own[feature]:
+                    row[feature], left = option, left - price
+        return out
+
+
+def climbed(layer: StairSums, sums: Ints) -> Ints:
+    """Levels of match counts, one row each."""
+    if layer.top == 1:
+        return (sums >= layer.steps[:, 0]).astype(np.int64)
+    return np.asarray((sums[:, :, None] >= layer.steps).sum(axis=2))

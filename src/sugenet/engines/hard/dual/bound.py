@@ -1,0 +1,215 @@
+"""The dual bound: multipliers for the inequalities of a case, the neurons and the budget give a whole number
+that no input of the neighbourhood can exceed; below 0 the case is excluded (docs/theory.md 7.10).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.bnn.arrays import Ints
+from sugenet.engines.hard.dual.inputs import Inputs, Taken
+from sugenet.engines.hard.dual.star import star_of
+from sugenet.engines.hard.dual.sums import Best, Pieces, Pool, Range, Reading, Reals, StairSums, reading_of
+from sugenet.problem.problem import Problem
+
+__all__ = ["Branch", "Multipliers", "Relaxed", "Weighed", "Windows"]
+
+Windows = Mapping[tuple[int, int], tuple[int, int]]
+"""For a layer from 1 and a neuron from 0 the levels that it may have; for layer 0 and a feature's place the
+options, counted from 0.
+"""
+_LARGEST = float(1 << 60)
+
+
+@dataclass(frozen=True, eq=False)
+class Multipliers:
+    """One row for each case that is looked at: for the inequalities, the budget and every layer."""
+
+    cases: Ints
+    """Which case each row is for."""
+    mu: Reals
+    """Not negative, and 0 for inequalities of other cases."""
+    nu: Reals
+    """Not negative."""
+    layers: list[Reals]
+
+    def rows(self, which: Ints | slice | list[int]) -> Multipliers:
+        """Some of the rows."""
+        layers = [row[which] for row in self.layers]
+        return Multipliers(self.cases[which], self.mu[which], self.nu[which], layers)
+
+    def where(self, better: npt.NDArray[np.bool_], other: Multipliers) -> Multipliers:
+        """The rows of another where they are better."""
+        return Multipliers(
+            self.cases,
+            np.where(better[:, None], other.mu, self.mu),
+            np.where(better, other.nu, self.nu),
+            [np.where(better[:, None], b, a) for a, b in zip(self.layers, other.layers, strict=True)],
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Branch:
+    """How far every sum and level can go, within windows."""
+
+    windows: Windows
+    open_: npt.NDArray[np.bool_]
+    """Options of the features."""
+    levels: list[Range]
+    """Of the inputs and of every layer."""
+    reach: list[Range]
+    """Of the match counts of every layer, or the levels of a pool."""
+    empty: bool
+    relaxed: Relaxed
+
+    @cached_property
+    def pieces(self) -> list[Pieces | None]:
+        """The staircases of every layer."""
+        return [
+            Pieces.of(layer.steps, reach) if isinstance(layer, StairSums) else None
+            for layer, reach in zip(self.relaxed.layers, self.reach, strict=True)
+        ]
+
+    @cached_property
+    def possible(self) -> npt.NDArray[np.bool_]:
+        """Which inequalities the ranges alone leave possible."""
+        rows, least = self.relaxed.rows, self.relaxed.least
+        low, high = self.levels[-1]
+        top = np.maximum(rows * low, rows * high).sum(axis=1)
+        return np.asarray(top >= least)
+
+    def excludes(self, case: Sequence[int]) -> bool:
+        """Whether ranges alone exclude a case."""
+        return self.empty or not self.possible[list(case)].all()
+
+
+@dataclass(frozen=True, eq=False)
+class Weighed:
+    """A bound, and what reaches it in every layer by itself."""
+
+    value: Reals
+    worth: list[Reals]
+    """What the levels of every layer are worth."""
+    best: list[Best]
+    taken: Taken
+
+    def rows(self, which: Ints) -> Weighed:
+        """Some of the rows."""
+        best = [Best(*(part[which] for part in one)) for one in self.best]
+        taken = Taken(*(part[which] for part in self.taken))
+        return Weighed(self.value[which], [one[which] for one in self.worth], best, taken)
+
+
+class Relaxed:
+    """A problem as layers of sums and staircases."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.layers: list[Reading] = [reading_of(layer) for layer in problem.near.network.layers]
+        self.inputs = Inputs(problem.near)
+        self.rows, self.least = problem.goal.neurons(problem.near.network.head)
+        self.cases = problem.goal.members
+        compares = bool(self.layers) and isinstance(self.layers[-1], StairSums)
+        self.stars = [star_of(self.rows, self.least, case) if compares else None for case in self.cases]
+
+    def node(self, windows: Windows, before: Branch | None = None) -> Branch:
+        """Ranges of all layers within windows; from `before`, which had all of them but some of one layer."""
+        first = min((layer for layer, _ in windows), default=0) if before is None else -1
+        if before is not None:
+            changed = [key for key, window in windows.items() if before.windows.get(key) != window]
+            first = min((layer for layer, _ in changed), default=len(self.layers) + 1)
+        if before is None or first == 0:
+            open_ = self._open(windows)
+            levels, reach, first = [self.inputs.box(open_)], [], 0
+        else:
+            open_, levels, reach = before.open_, before.levels[:first], before.reach[: first - 1]
+            first -= 1
+        empty = levels[0].empty
+        for number, layer in enumerate(self.layers[first:], start=first):
+            if empty:
+                break
+            there = self.inputs.reach(layer, open_) if number == 0 else layer.reach(levels[-1])
+            own = [(unit, window) for (at, unit), window in windows.items() if at == number + 1]
+            if own:
+                there = Range(there.low.copy(), there.high.copy())
+            for unit, (least, most) in own:
+                layer.within(there, unit, least, most)
+            empty = there.empty
+            reach.append(there)
+            levels.append(layer.levels(there))
+        return Branch(windows, open_, levels, reach, empty, self)
+
+    def _open(self, windows: Windows) -> npt.NDArray[np.bool_]:
+        """Options within the windows of their features."""
+        open_ = self.inputs.everything()
+        for (layer, place), (least, most) in windows.items():
+            if layer == 0:
+                start, stop = int(self.inputs.starts[place]), int(self.inputs.stops[place])
+                open_[start : start + least] = False
+                open_[start + most + 1 : stop] = False
+        return open_
+
+    def see(self, node: Branch, given: Multipliers) -> Weighed:
+        """The bound: exact for whole numbers, a guide for floats."""
+        worth: Any = given.mu @ self.rows
+        total: Any = -(given.mu @ self.least)
+        asked, best = [], []
+        for number in reversed(range(len(self.layers))):
+            layer, own = self.layers[number], given.layers[number]
+            asked.append(worth)
+            pieces = node.pieces[number]
+            if pieces is not None:
+                assert isinstance(layer, StairSums)
+                found = pieces.best(worth, own)
+                if number + 1 == len(self.layers):
+                    found = self._compared(pieces, given.cases, worth, own, found)
+                total = total + own @ layer.base
+            else:
+                assert isinstance(layer, Pool)
+                found = layer.best(worth, own, node.levels[number], node.reach[number])
+            best.append(found)
+            total = total + found.value.sum(axis=1)
+            worth = layer.back(own)
+        taken = self.inputs.best(worth, given.nu, node.open_)
+        asked.append(worth)
+        return Weighed(total + worth @ self.inputs.start + taken.value, asked[::-1], best[::-1], taken)
+
+    def _compared(self, pieces: Pieces, cases: Ints, worth: Reals, own: Reals, found: Best) -> Best:
+        """The same, where a case that is a star leaves out the levels that do not meet it."""
+        if all(self.stars[case] is None for case in cases.tolist()):
+            return found
+        value, level, at = found.value.copy(), found.level.copy(), found.at.copy()
+        for row, case in enumerate(cases.tolist()):
+            star = self.stars[case]
+            if star is not None:
+                best, reached = star.best(pieces, worth[row], own[row])
+                value[row, star.neurons] = 0
+                value[row, star.center] = best
+                for neuron, there, s in reached:
+                    level[row, neuron], at[row, neuron] = there, s
+        return Best(value, level, at)
+
+    def whole(self, node: Branch, given: Multipliers) -> tuple[Multipliers, Reals]:
+        """Multipliers in whole numbers, made smaller where sums would leave 62 bits, and their bounds."""
+        top = float(node.levels[-1].high.max(initial=1))
+        sums = np.abs(self.rows).sum(axis=1, dtype=np.float64) * top + np.abs(self.least)
+        largest: Any = np.abs(given.mu).astype(np.float64) @ sums
+        for layer, own in zip(self.layers, given.layers, strict=True):
+            largest = largest + 2 * (np.abs(own) @ np.maximum(layer.sizes, 1).astype(np.float64))
+        if self.inputs.budget is not None and self.inputs.count:
+            paid = float(self.inputs.prices.astype(np.float64).sum())
+            largest = largest + given.nu * (self.inputs.budget + paid)
+        unit = np.minimum(1.0, _LARGEST / np.maximum(largest, 1.0))
+        kept = Multipliers(
+            given.cases,
+            np.rint(given.mu * unit[:, None]).astype(np.int64),
+            np.rint(given.nu * unit).astype(np.int64),
+            [np.rint(own * unit[:, None]).astype(np.int64) for own in given.layers],
+        )
+        return kept, self.see(node, kept).value

@@ -1,0 +1,342 @@
+"""The engine: ranges, then slopes, then an attack, then multipliers step by step or from a linear program,
+then branching, the least promising node first.
+
+A node that stays open is split at a step of one neuron: where its staircase and its hull lie furthest apart,
+at the kink of a clip first. What is proved is proved by whole numbers alone.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from heapq import heappop, heappush
+from itertools import count
+from typing import Any
+from zlib import compress
+
+import numpy as np
+
+from sugenet.bnn.arrays import Ints
+from sugenet.engines.hard.dual.ascent import ascend
+from sugenet.engines.hard.dual.attack import Attack
+from sugenet.engines.hard.dual.bound import Branch, Multipliers, Relaxed, Weighed
+from sugenet.engines.hard.dual.linear import Solved, fits, solve
+from sugenet.engines.hard.dual.slopes import SCALE, by_slopes
+from sugenet.engines.hard.dual.sums import Pool, Reals, StairSums
+from sugenet.engines.protocol import Engine
+from sugenet.problem.clock import Clock
+from sugenet.problem.problem import Holds, Open, Outcome, Problem, replayed
+
+__all__ = ["DUAL"]
+
+_FEW = 16
+"""Free features up to which they are split, not neurons, where no linear program says what matters."""
+_STEPS = 40
+"""Steps of the ascent at a node."""
+
+
+def _decide(problem: Problem, clock: Clock) -> Outcome:
+    return _Deciding(problem, clock).run()
+
+
+DUAL = Engine("dual", _decide)
+"""Multipliers and branching."""
+
+
+class _Tree:
+    """A case on its way to being excluded: closed by ranges, closed by multipliers, or split."""
+
+    def __init__(self) -> None:
+        self.leaf: Multipliers | None = None
+        self.split: tuple[int, int, int] | None = None
+        self.parts: tuple[_Tree, _Tree] | None = None
+
+
+class _Deciding:
+    """One problem."""
+
+    def __init__(self, problem: Problem, clock: Clock) -> None:
+        self.problem, self.clock = problem, clock
+        self.relaxed = Relaxed(problem)
+        self.nodes = 0
+
+    def run(self) -> Outcome:
+        relaxed = self.relaxed
+        self.root = relaxed.node({})
+        trees = [_Tree() for _ in relaxed.cases]
+        left = [number for number, case in enumerate(relaxed.cases) if not self.root.excludes(case)]
+        if left and self.clock.up():
+            return self._open()
+        if left:
+            given, values, seen = self._by_slopes(self.root, left)
+            given, seen, left = self._close_rows(left, trees, given, values, seen)
+        if left and self.clock.up():
+            return self._open()
+        if left:
+            self.attack = Attack(relaxed, self.root, self.clock)
+            if self._attacks(left, seen, turns=4):
+                return self._found()
+            better, seen = ascend(self.root, given, self.clock, _STEPS)
+            given, values = relaxed.whole(self.root, better)
+            given, seen, left = self._close_rows(left, trees, given, values, seen)
+            if left and self._attacks(left, seen, turns=16):
+                return self._found()
+        self.small = fits(relaxed)
+        for number in left:
+            if not self._branch(number, trees[number]):
+                if self.attack.found is not None:
+                    return self._found()
+                return self._open()
+        return Holds("dual", self._proof(trees))
+
+    def _open(self) -> Open:
+        facts = {"dual_nodes": self.nodes}
+        return Open("dual", f"dual bounds leave a case open after {self.nodes} nodes", facts)
+
+    # -- all cases at once -----------------------------------------------------------------------------------
+
+    def _mu(self, cases: list[int]) -> Ints:
+        """Equal parts of the inequalities of each case."""
+        mu = np.zeros((len(cases), len(self.relaxed.rows)), np.int64)
+        for row, case in enumerate(cases):
+            for which in self.relaxed.cases[case]:
+                mu[row, which] = SCALE // len(self.relaxed.cases[case])
+        return mu
+
+    def _close_rows(
+        self, left: list[int], trees: list[_Tree], given: Multipliers, values: Reals, seen: Weighed
+    ) -> tuple[Multipliers, Weighed, list[int]]:
+        """Close the cases whose bound is below 0; the rest."""
+        for row, number in enumerate(left):
+            if values[row] < 0:
+                trees[number].leaf = given.rows([row])
+        rows = np.flatnonzero(values >= 0)
+        return given.rows(rows), seen.rows(rows), [left[row] for row in rows.tolist()]
+
+    def _found(self) -> Outcome:
+        assert self.attack.found is not None
+        return replayed(self.problem, "dual", self.attack.found)
+
+    def _by_slopes(self, node: Branch, cases: list[int]) -> tuple[Multipliers, Reals, Weighed]:
+        relaxed, numbers, mu = self.relaxed, np.array(cases), self._mu(cases)
+        given, values = relaxed.whole(node, by_slopes(node, numbers, mu, flat=False))
+        if self.clock.up():
+            return given, values, relaxed.see(node, given)
+        other, others = relaxed.whole(node, by_slopes(node, numbers, mu, flat=True))
+        given, values = given.where(others < values, other), np.minimum(values, others)
+        return given, values, relaxed.see(node, given)
+
+    def _attacks(self, left: list[int], seen: Weighed, turns: int) -> bool:
+        """Whether some violation is found from what the bounds favour."""
+        rows = np.arange(max(len(left), self.attack.most)) % len(left)
+        options = self.attack.vertex(seen.worth[0].astype(np.float64))[rows]
+        return self.attack.walk(options, np.array(left)[rows], turns)
+
+    # -- one case --------------------------------------------------------------------------------------------
+
+    def _branch(self, number: int, tree: _Tree) -> bool:
+        """Whether a case is excluded."""
+        case = self.relaxed.cases[number]
+        order = count()
+        waiting: list[tuple[float, int, Branch, _Tree]] = [(0.0, next(order), self.root, tree)]
+        while waiting:
+            if self.clock.up():
+                return False
+            _, _, node, place = heappop(waiting)
+            self.nodes += 1
+            found = self._close(node, number, place)
+            if self.attack.found is not None:
+                return False
+            if found is None:
+                continue
+            value, split = found
+            if split is None:
+                return False
+            place.split = split
+            place.parts = (_Tree(), _Tree())
+            layer, unit, level = split
+            least, most = node.windows.get((layer, unit), (0, 1 << 60))
+            for part, window in zip(place.parts, ((least, level - 1), (level, most)), strict=True):
+                inside = self.relaxed.node({**node.windows, (layer, unit): window}, node)
+                if not inside.excludes(case):
+                    heappush(waiting, (-value, next(order), inside, part))
+        return True
+
+    def _close(
+        self, node: Branch, number: int, place: _Tree
+    ) -> tuple[float, tuple[int, int, int] | None] | None:
+        """Close a node, or say how far it is from that and where to split it."""
+        if any(layer == 0 for layer, _ in node.windows):
+            options = self.relaxed.inputs.lightest(node.open_)
+            if options is None:
+                place.leaf = self._nothing(number)
+                return None
+            if self.attack.tries(options[None]):
+                return None
+        before = float(SCALE)
+        if node is not self.root:
+            given, values, seen = self._by_slopes(node, [number])
+            if values[0] < 0:
+                place.leaf = given
+                return None
+            before = values[0]
+        star = self.relaxed.stars[number]
+        if star is not None:  # a clip is split off before anything is solved
+            last = len(self.relaxed.layers) - 1
+            kinks = self._kinks(node, last, star.center)
+            if kinks:
+                return float(before), (last + 1, star.center, kinks[-1])
+        if self.small:
+            solved = solve(node, number, self.clock.left())
+            if solved is not None:
+                given, values = self.relaxed.whole(node, solved.given)
+                if values[0] < 0:
+                    place.leaf = given
+                    return None
+                if self.attack.walk(solved.options[None], np.array([number]), turns=3):
+                    return None
+                return float(values[0]), self._where_solved(node, number, given, solved)
+        start = by_slopes(node, np.array([number]), self._mu([number]), flat=True)
+        better, seen = ascend(node, start, self.clock, _STEPS)
+        given, values = self.relaxed.whole(node, better)
+        if values[0] < 0:
+            place.leaf = given
+            return None
+        options = self.attack.vertex(seen.worth[0])
+        if self.attack.walk(options, np.array([number]), turns=3):
+            return None
+        return float(values[0]), self._where_seen(node, seen)
+
+    def _nothing(self, number: int) -> Multipliers:
+        """What shows that the options that are left cost more than the budget."""
+        layers = [np.zeros((1, layer.multipliers), np.int64) for layer in self.relaxed.layers]
+        mu = np.zeros((1, len(self.relaxed.rows)), np.int64)
+        return Multipliers(np.array([number]), mu, np.ones(1, np.int64), layers)
+
+    # -- where to split --------------------------------------------------------------------------------------
+
+    def _where_solved(
+        self, node: Branch, number: int, given: Multipliers, solved: Solved
+    ) -> tuple[int, int, int] | None:
+        """Where level and sum of the linear program lie furthest apart, by what they are worth."""
+        worth = self.relaxed.see(node, given).worth
+        best, split = 0.0, None
+        star = self.relaxed.stars[number]
+        for place, layer in enumerate(self.relaxed.layers):
+            assert isinstance(layer, StairSums)
+            low, high = node.levels[place + 1]
+            stands = (layer.steps <= np.rint(solved.sums[place])[:, None]).sum(axis=1)
+            gap = np.abs(worth[place + 1][0] * (solved.levels[place] - stands)) * (low < high)
+            if star is not None and place + 1 == len(self.relaxed.layers):
+                gap[star.neurons] = 0
+                if low[star.center] < high[star.center]:
+                    gap[star.center] = star.gap(
+                        layer.steps, solved.sums[place], stands, given.layers[place][0]
+                    )
+            unit = int(np.argmax(gap))
+            if gap[unit] > best:
+                best, split = float(gap[unit]), (place, unit)
+        if split is None:
+            return self._anywhere(node)
+        place, unit = split
+        return place + 1, unit, self._step(node, place, unit, float(solved.sums[place][unit]))
+
+    def _where_seen(self, node: Branch, seen: Weighed) -> tuple[int, int, int] | None:
+        """Where what a neuron is taken at differs most from what the levels before it give, by its worth."""
+        feature = self._feature(node, seen)
+        if feature is not None:
+            return feature
+        best, split, level = 0.0, None, 0
+        for number, layer in enumerate(self.relaxed.layers):
+            if not isinstance(layer, StairSums):
+                continue
+            low, high = node.levels[number + 1]
+            gap = np.abs(seen.worth[number + 1][0]) * (high - low)
+            unit = int(np.argmax(gap))
+            if gap[unit] > best:
+                best, split = float(gap[unit]), (number, unit)
+                reach = node.reach[number]
+                level = self._step(node, number, unit, (reach.low[unit] + reach.high[unit]) / 2)
+        return self._anywhere(node) if split is None else (split[0] + 1, split[1], level)
+
+    def _feature(self, node: Branch, seen: Weighed) -> tuple[int, int, int] | None:
+        """Where few features are free, the one whose options differ most, split in the middle."""
+        inputs = self.relaxed.inputs
+        gains = np.abs(inputs.gains(seen.worth[0])[0])
+        best, found, free = -1.0, None, 0
+        for place, (start, stop) in enumerate(
+            zip(inputs.starts.tolist(), inputs.stops.tolist(), strict=True)
+        ):
+            open_ = np.flatnonzero(node.open_[start:stop])
+            if len(open_) > 1:
+                free += 1
+                far = float(np.ptp(gains[start + open_]))
+                if far > best:
+                    best, found = far, (0, place, int(open_[len(open_) // 2]))
+        return found if free <= _FEW else None
+
+    def _anywhere(self, node: Branch) -> tuple[int, int, int] | None:
+        """Any neuron that is not settled, else any feature that has a choice."""
+        for number in range(len(self.relaxed.layers)):
+            low, high = node.levels[number + 1]
+            if (low < high).any():
+                unit = int(np.argmax(high - low))
+                return number + 1, unit, int(low[unit] + high[unit] + 1) // 2
+        inputs = self.relaxed.inputs
+        for place, (start, stop) in enumerate(zip(inputs.starts, inputs.stops, strict=True)):
+            open_ = np.flatnonzero(node.open_[start:stop])
+            if len(open_) > 1:
+                return 0, place, int(open_[len(open_) // 2])
+        return None
+
+    def _step(self, node: Branch, number: int, unit: int, at: float) -> int:
+        """The level to split a neuron at: the nearer end of its steps where a clip lies beyond it,
+        else the step nearest to a sum.
+        """
+        layer = self.relaxed.layers[number]
+        assert isinstance(layer, StairSums)
+        low, high = (int(end[unit]) for end in node.levels[number + 1])
+        marks = self._kinks(node, number, unit) or list(range(low + 1, high + 1))
+        return min(marks, key=lambda level: abs(float(layer.steps[unit, level - 1]) - 0.5 - at))
+
+    def _kinks(self, node: Branch, number: int, unit: int) -> list[int]:
+        """The levels at which a long flat end of a staircase of several steps is split off."""
+        layer = self.relaxed.layers[number]
+        assert isinstance(layer, StairSums)
+        low, high = (int(end[unit]) for end in node.levels[number + 1])
+        if high - low < 2:
+            return []
+        first, last = (int(end[unit]) for end in node.reach[number])
+        inside = layer.steps[unit, low:high]
+        step = 2 * (int(inside[-1]) - int(inside[0])) / (len(inside) - 1)
+        kinks = [low + 1] if inside[0] - first > step else []
+        return [*kinks, high] if last - inside[-1] > step else kinks
+
+    # -- the proof -------------------------------------------------------------------------------------------
+
+    def _proof(self, trees: list[_Tree]) -> dict[str, Any]:
+        """The trees as nested lists, 0 for a leaf that ranges close, 1 for one with multipliers, a split as
+        layer, neuron, level and its two parts; and the multipliers in that order, packed.
+        """
+        data: list[bytes] = []
+
+        def told(tree: _Tree, case: tuple[int, ...]) -> Any:
+            if tree.parts is not None and tree.split is not None:
+                layer, unit, level = tree.split
+                if layer == 0:
+                    unit = int(self.relaxed.inputs.features[unit])
+                return [layer, unit, level, *(told(part, case) for part in tree.parts)]
+            if tree.leaf is None:
+                return 0
+            leaf = tree.leaf
+            pairs = zip(leaf.layers, self.relaxed.layers, strict=True)
+            owns = (
+                own[0][layer.inside.reshape(-1)] if isinstance(layer, Pool) else own[0]
+                for own, layer in pairs
+            )
+            parts = [leaf.mu[0, list(case)], leaf.nu, *owns]
+            data.append(np.concatenate(parts).astype("<i8").tobytes())
+            return 1
+
+        cases = [told(tree, case) for tree, case in zip(trees, self.relaxed.cases, strict=True)]
+        packed = b64encode(compress(b"".join(data), 6)).decode() if data else ""
+        return {"kind": "dual", "cases": cases, "multipliers": packed}

@@ -1,0 +1,178 @@
+"""What the first layer reads, throughout a neighbourhood: for each feature its options, what each changes,
+and the largest that they are worth together.
+
+With a budget the options compete: each is worth its gain less a multiplier times its price, and the budget
+times the multiplier is added, which is never too little.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.bnn.arrays import Ints
+from sugenet.engines.hard.dual.sums import Range, Reading, Reals, StairSums
+from sugenet.problem.moves import FeatureMove
+from sugenet.problem.neighbourhood import Neighbourhood
+from sugenet.problem.sizes import features_that_fit, heaviest
+
+__all__ = ["Inputs", "Taken"]
+
+_CELLS = 1 << 24
+"""Gains that are written out at a time."""
+
+
+class Taken(NamedTuple):
+    """The largest that the options are worth, one row a set of multipliers, and which they are."""
+
+    value: Reals
+    options: Ints
+    """For each feature the number of its option."""
+
+
+class Inputs:
+    """The options of every feature that can move, in the order of their states, its own among them."""
+
+    def __init__(self, near: Neighbourhood) -> None:
+        self.near = near
+        encoder, columns = near.network.encoder, near.columns
+        self.start = np.asarray(near.inputs[0]).astype(np.int64)
+        self.budget = near.budget if near.budget is not None and near.budget < heaviest(near) else None
+        self.features = np.array(list(near.places), np.int64)
+        many = np.array([moves.stop - moves.start for moves in near.places.values()], np.int64)
+        own = np.array([near.states[feature] for feature in near.places], np.int64)
+        # the own state goes behind the moves of its feature, then each feature's are put in order
+        feature = np.concatenate([np.repeat(np.arange(len(many)), many), np.arange(len(many))])
+        states = np.concatenate([columns.states, own])
+        order = np.lexsort((states, feature))
+        self.feature, self.states = feature[order], states[order]
+        self.move = np.concatenate([np.arange(len(columns.states)), np.full(len(many), -1)])[order]
+        large = columns.weights.dtype == object
+        zeros = np.zeros(len(many), object if large else np.int64)
+        self.prices = np.concatenate([columns.weights, zeros])[order]
+        self.starts = np.searchsorted(self.feature, np.arange(len(many)))
+        self.stops = np.append(self.starts[1:], len(self.feature))
+        self._entries(encoder, own)
+
+    def _entries(self, encoder: Any, own: Ints) -> None:
+        """What each option changes in the inputs: places and by how much, at least one an option."""
+        levels = len(self.start) == encoder.features and self.near.network.reads_levels
+        if levels:
+            self.place = self.features[self.feature]
+            self.change = self.states - own[self.feature]
+            self.entry = np.arange(len(self.feature))
+        else:
+            tables: dict[int, Ints] = {}
+            place, change, entry = [], [], []
+            for number, feature in enumerate(self.features.tolist()):
+                coding, group = encoder.codings[feature], encoder.group(feature)
+                if id(coding) not in tables:
+                    tables[id(coding)] = np.array(
+                        [coding.bits(state) for state in range(coding.states)], np.int64
+                    ).reshape(coding.states, coding.width)
+                mine = slice(self.starts[number], self.stops[number])
+                rows = tables[id(coding)][self.states[mine]] - tables[id(coding)][own[number]]
+                place.append(np.tile(np.arange(group.start, group.stop), len(rows)))
+                change.append(rows.reshape(-1))
+                entry.append(np.full(len(rows), rows.shape[1]))
+            none = np.zeros(0, np.int64)
+            self.place = np.concatenate([none, *place])
+            self.change = np.concatenate([none, *change])
+            wide = np.concatenate([none, *entry])
+            self.entry = np.cumsum(wide) - wide
+        self.single = len(self.place) == len(self.feature)
+
+    @property
+    def count(self) -> int:
+        """Number of options."""
+        return len(self.feature)
+
+    def everything(self) -> npt.NDArray[np.bool_]:
+        """All options."""
+        return np.ones(self.count, bool)
+
+    def box(self, open_: npt.NDArray[np.bool_]) -> Range:
+        """Least and largest value of every input."""
+        low, high = self.start.copy(), self.start.copy()
+        if self.count:
+            wide = np.diff(np.append(self.entry, len(self.place)))
+            mine = np.repeat(open_, wide)
+            low[self.place], high[self.place] = np.iinfo(np.int64).max, np.iinfo(np.int64).min
+            there = self.start[self.place[mine]] + self.change[mine]
+            np.minimum.at(low, self.place[mine], there)
+            np.maximum.at(high, self.place[mine], there)
+        return Range(low, high)
+
+    def gains(self, asked: Reals) -> Reals:
+        """What each option adds, for what is asked of the inputs, one row each."""
+        values = asked[:, self.place] * self.change
+        return values if self.single else np.add.reduceat(values, self.entry, axis=1)
+
+    def best(self, asked: Reals, nu: Reals, open_: npt.NDArray[np.bool_]) -> Taken:
+        """The largest ``asked . change - nu price`` of all features, and ``nu budget``."""
+        if not self.count:
+            return Taken(np.zeros(len(asked), asked.dtype), np.zeros((len(asked), 0), np.int64))
+        worth = self.gains(asked)
+        if self.budget is not None:
+            worth = worth - nu[:, None] * self.prices.astype(asked.dtype)
+        if not open_.all():
+            least = worth.min() - 1
+            worth = np.where(open_, worth, least)
+        best = np.maximum.reduceat(worth, self.starts, axis=1)
+        many = self.stops - self.starts
+        places = np.where(worth == np.repeat(best, many, axis=1), np.arange(self.count), -1)
+        if self.budget is not None:  # of equal ones the cheapest: to stay, if that is among them
+            stay = np.where((self.move < 0) & (places >= 0), self.count + places, places)
+            places = np.maximum.reduceat(stay, self.starts, axis=1) % self.count
+        else:
+            places = np.maximum.reduceat(places, self.starts, axis=1)
+        total = best.sum(axis=1)
+        return Taken(total if self.budget is None else total + nu * self.budget, places)
+
+    def lightest(self, open_: npt.NDArray[np.bool_]) -> Ints | None:
+        """The cheapest open option of every feature; None where they cost more than the budget."""
+        heavy = self.prices.max() + 1
+        prices = np.where(open_, self.prices, heavy)
+        pairs = zip(self.starts.tolist(), self.stops.tolist(), strict=True)
+        options = np.array([start + int(np.argmin(prices[start:stop])) for start, stop in pairs], np.int64)
+        return None if self.budget is not None and int(prices[options].sum()) > self.budget else options
+
+    def moves(self, options: Ints) -> tuple[FeatureMove, ...]:
+        """The moves that a choice of options stands for."""
+        return tuple(self.near.moves[number] for number in self.move[options].tolist() if number >= 0)
+
+    def reach(self, first: Reading, open_: npt.NDArray[np.bool_]) -> Range:
+        """Least and largest match counts of the first layer."""
+        there = first.reach(self.box(open_))
+        if not isinstance(first, StairSums) or not self.count:
+            return there
+        if self.budget is None and self.single:
+            return there
+        if first.dense is None or self.count * first.outputs > _CELLS:
+            return there
+        here = first.base + first.forward(self.start[None])[0]
+        gains = self.gains(first.dense)  # one row a neuron
+        up, down = self._together(gains, open_), self._together(-gains, open_)
+        return Range(np.maximum(there.low, here - down), np.minimum(there.high, here + up))
+
+    def _together(self, gains: Ints, open_: npt.NDArray[np.bool_]) -> Ints:
+        """The most that options can bring together: the best of every feature, of as many as fit into the
+        budget; or what the budget buys at the best rate.
+        """
+        if not open_.all():
+            gains = np.where(open_, gains, gains.min() - 1)
+        best = np.maximum.reduceat(gains, self.starts, axis=1)
+        if self.budget is None:
+            return np.asarray(best.sum(axis=1))
+        fits = features_that_fit(self.near)
+        some = np.sort(best, axis=1)[:, max(0, best.shape[1] - fits) :]
+        most = np.maximum(some, 0).sum(axis=1) + np.minimum(best, 0).sum(axis=1)
+        paid = self.move >= 0
+        if self.prices.dtype != object and self.prices[paid].min() > 0:
+            dearest = int(np.abs(gains).max(initial=0)) * self.budget
+            if dearest < 1 << 62:
+                bought = np.maximum(gains[:, paid] * self.budget // self.prices[paid], 0).max(axis=1)
+                most = np.minimum(most, bought)
+        return np.asarray(most)

@@ -1,0 +1,121 @@
+"""Cases that compare the level of one neuron with levels of others, as *another class is at least as high*
+does where the outputs are levels themselves.
+
+Such a case need not be weighed by a multiplier: of all levels of these neurons only those that meet it are
+looked at. So steps that are the same on both sides, and clips, cost nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.bnn.arrays import Ints
+from sugenet.engines.hard.dual.sums import Pieces, Reals
+
+__all__ = ["Compared", "Star", "star_of"]
+
+_NONE = -(1 << 61)
+
+
+class Compared(NamedTuple):
+    """``mine * center + theirs * level >= least``; no other neuron where `theirs` is 0."""
+
+    neuron: int
+    mine: int
+    theirs: int
+    least: int
+
+    def bound(self, level: Ints) -> Ints:
+        """For levels of the center the largest level of the other; the least, where `theirs` is positive."""
+        if self.theirs < 0:
+            return np.asarray((self.mine * level - self.least) // -self.theirs)
+        return np.asarray(-((self.mine * level - self.least) // self.theirs))
+
+
+class Star(NamedTuple):
+    """One neuron, and what it is compared with."""
+
+    center: int
+    rows: tuple[Compared, ...]
+
+    def best(self, pieces: Pieces, worth: Reals, slopes: Reals) -> tuple[Any, list[tuple[int, int, int]]]:
+        """The largest ``sum of worth_j level_j - slope_j s_j`` over levels that meet the case; and the
+        neurons, their levels and sums there.
+        """
+        levels, at, values = _values(pieces, self.center, worth, slopes)
+        total, fine, chosen = values, np.ones(len(levels), bool), []
+        for row in self.rows:
+            if not row.theirs:
+                fine = fine & (row.mine * levels >= row.least)
+                continue
+            others, there, theirs = _values(pieces, row.neuron, worth, slopes)
+            if row.theirs < 0:
+                some = np.searchsorted(others, row.bound(levels), side="right")
+                best, place = _running(theirs)
+                fine, some = fine & (some > 0), np.maximum(some - 1, 0)
+            else:
+                some = len(others) - np.searchsorted(others, row.bound(levels), side="left")
+                best, place = _running(theirs[::-1])
+                place = len(others) - 1 - place
+                fine, some = fine & (some > 0), np.maximum(some - 1, 0)
+            total = total + best[some]
+            chosen.append((row.neuron, others[place[some]], there[place[some]]))
+        if not fine.any():
+            return _NONE, []
+        first = int(np.argmax(np.where(fine, total, total.min() - 1)))
+        reached = [(self.center, int(levels[first]), int(at[first]))]
+        return total[first], reached + [(n, int(level[first]), int(s[first])) for n, level, s in chosen]
+
+    def gap(self, steps: Ints, sums: Reals, stands: Ints, slopes: Reals) -> float:
+        """How far sums of a linear program are beyond what the level of the center allows, by their worth."""
+        total, top = 0.0, steps.shape[1]
+        for row in self.rows:
+            if not row.theirs:
+                continue
+            limit = int(row.bound(stands[self.center]))
+            own, there = steps[row.neuron], float(sums[row.neuron])
+            if row.theirs < 0:
+                far = there - float(own[max(limit, 0)] - 1) if limit < top else 0.0
+            else:
+                far = float(own[min(limit, top) - 1]) - there if limit > 0 else 0.0
+            total += abs(float(slopes[row.neuron])) * max(0.0, far)
+        return total
+
+    @property
+    def neurons(self) -> list[int]:
+        """All of them."""
+        return [self.center, *(row.neuron for row in self.rows if row.theirs)]
+
+
+def _values(pieces: Pieces, neuron: int, worth: Reals, slopes: Reals) -> tuple[Ints, Ints, Reals]:
+    """Levels of a neuron, the better end of each piece, and what it is worth there."""
+    mine = pieces.of_neuron(neuron)
+    level, lean = pieces.level[mine], slopes[neuron]
+    at = (pieces.low if lean > 0 else pieces.high)[mine]
+    return level, at, worth[neuron] * level - lean * at
+
+
+def _running(values: Reals) -> tuple[Reals, npt.NDArray[np.intp]]:
+    """Running maximum, and where it was reached."""
+    best = np.maximum.accumulate(values)
+    return best, np.maximum.accumulate(np.where(values == best, np.arange(len(values)), 0))
+
+
+def star_of(rows: Ints, least: Ints, case: tuple[int, ...]) -> Star | None:
+    """A case as a star; None where it is none."""
+    read = [np.flatnonzero(rows[row]).tolist() for row in case]
+    if not read or not all(1 <= len(own) <= 2 for own in read):
+        return None
+    for center in read[0]:
+        others = [next((n for n in own if n != center), -1) for own in read]
+        named = [n for n in others if n >= 0]
+        if all(center in own for own in read) and len(set(named)) == len(named):
+            found = [
+                Compared(n, int(rows[row, center]), int(rows[row, n]) if n >= 0 else 0, int(least[row]))
+                for n, row in zip(others, case, strict=True)
+            ]
+            return Star(center, tuple(found))
+    return None

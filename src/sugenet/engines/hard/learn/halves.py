@@ -1,0 +1,137 @@
+"""A cascade as halves of thresholds, as the kernels of the search read them: settled variables left out, and
+no weight of 0 written anywhere (docs/theory.md 7.6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.bnn.arrays import Ints
+from sugenet.errors import TooLargeError
+from sugenet.problem.cascade import Cascade, Thresholds
+
+__all__ = ["Halves", "halves_of"]
+
+_FITS = 3 << 59
+"""Sizes of rows that the proof's checker still takes."""
+
+
+@dataclass(frozen=True, eq=False)
+class Halves:
+    """A cascade as halves, ``literal -> load <= cap``: what loads each, the heaviest first."""
+
+    literals: npt.NDArray[np.int32]
+    """Of each half the literal that it speaks for; -1: always."""
+    caps: Ints
+    starts: Ints
+    """Where what loads each half begins."""
+    loading: npt.NDArray[np.int32]
+    loads: Ints
+    fixed: npt.NDArray[np.int8]
+    """Of each variable of the cascade its value, where that follows without any choice; else -1."""
+    cuts: list[tuple[int, int, int, int]]
+    """Of each cut the variable, whether it is of the half that says false, and the multiples of the half and
+    of the budget.
+    """
+
+    @property
+    def tops(self) -> Ints:
+        """The largest load of each."""
+        found = np.zeros(len(self.literals), np.int64)
+        some = np.flatnonzero(self.starts[1:] > self.starts[:-1])
+        found[some] = self.loads[self.starts[some]]
+        return found
+
+
+def halves_of(cascade: Cascade, facts: Sequence[int], *, has_cuts: bool = True) -> Halves:
+    """The thresholds of variables that are not fixed, over those that are not: two halves each, of the
+    goal's inequalities the first alone; and the budget, with its cuts if it has any.
+
+    Facts are signed variable numbers, from 1, of first-layer neurons that are fixed throughout.
+    """
+    from sugenet.engines.hard.learn import half_kernels
+
+    fixed = np.full(cascade.starts[-1], -1, np.int8)
+    known = np.array(facts, np.int64)
+    fixed[np.abs(known) - 1] = known > 0
+    parts: list[tuple[npt.NDArray[Any], ...]] = []
+    cuts: list[tuple[int, int, int, int]] = []
+    for number, layer in enumerate(cascade.layers):
+        first, behind, end = cascade.starts[number : number + 3]
+        below, own = fixed[first:behind], fixed[behind:end]
+        weights, least = _read(layer.weights), _read(layer.least)
+        room = half_kernels.settle(weights, least, below, own, _FITS)
+        if room < 0:
+            raise TooLargeError(
+                "the scores of the classes are too finely divided: as whole numbers they leave 60 bits."
+            )
+        both = number < len(cascade.layers) - 1
+        if number == 0 and cascade.budget is not None:
+            rows = np.flatnonzero(own < 0) if has_cuts else np.zeros(0, np.intp)
+            budget, cuts = _with_budget(layer, rows, behind, both, cascade.budget)
+            parts.append(half_kernels.weighted(*map(_read, budget)))
+        parts.append(half_kernels.thresholds(weights, least, below, own, room, first, behind, both))
+    literals, caps, starts, loading, loads = zip(*parts, strict=True)
+    ends = np.cumsum([0, *(len(part) for part in loads)])
+    return Halves(
+        np.concatenate(literals),
+        np.concatenate(caps),
+        np.concatenate([[0], *(part[1:] + end for part, end in zip(starts, ends, strict=False))]),
+        np.concatenate(loading),
+        np.concatenate(loads),
+        fixed,
+        cuts,
+    )
+
+
+def _read(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """An array as the kernels read all of them."""
+    found = np.ascontiguousarray(array, np.int64).view()
+    found.flags.writeable = False
+    return found
+
+
+def _multiplier(weights: npt.NDArray[Any], prices: npt.NDArray[Any]) -> Fraction:
+    """The least multiple of the prices that leaves no priced move with a gain."""
+    best = Fraction(0)
+    sizes = np.abs(prices)
+    for size in np.unique(sizes):
+        if size:
+            chosen = sizes == size
+            best = max(best, Fraction(int((-weights[chosen] * np.sign(prices[chosen])).max()), int(size)))
+    return best
+
+
+def _with_budget(
+    layer: Thresholds,
+    rows: npt.NDArray[np.intp],
+    behind: int,
+    both: bool,
+    budget: tuple[npt.NDArray[Any], int],
+) -> tuple[tuple[npt.NDArray[Any], ...], list[tuple[int, int, int, int]]]:
+    """The budget and a cut of each half of some thresholds, as literals, weights and bounds; and how each cut
+    is made.
+    """
+    prices, limit = budget
+    if int(np.abs(prices).sum()) + abs(limit) >= _FITS:
+        raise TooLargeError("the costs are too finely divided: as whole numbers they leave 60 bits.")
+    literals, weights, bounds, made = [-1], [prices], [limit], []
+    for row in rows.tolist():
+        own, least = layer.weights[row], int(layer.least[row])
+        for negative, half, bound in ((0, -own, -least), (1, own, least - 1))[: 1 + both]:
+            share = _multiplier(half, prices)
+            if share > 0:
+                q, p = share.denominator, share.numerator
+                cut, most = q * half.astype(object) + p * prices, q * bound + p * limit
+                if int(np.abs(cut).sum()) + abs(most) < _FITS:
+                    made.append((behind + row, negative, q, p))
+                    literals.append(2 * (behind + row) + negative)
+                    weights.append(cut)
+                    bounds.append(most)
+    return (np.array(literals), np.array(weights).reshape(len(weights), len(prices)), np.array(bounds)), made

@@ -1,0 +1,407 @@
+"""Search with learning for a cascade of thresholds: decides a problem exactly,
+and proves it where nothing is found.
+
+Clauses are learned from conflicts as in any such solver; what differs is that the thresholds are never
+written as clauses. A threshold explains itself by a focal set: as few of the assigned inputs as suffice. With
+a budget, each first-layer threshold is joined by its *cut*, the threshold plus a multiple of the budget,
+which sees that a neuron far from turning needs more moves than are left.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any, TypeAlias
+from weakref import WeakKeyDictionary
+from zlib import compress
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.engines.hard.learn.halves import halves_of
+from sugenet.engines.protocol import Engine
+from sugenet.errors import QuestionError, TooLargeError
+from sugenet.problem.cascade import Cascade
+from sugenet.problem.clock import Clock
+from sugenet.problem.front import Front
+from sugenet.problem.problem import Holds, Open, Outcome, Problem, replayed
+from sugenet.problem.sizes import is_soon_cut, see_time
+
+__all__ = ["BRIEFLY", "CDCL", "Core", "Found", "Solver", "Stopped", "facts_of", "solver_of"]
+
+_SLICE = 8_000_000
+_LOG, _LARGE_LOG = 1 << 14, 1 << 20
+"""Words that a search can write at once, at first and at most."""
+_LARGEST_LOG = 1 << 28
+_PLAIN = 2000
+"""Words of a proof that is written as it is."""
+_EFFORT = 6
+"""Of the compression of a longer one."""
+_ENDLESS = 1 << 62
+_TAME = 50
+"""Conflicts of one call before the search goes wild."""
+_FEW_STEPS, _MANY_TURN = 40, 10
+"""With no more steps than this, and so many times as many neurons of one hidden layer that can turn, it never
+does: all follows from the inputs, and what is learned about single neurons says little.
+"""
+_BRIEF, _SPARSE = 2_000_000, 4096
+"""Work of a brief search, some ten milliseconds; and loads beyond which it gets a quarter of it: where
+neurons read much, local search finds sooner.
+"""
+_LIGHT_LAYERS = 1 << 17
+"""Weights up to which one is worth its while."""
+_HEAVY_LAYERS = 4_000_000
+"""Products of the hidden layers beyond which the solver is not built."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """An assignment of all variables of the cascade."""
+
+    values: npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Core:
+    """There is none; the assumptions named cannot all hold. Empty: there is none whatever is assumed."""
+
+    literals: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Stopped:
+    """Neither shown."""
+
+    reason: str
+
+
+Answer: TypeAlias = Found | Core | Stopped
+
+
+def facts_of(front: Front, cascade: Cascade) -> list[int]:
+    """First-layer neurons that no allowed set of moves can turn, as signed variable numbers from 1."""
+    fixed = np.ones(len(front.active), bool)
+    fixed[front.fragile] = False
+    first = cascade.starts[1] + 1
+    places = np.flatnonzero(fixed)
+    facts: list[int] = np.where(front.active[places], first + places, -first - places).tolist()
+    return facts
+
+
+def solver_of(problem: Problem, seed: int) -> Solver | None:
+    """The solver of a problem; None where the network is too large for it."""
+    try:
+        if not is_soon_cut(problem.near):
+            return None
+        layers = problem.near.network.cut.layers[1:]
+        if sum(layer.inputs * layer.outputs for layer in layers) > _HEAVY_LAYERS:
+            return None
+        return Solver(problem.cascade, facts_of(problem.front, problem.cascade), seed=seed)
+    except TooLargeError:
+        return None
+
+
+class Solver:
+    """Decides one cascade, as often as asked, under different assumptions; what was learned is kept.
+
+    Parameters
+    ----------
+    cascade
+        What must hold.
+    facts
+        Signed variable numbers (from 1) of first-layer neurons that are fixed throughout, `facts_of`.
+    seed
+        Breaks ties between variables.
+    has_cuts
+        Whether first-layer thresholds are joined by their cuts (default: True).
+    """
+
+    def __init__(
+        self, cascade: Cascade, facts: Sequence[int] = (), *, seed: int = 0, has_cuts: bool = True
+    ) -> None:
+        self.cascade, self.facts, self.has_cuts = cascade, tuple(facts), has_cuts
+        self.own = cascade.starts[-1]
+        self.variables = self.own + len(cascade.cases)
+        self.cuts: list[tuple[int, int, int, int]] = []
+        self.log: list[npt.NDArray[np.int32]] = []
+        self.over = not cascade.cases
+        self.last = -1
+        if not self.over:
+            self._build(seed)
+
+    def _build(self, seed: int) -> None:
+        from sugenet.engines.hard.learn import half_kernels, kernels
+
+        cascade, n = self.cascade, self.variables
+        halves = halves_of(cascade, self.facts, has_cuts=self.has_cuts)
+        self.cuts, fixed, out, tops = halves.cuts, halves.fixed, halves.literals, halves.tops
+        column_from, column_half, column_load, owned_from, owned = half_kernels.columns(
+            out, halves.starts, halves.loading, halves.loads, n
+        )
+        before, after = np.full(n, -1, np.int32), np.full(n, -1, np.int32)
+        if cascade.steps > len(cascade.chains):
+            for chain in cascade.chains:
+                for a, b in pairwise(chain.steps):
+                    after[a], before[b] = b, a
+        base = np.where(out >= 0, 0, tops)
+        rank, (first, drawn) = self._rank(), _drawn(seed, n.bit_length())
+
+        def ints(size: int, fill: int = 0) -> npt.NDArray[np.int32]:
+            return np.full(size, fill, np.int32) if fill else np.zeros(size, np.int32)
+
+        numbers = np.zeros(kernels.NUMBERS, np.int64)
+        numbers[[kernels.REDUCE, kernels.VARIABLES, kernels.HALVES]] = 2000, n, len(out)
+        numbers[kernels.RANDOM] = first
+        numbers[kernels.TAME] = _ENDLESS if self._moves_many() else _TAME
+        self.machine = kernels.Machine(
+            row_from=halves.starts,
+            row_literal=halves.loading,
+            row_load=halves.loads,
+            column_from=column_from,
+            column_half=column_half,
+            column_load=column_load,
+            cap=halves.caps,
+            top=tops,
+            out=out,
+            owned_from=owned_from,
+            owned=owned,
+            before=before,
+            after=after,
+            value=np.zeros(2 * n, np.int8),
+            free=np.ones(n, np.int8),
+            level=ints(n),
+            place=ints(n),
+            reason=ints(n, -1),
+            origin=ints(n, -1),
+            trail=ints(n),
+            levels=ints(n + 1),
+            slack=halves.caps.copy(),
+            base=base,
+            limit=base.copy(),
+            arena=ints(max(1 << 16, 8 * n)),
+            watch=ints(2 * n, -1),
+            rank=rank,
+            ranked=rank.copy(),
+            activity=(drawn[:n] + (rank == 0)) * 1e-6,
+            heap=ints(n),
+            heap_at=ints(n, -1),
+            phase=self._phase(),
+            mark=np.zeros(n, np.int8),
+            clause=ints(n + 1),
+            why=ints(n + 2),
+            why_load=np.zeros(n + 2, np.int64),
+            dirty=ints(len(out)),
+            is_dirty=np.zeros(len(out), np.int8),
+            stamp=ints(n + 2, -1),
+            log=ints(max(_LOG, 16 * n)),  # at least what `run` needs
+            numbers=numbers,
+            reals=np.array([1.0, 0.0, 0.0]),
+        )
+        clauses = [[2 * (self.own + c) for c in range(len(cascade.cases))]]
+        for c, case in enumerate(cascade.cases):
+            clauses += [[2 * (self.own + c) + 1, 2 * (cascade.starts[-2] + row)] for row in case]
+        self.given = len(clauses)
+        flat = np.array([x for clause in clauses for x in clause], np.int32)
+        known = np.flatnonzero(fixed >= 0)
+        units = (2 * known + (fixed[known] == 0)).astype(np.int32)
+        kernels.begin(self.machine, units, flat, np.array([len(clause) for clause in clauses], np.int64))
+
+    def _moves_many(self) -> bool:
+        """Whether few steps move very many neurons of a single hidden layer."""
+        cascade = self.cascade
+        if len(cascade.layers) != 2 or cascade.steps > _FEW_STEPS:  # with the goal, one hidden layer
+            return False
+        return len(cascade.layers[0].least) - len(self.facts) > _MANY_TURN * cascade.steps
+
+    def _rank(self) -> npt.NDArray[np.int8]:
+        """Steps are chosen first, and with them first-layer neurons where fewer can turn: everything else
+        follows from either.
+        """
+        cascade = self.cascade
+        rank = np.ones(self.variables, np.int8)
+        rank[: cascade.steps] = 0
+        if len(cascade.layers) > 1 and len(cascade.layers[0].least) - len(self.facts) < cascade.steps:
+            rank[: cascade.starts[2]] = 0
+        return rank
+
+    def _phase(self) -> npt.NDArray[np.int8]:
+        """Variables are first tried away from their value at the sample;
+        inequalities and cases of the goal as true.
+        """
+        cascade = self.cascade
+        phase = np.zeros(self.variables, np.int8)
+        held: list[int] = []
+        for chain in cascade.chains:
+            own = chain.options.index(None)
+            held += [1] * own + [0] * (len(chain.options) - 1 - own)
+        values = np.array(held, np.int64)
+        for start, layer in zip(cascade.starts, cascade.layers, strict=False):
+            phase[start : start + len(values)] = values
+            values = (layer.weights @ values >= layer.least).astype(np.int64)
+        return phase
+
+    @staticmethod
+    def _code(literal: int) -> int:
+        return 2 * (abs(literal) - 1) + (literal < 0)
+
+    @staticmethod
+    def _sign(code: int) -> int:
+        return -(code >> 1) - 1 if code & 1 else (code >> 1) + 1
+
+    # -- searching -------------------------------------------------------------------------------------------
+
+    @property
+    def loads(self) -> int:
+        """Weights that are not 0, of thresholds and literals that nothing settles beforehand."""
+        return 0 if self.over else len(self.machine.row_load)
+
+    @property
+    def conflicts(self) -> int:
+        """Conflicts so far."""
+        from sugenet.engines.hard.learn import kernels
+
+        return 0 if not self.cascade.cases else int(self.machine.numbers[kernels.CONFLICTS])
+
+    def solve(
+        self, clock: Clock, assumptions: Iterable[int] = (), *, work: int = _ENDLESS, afresh: bool = True
+    ) -> Answer:
+        """Look for an assignment in which the assumptions, signed variable numbers from 1, are true; for
+        about so much work. Unless `afresh`, a search that was stopped goes on.
+        """
+        from sugenet.engines.hard.learn import kernels
+
+        assumed = list(dict.fromkeys(int(literal) for literal in assumptions))
+        if any(not 1 <= abs(literal) <= self.own for literal in assumed):
+            raise QuestionError(
+                f"assumptions are signed variable numbers from 1 to {self.own}, unlike {assumed}."
+            )
+        if self.over:
+            return Core(())
+        machine = self.machine
+        self.last = -1
+        if afresh:
+            kernels.back_to_start(machine)
+        codes = np.array([self._code(literal) for literal in assumed], np.int32)
+        while True:
+            code = kernels.run(machine, codes, self.given, min(_SLICE, work))
+            work -= int(machine.numbers[kernels.WORK])
+            self._drain()
+            if code == kernels.SATISFIED:
+                return Found(machine.value[0 : 2 * self.own : 2] > 0)
+            if code in (kernels.UNSATISFIABLE, kernels.FAILED):
+                self.over = code == kernels.UNSATISFIABLE
+                self.last = int(machine.numbers[kernels.NEXT]) - (not self.over)
+                return Core(
+                    tuple(-self._sign(int(x)) for x in machine.clause[: machine.numbers[kernels.SIZE]])
+                )
+            if code == kernels.ARENA_FULL:
+                self.machine = machine = machine._replace(
+                    arena=np.concatenate([machine.arena, np.zeros_like(machine.arena)])
+                )
+            if code == kernels.LOG_FULL and len(machine.log) < _LARGE_LOG:
+                self.machine = machine = machine._replace(log=np.zeros(2 * len(machine.log), np.int32))
+            if clock.up() or work <= 0:
+                return Stopped("stopped")
+            if sum(map(len, self.log)) >= _LARGEST_LOG:
+                return Stopped("the proof outgrew the memory set aside for it")
+
+    def _drain(self) -> None:
+        from sugenet.engines.hard.learn import kernels
+
+        used = int(self.machine.numbers[kernels.LOG_USED])
+        if used:
+            self.log.append(self.machine.log[:used].copy())
+            self.machine.numbers[kernels.LOG_USED] = 0
+
+    # -- the proof -------------------------------------------------------------------------------------------
+
+    def proof(self) -> dict[str, Any]:
+        """Why there was no assignment the last time: clauses that follow one after the other, the empty one
+        last, only those needed.
+
+        Under assumptions the empty clause follows from these together with the assumptions.
+        """
+        flat = self._needed() if self.cascade.cases else [0]
+        cuts = [[-row - 1 if negative else row + 1, q, p] for row, negative, q, p in self.cuts]
+        found = {"kind": "lemma", "variables": self.variables, "facts": list(self.facts), "cuts": cuts}
+        if len(flat) <= _PLAIN:
+            return {**found, "clauses": _split(flat)}
+        text = " ".join(map(str, flat)).replace(" 0 ", " 0\n")
+        packed = b64encode(compress(text.encode(), _EFFORT)).decode()
+        return {**found, "encoding": "zlib+base64", "clauses": packed}
+
+    def _needed(self) -> list[int]:
+        """The clauses that the last one rests on, itself empty at the end, a 0 after each."""
+        from sugenet.engines.hard.learn import kernels
+
+        if self.last < 0:
+            raise QuestionError("there is no proof: nothing was refuted.")
+        kernels.back_to_start(self.machine)
+        log = np.concatenate(self.log)
+        self.log = [log]
+        starts = kernels.starts_of(log, self.last + 1)
+        needed, _ = kernels.trim(self.machine, log, starts, self.last)
+        flat: list[int] = kernels.literals_of(log, starts, needed, self.given).tolist()
+        return flat if flat and (len(flat) == 1 or flat[-2] == 0) else [*flat, 0]
+
+
+@lru_cache(maxsize=4)
+def _drawn(seed: int, digits: int) -> tuple[int, npt.NDArray[np.float64]]:
+    """A number, and 2^digits others between 0 and 1, as a seed gives them."""
+    rng = np.random.default_rng(seed)
+    return int(rng.integers(1, 1 << 62)), rng.random(1 << digits)
+
+
+def _split(flat: list[int]) -> list[list[int]]:
+    clauses: list[list[int]] = [[]]
+    for literal in flat[:-1]:
+        if literal:
+            clauses[-1].append(literal)
+        else:
+            clauses.append([])
+    return clauses
+
+
+_PAUSED: WeakKeyDictionary[Problem, tuple[int, Solver]] = WeakKeyDictionary()
+"""Solvers that were stopped, with their seed: they go on where they were when their problem comes back."""
+
+
+def _cdcl(problem: Problem, clock: Clock) -> Outcome:
+    clock.tell("search with learning")
+    see_time(problem.near, clock)
+    return _searched(problem, clock, lambda _: _ENDLESS)
+
+
+def _searched(problem: Problem, clock: Clock, work: Callable[[int], int]) -> Outcome:
+    """Search for as much work as is said of the number of loads."""
+    cascade = problem.cascade
+    seed, solver = _PAUSED.pop(problem, (clock.seed, None))
+    afresh = solver is None or seed != clock.seed
+    if solver is None or afresh:
+        solver = Solver(cascade, facts_of(problem.front, cascade), seed=clock.seed)
+    match solver.solve(clock, work=work(solver.loads), afresh=afresh):
+        case Found(values=values):
+            return replayed(problem, "cdcl", cascade.moves(values))
+        case Core():
+            return Holds("cdcl", solver.proof())
+        case Stopped(reason=reason):
+            _PAUSED[problem] = clock.seed, solver
+            return Open("cdcl", reason, {"conflicts": solver.conflicts})
+
+
+def _briefly(problem: Problem, clock: Clock) -> Outcome:
+    """Search for a few conflicts, where the thresholds are written down at once."""
+    layers = problem.near.network.cut.layers[1:]
+    size = len(problem.near.moves) * len(problem.front.fragile)
+    if size + sum(layer.inputs * layer.outputs for layer in layers) > _LIGHT_LAYERS:
+        return Open("cdcl", "the network is too large to be learned from at once", {})
+    return _searched(problem, clock, lambda loads: _BRIEF if loads <= _SPARSE else _BRIEF // 4)
+
+
+CDCL = Engine("cdcl", _cdcl)
+"""Our own solver; its proof is for `check_rup`."""
+BRIEFLY = Engine("cdcl", _briefly)
+"""The same for a few milliseconds, if it is worth them."""

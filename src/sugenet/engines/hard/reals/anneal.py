@@ -1,0 +1,360 @@
+"""Local search for an input that meets a conjunction: one value at a time, by simulated annealing on whole
+numbers; it proves nothing.
+
+A changed value moves the sums of the first layer that read it; neurons that turn move the sums of the next
+layer, and so on. Nothing else is computed again, so a step takes about a microsecond.
+"""
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,import-untyped,call-arg"
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.bnn import Layer
+from sugenet.bnn.arrays import Ints
+from sugenet.compiling import njit
+from sugenet.engines.hard.reals.bound import Slack
+from sugenet.engines.hard.reals.front import BoxFront
+
+__all__ = ["Search"]
+
+_HOT, _COLD = 10.0, 0.25  # temperatures, in what one turning neuron of the last layer is worth
+_BYTES = 1 << 28  # for the weights by which all neurons are read
+
+
+@njit(nogil=True, cache=True)
+def _move(
+    i,
+    delta,
+    ptr,
+    where,
+    target,
+    weight,
+    depth,
+    sums,
+    least,
+    first_of_last,
+    worth,
+    slack,
+    queue,
+    spare,
+    stamp,
+    old,
+    tick,
+):
+    """Add `delta` to input i; returns the tick. Neurons are numbered behind the inputs, layer by layer."""
+    n = 0
+    shift = where[i] - ptr[i]
+    for e in range(ptr[i], ptr[i + 1]):
+        j = target[shift + e]
+        before = sums[j] >= least[j]
+        sums[j] += weight[e] * delta
+        if (sums[j] >= least[j]) != before:
+            queue[n] = j
+            n += 1
+    for _ in range(depth - 1):
+        tick += 1
+        m = 0
+        for a in range(n):
+            j = queue[a]
+            step = 2 if sums[j] >= least[j] else -2
+            shift = where[j] - ptr[j]
+            for e in range(ptr[j], ptr[j + 1]):
+                k = target[shift + e]
+                if stamp[k] != tick:
+                    stamp[k] = tick
+                    old[k] = sums[k]
+                    spare[m] = k
+                    m += 1
+                sums[k] += weight[e] * step
+        n = 0
+        for a in range(m):
+            k = spare[a]
+            if (old[k] >= least[k]) != (sums[k] >= least[k]):
+                queue[n] = k
+                n += 1
+    for a in range(n):
+        j = queue[a]
+        step = 2 if sums[j] >= least[j] else -2
+        for r in range(worth.shape[0]):
+            slack[r] += worth[r, j - first_of_last] * step
+    return tick
+
+
+@njit(nogil=True, cache=True)
+def _anneal(
+    x,
+    places,
+    first,
+    step,
+    count,
+    ptr,
+    where,
+    target,
+    weight,
+    depth,
+    sums,
+    least,
+    first_of_last,
+    worth,
+    slack,
+    steps,
+    hot,
+    cold,
+    seed,
+):
+    """Walk from x, which is changed in place; returns the best of the least slack,
+    and leaves x there once it is 0 or more.
+    """
+    np.random.seed(seed)
+    size = len(sums)
+    queue, spare = np.empty(size, np.int64), np.empty(size, np.int64)
+    stamp, old = np.zeros(size, np.int64), np.zeros(size, np.int64)
+    value, tick = slack.min(), 0
+    best = value
+    before = slack.copy()
+    for t in range(steps):
+        if value >= 0:
+            return value
+        heat = hot * (cold / hot) ** (t / steps)
+        i = places[np.random.randint(len(places))]
+        draw = np.random.random()
+        if draw < 0.4:
+            new = first[i]
+        elif draw < 0.8:
+            new = first[i] + step[i] * count[i]
+        else:
+            new = first[i] + step[i] * np.random.randint(count[i] + 1)
+        if new == x[i]:
+            continue
+        before[:] = slack
+        tick = _move(
+            i,
+            new - x[i],
+            ptr,
+            where,
+            target,
+            weight,
+            depth,
+            sums,
+            least,
+            first_of_last,
+            worth,
+            slack,
+            queue,
+            spare,
+            stamp,
+            old,
+            tick,
+        )
+        now = slack.min()
+        if now >= value or np.random.random() < np.exp((now - value) / heat):
+            value = now
+            x[i] = new
+            best = max(best, value)
+        else:
+            tick = _move(
+                i,
+                x[i] - new,
+                ptr,
+                where,
+                target,
+                weight,
+                depth,
+                sums,
+                least,
+                first_of_last,
+                worth,
+                slack,
+                queue,
+                spare,
+                stamp,
+                old,
+                tick,
+            )
+            slack[:] = before
+    return best
+
+
+@dataclass(frozen=True, eq=False)
+class _Fan:
+    """For each input of a layer how many neurons read it, where their list begins,
+    and the weights by which they do.
+    """
+
+    counts: Ints
+    where: Ints
+    target: Ints
+    weight: npt.NDArray[Any]
+
+
+def _fan_bytes(layer: Layer) -> int:
+    reads = layer.weights.size // max(1, len(layer.weights))
+    return layer.outputs * reads * (1 if _is_short(layer.weights) else 8)
+
+
+def _fan(layer: Layer) -> _Fan:
+    if layer.window is None:
+        counts = np.full(layer.inputs, layer.outputs)
+        return _Fan(
+            counts,
+            np.zeros(layer.inputs, np.int64),
+            np.arange(layer.outputs),
+            _short(layer.weights.T).reshape(-1),
+        )
+    channels, height, width = layer.window.shape
+    taps = layer.window.taps
+    positions, taps_of = np.nonzero(taps >= 0)
+    pixels = taps[positions, taps_of]
+    order = np.argsort(pixels, kind="stable")
+    positions, taps_of = positions[order], taps_of[order]
+    groups, kernel = layer.groups, _short(layer.weights.reshape(*layer.weights.shape[:2], -1))
+    per_in, per_out = channels // groups, len(kernel) // groups
+    readers = np.bincount(pixels, minlength=height * width) * per_out
+    begins = np.cumsum(readers) - readers
+    target = [
+        (positions[:, None] + (g * per_out + np.arange(per_out)) * len(taps)).reshape(-1)
+        for g in range(groups)
+    ]
+    where = [begins + c // per_in * len(target[0]) for c in range(channels)]
+    weight = [
+        kernel[c // per_in * per_out :][:per_out, c % per_in][:, taps_of].T.reshape(-1)
+        for c in range(channels)
+    ]
+    return _Fan(
+        np.tile(readers, channels), np.concatenate(where), np.concatenate(target), np.concatenate(weight)
+    )
+
+
+def _short(weights: Ints) -> npt.NDArray[Any]:
+    """In a byte where they fit."""
+    return weights.astype(np.int8) if _is_short(weights) else weights
+
+
+def _is_short(weights: Ints) -> bool:
+    return int(np.abs(weights).max(initial=0)) < 1 << 7
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """A network over a box, ready to be walked."""
+
+    front: BoxFront
+    inside: tuple[Ints, Ints]
+    """The box in units of the grid, rounded inwards, or beside it where it holds no point of the grid."""
+    ptr: Ints
+    """Where the weights begin by which each input, and then each neuron, is read."""
+    where: Ints
+    """Where the neurons that read it begin in `target`; many can share a place there."""
+    target: Ints
+    weight: npt.NDArray[Any]
+    least: Ints
+    """The sum from which each neuron is active."""
+
+    @classmethod
+    def of(cls, front: BoxFront, inside: tuple[Ints, Ints]) -> Search | None:
+        """Which neurons each input and each neuron is read by; None for a network that is too large."""
+        layers = front.network.layers
+        if sum(map(_fan_bytes, layers)) > _BYTES:
+            return None
+        starts = np.cumsum([layers[0].inputs, *(layer.outputs for layer in layers)])
+        fans = [_fan(layer) for layer in layers]
+        used = np.cumsum([0, *(len(fan.target) for fan in fans)])
+        last = np.zeros(layers[-1].outputs, np.int64)  # the last layer is read by nobody
+        ptr = np.concatenate([[0], np.cumsum(np.concatenate([*(fan.counts for fan in fans), last]))])
+        least = [np.zeros(layers[0].inputs, np.int64), front.high]
+        # no other tau decides otherwise
+        least += [2 * np.clip(layer.tau, 0, layer.sizes + 1) - layer.sizes for layer in layers[1:]]
+        return cls(
+            front,
+            inside,
+            ptr,
+            np.concatenate([*(fan.where + before for fan, before in zip(fans, used, strict=False)), last]),
+            np.concatenate([fan.target + start for fan, start in zip(fans, starts, strict=False)]),
+            np.concatenate([fan.weight for fan in fans]),
+            np.concatenate(least),
+        )
+
+    @property
+    def moves(self) -> bool:
+        """Whether another walk can go another way."""
+        return bool((self.inside[1] > self.inside[0]).any())
+
+    def start(self) -> tuple[Ints, Ints]:
+        """The middle of the box, whole where it can be, and the sums of all neurons there."""
+        x = (self.inside[0] + self.inside[1]) // 2
+        whole = x // self.front.grid * self.front.grid
+        x = np.where(whole >= self.inside[0], whole, x)
+        return x, self.sums(x)
+
+    def sums(self, x: Ints) -> Ints:
+        """The sums of all neurons at a point; those of inputs, in front, are without meaning."""
+        values, out = x, [np.zeros(len(x), np.int64)]
+        for number, blocks in enumerate(self.front.blocks):
+            sums = np.empty(len(self.front.states[number]), np.int64)
+            active = np.empty(len(sums), np.int64)
+            for block in blocks:
+                sums[block.outs] = block.weights @ values[block.ins]
+                edge = self.front.high[block.outs] if number == 0 else block.sums
+                active[block.outs] = np.where(sums[block.outs] >= edge, 1, -1)
+            out.append(sums)
+            values = active
+        return np.concatenate(out)
+
+    def worth(self, slack: Slack) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Rows and constants of a conjunction, in units of what a neuron of the last layer
+        is worth on average.
+        """
+        rows = slack.rows.astype(np.float64)
+        unit = 2 * np.abs(rows).sum(axis=1) / np.maximum((rows != 0).sum(axis=1), 1)
+        unit[unit == 0] = 1.0
+        return rows / unit[:, None], slack.constants.astype(np.float64) / unit
+
+    def value(self, slack: Slack, sums: Ints) -> float:
+        """The least slack at a point, in the units of `worth`."""
+        rows, constants = self.worth(slack)
+        return float((rows @ self._signs(sums) + constants).min(initial=np.inf))
+
+    def _signs(self, sums: Ints) -> npt.NDArray[np.float64]:
+        last = len(self.front.states[-1])
+        return np.where(sums[-last:] >= self.least[-last:], 1.0, -1.0)
+
+    def walk(self, slack: Slack, steps: int, seed: int, *, whole: bool) -> tuple[float, Ints | None]:
+        """The best least slack of one walk, and the point where it is 0 or more, if it came there; `whole`
+        keeps to whole numbers.
+        """
+        grid, (low, high) = self.front.grid, self.inside
+        first, last = -(-low // grid) * grid, high // grid * grid
+        no = (first > last) | (not whole)
+        first, last = np.where(no, low, first), np.where(no, high, last)
+        step = np.where(no, np.maximum((high - low) // 8, 1), grid)
+        count = (last - first) // step
+        x, sums = self.start()
+        places = np.flatnonzero((count > 0) & (np.diff(self.ptr[: len(x) + 1]) > 0))
+        rows, constants = self.worth(slack)
+        level = rows @ self._signs(sums) + constants
+        if not len(rows) or level.min() >= 0:
+            return float("inf") if not len(rows) else float(level.min()), x
+        if not len(places):
+            return float(level.min()), None
+        last_start = len(sums) - rows.shape[1]
+        args: Any = (
+            x,
+            places,
+            first,
+            step,
+            count,
+            self.ptr,
+            self.where,
+            self.target,
+            self.weight,
+            len(self.front.blocks),
+            sums,
+            self.least,
+        )
+        best = float(_anneal(*args, last_start, np.ascontiguousarray(rows), level, steps, _HOT, _COLD, seed))
+        return best, x if best >= 0 else None

@@ -1,0 +1,271 @@
+"""Bounds on what a conjunction of inequalities can reach over all patches: exact for any multipliers, good
+for those of a linear program.
+
+The patches choose their patterns one by one, and a neuron that several of them share is paid for by
+multipliers: whatever these are, the sum over patches of the best pattern, plus the best value of each shared
+neuron, is at least what any input reaches (weak duality). So a linear program may propose multipliers in
+floats; they are rounded, and the bound is taken in whole numbers.
+"""
+# mypy: disable-error-code="import-untyped"
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import lcm
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.bnn import Head
+from sugenet.engines.hard.reals.front import BoxFront
+from sugenet.engines.hard.reals.patterns import BoxPatches
+from sugenet.problem.query import Inequality
+
+__all__ = ["Proposal", "Reach", "Slack"]
+
+_ROOM = 1 << 30
+_PATIENCE = 120.0  # seconds for one linear program
+_UNITS = (1 << 8, 1 << 20)
+
+
+@dataclass(frozen=True, eq=False)
+class Slack:
+    """The inequalities of a conjunction over the signs of the last layer:
+    each holds iff ``rows @ signs + constants >= 0``.
+    """
+
+    rows: npt.NDArray[Any]
+    constants: npt.NDArray[Any]
+    units: tuple[int, ...]
+    """By what each inequality was multiplied to come to whole numbers."""
+
+    @classmethod
+    def of(cls, head: Head, conjunction: Sequence[Inequality]) -> Slack:
+        """In whole numbers, each inequality in units of its own."""
+        rows, constants, units = [], [], []
+        for part in conjunction:
+            factors = [(k, value * head.scale[k]) for k, value in part.terms]
+            rest = sum((value * head.bias[k] for k, value in part.terms), Fraction(-part.bound))
+            unit = lcm(rest.denominator, *(factor.denominator for _, factor in factors))
+            whole = [(k, int(factor * unit)) for k, factor in factors]
+            small = (
+                max(abs(factor) for _, factor in whole) * max(1, int(np.abs(head.weights).max(initial=0)))
+                < _ROOM
+            )
+            kind: Any = np.int64 if small and abs(rest * unit) < 1 << 60 else object
+            rows.append(
+                sum(
+                    (factor * head.weights[k].astype(kind) for k, factor in whole),
+                    np.zeros(head.inputs, kind),
+                )
+            )
+            constants.append(int(rest * unit))
+            units.append(unit)
+        kind = object if any(row.dtype == object for row in rows) else np.int64
+        return cls(
+            np.array(rows, kind).reshape(len(rows), head.inputs), np.array(constants, kind), tuple(units)
+        )
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """Multipliers for a bound, and what the linear program says about the neurons."""
+
+    mix: tuple[int, ...]
+    """Weight of each inequality."""
+    shares: tuple[tuple[int, int, int], ...]
+    """Patch, neuron and multiplier."""
+    bound: int
+    """On the inequalities, weighted and added up."""
+    values: dict[int, float]
+    """How far each shared neuron is on, in the linear program."""
+    chosen: dict[int, bool]
+    """What the heaviest pattern of each patch says of its neurons."""
+
+
+@dataclass(frozen=True, eq=False)
+class Reach:
+    """One conjunction over one box."""
+
+    front: BoxFront
+    patches: BoxPatches
+    slack: Slack
+
+    def by_bounds(self) -> list[int]:
+        """The most that each inequality reaches, whatever the open neurons of the last layer are."""
+        states = self.front.states[-1].astype(self.slack.rows.dtype)
+        most = (
+            self.slack.rows @ states
+            + np.abs(self.slack.rows) @ (states == 0).astype(states.dtype)
+            + self.slack.constants
+        )
+        return [int(value) for value in most]
+
+    @cached_property
+    def _fixed(self) -> npt.NDArray[Any]:
+        """What settled neurons and constants add to each inequality."""
+        return np.asarray(
+            self.slack.rows @ self.front.states[-1].astype(self.slack.rows.dtype) + self.slack.constants
+        )
+
+    @cached_property
+    def _gains(self) -> list[npt.NDArray[Any]]:
+        """For every patch what each pattern adds to each inequality."""
+        rows = self.slack.rows
+        if rows.dtype == object or int(np.abs(rows).sum(axis=1).max(initial=0)) >= 1 << 52:
+            return [patch.signs.astype(rows.dtype) @ rows[:, patch.outs].T for patch in self.patches.found]
+        near = rows.astype(np.float64)  # whole numbers that floats hold, so their sums are exact
+        return [np.rint(patch.signs @ near[:, patch.outs].T).astype(np.int64) for patch in self.patches.found]
+
+    def allowed(self, fixed: Mapping[int, bool]) -> list[npt.NDArray[np.intp]]:
+        """The patterns of every patch that agree with some first-layer neurons."""
+        found = []
+        for patch in self.patches.found:
+            keep = np.ones(len(patch.patterns), bool)
+            for place, neuron in enumerate(patch.cone):
+                if neuron in fixed:
+                    keep &= patch.patterns[:, place] == fixed[neuron]
+            found.append(np.flatnonzero(keep))
+        return found
+
+    def bound(
+        self, mix: Sequence[int], shares: Sequence[tuple[int, int, int]], fixed: Mapping[int, bool]
+    ) -> int:
+        """Exact bound on the weighted sum of the inequalities: below 0, the conjunction is never met."""
+        kind = self.slack.rows.dtype
+        if (
+            sum(mix) * max(1, int(np.abs(self.slack.rows).max(initial=0))) * self.slack.rows.shape[1]
+            >= 1 << 60
+        ):
+            kind = np.dtype(object)
+        weights = np.array(mix, kind)
+        total = sum(part * int(value) for part, value in zip(mix, self._fixed.tolist(), strict=True))
+        free = self.patches.free
+        total += int(np.abs(weights @ self.slack.rows[:, free].astype(kind)).sum())
+        by_patch: dict[int, list[tuple[int, int]]] = {}
+        rest: Counter[int] = Counter()
+        for number, neuron, share in shares:
+            by_patch.setdefault(number, []).append((neuron, share))
+            rest[neuron] -= share
+        for number, (patch, gains, rows) in enumerate(
+            zip(self.patches.found, self._gains, self.allowed(fixed), strict=True)
+        ):
+            if not len(rows):
+                return -1
+            values = gains[rows].astype(kind) @ weights
+            for neuron, share in by_patch.get(number, ()):
+                values = values + patch.patterns[rows, patch.cone.index(neuron)].astype(kind) * share
+            total += int(values.max())
+        return total + sum(
+            value * fixed[neuron] if neuron in fixed else max(0, value) for neuron, value in rest.items()
+        )
+
+    def decoupled(self) -> list[int]:
+        """The bound of every inequality alone, without multipliers."""
+        ones = np.eye(len(self.slack.rows), dtype=int).tolist()
+        return [self.bound(row, (), {}) for row in ones]
+
+    def propose(self, fixed: Mapping[int, bool], time_limit: float | None) -> Proposal | None:
+        """Multipliers from a linear program over pattern weights; None where it has no solution in time."""
+        allowed = self.allowed(fixed)
+        if not all(map(len, allowed)):
+            return Proposal((1,) * len(self.slack.rows), (), -1, {}, {})
+        solved = _solved(self, allowed, fixed, time_limit)
+        if solved is None:
+            return None
+        mix, shares, values, chosen = solved
+        for unit in _UNITS:
+            whole = tuple(max(0, round(part * unit)) for part in mix)
+            kept = tuple(
+                (patch, neuron, round(share * unit)) for patch, neuron, share in shares if round(share * unit)
+            )
+            proposal = Proposal(whole, kept, self.bound(whole, kept, fixed), values, chosen)
+            if proposal.bound < 0:
+                break
+        return proposal
+
+
+def _solved(
+    reach: Reach, allowed: list[npt.NDArray[np.intp]], fixed: Mapping[int, bool], time_limit: float | None
+) -> tuple[list[float], list[tuple[int, int, float]], dict[int, float], dict[int, bool]] | None:
+    """Solve the linear program: weights of patterns, one patch at a time summing to 1, agreeing in the
+    neurons that patches share.
+    """
+    from scipy.optimize import linprog
+    from scipy.sparse import csr_array
+
+    patches, gains = reach.patches.found, reach._gains
+    starts = np.cumsum([0, *(len(rows) for rows in allowed)])
+    shared = Counter(j for patch in patches for j in patch.cone)
+    z_of = {
+        j: int(starts[-1]) + k
+        for k, j in enumerate(j for j in sorted(shared) if shared[j] > 1 and j not in fixed)
+    }
+    free = reach.patches.free.tolist()
+    y_of = int(starts[-1]) + len(z_of)
+    t_of = y_of + len(free)
+    entries: list[tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]] = []
+    names: list[tuple[int, int]] = []
+    for number, (patch, rows) in enumerate(zip(patches, allowed, strict=True)):
+        entries.append(
+            (np.full(len(rows), number), np.arange(starts[number], starts[number + 1]), np.ones(len(rows)))
+        )
+        for place, neuron in enumerate(patch.cone):
+            if neuron in z_of:
+                on = np.flatnonzero(patch.patterns[rows, place]) + starts[number]
+                row = len(patches) + len(names)
+                entries.append(
+                    (
+                        np.full(len(on) + 1, row),
+                        np.append(on, z_of[neuron]),
+                        np.append(np.ones(len(on)), -1.0),
+                    )
+                )
+                names.append((number, neuron))
+    row_of, column_of, values = (
+        np.concatenate([entry[k] for entry in entries]) if entries else np.zeros(0) for k in range(3)
+    )
+    size = len(patches) + len(names)
+    equal = csr_array((values, (row_of.astype(int), column_of.astype(int))), shape=(size, t_of + 1))
+    right = np.concatenate([np.ones(len(patches)), np.zeros(len(names))])
+    slack = reach.slack.rows
+    lines = np.zeros((len(slack), t_of + 1))
+    for number, rows in enumerate(allowed):
+        lines[:, starts[number] : starts[number + 1]] = gains[number][rows].T.astype(float)
+    lines[:, y_of:t_of] = slack[:, free].astype(float)
+    bounds = np.array([(0.0, 1.0)] * y_of + [(-1.0, 1.0)] * len(free) + [(-np.inf, np.inf)])
+    options = {"time_limit": _PATIENCE if time_limit is None else max(min(time_limit, _PATIENCE), 0.1)}
+    if len(slack) == 1:
+        bounds[t_of] = 0.0
+        found = linprog(-lines[0], A_eq=equal, b_eq=right, bounds=bounds, method="highs", options=options)
+        mix = [1.0]
+    else:
+        aim = np.zeros(t_of + 1)
+        aim[t_of] = -1.0
+        lines[:, t_of] = -1.0
+        offsets = reach._fixed.astype(float)
+        found = linprog(
+            aim,
+            A_ub=-lines,
+            b_ub=offsets,
+            A_eq=equal,
+            b_eq=right,
+            bounds=bounds,
+            method="highs",
+            options=options,
+        )
+        mix = [] if found.x is None else (-found.ineqlin.marginals).tolist()
+    if found.x is None or found.status != 0:
+        return None
+    pulls = found.eqlin.marginals[len(patches) :].tolist()
+    shares = [(p, j, pull) for (p, j), pull in zip(names, pulls, strict=True)]
+    chosen: dict[int, bool] = {}
+    for number, (patch, rows) in enumerate(zip(patches, allowed, strict=True)):
+        heaviest = rows[int(np.argmax(found.x[starts[number] : starts[number + 1]]))]
+        chosen.update(zip(patch.cone, patch.patterns[heaviest].tolist(), strict=True))
+    return mix, shares, {j: float(found.x[k]) for j, k in z_of.items()}, chosen

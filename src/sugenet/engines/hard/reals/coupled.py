@@ -1,0 +1,107 @@
+"""A search for a counterexample by an integer program: patterns of patches, coupled to the inputs that make
+them. It proves nothing; what it finds goes to the judge.
+
+Each open first-layer neuron is on or off, and its sum is then on that side of its threshold, by a little
+room for rounding. The sums are those of one input of the box, so patterns that no input gives together are
+out. What neighbouring patches agree in is what their weights agree in, as in `bound`.
+"""
+# mypy: disable-error-code="import-untyped"
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.engines.hard.reals.bound import Reach
+
+__all__ = ["coupled_point"]
+
+_ROOM = 1 / 64  # between a sum and its threshold, for each unit of the largest weight
+_MOST = 1 << 16  # patterns of a program
+_PATIENCE = 120.0  # seconds, where nobody counts them
+
+
+def coupled_point(
+    reach: Reach, time_limit: float | None
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.float64]] | None:
+    """Inputs, and values near which they meet the conjunction with room to spare; None where none were found.
+
+    Parameters
+    ----------
+    reach
+        The conjunction over its box.
+    time_limit
+        Seconds that the program may take.
+    """
+    from scipy.optimize import Bounds, LinearConstraint, milp
+    from scipy.sparse import coo_array, csr_array, hstack
+
+    front, patches, gains = reach.front, reach.patches.found, reach._gains
+    neurons = sorted({j for patch in patches for j in patch.cone})
+    starts = np.cumsum([0, *(len(patch.patterns) for patch in patches)])
+    if not neurons or starts[-1] > _MOST:
+        return None
+    rows, inputs = front.rows(neurons)
+    z, free = int(starts[-1]), reach.patches.free
+    y = z + len(neurons)
+    x = y + len(free)
+    size = x + len(inputs)
+    chosen = coo_array(
+        (np.ones(z), (np.repeat(np.arange(len(patches)), np.diff(starts)), np.arange(z))),
+        shape=(len(patches), size),
+    )
+    agree = _agreement(reach, starts, {j: z + k for k, j in enumerate(neurons)}, size)
+    lines = np.zeros((len(reach.slack.rows), size))
+    for number, gain in enumerate(gains):
+        lines[:, starts[number] : starts[number + 1]] = gain.T.astype(float)
+    lines[:, y:x] = reach.slack.rows[:, free].astype(float)
+    scale = np.maximum(np.abs(lines).max(axis=1), 1.0)
+
+    lower, upper = front.lower[inputs] / front.grid, front.upper[inputs] / front.grid
+    least = np.maximum(rows, 0) @ lower + np.minimum(rows, 0) @ upper
+    most = np.maximum(rows, 0) @ upper + np.minimum(rows, 0) @ lower
+    room = _ROOM * max(1, int(np.abs(rows).max(initial=0)))
+    on, off = front.high[neurons] / front.grid + room, front.low[neurons] / front.grid - room
+    taps, side = csr_array(rows.astype(float)), np.arange(len(neurons))
+    nothing = csr_array((len(neurons), x))
+
+    def tied(values: npt.NDArray[np.float64]) -> Any:
+        return coo_array((values, (side, z + side)), shape=(len(neurons), size)).tocsr()
+
+    constraints = [
+        LinearConstraint(chosen.tocsr(), 1, 1),
+        LinearConstraint(agree, 0, 0),
+        LinearConstraint(lines / scale[:, None], (0.5 - reach._fixed.astype(float)) / scale, np.inf),
+        LinearConstraint(hstack([nothing, taps]).tocsr() - tied(on - least), least, np.inf),
+        LinearConstraint(hstack([nothing, taps]).tocsr() - tied(most - off), -np.inf, off),
+    ]
+    bounds = Bounds(
+        np.concatenate([np.zeros(y), np.full(len(free), -1.0), lower]),
+        np.concatenate([np.ones(x), upper]),
+    )
+    whole = np.zeros(size)
+    whole[z:y] = 1
+    options = {"time_limit": _PATIENCE if time_limit is None else max(time_limit, 0.1), "mip_rel_gap": 1e9}
+    aim = -(lines / scale[:, None]).sum(axis=0)  # the first solution ends it
+    found = milp(aim, constraints=constraints, bounds=bounds, integrality=whole, options=options)
+    return None if found.x is None else (np.asarray(inputs), np.asarray(found.x[x:]))
+
+
+def _agreement(reach: Reach, starts: Any, column: dict[int, int], size: int) -> Any:
+    """One row for each neuron of each patch: the weights of its patterns with the neuron on, less the
+    neuron itself.
+    """
+    from scipy.sparse import coo_array
+
+    places, columns, values, row = [], [], [], 0
+    for number, patch in enumerate(reach.patches.found):
+        for place, neuron in enumerate(patch.cone):
+            lit = np.flatnonzero(patch.patterns[:, place]) + starts[number]
+            places.append(np.full(len(lit) + 1, row))
+            columns.append(np.append(lit, column[neuron]))
+            values.append(np.append(np.ones(len(lit)), -1.0))
+            row += 1
+    entries = np.concatenate(values), (np.concatenate(places), np.concatenate(columns))
+    return coo_array(entries, shape=(row, size)).tocsr()

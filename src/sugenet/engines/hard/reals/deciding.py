@@ -1,0 +1,364 @@
+"""Deciding a query over real inputs: a search for a counterexample, then bounds,
+sign patterns of patches, and cases.
+
+For networks that keep real numbers as they are (`Real` codings, `RealLayer`). A proof covers all real inputs
+of the box. A counterexample is made of integers where it can be, else of floats, else of fractions.
+`check_patches` and `check_real_witness` check them again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import partial
+from math import ceil, floor
+from typing import Any
+
+import numpy as np
+
+from sugenet.bnn import Network
+from sugenet.bnn.arrays import Ints
+from sugenet.bnn.boxed import in_box
+from sugenet.bnn.reals import Placed
+from sugenet.engines.hard.reals.anneal import Search
+from sugenet.engines.hard.reals.bound import Reach, Slack
+from sugenet.engines.hard.reals.coupled import coupled_point
+from sugenet.engines.hard.reals.front import BoxFront
+from sugenet.engines.hard.reals.patterns import BoxPatches
+from sugenet.engines.hard.reals.split import Closure, OutOfBudget, Splitter, Witness
+from sugenet.engines.hard.reals.witness import check_real_witness, real_scores
+from sugenet.errors import CertificateError, QuestionError
+from sugenet.problem.clock import Clock
+from sugenet.problem.problem import Fails, Holds, Open
+from sugenet.problem.query import Case, Query
+
+__all__ = ["decide_query"]
+
+_ENGINE = "patches"
+_PROBE, _QUICK, _LONG = 10_000, 100_000, 2_000_000  # steps of a walk
+_CHEAP = 20_000  # patterns up to which a linear program is quicker than a long walk
+_TARGETS = 4  # conjunctions that are searched
+_WALKS = 4  # long walks, where no time limit is given
+_SHORT = 1 << 20  # floats with so many steps to 1 have few digits
+_NODES = 500  # cases of a conjunction, where no time limit is given
+_STRICT = 1 << 20  # seeds of walks beyond a tie
+_EVER = 1 << 30  # rounds or cases, where a time limit ends them
+
+
+def decide_query(network: Network, query: Query, clock: Clock) -> Holds | Fails | Open:
+    """Decide whether some real input of the query's boxes violates its property.
+
+    Parameters
+    ----------
+    network
+        Its first layer reads real numbers, as those imported with ``inputs=Reals(low, high)``.
+    query
+        Over raw inputs in the order of the network.
+    clock
+        When its time is up, an open question is given back as such; without a limit, after a fixed amount of
+        work.
+
+    Returns
+    -------
+    Holds, Fails or Open
+        A proof for `check_patches`; raw values of an input; or what is left open.
+    """
+    run = _Run(network, query, clock)
+    if query.inputs != network.encoder.features or query.outputs != network.head.outputs:
+        raise QuestionError(
+            f"the query has {query.inputs} inputs and {query.outputs} outputs, "
+            f"but the network {network.encoder.features} and {network.head.outputs}."
+        )
+    try:
+        boxes = [_Boxed.of(network, case, clock) for case in query.cases]
+    except QuestionError as error:
+        return Open(_ENGINE, str(error), {})
+    return run.decide(boxes)
+
+
+@dataclass(frozen=True, eq=False)
+class _Boxed:
+    """One case of the query with all that is worked out about its box."""
+
+    case: Case
+    front: BoxFront
+    patches: BoxPatches
+    levels: tuple[list[Fraction], list[Fraction]]
+    slacks: list[Slack]
+    placed: Placed
+
+    @classmethod
+    def of(cls, network: Network, case: Case, clock: Clock) -> _Boxed:
+        boxed = in_box(network, case.box.lower, case.box.upper)
+        if boxed is None:
+            raise QuestionError("the box leaves the real numbers that the features can be.")
+        front = BoxFront.of(boxed)
+        slacks = [Slack.of(boxed.network.cut.head, conjunction) for conjunction in case.condition]
+        levels = boxed.lower, boxed.upper
+        return cls(case, front, BoxPatches(front, clock), levels, slacks, boxed.placed)
+
+    def raw(self, levels: Sequence[Fraction]) -> tuple[Any, ...]:
+        """Raw values of real levels: whole numbers as int, others as float where a float holds them."""
+        return tuple(map(_short, self.placed.raw(levels)))
+
+    def inside(self) -> tuple[Ints, Ints]:
+        """The box on the grid, rounded inwards; where that leaves nothing of a feature,
+        the point of the grid below.
+        """
+        lower, upper = self.levels
+        high = np.array([floor(value * self.front.grid) for value in upper], np.int64)
+        low = np.array([ceil(value * self.front.grid) for value in lower], np.int64)
+        return np.minimum(low, high), high
+
+    def brought_in(self, x: Sequence[int]) -> list[Fraction]:
+        """A point of the grid as exact levels, moved into the box where it is outside."""
+        ends = zip(x, *self.levels, strict=True)
+        return [min(max(Fraction(value, self.front.grid), low), high) for value, low, high in ends]
+
+
+class _Run:
+    def __init__(self, network: Network, query: Query, clock: Clock) -> None:
+        self.network, self.query, self.clock = network, query, clock
+        self.pace: float | None = None  # steps of a walk in a second
+        self.walked = 0  # steps of all walks
+        self.found: tuple[Any, ...] = ()  # the point that the judge accepted last
+
+    def decide(self, boxes: Sequence[_Boxed]) -> Holds | Fails | Open:
+        """Search a little, prove what can be proved, and search on where something is open;
+        of two ways the cheaper first.
+
+        A box has its share of the time, and what all of them leave over goes to the search.
+        """
+        searches = [Search.of(boxed.front, boxed.inside()) for boxed in boxes]
+        closures: list[list[Closure | None]] = [[None] * len(boxed.slacks) for boxed in boxes]
+        facts: list[dict[str, Any]] = []
+        rest: list[tuple[_Boxed, Search, list[int], int]] = []
+        try:
+            for boxed, search in zip(boxes, searches, strict=True):
+                self._search(boxed, search, range(len(boxed.slacks)), _QUICK, 1, self.clock)
+            for number, (boxed, search, row) in enumerate(zip(boxes, searches, closures, strict=True)):
+                clock = self.clock.share(1 / (len(boxes) - number))
+                still = self._bounded(boxed, row)
+                self.clock.tell(
+                    f"box {number + 1} of {len(boxes)}: bounds leave {len(still)} of {len(row)} ways open"
+                )
+                cheap = sum(len(patch.patterns) for patch in boxed.patches.found) <= _CHEAP
+                if not cheap:
+                    self._search(boxed, search, still, _LONG, 1, clock)
+                still = self._split(boxed, row, still, 1, facts, clock)
+                if cheap:
+                    still = self._split(boxed, row, still, _NODES, [], clock.share(0.3))
+                if not still:
+                    continue
+                self.clock.tell(
+                    f"box {number + 1} of {len(boxes)}: patterns leave {len(still)} ways open, searching on"
+                )
+                self._program(boxed, still, clock.share(0.7))
+                walks, nodes = (_WALKS, _NODES) if clock.time_limit is None else (_EVER, _EVER)
+                turns = self._search(boxed, search, still, _LONG, walks, clock.share(0.5))
+                still = self._split(boxed, row, still, nodes, [], clock)
+                if still and search is not None and search.moves:
+                    rest.append((boxed, search, still, turns))
+            for more in range(_EVER) if rest and self.clock.time_limit is not None else ():
+                if self.clock.up():
+                    break
+                for boxed, search, still, turns in rest:
+                    self._search(boxed, search, still, _LONG, 1, self.clock, first=turns + more)
+        except Witness as found:
+            return Fails(found.engine, self._witness())
+        return self._outcome(boxes, closures, facts)
+
+    def _outcome(
+        self, boxes: Sequence[_Boxed], closures: list[list[Closure | None]], reached: list[dict[str, Any]]
+    ) -> Holds | Open:
+        still = sum(closure is None for row in closures for closure in row)
+        if still:
+            why = (
+                "time is up"
+                if self.clock.up()
+                else (
+                    "the search found no counterexample, and no bound or case of the work allowed closes them"
+                )
+            )
+            return Open(
+                _ENGINE,
+                f"{still} of {sum(map(len, closures))} ways to violate the property are open: {why}.",
+                {"open": reached},
+            )
+        cases = [
+            {
+                "grid": boxed.front.grid,
+                "patches": [patch.outs.tolist() for patch in boxed.patches.found] if _needs(row) else [],
+                "closures": row,
+            }
+            for boxed, row in zip(boxes, closures, strict=True)
+        ]
+        return Holds(_ENGINE, {"kind": "patches", "cases": cases})
+
+    # -- proofs ----------------------------------------------------------------------------------------------
+
+    def _bounded(self, boxed: _Boxed, row: list[Closure | None]) -> list[int]:
+        """Close what bounds close, or patterns without multipliers; what is left open, hardest first."""
+        still = []
+        for k, slack in enumerate(boxed.slacks):
+            reach = Reach(boxed.front, boxed.patches, slack)
+            by, values = "bounds", reach.by_bounds()
+            if not any(value < 0 for value in values) and not self.clock.up():
+                by, values = "multipliers", reach.decoupled()
+            closing = next((number for number, value in enumerate(values) if value < 0), None)
+            if closing is None:
+                still.append((min(values, default=0), k))
+            else:
+                mix = [unit if number == closing else 0 for number, unit in enumerate(slack.units)]
+                row[k] = {"by": by, "mix": mix} if by == "bounds" else {"by": by, "mix": mix, "shares": []}
+        return [k for _, k in sorted(still, reverse=True)]
+
+    def _split(
+        self,
+        boxed: _Boxed,
+        row: list[Closure | None],
+        still: Sequence[int],
+        nodes: int,
+        facts: list[dict[str, Any]],
+        clock: Clock,
+    ) -> list[int]:
+        """Close conjunctions by multipliers and cases, until one stays open; what is left."""
+        for place, k in enumerate(still):
+            reach = Reach(boxed.front, boxed.patches, boxed.slacks[k])
+            splitter = Splitter(reach, boxed.levels, partial(self._violates, boxed), clock, nodes)
+            try:
+                row[k] = splitter.close({})
+            except OutOfBudget:
+                facts.append(
+                    {"condition": " ".join(map(str, boxed.case.condition[k])), "bound": splitter.best}
+                )
+                return list(still[place:])
+        return []
+
+    # -- counterexamples -------------------------------------------------------------------------------------
+
+    def _search(
+        self,
+        boxed: _Boxed,
+        search: Search | None,
+        numbers: Sequence[int],
+        steps: int,
+        rounds: int,
+        clock: Clock,
+        first: int = 0,
+    ) -> int:
+        """Walk towards the conjunctions nearest to being met, in turn; on whole numbers,
+        now and then on all of the grid.
+
+        The number of the round after the last one, where a later search goes on. Raises `Witness` where the
+        judge accepts a point.
+        """
+        if search is None or not len(numbers):
+            return first
+        _, sums = search.start()
+        nearest = sorted(numbers, key=lambda k: -search.value(boxed.slacks[k], sums))[:_TARGETS]
+        if self.pace is None:
+            nearest.insert(0, nearest[0])  # a short walk for the pace
+        for turn in range(first, first + rounds if search.moves else first + 1):
+            for k in nearest:
+                left, before = clock.left(), clock.seconds
+                if left is not None and left <= 0:
+                    return turn + 1
+                few = steps if self.pace is not None else _PROBE
+                if left is not None and self.pace is not None:
+                    few = max(_PROBE, min(steps, int(self.pace * left)))
+                seed = (clock.seed + turn) % (1 << 32)
+                _, x = search.walk(boxed.slacks[k], few, seed, whole=turn % 4 < 3)
+                self.pace = few / max(clock.seconds - before, 1e-6)
+                self.walked += few
+                if x is not None:
+                    levels = boxed.brought_in(x.tolist())
+                    if self._violates(boxed, levels):
+                        raise Witness(self._beyond(boxed, search, k, levels, clock), "search")
+        return first + rounds
+
+    def _program(self, boxed: _Boxed, still: Sequence[int], clock: Clock) -> None:
+        """Ask an integer program for a point of the conjunctions that are nearest to being met, in turn."""
+        for place, k in enumerate(still[:_TARGETS]):
+            part = clock.share(1 / (min(len(still), _TARGETS) - place))
+            left = part.left()
+            if left is not None and left <= 0:
+                return
+            reach = Reach(boxed.front, boxed.patches, boxed.slacks[k])
+            found = coupled_point(reach, left)
+            if found is not None:
+                splitter = Splitter(reach, boxed.levels, partial(self._violates, boxed), self.clock, 0)
+                with suppress(OutOfBudget):
+                    splitter.attempt(*found, engine="program")
+
+    def _beyond(
+        self, boxed: _Boxed, search: Search, k: int, levels: list[Fraction], clock: Clock
+    ) -> list[Fraction]:
+        """A point beyond the inequalities that the given one meets just so, as a tie does, where as many
+        steps again, or the time that is left, find one.
+        """
+        slack, walked, turn = boxed.slacks[k], self.walked, 0
+        if self._is_beyond(boxed, levels) or not search.moves:
+            return levels
+        strict = replace(slack, constants=slack.constants - 1)
+        while walked > 0:
+            left = clock.left()
+            few = max(min(walked, _QUICK), _PROBE)
+            if left is not None and left * (self.pace or 0) < few:
+                break
+            walked, turn = walked - few, turn + 1
+            _, x = search.walk(strict, few, (clock.seed + _STRICT + turn) % (1 << 32), whole=turn % 4 < 3)
+            if x is not None:
+                found = boxed.brought_in(x.tolist())
+                if self._violates(boxed, found) and self._is_beyond(boxed, found):
+                    return found
+        self.found = boxed.raw(levels)
+        return levels
+
+    def _is_beyond(self, boxed: _Boxed, levels: Sequence[Fraction]) -> bool:
+        """Whether a point that violates the property does so with room to spare."""
+        raw = [Fraction(value) for value in boxed.raw(levels)]
+        scores = real_scores(raw, self.network)
+        return any(
+            all(sum(value * scores[k] for k, value in part.terms) > part.bound for part in conjunction)
+            for case in self.query.cases
+            if case.box.contains(raw)
+            for conjunction in case.condition
+        )
+
+    def _witness(self) -> tuple[Any, ...]:
+        """The raw values of the counterexample that was found; floats near them where these are one too."""
+        exact = self.found
+        near = tuple(
+            round(value * _SHORT) / _SHORT if isinstance(value, Fraction) else value for value in exact
+        )
+        return near if near != exact and self._accepted(near) else exact
+
+    def _violates(self, boxed: _Boxed, levels: Sequence[Fraction]) -> bool:
+        """Whether the judge accepts a point."""
+        raw = boxed.raw(levels)
+        if not self._accepted(raw):
+            return False
+        self.found = raw
+        return True
+
+    def _accepted(self, raw: Sequence[Any]) -> bool:
+        try:
+            check_real_witness(raw, self.network, self.query)
+        except CertificateError:
+            return False
+        return True
+
+
+def _short(value: Fraction) -> Any:
+    """A whole number as int, another as float where a float holds it."""
+    if value.denominator == 1:
+        return int(value)
+    return float(value) if Fraction(float(value)) == value else value
+
+
+def _needs(closures: Sequence[Closure | None]) -> bool:
+    """Whether any closure speaks of patches."""
+    return any(closure is not None and closure["by"] != "bounds" for closure in closures)

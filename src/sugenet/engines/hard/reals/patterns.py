@@ -1,0 +1,216 @@
+"""Patches: last-layer neurons that hang on the same few open first-layer neurons, with all sign patterns that
+these can take together.
+
+A pattern is ruled out where two or three of its signs contradict each other over the box: then the sum of
+their margins cannot reach zero. What is left holds all patterns that occur, and few others, so a bound over
+it is a bound over the box.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations, product
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.bnn.arrays import Bits
+from sugenet.engines.hard.reals.front import BoxFront
+from sugenet.problem.clock import Clock
+
+__all__ = ["BoxPatches", "Conflict", "Patch", "conflicts"]
+
+Conflict: TypeAlias = tuple[tuple[int, ...], tuple[bool, ...]]
+"""Places of a cone, and signs that they cannot have together."""
+
+_LONGEST = 3  # signs of a conflict
+_FEW = 40  # neurons up to which conflicts of three are looked for
+_WIDEST = 160  # neurons of a cone
+_MOST = 1 << 13  # patterns of a patch
+_ROOM = 1 << 19  # patterns of all patches
+_CHUNK = 1 << 22
+_DENSE = 10  # neurons of a patch cut out of a wide first layer
+
+
+@dataclass(frozen=True, eq=False)
+class Patch:
+    """Neurons of the last layer, and what they are in each pattern of the open first-layer neurons
+    that they hang on.
+    """
+
+    cone: tuple[int, ...]
+    patterns: Bits
+    """One row a pattern, one column for each neuron of the cone."""
+    outs: npt.NDArray[np.intp]
+    signs: npt.NDArray[np.int8]
+    """-1 or +1: one row a pattern, one column for each of `outs`."""
+
+
+@dataclass(frozen=True, eq=False)
+class BoxPatches:
+    """All patches over one box; open last-layer neurons outside every patch are taken as free."""
+
+    front: BoxFront
+    clock: Clock
+    """When its time is up, it stays at the patches found so far."""
+
+    @cached_property
+    def found(self) -> tuple[Patch, ...]:
+        """The patches, in the order of the last layer; as many as there is room for."""
+        out: list[Patch] = []
+        room = _ROOM
+        for outs, cone in self._groups():
+            patch = None if self.clock.up() else self._patch(outs, cone, min(_MOST, room))
+            if patch is not None:
+                out.append(patch)
+                room -= len(patch.patterns)
+        return tuple(out)
+
+    @cached_property
+    def free(self) -> npt.NDArray[np.intp]:
+        """Open neurons of the last layer outside every patch."""
+        covered = np.zeros(len(self.front.states[-1]), bool)
+        for patch in self.found:
+            covered[patch.outs] = True
+        return np.flatnonzero((self.front.states[-1] == 0) & ~covered)
+
+    def _groups(self) -> Iterator[tuple[npt.NDArray[np.intp], tuple[int, ...]]]:
+        """Open neurons of the last layer with the same cone."""
+        cones = _cones(self.front)
+        joined: dict[tuple[int, ...], list[int]] = {}
+        if len(self.front.blocks) == 1:
+            for block in self.front.blocks[0]:
+                open_ones = block.outs[self.front.states[0][block.outs] == 0].tolist()
+                size = len(open_ones) if len(open_ones) <= _FEW // 2 else _DENSE
+                for start in range(0, len(open_ones), max(size, 1)):
+                    part = open_ones[start : start + size]
+                    joined[tuple(part)] = part
+        else:
+            for block, cone in zip(self.front.blocks[-1], cones, strict=True):
+                open_ones = block.outs[self.front.states[-1][block.outs] == 0].tolist()
+                if open_ones and cone is not None:
+                    joined.setdefault(cone, []).extend(open_ones)
+        for cone, outs in joined.items():
+            yield np.array(sorted(outs), np.intp), cone
+
+    def _patch(self, outs: npt.NDArray[np.intp], cone: tuple[int, ...], limit: int) -> Patch | None:
+        patterns = self._patterns(cone, limit)
+        if patterns is None:
+            return None
+        widest = max((len(block.ins) for blocks in self.front.blocks[1:] for block in blocks), default=1)
+        step, parts = max(1, _CHUNK // widest), []
+        for start in range(0, len(patterns), step):  # what a layer is in all patterns at once can be large
+            if self.clock.up():
+                return None
+            rows = patterns[start : start + step]
+            parts.append(
+                _signs_of(
+                    self.front,
+                    len(self.front.blocks) - 1,
+                    outs,
+                    {j: rows[:, k] for k, j in enumerate(cone)},
+                    len(rows),
+                )
+            )
+        signs = np.concatenate(parts) if parts else np.zeros((0, len(outs)), np.int8)
+        return Patch(cone, patterns, outs, signs)
+
+    def _patterns(self, cone: tuple[int, ...], limit: int) -> Bits | None:
+        """All patterns without a conflict; None where they are too many."""
+        by_last: dict[int, list[Conflict]] = {}
+        for conflict in conflicts(self.front, cone):
+            by_last.setdefault(max(conflict[0]), []).append(conflict)
+        rows = np.zeros((1, 0), bool)
+        for place in range(len(cone)):
+            wide = np.repeat(rows, 2, axis=0)
+            rows = np.concatenate([wide, (np.arange(len(wide)) % 2 == 1)[:, None]], axis=1)
+            keep = np.ones(len(rows), bool)
+            for places, signs in by_last.get(place, ()):
+                keep &= (rows[:, list(places)] != np.array(signs)).any(axis=1)
+            rows = rows[keep]
+            if len(rows) > limit:
+                return None
+        return rows
+
+
+def conflicts(front: BoxFront, cone: Sequence[int]) -> Iterator[Conflict]:
+    """Two or three signs of the cone that no point of the box gives together."""
+    rows, inputs = front.rows(cone)
+    lower, upper = front.lower[inputs], front.upper[inputs]
+    chosen = np.array(cone, np.intp)
+    low, high = front.low[chosen], front.high[chosen]
+    for size in range(2, (_LONGEST if len(cone) <= _FEW else 2) + 1):
+        sets = np.array(list(combinations(range(len(cone)), size)), np.intp).reshape(-1, size)
+        step = max(1, _CHUNK // max(rows.shape[1] * size, 1))
+        for start in range(0, len(sets), step):
+            part = sets[start : start + step]
+            for signs in product((False, True), repeat=size):
+                turned = np.where(signs, 1, -1)
+                total = (rows[part] * turned[:, None]).sum(axis=1)
+                most = np.maximum(total, 0) @ upper + np.minimum(total, 0) @ lower
+                needed = (np.where(signs, low[part], -high[part])).sum(axis=1)
+                never = most < needed if all(signs) else most <= needed  # off is strict
+                for places in part[never].tolist():
+                    yield tuple(places), signs
+
+
+def _cones(front: BoxFront) -> list[tuple[int, ...] | None]:
+    """For every block of the last layer the open first-layer neurons behind its inputs;
+    None where they are too many.
+    """
+    reach: list[frozenset[int] | None] = [
+        frozenset({j} if state == 0 else ()) for j, state in enumerate(front.states[0].tolist())
+    ]
+    found: list[tuple[int, ...] | None] = []
+    before = front.states[0]
+    for blocks, states in zip(front.blocks[1:], front.states[1:], strict=True):
+        found = []
+        after: list[frozenset[int] | None] = [frozenset()] * len(states)
+        for block in blocks:
+            behind = _joined(reach[i] for i in block.ins[before[block.ins] == 0].tolist())
+            found.append(None if behind is None else tuple(sorted(behind)))
+            for j in block.outs[states[block.outs] == 0].tolist():
+                after[j] = behind
+        reach, before = after, states
+    return found
+
+
+def _joined(cones: Iterable[frozenset[int] | None]) -> frozenset[int] | None:
+    out: set[int] = set()
+    for cone in cones:
+        if cone is None:
+            return None
+        out |= cone
+        if len(out) > _WIDEST:
+            return None
+    return frozenset(out)
+
+
+def _signs_of(
+    front: BoxFront, layer: int, places: npt.NDArray[np.intp], pattern: dict[int, Bits], count: int
+) -> npt.NDArray[np.int8]:
+    """-1 or +1 of some neurons of a layer in each of `count` patterns of the open first-layer neurons."""
+    states = front.states[layer][places]
+    out = np.repeat(states[None, :], count, axis=0)
+    still = np.flatnonzero(states == 0)
+    if layer == 0:
+        for place in still.tolist():
+            out[:, place] = np.where(pattern[int(places[place])], 1, -1)
+        return out
+    numbers = front.block_numbers[layer]
+    by_block: dict[int, list[int]] = {}
+    for place in still.tolist():
+        by_block.setdefault(int(numbers[places[place]]), []).append(place)
+    for number, members in by_block.items():
+        block = front.blocks[layer][number]
+        inputs = _signs_of(front, layer - 1, block.ins, pattern, count).astype(np.float32)
+        rows = np.searchsorted(block.outs, places[members])
+        weights = block.weights[rows]
+        # whole numbers, so exact
+        exact = np.float32 if int(np.abs(weights).sum(axis=1).max(initial=0)) < 1 << 24 else np.float64
+        sums = inputs.astype(exact) @ weights.T.astype(exact)
+        out[:, members] = np.where(sums >= block.sums[rows], 1, -1)
+    return out

@@ -1,0 +1,211 @@
+"""Closing a conjunction by cases: where a bound is not enough,
+a first-layer neuron is taken as on, then as off.
+
+A case is closed by its bound, or because the box has no point with the signs that were taken: then some sum
+of their margins cannot reach zero. An input of a case that is found on the way is a candidate
+for a counterexample.
+"""
+# mypy: disable-error-code="import-untyped"
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import chain
+from math import lcm
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.engines.hard.reals.bound import Proposal, Reach
+from sugenet.engines.hard.reals.front import common_denominator
+from sugenet.problem.clock import Clock
+
+__all__ = ["Closure", "OutOfBudget", "Splitter", "Witness"]
+
+Closure: TypeAlias = dict[str, Any]
+"""How a conjunction is closed, as JSON."""
+
+_SIMPLE = 1000
+_SHORT = 1 << 20
+_DEEPEST = 300
+_NEAR = 1e-6
+
+Rounding: TypeAlias = Callable[[float], Fraction]
+_ROUNDINGS: tuple[Rounding, ...] = (
+    lambda value: Fraction(round(value)),
+    lambda value: Fraction(round(value * _SHORT), _SHORT),
+    lambda value: Fraction(value).limit_denominator(_SIMPLE),
+    Fraction,
+)
+"""Points near a solution: of whole numbers, of short floats, of simple fractions,
+of ends of the box where they are near.
+"""
+
+
+class OutOfBudget(Exception):  # noqa: N818 a signal, not a mistake
+    """The cases became too many, or time is up."""
+
+
+class Witness(Exception):  # noqa: N818 a signal, not a mistake
+    """A point that the judge accepts: its exact `levels`, and the `engine` that found it."""
+
+    def __init__(self, levels: list[Fraction], engine: str) -> None:
+        super().__init__()
+        self.levels, self.engine = levels, engine
+
+
+@dataclass
+class Splitter:
+    """Closes one conjunction over one box."""
+
+    reach: Reach
+    box: tuple[list[Fraction], list[Fraction]]
+    judge: Callable[[list[Fraction]], bool]
+    clock: Clock
+    nodes: int
+    """How many cases to look at."""
+    best: float | None = None
+    """The bound before any case was taken, once known."""
+
+    def close(self, fixed: Mapping[int, bool]) -> Closure:
+        """A closure of the case `fixed`; raises `OutOfBudget` or `Witness`."""
+        if self.nodes <= 0 or len(fixed) > _DEEPEST:
+            raise OutOfBudget
+        self._left()
+        self.nodes -= 1
+        if fixed:
+            found = self._realize(fixed, _ROUNDINGS[:1])
+            if found is not None:
+                return found
+        proposal = self.reach.propose(fixed, self._left())
+        if proposal is None:
+            raise OutOfBudget
+        if self.best is None:
+            self.best = proposal.bound / max(sum(proposal.mix), 1)
+        if proposal.bound < 0:
+            mix = [part * unit for part, unit in zip(proposal.mix, self.reach.slack.units, strict=True)]
+            return {"by": "multipliers", "mix": mix, "shares": [list(share) for share in proposal.shares]}
+        neuron, first = self._branch(proposal, fixed)
+        sides = {bit: self.close({**fixed, neuron: bit}) for bit in (first, not first)}
+        return {"by": "split", "neuron": neuron, "on": sides[True], "off": sides[False]}
+
+    def _left(self) -> float | None:
+        """Seconds that are left; None when nobody counts. Raises `OutOfBudget` when none are."""
+        left = self.clock.left()
+        if left is not None and left <= 0:
+            raise OutOfBudget
+        return left
+
+    def _branch(self, proposal: Proposal, fixed: Mapping[int, bool]) -> tuple[int, bool]:
+        """The neuron to split at, and the side to look at first."""
+        undecided = {j: value for j, value in proposal.values.items() if _NEAR < value < 1 - _NEAR}
+        if undecided:
+            neuron = min(undecided, key=lambda j: abs(undecided[j] - 0.5))
+            return neuron, undecided[neuron] >= 0.5
+        signs = {**proposal.chosen, **fixed}
+        found = self._realize(signs, _ROUNDINGS)
+        support = [neuron for neuron, _ in found["shares"]] if found is not None else list(signs)
+        for neuron in support:
+            if neuron not in fixed:
+                return neuron, signs[neuron]
+        raise OutOfBudget  # free neurons of the last layer stand between the bound and the box
+
+    def _realize(self, signs: Mapping[int, bool], roundings: Sequence[Rounding]) -> Closure | None:
+        """A closure that shows the signs impossible, or None; raises `Witness` where a point with
+        these signs is one.
+        """
+        from scipy.optimize import linprog
+        from scipy.sparse import csr_array
+
+        front = self.reach.front
+        neurons = sorted(signs)
+        rows, inputs = front.rows(neurons)
+        turned = np.array([1 if signs[j] else -1 for j in neurons])
+        edge = np.array([front.high[j] if signs[j] else -front.low[j] for j in neurons]) / front.grid
+        lower, upper = front.lower[inputs] / front.grid, front.upper[inputs] / front.grid
+        bounds = np.concatenate([np.stack([lower, upper], axis=1), [[-np.inf, 1.0]]])
+        aim = np.append(np.zeros(len(inputs)), -1.0)
+        table = csr_array(np.concatenate([-rows * turned[:, None], np.ones((len(neurons), 1))], axis=1))
+        left = self._left()
+        options = {} if left is None else {"time_limit": max(left, 0.1)}
+        found = linprog(aim, A_ub=table, b_ub=-edge, bounds=bounds, method="highs", options=options)
+        if found.x is None or found.status != 0:
+            return None
+        if -found.fun >= -_NEAR:
+            self.attempt(inputs, found.x[:-1], roundings)
+        if -found.fun <= _NEAR:
+            most = (
+                np.maximum(rows * turned[:, None], 0) @ upper + np.minimum(rows * turned[:, None], 0) @ lower
+            ) - edge
+            # floats cannot tell which of these it is
+            alone = [[(neurons[k], 1)] for k in np.flatnonzero(most <= _NEAR).tolist()]
+            for kept in [_whole(neurons, (-found.ineqlin.marginals).tolist()), *alone]:
+                if self._impossible(kept, signs):
+                    return {"by": "impossible", "shares": [list(pair) for pair in kept]}
+        return None
+
+    def _impossible(self, shares: list[tuple[int, int]], signs: Mapping[int, bool]) -> bool:
+        """Whether the weighted sum of margins cannot reach zero over the box: on the grid,
+        or else with exact ends.
+        """
+        front = self.reach.front
+        rows, inputs = front.rows([j for j, _ in shares])
+        weights = np.array([share if signs[j] else -share for j, share in shares], dtype=object)
+        total = (weights @ rows.astype(object)).tolist() if shares else []
+
+        def never(lower: Sequence[int], upper: Sequence[int], needed: Fraction | int) -> bool:
+            most = sum(
+                value * (high if value > 0 else low)
+                for value, low, high in zip(total, lower, upper, strict=True)
+            )
+            return most < needed or (most == needed and any(not signs[j] for j, _ in shares))
+
+        needed = sum(
+            share * int(front.low[j]) if signs[j] else -share * int(front.high[j]) for j, share in shares
+        )
+        if never(front.lower[inputs].tolist(), front.upper[inputs].tolist(), needed):
+            return True
+        theta = front.theta
+        ends = [[side[i] for i in inputs.tolist()] for side in self.box]
+        unit = common_denominator(chain(*ends))
+        if unit is None:
+            return False
+        exact = sum(
+            (share * theta[j][0] if signs[j] else -share * theta[j][1] for j, share in shares), Fraction(0)
+        )
+        lower, upper = ([int(value * unit) for value in side] for side in ends)
+        return never(lower, upper, exact * unit)
+
+    def attempt(
+        self,
+        inputs: npt.NDArray[np.intp],
+        values: npt.NDArray[np.float64],
+        roundings: Sequence[Rounding] = _ROUNDINGS,
+        engine: str = "patches",
+    ) -> None:
+        """Give points near a solution to the judge; raises `Witness` where one is accepted."""
+        lower, upper = self.box
+        for exact in roundings:
+            self._left()
+            point = [
+                min(max(Fraction((low + high) // 2), low), high)
+                for low, high in zip(lower, upper, strict=True)
+            ]
+            for i, value in zip(inputs.tolist(), values.tolist(), strict=True):
+                point[i] = min(max(exact(value), lower[i]), upper[i])
+                if exact is Fraction:
+                    point[i] = next(
+                        (end for end in (lower[i], upper[i]) if abs(end - point[i]) <= _NEAR), point[i]
+                    )
+            if self.judge(point):
+                raise Witness(point, engine)
+
+
+def _whole(neurons: Sequence[int], pulls: Sequence[float]) -> list[tuple[int, int]]:
+    """Multipliers near the given ones that are whole and have the same ratios where these are simple."""
+    parts = [(j, Fraction(pull).limit_denominator(_SIMPLE)) for j, pull in zip(neurons, pulls, strict=True)]
+    unit = lcm(*(part.denominator for _, part in parts if part > 0))
+    return [(j, int(part * unit)) for j, part in parts if part > 0]

@@ -1,0 +1,37 @@
+"""A reader to copy: ``cp TEMPLATE.py mine.py && python mine.py FILE`` runs it and says what to write next.
+
+Then add a function with all common options to ``importers.py``, the ending of its files to `import_file`, and
+a generator of such files to ``tests/fuzzing``.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from sugenet.io.exact.domains import BitInputs, Inputs
+from sugenet.io.exact.lower import lower
+from sugenet.io.exact.ops import OpChain
+from sugenet.io.exact.report import Imported
+from sugenet.io.proof.judges import SourceJudge
+from sugenet.io.proof.proving import prove_import
+
+__all__ = ["read_template"]
+
+
+def _chain_of(path: str | Path) -> OpChain:
+    raise NotImplementedError("_chain_of(): return the operations of the file, in its own numbers")
+
+
+def _judge_of(path: str | Path) -> SourceJudge:
+    raise NotImplementedError("_judge_of(): return a judge that runs the file by code of its own")
+
+
+def read_template(path: str | Path, *, inputs: Inputs | None = None) -> Imported:
+    """Say here which files it reads."""
+    chain = _chain_of(path)
+    return prove_import(lower(chain, inputs), chain, [_judge_of(path)], inputs)
+
+
+if __name__ == "__main__":
+    print(read_template(sys.argv[1], inputs=BitInputs()))

@@ -1,0 +1,61 @@
+"""Refusals: a file that cannot be read ends in a `FileError` that says where and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+from sugenet.errors import FileError
+
+__all__ = ["refuse_if", "required", "within"]
+
+_T = TypeVar("_T")
+
+
+def refuse_if(wrong: object, *message: str) -> None:
+    """Raise `FileError` if something is wrong; the message is the place, if it has one, and the reason.
+
+    Examples
+    --------
+    >>> refuse_if(False, "fc1 (Dense)", "units is 0.")
+    >>> refuse_if(True, "fc1 (Dense)", "units is 0.")
+    Traceback (most recent call last):
+    ...
+    sugenet.errors.FileError: fc1 (Dense): units is 0.
+    """
+    if wrong:
+        raise FileError(": ".join(message))
+
+
+def required(value: _T | None, *message: str) -> _T:
+    """A value that must be there; refused as by `refuse_if` if it is None.
+
+    Examples
+    --------
+    >>> required({"W0": 1}.get("T0"), "there is no array 'T0'.")
+    Traceback (most recent call last):
+    ...
+    sugenet.errors.FileError: there is no array 'T0'.
+    """
+    if value is None:
+        raise FileError(": ".join(message))
+    return value
+
+
+@contextmanager
+def within(place: object) -> Iterator[None]:
+    """Put a place before the message of every `FileError` that is raised inside.
+
+    Examples
+    --------
+    >>> with within("net.h5"):
+    ...     refuse_if(True, "fc1 (Dense)", "units is 0.")
+    Traceback (most recent call last):
+    ...
+    sugenet.errors.FileError: net.h5: fc1 (Dense): units is 0.
+    """
+    try:
+        yield
+    except FileError as error:
+        raise FileError(f"{place}: {error}") from None

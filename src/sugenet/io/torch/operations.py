@@ -1,0 +1,718 @@
+"""PyTorch operations that ran, as operations of the chain: elementwise ones as exact functions of one number,
+layers, pooling, padding and reshapes, and the tails that leave the largest score the largest.
+
+`OPERATIONS` is the one table of all that can be read, by the name of the operation in PyTorch's core.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import inf, prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.errors import FileError
+from sugenet.io.exact.ops import Affine, AveragePool, BatchNorm, Convolution, MaxPool, Op, Pad, numbers
+from sugenet.io.torch.piecewise import Piecewise
+from sugenet.io.torch.signals import Signal, exact, joined, natural
+
+__all__ = ["OPERATIONS", "Call"]
+
+_Array = npt.NDArray[Any]
+
+_HINTS = {
+    "native_dropout": "Dropout is in training mode: call module.eval() first.",
+    "bernoulli": "The forward pass is random: call module.eval() first.",
+    "native_layer_norm": "Use BatchNorm in eval mode, whose statistics are fixed.",
+    "native_group_norm": "Use BatchNorm in eval mode, whose statistics are fixed.",
+    "fake_quantize_per_channel_affine_cachemask": "Activations can have one scale for all channels.",
+    "gelu": "In front of a sign use Hardtanh, ReLU or nothing.",
+    "silu": "In front of a sign use Hardtanh, ReLU or nothing.",
+    "elu": "In front of a sign use Hardtanh, ReLU or nothing.",
+    "_prelu_kernel": "In front of a sign use Hardtanh, ReLU or nothing.",
+    "copy": (
+        "It writes into a part of another tensor, as circular padding does: use zero padding, and "
+        "torch.where instead of slices."
+    ),
+    "cat": "Two branches are joined: only one path from input to output can be read.",
+    "bmm": "Use a linear layer whose weights do not depend on the input.",
+    "reflection_pad2d": "Pad with one value: ZeroPad2d or ConstantPad2d.",
+    "replication_pad2d": "Pad with one value: ZeroPad2d or ConstantPad2d.",
+    "signbit": "Use x < 0, which knows no negative zero.",
+    "copysign": "Use torch.where(x >= 0, 1, -1), which knows no negative zero.",
+    "_local_scalar_dense": (
+        "The forward pass looks at values of its input (.item() or if): "
+        "its operations must not depend on them."
+    ),
+    "nonzero": "The forward pass looks at values of its input: its operations must not depend on them.",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Call:
+    """One operation that ran: its arguments by name, the signals among them, and what came out."""
+
+    name: str
+    where: str
+    args: dict[str, Any]
+    find: Callable[[Any], Signal | None]
+    numpy: Callable[[Any], _Array]
+    out: Any
+    narrowed: bool = False
+    """Whether floats of 32 or more bits became floats of 16."""
+
+    def signal(self, name: str = "self") -> Signal:
+        """The argument, which must depend on the input."""
+        return self.followed(self.args.get(name, self.args.get("input")), "first argument")
+
+    def followed(self, value: Any, called: str) -> Signal:
+        """What is known of a value, which must depend on the input."""
+        found = self.find(value)
+        if found is None:
+            raise self.refused(f"Its {called} does not depend on the input.")
+        return found
+
+    def constant(self, name: str) -> _Array | None:
+        """The argument as an array, or None where there is none; it must not depend on the input."""
+        tensor = self.args.get(name)
+        if tensor is None:
+            return None
+        self.refuse_if(self.find(tensor) is not None, f"Its {name} depends on the input.")
+        return self.numpy(tensor)
+
+    def array(self, name: str) -> _Array:
+        """As `constant`, of an argument that PyTorch demands."""
+        found = self.constant(name)
+        assert found is not None
+        return found
+
+    @property
+    def result(self) -> _Array:
+        """What came out, in float64."""
+        first = self.out[0] if isinstance(self.out, tuple | list) else self.out
+        return np.asarray(self.numpy(first), dtype=np.float64)
+
+    def actual(self, name: str = "self") -> _Array:
+        """The argument's own values."""
+        return np.asarray(self.numpy(self.args.get(name, self.args.get("input"))), dtype=np.float64)
+
+    def settled(self, name: str = "self") -> Signal:
+        """The argument, with everything elementwise written down."""
+        return self.signal(name).settled(self.actual(name), self.where)
+
+    def refuse_if(self, wrong: object, why: str) -> None:
+        """Refuse the operation if something is wrong."""
+        if wrong:
+            raise self.refused(why)
+
+    def refused(self, why: str = "") -> FileError:
+        """What to raise."""
+        return FileError(
+            f"{self.where}: {self.name} cannot be read. {why or _HINTS.get(self.name) or _WORKS}"
+        )
+
+
+_WORKS = (
+    "Linear, Conv1d/2d, BatchNorm, Hardtanh, clamp, ReLU, max and average pooling, padding, flatten and "
+    "reshape, and signs of any spelling can be."
+)
+
+
+def _open_ended(call: Call, signal: Signal) -> Signal:
+    """The signal, refused where it is at its end already."""
+    if signal.tail:
+        raise call.refused(f"It stands behind {signal.tail[-1]}, which can only be the end of a network.")
+    return signal
+
+
+def _rounded_scalar(call: Call, value: Any, like: Any) -> Fraction:
+    """A Python number as PyTorch uses it: rounded to the dtype of the tensor that it meets."""
+    call.refuse_if(isinstance(value, float) and not np.isfinite(value), f"It uses the number {value}.")
+    if isinstance(value, float):
+        dtype = call.numpy(like)[:0].dtype
+        return exact(dtype.type(value) if dtype.kind == "f" else np.float32(value))
+    return Fraction(value)
+
+
+_COMPARISONS = ("ge", "gt", "le", "lt", "eq", "ne")
+
+
+def _pointwise(make: Callable[[Call, Piecewise], Piecewise]) -> Callable[[Call], Signal]:
+    def rule(call: Call) -> Signal:
+        signal = call.signal()
+        if call.name in ("sign", "sgn") and signal.odd:
+            signal = replace(signal, tail=(), odd=False)
+        return replace(_open_ended(call, signal), function=make(call, signal.function))
+
+    return rule
+
+
+def _operand(call: Call, name: str, like: Any, signal: Signal) -> Piecewise | _Array:
+    """The other argument: a function of the same numbers, or one constant for each place of a sample."""
+    value = call.args[name]
+    if isinstance(value, bool | int | float):
+        return Piecewise.constant(_rounded_scalar(call, value, like))
+    other = call.find(value)
+    if other is not None:
+        _open_ended(call, other)
+        call.refuse_if(
+            not signal.same_place(other),
+            "It combines two different layers: only their sum or difference can be read.",
+        )
+        return other.function
+    array = call.numpy(value)
+    if array.ndim == 0 and array.dtype == np.float64:  # a tensor without axes is a number like any other
+        return Piecewise.constant(_rounded_scalar(call, float(array), like))
+    if array.size and (array == array.flat[0]).all():
+        return Piecewise.constant(exact(array.flat[0]))
+    full = (
+        np.broadcast_to(array, (len(signal.node.values), *signal.shape))
+        if array.ndim <= len(signal.shape) + 1
+        else None
+    )
+    if full is None or (full != full[:1]).any():
+        raise call.refused(
+            "It uses a constant that is not the same for all samples, or values changed out of sight."
+        )
+    return np.asarray(full[0])
+
+
+def _pair(call: Call) -> tuple[Signal, str, str]:
+    """The argument that depends on the input, its name, and the name of the other one."""
+    for name, other in (("self", "other"), ("other", "self"), ("input", "other")):
+        signal = call.find(call.args.get(name)) if name in call.args else None
+        if signal is not None:
+            return signal, name, other
+    raise call.refused()
+
+
+def _arithmetic(call: Call) -> Signal:
+    signal, name, other = _pair(call)
+    _open_ended(call, signal)
+    second = call.find(call.args[other])
+    if second is not None and not signal.same_place(second) and call.name in ("add", "sub"):
+        return _joined(call)
+    operand = _operand(call, other, call.args[name], signal)
+    alpha = _rounded_scalar(call, call.args.get("alpha", 1), call.args[name])
+    call.refuse_if(
+        call.args.get("rounding_mode") is not None,
+        "It rounds: activations of more than one bit are not binarized.",
+    )
+    if isinstance(operand, Piecewise):
+        return replace(
+            signal, function=_combined(call, signal.function, operand, swapped=name == "other", alpha=alpha)
+        )
+    return _vector(call, signal.settled(call.actual(name), call.where), operand, name == "other", alpha)
+
+
+def _joined(call: Call) -> Signal:
+    """Two branches added, or one taken from the other."""
+    left, right = (_open_ended(call, call.signal(name)) for name in ("self", "other"))
+    call.refuse_if(
+        _rounded_scalar(call, call.args.get("alpha", 1), call.args["self"]) != 1 or left.shape != right.shape,
+        "It adds two branches of other shapes, or one of them times a number.",
+    )
+    first, second = (
+        signal.settled(call.actual(name), call.where) for signal, name in ((left, "self"), (right, "other"))
+    )
+    return joined(call.where, first, second, 1 if call.name == "add" else -1, call.result)
+
+
+def _combined(call: Call, f: Piecewise, g: Piecewise, *, swapped: bool, alpha: Fraction) -> Piecewise:
+    a, b = (g, f) if swapped else (f, g)
+    match call.name:
+        case "add":
+            return a.added(b.times(alpha))
+        case "sub":
+            return a.minus(b.times(alpha))
+        case "rsub":
+            return b.minus(a.times(alpha))
+        case "mul":
+            return a.multiplied(b)
+        case "div":
+            call.refuse_if(
+                b.breaks or b.lines[0][0] or not b.lines[0][1],
+                "It divides by zero or by something that depends on the input.",
+            )
+            return a.times(1 / b.lines[0][1])
+        case "maximum":
+            return a.minus(b).choose(0, b, b, a)
+    assert call.name == "minimum"
+    return a.minus(b).choose(0, a, a, b)
+
+
+def _vector(call: Call, signal: Signal, row: _Array, swapped: bool, alpha: Fraction) -> Signal:
+    """Constants of their own for each channel or feature."""
+    if signal.order.ndim in (2, 3) and len(signal.node.shape) == 1 and signal.node.op is None:
+        signal = signal.channels(call.where)
+    elif signal.order.ndim == 1:
+        signal = signal.flat(call.where)
+    values = signal.along_channels(row, call.where)
+    one, none = np.ones(1), np.zeros(1)
+    match call.name:
+        case "add" if alpha == 1:
+            scale, shift = one, values
+        case "sub" if alpha == 1:
+            scale, shift = (-one, values) if swapped else (one, -values)
+        case "rsub" if alpha == 1:
+            scale, shift = (one, -values) if swapped else (-one, values)
+        case "mul":
+            scale, shift = values, none
+        case "div" if not swapped and values.all():
+            scale, shift = np.array([1 / exact(value) for value in values], dtype=object), none
+        case _:
+            raise call.refused("Only +, -, * and / by constants can stand between a layer and its sign.")
+    return signal.rescaled(Affine(call.where, scale, shift), call.result)
+
+
+def _compared(call: Call) -> Signal:
+    signal, name, other = _pair(call)
+    operand = _operand(call, other, call.args[name], signal)
+    if signal.odd and operand == Piecewise.constant(0):
+        signal = replace(signal, tail=(), odd=False)
+    _open_ended(call, signal)
+    if not isinstance(operand, Piecewise):  # a threshold for each channel: x >= t is x - t >= 0
+        shift = replace(
+            call,
+            name="sub",
+            out=call.actual(name) - operand,
+            numpy=lambda value: value if isinstance(value, np.ndarray) else call.numpy(value),
+        )
+        signal = _vector(
+            shift, signal.settled(call.actual(name), call.where), operand, swapped=False, alpha=Fraction(1)
+        )
+        difference = signal.function
+    else:
+        difference = signal.function.minus(operand)
+    difference = difference.times(-1) if name == "other" else difference
+    found = {
+        "ge": lambda d: d.at_least(0),
+        "gt": lambda d: d.above(0),
+        "le": lambda d: d.above(0).negated(),
+        "lt": lambda d: d.at_least(0).negated(),
+        "eq": lambda d: d.equal_to(0),
+        "ne": lambda d: d.equal_to(0).negated(),
+    }[call.name](difference)
+    return replace(signal, function=found)
+
+
+def _where(call: Call) -> Signal:
+    return _selected(call, call.followed(call.args["condition"], "condition"), "self", "other")
+
+
+def _masked_fill(call: Call) -> Signal:
+    return _selected(call, call.followed(call.args["mask"], "mask"), "value", "self")
+
+
+def _index_put(call: Call) -> Signal:
+    indices = call.args["indices"]
+    mask = call.find(indices[0]) if len(indices) == 1 else None
+    if mask is None or call.args.get("accumulate"):
+        raise call.refused("Only x[mask] = number with a mask such as x >= 0 can be.")
+    return _selected(call, mask, "values", "self")
+
+
+def _selected(call: Call, mask: Signal, yes: str, no: str) -> Signal:
+    _open_ended(call, mask)
+    parts = [_operand(call, name, call.out, mask) for name in (yes, no)]
+    call.refuse_if(
+        not all(isinstance(part, Piecewise) for part in parts),
+        "Its two values must be the same for all neurons.",
+    )
+    return replace(mask, function=mask.function.select(parts[0], parts[1]))  # type: ignore[arg-type]
+
+
+def _cast(call: Call) -> Signal:
+    signal = call.signal()
+    into, from_ = call.numpy(call.out).dtype, call.numpy(call.args.get("self", call.args.get("src"))).dtype
+    if into.kind == "b" and from_.kind != "b":
+        return replace(_open_ended(call, signal), function=signal.function.equal_to(0).negated())
+    call.refuse_if(
+        call.narrowed,
+        "It rounds to floats of 16 bits on the way: leave them out, or make the whole module of them.",
+    )
+    steps = signal.function.is_steps and all(level.denominator == 1 for level in signal.function.levels)
+    call.refuse_if(
+        into.kind in "iu" and from_.kind == "f" and not steps, "It rounds real numbers to whole ones."
+    )
+    return signal
+
+
+def _clamped(call: Call, f: Piecewise) -> Piecewise:
+    ends = []
+    for name, otherwise in (("min", -inf), ("max", inf)):
+        value = call.args.get(name, call.args.get(f"{name}_val"))
+        if value is not None and not isinstance(value, bool | int | float):
+            array = call.numpy(value)
+            call.refuse_if(
+                call.find(value) is not None or array.size == 0 or (array != array.flat[0]).any(),
+                "Its bounds must be one number for all.",
+            )
+            value = array.flat[0].item()
+        inexact = isinstance(value, float) and np.isfinite(value)
+        ends.append(
+            otherwise
+            if value is None
+            else float(_rounded_scalar(call, value, call.args["self"]))
+            if inexact
+            else value
+        )
+    return f.clipped(*ends)
+
+
+def _not(call: Call, f: Piecewise) -> Piecewise:
+    call.refuse_if(
+        call.name == "bitwise_not" and call.numpy(call.out).dtype.kind != "b",
+        "It flips the bits of whole numbers.",
+    )
+    return f.equal_to(0)
+
+
+def _fake_quantized(call: Call, f: Piecewise) -> Piecewise:
+    """Whole steps of a scale from a zero point, between two codes."""
+    if "fake_quant_enabled" in call.args and not bool(np.all(call.numpy(call.args["fake_quant_enabled"]))):
+        return f
+    scale, zero = (
+        exact(np.asarray(call.numpy(call.args[name])).reshape(-1)[0].item())
+        for name in ("scale", "zero_point")
+    )
+    if isinstance(call.args["scale"], float):
+        scale = exact(float(np.float32(call.args["scale"])))
+    low, high = (int(call.args[name]) for name in ("quant_min", "quant_max"))
+    codes = f.times(1 / scale).rounded("round").plus(zero).clipped(low, high)
+    return codes.plus(-zero).times(scale)
+
+
+def _rounded(call: Call, f: Piecewise) -> Piecewise:
+    call.refuse_if(
+        call.args.get("decimals"), "It rounds to decimals. Multiply, round to integers and divide."
+    )
+    return f.rounded("round")
+
+
+def _heaviside(call: Call, f: Piecewise) -> Piecewise:
+    at = _operand(call, "values", call.args["self"], call.signal())
+    if not isinstance(at, Piecewise):
+        raise call.refused("Its value at 0 must be one number for all.")
+    return f.choose(0, Piecewise.constant(0), at, Piecewise.constant(1))
+
+
+def _reshaped(
+    change: Callable[[Call, npt.NDArray[np.intp]], npt.NDArray[np.intp]],
+) -> Callable[[Call], Signal]:
+    """The same change on the numbers of the places; the batch axis must stay the first."""
+
+    def rule(call: Call) -> Signal:
+        signal = call.signal()
+        batch, shape = len(signal.node.values), tuple(call.out.shape)
+        call.refuse_if(
+            shape[:1] != (batch,),
+            f"It moves or joins the axis of the samples (shape {shape} for {batch} samples).",
+        )
+        places = change(call, np.broadcast_to(signal.order, (batch, *signal.shape)))
+        return replace(signal, order=np.array(places.reshape(shape)[0]))
+
+    return rule
+
+
+def _permuted(call: Call, places: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+    match call.name:
+        case "permute":
+            axes = [axis % places.ndim for axis in call.args["dims"]]
+        case "transpose":
+            axes = list(range(places.ndim))
+            first, second = call.args["dim0"] % places.ndim, call.args["dim1"] % places.ndim
+            axes[first], axes[second] = axes[second], axes[first]
+        case _:
+            axes = list(reversed(range(places.ndim)))
+    call.refuse_if(axes[0] != 0, "It moves the axis of the samples.")
+    return places.transpose(axes)
+
+
+def _sliced(call: Call, places: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+    axis = call.args["dim"] % places.ndim
+    where: list[Any] = [slice(None)] * places.ndim
+    where[axis] = (
+        call.args["index"]
+        if call.name == "select"
+        else slice(call.args.get("start"), call.args.get("end"), call.args.get("step", 1))
+    )
+    call.refuse_if(axis == 0 and places[tuple(where)].shape != places.shape, "It picks samples of the batch.")
+    return np.asarray(places[tuple(where)])
+
+
+def _expanded(call: Call, places: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+    return np.broadcast_to(places, tuple(call.out.shape))
+
+
+# -- layers --------------------------------------------------------------------------------------------------
+
+
+def _matmul(call: Call) -> Signal:
+    return _open_ended(call, call.settled()).linear(call.where, call.array("mat2").T, None, call.result)
+
+
+def _addmm(call: Call) -> Signal:
+    call.refuse_if(
+        call.find(call.args["self"]) is not None
+        or (call.args.get("beta", 1), call.args.get("alpha", 1))
+        != (
+            1,
+            1,
+        ),
+        "It adds a value that depends on the input, or with a factor.",
+    )
+    weights, bias = call.array("mat2"), call.array("self")
+    call.refuse_if(
+        bias.size != weights.shape[1], f"Its bias has shape {bias.shape} for {weights.shape[1]} neurons."
+    )
+    return _open_ended(call, call.settled("mat1")).linear(
+        call.where, weights.T, bias.reshape(-1), call.result
+    )
+
+
+def _linear(call: Call) -> Signal:
+    weights = call.array("weight")
+    return _open_ended(call, call.settled()).linear(call.where, weights, call.constant("bias"), call.result)
+
+
+def _maps(call: Call) -> Signal:
+    return _open_ended(call, call.settled()).maps(call.where)
+
+
+def _two(values: Sequence[int] | int, otherwise: int = 1) -> tuple[int, int]:
+    """Numbers for height and width; of one dimension the width."""
+    row = [int(value) for value in values] if isinstance(values, Sequence) else [int(values)] * 2
+    return (row[0], row[1]) if len(row) == 2 else (otherwise, row[0])
+
+
+def _convolution(call: Call) -> Signal:
+    kernel = call.array("weight")
+    call.refuse_if(
+        call.args.get("transposed") or kernel.ndim not in (3, 4),
+        "Only ordinary convolutions in one or two dimensions can be.",
+    )
+    weights = kernel if kernel.ndim == 4 else kernel[:, :, None, :]
+    high, wide = _two(call.args["padding"], 0)
+    op = Convolution(
+        call.where,
+        weights,
+        call.constant("bias"),
+        _two(call.args["stride"]),
+        _two(call.args["dilation"]),
+        (high, wide, high, wide),
+        int(call.args["groups"]),
+    )
+    return _grown(call, _maps(call), op)
+
+
+def _grown(call: Call, signal: Signal, op: Op) -> Signal:
+    return natural(signal.node.then(op, call.result), call.result.shape[1:])
+
+
+def _batch_norm(call: Call) -> Signal:
+    mean, var = call.constant("running_mean"), call.constant("running_var")
+    call.refuse_if(
+        mean is None or var is None or call.args.get("training") or call.args.get("train"),
+        "It uses the statistics of the batch: call module.eval() first."
+        if mean is not None
+        else "It was made with track_running_stats=False and has no fixed statistics: train it with them.",
+    )
+    gamma, beta = call.constant("weight"), call.constant("bias")
+    eps = float(call.args["eps"] if "eps" in call.args else call.args["epsilon"])
+    signal = _open_ended(call, call.settled()).channels(call.where)
+    if len(signal.node.shape) == 1:
+        mean, var, gamma, beta = (
+            None if v is None else signal.along_channels(v, call.where) for v in (mean, var, gamma, beta)
+        )
+    assert mean is not None
+    gamma = np.ones_like(mean) if gamma is None else gamma
+    beta = np.zeros_like(mean) if beta is None else beta
+    return signal.rescaled(BatchNorm(call.where, gamma, beta, mean, np.asarray(var), eps), call.result)
+
+
+def _window(
+    call: Call, signal: Signal
+) -> tuple[tuple[int, int], tuple[int, int], tuple[int, int], tuple[int, int, int, int]]:
+    """Kernel, stride, dilation and pads; a ceil mode shows in the size of the result."""
+    kernel = _two(call.args["kernel_size"])
+    stride = _two(call.args.get("stride") or call.args["kernel_size"])
+    dilation = _two(call.args.get("dilation", 1))
+    high, wide = _two(call.args.get("padding", 0), 0)
+    sizes, ends = signal.node.shape[1:], []
+    for axis, pad in ((0, high), (1, wide)):
+        reach = (call.result.shape[-2:][axis] - 1) * stride[axis] + dilation[axis] * (kernel[axis] - 1) + 1
+        ends.append(max(reach - sizes[axis] - pad, pad if not call.args.get("ceil_mode") else 0))
+    return kernel, stride, dilation, (high, wide, ends[0], ends[1])
+
+
+def _max_pool(call: Call) -> Signal:
+    signal = _maps(call)
+    kernel, stride, dilation, pads = _window(call, signal)
+    return _grown(call, signal, MaxPool(call.where, kernel, stride, pads, dilation))
+
+
+def _average_pool(call: Call) -> Signal:
+    signal = _maps(call)
+    kernel, stride, _, pads = _window(call, signal)
+    high, wide = _two(call.args.get("padding", 0), 0)
+    divisor = call.args.get("divisor_override")
+    if divisor is not None:  # the sum of each window, whatever its padding, divided by one number
+        node = signal.node.then(AveragePool(call.where, kernel, stride, pads, count_pads=True))
+        share = numbers([Fraction(prod(kernel), int(divisor))])
+        return natural(node.then(Affine(call.where, share, np.zeros(1)), call.result), call.result.shape[1:])
+    counts = bool(call.args.get("count_include_pad", True)) and (high, wide) != (0, 0)
+    beyond = (max(pads[2] - high, 0), max(pads[3] - wide, 0)) if counts else (0, 0)
+    return _grown(call, signal, AveragePool(call.where, kernel, stride, pads, counts, beyond))
+
+
+def _adaptive(call: Call) -> Signal:
+    signal = _maps(call)
+    sizes, wanted = signal.node.shape[1:], _two(call.args["output_size"])
+    call.refuse_if(
+        any(size % out for size, out in zip(sizes, wanted, strict=True)),
+        f"Its windows differ in size: {wanted} from {sizes}. Use a size that divides.",
+    )
+    kernel = sizes[0] // wanted[0], sizes[1] // wanted[1]
+    pool = MaxPool if call.name == "adaptive_max_pool2d" else AveragePool
+    return _grown(call, signal, pool(call.where, kernel, kernel))
+
+
+def _reduced(call: Call) -> Signal:
+    """Mean, sum or largest of whole maps."""
+    given = call.signal()
+    axes = call.args.get("dim")
+    rank = len(given.shape) + 1
+    named = (
+        {axis % rank for axis in (axes if isinstance(axes, Sequence) else [axes])}
+        if axes is not None and axes != []
+        else set()
+    )
+    call.refuse_if(
+        named != set(range(2, rank)) or rank not in (3, 4),
+        "Only the mean, sum or maximum over whole maps can be.",
+    )
+    signal = _maps(call)
+    if call.name == "amax":
+        kernel = signal.node.shape[1], signal.node.shape[2]
+        return _grown(call, signal, MaxPool(call.where, kernel, (1, 1)))
+    if call.name == "mean":
+        return _grown(call, signal, AveragePool(call.where))
+    node = signal.node.then(AveragePool(call.where))
+    size = np.array([float(prod(signal.node.shape[1:]))])
+    return natural(node.then(Affine(call.where, size, np.zeros(1)), call.result), call.result.shape[1:])
+
+
+def _pad(call: Call) -> Signal:
+    sides = [int(side) for side in call.args["pad"]]
+    signal = _maps(call)
+    wide = sides[:4] if signal.order.ndim == 3 else [*sides[:2], 0, 0]
+    left, right, top, bottom = [*wide, 0, 0, 0, 0][:4]
+    call.refuse_if(
+        min(sides, default=0) < 0 or any(sides[2 * (signal.order.ndim - 1) :]),
+        "Only padding around maps can be, and no cropping.",
+    )
+    value = _rounded_scalar(call, float(call.args.get("value") or 0.0), call.args["self"])
+    return _grown(call, signal, Pad(call.where, (top, left, bottom, right), float(value)))
+
+
+# -- tails ---------------------------------------------------------------------------------------------------
+
+
+def _tail(call: Call) -> Signal:
+    signal = call.signal()
+    call.refuse_if(
+        call.name in ("argmax", "max") and call.args.get("dim") is None,
+        "It takes the largest of the whole batch: say dim=1.",
+    )
+    call.refuse_if(
+        call.name == "topk" and call.args.get("largest", True) is False,
+        "It takes the smallest scores: largest=False turns the order of classes around.",
+    )
+    axis = call.args.get("dim", -1)
+    call.refuse_if(
+        call.name not in ("sigmoid", "tanh", "log_sigmoid_forward", "log", "exp")
+        and (axis is None or axis % (len(signal.shape) + 1) != 1),
+        "At the end of a network it can be along the classes, dim=1.",
+    )
+    if not signal.tail:
+        signal = signal.settled(call.actual(), call.where)
+    odd = call.name == "tanh" and not signal.tail
+    return replace(signal, tail=(*signal.tail, f"{call.name.strip('_')} at {call.where}"), odd=odd)
+
+
+OPERATIONS: dict[str, Callable[[Call], Signal]] = {
+    **dict.fromkeys(("add", "sub", "rsub", "mul", "div", "maximum", "minimum"), _arithmetic),
+    **dict.fromkeys(_COMPARISONS, _compared),
+    **dict.fromkeys(("logical_not", "bitwise_not"), _pointwise(_not)),
+    **dict.fromkeys(("sign", "sgn"), _pointwise(lambda _, f: f.sign())),
+    **dict.fromkeys(("clamp", "hardtanh", "clamp_min", "clamp_max"), _pointwise(_clamped)),
+    "relu": _pointwise(lambda _, f: f.clipped(0.0, inf)),
+    "relu6": _pointwise(lambda _, f: f.clipped(0.0, 6.0)),
+    "neg": _pointwise(lambda _, f: f.times(-1)),
+    "abs": _pointwise(lambda _, f: f.choose(0, f.times(-1), Piecewise.constant(0), f)),
+    "heaviside": _pointwise(_heaviside),
+    **dict.fromkeys(
+        (
+            "fake_quantize_per_tensor_affine_cachemask",
+            "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams",
+        ),
+        _pointwise(_fake_quantized),
+    ),
+    "round": _pointwise(_rounded),
+    "floor": _pointwise(lambda _, f: f.rounded("floor")),
+    "ceil": _pointwise(lambda _, f: f.rounded("ceil")),
+    "where": _where,
+    "masked_fill": _masked_fill,
+    "index_put": _index_put,
+    **dict.fromkeys(
+        ("_to_copy", "to", "clone", "alias", "detach", "lift_fresh", "contiguous", "positive"), _cast
+    ),
+    **dict.fromkeys(
+        ("view", "_unsafe_view", "reshape", "flatten", "squeeze", "unsqueeze"),
+        _reshaped(lambda _, places: places),
+    ),
+    **dict.fromkeys(("permute", "transpose", "t", "numpy_T"), _reshaped(_permuted)),
+    **dict.fromkeys(("slice", "select"), _reshaped(_sliced)),
+    "expand": _reshaped(_expanded),
+    "mm": _matmul,
+    "addmm": _addmm,
+    "linear": _linear,
+    "convolution": _convolution,
+    **dict.fromkeys(
+        (
+            "native_batch_norm",
+            "_native_batch_norm_legit",
+            "_native_batch_norm_legit_no_training",
+            "cudnn_batch_norm",
+            "batch_norm",
+        ),
+        _batch_norm,
+    ),
+    "max_pool2d_with_indices": _max_pool,
+    "max_pool2d": _max_pool,
+    "avg_pool2d": _average_pool,
+    **dict.fromkeys(("_adaptive_avg_pool2d", "adaptive_max_pool2d"), _adaptive),
+    **dict.fromkeys(("mean", "sum", "amax"), _reduced),
+    "constant_pad_nd": _pad,
+    **dict.fromkeys(
+        (
+            "_softmax",
+            "_log_softmax",
+            "softmax",
+            "log_softmax",
+            "sigmoid",
+            "tanh",
+            "log_sigmoid_forward",
+            "argmax",
+            "topk",
+            "max",
+        ),
+        _tail,
+    ),
+}
+"""By the name of the operation in PyTorch's core, in-place forms without their underscore."""

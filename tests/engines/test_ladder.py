@@ -1,0 +1,42 @@
+"""The ladder tries the cheapest engine first, and something without a limit last."""
+
+from math import inf
+
+import pytest
+
+import sugenet as sg
+from sugenet.engines import ladder
+from sugenet.engines.ladder import RUNGS, Facts
+from sugenet.problem.goal import loses
+from sugenet.problem.problem import Problem
+
+REGIONS = [sg.Hamming(1), sg.Hamming(6), sg.L0(2), sg.Linf(1), sg.Free(range(8)), sg.Anything()]
+
+
+def problem_of(name, region):
+    network = getattr(sg.models, name)()
+    samples, _ = sg.models.samples(name)
+    return Problem(region.around(network, samples[7]), loses(network.head, 1))
+
+
+@pytest.mark.parametrize("region", REGIONS, ids=str)
+@pytest.mark.parametrize("name", ["digits", "breast_cancer"])
+def test_expected_seconds_rise_and_the_last_has_no_limit(name, region):
+    problem = problem_of(name, region)
+    facts = Facts(problem)
+    rungs = sorted((r for r in RUNGS if r.applies(facts)), key=lambda rung: rung.seconds(facts))
+    assert [step.name for step in ladder._ladder(problem)] == [rung.engine.name for rung in rungs]
+    assert rungs[0].engine.name == "bounds"
+    assert rungs[-1].limit(facts) == inf
+
+
+def test_sets_or_combinations_are_walked_through_and_never_both():
+    for region in REGIONS:
+        facts = Facts(problem_of("digits", region))
+        assert (facts.sets < inf) != (facts.combinations < inf)
+
+
+def test_a_longer_walk_comes_after_the_search():
+    few, many = ([e.name for e in ladder._ladder(problem_of("digits", sg.Hamming(r)))] for r in (2, 6))
+    assert few.index("flips") < few.index("search")
+    assert many.index("search") < many.index("flips")
