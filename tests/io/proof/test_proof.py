@@ -16,7 +16,7 @@ from torch import nn  # noqa: E402
 
 import sugenet as sg  # noqa: E402
 from sugenet.errors import FileError  # noqa: E402
-from sugenet.io.exact import levels, lower, sums  # noqa: E402
+from sugenet.io.exact import lower, signals  # noqa: E402
 from sugenet.io.exact.domains import Integers, Reals  # noqa: E402
 from sugenet.io.exact.evaluation import DOUBLE, SINGLE, rounding_of  # noqa: E402
 from sugenet.io.exact.lower import lower as lower_chain  # noqa: E402
@@ -108,18 +108,17 @@ def test_near_samples_bring_neurons_of_the_first_layer_to_their_thresholds():
 @pytest.mark.parametrize("neuron", [0, 5, 11])
 @pytest.mark.parametrize("by", [-1, 1])
 def test_one_threshold_that_is_off_by_one_is_found(monkeypatch, neuron, by):
-    fold = lower.thresholds
+    real = lower._least_sums
 
-    def wrong(rows, sizes, decide, zero):
-        weights, tau, falls, tied = fold(rows, sizes, decide, zero)
-        if len(tau) == 12:
-            tau = tau.copy()
-            tau[neuron] += by
-        return weights, tau, falls, tied
+    def wrong(*given):
+        found = real(*given)
+        if len(found.steps) == 12:
+            found.steps[neuron] += by
+        return found
 
     right = sg.from_torch(dense(), torch.zeros(1, 40), inputs=sg.BitInputs(), prove=False).network.layers[0]
     assert not right.constant[neuron]
-    monkeypatch.setattr(lower, "thresholds", wrong)
+    monkeypatch.setattr(lower, "_least_sums", wrong)
     with pytest.raises(
         FileError, match=rf"first difference is at 0 \(Linear\): neuron {neuron + 1} of layer 1 is"
     ):
@@ -130,7 +129,7 @@ def drops_the_first_pad(before, after, where):
     return after if any(after.pads) else before
 
 
-def never_counts_pads(shape, op, real=sums.averaged_window):
+def never_counts_pads(shape, op, real=signals.averaged_window):
     window, _ = real(shape, op)
     return window, (window.taps >= 0).sum(axis=1).tolist()
 
@@ -151,13 +150,13 @@ def ones(*parts):
 
 MUTANTS = {
     "an earlier pad is lost": (
-        [(lower, "padded", drops_the_first_pad), (levels, "padded", drops_the_first_pad)],
+        [(lower, "padded", drops_the_first_pad), (signals, "padded", drops_the_first_pad)],
         lambda: ones(nn.ZeroPad2d((2, 1, 0, 0)), nn.Conv2d(1, 2, (1, 2), padding=1), Cut(), *mean(2)),
         (1, 1, 3),
         r"1 \(Conv2d\)",
     ),
     "an earlier pad of a later layer is lost": (
-        [(lower, "padded", drops_the_first_pad), (levels, "padded", drops_the_first_pad)],
+        [(lower, "padded", drops_the_first_pad), (signals, "padded", drops_the_first_pad)],
         lambda: ones(
             nn.Conv2d(1, 2, 1),
             Cut(),
@@ -170,7 +169,7 @@ MUTANTS = {
         r"3 \(Conv2d\)",
     ),
     "padding never counts": (
-        [(sums, "averaged_window", never_counts_pads)],
+        [(signals, "averaged_window", never_counts_pads)],
         lambda: ones(
             nn.Conv2d(1, 2, 1),
             nn.AvgPool2d(2, 1, 1),
@@ -183,7 +182,7 @@ MUTANTS = {
         r"0 \(Conv2d\)",
     ),
     "steps go in front of the pool": (
-        [(sums, "_spread", sums.unrolled)],
+        [(signals, "_spread", signals.unrolled)],
         lambda: binary(
             nn.Conv2d(1, 2, 1),
             nn.MaxPool2d((1, 3), 1, (0, 1)),
@@ -241,10 +240,7 @@ def test_a_reader_that_is_wrong_again_is_refused_at_the_module(monkeypatch, name
 def test_ties_count_where_floats_are_exact(monkeypatch):
     module = binary(nn.Linear(4, 3), Cut(), nn.Linear(3, 2))
     torch.nn.init.zeros_(module[0].bias)
-    fold = lower.thresholds
-    monkeypatch.setattr(
-        lower, "thresholds", lambda rows, sizes, decide, zero: fold(rows, sizes, decide, -zero)
-    )
+    monkeypatch.setattr(lower._Lowering, "_zero", lambda _, op: -op.zero)
     with pytest.raises(FileError, match=r"first difference is at 0 \(Linear\).*has 0 before its sign, so on"):
         sg.from_torch(module, torch.zeros(1, 4), inputs=sg.BitInputs())
 

@@ -42,10 +42,10 @@ def test_many_modules_are_equal_or_refused(seed):
 
 
 def test_a_difference_is_seen(monkeypatch):
-    from sugenet.io.exact import levels
+    from sugenet.io.exact import signals
 
     monkeypatch.setattr(
-        levels,
+        signals,
         "pad_pulls",
         lambda op, weights, kinds, fill: (~kinds.all(axis=1))[None].repeat(len(weights), 0) * 1,
     )
