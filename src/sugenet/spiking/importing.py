@@ -314,7 +314,8 @@ def _snntorch_part(
             spikes = False  # without a reset, the potential does not know of spikes
         elif mechanism != convention.reset:
             raise FileError(
-                f"{leaky} was saved with reset_mechanism={mechanism!r}, but reset={convention.reset!r} was given."
+                f"{leaky} was saved with reset_mechanism={mechanism!r}, "
+                f"but reset={convention.reset!r} was given."
             )
     bias = (
         _row(weights["bias"], count, f"{linear}.bias", floats)
