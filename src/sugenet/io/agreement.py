@@ -374,7 +374,7 @@ def source_numbers(network: Network | Imported, rows: npt.NDArray[Any]) -> npt.N
     if isinstance(source.step, tuple):
         moved = [source.inputs(row) for row in raw.tolist()]
         return np.array([[float(value) for value in row] for row in moved], np.float32).reshape(raw.shape)
-    seen, places = np.unique(raw.astype(np.float64), return_inverse=True)
+    seen, indices = np.unique(raw.astype(np.float64), return_inverse=True)
     assert isinstance(source.start, Fraction)
     numbers = np.array([float(source.start + source.step * Fraction(x)) for x in seen.tolist()])
-    return numbers[places].reshape(rows.shape).astype(np.float32)
+    return numbers[indices].reshape(rows.shape).astype(np.float32)

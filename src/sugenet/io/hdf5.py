@@ -67,36 +67,36 @@ class Hdf5Format:
         FileError
             For files that are damaged, or of another kind.
         """
-        place = Path(path)
-        _check_file(place, self.damaged)
-        return self._read_apart(place) if apart and sys.executable else self._opened(place)
+        index = Path(path)
+        _check_file(index, self.damaged)
+        return self._read_apart(index) if apart and sys.executable else self._opened(index)
 
     def main(self) -> int:
         """Read one file and write its contents to standard output: the other side of `read`."""
         from safetensors.numpy import save
 
-        place = Path(sys.argv[1])
-        _limit_memory(3 * place.stat().st_size + _MAX_PROCESS)
+        index = Path(sys.argv[1])
+        _limit_memory(3 * index.stat().st_size + _MAX_PROCESS)
         try:
-            found = self._opened(place)
+            found = self._opened(index)
         except FileError as error:
             sys.stderr.buffer.write(str(error).encode())
             return _REFUSED
-        places = [(layer, name) for layer, arrays in found.arrays.items() for name in arrays]
+        indices = [(layer, name) for layer, arrays in found.arrays.items() for name in arrays]
         tensors = {
-            str(k): np.ascontiguousarray(found.arrays[layer][name]) for k, (layer, name) in enumerate(places)
+            str(k): np.ascontiguousarray(found.arrays[layer][name]) for k, (layer, name) in enumerate(indices)
         }
         about = {
             "model": found.model,
-            "places": json.dumps([places, list(found.arrays)]),
+            "places": json.dumps([indices, list(found.arrays)]),
             "notes": json.dumps(found.notes),
         }
         sys.stdout.buffer.write(save(tensors, about))
         return 0
 
-    def _read_apart(self, place: Path) -> Contents:
-        seconds = _SECONDS + place.stat().st_size / _BYTES_A_SECOND
-        command = [sys.executable, "-W", "ignore", "-m", self.module, str(place.resolve())]
+    def _read_apart(self, index: Path) -> Contents:
+        seconds = _SECONDS + index.stat().st_size / _BYTES_A_SECOND
+        command = [sys.executable, "-W", "ignore", "-m", self.module, str(index.resolve())]
         try:
             done = subprocess.run(
                 command, capture_output=True, timeout=seconds, check=False, stdin=subprocess.DEVNULL
@@ -113,14 +113,14 @@ class Hdf5Format:
         )
         return _unpacked(done.stdout, self.damaged)
 
-    def _opened(self, place: Path) -> Contents:
+    def _opened(self, index: Path) -> Contents:
         try:
             import h5py  # type: ignore[import-untyped]
         except ImportError:
             raise FileError(f"reading {self.whose} files needs h5py; {how_to_install(self.extra)}") from None
         try:
-            with h5py.File(place, "r") as file:
-                return self.contents(Hdf5File(h5py, self.damaged, place.stat().st_size + _MAX_SPARE), file)
+            with h5py.File(index, "r") as file:
+                return self.contents(Hdf5File(h5py, self.damaged, index.stat().st_size + _MAX_SPARE), file)
         except FileError:
             raise
         except Exception as error:
@@ -195,10 +195,10 @@ def _unpacked(raw: bytes, damaged: str) -> Contents:
 
     try:
         about = json.loads(raw[8 : 8 + int.from_bytes(raw[:8], "little")])["__metadata__"]
-        places, layers = json.loads(about["places"])
+        indices, layers = json.loads(about["places"])
         tensors = load(raw)
         arrays: dict[str, dict[str, npt.NDArray[Any]]] = {layer: {} for layer in layers}
-        for k, (layer, name) in enumerate(places):
+        for k, (layer, name) in enumerate(indices):
             arrays[layer][name] = tensors[str(k)]
         return Contents(about["model"], arrays, json.loads(about["notes"]))
     except Exception as error:
@@ -207,10 +207,10 @@ def _unpacked(raw: bytes, damaged: str) -> Contents:
         ) from None
 
 
-def _check_file(place: Path, damaged: str) -> None:
+def _check_file(index: Path, damaged: str) -> None:
     """Refuse what is no HDF5 file, is too large, or would keep the library busy for ever."""
     try:
-        with open_file(place, _MAX_FILE) as stream:
+        with open_file(index, _MAX_FILE) as stream:
             start = stream.read(8)
             refuse_if(start != b"\x89HDF\r\n\x1a\n", "it is no HDF5 file.")
             _check_heaps(stream, damaged)

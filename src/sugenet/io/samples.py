@@ -186,9 +186,9 @@ def _csv(
     header = first[1]
     if set(features) & set(header) or (target is not None and target in header):
         _check_header(header, name, network, target, delimiter)
-        places = [header.index(feature) for feature in features]
+        indices = [header.index(feature) for feature in features]
     else:
-        places = list(range(len(features)))
+        indices = list(range(len(features)))
         if target is not None:
             raise FileError(
                 f"{name} has no column {target!r}: its first line is {', '.join(header[:6])}."
@@ -220,7 +220,7 @@ def _csv(
         if len(row) != len(header):
             raise FileError(f"{name}, line {number}: {len(row)} cells, but the first line has {len(header)}.")
         samples.append(
-            _sample([row[place] for place in places], network, f"{name}, line {number}, column", kind)
+            _sample([row[index] for index in indices], network, f"{name}, line {number}, column", kind)
         )
         if column is not None:
             labels.append(row[column])
@@ -286,14 +286,14 @@ def _shown(text: str) -> str:
 
 
 def _truth(labels: list[str], network: Network, where: str) -> npt.NDArray[np.intp]:
-    places = {name: k for k, name in enumerate(network.classes)}
-    unknown = next((label for label in labels if label not in places), None)
+    indices = {name: k for k, name in enumerate(network.classes)}
+    unknown = next((label for label in labels if label not in indices), None)
     if unknown is not None:
         raise FileError(
             f"{where}: {_shown(unknown)} is no class of the model. "
             f"The classes are {', '.join(network.classes)}."
         )
-    return np.array([places[label] for label in labels], dtype=np.intp)
+    return np.array([indices[label] for label in labels], dtype=np.intp)
 
 
 def _numpy(file: Path, kind: str, network: Network) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp] | None]:
@@ -418,7 +418,7 @@ def _sorted(folder: Path) -> list[Path]:
 def _natural(name: str) -> list[Any]:
     """Texts and numbers in turn."""
     parts = _NUMBERS.split(name)
-    return [int(part) if place % 2 else part for place, part in enumerate(parts)]
+    return [int(part) if index % 2 else part for index, part in enumerate(parts)]
 
 
 def _check(folder: Path, files: list[Path], network: Network) -> None:
@@ -464,10 +464,10 @@ class _Scale:
     def read(self, file: Path) -> npt.NDArray[Any]:
         """One sample."""
         grey, white = _shades(file, self.features)
-        shades, places = np.unique(grey, return_inverse=True)
+        shades, indices = np.unique(grey, return_inverse=True)
         kind = np.int64 if self.whole else np.float64
         table = np.array([self._value(shade, white) for shade in shades.tolist()], kind)
-        return table[places].reshape(1, self.features)
+        return table[indices].reshape(1, self.features)
 
     def _value(self, shade: int, white: int) -> int | float:
         if (shade, white) not in self.known:

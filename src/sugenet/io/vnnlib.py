@@ -180,23 +180,23 @@ class _QueryReader:
 
     def read(self, text: str) -> Query:
         if text.count("(") > _BRACKETS:
-            place = next(islice(re.finditer(r"[(]", text), _BRACKETS, None)).start()
+            index = next(islice(re.finditer(r"[(]", text), _BRACKETS, None)).start()
             raise UnsupportedError(
-                place, f"there are more than {_BRACKETS:,} pairs of brackets. Split the query."
+                index, f"there are more than {_BRACKETS:,} pairs of brackets. Split the query."
             )
         frames: list[tuple[int, _Items]] = []
         for token in _TOKEN.finditer(text):
-            place, word = token.start(), token.group()
+            index, word = token.start(), token.group()
             if word[0] == ";":
                 continue
             if word == "(":
-                frames.append((place, []))
+                frames.append((index, []))
                 if len(frames) > _DEPTH:
                     raise UnsupportedError(
-                        place, f"brackets stand more than {_DEPTH} deep. Write it flatter."
+                        index, f"brackets stand more than {_DEPTH} deep. Write it flatter."
                     )
             elif not frames:
-                raise UnsupportedError(place, f"{shortened(word)} stands outside of brackets. {SUPPORTED}")
+                raise UnsupportedError(index, f"{shortened(word)} stands outside of brackets. {SUPPORTED}")
             elif word == ")":
                 start, items = frames.pop()
                 value = self.reduce(start, items, outermost=not frames)
@@ -205,18 +205,18 @@ class _QueryReader:
             else:
                 items = frames[-1][1]
                 named = not items or items[0][1] in DECLARING
-                items.append((place, word if named else self.number(place, word)))
+                items.append((index, word if named else self.number(index, word)))
         if frames:
             raise UnsupportedError(frames[-1][0], "this bracket is never closed. Is the file whole?")
         return self.query(len(text))
 
-    def reduce(self, place: int, items: _Items, outermost: bool) -> _Item:
+    def reduce(self, index: int, items: _Items, outermost: bool) -> _Item:
         """The value of a pair of brackets."""
         head = items[0][1] if items else None
         if not isinstance(head, str):
-            raise UnsupportedError(place, f"brackets must begin with the name of what they do. {SUPPORTED}")
+            raise UnsupportedError(index, f"brackets must begin with the name of what they do. {SUPPORTED}")
         if head in DECLARING and head not in _COMMANDS:
-            return self.tensor(place, [item for _, item in items], inside=not outermost)
+            return self.tensor(index, [item for _, item in items], inside=not outermost)
         if head in ("<", ">", "!=") and self.tensors.is_new:
             raise UnsupportedError(items[0][0], f"{head} {_STRICT}.")
         equal = head in ("==", "=") and self.tensors.is_new
@@ -228,49 +228,49 @@ class _QueryReader:
                 f"{head} {'stands alone' if head in _COMMANDS else 'stands inside of assert'}. {SUPPORTED}",
             )
         if len(items) == 1:
-            raise UnsupportedError(place, f"{head} is empty.")
+            raise UnsupportedError(index, f"{head} is empty.")
         rest = items[1:]
         match head:
             case "declare-const":
-                self.declare(place, rest)
+                self.declare(index, rest)
                 return None
             case "vnnlib-version" | "declare-network":
-                return self.tensor(place, [item for _, item in items], inside=False)
+                return self.tensor(index, [item for _, item in items], inside=False)
             case "assert":
                 if len(rest) != 1:
-                    raise UnsupportedError(place, f"assert takes one condition, not {len(rest)}.")
+                    raise UnsupportedError(index, f"assert takes one condition, not {len(rest)}.")
                 self.asserted += _formulas(head, rest)
                 return None
             case "and":
-                return self.both(place, _formulas(head, rest))
+                return self.both(index, _formulas(head, rest))
             case "or":
-                return self.either(place, _formulas(head, rest))
+                return self.either(index, _formulas(head, rest))
             case "<=" | ">=":
-                return self.compare(place, head, _linears(head, rest))
+                return self.compare(index, head, _linears(head, rest))
             case "==" | "=":
                 numbers = _linears(head, rest)
-                return self.both(place, [self.compare(place, sign, numbers) for sign in ("<=", ">=")])
+                return self.both(index, [self.compare(index, sign, numbers) for sign in ("<=", ">=")])
             case "*":
-                return self.multiply(place, _linears(head, rest))
+                return self.multiply(index, _linears(head, rest))
             case "+":
-                return self.add(place, _linears(head, rest))
+                return self.add(index, _linears(head, rest))
             case _:
                 first, *others = _linears(head, rest)
-                negative = [_times(place, other, Fraction(-1)) for other in others or [first]]
-                return self.add(place, [first, *negative] if others else negative)
+                negative = [_times(index, other, Fraction(-1)) for other in others or [first]]
+                return self.add(index, [first, *negative] if others else negative)
 
-    def spend(self, place: int, steps: int) -> None:
+    def spend(self, index: int, steps: int) -> None:
         self.work += steps
         if self.work > self.limit:
             raise UnsupportedError(
-                place,
+                index,
                 f"written out as boxes and conjunctions this takes more than {self.limit:,} steps. "
                 f"Split the query.",
             )
 
-    def tensor(self, place: int, words: list[Any], *, inside: bool) -> _Item:
+    def tensor(self, index: int, words: list[Any], *, inside: bool) -> _Item:
         """A declaration of version 2; the variables of a network when it is whole."""
-        made = self.tensors.take(place, words, inside=inside, older=bool(self.declared))
+        made = self.tensors.take(index, words, inside=inside, older=bool(self.declared))
         if words[0] == "declare-network":
             self.declared |= {
                 (kind, i) for kind, count in self.tensors.counts().items() for i in range(count)
@@ -279,10 +279,10 @@ class _QueryReader:
 
     # -- numbers ---------------------------------------------------------------------------------------------
 
-    def declare(self, place: int, items: _Items) -> None:
+    def declare(self, index: int, items: _Items) -> None:
         if self.tensors.is_new:
             raise UnsupportedError(
-                place, "declare-const is of version 1, and the file is of version 2: declare a network."
+                index, "declare-const is of version 1, and the file is of version 2: declare a network."
             )
         words = [item for _, item in items]
         variable = (
@@ -292,59 +292,59 @@ class _QueryReader:
         )
         if variable is None:
             raise UnsupportedError(
-                place, "a declaration must be like (declare-const X_0 Real) or (declare-const Y_0 Real)."
+                index, "a declaration must be like (declare-const X_0 Real) or (declare-const Y_0 Real)."
             )
         if variable in self.declared:
-            raise UnsupportedError(place, f"{words[0]} is declared twice.")
+            raise UnsupportedError(index, f"{words[0]} is declared twice.")
         self.declared.add(variable)
 
-    def number(self, place: int, word: str) -> _Linear:
-        variable = self.tensors.element(place, word) if self.tensors.is_new else _variable(word)
+    def number(self, index: int, word: str) -> _Linear:
+        variable = self.tensors.element(index, word) if self.tensors.is_new else _variable(word)
         if variable is None:
             if word not in self.known:
-                self.known[word] = constant_of(place, word)
+                self.known[word] = constant_of(index, word)
             return _Linear({}, self.known[word])
         if variable not in self.declared:
             raise UnsupportedError(
-                place, f"{word} is not declared. Declare it first: (declare-const {word} Real)."
+                index, f"{word} is not declared. Declare it first: (declare-const {word} Real)."
             )
         return _Linear({variable: Fraction(1)}, Fraction(0))
 
-    def add(self, place: int, numbers: list[_Linear]) -> _Linear:
-        self.spend(place, sum(len(number.terms) + 1 for number in numbers))
+    def add(self, index: int, numbers: list[_Linear]) -> _Linear:
+        self.spend(index, sum(len(number.terms) + 1 for number in numbers))
         terms, constant = dict(numbers[0].terms), numbers[0].constant
         for number in numbers[1:]:
-            constant = sized(place, constant + number.constant)
+            constant = sized(index, constant + number.constant)
             for variable, value in number.terms.items():
-                terms[variable] = sized(place, terms.get(variable, Fraction(0)) + value)
+                terms[variable] = sized(index, terms.get(variable, Fraction(0)) + value)
         return _Linear({variable: value for variable, value in terms.items() if value}, constant)
 
-    def multiply(self, place: int, numbers: list[_Linear]) -> _Linear:
+    def multiply(self, index: int, numbers: list[_Linear]) -> _Linear:
         value = numbers[0]
         for other in numbers[1:]:
             if value.terms and other.terms:
                 raise UnsupportedError(
-                    place, "two variables are multiplied, but only linear expressions are supported."
+                    index, "two variables are multiplied, but only linear expressions are supported."
                 )
-            self.spend(place, len(value.terms) + len(other.terms) + 1)
+            self.spend(index, len(value.terms) + len(other.terms) + 1)
             value = (
-                _times(place, other, value.constant) if other.terms else _times(place, value, other.constant)
+                _times(index, other, value.constant) if other.terms else _times(index, value, other.constant)
             )
         return value
 
     # -- conditions ------------------------------------------------------------------------------------------
 
-    def compare(self, place: int, sign: str, numbers: list[_Linear]) -> _Formula:
+    def compare(self, index: int, sign: str, numbers: list[_Linear]) -> _Formula:
         if len(numbers) < 2:
-            raise UnsupportedError(place, f"{sign} compares at least two expressions, not one.")
+            raise UnsupportedError(index, f"{sign} compares at least two expressions, not one.")
         pairs = [(a, b) if sign == ">=" else (b, a) for a, b in pairwise(numbers)]
         found = [
-            _at_least(place, self.add(place, [larger, _times(place, smaller, Fraction(-1))]))
+            _at_least(index, self.add(index, [larger, _times(index, smaller, Fraction(-1))]))
             for larger, smaller in pairs
         ]
-        return found[0] if len(found) == 1 else self.both(place, found)
+        return found[0] if len(found) == 1 else self.both(index, found)
 
-    def both(self, place: int, formulas: list[_Formula]) -> _Formula:
+    def both(self, index: int, formulas: list[_Formula]) -> _Formula:
         """All of them: parts are paired, their bounds tightened, their conditions multiplied out."""
         if not all(formulas):
             return []
@@ -352,13 +352,13 @@ class _QueryReader:
         several = [formula for formula in formulas if len(formula) > 1]
         if not several and len(single) == 1:
             return formulas[0]
-        joined: _Formula = [self.meet(place, single)] if single else several.pop(0)
+        joined: _Formula = [self.meet(index, single)] if single else several.pop(0)
         for formula in several:
-            joined = [self.meet(place, [one, other]) for one in joined for other in formula]
+            joined = [self.meet(index, [one, other]) for one in joined for other in formula]
         return joined
 
-    def meet(self, place: int, parts: list[_Part]) -> _Part:
-        self.spend(place, 40 + sum(part.size for part in parts))
+    def meet(self, index: int, parts: list[_Part]) -> _Part:
+        self.spend(index, 40 + sum(part.size for part in parts))
         bounds: dict[_Variable, Fraction] = {}
         for part in parts:
             for (sign, i), value in part.bounds.items():
@@ -369,15 +369,15 @@ class _QueryReader:
         for part in parts:
             if len(part.condition) > 1:
                 longest = max(map(len, condition)) + max(map(len, part.condition)) + 1
-                self.spend(place, len(condition) * len(part.condition) * longest)
+                self.spend(index, len(condition) * len(part.condition) * longest)
                 condition = tuple((*one, *other) for one in condition for other in part.condition)
         return _Part(bounds, condition)
 
-    def either(self, place: int, formulas: list[_Formula]) -> _Formula:
+    def either(self, index: int, formulas: list[_Formula]) -> _Formula:
         """Some of them; parts with the same bounds become one."""
         if len(formulas) == 1:
             return formulas[0]
-        self.spend(place, sum(part.size for formula in formulas for part in formula))
+        self.spend(index, sum(part.size for formula in formulas for part in formula))
         joined: dict[frozenset[tuple[_Variable, Fraction]], tuple[_Part, list[tuple[Inequality, ...]]]] = {}
         for formula in formulas:
             for part in formula:
@@ -427,13 +427,13 @@ def _linears(name: str, items: _Items) -> list[_Linear]:
 
 
 def _each(items: _Items, kind: type[Any], wrong: str) -> list[Any]:
-    for place, item in items:
+    for index, item in items:
         if not isinstance(item, kind):
-            raise UnsupportedError(place, wrong)
+            raise UnsupportedError(index, wrong)
     return [item for _, item in items]
 
 
-def _at_least(place: int, number: _Linear) -> _Formula:
+def _at_least(index: int, number: _Linear) -> _Formula:
     """The condition that an expression is at least 0."""
     kinds = {kind for kind, _ in number.terms}
     if not kinds:
@@ -441,21 +441,21 @@ def _at_least(place: int, number: _Linear) -> _Formula:
     if kinds == {"Y"}:
         part = Inequality({k: value for (_, k), value in number.terms.items()}, -number.constant)
         if max(part.bound.bit_length(), *(value.bit_length() for _, value in part.terms)) > BIT_LIMIT:
-            raise UnsupportedError(place, "in whole numbers this inequality takes more than 4000 digits.")
+            raise UnsupportedError(index, "in whole numbers this inequality takes more than 4000 digits.")
         return [_Part({}, ((part,),))]
     if len(number.terms) > 1:
         raise UnsupportedError(
-            place, "a condition must bound one input, or compare outputs: only boxes of inputs are supported."
+            index, "a condition must bound one input, or compare outputs: only boxes of inputs are supported."
         )
     (((_, i), factor),) = number.terms.items()
-    return [_Part({(">=" if factor > 0 else "<=", i): sized(place, -number.constant / factor)}, _ALWAYS)]
+    return [_Part({(">=" if factor > 0 else "<=", i): sized(index, -number.constant / factor)}, _ALWAYS)]
 
 
-def _times(place: int, number: _Linear, factor: Fraction) -> _Linear:
+def _times(index: int, number: _Linear, factor: Fraction) -> _Linear:
     if factor == -1:
         return _Linear({variable: -value for variable, value in number.terms.items()}, -number.constant)
-    terms = {variable: sized(place, value * factor) for variable, value in number.terms.items() if factor}
-    return _Linear(terms, sized(place, number.constant * factor))
+    terms = {variable: sized(index, value * factor) for variable, value in number.terms.items() if factor}
+    return _Linear(terms, sized(index, number.constant * factor))
 
 
 def _variable(word: str) -> _Variable | None:

@@ -43,20 +43,20 @@ class UnsupportedError(Exception):
         self.place = place
 
 
-def constant_of(place: int, word: str) -> Fraction:
+def constant_of(index: int, word: str) -> Fraction:
     """The number that a word spells."""
     if re.fullmatch(NUMBER, word) is None:
-        raise UnsupportedError(place, f"{shortened(word)} is no number or variable. {SUPPORTED}")
+        raise UnsupportedError(index, f"{shortened(word)} is no number or variable. {SUPPORTED}")
     try:
-        return sized(place, Fraction(read_number(word)))
+        return sized(index, Fraction(read_number(word)))
     except CapacityError as error:
-        raise UnsupportedError(place, str(error)) from None
+        raise UnsupportedError(index, str(error)) from None
 
 
-def sized(place: int, value: Fraction) -> Fraction:
+def sized(index: int, value: Fraction) -> Fraction:
     """A number that is not too long."""
     if max(value.numerator.bit_length(), value.denominator.bit_length()) > BIT_LIMIT:
-        raise UnsupportedError(place, "this number takes more than 4000 digits.")
+        raise UnsupportedError(index, "this number takes more than 4000 digits.")
     return value
 
 
@@ -102,79 +102,79 @@ class Declared:
         """How many elements the input and the output have."""
         return {kind: prod(shape) for kind, shape in self.tensors.values()}
 
-    def take(self, place: int, words: list[Any], *, inside: bool, older: bool) -> str | None:
+    def take(self, index: int, words: list[Any], *, inside: bool, older: bool) -> str | None:
         """Take a declaration; what is inside of declare-network gives its own name back."""
         head = words[0]
         if older and not self.network:
             raise UnsupportedError(
-                place, f"{head} is of version 2, and the file declares variables as version 1 does."
+                index, f"{head} is of version 2, and the file declares variables as version 1 does."
             )
         if not inside and head not in ("vnnlib-version", "declare-network"):
-            raise UnsupportedError(place, f"{head} stands inside of declare-network.")
+            raise UnsupportedError(index, f"{head} stands inside of declare-network.")
         self.is_new = True
         match head:
             case "vnnlib-version":
                 found = _VERSION.fullmatch(str(words[1])) if len(words) == 2 else None
                 if found is None or found[1] != "2":
                     raise UnsupportedError(
-                        place, "the version is not one that is known: write (vnnlib-version <2.0>)."
+                        index, "the version is not one that is known: write (vnnlib-version <2.0>)."
                     )
                 return None
             case "declare-network":
-                self._network(place, words)
+                self._network(index, words)
                 return None
             case "declare-input" | "declare-output":
-                return self._tensor(place, head, words)
-        raise UnsupportedError(place, f"{head} is not supported: {_ONE}.")
+                return self._tensor(index, head, words)
+        raise UnsupportedError(index, f"{head} is not supported: {_ONE}.")
 
-    def _network(self, place: int, words: list[Any]) -> None:
+    def _network(self, index: int, words: list[Any]) -> None:
         name, parts = (words[1] if len(words) > 1 else None), words[2:]
         if not isinstance(name, str) or not _NAME.fullmatch(name) or name.startswith("declare-"):
             raise UnsupportedError(
-                place, "a network is declared like (declare-network f (declare-input ...) ...)."
+                index, "a network is declared like (declare-network f (declare-input ...) ...)."
             )
         if self.network is not None or parts != ["declare-input", "declare-output"]:
-            raise UnsupportedError(place, f"{_ONE}, declared in this order.")
+            raise UnsupportedError(index, f"{_ONE}, declared in this order.")
         self.network = name
 
-    def _tensor(self, place: int, head: str, words: list[Any]) -> str:
+    def _tensor(self, index: int, head: str, words: list[Any]) -> str:
         if not 4 <= len(words) <= 5 or not all(isinstance(word, str) for word in words):
-            raise UnsupportedError(place, f"a tensor is declared like ({head} X Real [1,10]).")
+            raise UnsupportedError(index, f"a tensor is declared like ({head} X Real [1,10]).")
         _, name, kind, shape, *node = words
         if not _NAME.fullmatch(name) or name in self.tensors:
-            raise UnsupportedError(place, f"{name[:40]!r} is no name, or declared twice.")
+            raise UnsupportedError(index, f"{name[:40]!r} is no name, or declared twice.")
         if kind.lower() not in _TYPES:
-            raise UnsupportedError(place, f"the element type {kind[:40]} is not supported: write Real.")
+            raise UnsupportedError(index, f"the element type {kind[:40]} is not supported: write Real.")
         if not (shape.startswith("[") and shape.endswith("]")) or (node and not node[0].startswith('"')):
-            raise UnsupportedError(place, f"a tensor is declared like ({head} {name} Real [1,10]).")
-        sizes = _numbers(place, shape[1:-1])
+            raise UnsupportedError(index, f"a tensor is declared like ({head} {name} Real [1,10]).")
+        sizes = _numbers(index, shape[1:-1])
         if 0 in sizes or prod(sizes) > _MOST:
-            raise UnsupportedError(place, f"the shape {shape[:60]} has no elements, or more than {_MOST:,}.")
+            raise UnsupportedError(index, f"the shape {shape[:60]} has no elements, or more than {_MOST:,}.")
         self.tensors[name] = ("X" if head == "declare-input" else "Y", sizes)
         return head
 
-    def element(self, place: int, word: str) -> tuple[str, int] | None:
+    def element(self, index: int, word: str) -> tuple[str, int] | None:
         """X or Y and the number of an element; None where the word is not the name of one."""
         found = _ELEMENT.fullmatch(word)
         if found is None:
             return None
         if found[1] not in self.tensors:
-            raise UnsupportedError(place, f"{found[1][:40]} is not declared in the network.")
+            raise UnsupportedError(index, f"{found[1][:40]} is not declared in the network.")
         kind, shape = self.tensors[found[1]]
-        places = _numbers(place, found[2] or "")
-        if len(places) != len(shape) or any(i >= size for i, size in zip(places, shape, strict=True)):
+        indices = _numbers(index, found[2] or "")
+        if len(indices) != len(shape) or any(i >= size for i, size in zip(indices, shape, strict=True)):
             sizes = ",".join(map(str, shape))
             raise UnsupportedError(
-                place, f"{word[:40]} is no element of {found[1]}, which has shape [{sizes}]."
+                index, f"{word[:40]} is no element of {found[1]}, which has shape [{sizes}]."
             )
         number = 0
-        for i, size in zip(places, shape, strict=True):
+        for i, size in zip(indices, shape, strict=True):
             number = number * size + i
         return kind, number
 
 
-def _numbers(place: int, text: str) -> tuple[int, ...]:
+def _numbers(index: int, text: str) -> tuple[int, ...]:
     words = [word.strip() for word in text.split(",")] if text.strip() else []
     if not all(word.isdecimal() and word.isascii() and len(word) < 10 for word in words):
-        raise UnsupportedError(place, f"[{text[:40]}] are no whole numbers with commas between them.")
+        raise UnsupportedError(index, f"[{text[:40]}] are no whole numbers with commas between them.")
     return tuple(int(word) for word in words)

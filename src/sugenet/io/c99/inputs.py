@@ -109,8 +109,8 @@ def _bits(text: Text, encoder: Encoder, ctype: str, gives: Signal) -> str:
     highs: list[float | int] = []
     for coding in encoder.codings:
         if isinstance(coding, OneHot):
-            lows += [float(place) if ctype == "double" else place for place in range(coding.width)]
-            highs += [float(place) if ctype == "double" else place for place in range(coding.width)]
+            lows += [float(index) if ctype == "double" else index for index in range(coding.width)]
+            highs += [float(index) if ctype == "double" else index for index in range(coding.width)]
         else:
             lows += [_cut(cut, ctype) for cut in coding.cuts]
             highs += [_cut(inf, ctype)] * coding.width

@@ -190,8 +190,8 @@ def _ranks(text: Text, head: Head) -> str:
             f"its scores need a table of {sum(sizes) + len(sizes):,} places, too many for a C file."
         )
     scores = [[s * m + o for m in range(n + 1)] for s, o, n in zip(a, b, sizes, strict=True)]
-    place = {score: rank for rank, score in enumerate(sorted({score for row in scores for score in row}))}
-    table = text.numbers("rank", [place[score] for row in scores for score in row])
+    index = {score: rank for rank, score in enumerate(sorted({score for row in scores for score in row}))}
+    table = text.numbers("rank", [index[score] for row in scores for score in row])
     first = text.numbers("rank_first", np.cumsum([0, *(n + 1 for n in sizes[:-1])]))
     return f"{table}[{first}[k] + counts[k]]"
 
@@ -277,7 +277,7 @@ def _vectors(encoder: Encoder, many: int) -> tuple[Any, Any]:
     for feature, coding in enumerate(encoder.codings):
         if isinstance(coding, OneHot):
             given[:, feature] = rng.integers(coding.width, size=many).tolist()
-            raw[:, feature] = [coding.categories[place] for place in given[:, feature]]
+            raw[:, feature] = [coding.categories[index] for index in given[:, feature]]
         else:
             given[:, feature] = raw[:, feature] = [_value(coding, rng) for _ in range(many)]
     if all(isinstance(coding, Steps) for coding in encoder.codings):

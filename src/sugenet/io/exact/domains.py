@@ -185,9 +185,9 @@ def _apart(cuts: Sequence[float], domain: Integers | Reals) -> tuple[float, ...]
     cuts where no raw number is.
     """
     found: list[float] = []
-    for place, cut in enumerate(cuts):
-        after = cuts[place + 1 :].count(cut)
-        before = cuts[:place].count(cut)
+    for index, cut in enumerate(cuts):
+        after = cuts[index + 1 :].count(cut)
+        before = cuts[:index].count(cut)
         if not before and not after:
             found.append(cut)
         elif isinstance(domain, Integers):
@@ -221,9 +221,9 @@ def _cut(line: Pipeline, domain: Integers | Reals, strict: bool = False) -> tupl
         ties = any(sign(Fraction(x)) == 0 for x in (int(cut) - 1, int(cut)) if domain.low <= x <= domain.high)
         return cut, rises, ties
     low, high = max(domain.low, -_LARGEST_FLOAT), min(domain.high, _LARGEST_FLOAT)
-    place = _first(lambda code: on(Fraction(_float(code))), _code(low), _code(high) + 1)
-    cut = _float(place) if place <= _code(high) else inf
-    near = [code for code in (place - 1, place) if _code(low) <= code <= _code(high)]
+    index = _first(lambda code: on(Fraction(_float(code))), _code(low), _code(high) + 1)
+    cut = _float(index) if index <= _code(high) else inf
+    near = [code for code in (index - 1, index) if _code(low) <= code <= _code(high)]
     return cut, rises, any(sign(Fraction(_float(code))) == 0 for code in near)
 
 

@@ -168,8 +168,8 @@ def nearest(op: Stairs, x: _Array) -> _Array:
 
     def gap(row: _Array, part: _Array) -> _Array:
         ends = np.concatenate([[-np.inf], row, [np.inf]])
-        place = np.searchsorted(row, part, side="right")
-        below, above = part - ends[place], part - ends[place + 1]
+        index = np.searchsorted(row, part, side="right")
+        below, above = part - ends[index], part - ends[index + 1]
         return np.asarray(np.where(np.abs(below) <= np.abs(above), below, above))
 
     return _by_channel(op, x, gap)

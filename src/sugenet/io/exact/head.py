@@ -210,14 +210,14 @@ class _Backwards:
         rows = np.full((count, count), Fraction(0), dtype=object)
         rows[np.arange(count), np.arange(count)] = Fraction(1)
         self.offset, self.error = [Fraction(0)] * count, Fraction(0)
-        for place in range(len(self.ops) - 1, -1, -1):
-            _small(count * prod(self.shapes[place]), self.ops[place])
-            rows = self._before(rows, place)
+        for index in range(len(self.ops) - 1, -1, -1):
+            _small(count * prod(self.shapes[index]), self.ops[index])
+            rows = self._before(rows, index)
         return _Affine(rows, self.offset, self.error)
 
-    def _before(self, rows: npt.NDArray[Any], place: int) -> npt.NDArray[Any]:
+    def _before(self, rows: npt.NDArray[Any], index: int) -> npt.NDArray[Any]:
         """The coefficients of what an operation reads, from those of what it gives."""
-        op, shape, after = self.ops[place], self.shapes[place], self.shapes[place + 1]
+        op, shape, after = self.ops[index], self.shapes[index], self.shapes[index + 1]
         match op:
             case LinearOp():
                 if len(shape) != 1 or op.weights.shape[1] != shape[0]:
@@ -233,7 +233,7 @@ class _Backwards:
                 self._shift(rows, shift)
                 return np.asarray(rows * np.array(scale, dtype=object))
             case BatchNorm():
-                return self._normed(rows, op, place)
+                return self._normed(rows, op, index)
             case Flatten():
                 order = flat_order(np.arange(prod(shape)), shape, op.order)
                 laid = np.empty_like(rows)
@@ -255,8 +255,8 @@ class _Backwards:
             moved = rows @ np.array([*values], dtype=object)
             self.offset = [a + b for a, b in zip(self.offset, moved.tolist(), strict=True)]
 
-    def _normed(self, rows: npt.NDArray[Any], op: BatchNorm, place: int) -> npt.NDArray[Any]:
-        after = self.shapes[place + 1]
+    def _normed(self, rows: npt.NDArray[Any], op: BatchNorm, index: int) -> npt.NDArray[Any]:
+        after = self.shapes[index + 1]
         channels, per = after[0], prod(after[1:])
         factors, means, betas, off = [], [], [], []
         for line in pipelines([op], channels):
@@ -269,7 +269,7 @@ class _Backwards:
         if any(off):
             reach = [
                 max(abs(low - m), abs(high - m))
-                for (low, high), m in zip(self._ends(place), means, strict=True)
+                for (low, high), m in zip(self._ends(index), means, strict=True)
             ]
             slack = np.repeat(np.array([e * r for e, r in zip(off, reach, strict=True)], dtype=object), per)
             self.error += max((np.abs(rows) @ slack).tolist())
@@ -278,14 +278,14 @@ class _Backwards:
         )
         return np.asarray(rows * np.repeat(np.array(factors, dtype=object), per))
 
-    def _ends(self, place: int) -> list[tuple[Fraction, Fraction]]:
+    def _ends(self, index: int) -> list[tuple[Fraction, Fraction]]:
         """Least and largest value of each channel in front of an operation."""
         channels = self.shapes[0][0] if len(self.shapes[0]) == 3 else len(self.levels.order)
         first, last = (row.reshape(channels, -1) for row in (self.levels.start, self.levels.end))
         ends = list(
             zip(np.minimum(first, last).min(axis=1), np.maximum(first, last).max(axis=1), strict=True)
         )
-        for number, op in enumerate(self.ops[:place]):
+        for number, op in enumerate(self.ops[:index]):
             ends = _past(op, ends, self.shapes[number])
         return ends
 
@@ -517,9 +517,9 @@ def _reachable(head: Head, what: str) -> tuple[_Floats, npt.NDArray[np.intp]]:
     below, last, first = np.full(len(rows), -1), dict[int, int](), 0  # the first of those that are as large
     for at, (score, k) in enumerate(rows):
         if score > rows[first][0]:
-            for place in range(first, at):  # the last place of each class, those of the largest scores last
-                last.pop(rows[place][1], None)
-                last[rows[place][1]] = place
+            for index in range(first, at):  # the last place of each class, those of the largest scores last
+                last.pop(rows[index][1], None)
+                last[rows[index][1]] = index
             first = at
         below[at] = next((place for other, place in reversed(last.items()) if other != k), -1)
     return np.array([float(score) for score, _ in rows]), below

@@ -133,7 +133,7 @@ def chained(
         waiting, end = [again], again.result
     state, top = [start], start.top
     layers: list[Layer] = []
-    places: list[Place] = []
+    indices: list[Place] = []
     while waiting:
         chosen = _chosen(waiting, state)
         waiting = [op for op in waiting if op not in chosen]
@@ -148,9 +148,9 @@ def chained(
         top = max(wire.top for wire in state)
         stops = np.cumsum([wire.size for wire in made]).tolist()
         for wire, stop in zip(made, stops, strict=True):
-            places.append(Place(wire.name, len(layers) - 1, stop - wire.size, stop))
+            indices.append(Place(wire.name, len(layers) - 1, stop - wire.size, stop))
     assert state == [end]
-    return tuple(layers), tuple(places)
+    return tuple(layers), tuple(indices)
 
 
 # -- fewer operations ----------------------------------------------------------------------------------------

@@ -161,7 +161,7 @@ WAY = " Or read the rest exactly and leave this layer in floats: strict=False."
 
 def _at_an_end(chain: OpChain, number: int) -> bool:
     """Whether an operation stands in front of the first sign or behind the last one, with layers between."""
-    signs = [place for place, op in enumerate(chain.ops) if isinstance(op, Sign | Stairs)]
+    signs = [index for index, op in enumerate(chain.ops) if isinstance(op, Sign | Stairs)]
     if not signs or signs[0] < number < signs[-1]:
         return False
     middle = chain.ops[signs[0] :] if number < signs[0] else chain.ops[: signs[-1]]
@@ -188,8 +188,8 @@ class _Lowering:
         self.chain = self.straight.chain
         self.signs = [SignPlace(number, where, None) for number, where in enumerate(self.straight.signs)]
         shape = self.chain.shape
-        places = np.arange(prod(shape))
-        self.signal: RawSignal | LevelSignal | SumSignal = RawSignal(shape, places)
+        indices = np.arange(prod(shape))
+        self.signal: RawSignal | LevelSignal | SumSignal = RawSignal(shape, indices)
         self.given = self.inputs
         if isinstance(self.inputs, Integers) and self.inputs.channels > 1:
             given = self.inputs
@@ -199,11 +199,11 @@ class _Lowering:
                     f"{'channels' if len(shape) == 3 else 'features'}, but samples have {shape[0]}."
                 )
             before = Affine("inputs", np.array(given.steps, object), np.array(given.starts, object))
-            self.signal = RawSignal(shape, places, (before,))
+            self.signal = RawSignal(shape, indices, (before,))
             self.inputs = Integers(given.low, given.high)
         if isinstance(self.inputs, BitInputs):
-            self.encoder = Encoder.of_bits(len(places))
-            self.signal = _levels(shape, places, Fraction(self.inputs.low), Fraction(self.inputs.high))
+            self.encoder = Encoder.of_bits(len(indices))
+            self.signal = _levels(shape, indices, Fraction(self.inputs.low), Fraction(self.inputs.high))
 
         self.levels = self.signal if isinstance(self.signal, LevelSignal) else None
         """The last levels without padding, which an affine tail can read."""
@@ -213,16 +213,16 @@ class _Lowering:
     def run(self) -> Refusal | None:
         """Take all operations, up to the first that is refused."""
         for number, op in enumerate(self.chain.ops):
-            place = f"{self.chain.source}: operation {number}"
+            index = f"{self.chain.source}: operation {number}"
             try:
                 self.take(op)
             except NetworkError as error:
-                return Refusal(f"{place}, {op.where}: {error}", number)
+                return Refusal(f"{index}, {op.where}: {error}", number)
             except OverflowError:
-                return Refusal(f"{place}, {op.where}: its numbers are too far apart to compute with.", number)
+                return Refusal(f"{index}, {op.where}: its numbers are too far apart to compute with.", number)
             except FileError as error:
                 way = WAY if _at_an_end(self.chain, number) else ""
-                return Refusal(f"{place}: {error}{way}", number, final=False)
+                return Refusal(f"{index}: {error}{way}", number, final=False)
             if isinstance(self.signal, LevelSignal) and self.signal.pad is None:
                 self.levels, self.behind = self.signal, number + 1
         return None
@@ -257,8 +257,8 @@ class _Lowering:
         made = SignPlace(parts[0].number, op.where, None, report=report)
         if isinstance(before, SumSignal):
             order = self.signal.order
-            places = None if np.array_equal(order, np.arange(len(order))) else np.argsort(order)
-            made = replace(made, where=before.where, layer=len(self.layers) - 1, places=places)
+            indices = None if np.array_equal(order, np.arange(len(order))) else np.argsort(order)
+            made = replace(made, where=before.where, layer=len(self.layers) - 1, places=indices)
         if seen is None:
             self.signs[made.number] = made
             return

@@ -85,7 +85,7 @@ def with_image(found: Imported, image: Any, names: object = None) -> Imported:
     assert called is not None
     if colours_last:
         order = np.arange(prod(sizes)).reshape(maps).transpose(1, 2, 0).reshape(-1)
-        called = [called[place] for place in order.tolist()]
+        called = [called[index] for index in order.tolist()]
     return _shaped(found, called, sizes)
 
 

@@ -93,9 +93,9 @@ def source_values(chain: OpChain, inputs: Inputs | None, X: Any) -> npt.NDArray[
             levels = Encoder.of_integers(count, inputs.low, inputs.high).levels(rows)
             raw = range(inputs.low, inputs.high + 1)
             tables = [[float(inputs.value(x, k)) for x in raw] for k in range(inputs.channels)]
-            places = np.arange(count)
+            indices = np.arange(count)
             channel = (
-                places % inputs.channels if chain.channels_last else places // (count // inputs.channels)
+                indices % inputs.channels if chain.channels_last else indices // (count // inputs.channels)
             )
             return np.asarray(np.array(tables)[channel, levels])
         case BitInputs():
@@ -126,9 +126,9 @@ def split(
     whole = lowered(chain, inputs, zero=zero, names=about.features, classes=about.classes)
     if not isinstance(whole, Refusal):
         return whole
-    signs = [place for place, op in enumerate(chain.ops) if isinstance(op, Sign | Stairs)]
+    signs = [index for index, op in enumerate(chain.ops) if isinstance(op, Sign | Stairs)]
     for stem_end in [-1, *signs]:
-        for tail_start in [len(chain.ops), *(place + 1 for place in reversed(signs) if place > stem_end)]:
+        for tail_start in [len(chain.ops), *(index + 1 for index in reversed(signs) if index > stem_end)]:
             if (stem_end, tail_start) == (-1, len(chain.ops)):
                 continue
             found = _middle(chain, stem_end, tail_start, inputs, zero, about)
@@ -245,11 +245,11 @@ def _said(
 
 def _placed(signs: tuple[SignPlace, ...], chain: OpChain, stem: tuple[Op, ...]) -> tuple[SignPlace, ...]:
     """The signs of the exact part among those of the whole chain."""
-    places = [
+    indices = [
         SignPlace(k, op.where, None)
         for k, op in enumerate(op for op in every(chain.ops) if isinstance(op, Sign | Stairs))
     ]
     first = sum(isinstance(op, Sign | Stairs) for op in every(stem))
     for sign in signs:
-        places[first + sign.number] = replace(sign, number=first + sign.number)
-    return tuple(places)
+        indices[first + sign.number] = replace(sign, number=first + sign.number)
+    return tuple(indices)

@@ -151,10 +151,10 @@ def _compare(level: Requantizer, steps: Ints, low: Ints, high: Ints, height: int
     said = (sums[:, :, None] >= steps[:, None, :]).sum(axis=2)
     wrong = np.argwhere(found != said)
     if len(wrong):
-        row, place = wrong[0].tolist()
+        row, index = wrong[0].tolist()
         raise NetworkError(
-            f"the requantizer of output {row + 1} gives level {found[row, place]} at a sum of "
-            f"{sums[row, place]}, where its steps give {said[row, place]}. Levels must be from 0 to "
+            f"the requantizer of output {row + 1} gives level {found[row, index]} at a sum of "
+            f"{sums[row, index]}, where its steps give {said[row, index]}. Levels must be from 0 to "
             f"height={height} and must not fall where the sum rises."
         )
 

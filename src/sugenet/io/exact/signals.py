@@ -174,15 +174,17 @@ class SumSignal:
 
     def order(self, count: int) -> npt.NDArray[np.intp]:
         """Which of so many outputs stands at each flat place."""
-        places = np.arange(count)
-        return places if self.maps is None or self.flat is None else flat_order(places, self.maps, self.flat)
+        indices = np.arange(count)
+        return (
+            indices if self.maps is None or self.flat is None else flat_order(indices, self.maps, self.flat)
+        )
 
 
-def flat_order(places: npt.NDArray[np.intp], shape: tuple[int, ...], order: str) -> npt.NDArray[np.intp]:
+def flat_order(indices: npt.NDArray[np.intp], shape: tuple[int, ...], order: str) -> npt.NDArray[np.intp]:
     """Flat places of maps in CHW or HWC order."""
     if len(shape) != 3 or order == "CHW":
-        return places
-    return places.reshape(shape).transpose(1, 2, 0).reshape(-1)
+        return indices
+    return indices.reshape(shape).transpose(1, 2, 0).reshape(-1)
 
 
 _UNROLL = 1 << 26
@@ -240,12 +242,12 @@ def _total(rows: Ints, unit: Fraction, sums: SumSignal) -> tuple[Ints, Fraction,
     whole = (rows if short else rows.astype(object)).sum(axis=0)
     if short or not sums.real:
         return np.asarray(whole, np.int64), unit, Fraction(0)
-    places = np.flatnonzero(whole)
+    indices = np.flatnonzero(whole)
     found, near = (
-        wide_row([w * unit for w in whole[places].tolist()], None, sums.where),
+        wide_row([w * unit for w in whole[indices].tolist()], None, sums.where),
         np.zeros_like(rows[0]),
     )
-    near[places] = found.whole
+    near[indices] = found.whole
     return near, found.unit, found.error
 
 
@@ -274,8 +276,8 @@ def unrolled(sums: SumSignal) -> SumSignal:
     _small(len(sums.weights) * per * sums.window.inputs, sums.where)
     layer = RealLayer(sums.weights, [0] * (len(sums.weights) * per), sums.window, sums.groups)
     rows = np.zeros((layer.outputs, layer.inputs), np.int64)
-    for row, (places, weights) in zip(rows, layer.reads(), strict=True):
-        row[places] = weights
+    for row, (indices, weights) in zip(rows, layer.reads(), strict=True):
+        row[indices] = weights
     return replace(
         sums,
         weights=rows,
@@ -344,8 +346,8 @@ def _repeated(step: Step, times: int) -> Step:
 
 def flattened_step(step: Step, shape: tuple[int, ...], order: str) -> Step:
     """A step with one number a channel of maps, as one a feature of the flattened maps."""
-    places = flat_order(np.arange(prod(shape)), shape, order)
-    return _changed(step, lambda row: np.repeat(row, prod(shape[1:]))[places])
+    indices = flat_order(np.arange(prod(shape)), shape, order)
+    return _changed(step, lambda row: np.repeat(row, prod(shape[1:]))[indices])
 
 
 def stepped(sums: SumSignal, step: Step) -> SumSignal:
@@ -397,8 +399,8 @@ def plain_offset(sums: SumSignal) -> list[Fraction]:
 
 def linear_of_means(sums: SumSignal, op: LinearOp) -> SumSignal:
     """A linear layer on averages of levels is a linear layer on the levels themselves."""
-    places = prod(sums.shape)
-    if len(sums.shape) != 1 or op.weights.shape[1] != places:
+    indices = prod(sums.shape)
+    if len(sums.shape) != 1 or op.weights.shape[1] != indices:
         raise FileError(
             f"{op.where}: {op.weights.shape[1]} weights a neuron for averages of shape {sums.shape}. Is a "
             f"flatten missing?"
@@ -412,20 +414,20 @@ def linear_of_means(sums: SumSignal, op: LinearOp) -> SumSignal:
         )
     outs, inputs = len(op.weights), sums.window.inputs if sums.window is not None else sums.weights.shape[1]
     _small(outs * inputs, op.where)
-    weights = exact_weights(op.weights, op.where)[:, np.argsort(sums.order(places))]
+    weights = exact_weights(op.weights, op.where)[:, np.argsort(sums.order(indices))]
     wide = np.full((outs, inputs), Fraction(0), dtype=object)
     offset = bias_of(op)
-    per = places // len(sums.weights)  # places that share a row of weights
-    for place in range(places):
-        row = place // per
+    per = indices // len(sums.weights)  # places that share a row of weights
+    for index in range(indices):
+        row = index // per
         line = lines[row]
         assert line is not None
-        pull = weights[:, place] * (line[0] * sums.unit[row])
-        for pixel, weight in _taps(sums, row, place % per):
+        pull = weights[:, index] * (line[0] * sums.unit[row])
+        for pixel, weight in _taps(sums, row, index % per):
             wide[:, pixel] += pull * weight
         offset = [
-            o + w * (line[0] * sums.offset[place] + line[1])
-            for o, w in zip(offset, weights[:, place], strict=True)
+            o + w * (line[0] * sums.offset[index] + line[1])
+            for o, w in zip(offset, weights[:, index], strict=True)
         ]
     signed, unit = in_units(wide, op.where)
     return SumSignal(op.where, signed, unit, np.array(offset, dtype=object), (outs,), top=sums.top)
@@ -496,13 +498,13 @@ def mapped(levels: LevelSignal, op: Affine | Clip | Sign | Stairs) -> LevelSigna
     functions = _elementwise(op, channels)
     known: dict[tuple[int, Fraction, Fraction], tuple[Fraction, Fraction]] = {}
     pairs = []
-    for place, (start, step) in enumerate(zip(levels.start.tolist(), levels.step.tolist(), strict=True)):
-        key = (place // per, start, step)
+    for index, (start, step) in enumerate(zip(levels.start.tolist(), levels.step.tolist(), strict=True)):
+        key = (index // per, start, step)
         if key not in known:
-            first, last = (functions[place // per](value) for value in (start, start + step * levels.top))
+            first, last = (functions[index // per](value) for value in (start, start + step * levels.top))
             known[key] = first, (last - first) / levels.top
             if not isinstance(op, Affine) and any(
-                functions[place // per](start + step * a) != first + known[key][1] * a
+                functions[index // per](start + step * a) != first + known[key][1] * a
                 for a in range(1, levels.top)
             ):
                 raise FileError(

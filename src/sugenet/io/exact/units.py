@@ -94,9 +94,9 @@ def exact_weights(weights: Any, where: str) -> npt.NDArray[Any]:
     array = np.asarray(weights)
     if not np.isfinite(array.astype(float)).all():
         raise FileError(f"{where}: a weight is not a finite number.")
-    distinct, places = np.unique(array, return_inverse=True)
+    distinct, indices = np.unique(array, return_inverse=True)
     exact = np.array([Fraction(value) for value in distinct.tolist()], dtype=object)
-    return exact[places].reshape(array.shape)
+    return exact[indices].reshape(array.shape)
 
 
 def bias_of(op: LinearOp | Convolution) -> list[Fraction]:

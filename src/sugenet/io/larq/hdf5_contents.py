@@ -60,10 +60,10 @@ def _by_path(hdf5: Hdf5File, file: Any) -> Contents:
     path of containers and classes.
     """
     found: dict[str, dict[str, npt.NDArray[Any]]] = {}
-    names, places = dict[str, str](), list[str]()
-    file.visititems(lambda path, _: places.append(path) if len(places) <= 8 * _MAX_LAYERS else True)
-    refuse_if(len(places) > 8 * _MAX_LAYERS, f"it has more than {8 * _MAX_LAYERS} groups. {DAMAGED}")
-    for path in places:
+    names, indices = dict[str, str](), list[str]()
+    file.visititems(lambda path, _: indices.append(path) if len(indices) <= 8 * _MAX_LAYERS else True)
+    refuse_if(len(indices) > 8 * _MAX_LAYERS, f"it has more than {8 * _MAX_LAYERS} groups. {DAMAGED}")
+    for path in indices:
         if path.split("/")[0] in _TRAINED:
             continue
         item, (owner, _, last) = file[path], path.rpartition("/")

@@ -61,10 +61,10 @@ def _settings(quantizer: Any) -> dict[str, Any]:
     inside = re.search(r"\((.*)\)", str(text))
     found: dict[str, Any] = {}
     order = _ORDER.get(_name_of(quantizer), "").split()
-    for place, word in enumerate(inside[1].split(",") if inside and inside[1].strip() else []):
+    for index, word in enumerate(inside[1].split(",") if inside and inside[1].strip() else []):
         key, _, value = word.rpartition("=")
         value = value.strip().strip("'\"")
-        found[key.strip() or order[place]] = (
+        found[key.strip() or order[index]] = (
             _WORDS[value] if value in _WORDS else value if "auto" in value else float(value)
         )
     return found

@@ -97,8 +97,8 @@ def planned_layers(text: str) -> list[_PlannedLayer]:
 
     return [
         replace(layer, reads=tuple(map(source, layer.reads)))
-        for place, layer in enumerate(found)
-        if place == 0 or layer.kind != "InputLayer"
+        for index, layer in enumerate(found)
+        if index == 0 or layer.kind != "InputLayer"
     ]
 
 
@@ -131,7 +131,7 @@ def _model(
     model: Any,
     path: tuple[str, ...],
     classes: tuple[str, ...],
-    place: tuple[int, ...],
+    index: tuple[int, ...],
     given: tuple[str, ...],
 ) -> tuple[str, ...]:
     """Add the layers of a model that reads what it is `given`; gives back the layer that it ends with."""
@@ -139,20 +139,20 @@ def _model(
     ends: dict[str, tuple[str, ...]] = {}
     last = given
     for entry, sources in _in_order(model):
-        names, kinds, places = (*path, entry.name), (*classes, entry.kind), (*place, entry.place)
+        names, kinds, indices = (*path, entry.name), (*classes, entry.kind), (*index, entry.place)
         reads = tuple(end for source in sources for end in ends[source]) if sources else given
         if entry.is_model:
             refuse_if(
                 len(reads) > 1, f"{entry.name}: a model within that reads several values. One can be read."
             )
             before = len(found)
-            last = _model(found, entry.raw, names, kinds, places, reads)
+            last = _model(found, entry.raw, names, kinds, indices, reads)
             refuse_if(
                 len(found) == before, f"{entry.name}: a model within the model, without layers. {DAMAGED}"
             )
         else:
             found.append(
-                _PlannedLayer(entry.kind, names, kinds, places, entry.config, _package(entry.raw), reads)
+                _PlannedLayer(entry.kind, names, kinds, indices, entry.config, _package(entry.raw), reads)
             )
             last = (found[-1].name,)
         ends[entry.name] = last
@@ -172,12 +172,12 @@ def _in_order(model: Any) -> list[tuple[_Entry, list[str]]]:
     if not isinstance(listed, list) or not 0 < len(listed) <= 10_000:
         raise FileError(f"its model_config lists no layers. {DAMAGED}")
     layers: dict[str, _Entry] = {}
-    for place, raw in enumerate(listed):
+    for index, raw in enumerate(listed):
         about = _mapping(_mapping(raw, "a layer").get("config"), "a layer's config")
         name = str(about.get("name", raw.get("name")))[:200]
         _check_keys(name, raw, _WHOLE)
         refuse_if(name in layers, f"two layers are called {name!r}. {DAMAGED}")
-        layers[name] = _Entry(str(raw.get("class_name")).split(">")[-1], name, about, raw, place)
+        layers[name] = _Entry(str(raw.get("class_name")).split(">")[-1], name, about, raw, index)
     kind = str(kind).split(">")[-1]
     if kind == "Sequential":
         names = list(layers)
@@ -400,9 +400,9 @@ def _by_place(layers: Sequence[_PlannedLayer], contents: Contents) -> list[_Arra
     found: list[_Arrays] = [{} for _ in layers]
     for path, owner in owners.items():
         words = _words(layers[owner])
-        for place, array in contents.arrays[path].items():
-            known = place.isdecimal() and int(place) < len(words)
-            found[owner][words[int(place)] if known else f"vars/{place}"] = array
+        for index, array in contents.arrays[path].items():
+            known = index.isdecimal() and int(index) < len(words)
+            found[owner][words[int(index)] if known else f"vars/{index}"] = array
     return found
 
 
@@ -526,32 +526,32 @@ def read_layers(
     ]
 
 
-def _model_and_weights(place: Path, weights: Path | None, apart: bool) -> tuple[str, Contents]:
+def _model_and_weights(index: Path, weights: Path | None, apart: bool) -> tuple[str, Contents]:
     try:
-        with open_file(place, _MAX_ARCHIVE) as stream:
+        with open_file(index, _MAX_ARCHIVE) as stream:
             start = stream.read(64)
     except OSError as error:
         raise FileError(f"it cannot be opened: {error.strerror or error}.") from None
     if start.lstrip()[:1] == b"{":
-        return _pair(place, weights, apart)
+        return _pair(index, weights, apart)
     if weights is not None:
         raise FileError(
             f"{weights.name} would be left over: weights_file= goes with a model as text (model.to_json()), "
-            f"and {place.name} is none."
+            f"and {index.name} is none."
         )
     if start[:2] == b"PK":
-        return _unpacked(place, apart)
-    contents = KERAS.read(place, apart=apart)
+        return _unpacked(index, apart)
+    contents = KERAS.read(index, apart=apart)
     refuse_if(
         not contents.model,
         "it holds weights without a model. Save the model's layers too, as text (model.to_json() in a "
-        f"file model.json), and give both: model.json with weights_file={place.name}. Or save all in "
+        f"file model.json), and give both: model.json with weights_file={index.name}. Or save all in "
         "one: model.save('net.h5').",
     )
     return contents.model, contents
 
 
-def _pair(place: Path, weights: Path | None, apart: bool) -> tuple[str, Contents]:
+def _pair(index: Path, weights: Path | None, apart: bool) -> tuple[str, Contents]:
     """Layers as text, and their weights."""
     if weights is None:
         raise FileError(
@@ -559,21 +559,21 @@ def _pair(place: Path, weights: Path | None, apart: bool) -> tuple[str, Contents
             "weights_file=net.weights.h5, as model.save_weights('net.weights.h5') writes them."
         )
     try:
-        text = read_file(place, _MAX_TEXT).decode("utf-8-sig")
+        text = read_file(index, _MAX_TEXT).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise FileError(f"it cannot be read as text: {error}. {DAMAGED}") from None
     with within(weights.name):
         contents = KERAS.read(weights, apart=apart)
-    refuse_if(contents.model, f"{weights.name} holds a whole model: read it alone, without {place.name}.")
+    refuse_if(contents.model, f"{weights.name} holds a whole model: read it alone, without {index.name}.")
     return text, contents
 
 
-def _unpacked(place: Path, apart: bool) -> tuple[str, Contents]:
+def _unpacked(index: Path, apart: bool) -> tuple[str, Contents]:
     """A `.keras` file."""
-    size = place.stat().st_size
+    size = index.stat().st_size
     try:
         with (
-            open_file(place, _MAX_ARCHIVE) as packed,
+            open_file(index, _MAX_ARCHIVE) as packed,
             zipfile.ZipFile(packed) as archive,
             TemporaryDirectory() as folder,
         ):

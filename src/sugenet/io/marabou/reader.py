@@ -126,10 +126,10 @@ def _contents(name: str, lines: _Lines) -> InputQuery:
     for what in ("input", "output"):
         placed: dict[int, int] = {}
         for _ in range(lines.whole(lines.next(1)[0], variables)):
-            place, held = lines.next(2)
-            if lines.whole(place, variables) in placed:
-                raise FileError(f"line {lines.number}: the {what} {place} stands twice.")
-            placed[int(place)] = variable(held)
+            index, held = lines.next(2)
+            if lines.whole(index, variables) in placed:
+                raise FileError(f"line {lines.number}: the {what} {index} stands twice.")
+            placed[int(index)] = variable(held)
         if not placed or sorted(placed) != list(range(len(placed))):
             raise FileError(f"its {what}s are not numbered from 0 without a gap.")
         ports.append(tuple(placed[k] for k in range(len(placed))))
@@ -287,7 +287,7 @@ def _output(solved: _Solving, variable: int) -> _Form:
 
 def _linear(where: str, forms: Sequence[_Form], before: Sequence[int], *, first: bool) -> list[Op]:
     """A layer; of raw inputs one by one only scales and shifts, of scaled ones their scales in front."""
-    place = {v: k for k, v in enumerate(before)}
+    index = {v: k for k, v in enumerate(before)}
     shift = numbers([form.constant for form in forms])
     if first and [list(form.terms) for form in forms] == [[v] for v in before]:
         scale = numbers([form.terms[v] for form, v in zip(forms, before, strict=True)])
@@ -296,7 +296,7 @@ def _linear(where: str, forms: Sequence[_Form], before: Sequence[int], *, first:
     flat = [Fraction(0)] * (len(forms) * len(before))
     for row, form in enumerate(forms):
         for v, factor in form.terms.items():
-            flat[row * len(before) + place[v]] = factor if scales is None else factor / scales[place[v]]
+            flat[row * len(before) + index[v]] = factor if scales is None else factor / scales[index[v]]
     layer = LinearOp(where, numbers(flat).reshape(len(forms), len(before)), shift)
     return [layer] if scales is None else [Affine(where, numbers(scales), np.zeros(len(scales))), layer]
 
@@ -326,21 +326,21 @@ def query_of_contents(contents: InputQuery) -> Query:
     if missing is not None:
         raise FileError(f"the input variable {missing} has no lower or no upper bound.")
     box = QueryBox([lower[v] for v in contents.inputs], [upper[v] for v in contents.inputs])
-    place, free = {v: k for k, v in enumerate(contents.outputs)}, set(contents.inputs)
+    index, free = {v: k for k, v in enumerate(contents.outputs)}, set(contents.inputs)
     found: list[Inequality] = []
     for bounds, sign in ((lower, 1), (upper, -1)):
         for v, value in bounds.items():
-            if v in place:
-                found.append(Inequality({place[v]: sign}, sign * value))
+            if v in index:
+                found.append(Inequality({index[v]: sign}, sign * value))
             elif v not in free and not (v in contents.signs and sign * value <= -1):
                 raise FileError(
                     f"variable {v}, which is no input and no output, is bounded by {float(value):g}: only "
                     "bounds of -1 and +1 on signs are read there."
                 )
     for equation in solved.rest:
-        if not equation.terms or any(v not in place for v in equation.terms):
+        if not equation.terms or any(v not in index for v in equation.terms):
             raise FileError(f"line {equation.line}: it is no condition on outputs, and gives no variable.")
-        terms = {place[v]: factor for v, factor in equation.terms.items()}
+        terms = {index[v]: factor for v, factor in equation.terms.items()}
         if equation.sign != "<=":
             found.append(Inequality(terms, equation.scalar))
         if equation.sign != ">=":

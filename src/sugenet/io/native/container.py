@@ -109,8 +109,8 @@ def seal(content: Document, tensors: Tensors) -> bytes:
             f"its header would take {length} bytes of {len(raw)}, but {_MAX_HEADER} of {MAX_FILE} are the "
             f"most. Shorten names and notes."
         )
-    place = raw.index(_MARK) + len(_MARK)
-    return raw[:place] + hashlib.sha256(raw).hexdigest().encode() + raw[place + len(_ZEROS) :]
+    index = raw.index(_MARK) + len(_MARK)
+    return raw[:index] + hashlib.sha256(raw).hexdigest().encode() + raw[index + len(_ZEROS) :]
 
 
 def unseal(stream: BinaryIO, size: int) -> tuple[Document, Tensors]:
@@ -128,7 +128,7 @@ def unseal(stream: BinaryIO, size: int) -> tuple[Document, Tensors]:
     _check_seal(document, start + header, data)
     _check_version(document)
     content = {key: value for key, value in document.items() if key not in ("format", "version", "sha256")}
-    return content, {name: _array(data, *place) for name, place in layout.items()}
+    return content, {name: _array(data, *index) for name, index in layout.items()}
 
 
 def _array(data: bytes, dtype: np.dtype[Any], shape: tuple[int, ...], begin: int) -> npt.NDArray[Any]:
@@ -246,13 +246,13 @@ def _sizes(values: Any) -> bool:
 
 
 def _check_seal(document: Document, head: bytes, data: bytes) -> None:
-    place = head.find(_MARK) + len(_MARK)
-    end = place + len(_ZEROS)
-    if place < len(_MARK) or document.get("sha256") != head[place:end].decode("ascii", "replace"):
+    index = head.find(_MARK) + len(_MARK)
+    end = index + len(_ZEROS)
+    if index < len(_MARK) or document.get("sha256") != head[index:end].decode("ascii", "replace"):
         raise FileError(f"its header does not state the SHA-256 of the file. {_DAMAGED}")
-    digest = hashlib.sha256(head[:place] + _ZEROS.encode() + head[end:])
+    digest = hashlib.sha256(head[:index] + _ZEROS.encode() + head[end:])
     digest.update(data)
-    if head[place:end] != digest.hexdigest().encode():
+    if head[index:end] != digest.hexdigest().encode():
         raise FileError(f"its bytes do not have the SHA-256 that it states. {_DAMAGED}")
 
 

@@ -247,8 +247,8 @@ def _encoder_in(
     codings = [
         _coding_in(entry, cuts[starts[k] : starts[k + 1]], f"coding {k}") for k, entry in enumerate(entries)
     ]
-    _check_sizes(bits=sum(codings[place].width for _, place in features))
-    return Encoder([codings[place] for _, place in features], names, shape)
+    _check_sizes(bits=sum(codings[index].width for _, index in features))
+    return Encoder([codings[index] for _, index in features], names, shape)
 
 
 def _coding_in(entry: Any, cuts: list[float], what: str) -> Coding:
@@ -314,7 +314,7 @@ def _seen_out(encoder: Encoder) -> list[Any]:
     """What was seen of each feature; alike ones are written once, and named by their numbers."""
     known: dict[str, int] = {}
     entries: list[Any] = []
-    places: list[int] = []
+    indices: list[int] = []
     for name, span in zip(encoder.names, encoder.seen or (), strict=True):
         for value in (span.low, span.high, *(span.values or ())):
             if not isinstance(value, Fraction):
@@ -324,8 +324,8 @@ def _seen_out(encoder: Encoder) -> list[Any]:
         if key not in known:
             known[key] = len(entries)
             entries.append(entry)
-        places.append(known[key])
-    return [entries, places]
+        indices.append(known[key])
+    return [entries, indices]
 
 
 def _seen_in(entry: Any, encoder: Encoder) -> Encoder:
@@ -333,10 +333,10 @@ def _seen_in(entry: Any, encoder: Encoder) -> Encoder:
         return encoder
     if not (len(entry) == 2 and all(isinstance(part, list) for part in entry)):
         raise FileError("what was seen in training is a list of limits, and the number of each feature's.")
-    entries, places = entry
-    if len(places) != encoder.features or not all(type(k) is int and 0 <= k < len(entries) for k in places):
+    entries, indices = entry
+    if len(indices) != encoder.features or not all(type(k) is int and 0 <= k < len(entries) for k in indices):
         raise FileError("what was seen in training does not fit the features.")
-    spans = [span_of(entries[k], coding) for k, coding in zip(places, encoder.codings, strict=True)]
+    spans = [span_of(entries[k], coding) for k, coding in zip(indices, encoder.codings, strict=True)]
     return replace(encoder, seen=tuple(spans))
 
 

@@ -114,9 +114,9 @@ def _theta_out(name: str, theta: Theta, shape: tuple[int, ...], tensors: Tensors
     and a tensor with the number of each neuron's.
     """
     number: dict[tuple[Fraction, Fraction], int] = {}
-    places = np.array([number.setdefault(ends, len(number)) for ends in theta], np.int64).reshape(shape)
-    same = places.ndim == 2 and bool((places == places[:, :1]).all())
-    tensors[f"{name}.theta"] = _smallest(places[:, 0] if same else places)
+    indices = np.array([number.setdefault(ends, len(number)) for ends in theta], np.int64).reshape(shape)
+    same = indices.ndim == 2 and bool((indices == indices[:, :1]).all())
+    tensors[f"{name}.theta"] = _smallest(indices[:, 0] if same else indices)
     return {"theta": [[str(low), str(high)] for low, high in number]}
 
 
@@ -127,13 +127,13 @@ def _theta_in(
     if any(pair is None or len(pair) != 2 for pair in ends):
         raise FileError(f"{name}: theta must be pairs of exact numbers, written as '3' or '-1/2'.")
     found = tensors.get(f"{name}.theta")
-    places = tensor(
+    indices = tensor(
         tensors, f"{name}.theta", _INTEGERS, shape[:1] if found is not None and found.ndim == 1 else shape
     )
-    if places.min(initial=0) < 0 or places.max(initial=-1) >= len(ends):
+    if indices.min(initial=0) < 0 or indices.max(initial=-1) >= len(ends):
         raise FileError(f"{name}: a neuron names a theta that is not there.")
     known = [(pair[0], pair[1]) for pair in ends if pair is not None]
-    return [known[place] for place in places.reshape(-1).tolist()]
+    return [known[index] for index in indices.reshape(-1).tolist()]
 
 
 def fractions(values: list[Any]) -> list[Fraction] | None:
@@ -164,15 +164,15 @@ def layer_size(entry: Any, what: str) -> int:
             type(value) is int and 0 <= value < 1 << 16 for value in parts[key]
         ):
             raise FileError(f"{what}: {key} must be {length} whole numbers in 0..65535.")
-    places = prod(size + sum(parts["pads"]) for size in parts["shape"][1:])  # at most so many positions
-    taps = places * prod(parts["kernel"])
+    indices = prod(size + sum(parts["pads"]) for size in parts["shape"][1:])  # at most so many positions
+    taps = indices * prod(parts["kernel"])
     if kind in ("pool", "level pool"):
         return int(taps + prod(parts["shape"]))
     _check_counts(what, parts["groups"], parts["outputs"])
     if kind == "stairs conv":
         kernel = parts["shape"][0] * prod(parts["kernel"])
         return int(taps + parts["outputs"] * (kernel + parts["steps"]))
-    return int(taps + parts["outputs"] * (places + parts["shape"][0] * prod(parts["kernel"])))
+    return int(taps + parts["outputs"] * (indices + parts["shape"][0] * prod(parts["kernel"])))
 
 
 def layer_in(name: str, part: Document, tops: tuple[int, ...] | None, tensors: Tensors) -> Layer:

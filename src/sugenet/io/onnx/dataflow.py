@@ -120,9 +120,9 @@ class _Rewriting:
     nodes: list[Node] = field(default_factory=list)
     constants: dict[str, Array] = field(default_factory=dict)
 
-    def constant(self, node: Node, place: int, what: str) -> Array:
+    def constant(self, node: Node, index: int, what: str) -> Array:
         """A parameter of a node, a matrix."""
-        name = node.inputs[place] if place < len(node.inputs) else ""
+        name = node.inputs[index] if index < len(node.inputs) else ""
         array = self.graph.constants.get(name)
         if array is None or array.ndim != 2 or array.dtype.kind not in "fiu":
             raise FileError(f"its {what} are no matrix in the file. {_WAY}.")

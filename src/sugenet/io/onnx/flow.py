@@ -267,8 +267,8 @@ class Flow:
         flow = replace(
             self, axes=tuple(order if pieces == held else pieces for pieces in self.axes)
         ).features(axis, where)
-        places = np.arange(_size(order)).reshape([piece.size for piece in order])
-        return flow, places.transpose([order.index(piece) for piece in held]).reshape(-1)
+        indices = np.arange(_size(order)).reshape([piece.size for piece in order])
+        return flow, indices.transpose([order.index(piece) for piece in held]).reshape(-1)
 
     def flat(self, order: Axis, where: str) -> Flow:
         """The data as flat features in a given order of their pieces."""
@@ -366,9 +366,9 @@ class Flow:
             for axis, size in zip(self.axes, self.sizes, strict=True)
         ]
         spread = np.broadcast_to(array, sizes).reshape([piece.size for piece in self.inner] or [1])
-        place = {piece: number for number, piece in enumerate(self.inner)}
+        index = {piece: number for number, piece in enumerate(self.inner)}
         return np.ascontiguousarray(
-            spread.transpose([place[piece] for piece in self.parts[0]] or [0])
+            spread.transpose([index[piece] for piece in self.parts[0]] or [0])
         ).reshape(-1)
 
 

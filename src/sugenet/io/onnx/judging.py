@@ -184,11 +184,11 @@ def _rows(array: Array, batch: int, kept: int) -> Array:
     return array.reshape(batch, -1)[:kept]
 
 
-def _levels(ops: Sequence[Op], place: int) -> Sign | Stairs:
+def _levels(ops: Sequence[Op], index: int) -> Sign | Stairs:
     """A sign with the values that its node gives; a chain writes those that are not the same on both sides of
     0 as a sign and a shift.
     """
-    sign, behind = ops[place], ops[place + 1 : place + 2]
+    sign, behind = ops[index], ops[index + 1 : index + 2]
     if isinstance(sign, Stairs):
         return sign
     assert isinstance(sign, Sign)

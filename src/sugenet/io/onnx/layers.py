@@ -36,11 +36,11 @@ def linear(node: Node, flow: Flow | WindowRows, weights: Array) -> Flow:
         raise FileError(f"its weights have {len(weights)} rows for {flow.sizes[-1]} inputs.")
     if flow.kind != "flat" and sorted(map(id, flow.axes[-1])) != sorted(map(id, flow.inner)):
         return _pixelwise(node, flow, weights)
-    flat, places = flow.permuted_features(-1, str(node))
+    flat, indices = flow.permuted_features(-1, str(node))
     rows = weights.T
-    if places is not None:
+    if indices is not None:
         rows = np.empty_like(rows)
-        rows[:, places] = weights.T
+        rows[:, indices] = weights.T
     return _linear(flat, len(flow.axes) - 1, rows, str(node))
 
 

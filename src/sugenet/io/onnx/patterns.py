@@ -211,10 +211,10 @@ def multi_threshold(node: Node, x: Flow, thresholds: Array) -> Data:
         return SignTable(flow, np.array([bias, scale + bias, scale + bias]), where)
     if not np.isfinite(rows).all():
         raise FileError("a threshold is not finite. Leave out those that nothing reaches.")
-    flow, places = x, np.zeros(1, np.intp)
+    flow, indices = x, np.zeros(1, np.intp)
     if len(rows) > 1:  # differs everywhere, so that no axis is narrowed
-        flow, (places,) = x.beside([np.arange(len(rows)).reshape(shape)], where)
-    counted = Stairs(where, np.sort(rows, axis=1)[places.reshape(-1)], np.zeros(rows.shape[1], bool))
+        flow, (indices,) = x.beside([np.arange(len(rows)).reshape(shape)], where)
+    counted = Stairs(where, np.sort(rows, axis=1)[indices.reshape(-1)], np.zeros(rows.shape[1], bool))
     whole = bool(scale == np.floor(scale) and bias == np.floor(bias))
     flow = flow.then(counted).then(Affine(where, np.asarray(scale), np.asarray(bias)))
     return replace(flow, dtype=flow.real_dtype, whole=whole)
@@ -461,8 +461,8 @@ def batch_norm(node: Node, flow: Flow, *parameters: Array) -> Flow:
         raise FileError("a parameter is not finite.")
     spread = [array.reshape(1, count, *[1] * (len(flow.axes) - 2)) for array in parameters]
     marks = np.arange(count).reshape(spread[0].shape)  # differs everywhere, so that no axis is narrowed
-    flow, (places,) = flow.beside([marks], str(node))
-    gamma, beta, mean, var = (array.reshape(-1)[places.reshape(-1)] for array in spread)
+    flow, (indices,) = flow.beside([marks], str(node))
+    gamma, beta, mean, var = (array.reshape(-1)[indices.reshape(-1)] for array in spread)
     eps = float(np.float32(node.attributes["epsilon"]))
     return replace(flow.then(BatchNorm(str(node), gamma, beta, mean, var, eps)), whole=False)
 

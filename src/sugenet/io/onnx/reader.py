@@ -136,17 +136,17 @@ def arrays_of(given: Sequence[Value | None]) -> list[Array | None]:
     return [value.array if isinstance(value, Constant) else None for value in given]
 
 
-def _parameter(given: Sequence[Value | None], place: int, what: str) -> Array:
-    value = given[place]
+def _parameter(given: Sequence[Value | None], index: int, what: str) -> Array:
+    value = given[index]
     if not isinstance(value, Constant) or value.of_batch or of_samples(value.array):
         raise FileError(f"its {what} are missing.")
     return value.array
 
 
-def _optional(given: Sequence[Value | None], place: int) -> Array | None:
-    value = given[place]
+def _optional(given: Sequence[Value | None], index: int) -> Array | None:
+    value = given[index]
     if isinstance(value, Constant) and (value.of_batch or of_samples(value.array)):
-        raise FileError(f"its input {place} depends on the size of the batch.")
+        raise FileError(f"its input {index} depends on the size of the batch.")
     return value.array if isinstance(value, Constant) else None
 
 
@@ -373,16 +373,16 @@ class GraphWalk:
             made = failed or self._read(node, given)
         except FileError as error:
             made = Failure(FileError(f"{node}: {error}"), node.number)
-        for place, name in enumerate(node.outputs):
+        for index, name in enumerate(node.outputs):
             if not name:
                 continue
-            if place and isinstance(made, ScoreTail) and node.op == "TopK":
+            if index and isinstance(made, ScoreTail) and node.op == "TopK":
                 self.values[name] = replace(made, picks="class")
-            elif place:
+            elif index:
                 self.values[name] = (
                     made
                     if isinstance(made, Failure)
-                    else Failure(FileError(f"{node}: its output {place} is not supported."), node.number)
+                    else Failure(FileError(f"{node}: its output {index} is not supported."), node.number)
                 )
             else:
                 self.values[name] = made

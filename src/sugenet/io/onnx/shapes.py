@@ -55,11 +55,11 @@ def axis_within(axis: Any, rank: int, last: int = -1) -> int:
     return axis + rank if axis < 0 else axis
 
 
-def axes_of(given: _Given, attributes: _Attributes, rank: int, place: int = 1) -> tuple[int, ...] | None:
+def axes_of(given: _Given, attributes: _Attributes, rank: int, index: int = 1) -> tuple[int, ...] | None:
     """The axes that an operator names in an attribute, or since opset 13 in an input;
     None where it names none.
     """
-    named = attributes.get("axes") if given[place] is None else given[place]
+    named = attributes.get("axes") if given[index] is None else given[index]
     if named is None:
         return None
     found = integers(named, "axes")

@@ -149,8 +149,8 @@ def joined(where: str, parts: Sequence[tuple[Flow, int]]) -> Flow:
         raise FileError(
             "it adds the raw input to something else. Only -1 and +1 can be added: take its sign first."
         )
-    places = _order(left)
-    if (left.sizes, left.kind, places) != (right.sizes, right.kind, _order(right)) or None in places:
+    indices = _order(left)
+    if (left.sizes, left.kind, indices) != (right.sizes, right.kind, _order(right)) or None in indices:
         raise FileError(
             f"it adds data of shapes {shape_of(left.sizes)} and {shape_of(right.sizes)}, or with their axes "
             "in different orders. Only additions of the same shape and order can be read."

@@ -55,28 +55,28 @@ class Message:
         self.budget = budget
         self._fields: dict[int, list[int | memoryview]] = {}
         view = memoryview(raw)
-        place, end = 0, len(view)
-        while place < end:
+        index, end = 0, len(view)
+        while index < end:
             budget.spend()
-            key, place = _varint(view, place)
+            key, index = _varint(view, index)
             kind = key & 7
             held = self._fields.setdefault(key >> 3, [])
             if kind == _VARINT:
-                value, place = _varint(view, place)
+                value, index = _varint(view, index)
                 held.append(value)
             else:
                 if kind == _BYTES:
-                    size, place = _varint(view, place)
+                    size, index = _varint(view, index)
                 elif kind in (_FIXED64, _FIXED32):
                     size = 8 if kind == _FIXED64 else 4
                 else:
                     raise FileError(f"a field has wire type {kind}, which ONNX does not use. {_DAMAGED}")
-                if size > end - place:
+                if size > end - index:
                     raise FileError(
-                        f"a field of {size} bytes stands where only {end - place} are left. {_DAMAGED}"
+                        f"a field of {size} bytes stands where only {end - index} are left. {_DAMAGED}"
                     )
-                held.append(view[place : place + size])
-                place += size
+                held.append(view[index : index + size])
+                index += size
 
     def __contains__(self, field: int) -> bool:
         return field in self._fields
@@ -153,15 +153,15 @@ class Message:
         return np.frombuffer(joined, dtype)
 
 
-def _varint(view: memoryview, place: int) -> tuple[int, int]:
+def _varint(view: memoryview, index: int) -> tuple[int, int]:
     value = shift = 0
     end = len(view)
-    while place < end and shift < 70:
-        byte = view[place]
-        place += 1
+    while index < end and shift < 70:
+        byte = view[index]
+        index += 1
         value |= (byte & 127) << shift
         if byte < 128:
-            return value & 0xFFFFFFFFFFFFFFFF, place
+            return value & 0xFFFFFFFFFFFFFFFF, index
         shift += 7
     raise FileError(f"a number does not end. {_DAMAGED}")
 

@@ -90,9 +90,9 @@ class _Builder:
 
     def reached(self, value: str, cuts: Array, axis: int) -> str:
         """How many cuts each value reaches, which are those along the last axis of an array."""
-        place = self.constant(np.array([axis], np.int64))
-        on = self.add("GreaterOrEqual", self.add("Unsqueeze", value, place), self.constant(cuts))
-        return self.add("ReduceSum", self.add("Cast", on, to=1), place, keepdims=0)
+        index = self.constant(np.array([axis], np.int64))
+        on = self.add("GreaterOrEqual", self.add("Unsqueeze", value, index), self.constant(cuts))
+        return self.add("ReduceSum", self.add("Cast", on, to=1), index, keepdims=0)
 
     def pad(self, maps: str, pads: Sequence[int], fill: float) -> str:
         """Maps with pixels of one value around."""
@@ -187,15 +187,15 @@ def onnx_bytes(network: Network, *, hidden: bool = False) -> bytes:
     graph.inputs.append(_port("x", np.float64, ("samples", network.encoder.features)))
     made = _levels(graph, network.encoder) if network.reads_levels else _encoded(graph, network.encoder)
     levels = network.reads_levels
-    for place, layer in enumerate(network.layers, start=1):
+    for index, layer in enumerate(network.layers, start=1):
         try:
             made = _layer(graph, layer, _signal(graph, made, levels, layer.tops is not None))
         except FileError as error:
-            raise FileError(f"layer {place}: {error}") from error
+            raise FileError(f"layer {index}: {error}") from error
         levels = layer.max_level is not None
         if hidden:
             shown = graph.add("Cast", made, to=7) if levels else made
-            graph.give(shown, f"hidden_{place}", np.int64 if levels else np.bool_, ("samples", layer.outputs))
+            graph.give(shown, f"hidden_{index}", np.int64 if levels else np.bool_, ("samples", layer.outputs))
     _head(graph, network.head, _signal(graph, made, levels, network.head.tops is not None))
     about = {
         "classes": "\n".join(network.classes),
@@ -378,13 +378,13 @@ def _convolution(graph: _Builder, layer: ConvLayer, signal: str) -> str:
             f"its sums reach {int(sizes.max())}, too large to be exact in the float32 of a convolution."
         )
     tau: Array = np.clip(layer.tau, 0, sizes + 1)
-    places = (len(layer.weights), -1)
+    indices = (len(layer.weights), -1)
     if layer.top is None:
-        theta = _common((2 * tau - sizes).reshape(places), tau.reshape(places), sizes.reshape(places), 2)
+        theta = _common((2 * tau - sizes).reshape(indices), tau.reshape(indices), sizes.reshape(indices), 2)
     else:
         # what negative weights count at level 0
         below = layer.match_counts(np.zeros((1, layer.inputs), np.int64))[0]
-        theta = _common((tau - below).reshape(places), tau.reshape(places), sizes.reshape(places), 1)
+        theta = _common((tau - below).reshape(indices), tau.reshape(indices), sizes.reshape(indices), 1)
     window = layer.window
     maps = graph.reshape(signal, -1, *window.shape)
     sums = graph.slide(
@@ -511,8 +511,8 @@ def _counts(head: Head) -> Array:
 def _ranks(head: Head) -> list[Any]:
     """For every match count and class, the place of its exact score among all that can occur."""
     rows = list(head.scores(_counts(head)))
-    place = {score: rank for rank, score in enumerate(sorted({score for row in rows for score in row}))}
-    return [[place[score] for score in row] for row in rows]
+    index = {score: rank for rank, score in enumerate(sorted({score for row in rows for score in row}))}
+    return [[index[score] for score in row] for row in rows]
 
 
 def _looked_up(graph: _Builder, counts: str, rows: Any) -> str:

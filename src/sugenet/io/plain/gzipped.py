@@ -66,17 +66,17 @@ def plain_file(path: str | Path, most: int = MODEL_LIMIT) -> Iterator[Path]:
     """The file as it is; where its name ends in ``.gz``, what it unpacks to, under the rest of its name, as
     long as it is needed.
     """
-    place = Path(path)
-    if place.suffix.lower() != ".gz" or not place.is_file():
-        yield place
+    index = Path(path)
+    if index.suffix.lower() != ".gz" or not index.is_file():
+        yield index
         return
     try:
-        raw = unzipped(read_file(place, most), most)
+        raw = unzipped(read_file(index, most), most)
     except FileError as error:
-        raise FileError(f"{place.name}: {error}") from None
+        raise FileError(f"{index.name}: {error}") from None
     except OSError as error:
-        raise FileError(f"{place.name} cannot be read: {error.strerror or error}.") from None
+        raise FileError(f"{index.name} cannot be read: {error.strerror or error}.") from None
     with TemporaryDirectory() as folder:
-        plain = Path(folder) / place.stem
+        plain = Path(folder) / index.stem
         plain.write_bytes(raw)
         yield plain

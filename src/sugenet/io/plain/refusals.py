@@ -44,7 +44,7 @@ def required(value: _T | None, *message: str) -> _T:
 
 
 @contextmanager
-def within(place: object) -> Iterator[None]:
+def within(index: object) -> Iterator[None]:
     """Put a place before the message of every `FileError` that is raised inside.
 
     Examples
@@ -58,4 +58,4 @@ def within(place: object) -> Iterator[None]:
     try:
         yield
     except FileError as error:
-        raise FileError(f"{place}: {error}") from None
+        raise FileError(f"{index}: {error}") from None

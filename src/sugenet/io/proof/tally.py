@@ -102,8 +102,8 @@ def _pixel_by_pixel(network: Network, layer: int) -> npt.NDArray[np.intp] | None
     if shape is None:
         return None
     channels, height, width = shape
-    places = np.arange(channels * height * width).reshape(height, width, channels)
-    return places.transpose(2, 0, 1).reshape(-1)
+    indices = np.arange(channels * height * width).reshape(height, width, channels)
+    return indices.transpose(2, 0, 1).reshape(-1)
 
 
 SHOWN = 20
@@ -333,7 +333,7 @@ class Tally:
         self.left += int(doubt.sum())
         self.class_differences += int(differs.any(axis=1).sum())
         if differs.any() and self.first_score is None:
-            sample, k = (int(place) for place in np.argwhere(differs)[0])
+            sample, k = (int(index) for index in np.argwhere(differs)[0])
             self.first_score = _ScoreDifference(
                 start + sample, k, float(mine[sample, k]), float(theirs[sample, k])
             )

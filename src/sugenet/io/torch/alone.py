@@ -85,19 +85,19 @@ class Operation:
         node = self.found.node
         batch, size = len(node.values), node.values[0].size
         for start in range(0, len(numbers), batch * size):
-            places = (np.arange(batch * size) + start).reshape(batch, size) % len(numbers)
-            fresh = _fresh(node, np.array(numbers, np.float64)[places])
-            actual, found = self._again({id(node): fresh}, [table[places] for table in tables])
+            indices = (np.arange(batch * size) + start).reshape(batch, size) % len(numbers)
+            fresh = _fresh(node, np.array(numbers, np.float64)[indices])
+            actual, found = self._again({id(node): fresh}, [table[indices] for table in tables])
             if found.function != self.found.function:
                 raise self._refused("it was read in two ways")
-            at, got = places[:, found.order.reshape(-1)], actual.reshape(batch, -1)
+            at, got = indices[:, found.order.reshape(-1)], actual.reshape(batch, -1)
             off = self._ulp() * _ULPS * sizes
             for row, column in np.argwhere(~(np.abs(got - wide[at]) <= off[at])).tolist():
-                place, value = at[row, column], float(got[row, column])
-                if not self._by_rounding(numbers[place], [row[place] for row in given], value, off[place]):
+                index, value = at[row, column], float(got[row, column])
+                if not self._by_rounding(numbers[index], [row[index] for row in given], value, off[index]):
                     raise self._refused(
-                        f"at {float(given[0][place]):.9g} it gives {value:.9g}, "
-                        f"but it was read as giving {wide[place]:.9g}"
+                        f"at {float(given[0][index]):.9g} it gives {value:.9g}, "
+                        f"but it was read as giving {wide[index]:.9g}"
                     )
         return bool(numbers)
 
@@ -270,9 +270,9 @@ def _spread(function: Piecewise, values: _Array) -> _Array:
     """A function at every number of an array, in exact arithmetic up to the last step."""
     if function.is_identity:
         return values
-    found, places = np.unique(values, return_inverse=True)
+    found, indices = np.unique(values, return_inverse=True)
     table = np.array([float(function.value(Fraction(x))) for x in found.tolist()])
-    return np.asarray(table[places.reshape(values.shape)])
+    return np.asarray(table[indices.reshape(values.shape)])
 
 
 def _leaves(value: Any) -> list[Any]:

@@ -76,12 +76,12 @@ class Part:
                 else f"{self.kind} without a name"
             )
             raise FileError(f"{self}: write {right}.")
-        for place, (key, value) in enumerate(self.options):
+        for index, (key, value) in enumerate(self.options):
             if key not in known:
                 raise FileError(
                     f"{self}: unknown option {key!r}. {self.kind} takes {', '.join(sorted(known)) or 'none'}."
                 )
-            refuse_if(any(key == other for other, _ in self.options[:place]), f"{self}: {key} is said twice.")
+            refuse_if(any(key == other for other, _ in self.options[:index]), f"{self}: {key} is said twice.")
             if key in _CHOICES and value not in _CHOICES[key]:
                 raise FileError(f"{self}: {key} must be one of {', '.join(_CHOICES[key])}.")
             refuse_if(
@@ -417,18 +417,18 @@ class _RecognizedChain:
     def architecture(self) -> Architecture:
         """What one could type: a sign in front of every layer of weights that something stands before."""
         parts: list[Part] = []
-        for place, module in enumerate(self.modules):
-            if module.kind != "batchnorm" and place:
+        for index, module in enumerate(self.modules):
+            if module.kind != "batchnorm" and index:
                 parts.append(Part("sign"))
-            if module.kind == "linear" and place and self._before(place).kind == "conv":
+            if module.kind == "linear" and index and self._before(index).kind == "conv":
                 parts.append(Part("flatten"))
             rule = () if module.is_binary or module.kind == "batchnorm" else (("weights", "sign"),)
             parts.append(Part(module.kind, module.name, rule))
         return Architecture(tuple(parts))
 
-    def _before(self, place: int) -> _NamedLayer:
+    def _before(self, index: int) -> _NamedLayer:
         """The layer of weights in front of one."""
-        return next((m for m in reversed(self.modules[:place]) if m.kind != "batchnorm"), self.modules[0])
+        return next((m for m in reversed(self.modules[:index]) if m.kind != "batchnorm"), self.modules[0])
 
     @property
     def told(self) -> str:
@@ -472,9 +472,9 @@ class _RecognizedChain:
         if not convolutions:
             return []
         found = ["that convolutions have stride=1 and pad=0, and that nothing is pooled (maxpool, avgpool)"]
-        for place, module in enumerate(self.modules):
-            if module.kind == "linear" and self._before(place).kind == "conv":
-                pixels = module.inputs // self._before(place).outputs
+        for index, module in enumerate(self.modules):
+            if module.kind == "linear" and self._before(index).kind == "conv":
+                pixels = module.inputs // self._before(index).outputs
                 found[0] += f"; {pixels} pixels a channel must be left in front of {module.name}"
         return [*found, "the shape of a sample: shape=(channels, height, width)"]
 

@@ -70,9 +70,9 @@ class ByteSums:
         modulus = int(self.sizes[big])
         order = np.argsort(-self.caps, kind="stable")
         _, first = np.unique(self.sizes[order], return_index=True)
-        places = order[first][::-1]  # large ones first: few of them make a sum
-        places = places[self.sizes[places] < modulus]
-        sizes, rest = self.sizes[places], np.arange(modulus)
+        indices = order[first][::-1]  # large ones first: few of them make a sum
+        indices = indices[self.sizes[indices] < modulus]
+        sizes, rest = self.sizes[indices], np.arange(modulus)
         before = (rest[:, None] - sizes[None, :]) % modulus
         least = np.where(rest == 0, 0, _FAR)
         while len(sizes):
@@ -88,10 +88,10 @@ class ByteSums:
             now = now.copy()
             now[rows] = before[now[rows], last]
         left = self.caps.copy()
-        left[places] -= counts.max(axis=0, initial=0)
+        left[indices] -= counts.max(axis=0, initial=0)
         left[big] = 0
         left = np.maximum(left, 0)
-        return big, least, counts, places, left
+        return big, least, counts, indices, left
 
     @property
     def certain(self) -> bool:
@@ -121,9 +121,9 @@ class ByteSums:
         """Whether no weight has to be used more often than half of its bytes."""
         if not len(self.live):
             return True
-        big, least, counts, places, _ = self._parts
+        big, least, counts, indices, _ = self._parts
         modulus = int(self.sizes[big])
-        often = 2 * counts.max(axis=0, initial=0) <= self.caps[places]
+        often = 2 * counts.max(axis=0, initial=0) <= self.caps[indices]
         return bool(often.all() and least.max() + modulus <= modulus * self.caps[big])
 
     def below(self, sums: Any) -> Ints:
@@ -196,7 +196,7 @@ class ByteSums:
 
     def _used(self, totals: Ints, order: Ints) -> Levels:
         """The same by n(r), filled in an order; the upper half is turned around."""
-        big, least, counts, places, left = self._parts
+        big, least, counts, indices, left = self._parts
         modulus = int(self.sizes[big])
         upper = 2 * totals > self.top
         small = np.where(upper, self.top - totals, totals)
@@ -207,12 +207,12 @@ class ByteSums:
         rank[order] = np.arange(len(order))
         used = (rank < full[:, None]) * left.astype(np.int16)
         rows = np.flatnonzero(full < len(order))
-        place = order[full[rows]]
-        part = (amount[rows] - room[full[rows]]) // self.sizes[place]
-        used[rows, place] += part.astype(np.int16)
+        index = order[full[rows]]
+        part = (amount[rows] - room[full[rows]]) // self.sizes[index]
+        used[rows, index] += part.astype(np.int16)
         rest = small - room[full]
-        rest[rows] -= part * self.sizes[place]
-        used[:, places] += counts[rest % modulus].astype(np.int16)
+        rest[rows] -= part * self.sizes[index]
+        used[:, indices] += counts[rest % modulus].astype(np.int16)
         multiples = (rest - least[rest % modulus]) // modulus
         used[:, big] = np.clip(multiples, -1, 256)  # beyond its bytes either way: it does not fit
         return np.asarray(np.where(upper[:, None], self.caps.astype(np.int16) - used, used), np.int16)
@@ -303,9 +303,9 @@ class PackedOperation:
 
     def work(self, apart: int) -> int:
         """Products for one question."""
-        places = 1 if self.window is None else int(np.prod(self.window.positions))
+        indices = 1 if self.window is None else int(np.prod(self.window.positions))
         return int(
-            (self.weights.size * places + _CALL // self.batch) // apart + _CELL * self.weights.shape[1]
+            (self.weights.size * indices + _CALL // self.batch) // apart + _CELL * self.weights.shape[1]
         )
 
     def answers(self, channel: int, levels: Levels, positions: Ints, batch: int) -> Ints:

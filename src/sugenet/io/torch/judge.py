@@ -114,8 +114,8 @@ class _Module:
         stages = [
             _stage(node.op, node.before.values, node.values, 16 * self.floats.unit * node.reach)
             if isinstance(node.op, Sign)
-            else _level_stage(node.op, node, path[place + 1 :], 16 * self.floats.unit * node.reach)
-            for place, node in enumerate(path)
+            else _level_stage(node.op, node, path[index + 1 :], 16 * self.floats.unit * node.reach)
+            for index, node in enumerate(path)
             if isinstance(node.op, Sign | Stairs) and node.before is not None
         ]
         return Seen(plain, tuple(stages), signal.node.values.reshape(len(x), -1)[:, signal.order.reshape(-1)])

@@ -413,40 +413,42 @@ def _reshaped(
             shape[:1] != (batch,),
             f"It moves or joins the axis of the samples (shape {shape} for {batch} samples).",
         )
-        places = change(call, np.broadcast_to(signal.order, (batch, *signal.shape)))
-        return replace(signal, order=np.array(places.reshape(shape)[0]))
+        indices = change(call, np.broadcast_to(signal.order, (batch, *signal.shape)))
+        return replace(signal, order=np.array(indices.reshape(shape)[0]))
 
     return rule
 
 
-def _permuted(call: Call, places: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+def _permuted(call: Call, indices: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
     match call.name:
         case "permute":
-            axes = [axis % places.ndim for axis in call.args["dims"]]
+            axes = [axis % indices.ndim for axis in call.args["dims"]]
         case "transpose":
-            axes = list(range(places.ndim))
-            first, second = call.args["dim0"] % places.ndim, call.args["dim1"] % places.ndim
+            axes = list(range(indices.ndim))
+            first, second = call.args["dim0"] % indices.ndim, call.args["dim1"] % indices.ndim
             axes[first], axes[second] = axes[second], axes[first]
         case _:
-            axes = list(reversed(range(places.ndim)))
+            axes = list(reversed(range(indices.ndim)))
     call.refuse_if(axes[0] != 0, "It moves the axis of the samples.")
-    return places.transpose(axes)
+    return indices.transpose(axes)
 
 
-def _sliced(call: Call, places: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
-    axis = call.args["dim"] % places.ndim
-    where: list[Any] = [slice(None)] * places.ndim
+def _sliced(call: Call, indices: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+    axis = call.args["dim"] % indices.ndim
+    where: list[Any] = [slice(None)] * indices.ndim
     where[axis] = (
         call.args["index"]
         if call.name == "select"
         else slice(call.args.get("start"), call.args.get("end"), call.args.get("step", 1))
     )
-    call.refuse_if(axis == 0 and places[tuple(where)].shape != places.shape, "It picks samples of the batch.")
-    return np.asarray(places[tuple(where)])
+    call.refuse_if(
+        axis == 0 and indices[tuple(where)].shape != indices.shape, "It picks samples of the batch."
+    )
+    return np.asarray(indices[tuple(where)])
 
 
-def _expanded(call: Call, places: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
-    return np.broadcast_to(places, tuple(call.out.shape))
+def _expanded(call: Call, indices: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+    return np.broadcast_to(indices, tuple(call.out.shape))
 
 
 # -- layers --------------------------------------------------------------------------------------------------
@@ -674,7 +676,7 @@ OPERATIONS: dict[str, Callable[[Call], Signal]] = {
     ),
     **dict.fromkeys(
         ("view", "_unsafe_view", "reshape", "flatten", "squeeze", "unsqueeze"),
-        _reshaped(lambda _, places: places),
+        _reshaped(lambda _, indices: indices),
     ),
     **dict.fromkeys(("permute", "transpose", "t", "numpy_T"), _reshaped(_permuted)),
     **dict.fromkeys(("slice", "select"), _reshaped(_sliced)),

@@ -100,10 +100,10 @@ class Piecewise:
 
     def value(self, x: Fraction) -> Fraction:
         """Value at a number."""
-        place = bisect_left(self.breaks, x)
-        if place < len(self.breaks) and self.breaks[place] == x:
-            return self.points[place]
-        slope, start = self.lines[place]
+        index = bisect_left(self.breaks, x)
+        if index < len(self.breaks) and self.breaks[index] == x:
+            return self.points[index]
+        slope, start = self.lines[index]
         return slope * x + start
 
     # -- decisions -------------------------------------------------------------------------------------------
@@ -175,12 +175,12 @@ class Piecewise:
                 raise FileError(f"rounds to more than {2 * FARTHEST} whole numbers. Clip them to fewer.")
             levels = range(ceil(first - half), floor(last - half) + 1)
             breaks |= {(level + half - start) / slope for level in levels}
-        places = sorted(breaks)
-        lines = [(Fraction(0), Fraction(_whole(self.value(at), way))) for at in _inside(places)]
-        for place in (0, -1):
-            if self.lines[place][0]:
-                lines[place] = self.lines[place]
-        return _tidy(places, lines, [Fraction(_whole(self.value(t), way)) for t in places])
+        indices = sorted(breaks)
+        lines = [(Fraction(0), Fraction(_whole(self.value(at), way))) for at in _inside(indices)]
+        for index in (0, -1):
+            if self.lines[index][0]:
+                lines[index] = self.lines[index]
+        return _tidy(indices, lines, [Fraction(_whole(self.value(t), way)) for t in indices])
 
     # -- what it is ------------------------------------------------------------------------------------------
 

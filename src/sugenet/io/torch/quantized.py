@@ -511,11 +511,11 @@ def _proved(found: Imported, runner: _QuantizedRun, made: _QuantizedLayers) -> I
         step = steps[number]
         differs = layer != step.levels
         if differs.any():
-            sample, place = (int(k) for k in np.argwhere(differs)[0])
+            sample, index = (int(k) for k in np.argwhere(differs)[0])
             raise FileError(
-                f"{runner.source}: {step.where}: value {place} of sample {sample} is "
-                f"{int(step.levels[sample, place])} in PyTorch, where its kernel, asked alone, gives "
-                f"{int(layer[sample, place])}. This backend computes in a way that is not known; nothing was "
+                f"{runner.source}: {step.where}: value {index} of sample {sample} is "
+                f"{int(step.levels[sample, index])} in PyTorch, where its kernel, asked alone, gives "
+                f"{int(layer[sample, index])}. This backend computes in a way that is not known; nothing was "
                 "imported. Export the model to ONNX instead."
             )
     mine = network.logits(rows)

@@ -315,7 +315,7 @@ def _probed(torch: Any, part: Any, given: Any, before: Signal, where: str) -> Si
     count = given[:1].numel()
     seen: dict[float, set[float]] = {}
     for shift in range(len(_PROBES)):
-        row = np.array([_PROBES[(place + shift) % len(_PROBES)] for place in range(count)])
+        row = np.array([_PROBES[(index + shift) % len(_PROBES)] for index in range(count)])
         out = forward(part, torch.tensor(row, dtype=given.dtype).reshape(given[:1].shape))
         for x, y in zip(
             row.tolist(), _numpy(torch, out).astype(np.float64).reshape(-1).tolist(), strict=True

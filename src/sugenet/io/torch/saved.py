@@ -265,11 +265,11 @@ def _of_pickles(stream: IO[bytes], size: int) -> Any:
     """The format before 2020: a few pickles, then the storages one by one."""
     budget = _Allowance(size)
     known: dict[str, _Storage] = {}
-    places: dict[str, int] = {}
+    indices: dict[str, int] = {}
 
     def storage(dtype: str, key: str, count: int) -> _Storage:
         def read() -> bytes:
-            stream.seek(places[key])
+            stream.seek(indices[key])
             return stream.read(count * known[key].itemsize)
 
         found = known.setdefault(key, _Storage(dtype, count, read, budget))
@@ -291,11 +291,11 @@ def _of_pickles(stream: IO[bytes], size: int) -> Any:
     refuse_if(not isinstance(keys, list), "its list of storages is missing.")
     for key in keys:
         own = known.get(key) if isinstance(key, str) else None
-        if own is None or key in places or int.from_bytes(stream.read(8), "little") != own.count:
+        if own is None or key in indices or int.from_bytes(stream.read(8), "little") != own.count:
             raise FileError("its storages are not those of its tensors.")
-        places[key] = stream.tell()
+        indices[key] = stream.tell()
         refuse_if(stream.seek(own.count * own.itemsize, 1) > size, "it is cut off: a storage is not whole.")
-    refuse_if(len(places) < len(known), "a storage of its tensors is missing.")
+    refuse_if(len(indices) < len(known), "a storage of its tensors is missing.")
     return found
 
 
@@ -444,9 +444,9 @@ class _PickleSteps:
             return {_key(key): value for key, value in pairs}
         return _sizes(given[0]) if name == "torch.Size" else OtherObject(name)
 
-    def stored(self, place: Any) -> Any:
+    def stored(self, index: Any) -> Any:
         """The storage that a tensor refers to."""
-        word, kind, key, _, count, *view = place
+        word, kind, key, _, count, *view = index
         refuse_if(
             word != "storage" or not isinstance(kind, _Name) or not isinstance(key, str) or any(view),
             f"its pickle refers to what is no storage. {PLAIN}",
@@ -496,9 +496,9 @@ def read_checkpoint(path: str | Path) -> Arrays:
         For a damaged file, one that needs code to be run, or one whose tensors claim more memory
         than the file has.
     """
-    place = Path(path)
-    with within(place.name), open_saved(place) as found:
-        return arrays_of_state(_read(_state(found), place.stat().st_size))
+    index = Path(path)
+    with within(index.name), open_saved(index) as found:
+        return arrays_of_state(_read(_state(found), index.stat().st_size))
 
 
 def arrays_of_state(state: Mapping[str, Any]) -> Arrays:

@@ -128,9 +128,9 @@ class Signal:
         flat = actual.reshape(len(values), -1)
         near = np.zeros(seen.shape, bool)
         # in the program's arithmetic a number beside a break may fall on its other side
-        for place in self.function.breaks:
-            near |= (np.abs(seen - float(place)) <= 1e-5 * np.maximum(1.0, np.abs(seen))) & (
-                seen != float(place)
+        for index in self.function.breaks:
+            near |= (np.abs(seen - float(index)) <= 1e-5 * np.maximum(1.0, np.abs(seen))) & (
+                seen != float(index)
             )
         _agree(
             np.where(near, 0.0, values[:, self.order.reshape(-1)]),
@@ -153,10 +153,10 @@ class Signal:
                 np.arange(channels * height * width).reshape(self.node.shape).transpose(1, 2, 0).reshape(-1),
             ),
         )
-        for name, places in layouts:
-            if np.array_equal(self.order.reshape(-1), places):
+        for name, indices in layouts:
+            if np.array_equal(self.order.reshape(-1), indices):
                 made = self.node.once(("flat", name), lambda name=name: self.node.then(Flatten(where, name)))  # type: ignore[misc]
-                return Signal(made, np.arange(len(places)).reshape(self.shape))
+                return Signal(made, np.arange(len(indices)).reshape(self.shape))
         return Signal(self.node.once("flat", lambda: self.node.then(Flatten(where))), self.order)
 
     def maps(self, where: str) -> Signal:
@@ -232,14 +232,14 @@ class Signal:
             f"{weights.shape[1]} weights a neuron for {self.order.size} features.",
         )
         flat = self.flat(where)
-        places = flat.order
+        indices = flat.order
         refuse_if(
-            len(set(places.tolist())) < len(places),
+            len(set(indices.tolist())) < len(indices),
             where,
             "reads some features twice. Add up their weights and read them once.",
         )
         rows = np.zeros((len(weights), flat.node.shape[0]), weights.dtype)
-        rows[:, places] = weights
+        rows[:, indices] = weights
         return natural(flat.node.then(LinearOp(where, rows, bias), actual), actual.shape[1:])
 
 
@@ -361,14 +361,14 @@ def _agree(found: _Array, actual: _Array, where: str, size: float = 0.0) -> None
     with np.errstate(invalid="ignore"):
         off = ~(np.abs(found - actual) <= 1e-3 * scale + 1e-30)
     if off.any():
-        place = tuple(int(k) for k in np.argwhere(off)[0])
-        if not np.isfinite(actual[place]):
+        index = tuple(int(k) for k in np.argwhere(off)[0])
+        if not np.isfinite(actual[index]):
             raise FileError(
-                f"{where}: gives {actual[place]:g}: the example, or a parameter, "
+                f"{where}: gives {actual[index]:g}: the example, or a parameter, "
                 f"is not finite or far too large."
             )
         raise FileError(
-            f"{where}: gives {actual[place]:g} where {found[place]:g} was expected, so it was not "
+            f"{where}: gives {actual[index]:g} where {found[index]:g} was expected, so it was not "
             "understood. It may change values out of sight, through a view or NumPy: write new tensors "
             "instead of changing old ones in place."
         )

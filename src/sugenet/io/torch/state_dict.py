@@ -263,8 +263,8 @@ def _used(part: Part, stored: npt.NDArray[Any]) -> npt.NDArray[Any]:
 def _coded(part: Part, stored: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Whole codes times the step of a quantizer, exactly: such products are float64 numbers."""
     step, (low, high) = float(_step(part, {})), _codes(part)
-    places = (stored.astype(np.float32) / np.float32(step)).astype(np.float64)  # as the program divides
-    return np.asarray(np.rint(np.clip(places, low, high)) * step)
+    indices = (stored.astype(np.float32) / np.float32(step)).astype(np.float64)  # as the program divides
+    return np.asarray(np.rint(np.clip(indices, low, high)) * step)
 
 
 def _bias(part: Part, arrays: Ledger[npt.NDArray[Any]], outputs: int) -> npt.NDArray[Any] | None:

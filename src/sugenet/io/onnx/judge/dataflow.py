@@ -101,8 +101,8 @@ def _same(call: OpCall) -> Tensor:
 
 def _label(call: OpCall) -> Tensor:
     count = constant(np.array([_whole(call, "K", 1)]))
-    places: Tensor = _inner(call, MOVES, "TopK", [call.tensor(0), count], {})[1]
-    return places
+    indices: Tensor = _inner(call, MOVES, "TopK", [call.tensor(0), count], {})[1]
+    return indices
 
 
 def _named(operator: Operator, *names: str) -> dict[str, Operator]:

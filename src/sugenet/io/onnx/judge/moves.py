@@ -43,20 +43,20 @@ def _axis(call: OpCall, x: Tensor) -> int:
 
 
 def _gather(call: OpCall) -> Tensor:
-    x, places = call.tensor(0), call.tensor(1)
+    x, indices = call.tensor(0), call.tensor(1)
     axis = _axis(call, x)
     count = x.shape[axis]
-    index = places.values
-    if index.dtype.kind not in "iu" or not places.exact or ((index < -count) | (index >= count)).any():
+    index = indices.values
+    if index.dtype.kind not in "iu" or not indices.exact or ((index < -count) | (index >= count)).any():
         raise UncomparableError("it picks what does not exist.")
     call.made((*x.shape[:axis], *index.shape, *x.shape[axis + 1 :]))
     return x.moved(lambda array: np.take(array, np.where(index < 0, index + count, index), axis=axis))
 
 
 def _gather_elements(call: OpCall) -> Tensor:
-    x, places = call.tensor(0), call.tensor(1)
+    x, indices = call.tensor(0), call.tensor(1)
     axis = _axis(call, x)
-    count, index = x.shape[axis], places.values
+    count, index = x.shape[axis], indices.values
     if (
         index.dtype.kind not in "iu"
         or index.ndim != x.values.ndim
@@ -68,12 +68,12 @@ def _gather_elements(call: OpCall) -> Tensor:
     call.made(index.shape)
     grid = list(np.ogrid[tuple(slice(0, size) for size in index.shape)])
     grid[axis] = np.where(index < 0, index + count, index)
-    unsure = np.where(places.errors > 0, np.inf, 0.0) if not places.exact else np.zeros(())
-    return Tensor(x.values[tuple(grid)], x.kind, unsure, x.data or places.data)
+    unsure = np.where(indices.errors > 0, np.inf, 0.0) if not indices.exact else np.zeros(())
+    return Tensor(x.values[tuple(grid)], x.kind, unsure, x.data or indices.data)
 
 
 def _concat(call: OpCall) -> Tensor:
-    parts = [call.tensor(place) for place in range(len(call.inputs))]
+    parts = [call.tensor(index) for index in range(len(call.inputs))]
     if not parts or len({part.kind for part in parts}) != 1:
         raise UncomparableError("it joins nothing, or different kinds.")
     axis = axis_within(call.node.attributes.get("axis"), parts[0].values.ndim)
@@ -93,7 +93,7 @@ def _concat(call: OpCall) -> Tensor:
 def _slice(call: OpCall) -> Tensor:
     x = call.tensor(0)
     starts, ends, axes, steps = (
-        call.listed(place, name) for place, name in ((1, "starts"), (2, "ends"), (3, "axes"), (4, "steps"))
+        call.listed(index, name) for index, name in ((1, "starts"), (2, "ends"), (3, "axes"), (4, "steps"))
     )
     if starts is None or ends is None or len(starts) != len(ends):
         raise UncomparableError("its starts or ends are missing.")
@@ -113,7 +113,7 @@ def _slice(call: OpCall) -> Tensor:
 
 
 def _range(call: OpCall) -> Tensor:
-    first, last, step = (call.tensor(place) for place in range(3))
+    first, last, step = (call.tensor(index) for index in range(3))
     if any(t.data or t.values.size != 1 for t in (first, last, step)):
         raise UncomparableError("its ends are no constants.")
     a, b, c = (t.values.reshape(-1)[0].item() for t in (first, last, step))
@@ -257,11 +257,11 @@ def _top(call: OpCall) -> tuple[Tensor, Tensor]:
     if count is None or len(count) != 1 or not 0 <= count[0] <= x.shape[axis]:
         raise UncomparableError("it picks more than there is.")
     order = np.argsort(-x.values if largest else x.values, axis=axis, kind="stable")
-    places = np.take(order, np.arange(count[0]), axis=axis)
-    values = np.take_along_axis(x.values, places, axis)
+    indices = np.take(order, np.arange(count[0]), axis=axis)
+    values = np.take_along_axis(x.values, indices, axis)
     endless = np.asarray(np.inf)
     return Tensor(values, x.kind, endless, x.data), Tensor(
-        places.astype(np.int64), np.dtype(np.int64), endless, x.data
+        indices.astype(np.int64), np.dtype(np.int64), endless, x.data
     )
 
 

@@ -55,8 +55,8 @@ def _clip(call: OpCall) -> Tensor:
     x = call.tensor(0)
     call.made(x.shape)
     limits = []
-    for place, name, choose in ((1, "min", np.maximum), (2, "max", np.minimum)):
-        bound = call.optional(place)
+    for index, name, choose in ((1, "min", np.maximum), (2, "max", np.minimum)):
+        bound = call.optional(index)
         if bound is not None and (bound.data or bound.values.size != 1 or bound.values.ndim > 1):
             raise UncomparableError(f"its {name} is no single number.")
         end = call.node.attributes.get(name) if bound is None else bound.values.reshape(())
@@ -290,17 +290,17 @@ def _quantize(call: OpCall) -> Tensor:
     halves = mode == "ROUND" or mode.startswith("HALF")
     if not x.data:
         return _coded(x, scale, zero, low, high, rounding)
-    place = sum_of(quotient(x, scale), zero)
-    step = np.asarray(rounding(np.clip(place.values, low, high)))
+    index = sum_of(quotient(x, scale), zero)
+    step = np.asarray(rounding(np.clip(index.values, low, high)))
     error = np.zeros(())
-    if not place.exact:
+    if not index.exact:
         ends = [
-            np.asarray(rounding(np.clip(place.values + side * place.error, low, high))) for side in (-1, 1)
+            np.asarray(rounding(np.clip(index.values + side * index.error, low, high))) for side in (-1, 1)
         ]
         error = np.maximum(ends[1] - step, step - ends[0])
-    cut = np.floor(place.values) + 0.5 if halves else np.rint(place.values)
+    cut = np.floor(index.values) + 0.5 if halves else np.rint(index.values)
     reach = 0.5 if halves else 0.0
-    call.count(place.values - np.clip(cut, low + reach, high - reach), step - low, place.error)
+    call.count(index.values - np.clip(cut, low + reach, high - reach), step - low, index.error)
     level = Tensor(step, x.kind, error, x.data, x.data)
     return product(sum_of(level, zero, -1), scale)
 
@@ -310,16 +310,16 @@ def _coded(
 ) -> Tensor:
     """Quantized numbers of the file: whole codes times a scale, not rounded to the file's floats."""
     wide, size, shift = np.broadcast_arrays(*(t.values.astype(np.float64) for t in (x, scale, zero)))
-    place = wide / size + shift
+    index = wide / size + shift
     # a float cannot tell on which side of a half or a whole number it is when it is this near
-    flat, doubles = place.reshape(-1).copy(), 2 * place.reshape(-1)
+    flat, doubles = index.reshape(-1).copy(), 2 * index.reshape(-1)
     for k in np.flatnonzero(np.abs(doubles - np.rint(doubles)) <= 1e-9 * (1 + np.abs(doubles))).tolist():
         ratio = Fraction(float(wide.flat[k])) / Fraction(float(size.flat[k]))
         whole, rest = divmod(ratio + Fraction(float(shift.flat[k])), 1)
         flat[k] = float(whole) + (
             float(rest) if rest in (0, Fraction(1, 2)) else 0.25 if rest < 0.5 else 0.75
         )
-    codes = np.asarray(rounding(np.clip(flat.reshape(place.shape), low, high)))
+    codes = np.asarray(rounding(np.clip(flat.reshape(index.shape), low, high)))
     return Tensor((codes - shift) * size, x.kind, np.zeros(()), False)
 
 

@@ -136,16 +136,16 @@ class OpCall:
     """Takes a number of values or steps from what may be used; refuses when nothing is left."""
     decisions: list[Decision] = field(default_factory=list)
 
-    def tensor(self, place: int) -> Tensor:
+    def tensor(self, index: int) -> Tensor:
         """An input that must be there."""
-        found = self.optional(place)
+        found = self.optional(index)
         if found is None:
-            raise UncomparableError(f"its input {place} is missing.")
+            raise UncomparableError(f"its input {index} is missing.")
         return found
 
-    def optional(self, place: int) -> Tensor | None:
+    def optional(self, index: int) -> Tensor | None:
         """An input that may be left out."""
-        return self.inputs[place] if place < len(self.inputs) else None
+        return self.inputs[index] if index < len(self.inputs) else None
 
     def __getitem__(self, name: str) -> Any:
         return self.node.attributes[name]
@@ -159,11 +159,11 @@ class OpCall:
         value = self.node.attributes.get(name, default)
         return None if value is None else integers(value, f"its {name}")
 
-    def listed(self, place: int, name: str) -> tuple[int, ...] | None:
+    def listed(self, index: int, name: str) -> tuple[int, ...] | None:
         """A list of whole numbers from an input, or as older operator sets have it from an attribute; None
         where neither is there.
         """
-        value = self.parameters()[place]
+        value = self.parameters()[index]
         return self.numbers(name) if value is None else integers(value, f"its {name}")
 
     def parameters(self) -> list[Array | None]:
@@ -224,7 +224,7 @@ Operator: TypeAlias = Callable[[OpCall], Tensor]
 
 def given(call: OpCall) -> list[Tensor]:
     """All inputs, none of which may be missing, with room for their broadcast."""
-    found, count = [call.tensor(place) for place in range(len(call.inputs))], INPUTS.get(call.node.op, 1)
+    found, count = [call.tensor(index) for index in range(len(call.inputs))], INPUTS.get(call.node.op, 1)
     if len(found) != count and (count != MANY or not found):
         raise UncomparableError(f"it has {len(found)} inputs, but {count} are needed.")
     try:

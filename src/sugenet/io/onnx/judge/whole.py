@@ -290,7 +290,7 @@ class WholeRun:
         return _added(a, b, grid, by, a.quantized in self.graph.constants)
 
     def _quantized_add(self, node: Node, given: list[Any]) -> Array:
-        a, b = (_operand(given, place, node.inputs[place]) for place in (0, 3))
+        a, b = (_operand(given, index, node.inputs[index]) for index in (0, 3))
         grid = _grid(given[6], given[7], np.asarray(given[0]).dtype)
         return self._show(node, _added(a, b, grid, 0, node.inputs[0] in self.graph.constants))
 
@@ -418,9 +418,9 @@ _RULES: Mapping[str, Callable[[WholeRun, Node, list[Any]], Any]] = {
 }
 
 
-def _operand(given: list[Any], place: int, name: str = "", axis: int = 1) -> _Scaled:
+def _operand(given: list[Any], index: int, name: str = "", axis: int = 1) -> _Scaled:
     """A tensor, its scale and its zero point."""
-    value, scale, zero = given[place : place + 3]
+    value, scale, zero = given[index : index + 3]
     if scale is None:
         raise UncomparableError("its scale is missing.")
     return _Scaled(np.asarray(value), _row(scale), _zero(zero), axis, name)

@@ -159,9 +159,11 @@ def window_axes(
             if ceil and room % step and count * step < size + before:
                 count += 1
         spend(count * taps)
-        places = np.arange(count)[:, None] * step - before + np.arange(taps)[None, :] * spread
+        indices = np.arange(count)[:, None] * step - before + np.arange(taps)[None, :] * spread
         found.append(
-            _Axis(places, (places >= 0) & (places < size), (places >= -before) & (places < size + behind))
+            _Axis(
+                indices, (indices >= 0) & (indices < size), (indices >= -before) & (indices < size + behind)
+            )
         )
     return found
 
@@ -359,7 +361,7 @@ def _pad(call: OpCall) -> Tensor:
 
 def _normalized(call: OpCall) -> Tensor:
     x = call.tensor(0)
-    parameters = [call.tensor(place) for place in (1, 2, 3, 4)]
+    parameters = [call.tensor(index) for index in (1, 2, 3, 4)]
     if call["training_mode"] or not call["spatial"]:
         raise UncomparableError("it takes the statistics of the batch, or of single pixels.")
     if x.values.ndim < 2 or any(p.data or p.shape != (x.shape[1],) for p in parameters):

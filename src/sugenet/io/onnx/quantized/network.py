@@ -76,7 +76,7 @@ def _made(
     operations = [*before, *program.operations]
     end = program.end.source if isinstance(program.end, PendingSum) else program.end
     used = _needed(operations, end.wire)
-    layers, places = chained(wire, used, end.wire)
+    layers, indices = chained(wire, used, end.wire)
     head = _head(program, end, _height(layers))
     see_apart(head, program.left_out, program.graph.source)
     shape = program.raw.shape
@@ -93,7 +93,7 @@ def _made(
     network = Network(encoder, layers, head, classes, {"source": program.graph.source}, source)
     reports = tuple(
         LayerReport(
-            next((place.name for place in places if place.layer == k), ""),
+            next((index.name for index in indices if index.layer == k), ""),
             "Stair" + type(layer).__name__.removesuffix("Layer").removeprefix("Stair"),
             layer.outputs,
             0,
@@ -103,7 +103,7 @@ def _made(
         for k, layer in enumerate(layers)
     )
     found = Imported(network, reports, tuple(remarks), shape)
-    return LevelImport(found, places, values, first)
+    return LevelImport(found, indices, values, first)
 
 
 def _needed(operations: list[Operation], end: LevelWire) -> list[Operation]:

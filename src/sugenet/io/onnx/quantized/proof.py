@@ -61,18 +61,18 @@ def prove_levels(made: LevelImport, program: IntegerProgram) -> Imported:
     judges.append("an interpreter of its operators in whole numbers and float32")
     sure = np.ones(len(rows), bool) if program.exact else ~unsure
     unseen = []
-    for place in made.places:
-        if place.name not in tensors:
-            unseen.append(place.name)
+    for index in made.places:
+        if index.name not in tensors:
+            unseen.append(index.name)
             continue
-        mine = shown[place.layer][:, place.start : place.stop] + program.lows[place.name]
-        other = tensors[place.name].reshape(len(rows), -1).astype(np.int64)
+        mine = shown[index.layer][:, index.start : index.stop] + program.lows[index.name]
+        other = tensors[index.name].reshape(len(rows), -1).astype(np.int64)
         wrong = (mine != other) & sure[:, None] if mine.shape == other.shape else np.ones((1, 1), bool)
         if wrong.any():
             row, neuron = (int(k[0]) for k in np.nonzero(wrong))
             raise FileError(
                 f"{graph.source}: what was read is not what the source computes; the first difference is at "
-                f"{place.name!r}: value {neuron} is {mine[row, neuron]}, but {other[row, neuron]} in "
+                f"{index.name!r}: value {neuron} is {mine[row, neuron]}, but {other[row, neuron]} in "
                 f"{judges[0]}. {_SORRY}"
             )
         levels += int(mine[sure].size)

@@ -219,10 +219,10 @@ def _at_the_end(_walk: Walk, node: Node, given: list[Value | None]) -> Value:
 # -- integer operators ---------------------------------------------------------------------------------------
 
 
-def _operand(given: list[Value | None], place: int) -> LevelTensor | FixedLevelArray:
+def _operand(given: list[Value | None], index: int) -> LevelTensor | FixedLevelArray:
     """A whole tensor with the scale and zero point behind it."""
-    value, scale = given[place], floats_of(given[place + 1]).reshape(-1)
-    zero = given[place + 2] if len(given) > place + 2 else None
+    value, scale = given[index], floats_of(given[index + 1]).reshape(-1)
+    zero = given[index + 2] if len(given) > index + 2 else None
     if scale.size != 1 or not np.isfinite(scale[0]) or scale[0] <= 0:
         raise FileError(f"its scale {scale[:3]} must be one positive number.")
     if (levels := whole_levels(value)) is not None:
@@ -231,14 +231,14 @@ def _operand(given: list[Value | None], place: int) -> LevelTensor | FixedLevelA
         found = np.array([zero_of(zero, value.array.dtype)])
         ends_of(value.array.dtype, value.width)
         return FixedLevelArray(value.array.astype(np.int64), scale.astype(np.float32), found, 0)
-    raise FileError(f"its input {place} is {word(value)}, but whole numbers are needed.")
+    raise FileError(f"its input {index} is {word(value)}, but whole numbers are needed.")
 
 
-def _weights(given: list[Value | None], place: int, axis: int) -> FixedLevelArray:
-    value, zero = given[place], given[place + 2] if len(given) > place + 2 else None
+def _weights(given: list[Value | None], index: int, axis: int) -> FixedLevelArray:
+    value, zero = given[index], given[index + 2] if len(given) > index + 2 else None
     if not isinstance(value, FixedArray) or value.array.dtype.kind not in "iu":
         raise FileError("its weights are no whole constants.")
-    scale = floats_of(given[place + 1]).reshape(-1)
+    scale = floats_of(given[index + 1]).reshape(-1)
     if not (np.isfinite(scale).all() and (scale > 0).all()):
         raise FileError("a scale of its weights is not positive.")
     zeros = np.zeros(1, np.int64) if zero is None else whole_of(zero).reshape(-1)
@@ -258,11 +258,11 @@ def _weights(given: list[Value | None], place: int, axis: int) -> FixedLevelArra
 
 
 def _requantized(
-    walk: Walk, node: Node, given: list[Value | None], value: Value, place: int, kind: Any
+    walk: Walk, node: Node, given: list[Value | None], value: Value, index: int, kind: Any
 ) -> LevelArray:
     """A value with the scale and the zero point of its output, which stand at a place of the inputs."""
-    scale = floats_of(given[place]).reshape(-1)
-    zero = given[place + 1] if len(given) > place + 1 else None
+    scale = floats_of(given[index]).reshape(-1)
+    zero = given[index + 1] if len(given) > index + 1 else None
     if scale.size != 1 or not np.isfinite(scale[0]) or scale[0] <= 0:
         raise FileError(f"the scale of its output, {scale[:3]}, must be one positive number.")
     if isinstance(zero, FixedArray):
@@ -333,7 +333,7 @@ def _qlinear_average(walk: Walk, node: Node, given: list[Value | None]) -> Value
 
 def _qlinear_concat(walk: Walk, node: Node, given: list[Value | None]) -> Value:
     """QLinearConcat."""
-    value = sums.concat(walk, node, [_operand(given, place) for place in range(2, len(given), 3)])
+    value = sums.concat(walk, node, [_operand(given, index) for index in range(2, len(given), 3)])
     assert isinstance(value, PendingConcat)
     return _requantized(walk, node, given, value, 0, value.parts[0].kind)
 

@@ -474,7 +474,7 @@ def _with_constant(
     assert isinstance(constant, FixedLevelArray)
     assert side.grid is not None
     shape = image(value.shape)
-    places = row_of(constant.q, value.shape, shape[0])
+    indices = row_of(constant.q, value.shape, shape[0])
     spread = shape[1] * shape[2] > 1 or constant.q.size == 1 < prod(value.shape)
     rows = []
     for c in range(shape[0]):
@@ -482,7 +482,7 @@ def _with_constant(
             shift = row_of(constant.floats, value.shape, shape[0])[c]
             found = runtime.quantized(clip_to(side.table + shift, value.clips), grid)
         else:
-            fixed = QuantGrid(constant.scale[0], int(constant.zero[0]), int(places[c]), int(places[c]))
+            fixed = QuantGrid(constant.scale[0], int(constant.zero[0]), int(indices[c]), int(indices[c]))
             one, other = (side.grid, fixed) if constant is value.right or spread else (fixed, side.grid)
             found = runtime.added(one.moved(by), other.moved(by), grid.moved(by)).reshape(-1)
         rows.append(rising(found, grid.top)[0])
