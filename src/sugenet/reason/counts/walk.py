@@ -15,7 +15,6 @@ import numpy as np
 
 from sugenet.bits.threads import share
 from sugenet.bnn.arrays import Ints
-from sugenet.engines.walk.choices import ends_of
 from sugenet.engines.walk.combined import sums_of
 from sugenet.errors import TooLargeError
 from sugenet.problem.sizes import one_more
@@ -293,7 +292,7 @@ class _CountingWalk:
         leaves = sums_of(stays[tail:], space.start)
         flat, rows, first, place, after = self._options(tail)
         below = np.array([[prod(many[k:])] for k in range(tail + 1)], np.int64)
-        low, high = (self._lanes(ends_of(stays, tail, space.start, pick)) for pick in (np.min, np.max))
+        low, high = (self._lanes(_ends_of(stays, tail, pick)) for pick in (np.min, np.max))
         fixed = (
             rows,
             0 * flat,
@@ -395,6 +394,12 @@ def _fits(weights: Sequence[Ints], budget: int) -> int:
     """How many features can change together."""
     lightest = np.sort([int(row.min()) for row in weights])
     return int((np.cumsum(lightest) <= budget).sum())
+
+
+def _ends_of(gains: list[Ints], tail: int, pick: Callable[..., Ints]) -> Ints:
+    """The least or most that the features from each of the first ones on can add."""
+    rows = [pick(options, axis=0) for options in gains]
+    return np.array([sum(rows[d:], np.zeros_like(rows[0])) for d in range(tail + 1)])
 
 
 def _order(space: Space) -> list[int]:
