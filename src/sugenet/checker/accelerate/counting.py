@@ -3,7 +3,8 @@
 To be ensured: every input of the part is counted once. Combinations are visited one by one (`walk`), and
 every different pattern of the first layer is taken through the later layers; or, where there are too
 many, feature after feature is added and equal sums are put together. In the plain form each input goes
-through all layers on its own.
+through all layers on its own. Very many inputs within a budget are counted in blocks (`words`): every input
+is in the part of the first feature in order that it changes.
 """
 # mypy: disable-error-code="no-untyped-call,untyped-decorator,import-untyped"
 
@@ -13,6 +14,8 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
+from threading import Lock
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,12 +24,15 @@ from sugenet.checker.accelerate.arrays import Arrays, Summing
 from sugenet.checker.accelerate.later import bits_of, cores
 from sugenet.checker.accelerate.products import Ints, dense_counts
 from sugenet.checker.accelerate.walk import SetWalk
-from sugenet.checker.accelerate.whole import Whole
+from sugenet.checker.accelerate.whole import Demand, Whole
+from sugenet.checker.accelerate.words import SetsSeen, WordWalk
 from sugenet.checker.limit import Limit
 from sugenet.errors import CheckLimitError
 
-__all__ = ["CountPart", "CountRegion", "counted"]
+__all__ = ["MANY", "CountPart", "CountRegion", "counted", "counted_in_words"]
 
+MANY = 1 << 24
+"""Inputs within a budget from which on they are counted in words."""
 _FEW = 1 << 16  # combinations for which nothing else is tried
 _SUMS = 1 << 17  # different sums
 _CELLS = 1 << 21  # neurons of all of them
@@ -172,3 +178,59 @@ def _by_visits(region: CountRegion, root: CountPart) -> list[int]:
             more = _classes(region, bits, many[k : k + step].tolist())
             counts = [a + b for a, b in zip(counts, more, strict=True)]
     return counts
+
+
+# -- very many inputs within a budget, by the first feature in order that changes ----------------------------
+
+
+def counted_in_words(
+    region: CountRegion, order: list[int], names: list[Any], chosen: list[int]
+) -> list[list[int]] | None:
+    """Counts by class of some parts, which are those of the certificate, whose order was found to be one of
+    the region's features; None where the region or the network is not one for it.
+    """
+    whole, network = region.whole, region.network
+    idle = [feature for feature in region.features if feature not in set(order)]
+    features = [*order, *idle]
+    if whole.budget is None or not features or not len(whole.base) or None not in names:
+        return None
+    options = [region.options(feature) for feature in features]
+    bits = whole.base[None] >= 0
+    for weights, tau in whole.layers:
+        bits = dense_counts(weights, bits) >= tau
+    own = int(network.classes(dense_counts(whole.head, bits))[0])
+    walk = WordWalk(
+        whole.base, options, int(whole.budget), whole.layers, whole.head, _others(network, own), region.limit
+    )
+    if not walk.is_for():
+        return None
+    part_of = {feature: number for number, name in enumerate(names) if name is not None for feature in name}
+    part_of |= dict.fromkeys(idle, names.index(None))
+    owner = [part_of[feature] for feature, row in zip(features, options, strict=True) for _ in row]
+    found, lock = {number: np.zeros(len(network.head), np.int64) for number in chosen}, Lock()
+    if names.index(None) in found:  # nothing changes
+        found[names.index(None)][own] += 1
+
+    def use(first: int, seen: SetsSeen) -> None:
+        some = len(seen.patterns) > 0
+        classes = network.classes(walk.counts(seen.patterns)) if some else np.zeros(0, np.int64)
+        with lock:
+            np.add.at(found[owner[first]], classes, seen.many)
+            found[owner[first]][own] += seen.calm
+
+    walk.each([first for first, number in enumerate(owner) if number in found], use)
+    return [found[number].tolist() for number in chosen]
+
+
+def _others(network: Arrays, own: int) -> list[list[Demand]]:
+    """For each other class the inequality that it comes before a class: a larger score, or the same and a
+    lower number.
+    """
+    slopes, offsets = network.integers  # of scores, as integers
+    cases = []
+    for rival in range(len(slopes)):
+        if rival != own:
+            factors = [0] * len(slopes)
+            factors[rival], factors[own] = slopes[rival], -slopes[own]
+            cases.append([(factors, offsets[own] - offsets[rival] + (rival > own))])
+    return cases

@@ -22,7 +22,7 @@ from sugenet.checker.accelerate.arrays import Summing
 from sugenet.checker.accelerate.later import Patterns, cores, judge_of
 from sugenet.checker.accelerate.products import Ints
 from sugenet.checker.accelerate.vectors import fetch, reaches
-from sugenet.checker.accelerate.whole import Options, Whole, joined, reachable
+from sugenet.checker.accelerate.whole import Options, Whole, joined, with_best
 from sugenet.checker.limit import Limit
 from sugenet.checker.problem import most_together
 from sugenet.compiling import njit
@@ -152,7 +152,12 @@ class SetWalk:
         self.together = len(used)
         if not free:
             self.together = most_together((min(price for price, _ in row) for row in used), heaviest)
-        low, high = reachable(np.asarray(base, np.int64), used, self.together)
+        sizes = [len(options) for options in used]
+        first = np.cumsum([0, *sizes])
+        ups, downs = (
+            end(end.reduceat(gains, first[:-1]), 0) if sizes else gains for end in (np.maximum, np.minimum)
+        )
+        low, high = with_best(np.asarray(base, np.int64), ups, downs, self.together)
         self.loose = np.flatnonzero((low >= 0) != (high >= 0)).astype(np.int64)
         # every sum lies between these ends, those on the way too, and no option adds more than they allow
         far = [np.abs(part[self.loose]).max(initial=0) for end in (low, high) for part in (end, end - base)]
@@ -167,9 +172,7 @@ class SetWalk:
         lanes = np.zeros((len(gains) + 1, 64 * self.words), kind)
         lanes[0] = -1  # neurons that never turn, behind the last
         lanes[0, :many], lanes[1:, :many] = base[self.loose], gains[:, self.loose]
-        sizes = [len(options) for options in used]
-        # first option of the next feature
-        behind = np.repeat(np.cumsum(sizes), sizes).astype(np.int64) if sizes else np.zeros(0, np.int64)
+        behind = np.repeat(first[1:], sizes).astype(np.int64)  # first option of the next feature
         lightest = np.append(np.minimum.accumulate(weight[::-1])[::-1], _TOO_HEAVY)
         options = (weight, behind, lightest, heaviest)
         self.fixed = (lanes[0], lanes[1:], options, _ends(lanes[1:], sizes, free=free))
