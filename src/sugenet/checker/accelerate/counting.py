@@ -164,12 +164,13 @@ def _by_visits(region: CountRegion, root: CountPart) -> list[int]:
     options = [region.options(feature) for feature in root.rest]
     sets = SetWalk(root.base, options, root.left, region.limit.part(), 1)
     active, words = root.base >= 0, sets.words
-    counts = _classes(region, active[None], [1])
+    counts = [0] * len(region.network.head)
+    told = np.zeros((1, words), np.uint64)  # the empty set
     for patterns, _ in sets.visits(0, 1, 0):
         region.limit.look()
-        keys = (
-            patterns[:, 0] if words == 1 else np.ascontiguousarray(patterns).view(f"V{8 * words}").reshape(-1)
-        )
+        told = np.concatenate([told, patterns])
+        keys = told[:, 0] if words == 1 else told.view(f"V{8 * words}").reshape(-1)
+        told = told[:0]
         met, many = np.unique(keys, return_counts=True)
         rows = np.ascontiguousarray(met).view(np.uint64).reshape(len(met), words)
         for k in range(0, len(rows), step := max(64, _CELLS // max(1, len(active)))):

@@ -154,8 +154,9 @@ class SetWalk:
             self.together = most_together((min(price for price, _ in row) for row in used), heaviest)
         sizes = [len(options) for options in used]
         first = np.cumsum([0, *sizes])
+        alone = len(used) == len(gains)  # one option a feature
         ups, downs = (
-            end(end.reduceat(gains, first[:-1]), 0) if sizes else gains for end in (np.maximum, np.minimum)
+            end(gains if alone else end.reduceat(gains, first[:-1]), 0) for end in (np.maximum, np.minimum)
         )
         low, high = with_best(np.asarray(base, np.int64), ups, downs, self.together)
         self.loose = np.flatnonzero((low >= 0) != (high >= 0)).astype(np.int64)

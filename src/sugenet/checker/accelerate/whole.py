@@ -214,7 +214,9 @@ def reachable(base: Ints, features: Options, together: int) -> tuple[Ints, Ints]
 
 def with_best(base: Ints, ups: Ints, downs: Ints, together: int) -> tuple[Ints, Ints]:
     """Numbers with the least and with the most that so many rows add, of those that bring most."""
-    if together < len(ups):
+    if together == 1 < len(ups):
+        ups, downs = ups.max(axis=0, keepdims=True), downs.min(axis=0, keepdims=True)
+    elif together < len(ups):
         ups = np.partition(ups, len(ups) - together - 1, axis=0)[len(ups) - together :]
         downs = np.partition(downs, together, axis=0)[:together]
     return base + downs.sum(axis=0), base + ups.sum(axis=0)
