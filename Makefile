@@ -15,7 +15,7 @@ test: install check
 test-all: install check
 	-$(BIN)/pip install --quiet ray  # where it installs: its test says that it skips where it does not
 	-$(BIN)/pip install --quiet jupyterlab
-	$(BIN)/pytest -n logical --dist worksteal
+	$(BIN)/pytest -n logical --dist worksteal --hypothesis-profile=all
 
 check: install
 	$(BIN)/ruff check .

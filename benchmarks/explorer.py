@@ -26,7 +26,7 @@ from urllib.parse import urlsplit
 import sugenet as sg
 from benchmarks._measure import machine
 from sugenet.web import page_html, payload
-from sugenet.web.beforehand import precompute
+from sugenet.web.asking import precompute
 
 NAMES = ("chromium", "google-chrome", "chromium-browser")
 FLAGS = (

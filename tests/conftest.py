@@ -1,10 +1,16 @@
 import os
+import re
 import signal
 from contextlib import suppress
+from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
-settings.register_profile("default", deadline=None, max_examples=50)
+from tests.thinned import KEPT, left_out
+
+settings.register_profile("default", deadline=None, max_examples=25)
+settings.register_profile("all", deadline=None, max_examples=100)
 settings.register_profile("thorough", deadline=None, max_examples=2000)
 settings.load_profile("default")
 
@@ -15,3 +21,17 @@ if (
 ):  # started in the background: programs that tests start must hear Ctrl-C all the same
     with suppress(ValueError):  # not in the main thread
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the cases that `make test` leaves out as slow."""
+    folder = Path(__file__).parent
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.path.is_relative_to(folder) and not any(item.iter_markers("slow")):
+            name = re.sub(r"\[.*", "", item.nodeid, flags=re.DOTALL).rpartition("::")[2]
+            cases.setdefault(f"{item.path.relative_to(folder).as_posix()}::{name}", []).append(item)
+    for name, kept in KEPT.items():
+        several = cases.get(name, [])
+        for number in left_out(len(several), kept):
+            several[number].add_marker(pytest.mark.slow)

@@ -251,7 +251,7 @@ def test_links_that_lead_to_themselves_are_refused(tmp_path):
 
 ELSEWHERE = {
     ("data/train.py", "savez_compressed"): "into memory",
-    ("fit/checkpoint.py", "save"): "into memory",
+    ("fit/loop.py", "save"): "into memory",
     ("io/larq/keras_file.py", "open"): "into a folder that is gone when it is read",
     ("io/plain/gzipped.py", "write_bytes"): "into a folder that is gone when it is read",
     ("io/samples.py", "save"): "into memory",

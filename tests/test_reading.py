@@ -81,7 +81,6 @@ ELSEWHERE = {
     "files.py",  # for writing
     "io/hdf5.py",  # by path, after `check_file`, in a process whose memory is limited
     "reading.py",
-    "sweeps/lock.py",  # for writing
     "sweeps/store.py",  # SQLite reads the file; its head is looked at first
     "web/bundle.py",  # shipped
     "web/widget.py",  # shipped

@@ -214,6 +214,7 @@ _ROOMS = (
     "compiling",
     "brief",
     "drawn",
+    "fields",
     "capacity",
     "bits",
     "bnn",

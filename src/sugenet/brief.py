@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Brief", "Said", "cut", "quoted", "roughly"]
+__all__ = ["Brief", "Said", "cut", "quoted", "roughly", "set_fields"]
 
 LINES, LETTERS = 10, 1000
 _ROOM = 240
@@ -59,6 +59,12 @@ def quoted(value: Any, letters: int = 60) -> str:
     ("'x >= 1'", "'((((( ...'", '[1, 2]')
     """
     return repr(cut(value, letters=letters)) if isinstance(value, str) else cut(repr(value), letters=letters)
+
+
+def set_fields(value: object, **fields: object) -> None:
+    """Set fields of a frozen value, by the class itself while it is made."""
+    for name, field in fields.items():
+        object.__setattr__(value, name, field)
 
 
 class Said:

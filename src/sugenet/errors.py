@@ -42,6 +42,7 @@ __all__ = [
     "TieError",
     "TooLargeError",
     "how_to_install",
+    "refuse",
 ]
 
 
@@ -121,3 +122,15 @@ class SweepError(SugenetError):
 
 class SoundnessError(SugenetError):
     """Two ways to the same answer disagree: a bug in sugenet."""
+
+
+def refuse(error: type[SugenetError], *rules: tuple[object, str]) -> None:
+    """Raise an error for the first of some rules that is broken: whether it is, and what to say then.
+
+    >>> refuse(QuestionError, (3 < 2, "3 is below 2."), (3 < 4, "3 is below 4."))
+    Traceback (most recent call last):
+    sugenet.errors.QuestionError: 3 is below 4.
+    """
+    for is_broken, words in rules:
+        if is_broken:
+            raise error(words)

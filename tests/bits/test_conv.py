@@ -23,7 +23,6 @@ from sugenet.bits import (
     unpack,
     unpack_maps,
 )
-from sugenet.bits.slide import Slide
 from sugenet.bnn import ConvLayer, PoolLayer, Window
 from sugenet.errors import EncodingError, NetworkError, SugenetError
 
@@ -312,7 +311,7 @@ def test_packing_maps_is_undone_and_columns_say_where_a_bit_went() -> None:
 
 @given(windows(2))
 def test_the_geometry_is_that_of_the_definition(window: Window) -> None:
-    slide = Slide(window.shape, window.kernel, window.stride, window.dilation, window.pads)
+    slide = Window(window.shape, window.kernel, window.stride, window.dilation, window.pads)
     assert slide.positions == window.positions
     assert np.array_equal(slide.taps, window.taps)
 
@@ -352,7 +351,7 @@ CONV = PackedConv.from_arrays(ONES, [1, 1], (3, 4, 4))
         (
             lambda: PackedConv.from_arrays(ONES, [1, 1], (3, 1, 4)),
             NetworkError,
-            r"kernel \(2, 2\).*does not fit into \(1, 4\)",
+            r"window of \(2, 2\) does not fit into \(1, 4\)",
         ),
         (lambda: PackedConv.from_arrays(ONES, [1.5, 1], (3, 4, 4)), NetworkError, "tau has type float64"),
         (
@@ -364,7 +363,7 @@ CONV = PackedConv.from_arrays(ONES, [1, 1], (3, 4, 4))
         (
             lambda: PackedConv.from_arrays(ONES, [1, 1], (3, 4, 4), stride=0),
             NetworkError,
-            "stride is 0, but must be 2 whole numbers",
+            "stride=0 must be 2 whole numbers",
         ),
         (lambda: PackedPool((3, 4, 4), 2, every=[True]), NetworkError, "must be 3 booleans"),
         (lambda: PackedPool((3, 4, 4), 1, pads=1), NetworkError, "position 0 lies in the padding alone"),

@@ -245,7 +245,7 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 
 def test_the_late_engine_counts_with_numpy_until_compiling_pays() -> None:
-    from sugenet.bits.late_engine import _Late
+    from sugenet.bits.numba_engine import _Late
 
     late = _Late("layers", products=1 << 30, first="numpy", make=lambda: "numba")
     loaded = dict(numba_engine._loaded)

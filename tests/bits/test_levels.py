@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sugenet.bits import LevelConv, LevelMaps, LevelPool
+from sugenet.bits import LevelConv, LevelMaps, PackedPool
 from sugenet.bits.level_kernels import COMPARED, COUNTED, LINE, LONG_LINE
 from sugenet.bits.lines import lines_of
 from sugenet.bits.numba_engine import on_a_line
-from sugenet.bits.numba_levels import _own_room
-from sugenet.bits.slide import Slide
+from sugenet.bits.numba_maps import _own_room
+from sugenet.bits.window import Window
 from sugenet.errors import EncodingError, NetworkError, SugenetError
 
 ENGINES = ["numba", "numpy"]
@@ -31,7 +31,7 @@ def by_hand(layer, flat):
             place_y = row * slide.stride[0] + y * slide.dilation[0] - slide.pads[0]
             place_x = column * slide.stride[1] + x * slide.dilation[1] - slide.pads[1]
             inside = 0 <= place_y < slide.shape[1] and 0 <= place_x < slide.shape[2]
-            if isinstance(layer, LevelPool):
+            if isinstance(layer, PackedPool):
                 if inside:
                     values.append(maps[:, c, place_y, place_x])
                 continue
@@ -41,7 +41,7 @@ def by_hand(layer, flat):
                 pixel = maps[:, group * per_in + i, place_y, place_x] if inside else layer.pad
                 values.append(np.broadcast_to(pixel, len(maps)))
                 weights.append(layer.weights[c, i, y, x])
-        if isinstance(layer, LevelPool):
+        if isinstance(layer, PackedPool):
             found[:, c, row, column] = (np.min if layer.every[c] else np.max)(values, axis=0)
         else:
             sums = sum(w * v for w, v in zip(weights, values, strict=True))
@@ -59,7 +59,7 @@ def even(rng, low, high, height):
 
 
 def conv(rng, shape, outs, height, top, kernel=1, groups=1, uneven=False, **about):
-    size = Slide(shape, kernel).kernel
+    size = Window(shape, kernel).kernel
     weights = rng.integers(-128, 128, (outs, shape[0] // groups, *size))
     ends = [f(weights, 0).sum(axis=(1, 2, 3)) * top for f in (np.minimum, np.maximum)]
     steps = None
@@ -108,7 +108,7 @@ def test_chains_of_convolutions_and_pooling(engine, data):
         stride = (data.draw(small), data.draw(small))
         if data.draw(st.integers(0, 3)) == 0:
             pads = tuple(data.draw(st.integers(0, side - 1)) for side in kernel) * 2
-            layers.append(LevelPool(Slide(shape, kernel, stride, 1, pads), rng.random(shape[0]) < 0.5, top))
+            layers.append(PackedPool(shape, kernel, stride, 1, pads, rng.random(shape[0]) < 0.5, top))
         else:
             groups = data.draw(st.sampled_from([g for g in range(1, shape[0] + 1) if shape[0] % g == 0]))
             outs = groups * data.draw(st.integers(1, max(1, 40 // groups)))
@@ -145,7 +145,7 @@ def test_threads_that_share_one_sample():
     """All threads begin together, or late: the sums are the same, and who comes late touches nothing."""
     rng = np.random.default_rng(0)
     layers = [conv(rng, (8, 16, 16), 48, 255, 255, 3, pads=1)]
-    layers.append(LevelPool(Slide((48, 16, 16), 2, 2), rng.random(48) < 0.5, 255))
+    layers.append(PackedPool((48, 16, 16), 2, 2, every=rng.random(48) < 0.5, top=255))
     layers += [conv(rng, (48, 8, 8), 64, 15, 255, 3), conv(rng, (64, 6, 6), 10, None, 15, 6)]
     program = LevelMaps(layers, "numba")._program
     x = rng.integers(0, 256, (1, 8 * 16 * 16), np.uint8)

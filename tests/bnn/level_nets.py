@@ -21,7 +21,6 @@ from sugenet.bnn import (
     Window,
     integer,
 )
-from sugenet.bnn.layer import gives
 
 KINDS = ("dense", "mixed", "bits", "onehot", "conv", "pool", "saturated", "flat", "pooled")
 
@@ -44,12 +43,12 @@ def level_network(rng: np.random.Generator, kind: str) -> Network:
         first = stairs(rng, 4, encoder.tops)
     layers = [first]
     if kind == "mixed":
-        layers.append(LevelLayer(_weights(rng, (4, 4)), rng.integers(-1, 9, 4), [gives(first)] * 4))
+        layers.append(LevelLayer(_weights(rng, (4, 4)), rng.integers(-1, 9, 4), [first.max_level] * 4))
         layers.append(DenseLayer(_weights(rng, (3, 4)), rng.integers(0, 5, 3)))
         layers.append(stairs(rng, 3, [1] * 3))
-    layers.append(stairs(rng, 3, [gives(layers[-1]) or 1] * layers[-1].outputs))
+    layers.append(stairs(rng, 3, [layers[-1].max_level or 1] * layers[-1].outputs))
     weights = np.eye(3, dtype=int) if kind == "saturated" else _weights(rng, (3, 3))
-    return Network(encoder, layers, Head(weights, rng.integers(-2, 3, 3), tops=[gives(layers[-1])] * 3))
+    return Network(encoder, layers, Head(weights, rng.integers(-2, 3, 3), tops=[layers[-1].max_level] * 3))
 
 
 def _maps(rng: np.random.Generator, kind: str) -> Network:
@@ -61,16 +60,16 @@ def _maps(rng: np.random.Generator, kind: str) -> Network:
     if kind == "pool":
         layers.append(PoolLayer(Window((2, 3, 3), 2, pads=(0, 0, 1, 1)), [False, True], first.height))
     maps = layers[-1].output_shape
-    layers.append(_stairs_conv(rng, 2, Window(maps, 2, stride=2), gives(layers[-1]), groups=2))
+    layers.append(_stairs_conv(rng, 2, Window(maps, 2, stride=2), layers[-1].max_level, groups=2))
     if kind == "flat":  # a dense layer between maps, and bits behind levels
-        layers.append(stairs(rng, 4, [gives(layers[-1])] * layers[-1].outputs))
-        layers.append(_stairs_conv(rng, 2, Window((1, 2, 2), 2, pads=(1, 0, 0, 1)), gives(layers[-1])))
+        layers.append(stairs(rng, 4, [layers[-1].max_level] * layers[-1].outputs))
+        layers.append(_stairs_conv(rng, 2, Window((1, 2, 2), 2, pads=(1, 0, 0, 1)), layers[-1].max_level))
         window = Window(layers[-1].output_shape, 2)
         layers.append(
-            ConvLayer(_weights(rng, (2, 2, 2, 2)), rng.integers(0, 9, 2), window, top=gives(layers[-1]))
+            ConvLayer(_weights(rng, (2, 2, 2, 2)), rng.integers(0, 9, 2), window, top=layers[-1].max_level)
         )
     last = layers[-1]
-    tops = None if gives(last) is None else [gives(last)] * last.outputs
+    tops = None if last.max_level is None else [last.max_level] * last.outputs
     return Network(encoder, layers, Head(_weights(rng, (3, last.outputs)), tops=tops))
 
 

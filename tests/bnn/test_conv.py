@@ -222,14 +222,14 @@ def test_a_convolutional_network_end_to_end(levels):
         ),
         (
             lambda: ConvLayer(np.ones((1, 1, 1, 1)), [1], Window((1, 1, 1), 1), top=2).activity([[3]]),
-            r"levels must be in 0..2",
+            r"level 3 of feature 0 in sample 0 is not in 0..2",
         ),
         (
             lambda: ConvLayer(np.ones((1, 1, 1, 1)), [1], Window((1, 1, 1), 1)).activity([[3]]),
             "True and False are needed",
         ),
         (lambda: ConvLayer(np.ones((1, 1, 1, 1)), [1], Window((1, 1, 1), 1)).neuron(2), "no neuron 2"),
-        (lambda: PoolLayer(Window((1, 2, 2), 1)).activity([[1]]), "pooling reads bits"),
+        (lambda: PoolLayer(Window((1, 2, 2), 1)).activity([[1]]), "True and False are needed"),
         (
             lambda: fold_conv_by_evaluation(np.ones((1, 1, 1, 1)), Window((1, 1, 1), 1), lambda s: s, fill=2),
             "fill=2 must be 0, 1 or -1",

@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sugenet.capacity import transforms, weights
-from sugenet.capacity.dualizing import minimal, minimal_transversals
+from sugenet.capacity import thresholds as weights
+from sugenet.capacity import transforms
+from sugenet.capacity.criteria import minimal, minimal_transversals
 from tests.capacity.oracles import focal_sets, monotone_tables, places, subsets
 
 small_weights = st.lists(st.integers(0, 6), max_size=7)

@@ -305,7 +305,7 @@ def test_bad_input_is_named_with_its_remedy(build, error, message):
 
 
 def test_floats_of_unlucky_size_are_refused_with_the_remedy(monkeypatch):
-    monkeypatch.setattr("sugenet.capacity.weights.SPARSE_STATES", 1000)
+    monkeypatch.setattr("sugenet.capacity.thresholds.SPARSE_STATES", 1000)
     mu = WeightedThreshold(np.random.default_rng(0).random(40), 10.1)
     assert len(list(islice(mu.focal_sets(), 100))) == 100
     with pytest.raises(TooLargeError, match="Fraction"):

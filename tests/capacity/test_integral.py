@@ -21,9 +21,9 @@ from sugenet.capacity import (
     Ordinal,
     Symmetric,
     WeightedThreshold,
-    lookup,
     sugeno,
 )
+from sugenet.capacity import integral as integrals
 from sugenet.errors import CapacityError, CriteriaError, ScaleError
 from tests.capacity.oracles import (
     GRADES,
@@ -251,5 +251,5 @@ def test_the_fast_table_lookup_is_its_plain_twin(n, kind):
         X[rng.random(X.shape) < 0.3] = 0.0
         X[rng.random(X.shape) < 0.2] = 1.0
         X[0] = -0.0
-    assert (lookup.integrals_by_table(table, X) == lookup._by_argsort(table, X)).all()
-    assert (lookup._by_halving(table, X[:100]) == lookup._by_argsort(table, X[:100])).all()
+    assert (integrals.integrals_by_table(table, X) == integrals._by_argsort(table, X)).all()
+    assert (integrals._by_halving(table, X[:100]) == integrals._by_argsort(table, X[:100])).all()

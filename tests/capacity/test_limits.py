@@ -31,10 +31,10 @@ from sugenet.capacity import (
     inner_moebius,
     selection_rules,
     sugeno,
+    thresholds,
     transversals,
-    weights,
 )
-from sugenet.capacity.dualizing import containing_none_before, minimal
+from sugenet.capacity.criteria import containing_none_before, minimal
 from sugenet.errors import CapacityError, CriteriaError, TooLargeError
 from tests.capacity.oracles import places
 
@@ -42,7 +42,7 @@ HUGE = 10**12
 
 
 def test_a_weight_beyond_theta_takes_no_memory():
-    assert weights.subset_counts([HUGE, 1], 2, 4) == 0x11
+    assert thresholds.subset_counts([HUGE, 1], 2, 4) == 0x11
     assert WeightedThreshold([HUGE, 1], 1).focal_count() == 2
     assert WeightedThreshold([0.1, 0.1], 0.2).conjugate().focal_count() == 2
     assert list(banzhaf(WeightedThreshold([HUGE, 1, 2], 2)).values()) == [Fraction(1, 2), 0, Fraction(1, 2)]
@@ -180,7 +180,7 @@ def test_two_equal_levels_are_refused():
 def test_combinations_by_cost(costs, data):
     chosen = data.draw(st.sets(st.integers(0, len(costs) - 1), min_size=1))
     size = data.draw(st.integers(1, len(chosen)))
-    found = list(weights.ranked_combinations(sorted(chosen), size, costs))
+    found = list(thresholds.ranked_combinations(sorted(chosen), size, costs))
     assert sorted(found) == sorted(sum(1 << place for place in one) for one in combinations(chosen, size))
     prices = [sum(costs[place] for place in places(mask)) for mask in found]
     assert prices == sorted(prices)
@@ -221,9 +221,9 @@ def test_a_tau_beyond_all_bounds_is_a_value_like_any_other():
 def test_costs_of_up_to_a_hundred_bits_rank_without_objects(row, theta, data):
     costs = data.draw(st.lists(st.integers(0, 1 << 99), min_size=len(row), max_size=len(row)))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(weights.np, "full", only_integers(np.full))
-        found = list(weights.ranked_minimal_sets(row, theta, [1 << 70, *costs[1:]]))
-    assert sorted(found) == sorted(weights.minimal_sets(row, theta))
+        patch.setattr(thresholds.np, "full", only_integers(np.full))
+        found = list(thresholds.ranked_minimal_sets(row, theta, [1 << 70, *costs[1:]]))
+    assert sorted(found) == sorted(thresholds.minimal_sets(row, theta))
     prices = [sum([1 << 70, *costs[1:]][place] for place in places(mask)) for mask in found]
     assert prices == sorted(prices)
 
@@ -238,8 +238,8 @@ def only_integers(full):
 
 def test_costs_are_divided_by_what_they_share():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(weights.np, "full", only_integers(np.full))
-        assert list(weights.ranked_minimal_sets([1, 1], 1, [3 << 200, 1 << 200])) == [2, 1]
+        patch.setattr(thresholds.np, "full", only_integers(np.full))
+        assert list(thresholds.ranked_minimal_sets([1, 1], 1, [3 << 200, 1 << 200])) == [2, 1]
 
 
 # --- floats that are no floats after 1 - x ------------------------------------------------------------------

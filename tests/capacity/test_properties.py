@@ -23,7 +23,6 @@ from sugenet.capacity import (
     Symmetric,
     WeightedThreshold,
 )
-from sugenet.capacity.modularity import is_submodular, is_supermodular
 from sugenet.capacity.properties import (
     equal,
     is_k_maxitive,
@@ -31,6 +30,8 @@ from sugenet.capacity.properties import (
     is_necessity,
     is_possibility,
     is_self_conjugate,
+    is_submodular,
+    is_supermodular,
     is_symmetric,
     maxitivity,
     minitivity,

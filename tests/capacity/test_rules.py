@@ -24,12 +24,15 @@ from sugenet.capacity import (
     WeightedThreshold,
     sugeno,
 )
-from sugenet.capacity.rules import EliminationRule, SelectionRule, ThresholdRule, parse_rule
-from sugenet.capacity.rulesets import (
+from sugenet.capacity.rules import (
+    EliminationRule,
     RuleSet,
+    SelectionRule,
+    ThresholdRule,
     elimination_rules,
     iter_elimination_rules,
     iter_selection_rules,
+    parse_rule,
     selection_rules,
 )
 from sugenet.errors import CapacityError, CriteriaError, RuleSyntaxError, ScaleError, TooLargeError

@@ -18,9 +18,8 @@ from sugenet.checker.reading import Sizes, read
 from sugenet.checker.wholes import Wish, composed_whole
 from sugenet.errors import CertificateError, CheckLimitError
 from sugenet.logic.composed import Wanted
-from sugenet.logic.envelopes import whole_in
+from sugenet.logic.envelopes import lemma_of, whole_in
 from sugenet.logic.formulas import Every, Listed, OneOf, Some, formula_of
-from sugenet.logic.proving import lemma_of
 from sugenet.problem.clock import Clock
 from tests.logic.test_possibility import random_formula
 from tests.logic.wholes import cheapest_by_definition, given, images, valid_grids

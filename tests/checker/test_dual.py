@@ -16,7 +16,7 @@ from sugenet.checker.accelerate.dual import _one_side
 from sugenet.checker.limit import Limit
 from sugenet.checker.setting import setting_of
 from sugenet.errors import CertificateError
-from sugenet.reason.verdicts.answers import Proved
+from sugenet.reason.verdicts import Proved
 from tests.checker.typed import asked_of
 from tests.engines.test_dual import KINDS, _everything
 from tests.problem.levels import lively_network

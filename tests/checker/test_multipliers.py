@@ -21,7 +21,7 @@ from sugenet.checker.limit import Limit
 from sugenet.checker.multipliers import _center, _over_bits, _over_levels
 from sugenet.checker.setting import Asked, setting_of
 from sugenet.errors import CertificateError
-from sugenet.reason.verdicts.answers import Proved, Refuted
+from sugenet.reason.verdicts import Proved, Refuted
 from tests.checker.make_golden import mixed
 from tests.engines.test_dual import KINDS
 from tests.problem.levels import KINDS as LEVELS

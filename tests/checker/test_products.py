@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sugenet.bnn.layers import match_counts
+from sugenet.bnn import Head
 from sugenet.checker.accelerate.products import dense_counts
 from sugenet.checker.accelerate.whole import violations
 
@@ -19,7 +19,7 @@ def test_match_counts_as_by_the_definition(size, inputs):
     weights[0], weights[1], weights[2] = size, -size, 0
     bits = rng.random((7, inputs)) < 0.5
     bits[0], bits[1] = True, False
-    assert (dense_counts(weights, bits) == match_counts(weights, bits)).all()
+    assert (dense_counts(weights, bits) == Head(weights).match_counts(bits)).all()
 
 
 @pytest.mark.parametrize("size", [1, 1 << 40, 1 << 49, (1 << 53) // 10, 1 << 53, 1 << 60, 1 << 70])

@@ -164,10 +164,10 @@ def test_a_page_to_read_is_about_inputs_that_can_occur(example):
 
 
 def test_seed_and_threads_reach_the_questions_of_an_interactive_page(example, monkeypatch):
-    from sugenet.web import beforehand
+    from sugenet.web import asking
 
     asked = {}
-    monkeypatch.setattr(beforehand, "precompute", lambda *_, **how: asked.update(how) or [])
+    monkeypatch.setattr(asking, "precompute", lambda *_, **how: asked.update(how) or [])
     words = ["report", "example.sugenet", "input.csv", "--index", "1", "--interactive", "-o", "-"]
     assert in_process([*words, "--seed", "5", "--threads", "1", "--time-limit", "2"])[0] == 0
     assert (asked["seed"], asked["threads"], asked["time_limit"]) == (5, 1, 2.0)

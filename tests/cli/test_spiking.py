@@ -7,8 +7,8 @@ import pytest
 
 import sugenet as sg
 from sugenet.cli import main
-from sugenet.cli.spiking import SPIKING
-from sugenet.spiking.convention import FIELDS
+from sugenet.cli.files import SPIKING_NAMES
+from sugenet.spiking.network import FIELDS
 
 SAID = ["--steps", 3, "--reset", "zero", "--when", "at-once", "--fires", "reaching", "--code", "latency"]
 SAID += ["--decision", "first-spike", "--tied", "lowest"]
@@ -108,4 +108,4 @@ def test_a_spiking_network_without_a_convention_is_known_as_one(capsys, tmp_path
 
 
 def test_options_are_the_fields_of_a_convention():
-    assert {*FIELDS, "steps", "step"} - {"ties"} | {"tied"} <= set(SPIKING)
+    assert {*FIELDS, "steps", "step"} - {"ties"} | {"tied"} <= set(SPIKING_NAMES)

@@ -17,13 +17,13 @@ from PIL import Image
 
 import sugenet as sg
 from sugenet.cli import main
+from sugenet.cli.asking import ASKERS
 from sugenet.cli.commands import parser_of_all
-from sugenet.cli.kinds import KINDS
 from sugenet.cli.parser import options_of
 from sugenet.cli.sweeping import _ELSEWHERE
 from sugenet.sweeps import read_results
 
-ALONE = [kind for kind in KINDS if kind != "predict"]
+ALONE = [kind for kind in ASKERS if kind != "predict"]
 """Those that a command of the same name asks about one sample."""
 
 
@@ -97,23 +97,23 @@ def test_every_option_about_a_sample_has_its_place():
             assert (twin.choices, twin.metavar, twin.nargs) == (action.choices, action.metavar, action.nargs)
             shared = ("target", "delimiter", "output", "time_limit", "seed", "json", "quiet", "help")
             shared += ("within_data", "law")
-            assert (action.dest in KINDS[kind].options) != (action.dest in shared), flag
+            assert (action.dest in ASKERS[kind].options) != (action.dest in shared), flag
 
 
 VALUES = {"where": "x1=1", "price": "x1=1", "cost": "L0", "keep": "x1", "free": "x1", "to": "on"}
 VALUES |= {"minimal": "subset", "ties": "lowest", "engine": "auto", "method": "auto"}
-NAMES = sorted({name for kind in KINDS.values() for name in kind.options})
+NAMES = sorted({name for kind in ASKERS.values() for name in kind.options})
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ASKERS)
 def test_what_means_nothing_to_the_question_is_refused_even_as_its_default(run, kind, name):
     flag = "-n" if name == "n" else f"--{name}"
     words = [flag] if name == "anything" else [flag, VALUES.get(name, "1")]
     code, out, err = run("sweep", "digits", "--ask", kind, *words, "--first", 10**6, "-o", "r.db")
     assert (code, out) == (2, "")
     refused = err == f"sugenet: {flag} means nothing to --ask {kind}: leave it out.\n"
-    assert refused == (name not in KINDS[kind].options), err
+    assert refused == (name not in ASKERS[kind].options), err
 
 
 @pytest.mark.parametrize(

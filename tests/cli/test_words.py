@@ -19,8 +19,8 @@ from sugenet.bnn import DenseLayer, Head, Network
 from sugenet.cli import main
 from sugenet.cli.commands import parse, parser_of_all
 from sugenet.cli.files import _SETTINGS
+from sugenet.cli.output import as_typed, as_typed_hints
 from sugenet.cli.parser import options_of
-from sugenet.cli.words import as_typed, as_typed_hints
 
 SOURCE = Path(sg.__file__).parent
 DOCS = Path(__file__).parents[2] / "docs"

@@ -100,23 +100,23 @@ FAULTS = [
     ),
     Fault(
         "a step off by one",
-        "sugenet.bnn.stairs",
+        "sugenet.bnn.layers",
         "np.repeat(self.weights, self.height, axis=0), self.tau.reshape(-1)",
         "np.repeat(self.weights, self.height, axis=0), self.tau.reshape(-1) + 1",
         "exhaust",
     ),
     Fault(
         "the levels of a map before its pixels",
-        "sugenet.bnn.stairs",
+        "sugenet.bnn.conv",
         "self.height).transpose(0, 2, 1)",
         "self.height)",
         "flips",
     ),
     Fault(
         "padding that holds nothing",
-        "sugenet.bnn.stairs",
-        "(self.window.taps >= 0).T).reshape(-1) * self.top + self.rim)",
-        "(self.window.taps >= 0).T).reshape(-1) * self.top)",
+        "sugenet.bnn.conv",
+        "self._over_taps(np.minimum(self.weights, 0)) * self._top + self.rim)",
+        "self._over_taps(np.minimum(self.weights, 0)) * self._top)",
         "cdcl",
     ),
     Fault(

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from sugenet import Agree, Fair, Monotone, Robust, check, verify
+from sugenet.bits.window import Window
 from sugenet.bnn import (
     ConvLayer,
     DenseLayer,
@@ -22,12 +23,11 @@ from sugenet.bnn import (
     StairLayer,
 )
 from sugenet.bnn.codings import integer
-from sugenet.bnn.geometry import Window
 from sugenet.engines.dual.bound import Multipliers, Relaxed
 from sugenet.problem.keeps import Keeps
 from sugenet.problem.problem import Problem
 from sugenet.problem.regions import L0, L1, Linf
-from sugenet.reason.verdicts.answers import Proved, Refuted
+from sugenet.reason.verdicts import Proved, Refuted
 
 
 def _stairs(rng, inputs, outputs, steps, tops):

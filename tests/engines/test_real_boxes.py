@@ -18,7 +18,7 @@ from sugenet.errors import CertificateError, QuestionError
 from sugenet.problem.clock import Clock
 from sugenet.problem.outcomes import Fails, Holds, Open
 from sugenet.problem.query import Case, Inequality, Query, QueryBox
-from sugenet.reason.verdicts.answers import Proved
+from sugenet.reason.verdicts import Proved
 from tests.checker.typed import check_patches
 
 TOP = 3

@@ -6,7 +6,6 @@ from itertools import product
 
 import numpy as np
 
-from sugenet.bnn.layer import dense_of
 from sugenet.checker.accelerate.walk import WalkSeen
 from sugenet.checker.limit import Limit
 from sugenet.checker.rules import _choices
@@ -49,7 +48,7 @@ def pieces(near):
     features = {}
     for move, gain in zip(near.moves, counts[1:] - counts[0], strict=True):
         features.setdefault(move.feature, []).append((move.weight, gain))
-    later = [(dense_of(layer).weights, dense_of(layer).tau) for layer in network.layers[1:]]
+    later = [(layer.unrolled().weights, layer.unrolled().tau) for layer in network.layers[1:]]
     return counts[0], list(features.values()), near.budget, later, network.head.weights
 
 

@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 import sugenet as sg
 from sugenet.bnn import Encoder, Head, Network, OneHot, Steps, bit, integer, thermometer, threshold
 from sugenet.errors import EncodingError, SugenetError
-from sugenet.fit import Epoch, Settings, compare, learn_encoder, train
-from sugenet.fit.leeway import Leeway, region_text, robust_region
+from sugenet.fit import Epoch, Settings, learn_encoder, train
+from sugenet.fit.settings import region_text, robust_region
 from sugenet.fit.table import read_arrays
 
 torch = pytest.importorskip("torch")
 
-from sugenet.fit.adversary import Adversary  # noqa: E402
+from sugenet.fit.adversary import Adversary, Leeway  # noqa: E402
+from sugenet.fit.folding import compare  # noqa: E402
 from sugenet.fit.module import LevelModule  # noqa: E402
 
 SHORT = Settings(epochs=4, batch=16)

@@ -11,10 +11,12 @@ import pytest
 
 from sugenet.bnn import DenseLayer, Encoder, LevelLayer, OneHot, StairLayer, thermometer
 from sugenet.errors import EncodingError, FileError, SoundnessError, SugenetError
-from sugenet.fit import Epoch, Settings, compare, learn_encoder, print_progress, train
-from sugenet.fit import loop as loop_module
+from sugenet.fit import Epoch, Settings, learn_encoder, print_progress, train
 
 torch = pytest.importorskip("torch")
+
+from sugenet.fit import compare  # noqa: E402
+from sugenet.fit import loop as loop_module  # noqa: E402
 
 SHORT = Settings(epochs=4, batch=16)
 

@@ -9,7 +9,7 @@ import pytest
 from sugenet.bnn import Encoder, Steps, integer, thermometer
 from sugenet.errors import SugenetError
 from sugenet.fit import Settings, train
-from sugenet.fit.windows import windows
+from sugenet.fit.trainer import windows
 
 pytest.importorskip("torch")
 

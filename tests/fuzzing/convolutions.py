@@ -9,7 +9,7 @@ from math import prod
 import numpy as np
 
 from sugenet.bnn import Network
-from sugenet.io.exact.order import pixel_by_pixel
+from sugenet.io.exact.pixels import pixel_by_pixel
 from tests.problem.large import small_conv_network
 from tests.problem.small import raw_values
 

@@ -21,8 +21,7 @@ from sugenet.logic import (
     read,
 )
 from sugenet.logic.composed import Wanted
-from sugenet.logic.formulas import Every, Listed, OneOf, Some, holds, negated
-from sugenet.logic.possibility import easiest, is_decomposable
+from sugenet.logic.formulas import Every, Listed, OneOf, Some, easiest, holds, is_decomposable, negated
 from sugenet.logic.search import Choices
 from tests.logic.test_formulas import READINGS, formulas
 from tests.logic.wholes import all_choices, by_definition, cheapest_by_definition, given

@@ -13,7 +13,7 @@ from sugenet.checker.accelerate.count import check_count
 from sugenet.errors import CertificateError
 from sugenet.problem.regions import L0, L1, Hamming
 from sugenet.reason import count
-from sugenet.reason.counts import blocks
+from sugenet.reason.counts import walk
 from tests.engines.test_blocks import broad, small
 from tests.engines.test_sets import wide
 from tests.problem.levels import any_network
@@ -24,7 +24,7 @@ def both(monkeypatch, network, x, region):
     """The same count without blocks, and by them."""
     slow = count(network, x, region, method="walk")
     with monkeypatch.context() as patch:
-        patch.setattr(blocks, "MANY", 1)
+        patch.setattr(walk, "MANY", 1)
         fast = count(network, x, region, method="walk")
     return slow, fast
 

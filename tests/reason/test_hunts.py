@@ -12,8 +12,7 @@ from sugenet.engines.walk.descent import Descent
 from sugenet.problem.clock import Clock
 from sugenet.problem.problem import Problem
 from sugenet.reason import L0, L1, L2, Counterfactual, Hamming, Linf, NoCounterfactual, Prices
-from sugenet.reason.counterfactuals.hunt import Hunt
-from sugenet.reason.counterfactuals.hunting import hunted
+from sugenet.reason.counterfactuals.hunting import Hunt, hunted
 from sugenet.reason.questions import WhatIf
 from tests.engines.test_sets import folded, wide
 from tests.problem.clocks import interrupting, ringing

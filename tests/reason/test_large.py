@@ -11,7 +11,6 @@ import pytest
 
 import sugenet as sg
 from sugenet.bnn import ConvLayer, DenseLayer, Encoder, Head, LevelLayer, Network, Window, integer
-from sugenet.bnn.layer import dense_of
 from sugenet.bnn.memory import available, make_sure
 from sugenet.checker.accelerate import enumeration
 from sugenet.engines.walk.singles import violating_singles, walk_singles
@@ -103,7 +102,7 @@ def test_a_column_is_that_of_the_unrolled_layer(seed):
     network, _ = _small(seed)
     for layer in network.layers:
         rows = (
-            dense_of(layer).weights if getattr(layer, "top", None) is None else first_layer(network).weights
+            layer.unrolled().weights if getattr(layer, "top", None) is None else first_layer(network).weights
         )
         for place in range(layer.inputs):
             column = np.zeros(layer.outputs, np.int64)

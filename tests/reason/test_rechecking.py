@@ -14,7 +14,7 @@ import sugenet as sg
 from sugenet.bnn import DenseLayer, Encoder, Head, Network, OneHot, bit, integer
 from sugenet.errors import CertificateError, CheckLimitError
 from sugenet.reason import answer_of, check_answer
-from sugenet.reason.reasons.duality import unlisted_change
+from sugenet.reason.reasons.hitting import unlisted_change
 from sugenet.reason.reasons.oracle import Contrast
 from tests.fuzzing.wrappers import altered
 

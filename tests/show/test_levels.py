@@ -10,7 +10,6 @@ import pytest
 
 import sugenet as sg
 from sugenet.bnn import Condition, PoolLayer
-from sugenet.bnn.layer import gives
 from sugenet.errors import NetworkError
 from sugenet.reason.reasons.chain import chain_of, key_of
 from sugenet.show import html, match_meters, report, slack_histogram, view_neuron, view_trace
@@ -35,8 +34,8 @@ def test_rules_of_later_layers_are_the_minimal_ones_by_brute_force(kind):
     seen = 0
     for network, _, _ in nets(kind):
         for number, layer in enumerate(network.layers[1:], start=2):
-            top = gives(network.layers[number - 2])
-            height = gives(layer) or 1
+            top = network.layers[number - 2].max_level
+            height = layer.max_level or 1
             if top is None or (top + 1) ** layer.inputs > 2000:
                 continue
             rows = np.array(list(product(range(top + 1), repeat=layer.inputs)))
@@ -84,13 +83,13 @@ def test_the_least_number_of_changed_inputs_is_the_least(kind):
         trace = network.trace(x)
         for number, layer in enumerate(network.layers[1:], start=2):
             before = trace.layers[number - 2]
-            top = gives(network.layers[number - 2])
+            top = network.layers[number - 2].max_level
             if top is None or (top + 1) ** layer.inputs > 2000:
                 continue
             own = before.levels
             rows = np.array(list(product(range(top + 1), repeat=layer.inputs)))
             found, apart = layer.activity(rows), (rows != own).sum(axis=1)
-            for j, level in product(range(1, layer.outputs + 1), range(1, (gives(layer) or 1) + 1)):
+            for j, level in product(range(1, layer.outputs + 1), range(1, (layer.max_level or 1) + 1)):
                 seen = view_neuron(network, number, j, level=level, sample=x).data()["sample"]
                 turned = (found[:, j - 1] >= level) != (seen["level"] >= level)
                 assert seen["changes"] == (int(apart[turned].min()) if turned.any() else None)
@@ -172,11 +171,11 @@ def test_no_condition_of_a_step_can_be_weakened(kind):
         chain = chain_of(network, x)
         for (number, _), link in chain.links.items():
             layer = network.layers[number - 1]
-            top = 1 if number == 1 else gives(network.layers[number - 2]) or 1
+            top = 1 if number == 1 else network.layers[number - 2].max_level or 1
             if number == 1 or (top + 1) ** layer.inputs > 2000:
                 continue
             rows = np.array(list(product(range(top + 1), repeat=layer.inputs)))
-            dtype = bool if gives(network.layers[number - 2]) is None else int
+            dtype = bool if network.layers[number - 2].max_level is None else int
             found = layer.activity(rows.astype(dtype))
             for place in range(len(link.literals)):
                 weaker = [looser(one) if k == place else one for k, one in enumerate(link.literals)]

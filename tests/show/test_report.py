@@ -17,8 +17,8 @@ from sugenet.bnn import DenseLayer, Head, Network
 from sugenet.errors import QuestionError
 from sugenet.show import report
 from sugenet.show.findings import find
-from sugenet.show.report_page import Page
-from sugenet.show.report_style import STYLE
+from sugenet.show.report_pieces import STYLE
+from sugenet.show.reports import Page
 from tests.problem.clocks import hold
 from tests.show.conftest import HOSTILE, bits
 

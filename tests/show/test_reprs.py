@@ -88,7 +88,7 @@ def test_names_that_look_like_markup_stay_names(hostile):
 def test_fixtures_hold_every_type_of_answer(digits, table, bit_answers):
     types = {type(answer) for found in (digits, table, bit_answers) for answer in found.values()}
     for name in (
-        "verdicts.answers",
+        "verdicts",
         "counterfactuals.answers",
         "counts.answers",
         "reasons.answers",
@@ -191,7 +191,7 @@ def test_a_query_with_real_inputs_is_drawn():
     from sugenet.bnn import RealLayer
     from sugenet.problem.query import Query
     from sugenet.reason.envelope import envelope
-    from sugenet.reason.verdicts.answers import Refuted
+    from sugenet.reason.verdicts import Refuted
     from sugenet.show.drawings import drawing as draw
 
     layer = RealLayer([[1, 1]], [3.5])

@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from sugenet.sweeps.rows import Row
+from sugenet.sweeps.samples import Row
 
 SECONDS = st.one_of(
     st.sampled_from([0.0, 0.0009999, 0.001, 0.003, 0.03, 0.3, 1.0, 2.9999999, 3.0, 10.0, 30.0, 1e5]),

@@ -10,8 +10,14 @@ from hypothesis import strategies as st
 import sugenet as sg
 from sugenet.capacity.arguments import read_number
 from sugenet.errors import FileError, QuestionError, SoundnessError
-from sugenet.sweeps.curve import curve_of, curve_points
-from sugenet.sweeps.safety import chosen_radii, radius_words, safety_of_radii, safety_of_whatif
+from sugenet.sweeps.curve import (
+    chosen_radii,
+    curve_of,
+    curve_points,
+    radius_words,
+    safety_of_radii,
+    safety_of_whatif,
+)
 from tests.sweeps.drawing import row
 
 SIZES = st.fractions(0, 4, max_denominator=2)

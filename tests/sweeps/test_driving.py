@@ -18,9 +18,8 @@ import sugenet as sg
 from sugenet.errors import FileError, SugenetError, SweepError
 from sugenet.io.native.file import network_bytes
 from sugenet.sweeps import read_results, work
-from sugenet.sweeps.cutting import Queue
+from sugenet.sweeps.driving import Progress, Queue
 from sugenet.sweeps.interrupts import interrupted_once
-from sugenet.sweeps.progress import Progress
 from sugenet.sweeps.work import Chunk, Task, do, here
 from tests.sweeps.content import answered, ask, content
 from tests.sweeps.questions import Broken, Deadly, Refusing, Slow

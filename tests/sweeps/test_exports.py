@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sugenet.errors import FileError, SugenetError
-from sugenet.sweeps.exports import COLUMNS, csv_text, export_rows, write_csv, write_parquet
+from sugenet.sweeps.results import COLUMNS, csv_text, export_rows, write_csv, write_parquet
 from tests.sweeps.drawing import row, rows
 
 CLASSES = ['a, "quoted"\r\nclass', "=1+1\u2028é"]

@@ -16,7 +16,7 @@ import pytest
 
 import sugenet as sg
 from sugenet.errors import FileError, QuestionError, SweepError
-from sugenet.sweeps.rows import Row
+from sugenet.sweeps.samples import Row
 from sugenet.sweeps.store import LARGEST, Entry, _digest, reading, writing
 from sugenet.sweeps.sweeping import _says_less
 from tests.sweeps.content import ask, content

@@ -18,7 +18,7 @@ LONG = 60
 JSON = {"X-Sugenet": "1", "Content-Type": "application/json"}
 SERVE = """
 import sugenet as sg
-from sugenet.web import connections, guards, serve
+from sugenet.web import guards, serve, serving
 {first}
 X, y = sg.models.samples("digits")
 notify = lambda words: print(words, flush=True)

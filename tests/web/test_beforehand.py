@@ -3,8 +3,8 @@
 import json
 
 import sugenet as sg
-from sugenet.web import beforehand
-from sugenet.web.beforehand import precompute
+from sugenet.web import asking
+from sugenet.web.asking import precompute
 from sugenet.web.fields import checked
 
 DIGITS = sg.models.digits()
@@ -46,7 +46,7 @@ def test_beforehand_nothing_is_begun_without_time():
 
 def test_beforehand_an_interrupt_is_the_last_thing_that_happens(monkeypatch):
     monkeypatch.setattr(
-        beforehand,
+        asking,
         "ask",
         lambda *_given, **_named: {"kind": "whatif", "outcome": "undecided", "reason": "interrupted"},
     )

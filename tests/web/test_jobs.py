@@ -104,9 +104,8 @@ def test_clients_take_turns():
         made.finish(taken[-1], None)
     assert "".join(job.client for job in taken) == "abcaba"
     assert not made._open
-    assert not made._working
     assert not made._waiting
-    assert made._open_bytes == 0
+    assert not any(job.body for job in made._jobs.values())
 
 
 def test_no_client_has_all_workers_while_others_may_come():
@@ -134,7 +133,7 @@ def test_the_queue_is_limited_for_each_client_and_in_all(monkeypatch):
         made.submit(SOON, "b")
     assert not refused.value.own
     monkeypatch.setattr(jobs, "_OPEN_IN_ALL", 1000)
-    monkeypatch.setattr(jobs, "_OPEN_BYTES", made._open_bytes + 10)
+    monkeypatch.setattr(jobs, "_OPEN_BYTES", sum(len(job.body) for job in made._open) + 10)
     with pytest.raises(TooManyError, match="queue is full"):
         made.submit_check(b"x" * 11, "b")
     made.submit_check(b"x" * 10, "b")

@@ -10,7 +10,6 @@ import pytest
 
 import sugenet as sg
 from sugenet.bnn import Encoder, Head, Network, PoolLayer, StairConv, StairLayer, Window
-from sugenet.bnn.layer import gives
 from sugenet.problem.neighbourhood import row_of
 from sugenet.reason.envelope import kind_of
 from sugenet.web import page_html, payload
@@ -235,7 +234,7 @@ def test_a_page_stays_small():
     """A neuron of 255 levels over 200 inputs is one row of weights and its steps, not 255 rows."""
     rng = np.random.default_rng(3)
     network = sized(rng, 200, 255)
-    assert gives(network.layers[0]) is not None
+    assert network.layers[0].max_level is not None
     page = payload(network, title="small")
     assert len(page["layers"]) == 2
     assert page["layers"][0]["outputs"] == 200

@@ -46,7 +46,7 @@ api = schemathesis.openapi.from_dict(
 
 @api.exclude(path="/api/predict").parametrize()  # lists of samples take long to make; see test_serving
 @settings(
-    max_examples=4, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck)
+    max_examples=2, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck)
 )
 def test_every_answer_is_as_described(case, server):
     reply = case.call_and_validate(base_url=server.address, headers=server.bearer)

@@ -16,7 +16,7 @@ import sugenet as sg
 from sugenet.bnn import Domain, Encoder, Head, LevelLayer, Network, Span, Steps
 from sugenet.reason.envelope import domain_data
 from sugenet.web import page_html, payload
-from sugenet.web.beforehand import precompute
+from sugenet.web.asking import precompute
 from sugenet.web.results import Shelf, with_results
 from sugenet.web.worker import MODEL
 from tests.checker.typed import law_data

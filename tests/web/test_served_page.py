@@ -9,7 +9,7 @@ import pytest
 
 import sugenet as sg
 from sugenet.web import page_html, payload
-from sugenet.web.beforehand import precompute
+from sugenet.web.asking import precompute
 from sugenet.web.serving import _way_in
 from tests.web.serving import LONG, serving
 

@@ -648,7 +648,7 @@ def test_a_bug_is_answered_with_all_headers_and_reported():
 
 
 def test_many_connections_that_ask_nothing_keep_nobody_out():
-    with serving("connections._CONNECTIONS = 5", workers=1) as client:
+    with serving("serving._CONNECTIONS = 5", workers=1) as client:
         idle = [socket.create_connection((client.host, client.port), timeout=LONG) for _ in range(100)]
         assert client.get("/api/samples/7").status == 200
         closed = 0
@@ -665,7 +665,7 @@ def test_many_connections_that_ask_nothing_keep_nobody_out():
 
 
 def test_who_is_too_slow_is_not_waited_for():
-    with serving("guards.BODY_SECONDS = connections._REQUEST_SECONDS = 0.2", workers=1) as client:
+    with serving("guards.BODY_SECONDS = serving._REQUEST_SECONDS = 0.2", workers=1) as client:
         patient = HTTPConnection(client.host, client.port, timeout=LONG)
         for _ in range(4):  # each request in time, on a connection that is older than one may take
             patient.request("GET", "/api/samples/7", headers=client.bearer)

@@ -21,25 +21,24 @@ array([[ True,  True],
        [False, False]])
 """
 
-from sugenet.bits.conv import PackedConv, PackedPool
+from sugenet.bits.conv import LevelConv, PackedConv, PackedPool
 from sugenet.bits.engine import EngineName, prepare
 from sugenet.bits.layer import PackedLayer
-from sugenet.bits.level_maps import LevelMaps
-from sugenet.bits.maps import PackedMaps, map_columns, pack_maps, unpack_maps
+from sugenet.bits.maps import LevelMaps, PackedMaps, map_columns, pack_maps, unpack_maps
 from sugenet.bits.network import PackedNetwork
-from sugenet.bits.stairs import LevelConv, LevelPool
+from sugenet.bits.window import Window
 from sugenet.bits.words import pack, pack_signs, unpack, words_for
 
 __all__ = [
     "EngineName",
     "LevelConv",
     "LevelMaps",
-    "LevelPool",
     "PackedConv",
     "PackedLayer",
     "PackedMaps",
     "PackedNetwork",
     "PackedPool",
+    "Window",
     "map_columns",
     "pack",
     "pack_maps",

@@ -1,4 +1,9 @@
-"""Convolutions and pooling as arrays that the engines read: kernels, thresholds, geometry."""
+"""Convolutions and pooling as arrays that the engines read: kernels, thresholds, geometry.
+
+`PackedConv` gives bits and reads bits, or bytes where it is the first; `LevelConv` reads and gives levels by
+integer weights and sorted thresholds. A dense layer over levels is a convolution whose window is all of the
+map.
+"""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -7,15 +12,17 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bits.slide import Slide
+from sugenet.bits.window import Window
 from sugenet.bits.words import Words, pack
 from sugenet.errors import NetworkError
 
-__all__ = ["MapLayer", "PackedConv", "PackedPool"]
+__all__ = ["LevelConv", "LevelMap", "MapLayer", "PackedConv", "PackedPool"]
 
 _Ints = npt.NDArray[np.int64]
 
 _LARGEST = 127  # of a weight: weights of a kernel over levels are bytes
+_LARGEST_SUM = 1 << 31  # sums of levels stay below
+_NEVER = 1 << 32  # beyond all sums
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -32,7 +39,7 @@ class PackedConv:
         A weight of size k is k literals; 0 is none.
     tau : int64 array of shape (out channels, positions)
         In ``0 .. size + 1``, where the size of a neuron is its largest match count.
-    slide : Slide
+    slide : Window
         Input shape and geometry.
     groups : int
         Groups of channels.
@@ -49,7 +56,7 @@ class PackedConv:
 
     weights: npt.NDArray[np.int8]
     tau: _Ints
-    slide: Slide
+    slide: Window
     groups: int = 1
     top: int | None = None
 
@@ -85,24 +92,13 @@ class PackedConv:
         top : int, optional
             The largest level, for an input of levels instead of bits.
         """
-        kernel = np.asarray(weights)
-        if kernel.ndim != 4 or 0 in kernel.shape or kernel.dtype.kind not in "iu":
-            raise NetworkError(
-                f"weights has type {kernel.dtype} and shape {kernel.shape}, but must be integers of shape "
-                "(out channels, in channels / groups, kernel height, kernel width), at least one each."
-            )
+        kernel = _integer_kernel(weights)
         if kernel.max() > _LARGEST or kernel.min() < -_LARGEST:
             where = tuple(int(i) for i in np.argwhere(np.abs(kernel.astype(np.int64)) > _LARGEST)[0])
             raise NetworkError(
                 f"weights{list(where)} is {kernel[where]}, but a weight must be in -{_LARGEST}..{_LARGEST}."
             )
-        slide = Slide(shape, kernel.shape[2:], stride, dilation, pads)
-        if groups < 1 or slide.shape[0] != groups * kernel.shape[1] or len(kernel) % groups:
-            raise NetworkError(
-                f"weights has {kernel.shape[1]} input and {len(kernel)} output channels, which do not fit an "
-                f"input of {slide.shape[0]} channels in {groups} groups: give input channels / groups, and "
-                f"output channels that the groups divide."
-            )
+        slide = _fitting(kernel, Window(shape, kernel.shape[2:], stride, dilation, pads), groups)
         if top is not None and top < 0:
             raise NetworkError(
                 f"top is {top}, but the largest level must be 0 or more; None for an input of bits."
@@ -135,7 +131,8 @@ class PackedConv:
     @cached_property
     def sizes(self) -> _Ints:
         """The largest match count of each neuron, of shape (out channels, positions)."""
-        return self._inside(np.abs(self.weights.astype(np.int64))) * (1 if self.top is None else self.top)
+        sums = self.slide.over_taps(np.abs(self.weights), inside=True)
+        return sums * (1 if self.top is None else self.top)
 
     @cached_property
     def allowed(self) -> _Ints:
@@ -143,8 +140,7 @@ class PackedConv:
 
         A tap on padding then misses its positive literals, always; so many more are allowed.
         """
-        positive = np.maximum(self.weights.astype(np.int64), 0)
-        outside = positive.sum(axis=(1, 2, 3))[:, None] - self._inside(positive)
+        outside = self.slide.over_taps(np.maximum(self.weights, 0), inside=False)
         return np.asarray(self.sizes - self.tau + outside)
 
     @cached_property
@@ -153,14 +149,9 @@ class PackedConv:
         channels, positions).
         """
         assert self.top is not None
-        negative = self._inside(np.maximum(-self.weights.astype(np.int64), 0))
-        return np.asarray(self.tau - negative * self.top)
-
-    def _inside(self, kernel: _Ints) -> _Ints:
-        """Sum a kernel over the taps inside the input, for every neuron."""
-        inside = (self.slide.taps >= 0).astype(np.int64)
-        sums: _Ints = kernel.sum(axis=1).reshape(len(kernel), -1) @ inside.T
-        return sums
+        return np.asarray(
+            self.tau + self.slide.over_taps(np.minimum(self.weights, 0), inside=True) * self.top
+        )
 
     def spread(self) -> npt.NDArray[np.int8]:
         """Return the kernel over all input channels, 0 outside the group, as (out channels,
@@ -194,7 +185,8 @@ class PackedConv:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PackedPool:
-    """Whether any input of a window is active, or every one, channel by channel. Padding never counts.
+    """Whether any input of a window is active, or every one, channel by channel; of levels the largest, or
+    the least. Padding never counts.
 
     Parameters
     ----------
@@ -206,6 +198,8 @@ class PackedPool:
         Pixels added at the top, left, bottom and right.
     every : booleans of shape (channels,)
         Whether all inputs must be active; False for all channels unless said.
+    top : int, optional
+        The largest level, for an input of levels instead of bits.
 
     Examples
     --------
@@ -213,8 +207,10 @@ class PackedPool:
     PackedPool(2x4x4 -> 2x2x2, kernel 2x2)
     """
 
-    slide: Slide
+    slide: Window
     every: npt.NDArray[np.bool_]
+    top: int | None
+    gives_sums = False
 
     def __init__(
         self,
@@ -224,8 +220,9 @@ class PackedPool:
         dilation: Any = 1,
         pads: Any = 0,
         every: npt.ArrayLike = False,
+        top: int | None = None,
     ) -> None:
-        slide, marks = Slide(shape, kernel, stride, dilation, pads), np.asarray(every)
+        slide, marks = Window(shape, kernel, stride, dilation, pads), np.asarray(every)
         if marks.dtype != np.bool_ or marks.shape not in ((), (slide.shape[0],)):
             raise NetworkError(
                 f"every has type {marks.dtype} and shape {marks.shape}, but must be {slide.shape[0]} "
@@ -239,13 +236,18 @@ class PackedPool:
             )
         kept = np.array(np.broadcast_to(marks, slide.shape[:1]))
         kept.flags.writeable = False
-        object.__setattr__(self, "slide", slide)
-        object.__setattr__(self, "every", kept)
+        for name, value in (("slide", slide), ("every", kept), ("top", top)):
+            object.__setattr__(self, name, value)
 
     @property
     def output_shape(self) -> tuple[int, int, int]:
         """Channels, height and width of the output."""
         return (self.slide.shape[0], *self.slide.positions)
+
+    @property
+    def gives(self) -> int:
+        """The largest level of the output."""
+        return self.top or 1
 
     def __repr__(self) -> str:
         return (
@@ -254,7 +256,156 @@ class PackedPool:
         )
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class LevelConv:
+    """One neuron for each output channel and position: its level is how many steps its weighted sum reaches.
+
+    Made by `LevelConv.from_arrays`; run by `LevelMaps`.
+
+    Parameters
+    ----------
+    weights : int64 array of shape (out channels, in channels / groups, kernel height, kernel width)
+        Of any size, as long as sums stay below 2^31.
+    steps : int64 array of shape (out channels, steps), or None
+        Thresholds on the sum, rows in order. None for a last layer whose sums are the answer.
+    slide : Window
+        Input shape and geometry.
+    groups : int
+        Groups of channels.
+    top : int
+        The largest level of an input.
+    pad : int
+        The level of padding.
+    tops : int64 array of shape (in channels, height, width), or None
+        The largest level of each input, for a window that is the whole map.
+
+    Examples
+    --------
+    >>> LevelConv.from_arrays(np.ones((1, 1, 2, 2), int), [[3, 5]], (1, 3, 3), top=3)
+    LevelConv(1x3x3 -> 1x2x2, levels 0..3 -> 0..2)
+    """
+
+    weights: _Ints
+    steps: _Ints | None
+    slide: Window
+    groups: int
+    top: int
+    pad: int = 0
+    tops: _Ints | None = None
+
+    @classmethod
+    def from_arrays(
+        cls,
+        weights: npt.ArrayLike,
+        steps: npt.ArrayLike | None,
+        shape: tuple[int, int, int],
+        *,
+        top: int,
+        stride: Any = 1,
+        dilation: Any = 1,
+        pads: Any = 0,
+        groups: int = 1,
+        pad: int = 0,
+        tops: _Ints | None = None,
+    ) -> "LevelConv":
+        """Check a kernel and its steps; steps beyond all sums are kept as the nearest that no sum reaches,
+        or all do.
+        """
+        kernel = _integer_kernel(weights)
+        slide = _fitting(kernel, Window(shape, kernel.shape[2:], stride, dilation, pads), groups)
+        if top < 0 or not 0 <= pad <= max(top, 0):
+            raise NetworkError(f"top is {top} and pad is {pad}, but 0 <= pad <= top is needed.")
+        given = None
+        if steps is not None:
+            rows = np.asarray(steps)
+            if rows.ndim != 2 or len(rows) != len(kernel) or rows.dtype.kind not in "iu":
+                raise NetworkError(
+                    f"steps has type {rows.dtype} and shape {rows.shape}, but must be integers with one row "
+                    f"for each of {len(kernel)} output channels."
+                )
+            given = np.clip(rows, -_NEVER, _NEVER).astype(np.int64)
+            if (given[:, 1:] < given[:, :-1]).any():
+                raise NetworkError("steps must not fall: sort each row.")
+        if max(int(kernel.max()), -int(kernel.min()), 1) * max(top, 1) >= _LARGEST_SUM:
+            raise NetworkError(f"a weight of {np.abs(kernel).max()} with levels up to {top} is too large.")
+        kept = cls(kernel.astype(np.int64, copy=False), given, slide, groups, int(top), int(pad), tops)
+        if kept.largest >= _LARGEST_SUM:
+            raise NetworkError(f"sums of up to {kept.largest} are too large: they must stay below 2^31.")
+        return kept
+
+    @classmethod
+    def dense(
+        cls, weights: _Ints, steps: npt.ArrayLike | None, shape: tuple[int, int, int], tops: npt.ArrayLike
+    ) -> "LevelConv":
+        """A dense layer over flat maps of a shape: weights of shape (outputs, inputs), the largest level of
+        each input or one for all.
+        """
+        each = np.array(np.broadcast_to(np.asarray(tops, np.int64), weights.shape[1:])).reshape(shape)
+        kernel = weights.reshape(len(weights), *shape)
+        return cls.from_arrays(kernel, steps, shape, top=int(each.max()), tops=each)
+
+    @cached_property
+    def largest(self) -> int:
+        """No sum, and no part of one, is larger in size."""
+        return max(int(self.most.max()), int((self.most - self.least).max()), -int(self.least.min()))
+
+    @cached_property
+    def least(self) -> _Ints:
+        """Bound below of the sums of each channel."""
+        return self._reach(np.minimum(self.weights, 0))
+
+    @cached_property
+    def most(self) -> _Ints:
+        """Bound above of the sums of each channel."""
+        return self._reach(np.maximum(self.weights, 0))
+
+    def _reach(self, weights: _Ints) -> _Ints:
+        tops = np.asarray(self.top) if self.tops is None else self.tops
+        return np.asarray((weights * tops).sum(axis=(1, 2, 3)))
+
+    @property
+    def output_shape(self) -> tuple[int, int, int]:
+        """Channels, height and width of the output."""
+        return (len(self.weights), *self.slide.positions)
+
+    @property
+    def gives_sums(self) -> bool:
+        """Whether its sums are the answer."""
+        return self.steps is None
+
+    @property
+    def gives(self) -> int:
+        """The largest level of the output."""
+        return 0 if self.steps is None else self.steps.shape[1]
+
+    def __repr__(self) -> str:
+        shapes = f"{_times(self.slide.shape)} -> {_times(self.output_shape)}"
+        return f"LevelConv({shapes}, levels 0..{self.top} -> {f'0..{self.gives}' if self.gives else 'sums'})"
+
+
 MapLayer = PackedConv | PackedPool
+LevelMap = LevelConv | PackedPool
+
+
+def _integer_kernel(weights: npt.ArrayLike) -> npt.NDArray[Any]:
+    kernel = np.asarray(weights)
+    if kernel.ndim != 4 or 0 in kernel.shape or kernel.dtype.kind not in "iu":
+        raise NetworkError(
+            f"weights has type {kernel.dtype} and shape {kernel.shape}, but must be integers of shape "
+            "(out channels, in channels / groups, kernel height, kernel width), at least one each."
+        )
+    return kernel
+
+
+def _fitting(kernel: npt.NDArray[Any], slide: Window, groups: int) -> Window:
+    """See that the channels of a kernel fit those of its input."""
+    if groups < 1 or slide.shape[0] != groups * kernel.shape[1] or len(kernel) % groups:
+        raise NetworkError(
+            f"weights has {kernel.shape[1]} input and {len(kernel)} output channels, which do not fit an "
+            f"input of {slide.shape[0]} channels in {groups} groups: give input channels / groups, and "
+            f"output channels that the groups divide."
+        )
+    return slide
 
 
 def _times(sizes: tuple[int, ...]) -> str:

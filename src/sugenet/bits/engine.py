@@ -14,9 +14,8 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bits.conv import MapLayer
+from sugenet.bits.conv import LevelMap, MapLayer
 from sugenet.bits.paying import ENGINE, is_disabled, see_compiler
-from sugenet.bits.stairs import StairMap
 from sugenet.bits.words import Words
 from sugenet.compiling import space_missing
 from sugenet.errors import SugenetError
@@ -98,7 +97,7 @@ class CountingEngine(Protocol):
     def maps(self, layers: Sequence[MapLayer]) -> MapProgram:
         """Make a chain of convolutions and pooling ready to run."""
 
-    def levels(self, layers: Sequence[StairMap]) -> LevelProgram:
+    def levels(self, layers: Sequence[LevelMap]) -> LevelProgram:
         """Make a chain of layers of staircases ready to run."""
 
     def prepare(self, notify: Callable[[str], None] | None = None, *, levels: bool = False) -> None:
@@ -126,7 +125,7 @@ def engine_named(name: str = "auto") -> CountingEngine:
                 from sugenet.bits.numba_engine import NumbaEngine
 
                 return NumbaEngine()
-            from sugenet.bits.late_engine import LateEngine
+            from sugenet.bits.numba_engine import LateEngine
 
             return LateEngine()
         except ImportError as error:

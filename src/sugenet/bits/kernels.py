@@ -270,10 +270,24 @@ def _tile(kind: int, rows: int, *, bits: bool) -> Any:
     return intrinsic(typed)
 
 
-_dense_bits, _dense_bits_1 = _tile(DENSE, ROWS, bits=True), _tile(DENSE, 1, bits=True)
-_dense_counts, _dense_counts_1 = _tile(DENSE, ROWS, bits=False), _tile(DENSE, 1, bits=False)
-_ternary_bits, _ternary_bits_1 = _tile(TERNARY, ROWS, bits=True), _tile(TERNARY, 1, bits=True)
-_ternary_counts, _ternary_counts_1 = _tile(TERNARY, ROWS, bits=False), _tile(TERNARY, 1, bits=False)
+def _block(kind: int, *, bits: bool) -> Any:
+    """Return the function that does a block of neurons for all rows, whole tiles first."""
+    tile, single = _tile(kind, ROWS, bits=bits), _tile(kind, 1, bits=bits)
+
+    def run(x, words, weights, w, limits, at, out, out_at, out_stride, rows):  # type: ignore[no-untyped-def]
+        tiled = rows - rows % ROWS
+        for s in range(0, tiled, ROWS):
+            out_row = out_at + s * out_stride
+            tile(x, s * words, words, weights, w, words, limits, at, out, out_row, out_stride)
+        for s in range(tiled, rows):
+            out_row = out_at + s * out_stride
+            single(x, s * words, words, weights, w, words, limits, at, out, out_row, out_stride)
+
+    return register_jitable(inline="always")(run)  # a call of its own takes a few percent
+
+
+_dense_bits, _dense_counts = _block(DENSE, bits=True), _block(DENSE, bits=False)
+_ternary_bits, _ternary_counts = _block(TERNARY, bits=True), _block(TERNARY, bits=False)
 
 
 def _layers(x, start, stop, plan, weights, limits, sizes, now, then, wide, counts, activity):  # type: ignore[no-untyped-def]
@@ -287,7 +301,6 @@ def _layers(x, start, stop, plan, weights, limits, sizes, now, then, wide, count
     last = plan.shape[0] - 1
     for base in range(start, stop, SAMPLES):
         rows = min(SAMPLES, stop - base)
-        tiled = rows - rows % ROWS
         words = plan[0, 1]
         for s in range(rows):
             for k in range(words):
@@ -307,63 +320,9 @@ def _layers(x, start, stop, plan, weights, limits, sizes, now, then, wide, count
                 for j in range(blocks):
                     w, at = w0 + j * block_words, limit0 + j * NEURONS
                     if kind == DENSE:
-                        for s in range(0, tiled, ROWS):
-                            _dense_counts(
-                                now,
-                                s * words,
-                                words,
-                                weights,
-                                w,
-                                words,
-                                limits,
-                                at,
-                                wide,
-                                s * NEURONS,
-                                NEURONS,
-                            )
-                        for s in range(tiled, rows):
-                            _dense_counts_1(
-                                now,
-                                s * words,
-                                words,
-                                weights,
-                                w,
-                                words,
-                                limits,
-                                at,
-                                wide,
-                                s * NEURONS,
-                                NEURONS,
-                            )
+                        _dense_counts(now, words, weights, w, limits, at, wide, 0, NEURONS, rows)
                     else:
-                        for s in range(0, tiled, ROWS):
-                            _ternary_counts(
-                                now,
-                                s * words,
-                                words,
-                                weights,
-                                w,
-                                words,
-                                limits,
-                                at,
-                                wide,
-                                s * NEURONS,
-                                NEURONS,
-                            )
-                        for s in range(tiled, rows):
-                            _ternary_counts_1(
-                                now,
-                                s * words,
-                                words,
-                                weights,
-                                w,
-                                words,
-                                limits,
-                                at,
-                                wide,
-                                s * NEURONS,
-                                NEURONS,
-                            )
+                        _ternary_counts(now, words, weights, w, limits, at, wide, 0, NEURONS, rows)
                     first = j * NEURONS
                     for s in range(rows):
                         for i in range(min(NEURONS, neurons - first)):
@@ -376,63 +335,9 @@ def _layers(x, start, stop, plan, weights, limits, sizes, now, then, wide, count
                 for j in range(blocks):
                     w, at = w0 + j * block_words, limit0 + j * NEURONS
                     if kind == DENSE:
-                        for s in range(0, tiled, ROWS):
-                            _dense_bits(
-                                now,
-                                s * words,
-                                words,
-                                weights,
-                                w,
-                                words,
-                                limits,
-                                at,
-                                then,
-                                s * stride + j,
-                                stride,
-                            )
-                        for s in range(tiled, rows):
-                            _dense_bits_1(
-                                now,
-                                s * words,
-                                words,
-                                weights,
-                                w,
-                                words,
-                                limits,
-                                at,
-                                then,
-                                s * stride + j,
-                                stride,
-                            )
+                        _dense_bits(now, words, weights, w, limits, at, then, j, stride, rows)
                     else:
-                        for s in range(0, tiled, ROWS):
-                            _ternary_bits(
-                                now,
-                                s * words,
-                                words,
-                                weights,
-                                w,
-                                words,
-                                limits,
-                                at,
-                                then,
-                                s * stride + j,
-                                stride,
-                            )
-                        for s in range(tiled, rows):
-                            _ternary_bits_1(
-                                now,
-                                s * words,
-                                words,
-                                weights,
-                                w,
-                                words,
-                                limits,
-                                at,
-                                then,
-                                s * stride + j,
-                                stride,
-                            )
+                        _ternary_bits(now, words, weights, w, limits, at, then, j, stride, rows)
                 now, then = then, now
         if counts.shape[0] == 0:
             out_words = plan[last, 7]

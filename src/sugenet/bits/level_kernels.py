@@ -435,6 +435,81 @@ def _pooled(plan, size, places, offsets, masks, arena):  # type: ignore[no-untyp
             _maximum(arena, places[0, r] + c, offsets, tap, taps, masks, mask + c, places[1, r] + c)
 
 
+@register_jitable
+def _place(plan, first, size, positions, places):  # type: ignore[no-untyped-def]
+    """Work out where `size` positions from `first` on begin in the arena, before and after a layer."""
+    in_at, in_size, out_at, out_size, count = plan[1], plan[2], plan[3], plan[4], plan[5]
+    s, p = first // count, first % count
+    for r in range(size):
+        places[0, r] = in_at + s * in_size + positions[plan[6] + p, 0]
+        places[1, r] = out_at + s * out_size + positions[plan[6] + p, 1]
+        p += 1
+        if p == count:
+            s, p = s + 1, 0
+
+
+@register_jitable
+def _block(blocks, j, size, places, offsets, weights, lines, steps, arena, scratch, sums, row0):  # type: ignore[no-untyped-def]
+    """Do a block of neurons for `size` positions; sums that are the answer go to `sums` from `row0` on."""
+    vectors, w, quads, offset = blocks[j, 0], blocks[j, 1], blocks[j, 2], blocks[j, 3]
+    neuron, neurons, then = blocks[j, 4], blocks[j, 5], blocks[j, 6]
+    line, many = blocks[j, 7], blocks[j, 8]
+    width = vectors * LANES
+    r, done = 0, ROWS if size >= ROWS else 1
+    while r < size:
+        r = min(r, size - done)  # the last tile does some positions of the one before again
+        # fmt: off
+        if done == ROWS:
+            if vectors == 4:
+                _tile_4(
+                    arena, places, r, offsets, offset, weights, w, quads, lines, line, then, neuron, scratch
+                )
+            elif vectors == 2:
+                _tile_2(
+                    arena, places, r, offsets, offset, weights, w, quads, lines, line, then, neuron, scratch
+                )
+            else:
+                _tile_1(
+                    arena, places, r, offsets, offset, weights, w, quads, lines, line, then, neuron, scratch
+                )
+        elif vectors == 4:
+            _row_4(
+                    arena, places, r, offsets, offset, weights, w, quads, lines, line, then, neuron, scratch
+                )
+        elif vectors == 2:
+            _row_2(
+                    arena, places, r, offsets, offset, weights, w, quads, lines, line, then, neuron, scratch
+                )
+        else:
+            _row_1(
+                    arena, places, r, offsets, offset, weights, w, quads, lines, line, then, neuron, scratch
+                )
+        # fmt: on
+        if then == COMPARED:
+            for row in range(done):
+                for c in range(0, width, LANES):
+                    target = places[1, r + row] + neuron + c
+                    _compared(scratch, row * width + c, steps, line + c, width, many, arena, target)
+        elif then == COUNTED:
+            for row in range(done):
+                for c in range(neurons):
+                    sums[row0 + r + row, neuron + c] = scratch[row * width + c]
+        r += done
+
+
+@register_jitable
+def _write(plan, base, samples, arena, out):  # type: ignore[no-untyped-def]
+    """Write the levels of the last layer, channel by channel."""
+    out_at, out_size, count, channels = plan[3], plan[4], plan[5], plan[11]
+    for s in range(samples):
+        place, here = out_at + s * out_size, (base + s) * out.shape[1]
+        if count == 1:
+            _copy(arena, place, 1, out, here, 1, channels)
+            continue
+        for c in range(channels):
+            _copy(arena, place + c, out_size // count, out, here + c * count, 1, count)
+
+
 def _levels(  # type: ignore[no-untyped-def]
     x,
     start,
@@ -481,9 +556,7 @@ def _levels(  # type: ignore[no-untyped-def]
         if shared:
             _wait(team, 1, 1)
         for layer in range(last + 1):
-            in_at, in_size, out_at, out_size = plan[layer, 1], plan[layer, 2], plan[layer, 3], plan[layer, 4]
-            count, first = plan[layer, 5], plan[layer, 6]
-            total = samples * count
+            total = samples * plan[layer, 5]
             part = min(ROOM, (total // (PARTS * ROWS) + 1) * ROWS) if shared else ROOM
             parts = (total + part - 1) // part
             turn = 0
@@ -494,75 +567,21 @@ def _levels(  # type: ignore[no-untyped-def]
                     break
                 r0 = number * part
                 size = min(part, total - r0)
-                s, p = r0 // count, r0 % count
-                for r in range(size):
-                    places[0, r] = in_at + s * in_size + positions[first + p, 0]
-                    places[1, r] = out_at + s * out_size + positions[first + p, 1]
-                    p += 1
-                    if p == count:
-                        s, p = s + 1, 0
+                _place(plan[layer], r0, size, positions, places)  # type: ignore[no-untyped-call]
                 if plan[layer, 0] == MAXIMUM:
                     _pooled(plan[layer], size, places, offsets, masks, arena)  # type: ignore[no-untyped-call]
-                first_block, last_block = plan[layer, 7], plan[layer, 8]
-                for j in range(first_block, last_block if plan[layer, 0] == CONV else first_block):
-                    vectors, w, quads, offset = blocks[j, 0], blocks[j, 1], blocks[j, 2], blocks[j, 3]
-                    neuron, neurons, then, at, many = (
-                        blocks[j, 4],
-                        blocks[j, 5],
-                        blocks[j, 6],
-                        blocks[j, 7],
-                        blocks[j, 8],
-                    )
-                    width = vectors * LANES
-                    r, done = 0, ROWS if size >= ROWS else 1
-                    while r < size:
-                        r = min(r, size - done)  # the last tile does some positions of the one before again
-                        # fmt: off
-                        if done == ROWS:
-                            if vectors == 4:
-                                _tile_4(arena, places, r, offsets, offset, weights, w, quads, lines,
-                                        at, then, neuron, scratch)
-                            elif vectors == 2:
-                                _tile_2(arena, places, r, offsets, offset, weights, w, quads, lines,
-                                        at, then, neuron, scratch)
-                            else:
-                                _tile_1(arena, places, r, offsets, offset, weights, w, quads, lines,
-                                        at, then, neuron, scratch)
-                        elif vectors == 4:
-                            _row_4(arena, places, r, offsets, offset, weights, w, quads, lines,
-                                   at, then, neuron, scratch)
-                        elif vectors == 2:
-                            _row_2(arena, places, r, offsets, offset, weights, w, quads, lines,
-                                   at, then, neuron, scratch)
-                        else:
-                            _row_1(arena, places, r, offsets, offset, weights, w, quads, lines,
-                                   at, then, neuron, scratch)
-                        # fmt: on
-                        if then == COMPARED:
-                            for row in range(done):
-                                for c in range(0, width, LANES):
-                                    target = places[1, r + row] + neuron + c
-                                    _compared(
-                                        scratch, row * width + c, steps, at + c, width, many, arena, target
-                                    )
-                        elif then == COUNTED:
-                            for row in range(done):
-                                for c in range(neurons):
-                                    sums[base + r0 + r + row, neuron + c] = scratch[row * width + c]
-                        r += done
+                else:
+                    for j in range(plan[layer, 7], plan[layer, 8]):
+                        _block(  # type: ignore[no-untyped-call]
+                            blocks, j, size, places, offsets, weights, lines, steps, arena, scratch,
+                            sums, base + r0,
+                        )  # fmt: skip
                 if shared:
                     _took(team, 2 * layer + 3)
             if shared:
                 _wait(team, 2 * layer + 3, parts)
         if out.shape[0] > 0:
-            out_at, out_size, count, channels = plan[last, 3], plan[last, 4], plan[last, 5], plan[last, 11]
-            for s in range(samples):
-                place, here = out_at + s * out_size, (base + s) * out.shape[1]
-                if count == 1:
-                    _copy(arena, place, 1, out, here, 1, channels)
-                    continue
-                for c in range(channels):
-                    _copy(arena, place + c, out_size // count, out, here + c * count, 1, count)
+            _write(plan[last], base, samples, arena, out)  # type: ignore[no-untyped-call]
 
 
 _PLACE, _PLAN, _BYTES = types.intp, types.int64[:, ::1], types.uint8[::1]

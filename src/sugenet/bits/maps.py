@@ -1,20 +1,20 @@
-"""A chain of packed convolutions and pooling, run as one, and the packing of maps."""
+"""Chains of convolutions and pooling, run as one, over bits or over levels, and the packing of maps."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bits.conv import MapLayer, PackedConv
-from sugenet.bits.engine import EngineName, MapProgram, engine_named
+from sugenet.bits.conv import LevelMap, MapLayer
+from sugenet.bits.engine import EngineName, LevelProgram, MapProgram, engine_named
 from sugenet.bits.words import Words, check_words, pack, unpack, words_for
 from sugenet.errors import EncodingError, NetworkError
 
-__all__ = ["PackedMaps", "map_columns", "pack_maps", "unpack_maps"]
+__all__ = ["LevelMaps", "PackedMaps", "map_columns", "pack_maps", "unpack_maps"]
 
 
 def pack_maps(bits: npt.ArrayLike, shape: tuple[int, int, int]) -> Words:
@@ -75,8 +75,70 @@ def map_columns(shape: tuple[int, int, int]) -> npt.NDArray[np.intp]:
     return columns.reshape(-1)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class PackedMaps:
+class _MapChain:
+    """Layers that feed each other, and the engine that runs them."""
+
+    layers: tuple[Any, ...]
+    engine: EngineName
+
+    def __init__(self, layers: Iterable[Any], engine: EngineName = "auto") -> None:
+        chain = tuple(layers)
+        if not chain:
+            raise NetworkError("layers is empty, but a chain needs at least one layer.")
+        for number, (layer, following) in enumerate(pairwise(chain)):
+            if layer.output_shape != following.slide.shape:
+                raise NetworkError(
+                    f"layer {number} gives maps of shape {layer.output_shape}, but layer {number + 1} reads "
+                    f"{following.slide.shape}; the two must be equal."
+                )
+            self._check(number, layer, following)
+        object.__setattr__(self, "layers", chain)
+        object.__setattr__(self, "engine", engine_named(engine).name)
+
+    def _check(self, number: int, layer: Any, following: Any) -> None:
+        """Refuse a layer that does not read what the one before gives."""
+        raise NotImplementedError
+
+    @property
+    def output_shape(self) -> tuple[int, int, int]:
+        """Channels, height and width of the output."""
+        shape: tuple[int, int, int] = self.layers[-1].output_shape
+        return shape
+
+    def with_engine(self, engine: EngineName) -> Self:
+        """Return the same chain, counted by another engine."""
+        return type(self)(self.layers, engine)
+
+    def __repr__(self) -> str:
+        shapes = [self.layers[0].slide.shape, *(layer.output_shape for layer in self.layers)]
+        arrows = " -> ".join("x".join(map(str, shape)) for shape in shapes)
+        return f"{type(self).__name__}({arrows}, engine={self.engine!r})"
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return type(self), (self.layers, self.engine)
+
+
+def _checked_levels(inputs: npt.NDArray[Any], width: int, top: int) -> npt.NDArray[Any]:
+    """Flat levels 0..top of samples, bits among them."""
+    array = np.asarray(inputs)
+    if array.dtype.kind not in "biu" or array.ndim != 2 or array.shape[1] != width:
+        raise EncodingError(
+            f"inputs has type {array.dtype} and shape {array.shape}, but levels are integers of shape "
+            f"(batch, {width})."
+        )
+    if array.dtype == np.bool_:
+        return array.view(np.uint8)
+    if array.dtype.itemsize == 1 and array.dtype.kind == "u" and top >= 255:
+        return array
+    if array.size and (array.min() < 0 or array.max() > top):
+        raise EncodingError(
+            f"inputs ranges from {array.min()} to {array.max()}, but levels must be in 0..{top}."
+        )
+    return array
+
+
+@dataclass(frozen=True, eq=False, repr=False, init=False)
+class PackedMaps(_MapChain):
     """Convolutions and pooling that feed each other.
 
     A group of samples goes through all layers while its maps stay in the cache.
@@ -103,33 +165,16 @@ class PackedMaps:
     layers: tuple[MapLayer, ...]
     engine: EngineName
 
-    def __init__(self, layers: Iterable[MapLayer], engine: EngineName = "auto") -> None:
-        chain = tuple(layers)
-        if not chain:
-            raise NetworkError("layers is empty, but packed maps need at least one convolution or pooling.")
-        for number, (layer, following) in enumerate(pairwise(chain)):
-            if layer.output_shape != following.slide.shape:
-                raise NetworkError(
-                    f"layer {number} gives maps of shape {layer.output_shape}, but layer {number + 1} reads "
-                    f"{following.slide.shape}; the two must be equal."
-                )
-            if isinstance(following, PackedConv) and following.top is not None:
-                raise NetworkError(
-                    f"layer {number + 1} reads levels, but only the first layer can: later ones read bits."
-                )
-        object.__setattr__(self, "layers", chain)
-        object.__setattr__(self, "engine", engine_named(engine).name)
+    def _check(self, number: int, layer: Any, following: Any) -> None:  # noqa: ARG002
+        if following.top is not None:
+            raise NetworkError(
+                f"layer {number + 1} reads levels, but only the first layer can: later ones read bits."
+            )
 
     @property
     def top(self) -> int | None:
         """The largest level of the input, or None when it is bits."""
-        first = self.layers[0]
-        return first.top if isinstance(first, PackedConv) else None
-
-    @property
-    def output_shape(self) -> tuple[int, int, int]:
-        """Channels, height and width of the output."""
-        return self.layers[-1].output_shape
+        return self.layers[0].top
 
     def activity(self, inputs: npt.NDArray[Any], threads: int | None = None) -> Words:
         """Return the packed maps of the last layer, of shape (batch, pixels, words).
@@ -153,10 +198,6 @@ class PackedMaps:
             found.append(inputs)
         return tuple(found)
 
-    def with_engine(self, engine: EngineName) -> "PackedMaps":
-        """Return the same chain, counted by another engine."""
-        return PackedMaps(self.layers, engine)
-
     def _checked(self, inputs: npt.NDArray[Any]) -> npt.NDArray[Any]:
         slide, array = self.layers[0].slide, np.asarray(inputs)
         channels, pixels = slide.shape[0], slide.pixels
@@ -168,27 +209,84 @@ class PackedMaps:
                 )
             flat = check_words(array.reshape(array.shape[0] * pixels, array.shape[2]), channels, "inputs")
             return flat.reshape(array.shape)
-        if array.dtype.kind not in "biu" or array.ndim != 2 or array.shape[1] != channels * pixels:
-            raise EncodingError(
-                f"inputs has type {array.dtype} and shape {array.shape}, but levels are integers of shape "
-                f"(batch, {channels * pixels})."
-            )
-        if array.size and (array.min() < 0 or array.max() > self.top):
-            raise EncodingError(
-                f"inputs ranges from {array.min()} to {array.max()}, but levels must be in 0..{self.top}."
-            )
-        return np.ascontiguousarray(array)
+        return np.ascontiguousarray(_checked_levels(array, slide.inputs, self.top))
 
     @cached_property
     def _program(self) -> MapProgram:
         return engine_named(self.engine).maps(self.layers)
 
-    def __repr__(self) -> str:
-        shapes = [self.layers[0].slide.shape, *(layer.output_shape for layer in self.layers)]
-        return (
-            f"PackedMaps({' -> '.join('x'.join(map(str, shape)) for shape in shapes)}, "
-            f"engine={self.engine!r})"
-        )
 
-    def __reduce__(self) -> tuple[Callable[..., "PackedMaps"], tuple[Any, ...]]:
-        return PackedMaps, (self.layers, self.engine)
+@dataclass(frozen=True, eq=False, repr=False, init=False)
+class LevelMaps(_MapChain):
+    """Convolutions, dense layers and pooling over levels that feed each other.
+
+    A group of samples goes through all layers while its levels stay in the cache.
+
+    Parameters
+    ----------
+    layers : iterable of LevelConv and PackedPool
+        At least one; only the last may have no steps.
+    engine : {"auto", "numba", "numpy"}
+        Who counts; "auto" becomes the one that the environment names, if it does.
+
+    Examples
+    --------
+    >>> from sugenet.bits import LevelConv
+    >>> first = LevelConv.from_arrays([[[[2]], [[-1]]]], [[1, 3, 5]], (2, 1, 1), top=3)
+    >>> last = LevelConv.from_arrays([[[[1]]], [[[-1]]]], None, (1, 1, 1), top=3)
+    >>> LevelMaps([first], engine="numpy").levels(np.array([[3, 0], [3, 3], [0, 2]])).tolist()
+    [[3], [2], [0]]
+    >>> LevelMaps([first, last], engine="numpy").sums(np.array([[3, 0]])).tolist()
+    [[3, -3]]
+    """
+
+    layers: tuple[LevelMap, ...]
+    engine: EngineName
+
+    def _check(self, number: int, layer: Any, following: Any) -> None:
+        if layer.gives_sums:
+            raise NetworkError(f"layer {number} has no steps, but only the last layer may have none.")
+        if layer.gives > following.top:
+            raise NetworkError(
+                f"layer {number} gives levels up to {layer.gives}, but layer {number + 1} reads "
+                f"levels up to {following.top}."
+            )
+
+    def levels(self, inputs: npt.NDArray[Any], threads: int | None = None) -> npt.NDArray[Any]:
+        """Return the levels of the last layer, of shape (batch, channels * height * width) in the order of
+        NCHW arrays.
+
+        Parameters
+        ----------
+        inputs : integers or booleans of shape (batch, channels * height * width)
+            Levels in the same order.
+        threads : int, optional
+            How many threads may work at once; one per core when not given.
+        """
+        return self._program.levels(self._checked(inputs), threads)
+
+    def sums(self, inputs: npt.NDArray[Any], threads: int | None = None) -> npt.NDArray[Any]:
+        """Return the sums of the last layer, which has no steps, as int32 of the same shape."""
+        if not self.layers[-1].gives_sums:
+            raise NetworkError("the last layer has steps, so its levels are asked for, not its sums.")
+        return self._program.sums(self._checked(inputs), threads)
+
+    def hidden(self, inputs: npt.NDArray[Any], threads: int | None = None) -> tuple[npt.NDArray[Any], ...]:
+        """Return the levels of every layer that has steps, in order."""
+        found: list[npt.NDArray[Any]] = []
+        for layer in self.layers:
+            if not layer.gives_sums:
+                inputs = LevelMaps([layer], self.engine).levels(inputs, threads)
+                found.append(inputs)
+        return tuple(found)
+
+    def _checked(self, inputs: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        return _checked_levels(inputs, self._width, self.layers[0].top or 1)
+
+    @cached_property
+    def _width(self) -> int:
+        return self.layers[0].slide.inputs
+
+    @cached_property
+    def _program(self) -> LevelProgram:
+        return engine_named(self.engine).levels(self.layers)

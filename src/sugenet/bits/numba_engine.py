@@ -1,9 +1,12 @@
 """The compiled engine: lays out the words of a chain of layers for the kernels of
 `sugenet.bits.kernels`, and calls them.
+
+"auto" stands for `LateEngine`: it does so where the kernels are on this machine or compiling pays, and counts
+with NumPy until then.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any, TypeVar
 
@@ -11,16 +14,18 @@ import numba  # noqa: F401  so that a machine without numba fails here, where th
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bits.conv import MapLayer
-from sugenet.bits.engine import Counts, LevelProgram, MapProgram, Neurons
+from sugenet.bits.conv import LevelMap, MapLayer, PackedPool
+from sugenet.bits.engine import Counts, LevelProgram, MapProgram, Neurons, Program
 from sugenet.bits.kernels import DENSE, LANES, NEURONS, SAMPLES, TERNARY, VECTORS, is_on_disk, load
-from sugenet.bits.stairs import StairMap
+from sugenet.bits.numpy_engine import NumpyEngine
+from sugenet.bits.paying import Account
 from sugenet.bits.threads import share
 from sugenet.bits.words import Words, tail_mask, words_for
 from sugenet.telling import telling
 
 __all__ = [
     "PRODUCTS_PER_HANDOVER",
+    "LateEngine",
     "NumbaEngine",
     "NumbaProgram",
     "is_ready",
@@ -55,9 +60,9 @@ class NumbaEngine:
 
         return map_program(tuple(layers))
 
-    def levels(self, layers: Sequence[StairMap]) -> LevelProgram:
+    def levels(self, layers: Sequence[LevelMap]) -> LevelProgram:
         """Make a chain of layers of staircases ready to run."""
-        from sugenet.bits.numba_levels import level_program
+        from sugenet.bits.numba_maps import level_program
 
         return level_program(tuple(layers))
 
@@ -66,6 +71,85 @@ class NumbaEngine:
         with telling(notify):
             for name in ("layers", "maps", *(["levels"] if levels else [])):
                 kernel_named(name)
+
+
+_ACCOUNTS = {"layers": Account(1 << 34), "maps": Account(1 << 31), "levels": Account(1 << 31)}
+"""Products of inputs and weights that NumPy does in about the time that compiling takes."""
+
+
+@dataclass
+class _Late:
+    """A program for NumPy, and how to make the compiled one."""
+
+    kernel: str
+    products: int
+    first: Any
+    make: Callable[[], Any]
+    then: Any = field(default=None, init=False)
+
+    def __call__(self, samples: int) -> Any:
+        """The program for so many samples."""
+        if self.then is None:
+            if not _ACCOUNTS[self.kernel].pays(samples * self.products) and not is_ready(self.kernel):
+                return self.first
+            self.then = self.make()
+        return self.then
+
+    def match_counts(self, inputs: npt.NDArray[Any], threads: int | None) -> Any:
+        return self(len(inputs)).match_counts(inputs, threads)
+
+    def activity(self, inputs: npt.NDArray[Any], threads: int | None) -> Any:
+        return self(len(inputs)).activity(inputs, threads)
+
+    def levels(self, inputs: npt.NDArray[Any], threads: int | None) -> Any:
+        return self(len(inputs)).levels(inputs, threads)
+
+    def sums(self, inputs: npt.NDArray[Any], threads: int | None) -> Any:
+        return self(len(inputs)).sums(inputs, threads)
+
+
+def _late(
+    kernel: str, products: int, first: Callable[[Any], Any], then: Callable[[Any], Any], layers: Any
+) -> Any:
+    return then(layers) if is_ready(kernel) else _Late(kernel, products, first(layers), lambda: then(layers))
+
+
+def _map_products(layers: Sequence[Any]) -> int:
+    return sum(
+        layer.slide.pixels if isinstance(layer, PackedPool) else layer.weights.size * layer.slide.count
+        for layer in layers
+    )
+
+
+@dataclass(frozen=True)
+class LateEngine:
+    """Compiles when that pays."""
+
+    name: str = "auto"
+
+    def program(self, layers: Sequence[Neurons]) -> Program:
+        """Make a chain of layers ready to run."""
+        products = sum(layer.width * len(layer.tau) for layer in layers)
+        made: Program = _late("layers", products, NumpyEngine().program, NumbaEngine().program, layers)
+        return made
+
+    def maps(self, layers: Sequence[MapLayer]) -> MapProgram:
+        """Make a chain of convolutions and pooling ready to run."""
+        made: MapProgram = _late(
+            "maps", _map_products(layers), NumpyEngine().maps, NumbaEngine().maps, layers
+        )
+        return made
+
+    def levels(self, layers: Sequence[LevelMap]) -> LevelProgram:
+        """Make a chain of layers over levels ready to run."""
+        made: LevelProgram = _late(
+            "levels", _map_products(layers), NumpyEngine().levels, NumbaEngine().levels, layers
+        )
+        return made
+
+    def prepare(self, notify: Callable[[str], None] | None = None, *, levels: bool = False) -> None:
+        """Load all kernels, compiled now where they are not on this machine."""
+        NumbaEngine().prepare(notify, levels=levels)
 
 
 def is_ready(name: str) -> bool:

@@ -3,6 +3,7 @@
 Frozen values, pure functions, exact integers.
 """
 
+from sugenet.bits.window import Window
 from sugenet.bnn.codings import (
     Coding,
     Move,
@@ -16,26 +17,28 @@ from sugenet.bnn.codings import (
     threshold,
     unused,
 )
-from sugenet.bnn.conv import ConvLayer, PoolLayer
+from sugenet.bnn.conv import ConvLayer, PoolLayer, StairConv
 from sugenet.bnn.describing import LayerSummary, Summary, summary
 from sugenet.bnn.domain import Domain
 from sugenet.bnn.encoder import Encoder
-from sugenet.bnn.folding import Norm, fold, fold_by_evaluation, fold_levels
-from sugenet.bnn.folding_conv import fold_conv, fold_conv_by_evaluation
-from sugenet.bnn.geometry import Window
+from sugenet.bnn.folding import (
+    Norm,
+    fold,
+    fold_by_evaluation,
+    fold_conv,
+    fold_conv_by_evaluation,
+    fold_levels,
+)
 from sugenet.bnn.head import Head
 from sugenet.bnn.laws import Law
-from sugenet.bnn.layer import Layer
-from sugenet.bnn.layers import DenseLayer, LevelLayer
+from sugenet.bnn.layers import DenseLayer, Layer, LevelLayer, StairLayer
 from sugenet.bnn.literals import active_set, decode, lam_of, match_bits, match_count, polarize, tau_of
 from sugenet.bnn.network import Network
-from sugenet.bnn.neuron import Neuron, Turn
+from sugenet.bnn.neuron import NEVER, Condition, Neuron, Stair, Turn
 from sugenet.bnn.raw_rules import RawNeuron, RawRule
 from sugenet.bnn.reals import RealLayer
 from sugenet.bnn.simplifying import simplify
 from sugenet.bnn.source import Source
-from sugenet.bnn.stair import NEVER, Condition, Stair
-from sugenet.bnn.stairs import StairConv, StairLayer
 from sugenet.bnn.trace import LayerTrace, Trace
 
 __all__ = [

@@ -67,7 +67,7 @@ def in_box(network: Network, lower: Sequence[Fraction], upper: Sequence[Fraction
 
 def _over_levels(network: Network, placed: Placed) -> Network:
     layer = placed.layer
-    tops = layer.tops.tolist() if isinstance(layer, LevelLayer) else [layer.top] * layer.inputs
+    tops = layer.input_tops.tolist()
     known = {top: integer(0, top) for top in set(tops)}
     encoder = Encoder([known[top] for top in tops], network.encoder.names)
     return Network(encoder, (layer, *network.layers[1:]), network.head, network.classes)

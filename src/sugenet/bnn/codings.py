@@ -639,10 +639,7 @@ def _end(value: Any, what: str) -> float:
     """A cut or a bound, which is a float64 or infinite; others are refused, not rounded."""
     if isinstance(value, float | np.float32 | np.float16):
         return float(value) + 0.0  # one spelling of zero
-    try:
-        return float_number(value, what) + 0.0
-    except CapacityError as error:
-        raise EncodingError(str(error)) from None
+    return float_number(value, what, EncodingError) + 0.0
 
 
 def _whole(end: float, rounded: Callable[[float], int]) -> float:

@@ -7,28 +7,165 @@ input and output numbers are those of NCHW arrays.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from sugenet.bits.window import Window
 from sugenet.bnn.arrays import Bits, Ints, integer_array
-from sugenet.bnn.geometry import Window
-from sugenet.bnn.layers import WIDEST, DenseLayer, check_size, check_tau
+from sugenet.bnn.layers import (
+    WIDEST,
+    DenseLayer,
+    Layer,
+    check_size,
+    check_tau,
+    checked_marks,
+    checked_steps,
+    dense_layer,
+    narrowed,
+)
 from sugenet.bnn.memory import make_sure
-from sugenet.bnn.neuron import Neuron
-from sugenet.brief import Brief
+from sugenet.bnn.neuron import NEVER, Neuron, Stair
 from sugenet.errors import NetworkError, TooLargeError
 
-__all__ = ["ConvLayer", "PoolLayer"]
+__all__ = ["ConvLayer", "PoolLayer", "StairConv"]
 
-CHUNK_VALUES = 1 << 24  # gathered taps at a time, to bound memory
 UNROLL_LIMIT = 1 << 28  # weights of an unrolled layer
 
 
-@dataclass(frozen=True, eq=False)
-class ConvLayer(Brief):
+class _MapForm(Layer):
+    """What convolutions and pooling share: one kernel per output channel, at all positions of a window."""
+
+    kind = "conv"
+    window: Window
+    top: int | None
+    """The largest level of each input value; None when the input is bits."""
+    pad: int = 0
+    """The level that taps on padding hold."""
+
+    def _set(self, weights: Any, window: Window, groups: int, top: int | None) -> None:
+        """Check a kernel against its window."""
+        kernel = integer_array(weights, 4, "kernel")
+        channels = window.shape[0]
+        if not len(kernel):
+            raise NetworkError("the kernel has no output channel. Give at least one, or leave the layer out.")
+        if groups < 1 or channels % groups or kernel.shape[0] % groups:
+            raise NetworkError(
+                f"{groups} groups do not divide {channels} input and {kernel.shape[0]} output channels."
+            )
+        expected = (channels // groups, *window.kernel)
+        if kernel.shape[1:] != expected:
+            raise NetworkError(
+                f"the kernel has shape {kernel.shape}, but (outputs, "
+                f"{', '.join(map(str, expected))}) is needed."
+            )
+        if top is not None and not 0 <= top < 1 << 20:
+            raise NetworkError(
+                f"top={top} must be a small whole number: the largest level of an input value."
+            )
+        check_size(kernel.reshape(len(kernel), -1), *((top, WIDEST) if top is not None else ()))
+        tops = None if top is None else np.full(window.inputs, top)
+        parts = {"weights": kernel, "window": window, "groups": groups, "top": top, "tops": tops}
+        for name, value in parts.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def inputs(self) -> int:
+        """Number of input values."""
+        return self.window.inputs
+
+    @property
+    def output_shape(self) -> tuple[int, int, int]:
+        """Channels, height and width of the output."""
+        return (len(self.weights), *self.window.positions)
+
+    @property
+    def outputs(self) -> int:
+        """Number of neurons: output channels times positions."""
+        return len(self.weights) * len(self.window.taps)
+
+    def sums(self, values: Any) -> Ints:
+        """Weighted sums of all taps, those on padding included: values are -1 and +1, or levels.
+
+        Shape (samples, outputs).
+        """
+        sums = self.window.sums(np.asarray(values, np.int64), self.weights, self.groups)
+        return np.asarray(sums.reshape(len(sums), self.outputs) + self.rim)
+
+    @property
+    def rim(self) -> Ints | int:
+        """What the taps on padding add to the sum of each neuron."""
+        return self._over_taps(self.weights, inside=False) * self.pad if self.pad else 0
+
+    @property
+    def lowest(self) -> Ints:
+        """The least sum of each neuron, where its match count is 0."""
+        return np.asarray(self._over_taps(np.minimum(self.weights, 0)) * self._top + self.rim)
+
+    @property
+    def sizes(self) -> Ints:
+        """The largest match count of each neuron, over the taps inside the input."""
+        return self._over_taps(np.abs(self.weights)) * self._top
+
+    def _over_taps(self, kernel: Ints, *, inside: bool = True) -> Ints:
+        return self.window.over_taps(kernel, inside=inside).reshape(-1)
+
+    @property
+    def _top(self) -> int:
+        return 1 if self.top is None else self.top
+
+    @property
+    def marks(self) -> dict[str, Any]:
+        """What folding noticed about each neuron: that of its channel."""
+        marks, positions = super().marks, len(self.window.taps)
+        return {name: None if flags is None else np.repeat(flags, positions) for name, flags in marks.items()}
+
+    def row(self, j: int) -> Ints:
+        """Weights of neuron j, from 0, over all input values."""
+        out, position = divmod(j, len(self.window.taps))
+        channels, height, width = self.window.shape
+        per_in, group = channels // self.groups, out // (len(self.weights) // self.groups)
+        row = np.zeros((channels, height * width), np.int64)
+        pixels = self.window.taps[position]
+        inside = pixels >= 0
+        kernel = self.weights[out].reshape(per_in, -1)[:, inside]
+        row[group * per_in : (group + 1) * per_in, pixels[inside]] = kernel
+        return row.reshape(-1)
+
+    def column(self, place: int) -> tuple[Ints, Ints]:
+        """Which neurons, numbered from 0, read the input value at a place, and with what weight."""
+        channel, pixel = divmod(place, self.window.shape[1] * self.window.shape[2])
+        group, inner = divmod(channel, self.window.shape[0] // self.groups)
+        per_out = len(self.weights) // self.groups
+        positions, taps = np.nonzero(self.window.taps == pixel)
+        outs = np.arange(group * per_out, (group + 1) * per_out)
+        neurons = outs[:, None] * len(self.window.taps) + positions
+        return neurons.reshape(-1), self.weights[outs, inner].reshape(per_out, -1)[:, taps].reshape(-1)
+
+    def rows(self) -> Ints:
+        """Weights of all neurons over all input values."""
+        _fits(self.outputs, self.inputs)
+        return super().rows()
+
+    def spelled(self) -> list[Any]:
+        """Text and arrays that say what it computes."""
+        return [repr(self.window), json.dumps([self.groups, self.top]), self.weights, self.tau]
+
+    def dense(self) -> Layer:
+        """The same neurons as a dense layer over the same inputs."""
+        return dense_layer(self.rows(), self.tau, self.tops)
+
+    def unrolled(self) -> DenseLayer:
+        """The same neurons as a dense layer over bits."""
+        _fits(self.outputs, self.inputs * self._top)
+        return super().unrolled()
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class ConvLayer(_MapForm):
     """One neuron for each output channel and position, all positions with the same kernel.
 
     Parameters
@@ -58,8 +195,8 @@ class ConvLayer(Brief):
     window: Window
     groups: int = 1
     top: int | None = None
-    flipped: Bits | None = None
-    ties: Bits | None = None
+    flipped: Bits | None = field(default=None, compare=False)
+    ties: Bits | None = field(default=None, compare=False)
 
     def __init__(
         self,
@@ -72,181 +209,97 @@ class ConvLayer(Brief):
         flipped: Any = None,
         ties: Any = None,
     ) -> None:
-        kernel = integer_array(weights, 4, "kernel")
-        channels = window.shape[0]
-        if not len(kernel):
-            raise NetworkError("the kernel has no output channel. Give at least one, or leave the layer out.")
-        if groups < 1 or channels % groups or kernel.shape[0] % groups:
-            raise NetworkError(
-                f"{groups} groups do not divide {channels} input and {kernel.shape[0]} output channels."
-            )
-        expected = (channels // groups, *window.kernel)
-        if kernel.shape[1:] != expected:
-            raise NetworkError(
-                f"the kernel has shape {kernel.shape}, but (outputs, "
-                f"{', '.join(map(str, expected))}) is needed."
-            )
-        full = (len(kernel), *window.positions)
-        given = np.asarray(tau)
+        self._set(weights, window, groups, top)
+        full, given = self.output_shape, np.asarray(tau)
         if given.shape == full[:1]:
             given = np.broadcast_to(given[:, None, None], full)
         if given.shape != full:
             raise NetworkError(f"tau has shape {given.shape}, but {full} or {full[:1]} is needed.")
-        if top is not None and not 0 <= top < 1 << 20:
-            raise NetworkError(
-                f"top={top} must be a small whole number: the largest level of an input value."
-            )
-        check_size(kernel.reshape(len(kernel), -1), *((top, WIDEST) if top is not None else ()))
-        object.__setattr__(self, "weights", kernel)
         object.__setattr__(self, "tau", integer_array(given.reshape(-1), 1, "tau"))
         check_tau(self.tau)
-        object.__setattr__(self, "window", window)
-        object.__setattr__(self, "groups", groups)
-        object.__setattr__(self, "top", top)
-        for name, marks in (("flipped", flipped), ("ties", ties)):
-            kept = None if marks is None else np.array(marks, dtype=bool)
-            if kept is not None and kept.shape != full[:1]:
-                raise NetworkError(
-                    f"{name} has shape {kept.shape}, but there are {len(kernel)} output channels."
-                )
-            object.__setattr__(self, name, kept)
+        for name, marks in checked_marks(full[:1], "output channels", flipped=flipped, ties=ties).items():
+            object.__setattr__(self, name, marks)
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class StairConv(_MapForm):
+    """A convolution of levels that gives levels: one staircase for each output channel, at all positions.
+
+    Parameters
+    ----------
+    weights
+        Whole numbers of shape (out channels, in channels / groups, kernel height, kernel width).
+    steps
+        One row an output channel: rising thresholds on the plain sum over all taps, padding included.
+    window
+        Input shape and geometry.
+    groups
+        Channel groups; as many as channels for a depthwise convolution.
+    top
+        The largest level of each input value.
+    pad
+        The level that taps on padding hold.
+
+    Examples
+    --------
+    >>> layer = StairConv(np.ones((1, 1, 2, 2), int), [[2, 6]], Window((1, 2, 2), kernel=2), top=3)
+    >>> x = np.array([[1, 2, 3, 1]])
+    >>> layer.sums(x).tolist(), layer.activity(x).tolist()
+    ([[7]], [[2]])
+    """
+
+    weights: Ints
+    steps: Ints
+    window: Window
+    groups: int
+    top: int
+    pad: int
+    is_binary = False
+
+    def __init__(
+        self, weights: Any, steps: Any, window: Window, groups: int = 1, *, top: int, pad: int = 0
+    ) -> None:
+        if not 0 <= pad <= top:
+            raise NetworkError(f"pad={pad} is no level in 0..{top}.")
+        self._set(weights, window, groups, top)
+        object.__setattr__(self, "pad", pad)
+        flat = self.weights.reshape(len(self.weights), -1)
+        check_size(flat, top)
+        low, high = np.minimum(flat, 0).sum(axis=1) * top, np.maximum(flat, 0).sum(axis=1) * top
+        object.__setattr__(self, "steps", checked_steps(narrowed(steps), low, high))
 
     @property
-    def inputs(self) -> int:
-        """Number of input values."""
-        return self.window.inputs
+    def height(self) -> int:
+        """The largest level that a neuron can give: its number of steps."""
+        return int(self.steps.shape[1])
 
     @property
-    def output_shape(self) -> tuple[int, int, int]:
-        """Channels, height and width of the output."""
-        return (len(self.weights), *self.window.positions)
+    def tau(self) -> Ints:  # type: ignore[override]  # made when asked for: it is large
+        """For each neuron its thresholds on the match count, over the taps inside the input."""
+        rows = np.repeat(self.steps, len(self.window.taps), axis=0)
+        taus = np.where(rows == NEVER, NEVER, np.maximum(rows - self.lowest[:, None], 0))
+        return np.where(taus > self.sizes[:, None], NEVER, taus)
 
-    @property
-    def outputs(self) -> int:
-        """Number of neurons: output channels times positions."""
-        return len(self.tau)
+    def thresholds_of(self, j: int) -> list[int]:
+        """Thresholds of neuron j, from 0, on the match count."""
+        steps = self.steps[j // len(self.window.taps)]
+        return [int(step) for step in np.where(steps == NEVER, NEVER, steps - int(self.lowest[j]))]
 
-    def sums(self, values: Any) -> Ints:
-        """Weighted sums of the taps inside the input: values are -1 and +1, or levels.
+    def spelled(self) -> list[Any]:
+        """Text and arrays that say what it computes."""
+        geometry = [repr(self.window), json.dumps([self.groups, self.top]), json.dumps(self.pad)]
+        return [*geometry, self.weights, self.steps]
 
-        Shape (samples, outputs).
-        """
-        channels, height, width = self.window.shape
-        maps = np.asarray(values, dtype=np.int64).reshape(len(values), channels, height * width)
-        taps = self.window.taps
-        # tap -1 reads the zero behind the last pixel
-        padded = np.concatenate([maps, np.zeros((*maps.shape[:2], 1), np.int64)], axis=2)
-        out = np.empty((len(maps), len(self.weights), len(taps)), np.int64)
-        step = max(1, CHUNK_VALUES // max(1, maps.shape[1] * taps.size))
-        per_in, per_out = maps.shape[1] // self.groups, len(self.weights) // self.groups
-        for start in range(0, len(maps), step):
-            for group in range(self.groups):
-                patches = padded[start : start + step, group * per_in : (group + 1) * per_in][:, :, taps]
-                kernel = self.weights[group * per_out : (group + 1) * per_out].reshape(per_out, per_in, -1)
-                out[start : start + step, group * per_out : (group + 1) * per_out] = np.einsum(
-                    "ncpk,ock->nop", patches, kernel
-                )
-        return out.reshape(len(maps), self.outputs)
-
-    def match_counts(self, inputs: Any) -> Ints:
-        """M of every sample and neuron, over the taps inside the input."""
-        array = np.asarray(inputs)
-        if array.ndim != 2 or array.shape[1] != self.inputs:
-            raise NetworkError(f"the layer reads samples of {self.inputs} values, not shape {array.shape}.")
-        if self.top is None:
-            if array.dtype != bool:
-                raise NetworkError(f"bits have dtype {array.dtype}, but True and False are needed.")
-            return np.asarray((self.sums(np.where(array, 1, -1)) + self.sizes) // 2)
-        if array.size and (array.min() < 0 or array.max() > self.top):
-            raise NetworkError(
-                f"levels must be in 0..{self.top}, but range from {array.min()} to {array.max()}."
-            )
-        return np.asarray(self.sums(array) - self.lowest)
-
-    @property
-    def lowest(self) -> Ints:
-        """The least sum of levels of each neuron, where its match count is 0."""
-        return self._constant_sums(np.minimum(self.weights, 0)) * (1 if self.top is None else self.top)
-
-    def _constant_sums(self, kernel: Ints) -> Ints:
-        """Sum of a kernel over the taps inside the input, for every neuron."""
-        inside = self.window.taps >= 0
-        return np.asarray(
-            (kernel.reshape(len(kernel), kernel.shape[1], -1).sum(axis=1) @ inside.T).reshape(-1)
-        )
-
-    @property
-    def sizes(self) -> Ints:
-        """The largest match count of each neuron."""
-        return self._constant_sums(np.abs(self.weights)) * (1 if self.top is None else self.top)
-
-    @property
-    def constant(self) -> Bits:
-        """Which neurons never change."""
-        return np.asarray((self.tau <= 0) | (self.tau > self.sizes))
-
-    def activity(self, inputs: Any) -> Bits:
-        """Which neurons are active in which sample."""
-        return np.asarray(self.match_counts(inputs) >= self.tau)
-
-    def row(self, j: int) -> Ints:
-        """Weights of neuron j, from 0, over all input values."""
-        out, position = divmod(j, len(self.window.taps))
-        channels, height, width = self.window.shape
-        per_in, group = channels // self.groups, out // (len(self.weights) // self.groups)
-        row = np.zeros((channels, height * width), np.int64)
-        pixels = self.window.taps[position]
-        inside = pixels >= 0
-        kernel = self.weights[out].reshape(per_in, -1)[:, inside]
-        row[group * per_in : (group + 1) * per_in, pixels[inside]] = kernel
-        return row.reshape(-1)
-
-    def column(self, place: int) -> tuple[Ints, Ints]:
-        """Which neurons, numbered from 0, read the input value at a place, and with what weight."""
-        channel, pixel = divmod(place, self.window.shape[1] * self.window.shape[2])
-        group, inner = divmod(channel, self.window.shape[0] // self.groups)
-        per_out = len(self.weights) // self.groups
-        positions, taps = np.nonzero(self.window.taps == pixel)
-        outs = np.arange(group * per_out, (group + 1) * per_out)
-        neurons = outs[:, None] * len(self.window.taps) + positions
-        return neurons.reshape(-1), self.weights[outs, inner].reshape(per_out, -1)[:, taps].reshape(-1)
-
-    def neuron(self, j: int) -> Neuron:
-        """Neuron j, numbered from 1, over all input values;
-        over thermometer bits where the input is levels.
-        """
-        if not 1 <= j <= self.outputs:
-            raise NetworkError(f"there is no neuron {j}: the layer has {self.outputs}, numbered from 1.")
-        row = self.row(j - 1)
-        return Neuron((row if self.top is None else np.repeat(row, self.top)).tolist(), int(self.tau[j - 1]))
-
-    def rows(self) -> Ints:
-        """Weights of all neurons over all input values."""
-        _fits(self.outputs, self.inputs)
-        return np.array([self.row(j) for j in range(self.outputs)], np.int64).reshape(self.outputs, -1)
-
-    def unrolled(self) -> DenseLayer:
-        """The same neurons as a dense layer over bits."""
-        _fits(self.outputs, self.inputs * (self.top or 1))
-        rows = self.rows()
-        marks = {
-            name: None if kept is None else np.repeat(kept, len(self.window.taps))
-            for name, kept in (("flipped", self.flipped), ("ties", self.ties))
-        }
-        return DenseLayer(rows if self.top is None else np.repeat(rows, self.top, axis=1), self.tau, **marks)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, ConvLayer):
-            return NotImplemented
-        same = (self.window, self.groups, self.top) == (other.window, other.groups, other.top)
-        return same and np.array_equal(self.weights, other.weights) and np.array_equal(self.tau, other.tau)
-
-    def __hash__(self) -> int:
-        return hash((self.window, self.groups, self.top, self.weights.tobytes(), self.tau.tobytes()))
+    def cut(self) -> ConvLayer:
+        """One binary channel a step, channel by channel, over the same levels."""
+        taus = self.tau.reshape(len(self.weights), -1, self.height).transpose(0, 2, 1)
+        full = taus.reshape(len(self.weights) * self.height, *self.window.positions)
+        kernel = np.repeat(self.weights, self.height, axis=0)
+        return ConvLayer(kernel, full, self.window, self.groups, self.top)
 
 
-@dataclass(frozen=True, eq=False)
-class PoolLayer(Brief):
+@dataclass(frozen=True, eq=False, init=False)
+class PoolLayer(_MapForm):
     """Max pooling: active iff any input of the window is (a possibility measure), or, where `every`,
     iff all are (a necessity). Of levels the largest, or the least.
 
@@ -272,6 +325,7 @@ class PoolLayer(Brief):
     window: Window
     every: Bits
     top: int | None = None
+    kind = "pool"
 
     def __init__(self, window: Window, every: Any = False, top: int | None = None) -> None:
         if top is not None and not 0 < top < 1 << 20:
@@ -280,53 +334,26 @@ class PoolLayer(Brief):
             )
         marks = np.array(np.broadcast_to(np.asarray(every, dtype=bool), window.shape[:1]))
         marks.flags.writeable = False
-        if (self_empty := (window.taps < 0).all(axis=1)).any():
-            raise NetworkError(
-                f"the window at position {int(np.argmax(self_empty))} lies in the padding alone."
-            )
-        object.__setattr__(self, "window", window)
+        empty = (window.taps < 0).all(axis=1)
+        if empty.any():
+            raise NetworkError(f"the window at position {int(np.argmax(empty))} lies in the padding alone.")
+        channels = window.shape[0]
+        self._set(np.ones((channels, 1, *window.kernel), np.int64), window, channels, top)
         object.__setattr__(self, "every", marks)
-        object.__setattr__(self, "top", top)
+        object.__setattr__(self, "is_binary", top is None)
+        counted = np.tile((window.taps >= 0).sum(axis=1), channels)  # 1 for any, of bits all for every
+        object.__setattr__(self, "tau", np.where(np.repeat(marks, len(window.taps)), counted, 1))
 
     @property
-    def inputs(self) -> int:
-        """Number of input values."""
-        return self.window.inputs
+    def height(self) -> int:
+        """The largest level of an input, and so of an output."""
+        return self._top
 
-    @property
-    def output_shape(self) -> tuple[int, int, int]:
-        """Channels, height and width of the output."""
-        return (self.window.shape[0], *self.window.positions)
-
-    @property
-    def outputs(self) -> int:
-        """Number of neurons."""
-        return int(np.prod(self.output_shape))
-
-    def match_counts(self, bits: Any) -> Ints:
+    def match_counts(self, inputs: Any) -> Ints:
         """How many inputs of each window are active."""
         if self.top is not None:
             raise NetworkError("pooling of levels counts no matches: its cut into bits does.")
-        array = np.asarray(bits)
-        if array.dtype != bool or array.ndim != 2 or array.shape[1] != self.inputs:
-            raise NetworkError(
-                f"pooling reads bits of shape (samples, {self.inputs}), "
-                f"not {array.dtype} of shape {array.shape}."
-            )
-        channels, height, width = self.window.shape
-        maps = array.reshape(len(array), channels, height * width)
-        padded = np.concatenate([maps, np.zeros((*maps.shape[:2], 1), bool)], axis=2)
-        return np.asarray(padded[:, :, self.window.taps].sum(axis=3).reshape(len(array), self.outputs))
-
-    @property
-    def sizes(self) -> Ints:
-        """Number of inputs of each window."""
-        return np.tile((self.window.taps >= 0).sum(axis=1), self.window.shape[0])
-
-    @property
-    def tau(self) -> Ints:
-        """1 for any, the size of the window for every; of bits."""
-        return np.asarray(np.where(np.repeat(self.every, len(self.window.taps)), self.sizes, 1))
+        return super().match_counts(inputs)
 
     @property
     def constant(self) -> Bits:
@@ -336,15 +363,9 @@ class PoolLayer(Brief):
     def activity(self, inputs: Any) -> npt.NDArray[Any]:
         """Which windows are active; of levels the largest of each window, or the least."""
         if self.top is None:
-            return np.asarray(self.match_counts(inputs) >= self.tau)
-        array = np.asarray(inputs)
-        if array.ndim != 2 or array.shape[1] != self.inputs or array.dtype.kind not in "biu":
-            raise NetworkError(f"pooling reads levels of shape (samples, {self.inputs}), not {array.shape}.")
-        if array.size and (array.min() < 0 or array.max() > self.top):
-            raise NetworkError(
-                f"levels must be in 0..{self.top}, but range from {array.min()} to {array.max()}."
-            )
-        maps = array.astype(np.int64).reshape(len(array), self.window.shape[0], -1)
+            return super().activity(inputs)
+        array = np.asarray(self._checked(inputs))
+        maps = array.reshape(len(array), self.window.shape[0], -1)
         inside = self.window.taps >= 0
         values = maps[:, :, self.window.taps]  # a tap on padding reads something that does not count
         largest = np.where(inside, values, 0).max(axis=3)
@@ -352,62 +373,26 @@ class PoolLayer(Brief):
         pooled = np.where(self.every[:, None], least, largest)
         return np.asarray(pooled.reshape(len(array), self.outputs))
 
+    def spelled(self) -> list[Any]:
+        """Text and arrays that say what it computes."""
+        return [repr(self.window), *([] if self.top is None else [json.dumps(self.top)]), self.every]
+
     def cut(self) -> PoolLayer:
         """One pool of bits for each level of each channel, channel by channel."""
-        if self.top is None:
-            return self
-        channels, height, width = self.window.shape
-        window = Window(
-            (channels * self.top, height, width),
-            self.window.kernel,
-            self.window.stride,
-            self.window.dilation,
-            self.window.pads,
-        )
-        return PoolLayer(window, np.repeat(self.every, self.top))
+        top = self._top
+        return self if self.is_binary else PoolLayer(self.window.widened(top), np.repeat(self.every, top))
 
     def unrolled(self) -> DenseLayer:
-        """The same neurons as a dense layer."""
-        if self.top is not None:
-            return self.cut().unrolled()
-        _fits(self.outputs, self.inputs)
-        rows = np.empty((self.outputs, self.inputs), np.int64)
-        for j in range(self.outputs):
-            rows[j] = self._row(j)
-        return DenseLayer(rows, self.tau)
+        """The same neurons as a dense layer over bits."""
+        return super().unrolled() if self.is_binary else self.cut().unrolled()
 
-    def column(self, place: int) -> tuple[Ints, Ints]:
-        """Which neurons, numbered from 0, read the input at a place, each with weight 1."""
-        channel, pixel = divmod(place, self.window.shape[1] * self.window.shape[2])
-        positions, _ = np.nonzero(self.window.taps == pixel)
-        return channel * len(self.window.taps) + positions, np.ones(len(positions), np.int64)
-
-    def _row(self, j: int) -> Ints:
-        channel, position = divmod(j, len(self.window.taps))
-        row = np.zeros((self.window.shape[0], self.window.shape[1] * self.window.shape[2]), np.int64)
-        pixels = self.window.taps[position]
-        row[channel, pixels[pixels >= 0]] = 1
-        return row.reshape(-1)
-
-    def neuron(self, j: int) -> Neuron:
+    def neuron(self, j: int) -> Neuron | Stair:
         """Neuron j, numbered from 1."""
-        if not 1 <= j <= self.outputs:
-            raise NetworkError(f"there is no neuron {j}: the layer has {self.outputs}, numbered from 1.")
-        if self.top is not None:
+        if self.top is not None and self.index_of(j) >= 0:
             raise NetworkError(
                 "pooling of levels takes the largest or the least, it counts nothing: its cut has neurons."
             )
-        return Neuron(self._row(j - 1).tolist(), int(self.tau[j - 1]))
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, PoolLayer):
-            return NotImplemented
-        return (self.window, self.top) == (other.window, other.top) and np.array_equal(
-            self.every, other.every
-        )
-
-    def __hash__(self) -> int:
-        return hash((self.window, self.top, self.every.tobytes()))
+        return super().neuron(j)
 
 
 def _fits(outputs: int, inputs: int) -> None:

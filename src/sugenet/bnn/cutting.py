@@ -14,13 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn.arrays import Ints
-from sugenet.bnn.conv import ConvLayer, PoolLayer
-from sugenet.bnn.geometry import Window
+from sugenet.bnn.conv import ConvLayer
 from sugenet.bnn.head import Head
-from sugenet.bnn.layer import Binary, Layer, dense_of, gives, tops_of
-from sugenet.bnn.layers import DenseLayer, LevelLayer
+from sugenet.bnn.layers import DenseLayer, Layer, dense_layer
 from sugenet.bnn.memory import make_sure
-from sugenet.bnn.stairs import StairConv, StairLayer
 
 __all__ = ["cut_layers", "is_cut", "owners_of"]
 
@@ -31,28 +28,28 @@ _INSTEAD = "Ask what works on levels: predictions, and the engine 'dual'."
 
 def is_cut(layers: Sequence[Layer], head: Head) -> bool:
     """Whether nothing behind the first layer knows more than two levels."""
-    later = any(tops_of(layer) is not None for layer in layers[1:])
-    return head.tops is None and not later and all(gives(layer) is None for layer in layers)
+    later = any(layer.tops is not None for layer in layers[1:])
+    return head.tops is None and not later and all(layer.is_binary for layer in layers)
 
 
-def cut_layers(layers: Sequence[Layer], head: Head, *, from_levels: bool) -> tuple[tuple[Binary, ...], Head]:
+def cut_layers(layers: Sequence[Layer], head: Head, *, from_levels: bool) -> tuple[tuple[Layer, ...], Head]:
     """Layers and head over bits that give the same match counts of the classes.
 
     `from_levels` says whether the first layer reads levels, and not the bits of the encoder.
     """
     _make_sure(layers, head)
-    found: list[Binary] = []
+    made: list[Layer] = []
     source: _Places | None = None  # which value each bit belongs to; None: each is one
-    tops = tops_of(layers[0]) if layers and from_levels else None
     for number, layer in enumerate(layers):
-        binary = _first(layer, tops) if number == 0 and tops is not None else _over_bits(layer, source)
+        on_levels = number == 0 and from_levels and layer.tops is not None
+        binary = _first(layer) if on_levels else _over_bits(layer, source)
         following = layers[number + 1] if number + 1 < len(layers) else None
         binary, source = _arranged(binary, layer, following)
-        found.append(binary)
+        made.append(binary)
     if head.tops is None:
-        return tuple(found), head
+        return tuple(made), head
     weights = head.weights if source is None else _spread(head.weights, source)
-    return tuple(found), Head(weights, head.bias, head.scale)
+    return tuple(made), Head(weights, head.bias, head.scale)
 
 
 def owners_of(layers: Sequence[Layer]) -> tuple[_Places | None, ...]:
@@ -64,43 +61,28 @@ def owners_of(layers: Sequence[Layer]) -> tuple[_Places | None, ...]:
     )
 
 
-def _first(layer: Layer, tops: tuple[int, ...]) -> Binary:
+def _first(layer: Layer) -> Layer:
     """The first layer, which goes on reading levels where it is no pool."""
-    if isinstance(layer, StairLayer):
+    if layer.every is None or layer.window is None:
         return layer.cut()
-    if isinstance(layer, StairConv):
-        return layer.cut()
-    if isinstance(layer, PoolLayer):  # over the thermometer bits of each feature in turn
-        pool, places = dense_of(layer.cut()), _by_channel(layer.window.shape, tops[0])
-        return DenseLayer(pool.weights[:, np.argsort(places, kind="stable")], pool.tau)
-    return layer
+    # over the thermometer bits of each feature in turn
+    pool, places = layer.unrolled(), _by_channel(layer.window.shape, layer.height)
+    return DenseLayer(pool.weights[:, np.argsort(places, kind="stable")], pool.tau)
 
 
-def _over_bits(layer: Layer, source: _Places | None) -> Binary:
-    if isinstance(layer, StairConv):
-        layer = layer.cut()
-    if isinstance(layer, ConvLayer) and layer.top is not None:
-        return _conv_over_bits(layer)
-    if isinstance(layer, PoolLayer):
-        return layer.cut()
-    if isinstance(layer, StairLayer):
-        layer = layer.cut()
-    if isinstance(layer, LevelLayer):
-        rows = layer.weights if source is None else _spread(layer.weights, source)
-        return DenseLayer(rows, layer.tau, flipped=layer.flipped, ties=layer.ties)
-    return layer
+def _over_bits(layer: Layer, source: _Places | None) -> Layer:
+    binary = layer.cut()
+    if binary.tops is None:
+        return binary
+    if isinstance(binary, ConvLayer):  # over the thermometer bits of its levels, channel by channel
+        top = binary.top or 1
+        kernel, tau = np.repeat(binary.weights, top, axis=1), binary.tau.reshape(binary.output_shape)
+        return ConvLayer(kernel, tau, binary.window.widened(top), binary.groups)
+    rows = binary.weights if source is None else _spread(binary.weights, source)
+    return DenseLayer(rows, binary.tau, **binary.marks)
 
 
-def _conv_over_bits(layer: ConvLayer) -> ConvLayer:
-    """A convolution of levels as one of their thermometer bits, channel by channel."""
-    top = layer.top or 1
-    old = layer.window
-    window = Window((old.shape[0] * top, *old.shape[1:]), old.kernel, old.stride, old.dilation, old.pads)
-    kernel = np.repeat(layer.weights, top, axis=1)
-    return ConvLayer(kernel, layer.tau.reshape(layer.output_shape), window, layer.groups)
-
-
-def _arranged(binary: Binary, layer: Layer, following: Layer | None) -> tuple[Binary, _Places | None]:
+def _arranged(binary: Layer, layer: Layer, following: Layer | None) -> tuple[Layer, _Places | None]:
     """The cut layer with its bits in the order that the next one needs, and the value of each bit."""
     here, there = _owners(layer, None), _owners(layer, following)
     if here is None or there is None or np.array_equal(here, there):
@@ -108,22 +90,20 @@ def _arranged(binary: Binary, layer: Layer, following: Layer | None) -> tuple[Bi
     # the bits of a value stand in the order of their levels on both sides
     order = np.empty(len(here), np.intp)
     order[np.argsort(there, kind="stable")] = np.argsort(here, kind="stable")
-    if isinstance(binary, LevelLayer):
-        return LevelLayer(binary.weights[order], binary.tau[order], binary.tops), there
-    dense = dense_of(binary)
-    return DenseLayer(dense.weights[order], dense.tau[order]), there
+    dense = binary if binary.kind == "dense" else binary.unrolled()
+    return dense_layer(dense.weights[order], dense.tau[order], dense.tops), there
 
 
 def _owners(layer: Layer, following: Layer | None) -> _Places | None:
     """The value of each bit: those of maps stand channel by channel, level by level, pixel by pixel, others
     value by value.
     """
-    top = gives(layer)
-    if top is None:
+    if layer.is_binary:
         return None
-    maps = layer.output_shape if isinstance(layer, StairConv | PoolLayer) else None
-    if isinstance(following, StairConv | ConvLayer | PoolLayer):
+    maps = layer.output_shape
+    if following is not None and following.window is not None:
         maps = following.window.shape
+    top = layer.height
     return np.repeat(np.arange(layer.outputs), top) if maps is None else _by_channel(maps, top)
 
 
@@ -140,9 +120,9 @@ def _spread(weights: Ints, source: _Places) -> Ints:
 
 def _make_sure(layers: Sequence[Layer], head: Head) -> None:
     """See that all weights fit into memory once each step has its own, before the first are written."""
-    steps = [gives(layer) or 1 for layer in layers]
+    steps = [layer.height for layer in layers]
     needed = head.weights.size * (steps[-1] if steps else 1)
     for layer, own, read in zip(layers, steps, [1, *steps], strict=False):
-        needed += 0 if isinstance(layer, PoolLayer) else layer.weights.size * own * read
+        needed += layer.weights.size * own * read if layer.every is None else 0
     many = sum(layer.outputs * own for layer, own in zip(layers, steps, strict=True))
     make_sure(8 * needed, f"a network of {many:,} neurons, one for each step,", _INSTEAD)

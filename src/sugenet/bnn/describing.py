@@ -9,13 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from sugenet.bnn.arrays import Bits, Ints
-from sugenet.bnn.conv import ConvLayer, PoolLayer
-from sugenet.bnn.layer import gives, tops_of
-from sugenet.bnn.layers import DenseLayer, LevelLayer
+from sugenet.bnn.layers import Layer
 from sugenet.bnn.network import Network
+from sugenet.bnn.neuron import NEVER
 from sugenet.bnn.reals import RealLayer
-from sugenet.bnn.stair import NEVER
-from sugenet.bnn.stairs import StairConv, StairLayer
 from sugenet.brief import Brief
 from sugenet.drawn import Drawn
 
@@ -135,47 +132,7 @@ def summary(network: Network) -> Summary:
     >>> print(table.layers[0].one_bit, table.layers[0].zeros, table.layers[0].constant)
     5 1 1
     """
-    rows = []
-    for number, layer in enumerate(network.layers, start=1):
-        tops = tops_of(layer)
-        bits = 1 if tops is None else max(tops, default=1).bit_length()
-        top = gives(layer)
-        if isinstance(layer, PoolLayer):
-            name = f"{number} pool" if top is None else f"{number} pool ({top + 1} levels)"
-            rows.append(LayerSummary(name, bits, layer.outputs, 0, 0, 0, 1, 0, 0, 0, None, None))
-            continue
-        kind = {
-            DenseLayer: "dense",
-            LevelLayer: "levels",
-            ConvLayer: "conv",
-            StairLayer: "dense",
-            StairConv: "conv",
-            RealLayer: "reals",
-        }[type(layer)]
-        many = max(1, len(layer.weights))
-        places = layer.outputs // many if isinstance(layer, ConvLayer | StairConv | RealLayer) else 1
-        if isinstance(layer, RealLayer):
-            bits, steps = 64, len(set(layer.theta))
-        elif isinstance(layer, StairConv):
-            steps = int((layer.steps != NEVER).sum())
-        elif isinstance(layer, StairLayer):
-            steps = int((layer.tau != NEVER).sum())
-        else:
-            own = layer.tau.reshape(len(layer.weights), layer.tau.size // many)
-            steps = len(np.unique(own, axis=1).T) * len(layer.weights)
-        rows.append(
-            LayerSummary(
-                f"{number} {kind}" if top is None else f"{number} {kind} ({top + 1} levels)",
-                bits,
-                layer.outputs,
-                **_weights(layer.weights),
-                thresholds=steps,
-                products=_bit_products(layer.weights) * places * bits,
-                constant=int(layer.constant.sum()),
-                flipped=_count(getattr(layer, "flipped", None)),
-                ties=_count(getattr(layer, "ties", None)),
-            )
-        )
+    rows = [_layer_row(number, layer) for number, layer in enumerate(network.layers, start=1)]
     head = network.head
     bits = 1 if head.tops is None else int(head.tops.max(initial=1)).bit_length()
     rows.append(
@@ -192,6 +149,37 @@ def summary(network: Network) -> Summary:
         )
     )
     return Summary(str(network), tuple(rows))
+
+
+def _layer_row(number: int, layer: Layer) -> LayerSummary:
+    bits = 64 if layer.kind == "real" else int(layer.input_tops.max(initial=1)).bit_length()
+    kind = "levels" if layer.kind == "dense" and layer.is_binary and layer.tops is not None else layer.kind
+    name = f"{number} {'reals' if kind == 'real' else kind}"
+    name += "" if layer.is_binary else f" ({layer.height + 1} levels)"
+    if layer.every is not None:
+        return LayerSummary(name, bits, layer.outputs, 0, 0, 0, 1, 0, 0, 0, None, None)
+    return LayerSummary(
+        name,
+        bits,
+        layer.outputs,
+        **_weights(layer.weights),
+        thresholds=_threshold_count(layer),
+        products=_bit_products(layer.weights) * (layer.outputs // max(1, len(layer.weights))) * bits,
+        constant=int(layer.constant.sum()),
+        flipped=_count(layer.flipped),
+        ties=_count(layer.ties),
+    )
+
+
+def _threshold_count(layer: Layer) -> int:
+    """How many thresholds differ: of a convolution one per channel and kind of border."""
+    if isinstance(layer, RealLayer):
+        return len(set(layer.theta))
+    if not layer.is_binary:
+        return int((layer.steps != NEVER).sum())
+    channels = len(layer.weights)
+    own = layer.tau.reshape(channels, layer.tau.size // max(1, channels))
+    return len(np.unique(own, axis=1).T) * channels
 
 
 def _weights(weights: Ints) -> dict[str, int]:

@@ -20,7 +20,7 @@ from sugenet.bnn.codings import Coding, OneHot, Real, Span, Steps, bit, integer,
 from sugenet.bnn.samples import rows_of, shape_words, values_of
 from sugenet.brief import Brief
 from sugenet.capacity.arguments import read_number
-from sugenet.errors import CapacityError, EncodingError
+from sugenet.errors import EncodingError
 from sugenet.visible import see_name, visible
 
 __all__ = ["Encoder"]
@@ -459,12 +459,7 @@ class Encoder(Brief):
 
 def _number_of(value: Any, name: str) -> Any:
     """A number that is written out, or a `Decimal`, as all text is read; other values as they are."""
-    if not isinstance(value, _TEXT):
-        return value
-    try:
-        return read_number(value, name)
-    except CapacityError as error:
-        raise EncodingError(str(error)) from None
+    return read_number(value, name, EncodingError) if isinstance(value, _TEXT) else value
 
 
 def _shared(codings: tuple[Coding, ...]) -> tuple[Coding, ...]:

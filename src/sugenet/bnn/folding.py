@@ -8,7 +8,8 @@ Two ways, for two meanings of "what the network computes" (docs/theory.md 2):
 - `fold_by_evaluation` asks the framework's own arithmetic for the value at every sum that can occur, and so
   is bit-exact with it.
 
-Both say for each neuron whether a sum of exactly zero can occur. Where none can,
+Convolutions have a threshold of their own wherever taps fall on padding (docs/theory.md 4.1). Both say for
+each neuron whether a sum of exactly zero can occur. Where none can,
 all conventions for sign(0) agree.
 """
 
@@ -21,7 +22,9 @@ from typing import Any, Literal, TypedDict
 import numpy as np
 import numpy.typing as npt
 
+from sugenet.bits.window import Window
 from sugenet.bnn.arrays import Bits, Ints, integer_array
+from sugenet.bnn.conv import ConvLayer
 from sugenet.bnn.layers import DenseLayer, LevelLayer
 from sugenet.capacity.thresholds import exact_number
 from sugenet.errors import NetworkError, TieError
@@ -34,6 +37,8 @@ __all__ = [
     "exact_decisions",
     "fold",
     "fold_by_evaluation",
+    "fold_conv",
+    "fold_conv_by_evaluation",
     "fold_levels",
     "sign_of_affine",
     "thresholds",
@@ -55,6 +60,8 @@ class Norm(TypedDict, total=False):
     eps: Any
 
 
+_BIPOLAR = Fraction(2), Fraction(-1)
+"""A bit is a level 0 or 1 that enters sums as -1 or +1."""
 DEFAULTS: Norm = {"bias": 0, "scale": 1, "gamma": 1, "beta": 0, "mean": 0, "var": 1, "eps": 0}
 
 
@@ -112,9 +119,9 @@ def fold(
     """
     norm = Norm(bias=bias, scale=scale, gamma=gamma, beta=beta, mean=mean, var=var, eps=eps)
     rows = integer_array(weights, 2, "weights")
-    sizes = np.abs(rows).sum(axis=1)
-    decide = exact_decisions(norm, [Fraction(2)] * len(rows), [Fraction(-int(size)) for size in sizes])
-    folded, tau, flipped, ties = thresholds(rows, sizes, decide, zero)
+    tops = np.ones(rows.shape[1], np.int64)
+    decide = _decisions(norm, rows, tops, *_BIPOLAR)
+    folded, tau, flipped, ties = thresholds(rows, np.abs(rows) @ tops, decide, zero)
     return DenseLayer(folded, tau, flipped=flipped, ties=ties)
 
 
@@ -150,13 +157,20 @@ def fold_levels(
     if highest.shape != rows.shape[1:]:
         raise NetworkError(f"{len(highest)} tops for {rows.shape[1]} features. Every feature has one.")
     unit, origin = Fraction(exact_number(step, "step")), Fraction(exact_number(start, "start"))
-    below = -np.minimum(rows, 0) @ highest
-    offsets = [
-        origin * int(total) - unit * int(low) for total, low in zip(rows.sum(axis=1), below, strict=True)
-    ]
-    decide = exact_decisions(norm, [unit] * len(rows), offsets)
+    decide = _decisions(norm, rows, highest, unit, origin)
     folded, tau, flipped, ties = thresholds(rows, np.abs(rows) @ highest, decide, zero)
     return LevelLayer(folded, tau, highest, flipped=flipped, ties=ties)
+
+
+def _decisions(
+    norm: Norm, rows: Ints, tops: Ints, unit: Fraction, origin: Fraction, outer: Any = 0
+) -> Decide:
+    """Signs of the batch norm where a level a of 0..top enters the sum as ``origin + unit * a``, and padding
+    adds `outer`.
+    """
+    below = -np.minimum(rows, 0) @ tops
+    starts = outer + origin * rows.sum(axis=1).astype(object) - unit * below.astype(object)
+    return exact_decisions(norm, [unit] * len(rows), starts.tolist())
 
 
 def exact_decisions(norm: Norm, steps: list[Fraction], starts: list[Fraction]) -> Decide:
@@ -265,6 +279,114 @@ def thresholds(rows: Ints, sizes: Ints, decide: Decide, zero: SignOfZero) -> tup
         if falls:
             folded[j], flipped[j] = -rows[j], True
     return folded, taus, flipped, ties
+
+
+def fold_conv(
+    weights: Any,
+    window: Window,
+    *,
+    groups: int = 1,
+    fill: Any = 0,
+    top: int | None = None,
+    step: Any = 1,
+    start: Any = 0,
+    zero: SignOfZero = 1,
+    bias: Any = 0,
+    scale: Any = 1,
+    gamma: Any = 1,
+    beta: Any = 0,
+    mean: Any = 0,
+    var: Any = 1,
+    eps: Any = 0,
+) -> ConvLayer:
+    """Fold a convolution with bias, scale and batch norm in front of a sign, in exact arithmetic.
+
+    Parameters
+    ----------
+    weights
+        -1, 0 or +1, of shape (out channels, in channels / groups, kernel height, kernel width).
+    window, groups
+        Geometry.
+    fill
+        The value of padding: 0, +1, -1 or any exact number.
+    top, step, start
+        For levels 0..top instead of bits: a level a enters the sum as ``start + step * a``,
+        as in `fold_levels`.
+    zero
+        What sign(0) is.
+    bias, scale, gamma, beta, mean, var, eps
+        As in `fold`: one number for all output channels or one for each.
+
+    Examples
+    --------
+    >>> layer = fold_conv(np.ones((1, 1, 3, 3), int), Window((1, 3, 3), kernel=3, pads=1))  # sum >= 0
+    >>> layer.tau.reshape(3, 3).tolist()  # at least half of the 4, 6 or 9 taps inside
+    [[2, 3, 2], [3, 5, 3], [2, 3, 2]]
+    """
+    norm = Norm(bias=bias, scale=scale, gamma=gamma, beta=beta, mean=mean, var=var, eps=eps)
+    unit, origin, padding = (
+        Fraction(exact_number(v, name)) for v, name in ((step, "step"), (start, "start"), (fill, "fill"))
+    )
+
+    if top is None:
+        unit, origin = _BIPOLAR
+
+    def decide(inside: Ints, outside: Ints, _sizes: Ints) -> Decide:
+        tops = np.full(inside.shape[1], 1 if top is None else top)
+        return _decisions(norm, inside, tops, unit, origin, padding * outside.sum(axis=1).astype(object))
+
+    return _fold_window(weights, window, groups, top, decide, zero)
+
+
+def fold_conv_by_evaluation(
+    weights: Any,
+    window: Window,
+    value: Callable[[npt.NDArray[np.float64]], Any],
+    *,
+    groups: int = 1,
+    fill: int = 0,
+    zero: SignOfZero = 1,
+) -> ConvLayer:
+    """Fold what a framework computes between the sum of a convolution over bits and the sign,
+    by asking it at every sum.
+    """
+    if fill not in (0, 1, -1):
+        raise NetworkError(f"fill={fill} must be 0, 1 or -1: padded sums must be whole numbers.")
+
+    def decide(_inside: Ints, outside: Ints, sizes: Ints) -> Decide:
+        return evaluated_decisions(value, sizes, np.asarray(fill * outside.sum(axis=1) - sizes))
+
+    return _fold_window(weights, window, groups, None, decide, zero)
+
+
+def _fold_window(
+    weights: Any,
+    window: Window,
+    groups: int,
+    top: int | None,
+    decide: Callable[[Ints, Ints, Ints], Decide],
+    zero: SignOfZero,
+) -> ConvLayer:
+    """Find the thresholds once for each set of taps that can fall inside the input."""
+    kernel = integer_array(weights, 4, "kernel")
+    rows = kernel.reshape(len(kernel), -1)
+    cases, case_of = np.unique(window.taps >= 0, axis=0, return_inverse=True)
+    if rows.shape[1] % max(cases.shape[1], 1):
+        raise NetworkError(
+            f"the kernel has shape {kernel.shape}, which does not fit a window of {window.kernel}."
+        )
+    tau = np.empty((len(rows), len(cases)), np.int64)
+    flipped, ties = np.zeros(len(rows), bool), np.zeros(len(rows), bool)
+    for number, case in enumerate(cases):
+        there = np.tile(case, rows.shape[1] // len(case))
+        inside, outside = rows * there, rows * ~there
+        sizes = np.abs(inside).sum(axis=1) * (1 if top is None else top)
+        _, tau[:, number], falls, tied = thresholds(inside, sizes, decide(inside, outside, sizes), zero)
+        flipped |= falls  # where a position has a constant sign it says no direction, and its tau fits both
+        ties |= tied
+    folded = np.where(flipped[:, None, None, None], -kernel, kernel)
+    positions = tau[:, case_of.reshape(-1)].reshape(len(rows), *window.positions)
+    return ConvLayer(folded, positions, window, groups, top, flipped=flipped, ties=ties)
 
 
 def _first(sign_at: Callable[[int], int], least: int, size: int, falls: bool) -> int:

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn.arrays import Ints, integer_array
-from sugenet.bnn.layers import ROOM, check_size, checked_levels, checked_tops, match_counts
+from sugenet.bnn.layers import ROOM, check_size, checked_levels, checked_tops
 from sugenet.bnn.literals import lam_of
 from sugenet.brief import Brief
 from sugenet.capacity import CardinalityThreshold, Criteria, Nested, SetFunction, WeightedThreshold
@@ -91,8 +91,17 @@ class Head(Brief):
     @cached_property
     def sizes(self) -> Ints:
         """n_k: the largest match count of each class."""
-        rows = np.abs(self.weights)
-        return np.asarray(rows.sum(axis=1) if self.tops is None else rows @ self.tops)
+        return np.asarray(np.abs(self.weights) @ self.input_tops)
+
+    @property
+    def input_tops(self) -> Ints:
+        """The largest level of each input: 1 for a bit."""
+        return np.ones(self.inputs, np.int64) if self.tops is None else self.tops
+
+    @cached_property
+    def lowest(self) -> Ints:
+        """The least sum of each class, where its match count is 0."""
+        return np.asarray(np.minimum(self.weights, 0) @ self.input_tops)
 
     @cached_property
     def room(self) -> int:
@@ -125,14 +134,13 @@ class Head(Brief):
         """M of every sample and class."""
         array = np.asarray(bits)
         if self.tops is not None:
-            levels = checked_levels(array, self.inputs, self.tops)
-            return np.asarray(levels @ self.weights.T - np.minimum(self.weights, 0) @ self.tops)
-        if array.dtype != bool or array.ndim != 2 or array.shape[1] != self.inputs:
+            array = checked_levels(array, self.tops)
+        elif array.dtype != bool or array.ndim != 2 or array.shape[1] != self.inputs:
             raise NetworkError(
                 f"the head reads bits of shape (samples, {self.inputs}), "
                 f"not {array.dtype} of shape {array.shape}."
             )
-        return match_counts(self.weights, array, self.sizes)
+        return np.asarray(array.astype(np.int64) @ self.weights.T - self.lowest)
 
     @cached_property
     def integers(self) -> tuple[list[int], list[int], int]:

@@ -18,8 +18,7 @@ from sugenet.bnn.codings import Coding, Steps
 from sugenet.bnn.encoder import Encoder
 from sugenet.bnn.head import Head
 from sugenet.bnn.laws import Clause, Law
-from sugenet.bnn.layer import Layer, dense_of
-from sugenet.bnn.layers import DenseLayer
+from sugenet.bnn.layers import DenseLayer, Layer
 from sugenet.bnn.memory import make_sure
 
 __all__ = ["lawful_parts"]
@@ -45,7 +44,7 @@ def lawful_parts(
             weights[number, start + place] = -1 if on else 1
     made: list[Layer] = [DenseLayer(weights, np.concatenate([first.tau, [len(c) for c in clauses]]))]
     for layer in layers[1:]:
-        dense = dense_of(layer)
+        dense = layer.unrolled()
         identity = np.eye(len(clauses), dtype=np.int64)
         tau = np.concatenate([dense.tau, np.ones(len(clauses), np.int64)])
         made.append(DenseLayer(_blocks(dense.weights, identity), tau))
@@ -63,7 +62,7 @@ def _first(encoder: Encoder, layers: Sequence[Layer]) -> DenseLayer:
     """The first layer over the bits of the encoder; without layers, the bits themselves."""
     if not layers:
         return DenseLayer(np.eye(encoder.width, dtype=np.int64), np.ones(encoder.width, np.int64))
-    return dense_of(layers[0])
+    return layers[0].unrolled()
 
 
 def _refined(encoder: Encoder, clauses: Sequence[Clause]) -> tuple[Encoder, Ints]:

@@ -8,7 +8,7 @@ writes it as sets of literals, of which one each must hold, over steps and categ
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -20,12 +20,10 @@ from sugenet.bnn.codings import OneHot, Steps
 from sugenet.bnn.encoder import Encoder
 from sugenet.brief import quoted
 from sugenet.capacity.arguments import NUMBER, read_number
+from sugenet.capacity.conditions import DEEPEST, OPPOSITE, SAME, SIGNS, TURNED, Connectives, compares
 from sugenet.errors import CapacityError, RuleSyntaxError, TooLargeError
 
-__all__ = ["DEEPEST", "Clause", "Law", "Literal", "compares", "some_obey"]
-
-DEEPEST = 100
-"""Brackets inside brackets of a law or a formula."""
+__all__ = ["Clause", "Law", "Literal", "some_obey"]
 
 _MOST = 4096
 """Clauses of one law."""
@@ -33,8 +31,6 @@ _WRITTEN = r"[-+]?[0-9.][0-9A-Za-z_./]*(?:(?<=[eE])[-+][0-9]+)?"
 """All that stands together where a number does; `read_number` reads it or refuses it."""
 _TRIED = 100_000
 """Clauses looked at after which it stays open whether laws can be obeyed."""
-_SIGNS = (">=", "<=", "!=", "==", "<", ">", "=")
-_TURNED = {">=": "<=", "<=": ">=", "<": ">", ">": "<", "=": "=", "!=": "!="}
 _YES = (True, "yes", "true", "Yes", "True", "y", 1)
 
 
@@ -183,7 +179,7 @@ def _compared(formula: _Compared, on: bool, encoder: Encoder) -> set[Clause]:
         "<=": [[(beyond, False)]],
         "=": [[(above, True)], [(beyond, False)]],
         "!=": [[(above, False), (beyond, True)]],
-    }[sign if on else _opposite(sign)]
+    }[sign if on else OPPOSITE[sign]]
     found = set()
     for row in truths:
         literals = [(_reaches(coding, cut), cut, sense) for cut, sense in row]
@@ -191,26 +187,6 @@ def _compared(formula: _Compared, on: bool, encoder: Encoder) -> set[Clause]:
             continue  # it always holds
         found.add(frozenset(Literal(feature, cut, sense) for sure, cut, sense in literals if sure is None))
     return found
-
-
-def compares(left: Any, sign: str, right: Any) -> bool:
-    """Whether two exact numbers compare as a sign says."""
-    match sign:
-        case ">=":
-            return bool(left >= right)
-        case "<=":
-            return bool(left <= right)
-        case ">":
-            return bool(left > right)
-        case "<":
-            return bool(left < right)
-        case "=":
-            return bool(left == right)
-    return bool(left != right)
-
-
-def _opposite(sign: str) -> str:
-    return {">=": "<", "<": ">=", ">": "<=", "<=": ">", "=": "!=", "!=": "="}[sign]
 
 
 def _cut(coding: Steps, value: Fraction, *, beyond: bool = False) -> float:
@@ -303,7 +279,7 @@ def _chosen(rows: Sequence[Sequence[tuple[int, int]]], free: dict[int, int], lef
 # -- reading -------------------------------------------------------------------------------------------------
 
 
-class _Parser:
+class _Parser(Connectives[_Formula]):
     """Reads one law, word by word; names of features may have blanks in them, or stand in quotes."""
 
     def __init__(self, text: str, encoder: Encoder) -> None:
@@ -313,47 +289,33 @@ class _Parser:
         )
 
     def law(self) -> _Formula:
-        if self._word("if"):
-            body = self._either()
-            if not self._word("then"):
-                raise self._wrong("'then'")
-            found: _Formula = _Connected("or", (_Connected("not", (body,)), self._either()))
-        else:
-            found = self._either()
-            if self._mark("->"):
-                found = _Connected("or", (_Connected("not", (found,)), self._either()))
+        begun = self.word("if")
+        found = self.either()
+        if begun and not self.word("then"):
+            raise self._wrong("'then'")
+        if begun or self._mark("->"):
+            found = self.implies(found, self.either())
         self._blanks()
         if self.place < len(self.text):
             raise self._wrong("'and', 'or' or the end")
         return found
 
-    def _either(self) -> _Formula:
-        return self._several("or", self._each)
+    def joined(self, word: str, parts: tuple[_Formula, ...]) -> _Formula:
+        return _Connected(word, parts)
 
-    def _each(self) -> _Formula:
-        return self._several("and", self._one)
+    def opposite(self, part: _Formula) -> _Formula:
+        return _Connected("not", (part,))
 
-    def _several(self, word: str, read: Callable[[], _Formula]) -> _Formula:
-        parts = [read()]
-        while self._word(word):
-            parts.append(read())
-        return parts[0] if len(parts) == 1 else _Connected(word, tuple(parts))
-
-    def _one(self) -> _Formula:
-        on = True
-        while self._word("not"):
-            on = not on
-        found = self._bracket() if self._mark("(") else self._condition()
-        return found if on else _Connected("not", (found,))
-
-    def _bracket(self) -> _Formula:
+    def plain(self) -> _Formula:
+        if not self._mark("("):
+            return self._condition()
         self.depth += 1
         if self.depth > DEEPEST:
             raise RuleSyntaxError(
                 f"the law {quoted(self.text)} has more than {DEEPEST} brackets inside each "
                 f"other, at character {self.place}. Give it as several laws."
             )
-        found = self._either()
+        found = self.either()
         if not self._mark(")"):
             raise self._wrong("')'")
         self.depth -= 1
@@ -366,11 +328,11 @@ class _Parser:
             raise self._wrong(f"a condition on a feature ({_some(self.encoder.names)})")
         parts: list[_Compared] = []
         if before is not None:
-            parts.append(self._comparison(feature, _TURNED[before[1]], before[0]))
+            parts.append(self._comparison(feature, TURNED[before[1]], before[0]))
         sign = self._sign()
         if sign is not None:
             parts.append(self._comparison(feature, sign, self._value(feature)))
-        elif before is None and self._word("in"):
+        elif before is None and self.word("in"):
             several = tuple(self._comparison(feature, "=", value) for value in self._listed(feature))
             return _Connected("or", several) if len(several) > 1 else several[0]
         if not parts:
@@ -446,11 +408,9 @@ class _Parser:
 
     def _sign(self) -> str | None:
         self._blanks()
-        for sign in _SIGNS:
-            if self.text.startswith(sign, self.place):
-                self.place += len(sign)
-                return "=" if sign == "==" else sign
-        return None
+        sign = next((sign for sign in SIGNS if self.text.startswith(sign, self.place)), None)
+        self.place += len(sign or "")
+        return None if sign is None else SAME.get(sign, sign)
 
     def _value(self, feature: int) -> Any:
         coding = self.encoder.codings[feature]
@@ -484,7 +444,7 @@ class _Parser:
         if not (self._mark("}") or self._mark(")") or self._mark("]")):
             raise self._wrong("a closing bracket")
 
-    def _word(self, word: str) -> bool:
+    def word(self, word: str) -> bool:
         self._blanks()
         found = re.compile(rf"{word}\b", re.IGNORECASE).match(self.text, self.place)
         if found is None:

@@ -1,9 +1,13 @@
-"""Layers of threshold neurons over one input space (paper section 3.3), evaluated as the definition says,
-in exact integers.
+"""Layers: neurons over one input space (paper section 3.3), evaluated as the definition says, in exact
+integers.
 
-`DenseLayer` reads bits, `LevelLayer` reads the levels of integer features (docs/theory.md 3.1): a feature
-with levels 0..t stands for its t thermometer bits, all with the feature's one weight, so a uint8 pixel is 255
-bits that are never written out.
+A neuron gives the number of its thresholds that its match count reaches. With one threshold it is the binary
+neuron of the paper; with several it gives levels (docs/theory.md 3.4). An input with levels 0..t stands for
+its t thermometer bits, all with the input's one weight, so a uint8 pixel is 255 bits that are never written
+out (docs/theory.md 3.1); a bit is the case t = 1.
+
+`Layer` is this form. The dense layers are here, convolutions and pooling in `sugenet.bnn.conv`. Each is
+spelled in up to three ways: over bits, over levels, and with several thresholds per neuron.
 """
 
 from __future__ import annotations
@@ -11,14 +15,16 @@ from __future__ import annotations
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
+from sugenet.bits.window import Window
 from sugenet.bnn.arrays import Bits, Ints, integer_array
-from sugenet.bnn.neuron import Neuron
+from sugenet.bnn.neuron import NEVER, Neuron, Stair
 from sugenet.brief import Brief
 from sugenet.errors import NetworkError
 
@@ -26,12 +32,17 @@ __all__ = [
     "ROOM",
     "WIDEST",
     "DenseLayer",
+    "Layer",
     "LevelLayer",
+    "StairLayer",
     "check_size",
     "check_tau",
     "checked_levels",
+    "checked_marks",
+    "checked_steps",
     "checked_tops",
-    "match_counts",
+    "dense_layer",
+    "narrowed",
 ]
 
 ROOM = 31
@@ -43,113 +54,219 @@ WIDEST = 1 << 56
 """Match counts over levels stay below: weights that raw inputs are rescaled by are wide. Several of them add
 up in 64 bits.
 """
-
-"""For each neuron an enclosure of its threshold on real values;
-both ends are equal where the threshold is rational.
-"""
+_FAR = 1 << 62
 
 
-def check_size(weights: Ints, top: int = 1, limit: int = _BITS) -> None:
-    """Refuse weights over levels up to `top` whose match counts could reach a limit."""
-    largest = max(int(weights.max(initial=0)), -int(weights.min(initial=0)))
-    if largest * max(weights.shape[1], 1) * top < limit:
-        return
-    if largest >= limit or _largest_sum(weights, [top] * weights.shape[1]) >= limit:
-        raise NetworkError(
-            f"a weight of size {largest} is too large: match counts must stay below "
-            f"2^{limit.bit_length() - 1}."
-        )
+class Layer(Brief, ABC):
+    """Neurons over the same inputs, which are bits or levels; each gives a bit or a level.
 
-
-def _largest_sum(weights: Ints, tops: Sequence[int]) -> int:
-    """The largest match count of any row, in exact numbers however large they are."""
-    most = max((sum(map(operator.mul, row, tops)) for row in np.abs(weights).tolist()), default=0)
-    return int(most)
-
-
-def check_tau(tau: Ints) -> None:
-    """Refuse thresholds so far from all match counts that a difference of the two, or twice it,
-    could leave 64 bits.
-    """
-    if tau.size and max(int(tau.max()), -int(tau.min())) > 1 << 62:
-        place = int(np.argmax(np.abs(tau // 2)))
-        raise NetworkError(
-            f"tau[{place}] is beyond 2^62. Write 0 for always active and 2^31 for never, which is the same."
-        )
-
-
-def checked_tops(tops: Any, weights: Ints, limit: int = _BITS) -> Ints:
-    """The largest level of each input, one a column of the weights; sums stay below a limit."""
-    highest = integer_array(tops, 1, "tops")
-    if len(highest) != weights.shape[1]:
-        raise NetworkError(f"{len(highest)} tops for {weights.shape[1]} features. Every feature has one.")
-    if (highest < 0).any():
-        raise NetworkError(f"tops[{int(np.argmax(highest < 0))}] is negative; levels run from 0 to the top.")
-    most, largest = sum(highest.tolist()), max(int(weights.max(initial=1)), -int(weights.min(initial=1)))
-    # row by row only where both fit, so that no product leaves 64 bits
-    if most * largest >= limit and (
-        max(most, largest) >= limit or _largest_sum(weights, highest.tolist()) >= limit
-    ):
-        raise NetworkError(
-            f"the levels are too many: match counts must stay below 2^{limit.bit_length() - 1}."
-        )
-    return highest
-
-
-def checked_levels(levels: Any, inputs: int, tops: Ints) -> Ints:
-    """Levels of samples, each within its top; bits are levels 0 and 1."""
-    array = integer_array(levels, 2, "levels")
-    if array.shape[1] != inputs:
-        raise NetworkError(f"levels has {array.shape[1]} columns, but the layer reads {inputs} features.")
-    wrong = (array < 0) | (array > tops)
-    if wrong.any():
-        row, column = (int(index) for index in np.argwhere(wrong)[0])
-        raise NetworkError(
-            f"level {array[row, column]} of feature {column} in sample {row} is not in 0..{tops[column]}."
-        )
-    return array
-
-
-def match_counts(weights: Ints, bits: Bits, sizes: Ints | None = None) -> Ints:
-    """M of every sample and neuron: the weight sizes of the literals that hold; `sizes` are those of all
-    literals of each neuron, where they are known.
-    """
-    signed = np.where(bits, 1, -1).astype(np.int64) @ weights.T
-    return np.asarray((signed + (np.abs(weights).sum(axis=1) if sizes is None else sizes)) // 2)
-
-
-@dataclass(frozen=True, eq=False)
-class _Thresholds(Brief, ABC):
-    """What both kinds of layer share: integer weights, thresholds,
-    and what folding noticed about each neuron.
+    What a kind of layer does not have is None, or what changes nothing.
     """
 
+    kind: ClassVar[str]
+    """``dense``, ``conv``, ``pool`` or ``real``."""
     weights: Ints
+    """One row per neuron; of maps one kernel per output channel. Of pooling all are 1."""
     tau: Ints
+    """Thresholds on the match count: one number per neuron of a binary layer, else one row per neuron."""
+    is_binary: bool = True
+    """Whether it gives bits."""
+    steps: Ints
+    """Where it gives levels, for each row of weights the thresholds on plain sums; `NEVER` where none is
+    reached.
+    """
+    tops: Ints | None = None
+    """The largest level of each input; None when the inputs are bits."""
+    window: Window | None = None
+    """Geometry of a convolution or of pooling."""
+    groups: int = 1
+    every: Bits | None = None
+    """Of pooling, for each channel whether all inputs count."""
     flipped: Bits | None = None
     """Where a negative batch-norm scale reversed the weights; None when unknown."""
     ties: Bits | None = None
     """Where a sum of exactly zero can occur; None when unknown."""
+
+    @property
+    @abstractmethod
+    def inputs(self) -> int:
+        """Number of inputs."""
+
+    @property
+    @abstractmethod
+    def outputs(self) -> int:
+        """Number of neurons."""
+
+    @property
+    @abstractmethod
+    def sizes(self) -> Ints:
+        """The largest match count of each neuron."""
+
+    @property
+    @abstractmethod
+    def lowest(self) -> Ints:
+        """The least sum of each neuron, where its match count is 0."""
+
+    @abstractmethod
+    def sums(self, values: Any) -> Any:
+        """Plain weighted sums of whole numbers, one row per sample."""
+
+    @abstractmethod
+    def row(self, j: int) -> Ints:
+        """Weights of neuron j, from 0, over all inputs."""
+
+    @abstractmethod
+    def column(self, place: int) -> tuple[Ints, Ints]:
+        """Which neurons, numbered from 0, read the input at a place, and with what weight."""
+
+    @abstractmethod
+    def dense(self) -> Layer:
+        """The same neurons as a dense layer over the same inputs."""
+
+    # -- what follows from these -----------------------------------------------------------------------------
+
+    @property
+    def height(self) -> int:
+        """The largest level that a neuron can give: its number of thresholds."""
+        return 1 if self.is_binary else int(self.tau.shape[1])
+
+    @property
+    def max_level(self) -> int | None:
+        """The largest level that the layer gives, or None when it gives bits."""
+        return None if self.is_binary else self.height
+
+    @property
+    def output_shape(self) -> tuple[int, int, int] | None:
+        """Channels, height and width of what maps give; None for dense layers."""
+        return None
+
+    @property
+    def input_tops(self) -> Ints:
+        """The largest level of each input: 1 for a bit."""
+        return np.ones(self.inputs, np.int64) if self.tops is None else self.tops
+
+    @property
+    def thresholds(self) -> Ints:
+        """Thresholds on the match count: one row per neuron, one column per level above 0."""
+        return self.tau[:, None] if self.is_binary else self.tau
+
+    @property
+    def sum_thresholds(self) -> Ints:
+        """Thresholds on the plain sums, in the same shape; `NEVER` where none is reached."""
+        if self.is_binary:  # no other tau decides otherwise, and none overflows
+            return (np.clip(self.tau, 0, self.sizes + 1) + self.lowest)[:, None]
+        return np.where(self.tau == NEVER, NEVER, self.tau + self.lowest[:, None])
+
+    @property
+    def constant(self) -> Bits:
+        """Which neurons never change what they give."""
+        tau = self.thresholds
+        return np.asarray(((tau <= 0) | (tau > self.sizes[:, None])).all(axis=1))
+
+    @property
+    def marks(self) -> dict[str, Any]:
+        """What folding noticed about each neuron."""
+        return {"flipped": self.flipped, "ties": self.ties}
+
+    def match_counts(self, inputs: Any) -> Ints:
+        """M of every sample (rows) and neuron (columns): the sum above its least value."""
+        return np.asarray(self.sums(self._checked(inputs)) - self.lowest)
+
+    def activity(self, inputs: Any) -> npt.NDArray[Any]:
+        """Which neurons are active in which sample; the level of each where it has several."""
+        counts = self.match_counts(inputs)
+        return np.asarray(counts >= self.tau) if self.is_binary else _climbed(counts, self.tau)
+
+    def _checked(self, inputs: Any) -> npt.NDArray[Any]:
+        return _bits(inputs, self.inputs) if self.tops is None else checked_levels(inputs, self.tops)
+
+    def rows(self) -> Ints:
+        """Weights of all neurons over all inputs."""
+        return np.array([self.row(j) for j in range(self.outputs)], np.int64).reshape(
+            self.outputs, self.inputs
+        )
+
+    def neuron(self, j: int) -> Neuron | Stair:
+        """Neuron j, numbered from 1 like the literals of the next layer. A binary neuron over levels is one
+        over their thermometer bits.
+        """
+        row, taus = self.row(self.index_of(j)), self.thresholds_of(j - 1)
+        if not self.is_binary:
+            return Stair(row.tolist(), taus, self.input_tops.tolist())
+        return Neuron((row if self.tops is None else np.repeat(row, self.tops)).tolist(), taus[0])
+
+    def index_of(self, j: int) -> int:
+        """The number from 0 of neuron j, numbered from 1."""
+        if not 1 <= j <= self.outputs:
+            raise NetworkError(f"there is no neuron {j}: the layer has {self.outputs}, numbered from 1.")
+        return j - 1
+
+    def thresholds_of(self, j: int) -> list[int]:
+        """Thresholds of neuron j, from 0."""
+        return [int(tau) for tau in np.atleast_1d(self.tau[j])]
+
+    def cut(self) -> Layer:
+        """One binary neuron for each threshold over the same inputs, as `is_binary` layers are."""
+        return self
+
+    def unrolled(self) -> DenseLayer:
+        """The same neurons over bits: thermometer bits, input by input, lowest level first, where it reads
+        levels. Layers of several thresholds have to be cut before.
+        """
+        assert self.is_binary
+        rows = self.rows()
+        return DenseLayer(
+            rows if self.tops is None else np.repeat(rows, self.tops, axis=1), self.tau, **self.marks
+        )
+
+    def spelled(self) -> list[Any]:
+        """Text and arrays that say what it computes, for fingerprints; the order counts. That of a binary
+        layer over levels leaves out its tops, which the encoder states.
+        """
+        return [self.weights, self.tau]
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        assert isinstance(other, Layer)
+        return self._identity == other._identity
+
+    def __hash__(self) -> int:
+        return hash(self._identity)
+
+    @property
+    def _identity(self) -> tuple[Any, ...]:
+        values = (getattr(self, one.name) for one in fields(self) if one.compare)  # type: ignore[arg-type]
+        return tuple(
+            (value.shape, value.tobytes()) if isinstance(value, np.ndarray) else value for value in values
+        )
+
+
+class _DenseForm(Layer):
+    """What dense layers share: one row of weights per neuron."""
+
+    kind = "dense"
     _limit: ClassVar[int] = _BITS
     """What match counts stay below."""
 
-    def __init__(self, weights: Any, tau: Any, *, flipped: Any = None, ties: Any = None) -> None:
-        rows, taus = integer_array(weights, 2, "weights"), integer_array(tau, 1, "tau")
-        if len(rows) != len(taus):
-            raise NetworkError(
-                f"{len(rows)} rows of weights but {len(taus)} values of tau. Every neuron has one of each."
-            )
+    def _set(self, weights: Any, **more: Any) -> None:
+        rows = integer_array(weights, 2, "weights")
         check_size(rows, limit=self._limit)
+        for name, value in (("weights", rows), *more.items()):
+            object.__setattr__(self, name, value)
+
+    def _set_tau(self, tau: Any, flipped: Any, ties: Any) -> None:
+        """One threshold per neuron."""
+        taus = integer_array(tau, 1, "tau")
+        if len(self.weights) != len(taus):
+            raise NetworkError(
+                f"{len(self.weights)} rows of weights but {len(taus)} values of tau. "
+                "Every neuron has one of each."
+            )
         check_tau(taus)
-        object.__setattr__(self, "weights", rows)
         object.__setattr__(self, "tau", taus)
-        for name, marks in (("flipped", flipped), ("ties", ties)):
-            kept = None if marks is None else np.array(marks, dtype=bool)
-            if kept is not None:
-                if kept.shape != taus.shape:
-                    raise NetworkError(f"{name} has shape {kept.shape}, but there are {len(taus)} neurons.")
-                kept.flags.writeable = False
-            object.__setattr__(self, name, kept)
+        for name, marks in checked_marks(taus.shape, "neurons", flipped=flipped, ties=ties).items():
+            object.__setattr__(self, name, marks)
 
     @property
     def inputs(self) -> int:
@@ -159,7 +276,15 @@ class _Thresholds(Brief, ABC):
     @property
     def outputs(self) -> int:
         """Number of neurons."""
-        return len(self.tau)
+        return len(self.weights)
+
+    def row(self, j: int) -> Ints:
+        """Weights of neuron j, from 0."""
+        return np.asarray(self.weights[j])
+
+    def rows(self) -> Ints:
+        """Weights of all neurons."""
+        return self.weights
 
     def column(self, place: int) -> tuple[Ints, Ints]:
         """Which neurons, numbered from 0, read the input at a place, and with what weight: all of them,
@@ -167,24 +292,10 @@ class _Thresholds(Brief, ABC):
         """
         return np.arange(self.outputs), self.weights[:, place]
 
-    def __eq__(self, other: object) -> bool:
-        if type(other) is not type(self):
-            return NotImplemented
-        assert isinstance(other, _Thresholds)
-        return np.array_equal(self.weights, other.weights) and np.array_equal(self.tau, other.tau)
-
-    def __hash__(self) -> int:
-        return hash((type(self), self.weights.tobytes(), self.tau.tobytes()))
-
-    def _row(self, j: int) -> int:
-        if not 1 <= j <= self.outputs:
-            raise NetworkError(f"there is no neuron {j}: the layer has {self.outputs}, numbered from 1.")
-        return j - 1
-
     @cached_property
     def runs(self) -> tuple[Ints, Ints]:
-        """The rows of weights without those that repeat the one before, as the steps of a staircase do, and
-        for each neuron the number of its row.
+        """The rows of weights without those that repeat the one before, as those of the steps of one neuron
+        do, and for each neuron the number of its row.
         """
         repeats = (self.weights[1:, :_GLANCE] == self.weights[:-1, :_GLANCE]).all(axis=1)
         for j in np.flatnonzero(repeats).tolist():
@@ -194,34 +305,36 @@ class _Thresholds(Brief, ABC):
 
     @cached_property
     def columns(self) -> Ints:
-        """The rows of `runs` input by input: one row an input."""
+        """The rows of `runs` input by input: one row per input."""
         return np.ascontiguousarray(self.runs[0].T)
 
     @cached_property
+    def run_lowest(self) -> Ints:
+        """The least sum of each row of `runs`: that of its negative weights."""
+        return np.asarray(np.minimum(self.runs[0], 0) @ self.input_tops)
+
+    @cached_property
     def lowest(self) -> Ints:
-        """The least weighted sum of bits of each row of `runs`: that of its negative weights."""
-        return np.asarray(np.minimum(self.runs[0], 0).sum(axis=1))
+        """The least sum of each neuron, where its match count is 0."""
+        return np.asarray(self.run_lowest[self.runs[1]])
 
-    @abstractmethod
-    def match_counts(self, inputs: Any) -> Ints:
-        """M of every sample (rows) and neuron (columns)."""
-
-    @property
-    @abstractmethod
+    @cached_property
     def sizes(self) -> Ints:
         """The largest match count of each neuron."""
+        return np.asarray(np.abs(self.weights) @ self.input_tops)
 
-    def activity(self, inputs: Any) -> Bits:
-        """Which neurons are active in which sample."""
-        return np.asarray(self.match_counts(inputs) >= self.tau)
+    def sums(self, values: Any) -> Ints:
+        """Plain weighted sums of levels or bits, one row per sample."""
+        rows, owner = self.runs
+        return np.asarray(np.asarray(values, np.int64) @ rows.T)[:, owner]
 
-    @property
-    def constant(self) -> Bits:
-        """Which neurons never change."""
-        return np.asarray((self.tau <= 0) | (self.tau > self.sizes))
+    def dense(self) -> Layer:
+        """The layer itself."""
+        return self
 
 
-class DenseLayer(_Thresholds):
+@dataclass(frozen=True, eq=False, init=False)
+class DenseLayer(_DenseForm):
     """Neurons over the same bits: neuron j is active iff its match count reaches ``tau[j]``.
 
     Parameters
@@ -242,27 +355,22 @@ class DenseLayer(_Thresholds):
     array([[ True, False]])
     """
 
-    def match_counts(self, bits: Any) -> Ints:
-        """M of every sample (rows) and neuron (columns)."""
-        rows, owner = self.runs
-        return match_counts(rows, _bits(bits, self.inputs), self._run_sizes)[:, owner]
+    weights: Ints
+    tau: Ints
+    flipped: Bits | None = field(default=None, compare=False)
+    ties: Bits | None = field(default=None, compare=False)
 
-    @cached_property
-    def _run_sizes(self) -> Ints:
-        return np.asarray(np.abs(self.runs[0]).sum(axis=1))
+    def __init__(self, weights: Any, tau: Any, *, flipped: Any = None, ties: Any = None) -> None:
+        self._set(weights)
+        self._set_tau(tau, flipped, ties)
 
-    @property
-    def sizes(self) -> Ints:
-        """The largest match count of each neuron."""
-        return np.asarray(np.abs(self.weights).sum(axis=1))
-
-    def neuron(self, j: int) -> Neuron:
-        """Neuron j, numbered from 1 like the literals of the next layer."""
-        row = self._row(j)
-        return Neuron(self.weights[row].tolist(), int(self.tau[row]))
+    def unrolled(self) -> DenseLayer:
+        """The layer itself."""
+        return self
 
 
-class LevelLayer(_Thresholds):
+@dataclass(frozen=True, eq=False, init=False)
+class LevelLayer(_DenseForm):
     """Neurons over integer features: feature i has levels 0..tops[i],
     each level step one literal with the feature's weight.
 
@@ -285,43 +393,171 @@ class LevelLayer(_Thresholds):
     DenseLayer(weights=array([[ 1,  1, -1]]), tau=array([2]), flipped=None, ties=None)
     """
 
-    tops: Ints
+    weights: Ints
+    tau: Ints
+    tops: Ints = field(repr=False)
+    flipped: Bits | None = field(default=None, compare=False)
+    ties: Bits | None = field(default=None, compare=False)
     _limit = WIDEST
 
     def __init__(self, weights: Any, tau: Any, tops: Any, *, flipped: Any = None, ties: Any = None) -> None:
-        _Thresholds.__init__(self, weights, tau, flipped=flipped, ties=ties)
+        self._set(weights)
+        self._set_tau(tau, flipped, ties)
         object.__setattr__(self, "tops", checked_tops(tops, self.weights, WIDEST))
 
-    def match_counts(self, levels: Any) -> Ints:
-        """M of every sample and neuron, from the levels of the features."""
-        array = checked_levels(levels, self.inputs, self.tops)
-        rows, owner = self.runs
-        counts = np.asarray(array @ rows.T - np.minimum(rows, 0) @ self.tops)
-        return np.asarray(counts[:, owner], np.int64)
+
+@dataclass(frozen=True, eq=False, init=False)
+class StairLayer(_DenseForm):
+    """Neurons over the same levels: neuron j gives the number of its steps that its match count reaches.
+
+    Clipping, ReLU, saturation and rounding are all steps, and a value that is signed outside is a level with
+    an offset that the next layer's steps take in.
+
+    Parameters
+    ----------
+    weights
+        Whole numbers, one row a neuron, one column an input.
+    tau
+        One row a neuron: rising thresholds on its match count, as in `LevelLayer`. A step at 0 or below is
+        always reached, one beyond the largest match count never; a neuron with fewer steps than the others
+        is filled up with such.
+    tops
+        The largest level of each input: 1 for a bit.
+
+    Examples
+    --------
+    >>> layer = StairLayer([[+1, -1]], tau=[[2, 4, 5]], tops=[3, 3])
+    >>> layer.match_counts([[3, 1], [0, 3]]), layer.activity([[3, 1], [0, 3]]), layer.height
+    (array([[5],
+           [0]]), array([[3],
+           [0]]), 3)
+    >>> StairLayer.from_sums([[+1, -1]], [[-1, 1, 2]], tops=[3, 3]) == layer
+    True
+    """
+
+    weights: Ints
+    tau: Ints
+    tops: Ints
+    is_binary = False
+
+    def __init__(self, weights: Any, tau: Any, tops: Any) -> None:
+        self._set(weights)
+        object.__setattr__(self, "tops", checked_tops(tops, self.weights))
+        object.__setattr__(self, "tau", checked_steps(tau, np.zeros(self.outputs, np.int64), self.sizes))
+
+    @classmethod
+    def from_sums(cls, weights: Any, steps: Any, tops: Any) -> StairLayer:
+        """The same from thresholds on the plain sums ``weights @ levels``, whole numbers of any size."""
+        rows, highest = integer_array(weights, 2, "weights"), integer_array(tops, 1, "tops")
+        below = (-np.minimum(rows, 0) @ highest).tolist()
+        taus = [
+            [_whole(step, j, m) + low for m, step in enumerate(own)]
+            for j, (own, low) in enumerate(zip(steps, below, strict=True))
+        ]
+        return cls(rows, narrowed(taus), highest)
 
     @property
-    def sizes(self) -> Ints:
-        """The largest match count of each neuron."""
-        return np.asarray(np.abs(self.weights) @ self.tops)
+    def steps(self) -> Ints:  # type: ignore[override]
+        """The thresholds on the plain sums; `NEVER` where none is reached."""
+        return self.sum_thresholds
 
-    def unrolled(self) -> DenseLayer:
-        """The same neurons over thermometer bits, feature by feature, lowest level first."""
-        return DenseLayer(
-            np.repeat(self.weights, self.tops, axis=1), self.tau, flipped=self.flipped, ties=self.ties
+    def spelled(self) -> list[Any]:
+        """Text and arrays that say what it computes."""
+        return [self.weights, self.tau, self.tops]
+
+    def cut(self) -> LevelLayer:
+        """One binary neuron a step, neuron by neuron, over the same levels."""
+        return LevelLayer(np.repeat(self.weights, self.height, axis=0), self.tau.reshape(-1), self.tops)
+
+
+def dense_layer(weights: Any, tau: Any, tops: Any = None, **marks: Any) -> Layer:
+    """The dense layer over bits, or over levels where there are `tops`; with several thresholds per neuron
+    where `tau` has rows.
+
+    Examples
+    --------
+    >>> dense_layer([[1, 1]], [2]).is_binary, dense_layer([[1, 1]], [[1, 2]]).height
+    (True, 2)
+    """
+    if np.ndim(tau) == 2:
+        return StairLayer(weights, tau, np.ones(np.shape(weights)[1], np.int64) if tops is None else tops)
+    return DenseLayer(weights, tau, **marks) if tops is None else LevelLayer(weights, tau, tops, **marks)
+
+
+# -- checks ------------------------------------------------------------------------------------------------
+
+
+def check_size(weights: Ints, top: int = 1, limit: int = _BITS) -> None:
+    """Refuse weights over levels up to `top` whose match counts could reach a limit."""
+    largest = max(int(weights.max(initial=0)), -int(weights.min(initial=0)))
+    if largest * max(weights.shape[1], 1) * top < limit:
+        return
+    if largest >= limit or _largest_sum(weights, [top] * weights.shape[1]) >= limit:
+        raise NetworkError(
+            f"a weight of size {largest} is too large: match counts must stay below "
+            f"2^{limit.bit_length() - 1}."
         )
 
-    def neuron(self, j: int) -> Neuron:
-        """Neuron j, numbered from 1, over thermometer bits."""
-        row = self._row(j)
-        return Neuron(np.repeat(self.weights[row], self.tops).tolist(), int(self.tau[row]))
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, LevelLayer):
-            return NotImplemented
-        return _Thresholds.__eq__(self, other) and np.array_equal(self.tops, other.tops)
+def _largest_sum(weights: Ints, tops: Sequence[int]) -> int:
+    """The largest match count of any row, in exact numbers however large they are."""
+    return int(max((sum(map(operator.mul, row, tops)) for row in np.abs(weights).tolist()), default=0))
 
-    def __hash__(self) -> int:
-        return hash((_Thresholds.__hash__(self), self.tops.tobytes()))
+
+def check_tau(tau: Ints) -> None:
+    """Refuse thresholds so far from all match counts that a difference of the two, or twice it,
+    could leave 64 bits.
+    """
+    if tau.size and max(int(tau.max()), -int(tau.min())) > _FAR:
+        index = int(np.argmax(np.abs(tau // 2)))
+        raise NetworkError(
+            f"tau[{index}] is beyond 2^62. Write 0 for always active and 2^31 for never, which is the same."
+        )
+
+
+def checked_marks(shape: tuple[int, ...], what: str, **marks: Any) -> dict[str, Bits | None]:
+    """Marks that folding leaves, one for each of `shape`, or None."""
+    checked: dict[str, Bits | None] = {}
+    for name, flags in marks.items():
+        array = None if flags is None else np.array(flags, dtype=bool)
+        if array is not None:
+            if array.shape != shape:
+                raise NetworkError(f"{name} has shape {array.shape}, but there are {shape[0]} {what}.")
+            array.flags.writeable = False
+        checked[name] = array
+    return checked
+
+
+def checked_tops(tops: Any, weights: Ints, limit: int = _BITS) -> Ints:
+    """The largest level of each input, one a column of the weights; sums stay below a limit."""
+    highest = integer_array(tops, 1, "tops")
+    if len(highest) != weights.shape[1]:
+        raise NetworkError(f"{len(highest)} tops for {weights.shape[1]} features. Every feature has one.")
+    if (highest < 0).any():
+        raise NetworkError(f"tops[{int(np.argmax(highest < 0))}] is negative; levels run from 0 to the top.")
+    most, largest = sum(highest.tolist()), max(int(weights.max(initial=1)), -int(weights.min(initial=1)))
+    # row by row only where both fit, so that no product leaves 64 bits
+    if most * largest >= limit and (
+        max(most, largest) >= limit or _largest_sum(weights, highest.tolist()) >= limit
+    ):
+        raise NetworkError(
+            f"the levels are too many: match counts must stay below 2^{limit.bit_length() - 1}."
+        )
+    return highest
+
+
+def checked_levels(levels: Any, tops: Ints) -> Ints:
+    """Levels of samples, each within its top; bits are levels 0 and 1."""
+    array = integer_array(levels, 2, "levels")
+    if array.shape[1] != len(tops):
+        raise NetworkError(f"levels has {array.shape[1]} columns, but the layer reads {len(tops)} features.")
+    wrong = (array < 0) | (array > tops)
+    if wrong.any():
+        row, column = (int(index) for index in np.argwhere(wrong)[0])
+        raise NetworkError(
+            f"level {array[row, column]} of feature {column} in sample {row} is not in 0..{tops[column]}."
+        )
+    return array
 
 
 def _bits(bits: Any, n: int) -> Bits:
@@ -336,3 +572,45 @@ def _bits(bits: Any, n: int) -> Bits:
             f"give shape (samples, {n})."
         )
     return array
+
+
+def _climbed(counts: Ints, steps: Ints) -> Ints:
+    """How many steps of its neuron each count reaches."""
+    out = np.zeros(counts.shape, np.int64)
+    for j, own in enumerate(steps):
+        out[:, j] = np.searchsorted(own, counts[:, j], side="right")
+    return out
+
+
+def checked_steps(values: Any, low: Ints, high: Ints) -> Ints:
+    """Rising thresholds, those always reached written as the least count, those never as `NEVER`."""
+    rows = integer_array(narrowed(values), 2, "steps")
+    if len(rows) != len(low) or not rows.shape[1]:
+        raise NetworkError(
+            f"steps of shape {rows.shape} for {len(low)} neurons. Every neuron has a row of at least one."
+        )
+    falls = (np.diff(rows, axis=1) < 0).any(axis=1)
+    if falls.any():
+        raise NetworkError(f"the steps of neuron {int(np.argmax(falls)) + 1} do not rise. Sort them.")
+    kept = np.where(rows > high[:, None], NEVER, np.maximum(rows, low[:, None]))
+    kept.flags.writeable = False
+    return kept
+
+
+def narrowed(values: Any) -> npt.NDArray[Any]:
+    """Whole numbers of any size within 63 bits, far beyond all match counts."""
+    if isinstance(values, np.ndarray) and values.dtype != object:
+        return values
+    return np.array(
+        [[max(-_FAR, min(_FAR, _whole(v, j, m))) for m, v in enumerate(own)] for j, own in enumerate(values)],
+        np.int64,
+    ).reshape(len(values), -1)
+
+
+def _whole(value: Any, j: int, m: int) -> int:
+    try:
+        if int(value) == value:
+            return int(value)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise NetworkError(f"step {m + 1} of neuron {j + 1} is {value!r}, which is not a whole number.")

@@ -17,20 +17,16 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn.arrays import Ints
-from sugenet.bnn.conv import ConvLayer, PoolLayer
 from sugenet.bnn.cutting import cut_layers, is_cut
 from sugenet.bnn.domain import Domain
 from sugenet.bnn.encoder import Encoder
 from sugenet.bnn.head import Head
 from sugenet.bnn.lawful import lawful_parts
 from sugenet.bnn.laws import Law, some_obey
-from sugenet.bnn.layer import Layer, dense_of, gives, tops_of
-from sugenet.bnn.neuron import Neuron
+from sugenet.bnn.layers import Layer
+from sugenet.bnn.neuron import Condition, Neuron, Stair
 from sugenet.bnn.packed import Packed, Unpacked, compiled
-from sugenet.bnn.reals import RealLayer
 from sugenet.bnn.source import Source
-from sugenet.bnn.stair import Condition, Stair
-from sugenet.bnn.stairs import StairConv, StairLayer
 from sugenet.bnn.trace import Trace, many, trace
 from sugenet.drawn import Drawn
 from sugenet.errors import NetworkError
@@ -120,39 +116,7 @@ class Network(Drawn):
         known = self.source.step
         if isinstance(known, tuple) and len(known) != encoder.features:
             raise NetworkError(f"the source has steps for {len(known)} features, not {encoder.features}.")
-        width, top = encoder.width, None
-        for number, layer in enumerate(kept, start=1):
-            tops, before = tops_of(layer), f"layer {number - 1}"
-            if number == 1:
-                before = "the encoder"
-                if isinstance(layer, RealLayer) != encoder.keeps_reals:
-                    raise NetworkError(
-                        "a first layer over real numbers (RealLayer) and features that are kept as real "
-                        "numbers (Real) go together: the network has one without the other."
-                    )
-                if isinstance(layer, RealLayer):
-                    width = encoder.features
-                elif tops is not None and encoder.tops == tops:
-                    width, top = layer.inputs, None
-                elif tops is not None and not (
-                    isinstance(layer, StairLayer) and set(tops) <= {1} and layer.inputs == width
-                ):
-                    raise NetworkError("layer 1 reads levels, but its tops are not those of the encoder.")
-            if layer.inputs != width:
-                verb = "gives" if number == 1 else "has"
-                raise NetworkError(
-                    f"layer {number} reads {layer.inputs} inputs, but {before} {verb} {width}."
-                )
-            if number > 1:
-                if isinstance(layer, RealLayer):
-                    raise NetworkError(f"layer {number} reads real numbers, which only the first one can.")
-                _check_levels(f"layer {number}", tops, before, top)
-            width, top = layer.outputs, gives(layer)
-        before = f"layer {len(kept)}" if kept else "the encoder"
-        if head.inputs != width:
-            verb = "has" if kept else "gives"
-            raise NetworkError(f"the head reads {head.inputs} inputs, but {before} {verb} {width}.")
-        _check_levels("the head", None if head.tops is None else tuple(head.tops.tolist()), before, top)
+        _check_chain(encoder, kept, head)
 
     @classmethod
     def of_bits(
@@ -204,14 +168,13 @@ class Network(Drawn):
     @cached_property
     def reads_levels(self) -> bool:
         """Whether the first layer reads levels instead of bits."""
-        tops = tops_of(self.layers[0]) if self.layers else None
-        return tops is not None and self.encoder.tops == tops
+        return bool(self.layers) and _reads_levels(self.encoder, self.layers[0])
 
     @cached_property
     def has_levels(self) -> bool:
         """Whether anything behind the encoder has more than two levels, or is a staircase."""
-        first = tops_of(self.layers[0]) if self.layers and not self.reads_levels else None
-        return first is not None or not is_cut(self.layers, self.head)
+        first_levels = bool(self.layers) and self.layers[0].tops is not None and not self.reads_levels
+        return first_levels or not is_cut(self.layers, self.head)
 
     @cached_property
     def cut(self) -> Network:
@@ -338,7 +301,7 @@ class Network(Drawn):
     @property
     def keeps_reals(self) -> bool:
         """Whether raw inputs are real numbers that are kept as they are."""
-        return bool(self.layers) and isinstance(self.layers[0], RealLayer)
+        return bool(self.layers) and self.layers[0].kind == "real"
 
     def hidden(self, X: Any, engine: EngineChoice = "definition") -> list[npt.NDArray[Any]]:
         """Activity of every hidden layer, bits or levels; by definition unless another engine is asked."""
@@ -386,7 +349,7 @@ class Network(Drawn):
     def unrolled(self) -> Network:
         """The same network with every layer as neurons over bits."""
         cut = self.cut
-        return replace(cut, layers=tuple(dense_of(layer) for layer in cut.layers))
+        return replace(cut, layers=tuple(layer.unrolled() for layer in cut.layers))
 
     def layer(self, number: int) -> Layer:
         """Hidden layer by its number, from 1."""
@@ -416,7 +379,7 @@ class Network(Drawn):
                 coding = self.encoder.codings[feature]
                 states = [state for state in range(coding.states) if literal.holds(state)]
                 return coding.describe_several(self.encoder.names[feature], states)
-            if layer > 1 and gives(self.layers[layer - 2]) is not None:
+            if layer > 1 and not self.layers[layer - 2].is_binary:
                 return f"neuron {literal.place} of layer {layer - 1} {literal.relation}"
             literal = literal.place if literal.at_least is not None else -literal.place
         place = abs(literal) - 1
@@ -443,26 +406,8 @@ class Network(Drawn):
         digest.update(json.dumps([self.encoder.names, self.classes]).encode())
         for layer in self.layers:
             digest.update(type(layer).__name__.encode())
-            parts: list[Any] = [layer.every] if isinstance(layer, PoolLayer) else [layer.weights]
-            if isinstance(layer, PoolLayer | ConvLayer | StairConv | RealLayer):
-                digest.update(repr(layer.window).encode())
-            if isinstance(layer, RealLayer):
-                digest.update(json.dumps(layer.groups).encode())
-            if isinstance(layer, ConvLayer | StairConv):
-                digest.update(json.dumps([layer.groups, layer.top]).encode())
-            if isinstance(layer, PoolLayer) and layer.top is not None:
-                digest.update(json.dumps(layer.top).encode())
-            if isinstance(layer, StairConv):
-                parts += [layer.steps]
-                digest.update(json.dumps(layer.pad).encode())
-            elif not isinstance(layer, PoolLayer | RealLayer):
-                parts += [layer.tau]
-            if isinstance(layer, StairLayer):
-                parts += [layer.tops]
-            _digest_arrays(digest, parts)
-            if isinstance(layer, RealLayer):
-                digest.update(json.dumps([[str(end) for end in ends] for ends in layer.theta]).encode())
-        _digest_arrays(digest, [self.head.weights, *([] if self.head.tops is None else [self.head.tops])])
+            _digest(digest, *layer.spelled())
+        _digest(digest, self.head.weights, *([] if self.head.tops is None else [self.head.tops]))
         digest.update(
             json.dumps([[str(value) for value in row] for row in (self.head.bias, self.head.scale)]).encode()
         )
@@ -483,16 +428,68 @@ class Network(Drawn):
         )
 
 
-def _check_levels(what: str, tops: tuple[int, ...] | None, before: str, top: int | None) -> None:
+def _reads_levels(encoder: Encoder, first: Layer) -> bool:
+    """Whether a first layer reads the levels of the encoder."""
+    return first.tops is not None and encoder.tops == tuple(first.tops.tolist())
+
+
+def _check_chain(encoder: Encoder, layers: tuple[Layer, ...], head: Head) -> None:
+    """See that each layer, and the head, reads what comes before it."""
+    width, top = _width_read(encoder, layers), None
+    for number, layer in enumerate(layers, start=1):
+        before = "the encoder" if number == 1 else f"layer {number - 1}"
+        if layer.inputs != width:
+            verb = "gives" if number == 1 else "has"
+            raise NetworkError(f"layer {number} reads {layer.inputs} inputs, but {before} {verb} {width}.")
+        if number > 1:
+            if layer.kind == "real":
+                raise NetworkError(f"layer {number} reads real numbers, which only the first one can.")
+            _check_levels(f"layer {number}", layer.tops, before, top)
+        width, top = layer.outputs, layer.max_level
+    before = f"layer {len(layers)}" if layers else "the encoder"
+    if head.inputs != width:
+        verb = "has" if layers else "gives"
+        raise NetworkError(f"the head reads {head.inputs} inputs, but {before} {verb} {width}.")
+    _check_levels("the head", head.tops, before, top)
+
+
+def _width_read(encoder: Encoder, layers: tuple[Layer, ...]) -> int:
+    """How many values of the encoder the first layer reads."""
+    if not layers:
+        return encoder.width
+    first = layers[0]
+    if (first.kind == "real") != encoder.keeps_reals:
+        raise NetworkError(
+            "a first layer over real numbers (RealLayer) and features that are kept as real "
+            "numbers (Real) go together: the network has one without the other."
+        )
+    if first.kind == "real" or _reads_levels(encoder, first):
+        return encoder.features
+    if first.tops is not None and not (
+        first.kind == "dense"
+        and not first.is_binary
+        and set(first.tops.tolist()) <= {1}
+        and first.inputs == encoder.width
+    ):
+        raise NetworkError("layer 1 reads levels, but its tops are not those of the encoder.")
+    return encoder.width
+
+
+def _check_levels(what: str, tops: Ints | None, before: str, top: int | None) -> None:
     """See that levels 0..top, or bits, are read as what they are."""
     found = f"{before} gives {'bits' if top is None else f'levels 0..{top}'}"
     if tops is None and top is not None:
         raise NetworkError(f"{what} reads bits, but {found}.")
-    wrong = next((t for t in tops or () if t != (top or 1)), None)
+    read = [] if tops is None else tops.tolist()
+    wrong = next((t for t in read if t != (top or 1)), None)
     if wrong is not None:
         raise NetworkError(f"{what} reads levels 0..{wrong}, but {found}.")
 
 
-def _digest_arrays(digest: Any, arrays: list[Any]) -> None:
-    for array in arrays:
-        digest.update(json.dumps(array.shape).encode() + np.ascontiguousarray(array, dtype="<i8").tobytes())
+def _digest(digest: Any, *parts: Any) -> None:
+    """Add arrays, with their shapes, and text."""
+    for part in parts:
+        if isinstance(part, str):
+            digest.update(part.encode())
+        else:
+            digest.update(json.dumps(part.shape).encode() + np.ascontiguousarray(part, dtype="<i8").tobytes())

@@ -19,7 +19,6 @@ import numpy.typing as npt
 from sugenet.bits import (
     LevelConv,
     LevelMaps,
-    LevelPool,
     PackedConv,
     PackedLayer,
     PackedMaps,
@@ -32,14 +31,10 @@ from sugenet.bits import (
     unpack_maps,
     words_for,
 )
-from sugenet.bits.slide import Slide
 from sugenet.bnn.arrays import Bits, Ints
-from sugenet.bnn.conv import ConvLayer, PoolLayer
+from sugenet.bnn.conv import StairConv
 from sugenet.bnn.head import Head
-from sugenet.bnn.layer import Layer, gives, tops_of
-from sugenet.bnn.layers import ROOM, DenseLayer, LevelLayer
-from sugenet.bnn.reals import RealLayer
-from sugenet.bnn.stairs import StairConv, StairLayer
+from sugenet.bnn.layers import ROOM, Layer
 from sugenet.bnn.wide import Wide, is_wide_sum
 from sugenet.errors import TooLargeError
 
@@ -123,11 +118,10 @@ class Maps:
         """Pack kernels; flat bits of few channels are read as levels 0 and 1,
         which gives the same match counts.
         """
-        few = layers[0].window.shape[0] <= _FEW_CHANNELS if isinstance(layers[0], ConvLayer) else False
+        first = layers[0]
+        few = first.kind == "conv" and first.window is not None and first.window.shape[0] <= _FEW_CHANNELS
         return cls(
-            PackedMaps(
-                [_packed_map(layer, read_bytes=few and layer is layers[0]) for layer in layers], engine
-            )
+            PackedMaps([_packed_map(layer, read_bytes=few and layer is first) for layer in layers], engine)
         )
 
     def words(self, values: _Values, threads: int | None = None) -> npt.NDArray[np.uint64]:
@@ -232,10 +226,10 @@ class Levels:
     @classmethod
     def of(cls, layers: Sequence[Layer], head: Head | None, engine: Any) -> Levels:
         """Hand over layers, and the head where it follows them."""
-        maps: list[LevelConv | LevelPool] = []
+        maps: list[LevelConv | PackedPool] = []
         for layer in layers:
             maps.append(_level_map(layer, maps[-1].output_shape if maps else None))
-        binary, lowest = tuple(gives(layer) is None for layer in layers), None
+        binary, lowest = tuple(layer.is_binary for layer in layers), None
         if head is not None:
             assert head.tops is not None
             shape = maps[-1].output_shape if maps else (head.inputs, 1, 1)
@@ -279,39 +273,6 @@ def _as_given(levels: _Values, *, binary: bool) -> _Values:
     return levels.view(bool) if binary else levels
 
 
-def _level_map(layer: Layer, shape: tuple[int, int, int] | None) -> LevelConv | LevelPool:
-    if isinstance(layer, StairConv):
-        window = layer.window
-        return LevelConv.from_arrays(
-            layer.weights,
-            layer.steps,
-            window.shape,
-            stride=window.stride,
-            dilation=window.dilation,
-            pads=window.pads,
-            groups=layer.groups,
-            top=layer.top,
-            pad=layer.pad,
-        )
-    if isinstance(layer, PoolLayer):
-        window, top = layer.window, layer.top
-        assert top is not None
-        return LevelPool(
-            Slide(window.shape, window.kernel, window.stride, window.dilation, window.pads), layer.every, top
-        )
-    assert isinstance(layer, DenseLayer | LevelLayer | StairLayer)
-    tops = np.ones(layer.inputs, np.int64) if isinstance(layer, DenseLayer) else layer.tops
-    steps = layer.steps if isinstance(layer, StairLayer) else _steps(layer, tops)
-    return LevelConv.dense(layer.weights, steps, shape or (layer.inputs, 1, 1), tops)
-
-
-def _steps(layer: DenseLayer | LevelLayer, tops: Ints) -> Ints:
-    """The threshold of each neuron on its plain sum."""
-    tau: Ints = np.clip(layer.tau, 0, layer.sizes + 1)  # no other tau decides otherwise, and none overflows
-    least: Ints = np.minimum(layer.weights, 0) @ tops
-    return (tau + least)[:, None]
-
-
 @dataclass(frozen=True)
 class Packed:
     """A network compiled for one engine of `sugenet.bits`."""
@@ -326,36 +287,21 @@ class Packed:
     @classmethod
     def of(cls, layers: Sequence[Layer], head: Head, engine: Any = "auto") -> Packed:
         """Pack the weights of a network."""
-        stages: list[Stage] = []
         parts = _parts(layers)
         wide = head.room > ROOM
         if not wide and head.tops is None and is_wide(head.weights):
             head = Head(head.weights, head.bias, head.scale, np.ones(head.inputs, np.int64))
         last = Rows if head.tops is None else Levels
         ending = parts.pop()[1] if parts and parts[-1][0] is last and not wide else []
-        for kind, part in parts:
-            if kind is Plain:
-                stages += [Plain(layer) for layer in part]
-            elif kind is Wide:
-                stages += [Wide(layer) for layer in part if isinstance(layer, LevelLayer | ConvLayer)]
-            elif kind is Maps:
-                stages.append(Maps.of(part, engine))
-            elif kind is Levels:
-                stages.append(Levels.of(part, None, engine))
-            else:
-                rows = [layer for layer in part if isinstance(layer, DenseLayer)]
-                stages.append(
-                    Rows.of([layer.weights for layer in rows], [layer.tau for layer in rows], None, engine)
-                )
+        stages = tuple(stage for kind, part in parts for stage in _stages(kind, part, engine))
         if wide:
-            return cls(tuple(stages), WideVotes(head))
+            return cls(stages, WideVotes(head))
         if head.tops is not None:
-            return cls(tuple(stages), Levels.of(ending, head, engine))
-        rows = [layer for layer in ending if isinstance(layer, DenseLayer)]
-        taus = [*(layer.tau for layer in rows), np.zeros(head.outputs, np.int64)]
+            return cls(stages, Levels.of(ending, head, engine))
+        taus = [*(layer.tau for layer in ending), np.zeros(head.outputs, np.int64)]
         before = stages[-1].maps if stages and isinstance(stages[-1], Maps) else None
         return cls(
-            tuple(stages), Rows.of([*(layer.weights for layer in rows), head.weights], taus, before, engine)
+            stages, Rows.of([*(layer.weights for layer in ending), head.weights], taus, before, engine)
         )
 
     def match_counts(self, inputs: _Values, threads: int | None = None) -> Ints:
@@ -396,6 +342,17 @@ class Packed:
         step = max(64, _CHUNK_BYTES // self._widest) if self._widest else max(1, len(inputs))
         for start in range(0, max(len(inputs), 1), step):
             yield inputs[start : start + step]
+
+
+def _stages(kind: type, part: Sequence[Any], engine: Any) -> list[Stage]:
+    """Layers of one kind made ready to run."""
+    if kind is Plain or kind is Wide:
+        return [kind(layer) for layer in part]
+    if kind is Maps:
+        return [Maps.of(part, engine)]
+    if kind is Levels:
+        return [Levels.of(part, None, engine)]
+    return [Rows.of([layer.weights for layer in part], [layer.tau for layer in part], None, engine)]
 
 
 def _width(stage: Stage) -> int:
@@ -454,8 +411,7 @@ def _parts(layers: Sequence[Layer]) -> list[tuple[type, list[Layer]]]:
         part: list[Layer] = []
         for layer in run:
             begins = part and (
-                (kind is Maps and tops_of(layer) is not None)
-                or (kind is Levels and not _follows(part, layer))
+                (kind is Maps and layer.tops is not None) or (kind is Levels and not _follows(part, layer))
             )
             if begins:
                 parts.append((kind, part))
@@ -467,31 +423,26 @@ def _parts(layers: Sequence[Layer]) -> list[tuple[type, list[Layer]]]:
 
 def _follows(part: Sequence[Layer], layer: Layer) -> bool:
     """Whether a layer reads maps of the shape that the ones before it give."""
-    if not isinstance(layer, StairConv | PoolLayer):
-        return True
     before = part[-1]
-    given = before.output_shape if isinstance(before, StairConv | PoolLayer) else (before.outputs, 1, 1)
-    return layer.window.shape == given
+    return layer.window is None or layer.window.shape == (before.output_shape or (before.outputs, 1, 1))
 
 
 def _kind(layer: Layer) -> type:
-    if isinstance(layer, RealLayer):
+    """By which kernels a layer runs: bits in words (`Rows`, `Maps`), levels in bytes (`Levels`), others."""
+    if layer.kind == "real":
         return Plain
-    if isinstance(layer, DenseLayer):
+    if layer.every is not None:
+        return Maps if layer.is_binary else Levels
+    if layer.kind == "dense" and layer.is_binary and layer.tops is None:
         return Levels if is_wide(layer.weights) else Rows
-    if isinstance(layer, PoolLayer):
-        return Maps if layer.top is None else Levels
     if not layer.weights.size:
         return Plain
-    if isinstance(layer, LevelLayer | ConvLayer) and tops_of(layer) is not None and is_wide_sum(layer):
+    if layer.tops is not None and is_wide_sum(layer):
         return Wide
-    if not isinstance(layer, ConvLayer):
+    if layer.kind == "dense" or not layer.is_binary:
         return Levels
     # kernels are packed over all channels
-    largest, spread = (
-        int(np.abs(layer.weights).max()),
-        layer.weights.size * layer.groups,
-    )
+    largest, spread = int(np.abs(layer.weights).max()), layer.weights.size * layer.groups
     return Maps if largest <= _LARGEST and largest * spread <= _LITERALS else Plain
 
 
@@ -503,23 +454,28 @@ def is_wide(weights: Ints) -> bool:
     return bool(copies > max(_FEW_COPIES, _WIDE * weights.shape[1]))
 
 
-def _packed_map(layer: Layer, *, read_bytes: bool) -> PackedConv | PackedPool:
-    assert isinstance(layer, ConvLayer | PoolLayer)
+def _packed_map(layer: Layer, *, read_bytes: bool = False) -> Any:
+    """A convolution or pooling for the kernels; bits are read as bytes where that is asked."""
     window = layer.window
-    if isinstance(layer, PoolLayer):
-        return PackedPool(
-            window.shape, window.kernel, window.stride, window.dilation, window.pads, layer.every
-        )
-    return PackedConv.from_arrays(
-        layer.weights,
-        layer.tau.reshape(len(layer.weights), -1),
-        window.shape,
-        stride=window.stride,
-        dilation=window.dilation,
-        pads=window.pads,
-        groups=layer.groups,
-        top=1 if read_bytes and layer.top is None else layer.top,
-    )
+    assert window is not None
+    geometry = {name: getattr(window, name) for name in ("stride", "dilation", "pads")}
+    top = None if layer.tops is None else int(layer.tops[0])
+    if layer.every is not None:
+        return PackedPool(window.shape, window.kernel, every=layer.every, top=top, **geometry)
+    about = {"groups": layer.groups, "top": top, **geometry}
+    if isinstance(layer, StairConv):
+        return LevelConv.from_arrays(layer.weights, layer.steps, window.shape, pad=layer.pad, **about)
+    tau = layer.tau.reshape(len(layer.weights), -1)
+    about["top"] = 1 if read_bytes and top is None else top
+    return PackedConv.from_arrays(layer.weights, tau, window.shape, **about)
+
+
+def _level_map(layer: Layer, shape: tuple[int, int, int] | None) -> LevelConv | PackedPool:
+    if layer.window is not None:
+        made: LevelConv | PackedPool = _packed_map(layer)
+        return made
+    maps = shape or (layer.inputs, 1, 1)
+    return LevelConv.dense(layer.weights, layer.sum_thresholds, maps, layer.input_tops)
 
 
 def _behind_maps(weights: Ints, maps: PackedMaps) -> tuple[Ints, int, int]:

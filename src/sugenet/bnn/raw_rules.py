@@ -16,11 +16,8 @@ from typing import Any
 import numpy as np
 
 from sugenet.bnn.encoder import Encoder
-from sugenet.bnn.layer import dense_of
-from sugenet.bnn.layers import DenseLayer, LevelLayer
-from sugenet.bnn.level_vectors import count_minimal, minimal_vectors
 from sugenet.bnn.network import Network
-from sugenet.bnn.stairs import StairConv, StairLayer
+from sugenet.bnn.neuron import count_minimal, minimal_vectors
 from sugenet.brief import Brief
 from sugenet.errors import NetworkError
 
@@ -61,35 +58,28 @@ class RawNeuron(Brief):
     def of(cls, network: Network, j: int, level: int = 1) -> RawNeuron:
         """Neuron j, from 1, of the first layer; of one with several levels, whether it reaches this one."""
         layer = network.layer(1)
-        if isinstance(layer, StairLayer | StairConv):
-            stair = layer.neuron(j)
-            tau, j = stair.reaches(level), 1
-            layer = (
-                LevelLayer([stair.weights], [tau], stair.tops)
-                if network.reads_levels
-                else DenseLayer([stair.weights], [tau])
+        taus = layer.thresholds_of(layer.index_of(j))
+        if not 1 <= level <= len(taus):
+            raise NetworkError(
+                f"a neuron of two levels does not reach level {level}: ask for 1."
+                if layer.is_binary
+                else f"there is no level {level}: the neuron has levels 1 to {len(taus)} above 0."
             )
-        elif level != 1:
-            raise NetworkError(f"a neuron of two levels does not reach level {level}: ask for 1.")
-        found = []
-        encoder = network.encoder
-        row: Any = None
-        if not isinstance(layer, LevelLayer):
-            row = np.array(dense_of(layer).neuron(j).weights)
+        encoder, row = network.encoder, layer.row(j - 1)
+        matches = []
         for feature, coding in enumerate(encoder.codings):
-            counts = []
-            for state in range(coding.states):
-                if not coding.reachable(state):
-                    counts.append(-1)
-                elif isinstance(layer, LevelLayer):
-                    weight = int(layer.weights[j - 1, feature])
-                    counts.append(abs(weight) * (state if weight > 0 else int(layer.tops[feature]) - state))
-                else:
-                    group = encoder.group(feature)
-                    own = row[group.start : group.stop]
-                    counts.append(int(np.abs(own[(own > 0) == coding.bits(state)]).sum()) if len(own) else 0)
-            found.append(tuple(counts))
-        return cls(encoder, tuple(found), int(layer.tau[j - 1]))
+            if network.reads_levels:
+                weight = int(row[feature])
+                top = int(layer.input_tops[feature])
+                held = [abs(weight) * (s if weight > 0 else top - s) for s in range(coding.states)]
+            else:
+                group = encoder.group(feature)
+                own = row[group.start : group.stop]
+                held = [int(np.abs(own[(own > 0) == coding.bits(s)]).sum()) for s in range(coding.states)]
+            matches.append(
+                tuple(count if coding.reachable(state) else -1 for state, count in enumerate(held))
+            )
+        return cls(encoder, tuple(matches), taus[level - 1])
 
     @cached_property
     def _levels(self) -> list[list[int]]:

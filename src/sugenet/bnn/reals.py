@@ -7,6 +7,7 @@ worked out in whole numbers.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,12 +18,11 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from sugenet.bits.window import Window
 from sugenet.bnn.arrays import Bits, Ints, integer_array
 from sugenet.bnn.conv import ConvLayer
-from sugenet.bnn.geometry import Window
-from sugenet.bnn.layers import WIDEST, LevelLayer
+from sugenet.bnn.layers import WIDEST, DenseLayer, Layer, LevelLayer
 from sugenet.bnn.neuron import Neuron
-from sugenet.brief import Brief
 from sugenet.capacity.thresholds import exact_number
 from sugenet.errors import CapacityError, NetworkError, QuestionError
 
@@ -57,8 +57,8 @@ class Placed:
         return [low + self.unit * level for level, low in zip(levels, self.low, strict=True)]
 
 
-@dataclass(frozen=True, eq=False)
-class RealLayer(Brief):
+@dataclass(frozen=True, eq=False, init=False)
+class RealLayer(Layer):
     """Neurons over real numbers: active iff the weighted sum of the raw values is at least theta.
 
     Parameters
@@ -83,6 +83,7 @@ class RealLayer(Brief):
     theta: Theta
     window: Window | None = None
     groups: int = 1
+    kind = "real"
 
     def __init__(self, weights: Any, theta: Any, window: Window | None = None, groups: int = 1) -> None:
         rows = integer_array(weights, 2 if window is None else 4, "weights")
@@ -154,7 +155,7 @@ class RealLayer(Brief):
         """Activity of some neurons in whole numbers."""
         whole, unit = _over_one_unit(x)
         return [
-            _sum(whole, *self.every[j]) * self.edges[j].denominator >= self.edges[j].numerator * unit
+            _sum(whole, *self._reads[j]) * self.edges[j].denominator >= self.edges[j].numerator * unit
             for j in neurons
         ]
 
@@ -165,9 +166,14 @@ class RealLayer(Brief):
         return tuple(known[ends] for ends in self.theta)
 
     @cached_property
-    def every(self) -> list[tuple[npt.NDArray[np.intp], Ints]]:
-        """What `reads` gives, kept."""
+    def _reads(self) -> list[tuple[npt.NDArray[np.intp], Ints]]:
         return list(self.reads())
+
+    def row(self, j: int) -> Ints:
+        """Weights of neuron j, from 0, over all inputs."""
+        row = np.zeros(self.inputs, np.int64)
+        row[self._reads[j][0]] = self._reads[j][1]
+        return row
 
     def _by_floats(self, values: npt.NDArray[np.float64]) -> Bits:
         """Activity where the rounding of a float product cannot matter, the rest exactly.
@@ -221,17 +227,7 @@ class RealLayer(Brief):
         """Weighted sums of every row of values, floats or whole numbers."""
         if self.window is None:
             return np.asarray(values @ weights.T)
-        channels, height, width = self.window.shape
-        # tap -1 reads the zero behind
-        maps = np.zeros((len(values), channels, height * width + 1), values.dtype)
-        maps[:, :, :-1] = values.reshape(len(values), channels, height * width)
-        per_in, per_out = channels // self.groups, len(weights) // self.groups
-        parts = []
-        for group in range(self.groups):
-            seen = maps[:, group * per_in : (group + 1) * per_in][:, :, self.window.taps]
-            rows = seen.transpose(0, 2, 1, 3).reshape(len(values), len(self.window.taps), -1)
-            parts.append(rows @ weights[group * per_out : (group + 1) * per_out].T)
-        return np.concatenate(parts, axis=2).transpose(0, 2, 1).reshape(len(values), -1)
+        return self.window.sums(values, weights, self.groups).reshape(len(values), -1)
 
     def placed(self, lower: Sequence[Fraction], upper: Sequence[Fraction]) -> Placed:
         """The same neurons over a box, as a layer over levels with thresholds on real values: level 0 of a
@@ -268,14 +264,10 @@ class RealLayer(Brief):
             layer = ConvLayer(rounded, tau, self.window, self.groups, max(tops, default=1))
         return Placed(layer, tuple(theta), low, unit)
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, RealLayer):
-            return NotImplemented
-        same = (self.theta, self.window, self.groups) == (other.theta, other.window, other.groups)
-        return same and np.array_equal(self.weights, other.weights)
-
-    def __hash__(self) -> int:
-        return hash((self.weights.tobytes(), self.theta, self.window, self.groups))
+    def spelled(self) -> list[Any]:
+        """Text and arrays that say what it computes."""
+        theta = [[str(end) for end in ends] for ends in self.theta]
+        return [repr(self.window), json.dumps(self.groups), self.weights, json.dumps(theta)]
 
     # -- what neurons over bits have, and these have not -----------------------------------------------------
 
@@ -286,7 +278,7 @@ class RealLayer(Brief):
         )
 
     @property
-    def tau(self) -> Ints:
+    def tau(self) -> Ints:  # type: ignore[override]
         """Refused: there are thresholds on sums alone (`theta`)."""
         raise self._refused("thresholds on match counts")
 
@@ -294,6 +286,11 @@ class RealLayer(Brief):
     def sizes(self) -> Ints:
         """Refused: sums have no largest."""
         raise self._refused("largest match counts")
+
+    @property
+    def lowest(self) -> Ints:
+        """Refused: sums have no least."""
+        raise self._refused("match counts")
 
     def match_counts(self, inputs: Any) -> Ints:  # noqa: ARG002
         """Refused: there are sums alone (`sums`)."""
@@ -306,6 +303,17 @@ class RealLayer(Brief):
     def neuron(self, j: int) -> Neuron:  # noqa: ARG002
         """Refused: a neuron over real numbers has no literals."""
         raise self._refused("literals")
+
+    def dense(self) -> Layer:
+        """Refused, as `unrolled` is."""
+        return self.unrolled()
+
+    def unrolled(self) -> DenseLayer:
+        """Refused: there are no neurons over bits."""
+        raise NetworkError(
+            "the first layer reads real numbers as they are: it has no neurons over bits to cut, unroll or "
+            "simplify."
+        )
 
 
 _SUMS = 44

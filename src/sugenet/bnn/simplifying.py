@@ -1,32 +1,29 @@
 """The same function with less: constants propagated, neurons that are the same (or opposite) merged, what
 nobody reads dropped.
 
-Neurons that compute the same value become one whose weight counts as often as it did before, so weights
-larger than 1 can arise. Neurons are brought to one sign and one order, so two spellings of a network that
-differ in these become equal.
+Each neuron is brought to lowest terms: thresholds that are always or never reached go, a common divisor of
+its weights goes, the first weight is positive; equal neurons become one whose weight counts as often as it
+did before, so weights larger than 1 can arise. Whoever read the level of a neuron, or its bit, reads
+``offset + sign * level`` of what is left of it. Neurons are brought to one order, so two spellings of a
+network that differ in these become equal.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn.arrays import Bits, Ints
+from sugenet.bnn.arrays import Ints
 from sugenet.bnn.codings import Coding, Steps
-from sugenet.bnn.conv import PoolLayer
 from sugenet.bnn.encoder import Encoder
 from sugenet.bnn.head import Head
-from sugenet.bnn.layer import dense_of
-from sugenet.bnn.layers import DenseLayer, LevelLayer
+from sugenet.bnn.layers import Layer, StairLayer, dense_layer
 from sugenet.bnn.network import Network
-from sugenet.bnn.simplifying_levels import simplify_levels
+from sugenet.bnn.neuron import NEVER
 
 __all__ = ["simplify"]
-
-_Simple: TypeAlias = DenseLayer | LevelLayer
 
 
 def simplify(network: Network) -> Network:
@@ -45,158 +42,171 @@ def simplify(network: Network) -> Network:
     >>> net.layers[0].weights.tolist(), net.head.weights.tolist(), [int(b) for b in net.head.bias]
     ([[1, 1]], [[1], [3]], [1, 1])
     """
-    if network.cut is not network:
-        plain = not network.layers or any(isinstance(layer, PoolLayer) for layer in network.layers)
-        found = network.cut if plain else simplify_levels(network)
-        return simplify(found) if found.cut is found else found
     network = _unrolled(network)
-    wires = _of_encoder(network)
-    layers: list[_Simple] = []
+    encoder, head, wires = network.encoder, network.head, _of_encoder(network)
+    tops = np.array(encoder.tops) if network.reads_levels else np.ones(encoder.width, np.int64)
+    layers: list[_Neurons] = []
     for layer in network.layers:
-        assert isinstance(layer, DenseLayer | LevelLayer)
-        tops = layer.tops if isinstance(layer, LevelLayer) else None
-        weights, shift = wires.rewire(layer.weights)
-        sizes = _sizes(weights, tops)
-        # the test s >= 2 tau - size stays the same, and both are even
-        tau = layer.tau - (layer.sizes + shift - sizes) // 2
-        rows, tau, wires = _canonical(weights, tau, sizes)
-        layers.append(DenseLayer(rows, tau) if tops is None else LevelLayer(rows, tau, tops))
-    votes, shift = wires.rewire(network.head.weights)
-    bias = [
-        b + scale * int(extra)
-        for b, scale, extra in zip(network.head.bias, network.head.scale, shift, strict=True)
-    ]
+        steps = [
+            [tau + low for tau in own if layer.is_binary or tau != NEVER]
+            for own, low in zip(layer.thresholds.tolist(), layer.lowest.tolist(), strict=True)
+        ]
+        neurons, wires = _canonical(*wires.rewire(layer.weights), steps, tops)
+        layers.append(neurons)
+        tops = np.full(len(neurons.rows), neurons.height)
+    votes, shift = wires.rewire(head.weights)
     layers, votes = _drop_unread(layers, votes)
     if not layers and network.layers:
-        votes = np.zeros((network.head.outputs, network.encoder.width), np.int64)
-    encoder, layers, votes = _drop_inputs(network.encoder, layers, votes)
-    head = Head(votes, bias, network.head.scale)
-    known = (network.notes, network.source, network.domain)
-    return Network(encoder, layers, head, network.classes, *known)
+        votes = np.zeros((head.outputs, encoder.width), np.int64)
+    encoder, first, tops = _drop_inputs(
+        encoder, layers[0].rows if layers else votes, on_levels=network.reads_levels and bool(layers)
+    )
+    votes = votes if layers else first
+    made: list[Layer] = []
+    for neurons in layers:
+        from_levels = not made[-1].is_binary if made else network.reads_levels
+        made.append(_layer(replace(neurons, rows=neurons.rows if made else first), tops, from_levels))
+        tops = np.full(made[-1].outputs, made[-1].height)
+    # a score is scale * (2 * sum of w a - sum of w t) + bias, before and after
+    full = votes @ (tops if made else np.ones(votes.shape[1], np.int64))
+    moved = (2 * shift - head.weights @ head.input_tops + full).tolist()
+    bias = [b + scale * more for b, scale, more in zip(head.bias, head.scale, moved, strict=True)]
+    last = Head(votes, bias, head.scale, None if not made or made[-1].is_binary else tops)
+    return Network(encoder, made, last, network.classes, network.notes, network.source, network.domain)
 
 
 def _unrolled(network: Network) -> Network:
     """Convolutions and pooling as neurons; a dense layer over levels stays one."""
-    if all(isinstance(layer, DenseLayer | LevelLayer) for layer in network.layers):
+    if not network.layers or any(layer.every is not None for layer in network.layers):
+        network = network.cut
+    if all(layer.kind == "dense" for layer in network.layers):
         return network
-    return replace(
-        network,
-        layers=tuple(layer if isinstance(layer, LevelLayer) else dense_of(layer) for layer in network.layers),
+    dense = (
+        layer.dense() if layer.kind == "dense" or network.has_levels else layer.unrolled()
+        for layer in network.layers
     )
+    return replace(network, layers=tuple(dense))
+
+
+@dataclass(frozen=True)
+class _Neurons:
+    """A layer as rows over what is left of the layer before, and rising steps of their plain sums."""
+
+    rows: Ints
+    steps: tuple[tuple[int, ...], ...]
+
+    @property
+    def height(self) -> int:
+        return max(map(len, self.steps), default=0)
 
 
 @dataclass(frozen=True)
 class _Wires:
-    """What became of a layer's outputs: each is a constant,
-    or plus or minus one of the outputs that are kept.
-    """
+    """What became of a layer's outputs: each is ``offset + sign * level`` of an output that is kept."""
 
-    constant: Ints
-    """+1 or -1 where the output never changes, else 0."""
+    offset: Ints
+    sign: Ints
+    """0 where the output never changes."""
     source: npt.NDArray[np.intp]
     """Which kept output it is; without meaning for constants."""
-    sign: Ints
     kept: int
 
     def rewire(self, weights: Ints) -> tuple[Ints, Ints]:
-        """Weights over the kept outputs, and what the constants add to the bipolar sum of each row."""
+        """Weights over the kept outputs, and what is always added to the sum of each row."""
         moved = np.zeros((self.kept, len(weights)), np.int64)
-        alive = self.constant == 0
+        alive = self.sign != 0
         np.add.at(moved, self.source[alive], (weights * self.sign)[:, alive].T)
-        return np.ascontiguousarray(moved.T), np.asarray(weights @ self.constant)
+        return np.ascontiguousarray(moved.T), np.asarray(weights @ self.offset)
 
 
 def _of_encoder(network: Network) -> _Wires:
     """Bits that no raw value can change are constants; levels are left as they are."""
     encoder = network.encoder
-    if network.layers and isinstance(network.layers[0], LevelLayer):
+    if network.reads_levels:
         n = encoder.features
-        return _Wires(np.zeros(n, np.int64), np.arange(n), np.ones(n, np.int64), n)
-    patterns = []
+        return _Wires(np.zeros(n, np.int64), np.ones(n, np.int64), np.arange(n), n)
+    always, sometimes = [], []
     for coding in encoder.codings:
         seen = np.array([coding.bits(state) for state in range(coding.states) if coding.reachable(state)])
-        patterns.append(np.where(seen.all(axis=0), 1, np.where(seen.any(axis=0), 0, -1)))
-    constant = np.concatenate([*patterns, np.zeros(0, np.int64)]).astype(np.int64)
-    n = encoder.width
-    return _Wires(constant, np.arange(n), np.ones(n, np.int64), n)
+        always.append(seen.all(axis=0))
+        sometimes.append(seen.any(axis=0))
+    offset = np.concatenate([*always, np.zeros(0, bool)]).astype(np.int64)
+    sign = np.concatenate([*sometimes, np.zeros(0, bool)]).astype(np.int64) - offset
+    return _Wires(offset, sign, np.arange(encoder.width), encoder.width)
 
 
-def _sizes(weights: Ints, tops: Ints | None) -> Ints:
-    return np.asarray(np.abs(weights).sum(axis=1) if tops is None else np.abs(weights) @ tops)
-
-
-def _canonical(weights: Ints, tau: Ints, sizes: Ints) -> tuple[Ints, Ints, _Wires]:
+def _canonical(rows: Ints, shift: Ints, steps: list[list[int]], tops: Ints) -> tuple[_Neurons, _Wires]:
     """Bring neurons to lowest terms and one sign, merge equal ones, put them in order."""
-    count = len(weights)
-    constant = np.where(tau <= 0, 1, np.where(tau > sizes, -1, 0)).astype(np.int64)
-    sign, keys = np.ones(count, np.int64), [((), 0)] * count
-    for j in np.flatnonzero(constant == 0).tolist():
-        divisor = int(np.gcd.reduce(weights[j]))
-        row, least, size = weights[j] // divisor, -(-int(tau[j]) // divisor), int(sizes[j]) // divisor
-        if row[np.flatnonzero(row)[0]] < 0:
-            row, least, sign[j] = -row, size - least + 1, -1
-        keys[j] = (tuple(row.tolist()), least)
-    kept = sorted({key for key, fixed in zip(keys, constant, strict=True) if not fixed})
-    place = {key: number for number, key in enumerate(kept)}
-    source = np.array([place.get(key, 0) for key in keys], dtype=np.intp)
-    rows = np.array([row for row, _ in kept], np.int64).reshape(len(kept), weights.shape[1])
-    return rows, np.array([least for _, least in kept], np.int64), _Wires(constant, source, sign, len(kept))
+    count = len(rows)
+    low, high = (np.minimum(rows, 0) @ tops).tolist(), (np.maximum(rows, 0) @ tops).tolist()
+    offset, sign = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    keys: list[tuple[tuple[int, ...], tuple[int, ...]]] = [((), ())] * count
+    for j, (own, moved) in enumerate(zip(steps, shift.tolist(), strict=True)):
+        left = [t - moved for t in own if low[j] < t - moved <= high[j]]
+        offset[j] = sum(t - moved <= low[j] for t in own)
+        if not left:
+            continue
+        divisor = int(np.gcd.reduce(rows[j]))
+        row, left = rows[j] // divisor, [-(-t // divisor) for t in left]
+        sign[j] = 1
+        if row[np.flatnonzero(row)[0]] < 0:  # the level counts the steps of the negated sum that are missed
+            row, left, sign[j] = -row, [1 - t for t in reversed(left)], -1
+            offset[j] += len(left)
+        keys[j] = tuple(row.tolist()), tuple(left)
+    kept = sorted({key for key, alive in zip(keys, sign, strict=True) if alive})
+    number = {key: index for index, key in enumerate(kept)}
+    source = np.array([number.get(key, 0) for key in keys], dtype=np.intp)
+    weights = np.array([row for row, _ in kept], np.int64).reshape(len(kept), rows.shape[1])
+    return _Neurons(weights, tuple(own for _, own in kept)), _Wires(offset, sign, source, len(kept))
 
 
-def _drop_unread(layers: list[_Simple], votes: Ints) -> tuple[list[_Simple], Ints]:
+def _drop_unread(layers: list[_Neurons], votes: Ints) -> tuple[list[_Neurons], Ints]:
     """From the head backwards, drop neurons whose output has no weight;
     nothing is left when a layer has none.
     """
-    kept: list[_Simple] = []
+    kept: list[_Neurons] = []
     reader = votes
     for layer in reversed(layers):
         read = reader.any(axis=0)
         reader = reader[:, read]
         if kept:
-            kept[-1] = DenseLayer(reader, kept[-1].tau)
+            kept[-1] = replace(kept[-1], rows=reader)
         else:
             votes = reader
-        weights, tau = layer.weights[read], layer.tau[read]
-        kept.append(
-            LevelLayer(weights, tau, layer.tops)
-            if isinstance(layer, LevelLayer)
-            else DenseLayer(weights, tau)
-        )
-        reader = weights
+        reader = layer.rows[read]
+        kept.append(_Neurons(reader, tuple(layer.steps[j] for j in np.flatnonzero(read))))
     kept.reverse()
-    return ([], votes) if any(not layer.outputs for layer in kept) else (kept, votes)
+    return ([], votes) if any(not len(layer.rows) for layer in kept) else (kept, votes)
 
 
-def _drop_inputs(encoder: Encoder, layers: list[_Simple], votes: Ints) -> tuple[Encoder, list[_Simple], Ints]:
-    """Drop the cuts of the encoder that nobody reads; a level feature goes as a whole,
-    a category stays as it is.
+def _drop_inputs(encoder: Encoder, rows: Ints, *, on_levels: bool) -> tuple[Encoder, Ints, Ints]:
+    """The encoder without the cuts that nobody reads, the rows over what is left, and its tops: a level
+    feature goes as a whole, a category stays as it is.
     """
-    reader = layers[0].weights if layers else votes
-    used: Bits = np.asarray(reader.any(axis=0))
+    used = np.asarray(rows.any(axis=0))
     codings: list[Coding] = []
-    if layers and isinstance(layers[0], LevelLayer):
-        codings = [
-            coding if alive or not isinstance(coding, Steps) else replace(coding, cuts=())
-            for coding, alive in zip(encoder.codings, used.tolist(), strict=True)
-        ]
-        tops = np.where(used, layers[0].tops, 0)
-        return (
-            Encoder(codings, encoder.names, encoder.shape, encoder.seen),
-            [LevelLayer(reader, layers[0].tau, tops), *layers[1:]],
-            votes,
-        )
-    for feature, coding in enumerate(encoder.codings):
-        group = encoder.group(feature)
-        if isinstance(coding, Steps):
-            cuts = tuple(
-                cut for cut, alive in zip(coding.cuts, used[group.start : group.stop], strict=True) if alive
-            )
-            coding = replace(coding, cuts=cuts)
+    for feature, known in enumerate(encoder.codings):
+        coding: Coding = known
+        group = range(feature, feature + 1) if on_levels else encoder.group(feature)
+        alive = used[group.start : group.stop]
+        if not isinstance(coding, Steps):
+            alive[:] = True
+        elif on_levels:
+            coding = coding if alive[0] else replace(coding, cuts=())
         else:
-            used[group.start : group.stop] = True
+            coding = replace(
+                coding, cuts=tuple(c for c, kept in zip(coding.cuts, alive, strict=True) if kept)
+            )
         codings.append(coding)
-    if layers:
-        layers = [DenseLayer(reader[:, used], layers[0].tau), *layers[1:]]
-    else:
-        votes = votes[:, used]
-    return Encoder(codings, encoder.names, encoder.shape, encoder.seen), layers, votes
+    smaller = Encoder(codings, encoder.names, encoder.shape, encoder.seen)
+    if on_levels:
+        return smaller, rows, np.array(smaller.tops)
+    return smaller, rows[:, used], np.ones(int(used.sum()), np.int64)
+
+
+def _layer(neurons: _Neurons, tops: Ints, from_levels: bool) -> Layer:
+    if neurons.height > 1:
+        steps = [[*own, *[1 << 62] * (neurons.height - len(own))] for own in neurons.steps]
+        return StairLayer.from_sums(neurons.rows, steps, tops)
+    tau = np.array([own[0] for own in neurons.steps], np.int64) - np.minimum(neurons.rows, 0) @ tops
+    return dense_layer(neurons.rows, tau, tops if from_levels else None)

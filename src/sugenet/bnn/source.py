@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 
 from sugenet.brief import Brief
 from sugenet.capacity.thresholds import exact_number
-from sugenet.errors import CapacityError, NetworkError
+from sugenet.errors import NetworkError
 
 __all__ = ["Source"]
 
@@ -47,16 +47,13 @@ class Source(Brief):
 
     def __post_init__(self) -> None:
         for name in ("start", "step"):
-            try:
-                given = getattr(self, name)
-                exact: Any = (
-                    tuple(Fraction(exact_number(value, name)) for value in given)
-                    if isinstance(given, list | tuple)
-                    else Fraction(exact_number(given, name))
-                )
-                object.__setattr__(self, name, exact)
-            except CapacityError as error:
-                raise NetworkError(str(error)) from None
+            given = getattr(self, name)
+            exact: Any = (
+                tuple(Fraction(exact_number(value, name, NetworkError)) for value in given)
+                if isinstance(given, list | tuple)
+                else Fraction(exact_number(given, name, NetworkError))
+            )
+            object.__setattr__(self, name, exact)
         if isinstance(self.start, tuple) != isinstance(self.step, tuple) or (
             isinstance(self.start, tuple)
             and isinstance(self.step, tuple)

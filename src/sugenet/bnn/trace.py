@@ -11,11 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sugenet.bnn.arrays import Bits, Ints
-from sugenet.bnn.conv import ConvLayer, PoolLayer
-from sugenet.bnn.layer import dense_of, gives, tops_of
-from sugenet.bnn.layers import LevelLayer
 from sugenet.bnn.reals import RealLayer
-from sugenet.bnn.stairs import StairConv, StairLayer
 from sugenet.bnn.wide import is_wide_sum
 from sugenet.brief import Brief, roughly
 from sugenet.capacity import sugeno
@@ -106,9 +102,7 @@ class Trace(Drawn):
             if isinstance(layer, RealLayer):
                 lines.append(self._prove_reals(layer, seen))
                 continue
-            wide = isinstance(layer, LevelLayer | ConvLayer) and is_wide_sum(layer)
-            dense = layer if wide else dense_of(layer)
-            assert not isinstance(dense, PoolLayer | StairLayer | StairConv)
+            dense = layer if is_wide_sum(layer) else layer.unrolled()
             sample = _polarized(bits)
             method: Method = (
                 "definition"
@@ -155,10 +149,7 @@ class Trace(Drawn):
         whole neuron is one on the scale of its levels.
         """
         network = self.network
-        literals = sum(
-            layer.outputs * (gives(layer) or 1) * int(np.sum(tops_of(layer) or layer.inputs))
-            for layer in network.layers
-        )
+        literals = sum(layer.outputs * layer.height * int(layer.input_tops.sum()) for layer in network.layers)
         if literals > STEPS_LIMIT:
             raise TooLargeError(
                 f"each step of a neuron is a Sugeno integral of its own: all together have {literals:,} "
@@ -169,17 +160,17 @@ class Trace(Drawn):
         lines = [cut.prove()]
         values = self.inputs[0]
         for number, (layer, seen) in enumerate(zip(network.layers, self.layers, strict=True), start=1):
-            tops = np.asarray(tops_of(layer) or np.ones(layer.inputs, int))
-            if isinstance(layer, StairLayer | StairConv) and tops.sum() <= LEVELS_LIMIT:
+            tops = layer.input_tops
+            if not layer.is_binary and layer.every is None and tops.sum() <= LEVELS_LIMIT:
                 assert seen.levels is not None
                 bits = np.concatenate([np.arange(top) < int(v) for v, top in zip(values, tops, strict=True)])
                 for j in range(layer.outputs):
                     stair = layer.neuron(j + 1)
                     integral = sugeno(stair.capacity(), _polarized(bits), method="definition")
-                    if Fraction(integral) * stair.height != int(seen.levels[j]):
+                    if Fraction(integral) * layer.height != int(seen.levels[j]):
                         raise SoundnessError(
                             f"layer {number}, neuron {j + 1}: the Sugeno integral is {integral}, "
-                            f"the level {seen.levels[j]} of {stair.height}."
+                            f"the level {seen.levels[j]} of {layer.height}."
                         )
                 lines.append(
                     f"layer {number}: {many(layer.outputs, 'Sugeno integral')} on {layer.height + 1} levels "
@@ -238,27 +229,22 @@ def trace(network: Network, x: Any) -> Trace:
     counts: Any
     seen = []
     for layer in network.layers:
-        top = gives(layer)
         if isinstance(layer, RealLayer):
             bits = layer.activity(bits)
             sums, ends = layer.sums(inputs[0].tolist()), layer.edges
             most = np.array([int(np.abs(weights).sum()) for _, weights in layer.reads()])
-            given: Any = [np.array(row, dtype=object) for row in (sums, ends)]
-            seen.append(LayerTrace(given[0], given[1], most, bits[0]))
+            exact: Any = [np.array(row, dtype=object) for row in (sums, ends)]
+            seen.append(LayerTrace(exact[0], exact[1], most, bits[0]))
             continue
-        if top is None:
-            counts = layer.match_counts(bits)
-            bits = np.asarray(counts >= layer.tau)
-            seen.append(LayerTrace(counts[0], layer.tau, layer.sizes, bits[0]))
-            continue
-        found = layer.activity(bits)
-        if isinstance(layer, PoolLayer):  # the largest level reaches each step at itself
+        given = layer.activity(bits)
+        if layer.every is not None and not layer.is_binary:  # the largest level reaches each step at itself
+            top = layer.height
             steps = np.broadcast_to(np.arange(1, top + 1), (layer.outputs, top))
-            counts, sizes = found, np.full(layer.outputs, top)
+            counts, sizes = given, np.full(layer.outputs, top)
         else:
             counts, steps, sizes = layer.match_counts(bits), layer.tau, layer.sizes
-        bits = found
-        seen.append(LayerTrace(counts[0], steps, sizes, bits[0] > 0, bits[0]))
+        bits = given
+        seen.append(LayerTrace(counts[0], steps, sizes, bits[0] > 0, None if layer.is_binary else bits[0]))
     counts = network.head.match_counts(bits)
     scores = tuple(network.head.scores(counts)[0])
     return Trace(

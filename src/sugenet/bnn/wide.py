@@ -15,18 +15,17 @@ import numpy.typing as npt
 
 from sugenet.bnn.arrays import Bits, Ints
 from sugenet.bnn.conv import ConvLayer
-from sugenet.bnn.layers import LevelLayer
+from sugenet.bnn.layers import Layer, LevelLayer
 
 __all__ = ["Wide", "is_wide_sum", "parts_of"]
 
 _EXACT = 1 << 53  # floats hold every whole number up to here
 _PACKED = 1 << 31  # sums of the kernels over levels stay below
-_VALUES = 1 << 23  # gathered taps at a time, to bound memory
 
 
-def is_wide_sum(layer: LevelLayer | ConvLayer) -> bool:
+def is_wide_sum(layer: Layer) -> bool:
     """Whether match counts over levels can leave the 31 bits of the kernels."""
-    return bool(layer.sizes.max(initial=0) >= _PACKED)
+    return layer.every is None and layer.is_binary and bool(layer.sizes.max(initial=0) >= _PACKED)
 
 
 def parts_of(weights: Ints, top: int, exact: int = _EXACT) -> list[tuple[int, npt.NDArray[np.float64]]]:
@@ -59,8 +58,15 @@ class Wide:
 
     def bits(self, values: npt.NDArray[Any], threads: int | None = None) -> Bits:  # noqa: ARG002
         """Activity of the layer."""
-        sums = self._dense(values) if isinstance(self.layer, LevelLayer) else self._slid(values)
-        return np.asarray(sums >= self._least)
+        layer, floats = self.layer, np.asarray(values, np.float64)
+        total = np.zeros((len(floats), layer.outputs), np.int64)
+        for shift, part in self._parts:
+            if isinstance(layer, ConvLayer):
+                sums = layer.window.sums(floats, part, layer.groups).reshape(total.shape)
+            else:
+                sums = (floats @ part.T)[:, layer.runs[1]]
+            total += sums.astype(np.int64) << shift
+        return np.asarray(total >= self._least)
 
     def hidden(self, values: npt.NDArray[Any]) -> list[Bits]:
         """The same, as a list of one."""
@@ -69,46 +75,10 @@ class Wide:
     @cached_property
     def _least(self) -> Ints:
         """The least plain sum at which each neuron is active."""
-        layer = self.layer
-        tau = np.clip(layer.tau, 0, layer.sizes + 1)
-        if isinstance(layer, LevelLayer):
-            return np.asarray(tau + np.minimum(layer.weights, 0) @ layer.tops)
-        return np.asarray(tau + layer.lowest)
+        return self.layer.sum_thresholds[:, 0]
 
     @cached_property
     def _parts(self) -> list[tuple[int, npt.NDArray[np.float64]]]:
         layer = self.layer
-        top = int(layer.tops.max(initial=1)) if isinstance(layer, LevelLayer) else int(layer.top or 1)
-        weights = layer.runs[0] if isinstance(layer, LevelLayer) else layer.weights
-        return parts_of(weights.reshape(len(weights), -1), top)
-
-    def _product(self, values: npt.NDArray[np.float64], rows: slice = slice(None)) -> Ints:
-        """Sums of rows of values with some of the rows of weights."""
-        total = np.zeros((len(values), len(self._parts[0][1][rows])), np.int64)
-        for shift, part in self._parts:
-            total += (values @ part[rows].T).astype(np.int64) << shift
-        return total
-
-    def _dense(self, values: npt.NDArray[Any]) -> Ints:
-        assert isinstance(self.layer, LevelLayer)
-        return self._product(np.asarray(values, np.float64))[:, self.layer.runs[1]]
-
-    def _slid(self, values: npt.NDArray[Any]) -> Ints:
-        layer = self.layer
-        assert isinstance(layer, ConvLayer)
-        channels, height, width = layer.window.shape
-        taps, groups = layer.window.taps, layer.groups
-        maps = np.zeros((len(values), channels, height * width + 1))  # tap -1 reads the zero behind
-        maps[:, :, :-1] = np.asarray(values).reshape(len(values), channels, height * width)
-        outs, per_in, per_out = len(layer.weights), channels // groups, len(layer.weights) // groups
-        found = np.empty((len(values), outs, len(taps)), np.int64)
-        step = max(1, _VALUES // max(1, per_in * taps.size))
-        for start in range(0, len(values), step):
-            for group in range(groups):
-                seen = maps[start : start + step, group * per_in : (group + 1) * per_in][:, :, taps]
-                rows = seen.transpose(0, 2, 1, 3).reshape(-1, per_in * taps.shape[1])
-                sums = self._product(rows, slice(group * per_out, (group + 1) * per_out))
-                found[start : start + step, group * per_out : (group + 1) * per_out] = sums.reshape(
-                    seen.shape[0], len(taps), per_out
-                ).transpose(0, 2, 1)
-        return found.reshape(len(values), -1)
+        weights = layer.weights if isinstance(layer, ConvLayer) else layer.runs[0]
+        return parts_of(weights.reshape(len(weights), -1), int(layer.input_tops.max(initial=1)))

@@ -5,7 +5,6 @@ integrals, rules, indices.
 from sugenet.capacity.base import FocalSet, SetFunction
 from sugenet.capacity.combine import Conjugate, Join, Meet, Nested
 from sugenet.capacity.criteria import Criteria
-from sugenet.capacity.envelopes import lower_envelope, upper_envelope
 from sugenet.capacity.indices import (
     additive_moebius,
     banzhaf,
@@ -17,14 +16,6 @@ from sugenet.capacity.indices import (
 )
 from sugenet.capacity.integral import sugeno
 from sugenet.capacity.measures import Necessity, Possibility, Symmetric
-from sugenet.capacity.modularity import is_submodular, is_supermodular
-from sugenet.capacity.moebius import (
-    from_inner_moebius,
-    from_outer_moebius,
-    inner_moebius,
-    outer_moebius,
-    transversals,
-)
 from sugenet.capacity.possibilistic import (
     Atom,
     GuaranteedBase,
@@ -40,22 +31,38 @@ from sugenet.capacity.properties import (
     is_necessity,
     is_possibility,
     is_self_conjugate,
+    is_submodular,
+    is_supermodular,
     is_symmetric,
     maxitivity,
     minitivity,
     violating_pair,
 )
-from sugenet.capacity.rules import EliminationRule, SelectionRule, ThresholdRule, parse_rule
-from sugenet.capacity.rulesets import (
+from sugenet.capacity.rules import (
+    EliminationRule,
     RuleSet,
+    SelectionRule,
+    ThresholdRule,
     elimination_rules,
     iter_elimination_rules,
     iter_selection_rules,
+    parse_rule,
     selection_rules,
 )
 from sugenet.capacity.sampling import random_capacity
 from sugenet.capacity.scales import BOOLEAN, UNIT, Boolean, Complement, Level, Ordinal, Scale, UnitInterval
-from sugenet.capacity.tables import Dense, Focal, FromFunction
+from sugenet.capacity.tables import (
+    Dense,
+    Focal,
+    FromFunction,
+    from_inner_moebius,
+    from_outer_moebius,
+    inner_moebius,
+    lower_envelope,
+    outer_moebius,
+    transversals,
+    upper_envelope,
+)
 from sugenet.capacity.thresholds import CardinalityThreshold, WeightedThreshold
 
 __all__ = [

@@ -20,18 +20,22 @@ __all__ = [
     "exact_number",
     "float_number",
     "in_order",
+    "magnitude",
     "number_words",
     "plain",
     "rating_words",
     "read_number",
     "show_number",
+    "written",
 ]
 
 _WRITTEN = 1e15
 """Whole floats up to here are written without their point."""
+_WRITTEN_BITS = 14_000
+"""Larger counts are given as text: Python refuses to write them out."""
 
 
-def plain(value: object) -> object:
+def plain(value: Any) -> Any:
     """A NumPy scalar as the Python value that it is, to be shown."""
     return value.item() if isinstance(value, np.generic) else value
 
@@ -70,7 +74,7 @@ _DIGITS = 4300
 _SHOWN = 60
 
 
-def read_number(value: Any, what: str = "") -> int | float | Fraction:
+def read_number(value: Any, what: str = "", error: type[Exception] = CapacityError) -> int | float | Fraction:
     """Read a number: text as Python reads it, anything else as the number that it is.
 
     This is the one function that Python arguments, command line, CSV files, server, rules, laws and VNN-LIB
@@ -83,6 +87,8 @@ def read_number(value: Any, what: str = "") -> int | float | Fraction:
         Text, int, float, Fraction, Decimal or a NumPy scalar.
     what
         The name of the value, for the message; none if its place is named elsewhere.
+    error
+        The type of the exception (default: `CapacityError`).
 
     Returns
     -------
@@ -91,7 +97,7 @@ def read_number(value: Any, what: str = "") -> int | float | Fraction:
 
     Raises
     ------
-    CapacityError
+    error
         For anything else: infinity, NaN, a decimal beyond the floats, a bool, other text.
 
     Examples
@@ -107,40 +113,39 @@ def read_number(value: Any, what: str = "") -> int | float | Fraction:
     if kind is int or (kind is float and isfinite(value)):
         return value  # type: ignore[no-any-return]
     if isinstance(value, str):
-        return _spelled(value.strip(), what)
+        return _spelled(value.strip(), what, error)
     if isinstance(value, Decimal) and value.is_finite():
-        return _spelled(str(value), what)
-    if isinstance(value, np.generic):
-        value = value.item()
+        return _spelled(str(value), what, error)
+    value = plain(value)
     if isinstance(value, bool) or not isinstance(value, int | float | Fraction | np.floating):
-        raise CapacityError(f"{_said(what, value)} is not a number.")
+        raise error(f"{_said(what, value)} is not a number.")
     if isinstance(value, float | np.floating) and not np.isfinite(value):
-        raise CapacityError(f"{_said(what, value)} is not a finite number.")
+        raise error(f"{_said(what, value)} is not a finite number.")
     if isinstance(value, np.floating):  # more digits than float64 has
         exact = Fraction(*value.as_integer_ratio())
         return float(value) if _is_float(exact) else exact
     return value if isinstance(value, float | Fraction) else int(value)
 
 
-def _spelled(text: str, what: str) -> int | float | Fraction:
+def _spelled(text: str, what: str, error: type[Exception]) -> int | float | Fraction:
     if _SPELLED.fullmatch(text) is None:
-        raise CapacityError(f"{_said(what, text)} is not a number such as 12, 0.5, 1e-3 or 1/3.")
+        raise error(f"{_said(what, text)} is not a number such as 12, 0.5, 1e-3 or 1/3.")
     if any(letter in text for letter in ".eE"):
         number = float(text)
         if not isfinite(number):
-            raise CapacityError(f"{_said(what, text)} is beyond all floats. Write its digits out.")
+            raise error(f"{_said(what, text)} is beyond all floats. Write its digits out.")
         return number
     parts = text.split("/")
     if max(len(part.lstrip("+-")) for part in parts) > _DIGITS:
-        raise CapacityError(f"{_said(what, text)} takes more than {_DIGITS} digits.")
+        raise error(f"{_said(what, text)} takes more than {_DIGITS} digits.")
     if len(parts) == 1:
         return int(text)
     if int(parts[1]) == 0:
-        raise CapacityError(f"{_said(what, text)} is not a number: it divides by zero.")
+        raise error(f"{_said(what, text)} is not a number: it divides by zero.")
     return Fraction(int(parts[0]), int(parts[1]))
 
 
-def float_number(value: Any, what: str = "") -> float:
+def float_number(value: Any, what: str = "", error: type[Exception] = CapacityError) -> float:
     """Read a number that must be a float64, as by `read_number`; others are refused, not rounded.
 
     Examples
@@ -152,15 +157,15 @@ def float_number(value: Any, what: str = "") -> float:
     ...
     sugenet.errors.CapacityError: cut is Fraction(1, 10), which is not a float64. Round it first.
     """
-    number = read_number(value, what)
+    number = read_number(value, what, error)
     if isinstance(number, float):
         return number
     if not _is_float(number):
-        raise CapacityError(f"{_said(what, value)} is not a float64. Round it first.")
+        raise error(f"{_said(what, value)} is not a float64. Round it first.")
     return float(number)
 
 
-def exact_number(value: Any, what: str) -> int | Fraction:
+def exact_number(value: Any, what: str, error: type[Exception] = CapacityError) -> int | Fraction:
     """A number of Python as the exact number it is, read by `read_number`; text is refused.
 
     Examples
@@ -169,8 +174,8 @@ def exact_number(value: Any, what: str) -> int | Fraction:
     (Fraction(1, 2), True)
     """
     if isinstance(value, str):
-        raise CapacityError(f"{what} is the text {_shown(value)}. Give a number.")
-    exact = Fraction(read_number(value, what))
+        raise error(f"{what} is the text {_shown(value)}. Give a number.")
+    exact = Fraction(read_number(value, what, error))
     return exact.numerator if exact.denominator == 1 else exact
 
 
@@ -222,7 +227,7 @@ def number_words(value: Any) -> str:
     """
     value = plain(value)
     if isinstance(value, Decimal) and value.is_finite():
-        value = _spelled(str(value), "the number")
+        value = _spelled(str(value), "the number", CapacityError)
     if isinstance(value, Fraction) and value.denominator > 1 and _is_float(value):
         value = float(value)
     if isinstance(value, float):
@@ -241,3 +246,17 @@ def rating_words(value: Any) -> str:
     if isinstance(value, Fraction) and 0 < abs(value) < _WRITTEN and Fraction(repr(float(value))) == value:
         return number_words(float(value))
     return number_words(value)
+
+
+def magnitude(count: int) -> str:
+    """A count, written out while that is readable."""
+    if count < 10**15:
+        return f"{count:,}"
+    # at most one too small, without writing a huge number out
+    power = (count.bit_length() - 1) * 30103 // 100000
+    return f"about 10^{power + (count >= 10 ** (power + 1))}"
+
+
+def written(count: int | None) -> int | str | None:
+    """A count for JSON: the number itself while it can be written out."""
+    return count if count is None or count.bit_length() < _WRITTEN_BITS else magnitude(count)

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from functools import reduce
 from heapq import merge
 from itertools import islice, pairwise, product
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
+from sugenet.brief import set_fields
 from sugenet.capacity.base import (
     TABLE_LIMIT,
     Costs,
@@ -21,11 +22,9 @@ from sugenet.capacity.base import (
     take_all,
     up_to_limit,
 )
-from sugenet.capacity.criteria import Criteria, bits
-from sugenet.capacity.dualizing import minimal_transversals
+from sugenet.capacity.criteria import Criteria, bits, minimal_transversals
 from sugenet.capacity.scales import BOOLEAN, UNIT, Codes, Scale, Value, common_scale, need_scale
-from sugenet.capacity.thresholds import CardinalityThreshold, WeightedThreshold
-from sugenet.capacity.weights import count_minimal, to_integers
+from sugenet.capacity.thresholds import CardinalityThreshold, WeightedThreshold, count_minimal, to_integers
 from sugenet.errors import CapacityError, CriteriaError
 
 __all__ = ["Conjugate", "Join", "Meet", "Nested"]
@@ -38,8 +37,33 @@ so that such work can be counted.
 WORTHS = "The worth of single sets and the integral need no list."
 
 
+class _Composite(SetFunction):
+    """A set function made of others: its focal sets are among some candidates."""
+
+    is_ranked: ClassVar[bool] = True
+    """Whether candidates come in the order of costs."""
+
+    @abstractmethod
+    def _candidates(self, costs: Costs = None) -> Candidates:
+        """The sets that may be focal, None in the place of those that are not."""
+
+    def focal_masks(self, costs: Costs = None) -> Iterator[tuple[int, Value]]:
+        """The candidates that are focal."""
+        if costs is None or self.is_ranked:
+            return (pair for pair in self._candidates(costs) if pair is not None)
+        instead = "Take them lazily in any order: by=None."
+        return iter(by_cost(take_all(self.focal_masks(), "an order by cost", instead), costs))
+
+    def focal_count(self) -> int:
+        """Count by a table where one fits, else by listing; sets that are not focal are work, too."""
+        if len(self.criteria) <= TABLE_LIMIT:
+            return super().focal_count()
+        listed = up_to_limit(self._candidates(), f"the number for a {type(self).__name__}", WORTHS)
+        return sum(pair is not None for pair in listed)
+
+
 @dataclass(frozen=True)
-class Conjugate(SetFunction):
+class Conjugate(_Composite):
     """mu^c(A) = 1 - mu(complement of A), computed from `base` when asked.
 
     Examples
@@ -50,6 +74,7 @@ class Conjugate(SetFunction):
     (0.75, [['a'], ['a', 'c'], ['b'], ['b', 'c']])
     """
 
+    is_ranked = False
     base: SetFunction
 
     def __post_init__(self) -> None:
@@ -77,15 +102,10 @@ class Conjugate(SetFunction):
         """The base again."""
         return self.base
 
-    def focal_masks(self, costs: Costs = None) -> Iterator[tuple[int, Value]]:
-        """Minimal transversals, level by level, of the base's focal sets above that level (a
-        strict cut, docs/theory.md 6.3).
+    def _candidates(self, costs: Costs = None) -> Candidates:  # noqa: ARG002 they come by level
+        """Minimal transversals, level by level, of the base's focal sets above that level (a strict cut,
+        docs/theory.md 6.3).
         """
-        if costs is not None:
-            return _sorted_by_cost(self, costs)
-        return _kept(self._candidates())
-
-    def _candidates(self) -> Candidates:
         full, scale = self.criteria.full, self.scale
         pairs = take_all(
             self.base.focal_masks(),
@@ -99,25 +119,17 @@ class Conjugate(SetFunction):
                     # where the base is worth less, the set belongs to a lower level and is yielded there
                     yield (mask, worth) if self.base.at(full ^ mask) == level else None
 
-    def focal_count(self) -> int:
-        """Count by a table where one fits, else by listing."""
-        return _count_otherwise(self, self._candidates())
-
     def _phrase(self) -> str:
         return f"conjugate of ({self.base})"
 
 
 @dataclass(frozen=True)
-class _Combined(SetFunction):
+class _Combined(_Composite):
     """What join and meet share: members over the same criteria."""
 
     members: tuple[SetFunction, ...]
     criteria: Criteria
     scale: Scale
-
-    @abstractmethod
-    def _candidates(self, costs: Costs = None) -> Candidates:
-        """The sets that may be focal, None in the place of those that are not."""
 
     def __init__(self, members: Iterable[SetFunction]) -> None:
         if not isinstance(members, Iterable):
@@ -135,17 +147,16 @@ class _Combined(SetFunction):
                     f"{kept[0].criteria.show(kept[0].criteria.full)} and "
                     f"{other.criteria.show(other.criteria.full)}. Build them over one Criteria."
                 )
-        object.__setattr__(self, "members", kept)
-        object.__setattr__(self, "criteria", kept[0].criteria)
-        object.__setattr__(self, "scale", common_scale([member.scale for member in kept]))
+        set_fields(
+            self,
+            members=kept,
+            criteria=kept[0].criteria,
+            scale=common_scale([member.scale for member in kept]),
+        )
 
     def _tables(self) -> list[Codes]:
         self._fits_table()
         return [self.scale.codes(member.scale.decode(member.table())) for member in self.members]
-
-    def focal_count(self) -> int:
-        """Count by a table where one fits, else by listing."""
-        return _count_otherwise(self, self._candidates())
 
     def _phrase(self) -> str:
         return (
@@ -178,11 +189,8 @@ class Join(_Combined):
         """The meet of the conjugates."""
         return Meet(member.conjugate() for member in self.members)
 
-    def focal_masks(self, costs: Costs = None) -> Iterator[tuple[int, Value]]:
-        """Those focal sets of the members that are still focal in the join."""
-        return _kept(self._candidates(costs))
-
     def _candidates(self, costs: Costs = None) -> Candidates:
+        """The focal sets of the members; some are not focal in the join."""
         for number, mask in _merge([member.focal_masks(costs) for member in self.members], costs):
             kept = self.is_focal(mask) and not any(
                 earlier.is_focal(mask) for earlier in self.members[:number]
@@ -202,6 +210,8 @@ class Meet(_Combined):
     (0, 0.5, 1)
     """
 
+    is_ranked = False
+
     def at(self, mask: int) -> Value:
         """The least worth that a member gives."""
         return min(member.at(mask) for member in self.members)
@@ -214,15 +224,8 @@ class Meet(_Combined):
         """The join of the conjugates."""
         return Join(member.conjugate() for member in self.members)
 
-    def focal_masks(self, costs: Costs = None) -> Iterator[tuple[int, Value]]:
-        """Unions of one focal set of each member, as far as they are focal;
-        every focal set of the meet is such a union.
-        """
-        if costs is not None:
-            return _sorted_by_cost(self, costs)
-        return _kept(self._candidates())
-
     def _candidates(self, costs: Costs = None) -> Candidates:  # noqa: ARG002 unions come in no order of cost
+        """Unions of one focal set of each member: every focal set of the meet is such a union."""
         seen: set[int] = set()
         instead = f"These are those of one of its members. {WORTHS}"
         listed = [
@@ -237,7 +240,7 @@ class Meet(_Combined):
 
 
 @dataclass(frozen=True)
-class Nested(SetFunction):
+class Nested(_Composite):
     """max over m of min(a_m, mu_m): a Boolean set function mu_m says which sets reach level a_m
     (docs/theory.md 6.11).
 
@@ -289,8 +292,7 @@ class Nested(SetFunction):
                 raise CriteriaError(
                     f"the set function at level {level} is over other criteria than the first."
                 )
-        object.__setattr__(self, "levels", tuple(checked))
-        object.__setattr__(self, "scale", scale)
+        set_fields(self, levels=tuple(checked), scale=scale)
 
     @property
     def criteria(self) -> Criteria:  # type: ignore[override]
@@ -337,11 +339,8 @@ class Nested(SetFunction):
             return CardinalityThreshold(mu.lam, theta, mu.criteria)
         return WeightedThreshold(form[0], theta, mu.criteria)
 
-    def focal_masks(self, costs: Costs = None) -> Iterator[tuple[int, Value]]:
-        """The focal sets of each level that reach no higher one."""
-        return _kept(self._candidates(costs))
-
     def _candidates(self, costs: Costs = None) -> Candidates:
+        """The focal sets of each level; some reach a higher one."""
         for number, mask in _merge([mu.focal_masks(costs) for _, mu in self.levels], costs):
             higher = any(mu.at(mask) for _, mu in self.levels[number + 1 :])
             yield None if higher else (mask, self.levels[number][0])
@@ -349,11 +348,7 @@ class Nested(SetFunction):
     def focal_count(self) -> int:
         """By formula where all levels are thresholds with the same weights, else by table or listing."""
         gaps = self._gaps()
-        return (
-            _count_otherwise(self, self._candidates())
-            if gaps is None
-            else sum(count_minimal(*gap) for gap in gaps)
-        )
+        return super().focal_count() if gaps is None else sum(count_minimal(*gap) for gap in gaps)
 
     def _gaps(self) -> list[tuple[list[int], int, int | None]] | None:
         """For thresholds with the same weights and rising thetas: the weights,
@@ -374,29 +369,6 @@ class Nested(SetFunction):
 
     def _phrase(self) -> str:
         return "; ".join(f"{level} if {mu}" for level, mu in self.levels)
-
-
-def _kept(candidates: Candidates) -> Iterator[tuple[int, Value]]:
-    return (pair for pair in candidates if pair is not None)
-
-
-def _sorted_by_cost(mu: SetFunction, costs: Costs) -> Iterator[tuple[int, Value]]:
-    return iter(
-        by_cost(
-            take_all(mu.focal_masks(), "an order by cost", "Take them lazily in any order: by=None."), costs
-        )
-    )
-
-
-def _count_otherwise(mu: SetFunction, candidates: Candidates) -> int:
-    """Count focal sets by a table where one fits, else by listing;
-    sets that turn out not to be focal are work too.
-    """
-    if len(mu.criteria) <= TABLE_LIMIT:
-        return SetFunction.focal_count(mu)
-    return sum(
-        pair is not None for pair in up_to_limit(candidates, f"the number for a {type(mu).__name__}", WORTHS)
-    )
 
 
 def _merge(streams: list[Iterator[tuple[int, Value]]], costs: Costs) -> Iterator[tuple[int, int]]:

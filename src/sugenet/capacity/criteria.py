@@ -1,21 +1,34 @@
-"""The finite set C of criteria, named or numbered, and its subsets as bit masks."""
+"""The finite set C of criteria, named or numbered, and its subsets as bit masks; among masks the minimal
+ones, and minimal transversals: the bridge between the focal sets of a capacity and of its conjugate
+(docs/theory.md 6.3).
+"""
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from sugenet.brief import Brief
 from sugenet.capacity.arguments import plain
 from sugenet.errors import CriteriaError
 
-__all__ = ["Criteria", "Criterion", "Subset", "bits"]
+__all__ = [
+    "Criteria",
+    "Criterion",
+    "Subset",
+    "bits",
+    "containing_none_before",
+    "minimal",
+    "minimal_transversals",
+]
 
 Criterion: TypeAlias = int | str
 """A name, or a number from 1; in the polarized encoding a literal, `+i` or `-i`."""
@@ -176,3 +189,81 @@ def _listing(names: Iterable[object], limit: int = 8) -> str:
         if len(words) <= limit
         else f"{', '.join(words[:limit])} and {len(words) - limit} more"
     )
+
+
+LOOKAHEAD = 256  # unmet edges among which the one with the fewest choices left is looked for
+
+
+def containing_none_before(masks: Sequence[int]) -> list[int]:
+    """Numbers of the masks that contain no earlier mask.
+
+    Examples
+    --------
+    >>> containing_none_before([0b110, 0b111, 0b001, 0b101])
+    [0, 2]
+    """
+    words = max((mask.bit_length() for mask in masks), default=0) // 64 + 1
+    data = b"".join(mask.to_bytes(8 * words, "little") for mask in masks)
+    rows: npt.NDArray[Any] = np.frombuffer(data, dtype="<u8").reshape(-1, words)
+    kept: npt.NDArray[Any] = np.empty((words, len(masks)), np.uint64)
+    numbers: list[int] = []
+    for number, outside in enumerate(~rows):
+        inside = np.flatnonzero(kept[0, : len(numbers)] & outside[0] == 0)
+        for word in range(1, words):
+            if not inside.size:
+                break
+            inside = inside[kept[word, inside] & outside[word] == 0]
+        if not inside.size:
+            kept[:, len(numbers)] = rows[number]
+            numbers.append(number)
+    return numbers
+
+
+def minimal(masks: Iterable[int]) -> list[int]:
+    """Keep the masks that contain no other, smallest first."""
+    rising = sorted(set(masks), key=lambda m: (m.bit_count(), m))
+    return [rising[number] for number in containing_none_before(rising)]
+
+
+def minimal_transversals(edges: Iterable[int]) -> Iterator[int]:
+    """Yield, lazily, the minimal masks that meet every edge.
+
+    Depth-first search that keeps, for every chosen element, the edges that it alone meets (Murakami and Uno's
+    MMCS): an element whose list would become empty is never added,
+    so every set it yields is minimal and none is yielded twice.
+
+    Examples
+    --------
+    >>> sorted(minimal_transversals([0b011, 0b110]))
+    [2, 5]
+    >>> list(minimal_transversals([])), list(minimal_transversals([0]))
+    ([0], [])
+    """
+    rows = minimal(edges)
+    if 0 in rows:
+        return
+    everything = 0
+    contains: dict[int, int] = {}  # for each element the numbers of the edges that hold it, as a mask
+    for number, row in enumerate(rows):
+        everything |= row
+        for place in bits(row):
+            contains[place] = contains.get(place, 0) | 1 << number
+
+    # a stack of our own: there may be thousands of elements to choose
+    stack = [(0, everything, (1 << len(rows)) - 1, list[int]())]
+    while stack:
+        chosen, allowed, unmet, alone = stack.pop()
+        if not unmet:
+            yield chosen
+            continue
+        branch = min((rows[number] & allowed for number in islice(bits(unmet), LOOKAHEAD)), key=int.bit_count)
+        allowed &= ~branch
+        further = []
+        for place in bits(branch):
+            hit = contains[place]
+            # most lists stay what they are, and are shared
+            still = [edges & ~hit if edges & hit else edges for edges in alone]
+            if all(still):
+                further.append((chosen | 1 << place, allowed, unmet & ~hit, [*still, unmet & hit]))
+                allowed |= 1 << place
+        stack.extend(reversed(further))

@@ -3,28 +3,194 @@ form for each family.
 
 All ways give the same answer; tests hold them against each other. ``auto`` takes the closed form where the
 family has one, and sorting elsewhere. Values are only ever compared.
+
+Float samples are integrated in float arrays, although worths such as 1/3 or 1 - 0.3 are not floats. Let up(v)
+be the least float that is not smaller than v. It keeps the order and moves no float, and the integral is made
+of minima and maxima alone, so the integral of the worths rounded up is the integral S rounded up: f = up(S).
+No float lies between S and f, so the criteria whose values reach S are those whose values reach f, and
+S = min(f, mu(these criteria)) by cuts (docs/theory.md 6.12). That question is asked only where f does not say
+which of the two it is.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from functools import reduce, singledispatch
+from math import inf, nextafter
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from sugenet.capacity.base import TABLE_LIMIT, SetFunction, need_set_function, up_to_limit
 from sugenet.capacity.combine import Conjugate, Join, Meet, Nested
 from sugenet.capacity.criteria import bits
-from sugenet.capacity.lookup import integrals_by_table
 from sugenet.capacity.measures import Necessity, Possibility, Symmetric
-from sugenet.capacity.rounding import RoundedUp
-from sugenet.capacity.scales import BOOLEAN, UNIT, Codes, Scale, Value, need_scale
+from sugenet.capacity.scales import BOOLEAN, UNIT, Codes, Scale, UnitInterval, Value, need_scale
 from sugenet.capacity.tables import Dense, Focal
 from sugenet.capacity.thresholds import CardinalityThreshold, WeightedThreshold
 from sugenet.errors import CapacityError, CriteriaError, ScaleError, TooLargeError
 
-__all__ = ["Method", "sugeno"]
+__all__ = ["Method", "RoundedUp", "integrals_by_table", "sugeno", "up"]
+
+TABLE_CHUNK = 8192  # samples at a time: a chunk of 20 criteria stays in the cache
+FLAT = np.uint64(31)  # the low bits of a float that make room for the number of its criterion while sorting
+
+
+def integrals_by_table(table: Codes, X: Codes) -> Codes:
+    """Integrals of the rows of `X` with respect to the table; both are codes of one scale: sort, then find by
+    halving where values and worths cross (docs/theory.md 6.5).
+    """
+    if X.dtype != np.float64 or table.dtype != np.float64 or not 1 <= X.shape[1] <= 32:
+        return _by_argsort(table, X)
+    if table[0] < 0 or X.min(initial=0) < 0:
+        return _by_argsort(table, X)  # codes of complements, which do not order like their bits
+    chunks = [np.ascontiguousarray(X[start : start + TABLE_CHUNK]) for start in range(0, len(X), TABLE_CHUNK)]
+    if len(chunks) < 4:
+        parts = [_by_halving(table, chunk) for chunk in chunks]
+    else:  # NumPy lets go of the interpreter inside its loops, so two threads help
+        with ThreadPoolExecutor(min(len(chunks), os.cpu_count() or 1)) as pool:
+            parts = list(pool.map(lambda chunk: _by_halving(table, chunk), chunks))
+    return np.concatenate([*parts, np.zeros(0)])
+
+
+def _by_argsort(table: Codes, X: Codes) -> Codes:
+    """The plain twin, for codes of any kind: look up the worth of the best k values for every k."""
+    rising = np.argsort(X, axis=1)
+    masks = np.cumsum((1 << rising.astype(np.int32))[:, ::-1], axis=1, dtype=np.int32)
+    values = np.take_along_axis(X, rising, axis=1)[:, ::-1]
+    rated = np.minimum(values, table[masks])
+    return np.asarray(np.maximum(rated.max(axis=1), table[0])) if X.shape[1] else np.repeat(table[:1], len(X))
+
+
+def _by_halving(table: Codes, X: npt.NDArray[np.float64]) -> Codes:
+    """Sort floats with the number of their criterion in the lowest bits,
+    which is exact unless two differ in those bits only.
+    """
+    count, n = X.shape
+    # floats >= 0 order like their bits
+    keys = (np.abs(X).view(np.uint64) & ~FLAT) | np.arange(n, dtype=np.uint64)
+    keys.sort(axis=1)
+    neighbours = keys.ravel()[1:] ^ keys.ravel()[:-1]
+    if n > 1:
+        neighbours[n - 1 :: n] = FLAT + np.uint64(1)  # the last of a sample and the first of the next
+        if neighbours.size and neighbours.min() <= FLAT:
+            return _by_argsort(table, X)  # ties or near ties: the plain way orders them exactly
+    # row k: the criterion with the k-th best value
+    order = np.ascontiguousarray((keys & FLAT).astype(np.int32)[:, ::-1].T)
+    best = np.left_shift(np.int32(1), order)
+    for k in range(1, n):
+        best[k] |= best[k - 1]  # row k: the mask of the k + 1 best
+    flat_order, flat_best, values = order.ravel(), best.ravel(), X.ravel()
+    sample = np.arange(count)
+    start = sample * n
+    # the first k whose worth reaches its value, n if none
+    low, high = (
+        np.zeros(count, np.intp),
+        np.full(count, n, np.intp),
+    )
+    for _ in range(n.bit_length()):
+        middle = np.minimum((low + high) >> 1, n - 1)
+        place = middle * count + sample
+        reached = table.take(flat_best.take(place)) >= values.take(start + flat_order.take(place))
+        high = np.where(reached & (low < high), middle, high)
+        low = np.where(reached, low, np.minimum(middle + 1, high))
+    place = np.minimum(low, n - 1) * count + sample
+    at = np.where(low < n, values.take(start + flat_order.take(place)), 0.0)
+    before = np.where(
+        low > 0, table.take(flat_best.take((np.maximum(low, 1) - 1) * count + sample)), table[0]
+    )
+    return np.asarray(np.maximum(at, before))
+
+
+def up(value: Value) -> float:
+    """The least float that is not smaller.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> up(0.3), up(1), up(Fraction(1, 3)) > Fraction(1, 3) > 0.3333333333333333
+    (0.3, 1.0, True)
+    """
+    number = float(value)
+    return nextafter(number, inf) if number < value else number
+
+
+@dataclass(frozen=True, eq=False)
+class RoundedUp(UnitInterval):
+    """The unit interval for one integral over float samples: up(v) codes v,
+    and if `flipped`, -up(1 - v) does.
+
+    Flipped codes serve the conjugate, 1 - S_mu(1 - x): the code of 1 - x is simply -x.
+    """
+
+    flipped: bool = False
+    meant: dict[float, set[Value]] = field(default_factory=dict)
+    """For up(v) the values v that were coded, all as values of the integral."""
+    tables: dict[tuple[int, bool], Codes] = field(default_factory=dict)
+
+    def flip(self) -> RoundedUp:
+        """The scale for the other side of a conjugate."""
+        return RoundedUp(not self.flipped, self.meant, self.tables)
+
+    def codes(self, values: Any, what: str = "values") -> Codes:  # noqa: ARG002 the values were checked before
+        """Code exact values."""
+        numbers = [UNIT.reverse(value) if self.flipped else value for value in values]
+        found = [up(number) for number in numbers]
+        for code, number in zip(found, numbers, strict=True):
+            self.meant.setdefault(code, set()).add(number)
+        return np.array(found, dtype=np.float64) * (-1 if self.flipped else 1)
+
+    def table(self, mu: SetFunction) -> Codes:
+        """The codes of a table, made once for all parts of a batch."""
+        key = id(mu), self.flipped
+        if key not in self.tables:
+            values = mu.table()
+            self.tables[key] = (
+                values if values.dtype == np.float64 and not self.flipped else self.codes(values.tolist())
+            )
+        return self.tables[key]
+
+    def reverse_codes(self, codes: Codes) -> Codes:
+        """The codes of the complements on the flipped scale."""
+        return -codes
+
+    def element(self, code: Any) -> Value:
+        """The value of a sample, which is exactly what its code says."""
+        return UNIT.reverse(-float(code)) if self.flipped else float(code)
+
+    def exact(self, mu: SetFunction, X: Codes, found: Codes) -> Codes:
+        """The integrals of the samples `X` that `found` has rounded up:
+        floats where all of them are, else objects.
+        """
+        if all(number == code for code, numbers in self.meant.items() for number in numbers):
+            return found + 0.0  # no negative zero
+        distinct, places = np.unique(found, return_inverse=True)
+        meant = [self.meant.get(code, set()) for code in distinct.tolist()]
+        rounded = np.array(
+            [
+                any(number != code for number in numbers)
+                for code, numbers in zip(distinct.tolist(), meant, strict=True)
+            ]
+        )
+        rows = np.flatnonzero(rounded[places])
+        if not rows.size:
+            return found + 0.0
+        out = (found + 0.0).astype(object)
+        tables = any(codes.dtype == np.float64 and not flipped for (_, flipped), codes in self.tables.items())
+        unclear = (X[rows] == found[rows, None]).any(axis=1)  # the float is a value of the sample, too
+        for row, ask in zip(rows.tolist(), unclear.tolist(), strict=True):
+            numbers = meant[places[row]]
+            if ask or tables or len(numbers) > 1:
+                reaching = sum(1 << place for place, value in enumerate(X[row].tolist()) if value >= out[row])
+                out[row] = min(out[row], mu.at(reaching))
+            else:
+                (out[row],) = numbers
+        return out
+
 
 Method = Literal["auto", "definition", "sorting", "focal", "cuts"]
 CHUNK = 4096  # samples at a time, so that a chunk of 20 criteria stays in the cache

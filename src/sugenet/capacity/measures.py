@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from sugenet.brief import set_fields
 from sugenet.capacity import transforms
 from sugenet.capacity.arguments import in_order
 from sugenet.capacity.base import Costs, SetFunction, by_cost
@@ -56,9 +57,7 @@ class Symmetric(SetFunction):
                 raise NotMonotoneError(
                     f"not monotone: sets of {size} are worth {low}, sets of {size + 1} only {high}."
                 )
-        object.__setattr__(self, "criteria", criteria)
-        object.__setattr__(self, "g", values)
-        object.__setattr__(self, "scale", scale)
+        set_fields(self, criteria=criteria, g=values, scale=scale)
 
     def at(self, mask: int) -> Value:
         """Look up the size."""
@@ -135,9 +134,7 @@ class _Distributed(SetFunction):
         checked = tuple(
             scale.check(value, f"pi of {name}") for name, value in zip(universe, row, strict=True)
         )
-        object.__setattr__(self, "pi", checked)
-        object.__setattr__(self, "criteria", universe)
-        object.__setattr__(self, "scale", scale)
+        set_fields(self, pi=checked, criteria=universe, scale=scale)
 
     def _phrase(self) -> str:
         shown = ", ".join(

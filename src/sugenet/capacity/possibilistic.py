@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, Self
 
+from sugenet.brief import set_fields
 from sugenet.capacity.base import FocalSet, SetFunction
 from sugenet.capacity.criteria import Criteria, Criterion
-from sugenet.capacity.rules import read_sample
-from sugenet.capacity.rulesets import RULE_LIMIT, lifting, up_to
+from sugenet.capacity.rules import RULE_LIMIT, lifting, read_sample, up_to
 from sugenet.capacity.scales import UNIT, Scale, Value
 from sugenet.capacity.text import (
     Reader,
@@ -75,12 +75,13 @@ class _Base(ABC):
             checked = frozenset(self._atom(criteria, scale, *atom) for atom in atoms)
             value = scale.check(weight, "a weight")
             weights[checked] = max(weights.get(checked, value), value)
-        object.__setattr__(self, "criteria", criteria)
-        object.__setattr__(
-            self, "formulas", tuple(Weighted(atoms, weight) for atoms, weight in weights.items())
+        set_fields(
+            self,
+            criteria=criteria,
+            formulas=tuple(Weighted(atoms, weight) for atoms, weight in weights.items()),
+            scale=scale,
+            levels=None if levels is None else _sample_levels(levels, scale),
         )
-        object.__setattr__(self, "scale", scale)
-        object.__setattr__(self, "levels", None if levels is None else _sample_levels(levels, scale))
 
     @staticmethod
     def _atom(criteria: Criteria, scale: Scale, criterion: Criterion, level: Any) -> Atom:
@@ -125,7 +126,8 @@ class _Base(ABC):
         criteria, scale = read_header(rest)
         levels: list[Value] | None = None
         if len(lines) > 2 and lines[2][1].split(":")[0].strip() == "levels":
-            levels = _read_levels(next_line(rest, "levels: 0, 0.5, 1"), scale)
+            reader = next_line(rest, "levels: 0, 0.5, 1")
+            levels = reader.separated(",", lambda: reader.value(scale))
         name, top = write_name(criteria.names[0]) if len(criteria) else "price", write_value(scale.top, scale)
         example = f"{cls.brackets[0]}{name} >= {top}, {top}{cls.brackets[1]}"
         return cls(
@@ -439,13 +441,3 @@ def _chain(scale: Scale, levels: Iterable[Any] | None, values: Iterable[Value]) 
 def _sample_levels(levels: Iterable[Any], scale: Scale) -> tuple[Value, ...]:
     """Check and sort levels, with bottom and top added."""
     return tuple(sorted({scale.bottom, scale.top, *(scale.check(level, "a level") for level in levels)}))
-
-
-def _read_levels(reader: Reader, scale: Scale) -> list[Value]:
-    reader.take("levels")
-    reader.take(":")
-    levels = [reader.value(scale)]
-    while not reader.at_end:
-        reader.take(",")
-        levels.append(reader.value(scale))
-    return levels

@@ -10,18 +10,37 @@ of rules determines the integral on any scale.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from itertools import islice
+from typing import Any, ClassVar, Literal, TypeAlias
 
-from sugenet.brief import cut, quoted
+from sugenet.brief import cut, quoted, set_fields
+from sugenet.capacity.arguments import magnitude
+from sugenet.capacity.base import FocalSet, Order, SetFunction, need_set_function
+from sugenet.capacity.combine import Conjugate, Join, Meet, Nested
 from sugenet.capacity.criteria import Criteria, Criterion, Subset, bits
-from sugenet.capacity.scales import UNIT, Scale, Value
-from sugenet.capacity.text import Reader, write_name, write_value
-from sugenet.errors import CapacityError, CriteriaError, RuleSyntaxError
+from sugenet.capacity.scales import BOOLEAN, UNIT, Scale, Value
+from sugenet.capacity.tables import Focal
+from sugenet.capacity.text import Reader, read_header, text_lines, write_header, write_name, write_value
+from sugenet.errors import CapacityError, CriteriaError, RuleSyntaxError, ScaleError, TooLargeError
 
-__all__ = ["EliminationRule", "SelectionRule", "ThresholdRule", "parse_rule", "read_sample"]
+__all__ = [
+    "EliminationRule",
+    "RuleSet",
+    "SelectionRule",
+    "ThresholdRule",
+    "elimination_rules",
+    "iter_elimination_rules",
+    "iter_selection_rules",
+    "lifting",
+    "parse_rule",
+    "read_sample",
+    "selection_rules",
+    "up_to",
+]
 
 
 @dataclass(frozen=True, repr=False)
@@ -53,11 +72,14 @@ class ThresholdRule(ABC):
     ) -> None:
         criteria = criteria if isinstance(criteria, Criteria) else Criteria(criteria)
         mask = criteria.mask(body)
-        object.__setattr__(self, "criteria", criteria)
-        object.__setattr__(self, "scale", scale)
-        object.__setattr__(self, "body", criteria.members(mask))
-        object.__setattr__(self, "level", scale.check(level, "the level of a rule"))
-        object.__setattr__(self, "graded", True)
+        set_fields(
+            self,
+            criteria=criteria,
+            scale=scale,
+            body=criteria.members(mask),
+            level=scale.check(level, "the level of a rule"),
+            graded=True,
+        )
         says_more = bool(mask) and self._is_long()
         object.__setattr__(self, "graded", bool(graded) and says_more)
 
@@ -287,3 +309,380 @@ def read_sample(criteria: Criteria, scale: Scale, x: Mapping[Criterion, Any] | S
             f"the sample has {len(row)} values for {len(criteria)} criteria. Give one value for each."
         )
     return [scale.check(value, f"the value of {name}") for name, value in zip(criteria, row, strict=True)]
+
+
+RULE_LIMIT = 10_000
+"""Largest number of rules listed at once unless the caller allows more."""
+
+COUNTED_BY_TABLE = 16
+"""Largest number of criteria for which focal sets without a formula are counted,
+only to say their number in an error.
+"""
+
+LAZILY = "take the first ones: itertools.islice({}(mu, by='size'), 10)"
+
+Side: TypeAlias = Literal["selection", "elimination"]
+
+
+@dataclass(frozen=True, repr=False)
+class RuleSet:
+    """Rules over the same criteria and scale, in order, each once.
+
+    Examples
+    --------
+    >>> rules = RuleSet.from_text('''
+    ... criteria: price, comfort, safety
+    ... scale: bad < ok < good
+    ... for every a <= good: if price >= a and safety >= a then S >= a
+    ... if comfort >= ok then S >= ok
+    ... for every a >= ok: if price <= a then S <= a
+    ... ''')
+    >>> x = {"price": "bad", "comfort": "good", "safety": "good"}
+    >>> rules.bounds(x), len(rules.fired(x))
+    (('ok', 'ok'), 2)
+    >>> mu = rules.capacity("selection")
+    >>> mu({"price", "safety"}), mu({"comfort"}), mu({"price"})
+    ('good', 'ok', 'bad')
+    """
+
+    criteria: Criteria
+    rules: tuple[ThresholdRule, ...]
+    scale: Scale
+
+    def __init__(
+        self,
+        criteria: Criteria | int | Iterable[Criterion],
+        rules: Iterable[ThresholdRule],
+        scale: Scale = UNIT,
+    ) -> None:
+        criteria = criteria if isinstance(criteria, Criteria) else Criteria(criteria)
+        kept = tuple(dict.fromkeys(rules))
+        for rule in kept:
+            if rule.criteria != criteria:
+                raise CriteriaError(
+                    f"the rule {str(rule)!r} is over other criteria than the set. "
+                    f"Build both over one Criteria."
+                )
+            if rule.scale != scale:
+                raise ScaleError(
+                    f"the rule {str(rule)!r} is on the scale {rule.scale}, the set on {scale}. "
+                    f"They must agree."
+                )
+        set_fields(self, criteria=criteria, rules=kept, scale=scale)
+
+    @property
+    def selection(self) -> RuleSet:
+        """The selection rules of the set."""
+        return self._only(rule for rule in self.rules if isinstance(rule, SelectionRule))
+
+    @property
+    def elimination(self) -> RuleSet:
+        """The elimination rules of the set."""
+        return self._only(rule for rule in self.rules if isinstance(rule, EliminationRule))
+
+    def bounds(self, x: Mapping[Criterion, Any] | Sequence[Any]) -> tuple[Value, Value]:
+        """The greatest lower and least upper bound on S that the rules give for a sample."""
+        lower, upper = self.scale.bottom, self.scale.top
+        for rule, bound in self._bounds(x):
+            if isinstance(rule, SelectionRule):
+                lower = max(lower, bound)
+            else:
+                upper = min(upper, bound)
+        return lower, upper
+
+    def fired(self, x: Mapping[Criterion, Any] | Sequence[Any]) -> RuleSet:
+        """The rules that apply to a sample."""
+        return self._only(rule for rule, _ in self._bounds(x))
+
+    def deciding(self, x: Mapping[Criterion, Any] | Sequence[Any]) -> RuleSet:
+        """Why the bounds are what they are: the shortest rules that give them, plain,
+        at the threshold that counts.
+
+        Examples
+        --------
+        >>> mu = Focal(["price", "comfort", "safety"], {("price", "safety"): 1, "comfort": 0.4})
+        >>> print(selection_rules(mu).deciding([0.9, 0.2, 0.7]))
+        if price >= 0.7 and safety >= 0.7 then S >= 0.7
+        """
+        lower, upper = self.bounds(x)
+        wanted = {"selection": lower, "elimination": upper}
+        return self._only(
+            _shortest(rule.at(bound) for rule, bound in self._bounds(x) if bound == wanted[rule.kind])
+        )
+
+    def expand(self) -> RuleSet:
+        """Write the graded rules out, one plain rule for each level,
+        without the ones that a shorter rule makes needless.
+
+        Examples
+        --------
+        >>> from sugenet.capacity import Ordinal
+        >>> worth = {("price", "safety"): "good", "price": "ok"}
+        >>> mu = Focal(["price", "safety"], worth, Ordinal(["bad", "ok", "good"]))
+        >>> print(selection_rules(mu).expand())
+        if price >= ok then S >= ok
+        if price >= good and safety >= good then S >= good
+        """
+        plain: list[ThresholdRule] = []
+        for rule in self.rules:
+            levels = rule.levels
+            if levels is None:
+                raise CapacityError(
+                    f"the graded rule {str(rule)!r} stands for infinitely many, since the scale is "
+                    f"{self.scale}. Use it as it is, take one of them with rule.at(level), "
+                    "or use an Ordinal scale."
+                )
+            plain.extend(rule.at(level) for level in levels)
+        return self._only(_shortest(plain))
+
+    def conflicts(self) -> Iterator[tuple[SelectionRule, EliminationRule]]:
+        """Yield the pairs of rules that no set function can meet together: without a common criterion,
+        S >= a and S <= b < a.
+
+        Examples
+        --------
+        >>> rules = [SelectionRule(2, {1}, 0.8), EliminationRule(2, {2}, 0.5)]
+        >>> [(str(first), str(second)) for first, second in RuleSet(2, rules).conflicts()]
+        [('if 1 >= 0.8 then S >= 0.8', 'if 2 <= 0.5 then S <= 0.5')]
+        """
+        eliminations = [rule for rule in self.rules if isinstance(rule, EliminationRule)]
+        for first in self.rules:
+            if isinstance(first, SelectionRule):
+                yield from (
+                    (first, rule)
+                    for rule in eliminations
+                    if first.level > rule.level and not first.body & rule.body
+                )
+
+    def capacity(self, side: Side | None = None) -> SetFunction:
+        """The set function the rules describe: the least that meets the selection rules, or the greatest that
+        meets the elimination ones.
+
+        A Sugeno integral meets a plain rule exactly when it meets the graded one,
+        so both describe the same function.
+
+        Parameters
+        ----------
+        side
+            ``"selection"`` or ``"elimination"``; needed only where the set has rules of both kinds, or none.
+
+        Examples
+        --------
+        >>> rules = RuleSet(2, [SelectionRule(2, {1}, 0.5), EliminationRule(2, {2}, 0.75)])
+        >>> [rules.capacity(side)({1}) for side in ("selection", "elimination")]
+        [0.5, 0.75]
+        """
+        kinds = {rule.kind for rule in self.rules}
+        chosen = side or (kinds.pop() if len(kinds) == 1 else None)
+        if chosen not in ("selection", "elimination"):
+            raise CapacityError(
+                f"{'side=' + repr(side) if side else 'a set with both kinds of rules or none'} does not say "
+                "which set function is meant. Ask for the least with capacity('selection') or for the "
+                "greatest with capacity('elimination')."
+            )
+        if chosen == "selection":
+            return Focal(
+                self.criteria, (FocalSet(rule.body, rule.level) for rule in self.selection), self.scale
+            )
+        reversed_levels = (FocalSet(rule.body, self.scale.reverse(rule.level)) for rule in self.elimination)
+        return Conjugate(Focal(self.criteria, reversed_levels, self.scale))
+
+    def to_text(self) -> str:
+        """Give the rules as text, after one line with the criteria and one with the scale;
+        `from_text` reads it back.
+        """
+        return "\n".join([*write_header(self.criteria, self.scale), *map(str, self.rules)]) + "\n"
+
+    @classmethod
+    def from_text(cls, text: str) -> RuleSet:
+        """Read rules from text; empty lines and lines that begin with # are skipped."""
+        lines = text_lines(text)
+        criteria, scale = read_header(lines)
+        return cls(criteria, [parse_rule(line, criteria, scale, number) for number, line in lines], scale)
+
+    def to_json(self) -> dict[str, Any]:
+        """Give criteria, scale and rules as JSON data; `from_json` reads it back."""
+        rules = [rule.to_json() for rule in self.rules]
+        return {"criteria": list(self.criteria), "scale": self.scale.to_json(), "rules": rules}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> RuleSet:
+        """Read rules from the data that `to_json` gave."""
+        match data:
+            case {"criteria": list(names), "scale": dict(chain), "rules": list(rules)}:
+                criteria, scale = Criteria(names), Scale.from_json(chain)
+                return cls(
+                    criteria, [ThresholdRule.from_json(rule, criteria, scale) for rule in rules], scale
+                )
+        raise RuleSyntaxError(
+            "the data does not describe a set of rules. It must be {'criteria': [...], 'scale': {...}, "
+            "'rules': [...]}."
+        )
+
+    def _bounds(self, x: Mapping[Criterion, Any] | Sequence[Any]) -> Iterator[tuple[ThresholdRule, Value]]:
+        row = read_sample(self.criteria, self.scale, x)
+        for rule in self.rules:
+            bound = rule.bound_of(row)
+            if bound is not None:
+                yield rule, bound
+
+    def _only(self, rules: Iterable[ThresholdRule]) -> RuleSet:
+        return RuleSet(self.criteria, rules, self.scale)
+
+    def __len__(self) -> int:
+        return len(self.rules)
+
+    def __iter__(self) -> Iterator[ThresholdRule]:
+        return iter(self.rules)
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.rules))
+
+    def __repr__(self) -> str:
+        return f"<RuleSet: {len(self.rules)} rules over {len(self.criteria)} criteria, scale {self.scale}>"
+
+
+def _shortest(plain: Iterable[ThresholdRule]) -> list[ThresholdRule]:
+    """Leave out the plain rules that one with a smaller body and the same conclusion makes needless."""
+    distinct = list(dict.fromkeys(plain))
+    bodies: dict[tuple[str, Value], list[frozenset[Criterion]]] = {}
+    for rule in distinct:
+        bodies.setdefault((rule.kind, rule.level), []).append(rule.body)
+    return [
+        rule for rule in distinct if not any(other < rule.body for other in bodies[rule.kind, rule.level])
+    ]
+
+
+def iter_selection_rules(
+    mu: SetFunction, complete: bool = True, by: Order = None, scale: Scale | None = None
+) -> Iterator[SelectionRule]:
+    """Yield the rules of `selection_rules` one by one, without a limit.
+
+    Examples
+    --------
+    >>> from sugenet.capacity import CardinalityThreshold
+    >>> print(next(iter_selection_rules(CardinalityThreshold(400, tau=2))))
+    if 1 >= 1 and 2 >= 1 then S >= 1
+    """
+    need_set_function(mu)
+    return _selection(mu, mu.focal_sets(by), complete, scale)
+
+
+def iter_elimination_rules(
+    mu: SetFunction, complete: bool = True, by: Order = None, scale: Scale | None = None
+) -> Iterator[EliminationRule]:
+    """Yield the rules of `elimination_rules` one by one, without a limit."""
+    need_set_function(mu)
+    return _elimination(mu, mu.conjugate().focal_sets(by), complete, scale)
+
+
+def selection_rules(
+    mu: SetFunction,
+    complete: bool = True,
+    by: Order = None,
+    limit: int = RULE_LIMIT,
+    scale: Scale | None = None,
+) -> RuleSet:
+    """One selection rule for each focal set of `mu`.
+
+    Parameters
+    ----------
+    mu
+        Any monotone set function.
+    complete
+        True: graded rules, whose best bound is S for every sample. False: the paper's rules, with the weight
+        of the focal set as the only threshold; sound, and complete on {0, 1}.
+    by
+        Order of the rules, as in `SetFunction.focal_sets`: None, ``"size"``, or a cost for each criterion.
+    limit
+        Refuse to list more rules than this.
+    scale
+        The scale of the samples. A Boolean `mu` can have rules on any scale:
+        its 0 and 1 become bottom and top.
+
+    Examples
+    --------
+    >>> mu = Focal(["price", "comfort", "safety"], {("price", "safety"): 1, "comfort": 0.4})
+    >>> print(selection_rules(mu))
+    for every a <= 0.4: if comfort >= a then S >= a
+    for every a <= 1: if price >= a and safety >= a then S >= a
+    >>> print(selection_rules(mu, complete=False))
+    if comfort >= 0.4 then S >= 0.4
+    if price >= 1 and safety >= 1 then S >= 1
+    """
+    need_set_function(mu)
+    found = up_to(
+        limit, mu, by, "selection rules, one for each focal set", LAZILY.format("iter_selection_rules")
+    )
+    return RuleSet(mu.criteria, _selection(mu, found, complete, scale), lifting(mu, scale)[0])
+
+
+def elimination_rules(
+    mu: SetFunction,
+    complete: bool = True,
+    by: Order = None,
+    limit: int = RULE_LIMIT,
+    scale: Scale | None = None,
+) -> RuleSet:
+    """One elimination rule for each focal set of the conjugate of `mu`; parameters as in `selection_rules`.
+
+    Examples
+    --------
+    >>> mu = Focal(["price", "comfort", "safety"], {("price", "safety"): 1, "comfort": 0.4})
+    >>> print(elimination_rules(mu, by="size"))
+    for every a >= 0.4: if price <= a then S <= a
+    for every a >= 0.4: if safety <= a then S <= a
+    for every a >= 0: if price <= a and comfort <= a then S <= a
+    for every a >= 0: if comfort <= a and safety <= a then S <= a
+    """
+    need_set_function(mu)
+    what = "elimination rules, one for each focal set of the conjugate"
+    found = up_to(limit, mu.conjugate(), by, what, LAZILY.format("iter_elimination_rules"))
+    return RuleSet(mu.criteria, _elimination(mu, found, complete, scale), lifting(mu, scale)[0])
+
+
+def _selection(
+    mu: SetFunction, found: Iterable[FocalSet], complete: bool, scale: Scale | None
+) -> Iterator[SelectionRule]:
+    chosen, lift = lifting(mu, scale)
+    return (SelectionRule(mu.criteria, members, lift(weight), complete, chosen) for members, weight in found)
+
+
+def _elimination(
+    mu: SetFunction, found: Iterable[FocalSet], complete: bool, scale: Scale | None
+) -> Iterator[EliminationRule]:
+    chosen, lift = lifting(mu, scale)
+    # 1 - mu^c(A) is by definition mu of the complement of A: looked up, not subtracted
+    levels = ((members, lift(mu.at(mu.criteria.full ^ mu.criteria.mask(members)))) for members, _ in found)
+    return (EliminationRule(mu.criteria, members, level, complete, chosen) for members, level in levels)
+
+
+def lifting(mu: SetFunction, scale: Scale | None) -> tuple[Scale, Callable[[Value], Value]]:
+    """The scale to speak of, and how values of `mu` are read on it:
+    0 and 1 of a Boolean `mu` as bottom and top of any scale.
+    """
+    if scale is None or scale == mu.scale:
+        return mu.scale, lambda value: value
+    if mu.scale != BOOLEAN:
+        raise ScaleError(f"scale is {scale}, but the set function has values on {mu.scale}. They must agree.")
+    return scale, lambda value: scale.top if value else scale.bottom
+
+
+def up_to(limit: int, mu: SetFunction, by: Order, what: str, otherwise: str) -> list[FocalSet]:
+    """List the focal sets of `mu` if there are at most `limit`,
+    else say how many there are and what to do.
+    """
+    listed = list(islice(mu.focal_sets(by), limit + 1))
+    if len(listed) <= limit:
+        return listed
+    raise TooLargeError(
+        f"there are {_how_many(mu, limit)} {what}; the limit is {limit:,}. "
+        f"Allow more with limit=..., or {otherwise}."
+    )
+
+
+def _how_many(mu: SetFunction, limit: int) -> str:
+    if not isinstance(mu, Conjugate | Join | Meet | Nested) or len(mu.criteria) <= COUNTED_BY_TABLE:
+        with suppress(TooLargeError):
+            return magnitude(mu.focal_count())
+    return f"more than {limit:,}"

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NoReturn, TypeVar
 
 from sugenet.brief import cut
+from sugenet.capacity.conditions import SAME, Token, tokens_of
 from sugenet.capacity.criteria import Criteria, Criterion
 from sugenet.capacity.scales import BOOLEAN, UNIT, Ordinal, Scale, Value
 from sugenet.errors import RuleSyntaxError, ScaleError, SugenetError
@@ -65,31 +66,23 @@ def text_lines(text: str) -> Iterator[tuple[int, str]]:
 def read_header(lines: Iterator[tuple[int, str]]) -> tuple[Criteria, Scale]:
     """Read the lines that `write_header` gave."""
     reader = next_line(lines, "criteria: price, comfort, safety")
-    reader.take("criteria")
-    reader.take(":")
-    names: list[Criterion] = []
-    while not reader.at_end:
-        if names:
-            reader.take(",")
-        names.append(reader.name())
+    names = [] if reader.at_end else reader.separated(",", reader.name)
     criteria = _wrapped(lambda: Criteria(names), reader)
     reader = next_line(lines, "scale: bad < ok < good")
-    reader.take("scale")
-    reader.take(":")
     rest = reader.rest()
     if rest in ("{0, 1}", "[0, 1]"):
         return criteria, BOOLEAN if rest == "{0, 1}" else UNIT
-    levels = [str(reader.name())]
-    while not reader.at_end:
-        reader.take("<")
-        levels.append(str(reader.name()))
+    levels = list(map(str, reader.separated("<", reader.name)))
     return criteria, _wrapped(lambda: Ordinal(levels), reader)
 
 
 def next_line(lines: Iterator[tuple[int, str]], example: str) -> Reader:
-    """A reader for the next line, which must be like the example."""
+    """A reader for the rest of the next line, which must begin like the example."""
     number, line = next(lines, (None, ""))
-    return Reader(line, example, number)
+    reader = Reader(line, example, number)
+    reader.take(example.partition(":")[0])
+    reader.take(":")
+    return reader
 
 
 def _wrapped(make: Callable[[], _T], reader: Reader) -> _T:
@@ -106,23 +99,15 @@ class Reader:
 
     def __init__(self, line: str, example: str, number: int | None = None) -> None:
         self.line, self.example, self.number = line, example, number
-        self.tokens: list[tuple[str, str, int]] = []  # kind, text, place
+        self.tokens = [
+            Token(kind, SAME.get(text, text) if kind == "sign" else text, place)
+            for kind, text, place in tokens_of(TOKEN, line)
+        ]
         self.next = 0
-        place = 0
-        while line[place:].strip():
-            found = TOKEN.match(line, place)
-            if found is None:
-                place += len(line[place:]) - len(line[place:].lstrip())
-                self.tokens.append(("mark", line[place], place))
-                self.next = len(self.tokens) - 1
-                self.fail(
-                    "a quote that is never closed" if line[place] == '"' else f"cannot read {line[place]}"
-                )
-            kind = found.lastgroup
-            assert kind is not None
-            text = {"≥": ">=", "≤": "<="}.get(found[kind], found[kind])
-            self.tokens.append((kind, text, found.start(kind)))
-            place = found.end()
+        if self.tokens and not self.tokens[-1].kind:
+            self.next = len(self.tokens) - 1
+            first = self.tokens[-1].text[0]
+            self.fail("a quote that is never closed" if first == '"' else f"cannot read {first}")
 
     @property
     def at_end(self) -> bool:
@@ -136,6 +121,14 @@ class Reader:
             self.fail(f"found {text}, expected {' or '.join(expected)}")
         self.next += 1
         return text
+
+    def separated(self, mark: str, read: Callable[[], _T]) -> list[_T]:
+        """Read to the end, one at least, with this mark between them."""
+        found = [read()]
+        while not self.at_end:
+            self.take(mark)
+            found.append(read())
+        return found
 
     def sees(self, word: str) -> bool:
         """Whether the next word or mark is this one."""

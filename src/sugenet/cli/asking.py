@@ -1,120 +1,135 @@
-"""What commands that ask have in common: options for regions, classes and work;
-limits and regions in words; certificates.
+"""What commands that ask have in common: the options of each kind of question, as `sugenet.fields` declares
+them, and how they become a question about one sample, or about each, with its settings; certificates.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 from argparse import Namespace
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sugenet.cli.options import give, integer, network_of, number, typed
+from sugenet.cli.options import WORK, integer, network_of, number, shared, typed
 from sugenet.cli.output import Screen
-from sugenet.cli.parser import Parser, UsageError
+from sugenet.cli.parser import Argument, Arguments, Group, UsageError, option
 from sugenet.errors import SugenetError
+from sugenet.fields import BALLS, FIELDS, KINDS
 from sugenet.visible import visible
 
 if TYPE_CHECKING:
     from sugenet.bnn import Network
 
 __all__ = [
-    "LIMITS",
+    "ASKERS",
+    "CHANGES",
+    "CLASSES",
+    "DOMAIN",
     "REGIONS",
+    "WITNESS",
+    "WORK_OPTIONS",
+    "Asker",
     "announced",
+    "asked",
     "asked_among",
     "asked_network",
     "check_region",
     "class_number",
+    "field",
     "how",
-    "how_many",
     "keep_certificate",
     "keep_witness",
     "limits_in",
     "names_in",
-    "on_classes",
-    "on_domain",
     "on_regions",
-    "on_sample",
-    "on_witness",
-    "on_work",
     "region_of",
     "target_of",
 ]
 
-Options: TypeAlias = argparse._ActionsContainer
-"""What takes options: a parser, or a group in its help."""
+REGIONS = (*BALLS, "free", "anything")
 
-_BALLS = {
-    "hamming": "up to R bits flipped",
-    "l0": "up to R features changed",
-    "l1": "raw changes of up to R in all",
-    "l2": "a raw distance of up to R",
-    "linf": "every feature changed by up to R",
+
+# -- options -------------------------------------------------------------------------------------------------
+
+
+def _how_many(text: str) -> Any:
+    """A number, or the word all."""
+    if text == "all":
+        return text
+    with suppress(SugenetError):
+        if 0 <= (many := integer(text)) < 10**18:
+            return many
+    raise SugenetError(f"{text[:40]} must be a number, or all")
+
+
+def _price(text: str) -> tuple[str, Any]:
+    name, equals, price = text.rpartition("=")
+    if not equals:
+        raise SugenetError(f"{text} must be FEATURE=PRICE")
+    return name, number(price)
+
+
+_REPEATED = {"action": "append", "default": []}
+_READING: dict[str, dict[str, Any]] = {
+    "prices": {"type": typed(_price), **_REPEATED},
+    "immutable": _REPEATED,
+    "limit": {"type": typed(number)},
+    "where": _REPEATED,
+    "n": {"type": typed(_how_many)},
 }
-REGIONS = (*_BALLS, "free", "anything")
-LIMITS = "within FEATURE=LOW..HIGH or FEATURE=VALUE; may be repeated"
+"""How the words of an option become the value of a field."""
 
 
-# -- options that some of them share -------------------------------------------------------------------------
-
-
-def on_sample(parser: Parser) -> None:
-    """Whom it is about."""
-    give(parser, "model", "samples", "index", "target", "delimiter")
-
-
-def on_regions(parser: Parser, title: str, default: str = "") -> None:
-    """Where the sample may go."""
-    group = parser.add_argument_group(title)
-    for name, words in _BALLS.items():
-        group.add_argument(f"--{name}", type=typed(number), metavar="R", help=words)
-    group.add_argument("--free", metavar="FEATURES", help="these features free, commas between them")
-    group.add_argument("--anything", action="store_true", help=f"any input{default}")
-    group.add_argument("--where", action="append", default=[], metavar="LIMITS", help=LIMITS)
-
-
-def on_classes(options: Options) -> None:
-    """What counts as a change."""
-    options.add_argument(
-        "--to", metavar="CLASS", help="only changes to this class count; any other unless given"
-    )
-    options.add_argument(
-        "--ties",
-        choices=["lowest", "against"],
-        default="lowest",
-        metavar="WHO",
-        help="a tie is won by the lowest class, or counts against",
+def field(name: str, **changes: Any) -> Argument:
+    """The option of a field of questions."""
+    about = FIELDS[name]
+    settings = {"metavar": about.metavar, "help": about.about, "default": about.default}
+    return option(about.flag, **settings, choices=list(about.choices) or None).but(
+        **_READING.get(name, {}) | changes
     )
 
 
-def on_domain(parser: Parser) -> None:
-    """Which inputs can occur."""
-    group = parser.add_argument_group("inputs that can occur; the others are not asked about")
-    about = "each feature within what was seen of it in training"
-    group.add_argument("--within-data", action="store_true", help=about)
-    about = "such as 'if smoker = yes then age >= 16'; may be repeated"
-    group.add_argument("--law", action="append", default=[], metavar="LAW", help=about)
+def on_regions(title: str, default: str = "", balls: dict[str, str] = BALLS, *, named: bool = True) -> Group:
+    """Where a sample may go; regions that name features, too, unless it is about several samples."""
+    free = option("--free", metavar="FEATURES", help="these features free, commas between them")
+    rows = [option(f"--{name}", type=typed(number), metavar="R", help=words) for name, words in balls.items()]
+    rows += [free] * named + [option("--anything", action="store_true", help=f"any input{default}")]
+    return Group(title, [*rows, *[field("where")] * named])
+
+
+CLASSES = (field("target"), field("ties"))
+"""What counts as a change."""
+CHANGES = tuple(field(name) for name in ("cost", "prices", "immutable", "limit"))
+"""What a change costs, and what may change."""
+DOMAIN = Group(
+    "inputs that can occur; the others are not asked about",
+    [
+        option(
+            "--within-data", action="store_true", help="each feature within what was seen of it in training"
+        ),
+        option(
+            "--law",
+            metavar="LAW",
+            help="such as 'if smoker = yes then age >= 16'; may be repeated",
+            **_REPEATED,
+        ),
+    ],
+)
+"""Which inputs can occur."""
+WORK_OPTIONS: Arguments = (DOMAIN, *shared("output", *WORK))
+"""How a question is answered, and where the answer goes."""
+WITNESS = option(
+    "--witness",
+    metavar="FILE",
+    help="write the input that was found to FILE, all features of it: .csv, or .npy for numbers alone",
+)
+"""Where a whole input goes."""
 
 
 def asked_network(options: Namespace) -> Network:
     """The model that is asked, for inputs that can occur."""
     network = network_of(options.model)
     return network.within("data" if options.within_data else None).within(options.law or None)
-
-
-def on_work(parser: Parser) -> None:
-    """How it is answered, and where the answer goes."""
-    on_domain(parser)
-    give(parser, "output", "time_limit", "threads", "seed", "json", "quiet")
-
-
-def on_witness(parser: Parser) -> None:
-    """Where a whole input goes."""
-    about = "write the input that was found to FILE, all features of it: .csv, or .npy for numbers alone"
-    parser.add_argument("--witness", metavar="FILE", help=about)
 
 
 def how(options: Namespace, screen: Screen) -> dict[str, Any]:
@@ -125,16 +140,6 @@ def how(options: Namespace, screen: Screen) -> dict[str, Any]:
         "seed": options.seed,
         "notify": screen.progress,
     }
-
-
-def how_many(text: str) -> Any:
-    """A number, or the word all."""
-    if text == "all":
-        return text
-    with suppress(SugenetError):
-        if 0 <= (many := integer(text)) < 10**18:
-            return many
-    raise SugenetError(f"{text[:40]} must be a number, or all")
 
 
 # -- what they share in work ---------------------------------------------------------------------------------
@@ -257,27 +262,105 @@ def limits_in(parts: list[str], network: Network) -> dict[str, Any]:
 
 
 def asked_among(options: Namespace, names: tuple[str, ...]) -> list[str]:
-    """Those of some options that are given."""
-    # 0 is given
-    return [
-        name for name in names if getattr(options, name) is not None and getattr(options, name) is not False
-    ]
+    """Those of some options that are given; 0 is given."""
+    values = {name: getattr(options, name, None) for name in names}
+    return [name for name, value in values.items() if value is not None and value is not False]
 
 
 def check_region(options: Namespace) -> None:
     """Refuse two regions at once."""
-    asked = [*asked_among(options, REGIONS), *(["where"] if options.where else [])]
-    if len(asked) > 1:
-        raise UsageError(f"name one region, not --{' and --'.join(asked)}.")
+    named = [*asked_among(options, REGIONS), *["where"] * bool(getattr(options, "where", None))]
+    if len(named) > 1:
+        raise UsageError(f"name one region, not --{' and --'.join(named)}.")
 
 
 def region_of(options: Namespace, network: Network) -> Any:
     """The region that the options name; any input where they name none."""
-    from sugenet.problem.regions import BALLS, Anything, Box, Free
+    from sugenet.problem.regions import BALLS as KNOWN
+    from sugenet.problem.regions import Anything, Box, Free
 
-    if options.where:
+    if getattr(options, "where", None):
         return Box(limits_in(options.where, network))
     kind = next(iter(asked_among(options, REGIONS)), "anything")
-    if kind in _BALLS:
-        return BALLS[kind.capitalize()](getattr(options, kind))
+    if kind in BALLS:
+        return KNOWN[kind.capitalize()](getattr(options, kind))
     return Free(names_in(options.free, network)) if kind == "free" else Anything()
+
+
+# -- kinds of questions --------------------------------------------------------------------------------------
+
+
+class Asker(NamedTuple):
+    """A kind of question about a sample, as the command line asks it."""
+
+    options: tuple[str, ...]
+    """Those that mean something to it."""
+    check: Callable[[Namespace], None]
+    """Refuses what makes no sense together, before anything is loaded."""
+
+
+def _check_ball(options: Namespace) -> None:
+    check_region(options)
+    if not asked_among(options, REGIONS) and not options.where:
+        raise UsageError(f"name a region in which the class stays: --{', --'.join((*REGIONS, 'where'))}.")
+
+
+def _check_cost(options: Namespace) -> None:
+    if options.price and options.cost is not None:
+        raise UsageError("name the cost once: --cost, or a --price for each feature that may change.")
+
+
+def _spelled(kind: str) -> tuple[str, ...]:
+    """The options for the fields and the settings of a kind of question."""
+    names = [*KINDS[kind].fields, *KINDS[kind].settings, *["prices"] * (kind == "whatif")]
+    places = ("where",) if kind == "whatif" else (*REGIONS, "where") if "region" in names else ()
+    return (*places, *(FIELDS[name].flag.lstrip("-") for name in names if name in FIELDS and name != "where"))
+
+
+_CHECKS = {
+    "verify": _check_ball,
+    "whatif": _check_cost,
+    "why": check_region,
+    "count": check_region,
+    "predict": lambda _options: None,
+}
+ASKERS = {kind: Asker(_spelled(kind), check) for kind, check in _CHECKS.items()}
+"""By the command that asks it."""
+
+
+def _cost(options: Namespace, _network: Network) -> Any:
+    from sugenet.problem.regions import BALLS as KNOWN
+    from sugenet.problem.regions import Prices
+
+    return Prices(options.price) if options.price else KNOWN[options.cost or "L0"]
+
+
+def _kept(options: Namespace, network: Network) -> list[str]:
+    return [name for names in options.keep for name in names_in(names, network)]
+
+
+_VALUES: dict[str, Callable[[Namespace, Network], Any]] = {
+    "region": region_of,
+    "target": target_of,
+    "ties": lambda options, _: options.ties,
+    "cost": _cost,
+    "immutable": _kept,
+    "limit": lambda options, _: options.within,
+}
+"""The value of a field, as the options say it."""
+
+
+def asked(kind: str, options: Namespace, network: Network, x: Any) -> tuple[Any, dict[str, Any]]:
+    """What the options ask of a network about a sample, or about each, and the settings for it; of no sample,
+    how many inputs there are in all.
+    """
+    from sugenet import reason
+
+    settings = {name: getattr(options, name) for name in KINDS[kind].settings if name in FIELDS}
+    question = getattr(reason, KINDS[kind].question)
+    if x is None:
+        return question(where=limits_in(options.where, network) or None), settings
+    fields = {name: _VALUES[name](options, network) for name in KINDS[kind].fields if name in _VALUES}
+    if kind == "whatif" and not options.where:
+        fields["region"] = None
+    return question(x, **fields), settings

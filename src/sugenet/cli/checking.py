@@ -8,11 +8,10 @@ from typing import Any
 
 from sugenet.checker.certificate import check, has_laws, is_about_ratings
 from sugenet.checker.network import load_network
-from sugenet.cli.options import give, is_shipped, network_of, whole
-from sugenet.cli.output import Screen
-from sugenet.cli.parser import Commands, Parser, Run, UsageError
-from sugenet.cli.tables import on_table, ratings_of, refuse_table
-from sugenet.cli.words import as_typed_hints
+from sugenet.cli.options import is_shipped, network_of, shared, whole
+from sugenet.cli.output import Screen, as_typed_hints
+from sugenet.cli.parser import Command, Commands, Group, UsageError, option
+from sugenet.cli.tables import ratings_of, refuse_table, table_options
 from sugenet.errors import CertificateError, CheckLimitError, FileError
 from sugenet.reading import read_file
 
@@ -22,31 +21,6 @@ _READING = 4
 """Of the memory of a check, a fourth may go to the certificate itself."""
 _LARGEST = 1 << 30
 """Bytes of a network file."""
-
-
-def _check(parser: Parser) -> Run:
-    parser.add_argument(
-        "certificate",
-        metavar="CERTIFICATE",
-        help="JSON file that -o of a question wrote, - for standard input",
-    )
-    about = "a .sugenet file or a shipped model, or the table that the certificate is about, as CSV"
-    give(parser, "model", model={"help": about})
-    parser.add_argument(
-        "other", metavar="MODEL2", nargs="?", help="the other model of a certificate about two"
-    )
-    about = "give up after this time, with exit code 3"
-    give(parser, "time_limit", time_limit={"default": 600, "help": about})
-    about = "give up where more memory is needed, with exit code 3"
-    parser.add_argument("--memory-limit", type=whole(1, 1 << 24), default=2048, metavar="MB", help=about)
-    about = "use only the short forms of the rules, which are slower"
-    parser.add_argument("--plain", action="store_true", help=about)
-    on_table(
-        parser.add_argument_group("of a certificate of sugenet fit: the table, as given there"),
-        required=False,
-    )
-    give(parser, "json", "quiet")
-    return _check_certificate
 
 
 def _check_certificate(options: Namespace, screen: Screen) -> int:
@@ -101,13 +75,42 @@ def _network(name: str, certificate: dict[str, Any]) -> Any:
 
 
 COMMANDS: Commands = {
-    "check": (
-        _check,
+    "check": Command(
+        _check_certificate,
         "check a certificate against a model, or against a table",
         [
             "sugenet check certificate.json digits",
             "sugenet check certificate.json flats.csv --target grade --order 'bad<ok<good'",
             "sugenet whatif digits --index 7 -o - | sugenet check - digits",
+        ],
+        [
+            *shared(
+                "certificate",
+                "model",
+                "other",
+                "time_limit",
+                model={
+                    "help": "a .sugenet file or a shipped model, or the table that the certificate is about, "
+                    "as CSV"
+                },
+                time_limit={"default": 600, "help": "give up after this time, with exit code 3"},
+            ),
+            option(
+                "--memory-limit",
+                type=whole(1, 1 << 24),
+                default=2048,
+                metavar="MB",
+                help="give up where more memory is needed, with exit code 3",
+            ),
+            option(
+                "--plain",
+                action="store_true",
+                help="use only the short forms of the rules, which are slower",
+            ),
+            Group(
+                "of a certificate of sugenet fit: the table, as given there", table_options(required=False)
+            ),
+            *shared("json", "quiet"),
         ],
     ),
 }

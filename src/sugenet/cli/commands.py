@@ -60,7 +60,7 @@ class _Sugenet(Parser):
     def format_help(self) -> str:
         lines = ["Binarized neural networks read exactly as Sugeno integrals.", "", self.format_usage()]
         for title, commands in groups().items():
-            lines += [title, *(f"  {name:<12}{words}" for name, (_, words, _) in commands.items()), ""]
+            lines += [title, *(f"  {name:<12}{one.about}" for name, one in commands.items()), ""]
         lines += [
             "options",
             "  -h, --help  show this help, or with COMMAND that of a command",
@@ -85,11 +85,9 @@ def parser_of_all(word: str | None = None) -> tuple[Parser, dict[str, Parser]]:
     places = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
     made = {}
     for commands in [checking.COMMANDS] if word in checking.COMMANDS else groups().values():
-        for name, (setup, words, examples) in commands.items():
-            made[name] = places.add_parser(
-                name, prog=f"sugenet {name}", description=f"{words[0].upper()}{words[1:]}.", examples=examples
-            )
-            made[name].set_defaults(run=setup(made[name]))
+        for name, command in commands.items():
+            words = f"{command.about[0].upper()}{command.about[1:]}."
+            made[name] = places.add_parser(name, prog=f"sugenet {name}", description=words, command=command)
     return parser, made
 
 

@@ -11,9 +11,9 @@ from time import monotonic
 from typing import Any
 
 from sugenet.cli.asking import announced
-from sugenet.cli.options import give
+from sugenet.cli.options import WORK, shared
 from sugenet.cli.output import Screen
-from sugenet.cli.parser import Commands, Parser, Run, UsageError
+from sugenet.cli.parser import Command, Commands, UsageError, option
 from sugenet.errors import QuestionError, SugenetError
 from sugenet.visible import visible
 
@@ -22,16 +22,6 @@ __all__ = ["COMMANDS"]
 _LIMIT = 300.0
 _SPARE = 0.05
 """Part of the time that is kept for beginning and writing."""
-
-
-def _instance(parser: Parser) -> Run:
-    parser.add_argument("onnx", metavar="ONNX", help="the network: .onnx or .onnx.gz")
-    parser.add_argument("vnnlib", metavar="VNNLIB", help="the query: .vnnlib or .vnnlib.gz, version 1 or 2")
-    about = "where the result goes: sat with a counterexample, unsat, timeout, unknown or error"
-    give(parser, "output", output={"help": about})
-    parser.add_argument("--prepare", action="store_true", help="only read both files, and say whether it can")
-    give(parser, "time_limit", "threads", "seed", "json", "quiet", time_limit={"default": _LIMIT})
-    return _run_instance
 
 
 def _run_instance(options: Namespace, screen: Screen) -> int:
@@ -86,15 +76,6 @@ def _decided(options: Namespace, screen: Screen, begun: float) -> int:
 
 
 # -- scripts -------------------------------------------------------------------------------------------------
-
-
-def _vnncomp(parser: Parser) -> Run:
-    about = "where install_tool.sh, prepare_instance.sh and run_instance.sh go; made where it is not there"
-    parser.add_argument("folder", metavar="FOLDER", help=about)
-    about = "the command that runs sugenet there; this Python's unless said"
-    parser.add_argument("--tool", metavar="COMMAND", help=about)
-    give(parser, "json")
-    return _write_scripts
 
 
 _HEAD = """#!/bin/bash
@@ -162,14 +143,41 @@ def _write_scripts(options: Namespace, screen: Screen) -> int:
 
 
 COMMANDS: Commands = {
-    "instance": (
-        _instance,
+    "instance": Command(
+        _run_instance,
         "decide one instance of VNN-COMP: an ONNX file and a VNNLIB query",
         ["sugenet instance net.onnx query.vnnlib -o result.txt --time-limit 100"],
+        [
+            option("onnx", metavar="ONNX", help="the network: .onnx or .onnx.gz"),
+            option("vnnlib", metavar="VNNLIB", help="the query: .vnnlib or .vnnlib.gz, version 1 or 2"),
+            *shared(
+                "output",
+                output={
+                    "help": "where the result goes: sat with a counterexample, unsat, timeout, unknown or "
+                    "error"
+                },
+            ),
+            option("--prepare", action="store_true", help="only read both files, and say whether it can"),
+            *shared(*WORK, time_limit={"default": _LIMIT}),
+        ],
     ),
-    "vnncomp": (
-        _vnncomp,
+    "vnncomp": Command(
+        _write_scripts,
         "write the three scripts that VNN-COMP calls",
         ["sugenet vnncomp scripts"],
+        [
+            option(
+                "folder",
+                metavar="FOLDER",
+                help="where install_tool.sh, prepare_instance.sh and run_instance.sh go; made where it is "
+                "not there",
+            ),
+            option(
+                "--tool",
+                metavar="COMMAND",
+                help="the command that runs sugenet there; this Python's unless said",
+            ),
+            *shared("json"),
+        ],
     ),
 }

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 from sugenet.cli.options import SHIPPED
 from sugenet.cli.output import Screen
-from sugenet.cli.parser import Commands, Parser, Run, options_of, positionals_of
+from sugenet.cli.parser import Command, Commands, Parser, option, options_of, positionals_of
 
 __all__ = ["COMMANDS"]
 
@@ -18,15 +18,10 @@ _FILES = ("FILE", "SAMPLES", "CERTIFICATE", "DATA")
 _MODELS = ("MODEL", "MODEL2", "SOURCE")
 
 
-def _completion(parser: Parser) -> Run:
-    parser.add_argument("shell", choices=list(_SHELLS), metavar="SHELL", help="one of")
-    return _print_script
-
-
 def _print_script(options: Namespace, screen: Screen) -> int:
     from sugenet.cli.commands import groups, parser_of_all
 
-    words = {name: about for commands in groups().values() for name, (_, about, _) in commands.items()}
+    words = {name: one.about for commands in groups().values() for name, one in commands.items()}
     # a program, not a sentence: no line may be broken
     screen.put(_SHELLS[options.shell](words, parser_of_all()[1]))
     return 0
@@ -226,9 +221,10 @@ _SHELLS: dict[str, Callable[[dict[str, str], dict[str, Parser]], str]] = {
 }
 
 COMMANDS: Commands = {
-    "completion": (
-        _completion,
+    "completion": Command(
+        _print_script,
         "print the script that completes these words in a shell",
         ['eval "$(sugenet completion bash)"'],
+        [option("shell", choices=list(_SHELLS), metavar="SHELL", help="one of")],
     ),
 }

@@ -9,18 +9,20 @@ from functools import partial
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from sugenet.cli.asking import announced, asked_network, how, on_domain
+from sugenet.cli.asking import DOMAIN, announced, asked_network, how
 from sugenet.cli.options import (
+    SAMPLE,
+    WORK,
     chosen_sample,
-    give,
     is_shipped,
     refuse_idle,
     samples_of,
+    shared,
     title_of,
     whole,
 )
 from sugenet.cli.output import Screen
-from sugenet.cli.parser import Commands, Parser, Run, UsageError
+from sugenet.cli.parser import Command, Commands, UsageError, option
 from sugenet.visible import visible
 
 if TYPE_CHECKING:
@@ -30,28 +32,6 @@ __all__ = ["COMMANDS", "WARMING"]
 
 _SECONDS = "30"
 """For all questions of a page together, unless said otherwise."""
-
-
-def _report(parser: Parser) -> Run:
-    give(parser, "model", "samples", "index", "target", "delimiter")
-    give(parser, "output", output={"required": True, "help": "write the page to FILE, - for standard output"})
-    parser.add_argument(
-        "--interactive",
-        action="store_true",
-        help="a page to click and to ask, instead of one to read and to print",
-    )
-    _results(parser)
-    on_domain(parser)
-    give(parser, "time_limit", "threads", "seed", "json", "quiet", time_limit={"default": _SECONDS})
-    return _write_report
-
-
-def _results(parser: Parser) -> None:
-    parser.add_argument(
-        "--results",
-        metavar="FILE",
-        help="show the results file of a sweep too; without SAMPLES those that it is about",
-    )
 
 
 def _write_report(options: Namespace, screen: Screen) -> int:
@@ -105,7 +85,7 @@ def _static(options: Namespace, screen: Screen, network: Network, X: Any, truth:
 
 def _interactive(options: Namespace, screen: Screen, network: Network, X: Any, truth: Any) -> str:
     from sugenet.web import page_html, payload
-    from sugenet.web.beforehand import precompute
+    from sugenet.web.asking import precompute
 
     title = title_of(options.model)
     if options.results is None:
@@ -125,44 +105,6 @@ def _interactive(options: Namespace, screen: Screen, network: Network, X: Any, t
     for note in data["results"]["notes"]:
         screen.tell(f"note: {note}")
     return page_html(data, server=False)
-
-
-def _serve(parser: Parser) -> Run:
-    give(
-        parser,
-        "model",
-        "samples",
-        "index",
-        "target",
-        "delimiter",
-        index={"help": "show sample number I first, from 0"},
-    )
-    parser.add_argument(
-        "--host",
-        default="127.0.0.1",
-        metavar="HOST",
-        help="address to listen at; this machine alone unless given",
-    )
-    parser.add_argument(
-        "--port",
-        type=whole(0, 65535),
-        default=8765,
-        metavar="PORT",
-        help="port to listen at; 0: any that is free",
-    )
-    parser.add_argument("--open", action="store_true", help="open the page in a browser")
-    parser.add_argument("--no-token", action="store_true", help="let everybody who reaches the server ask")
-    parser.add_argument(
-        "--allow-host",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="further name of the server, as NAME or NAME:PORT",
-    )
-    _results(parser)
-    on_domain(parser)
-    give(parser, "quiet")
-    return _run_server
 
 
 def _run_server(options: Namespace, screen: Screen) -> int:
@@ -191,11 +133,6 @@ def _run_server(options: Namespace, screen: Screen) -> int:
     return 0
 
 
-def _warm_up(parser: Parser) -> Run:
-    give(parser, "json", "quiet")
-    return _warm
-
-
 def _warm(_options: Namespace, screen: Screen) -> int:
     from sugenet import data
     from sugenet.show.warming import warm_up
@@ -205,27 +142,77 @@ def _warm(_options: Namespace, screen: Screen) -> int:
     return screen.say(str(done), done.data())
 
 
+_RESULTS = option(
+    "--results",
+    metavar="FILE",
+    help="show the results file of a sweep too; without SAMPLES those that it is about",
+)
+
 WARMING: Commands = {
-    "warm-up": (
-        _warm_up,
+    "warm-up": Command(
+        _warm,
         "compile now all that questions may need, once for a machine",
         ["sugenet warm-up"],
+        shared("json", "quiet"),
     )
 }
 
 COMMANDS: Commands = {
-    "report": (
-        _report,
+    "report": Command(
+        _write_report,
         "write one HTML file about a sample: to read, or --interactive",
         [
             "sugenet report digits --index 7 -o report.html",
             "sugenet report digits --index 7 --interactive -o explorer.html",
             "sugenet report digits --results results.db --interactive -o explorer.html",
         ],
+        [
+            *shared(
+                *SAMPLE,
+                "output",
+                output={"required": True, "help": "write the page to FILE, - for standard output"},
+            ),
+            option(
+                "--interactive",
+                action="store_true",
+                help="a page to click and to ask, instead of one to read and to print",
+            ),
+            _RESULTS,
+            DOMAIN,
+            *shared(*WORK, time_limit={"default": _SECONDS}),
+        ],
     ),
-    "serve": (
-        _serve,
+    "serve": Command(
+        _run_server,
         "explore a model in the browser, on this machine only",
         ["sugenet serve digits --index 7 --open", "sugenet serve digits --results results.db --open"],
+        [
+            *shared(*SAMPLE, index={"help": "show sample number I first, from 0"}),
+            option(
+                "--host",
+                default="127.0.0.1",
+                metavar="HOST",
+                help="address to listen at; this machine alone unless given",
+            ),
+            option(
+                "--port",
+                type=whole(0, 65535),
+                default=8765,
+                metavar="PORT",
+                help="port to listen at; 0: any that is free",
+            ),
+            option("--open", action="store_true", help="open the page in a browser"),
+            option("--no-token", action="store_true", help="let everybody who reaches the server ask"),
+            option(
+                "--allow-host",
+                action="append",
+                default=[],
+                metavar="NAME",
+                help="further name of the server, as NAME or NAME:PORT",
+            ),
+            _RESULTS,
+            DOMAIN,
+            *shared("quiet"),
+        ],
     ),
 }

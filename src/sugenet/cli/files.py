@@ -1,4 +1,8 @@
-"""Commands that make files: train, convert, export."""
+"""Commands that make files: train, convert, export.
+
+A spiking network does not say how its neurons run: each part of that convention is an option, and is asked
+for by name where it is missing.
+"""
 
 from __future__ import annotations
 
@@ -12,19 +16,18 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from sugenet.cli.options import (
-    give,
     integer,
     is_shipped,
     network_of,
     number,
     refuse_idle,
+    shared,
     sign_of,
     typed,
     whole,
 )
 from sugenet.cli.output import Screen
-from sugenet.cli.parser import Commands, Parser, Run, UsageError
-from sugenet.cli.spiking import SPIKING, is_spiking, on_spiking, read_spiking
+from sugenet.cli.parser import Argument, Arguments, Command, Commands, Group, UsageError, option
 from sugenet.errors import FileError, SugenetError
 from sugenet.reading import open_text
 from sugenet.visible import visible
@@ -32,8 +35,127 @@ from sugenet.visible import visible
 if TYPE_CHECKING:
     from sugenet.bnn import Network
     from sugenet.fit.table import Table
+    from sugenet.io import Imported
 
-__all__ = ["COMMANDS"]
+__all__ = [
+    "COMMANDS",
+    "SPIKING",
+    "SPIKING_NAMES",
+    "is_spiking",
+    "read_spiking",
+]
+
+_WORDS = {
+    "reset": ["zero", "subtract", "none", "once"],
+    "when": ["at-once", "before-the-leak", "after-the-input", "at-once-as-in-snnTorch"],
+    "fires": ["above", "reaching"],
+    "code": ["latency", "spikes"],
+    "decision": ["first-spike", "spike-count", "last-potential", "summed-potential"],
+    "tied": ["lowest", "highest"],
+}
+_ABOUT = {
+    "reset": "what a spike does to the potential: zero, subtract (the threshold), none, once (no other)",
+    "when": "when: at-once, before-the-leak or after-the-input of the next step, at-once-as-in-snnTorch",
+    "fires": "a neuron spikes above its threshold, or reaching it",
+    "code": "what a sample is: latency, the time of each input's only spike, or spikes, step by step",
+    "decision": "what makes the class: first-spike, spike-count, last-potential or summed-potential",
+    "tied": "which of equal classes wins: lowest or highest",
+}
+_FIRES = {"above": ">", "reaching": ">="}
+
+SPIKING = Group(
+    "spiking networks (.nir, snnTorch, .npz)",
+    [
+        option("--steps", type=whole(1, 64), metavar="N", help="steps in the window"),
+        *(
+            option(f"--{name}", choices=words, metavar=name.upper(), help=_ABOUT[name])
+            for name, words in _WORDS.items()
+        ),
+        option(
+            "--step",
+            type=typed(number),
+            metavar="X",
+            help="length of a step, where the file has continuous time (NIR)",
+        ),
+        option(
+            "--floats",
+            choices=["exact", "decimal"],
+            metavar="HOW",
+            help="floats as the numbers that they are (exact), or as the decimals that name them (decimal)",
+        ),
+        option(
+            "--grid",
+            type=typed(number),
+            metavar="X",
+            help="round weights to multiples of X, such as 1/64: the model is the rounded network",
+        ),
+        option(
+            "--leak",
+            type=typed(number),
+            metavar="X",
+            help="the leak as it is meant, such as 9/10; that of the file up to rounding",
+        ),
+        option(
+            "--layers",
+            metavar="NAMES",
+            help="modules of an snnTorch state dict in their order, with commas between them",
+        ),
+    ],
+)
+"""Options that are for spiking networks."""
+SPIKING_NAMES = tuple(one.flags[0].lstrip("-") for one in SPIKING.options)
+
+
+def is_spiking(options: Namespace) -> bool:
+    """Whether a spiking network is to be read."""
+    name = options.source.lower().removesuffix(".gz")
+    return name.endswith(".nir") or any(name in options.given for name in SPIKING_NAMES)
+
+
+def read_spiking(options: Namespace, names: Any, classes: Any, others: tuple[str, ...]) -> Imported:
+    """Read it, with the convention that the options say."""
+    refuse_idle(options, others, "is not for spiking networks.")
+    needed = ["steps", *(name for name in _WORDS if name != "when")]
+    if options.reset in ("zero", "subtract"):
+        needed.append("when")
+    if options.source.lower().removesuffix(".gz").endswith(".nir"):
+        needed.append("step")
+    missing = [name for name in needed if getattr(options, name) is None]
+    if missing:
+        said = "; ".join(f"--{name}: {_ABOUT.get(name, _OTHER.get(name))}" for name in missing)
+        raise UsageError(
+            f"{options.source} does not say how its neurons run, and this is never guessed. Give {said}."
+        )
+    from sugenet.spiking import Convention, import_spiking
+
+    def spelled(name: str) -> Any:
+        return None if getattr(options, name) is None else getattr(options, name).replace("-", " ")
+
+    convention = Convention(
+        steps=options.steps,
+        reset=options.reset,
+        when=spelled("when"),
+        fires=_FIRES[options.fires],  # type: ignore[arg-type]
+        code=options.code,
+        decision=spelled("decision"),
+        ties=options.tied,
+        step=options.step,
+    )
+    return import_spiking(
+        options.source,
+        convention,
+        layers=None if options.layers is None else [part.strip() for part in options.layers.split(",")],
+        floats=options.floats or "exact",
+        grid=options.grid,
+        leak=options.leak,
+        names=names,
+        classes=classes,
+        image=options.image,
+        prove=not options.no_proof,
+    )
+
+
+_OTHER = {"steps": "how many steps the window has", "step": "how long a step is"}
 
 
 _MANY = 20  # categories of a column that is rather a name, a date or a text
@@ -56,7 +178,7 @@ def _cuts(text: str) -> list[float]:
 
 
 def _region(text: str) -> str:
-    from sugenet.fit.leeway import robust_region
+    from sugenet.fit.settings import robust_region
 
     try:
         robust_region(text)
@@ -69,50 +191,6 @@ def _number(text: str) -> float:
     from sugenet.capacity.arguments import float_number
 
     return float_number(text)
-
-
-def _train(parser: Parser) -> Run:
-    about = "CSV file with a header, also packed, as .csv.gz; or .npz file with arrays X and y"
-    parser.add_argument("data", metavar="DATA", help=about)
-    give(
-        parser,
-        "target",
-        "delimiter",
-        "output",
-        target={"help": "CSV column with the class"},
-        output=_MODEL_FILE,
-    )
-    parser.add_argument(
-        "--hidden", type=typed(_sizes), default="64,32", metavar="SIZES", help="sizes of the hidden layers"
-    )
-    parser.add_argument(
-        "--ignore", action="append", default=[], metavar="NAME", help="column to leave out; may be repeated"
-    )
-    about = "share of the samples that take no part in training; the accuracy on them is printed"
-    parser.add_argument("--test-share", type=typed(_number), default=0.1, metavar="SHARE", help=about)
-    _on_coding(parser)
-    _on_settings(parser)
-    parser.add_argument("--checkpoint", metavar="FILE", help="write progress here and go on from it")
-    give(
-        parser,
-        "threads",
-        "seed",
-        "json",
-        "quiet",
-        threads={"default": 1, "help": "threads; 1 is best for small networks"},
-    )
-    return _run_training
-
-
-def _on_coding(parser: Parser) -> None:
-    group = parser.add_argument_group("how features become bits")
-    codings = ["auto", "bits", "cuts", "integers"]
-    about = "auto: numbers by cuts, texts by categories; or one way for all: bits, cuts, integers"
-    group.add_argument("--coding", choices=codings, default="auto", metavar="HOW", help=about)
-    about = "cuts of each number, at quantiles"
-    group.add_argument("--cuts", type=whole(), default=4, metavar="N", help=about)
-    about = "the cuts themselves, with commas between them, the same for each number"
-    group.add_argument("--cut-at", type=typed(_cuts), metavar="NUMBERS", help=about)
 
 
 _SETTINGS: dict[str, tuple[Callable[[str], Any], Any, str, str]] = {
@@ -135,14 +213,6 @@ _SETTINGS: dict[str, tuple[Callable[[str], Any], Any, str, str]] = {
 """Options that are fields of `fit.Settings`: type, default, what to write, help. They stand here, too, so
 that help needs no import; a test compares them.
 """
-
-
-def _on_settings(parser: Parser) -> None:
-    group = parser.add_argument_group("settings")
-    for name, (kind, default, value, about) in _SETTINGS.items():
-        group.add_argument(
-            f"--{name.replace('_', '-')}", type=kind, default=default, metavar=value, help=about
-        )
 
 
 def _table(options: Namespace) -> Table:
@@ -216,69 +286,6 @@ def _run_training(options: Namespace, screen: Screen) -> int:
         "fingerprint": trained.network.fingerprint,
     }
     return screen.say(f"{trained}\nwritten to {visible(options.output)}", data)
-
-
-def _convert(parser: Parser) -> Run:
-    parser.add_argument(
-        "source",
-        metavar="SOURCE",
-        help=".onnx, .pt, .pth, .tar, .h5, .keras, .json, .npz, .ipq, .nir, each also as .gz, a folder of "
-        "CSV files or of BNN-PYNQ, or MODEL",
-    )
-    give(parser, "output", output=_MODEL_FILE | {"help": "write the model to FILE: .sugenet, .onnx or .c"})
-    about = (
-        "what raw samples are: bits, reals, or integers such as 0..255, 0..255/255 (divided by 255) or "
-        "0..255*2/255-1 (times 2/255, less 1)"
-    )
-    parser.add_argument("--inputs", type=typed(_kind), metavar="KIND", help=about)
-    about = "what sign(0) shall be where the file says 0 and zero can occur"
-    parser.add_argument("--zero", type=whole(None), choices=[1, -1], metavar="SIGN", help=about)
-    about = "names of the features, with commas between them, or a text file with one a line"
-    parser.add_argument("--names", metavar="NAMES", help=about)
-    about = "names of the classes, with commas between them, or a text file with one a line"
-    parser.add_argument("--classes", metavar="NAMES", help=about)
-    about = "flat rows are images: HEIGHTxWIDTH, HEIGHTxWIDTHxCHANNELS or CHANNELSxHEIGHTxWIDTH"
-    parser.add_argument("--image", type=typed(_image), metavar="SIZE", help=about)
-    about = "read operators whose floats runtimes may round in another way, in exact numbers"
-    parser.add_argument("--relaxed", action="store_true", help=about)
-    about = "go without the comparison of the network with its source"
-    parser.add_argument("--no-proof", action="store_true", help=about)
-    about = "samples, such as those of the training: the model remembers their range, for --within-data"
-    parser.add_argument("--seen", metavar="SAMPLES", help=about)
-    about = "what inputs obey, such as 'if smoker = yes then age >= 16': the model keeps it; may be repeated"
-    parser.add_argument("--law", action="append", default=[], metavar="LAW", help=about)
-    group = parser.add_argument_group("PyTorch checkpoints")
-    about = (
-        "the layers, such as 'linear:fc1(weights=sign) batchnorm:bn1 sign linear:fc2(weights=sign)', or a "
-        "text file that holds them"
-    )
-    group.add_argument("--architecture", metavar="TEXT", help=about)
-    about = "of a sample: channels,height,width"
-    group.add_argument("--shape", type=typed(_sizes), metavar="SIZES", help=about)
-    about = (
-        "how many bits weights and activations have, where the file does not say it (Brevitas): "
-        "one number for both, or WEIGHTS,ACTIVATIONS, or WEIGHTS,ACTIVATIONS,INPUTS"
-    )
-    group.add_argument("--bits", type=typed(_sizes), metavar="N", help=about)
-    group = parser.add_argument_group("Keras models as .json")
-    group.add_argument(
-        "--weights-file", metavar="FILE", help="the weights, as model.save_weights writes them"
-    )
-    group = parser.add_argument_group(".npz files of match counts, and BNN-PYNQ folders")
-    group.add_argument("--features", type=whole(1, 1 << 30), metavar="N", help="inputs; others are padding")
-    group.add_argument("--outputs", type=whole(1, 1 << 30), metavar="N", help="last rows that are classes")
-    about = "an input is on where the raw number is above X"
-    group.add_argument("--above", type=typed(_number), metavar="X", help=about)
-    group = parser.add_argument_group("BNN-PYNQ folders")
-    about = "lfcW1A1, cnvW1A1, or the config.h that the folder was made with"
-    group.add_argument("--design", metavar="NAME", help=about)
-    about = "whose class it is: bits, that of the highest bit, as the driver answers; or matches, of most"
-    group.add_argument("--last", choices=["bits", "matches"], metavar="HOW", help=about)
-    about = "of pixels to fixed point: nearest, or floor as older drivers do"
-    group.add_argument("--rounding", choices=["nearest", "floor"], metavar="HOW", help=about)
-    on_spiking(parser)
-    give(parser, "json")
-    return _run_conversion
 
 
 _OTHERS = {".onnx": "ONNX", ".c": "C"}
@@ -366,7 +373,7 @@ def _run_conversion(options: Namespace, screen: Screen) -> int:
     data: dict[str, Any] = {}
     if ending in _OTHERS:
         why = f"is for reading networks of others; -o {options.output} writes one of ours."
-        refuse_idle(options, (*_READING, *SPIKING, "seen", "law"), why)
+        refuse_idle(options, (*_READING, *SPIKING_NAMES, "seen", "law"), why)
         network, text = network_of(options.source), f"{visible(options.source)} as {_OTHERS[ending]}"
         (write_c if ending == ".c" else write_onnx)(network, options.output)
     elif (options.seen is not None or options.law) and (
@@ -374,7 +381,7 @@ def _run_conversion(options: Namespace, screen: Screen) -> int:
     ):
         refuse_idle(
             options,
-            (*_READING, *SPIKING),
+            (*_READING, *SPIKING_NAMES),
             f"is for reading networks of others, and {options.source} is one of ours.",
         )
         network = _seeing(network_of(options.source), options.seen).within(options.law or None)
@@ -426,30 +433,6 @@ def _is_file(output: str) -> None:
         raise SugenetError("-o - is for text, but a model is none. Give the path of a file.")
 
 
-def _export(parser: Parser) -> Run:
-    parser.add_argument(
-        "certificate",
-        metavar="CERTIFICATE",
-        help="JSON file that -o of a question wrote, - for standard input",
-    )
-    give(parser, "model")
-    parser.add_argument(
-        "other", metavar="MODEL2", nargs="?", help="the other model of a certificate about two"
-    )
-    about = "format: veripb or xlrup (engine cdcl), drat or lrat"
-    formats = ["veripb", "xlrup", "drat", "lrat"]
-    parser.add_argument("--proof", choices=formats, required=True, metavar="KIND", help=about)
-    give(
-        parser,
-        "output",
-        "time_limit",
-        "json",
-        output={"required": True, "help": "files to write, FILE without their endings"},
-        time_limit={"default": 600, "help": "seconds for the solver of drat and lrat"},
-    )
-    return _run_export
-
-
 def _run_export(options: Namespace, screen: Screen) -> int:
     from sugenet.io import export_proof, read_json
 
@@ -467,20 +450,222 @@ def _run_export(options: Namespace, screen: Screen) -> int:
     return screen.say("\n".join(f"written to {name}" for name in names), {"files": names})
 
 
+def _listed(flag: str, what: str) -> Argument:
+    about = f"names of the {what}, with commas between them, or a text file with one a line"
+    return option(flag, metavar="NAMES", help=about)
+
+
+_TRAIN: Arguments = (
+    option(
+        "data",
+        metavar="DATA",
+        help="CSV file with a header, also packed, as .csv.gz; or .npz file with arrays X and y",
+    ),
+    *shared(
+        "target",
+        "delimiter",
+        "output",
+        target={"help": "CSV column with the class"},
+        output=_MODEL_FILE,
+    ),
+    option(
+        "--hidden", type=typed(_sizes), default="64,32", metavar="SIZES", help="sizes of the hidden layers"
+    ),
+    option(
+        "--ignore", action="append", default=[], metavar="NAME", help="column to leave out; may be repeated"
+    ),
+    option(
+        "--test-share",
+        type=typed(_number),
+        default=0.1,
+        metavar="SHARE",
+        help="share of the samples that take no part in training; the accuracy on them is printed",
+    ),
+    Group(
+        "how features become bits",
+        [
+            option(
+                "--coding",
+                choices=["auto", "bits", "cuts", "integers"],
+                default="auto",
+                metavar="HOW",
+                help="auto: numbers by cuts, texts by categories; or one way for all: bits, cuts, integers",
+            ),
+            option("--cuts", type=whole(), default=4, metavar="N", help="cuts of each number, at quantiles"),
+            option(
+                "--cut-at",
+                type=typed(_cuts),
+                metavar="NUMBERS",
+                help="the cuts themselves, with commas between them, the same for each number",
+            ),
+        ],
+    ),
+    Group(
+        "settings",
+        [
+            option(f"--{name.replace('_', '-')}", type=kind, default=default, metavar=value, help=about)
+            for name, (kind, default, value, about) in _SETTINGS.items()
+        ],
+    ),
+    option("--checkpoint", metavar="FILE", help="write progress here and go on from it"),
+    *shared(
+        "threads",
+        "seed",
+        "json",
+        "quiet",
+        threads={"default": 1, "help": "threads; 1 is best for small networks"},
+    ),
+)
+_CONVERT: Arguments = (
+    option(
+        "source",
+        metavar="SOURCE",
+        help=".onnx, .pt, .pth, .tar, .h5, .keras, .json, .npz, .ipq, .nir, each also as .gz, a folder of "
+        "CSV files or of BNN-PYNQ, or MODEL",
+    ),
+    *shared("output", output=_MODEL_FILE | {"help": "write the model to FILE: .sugenet, .onnx or .c"}),
+    option(
+        "--inputs",
+        type=typed(_kind),
+        metavar="KIND",
+        help="what raw samples are: bits, reals, or integers such as 0..255, 0..255/255 (divided by 255) or "
+        "0..255*2/255-1 (times 2/255, less 1)",
+    ),
+    option(
+        "--zero",
+        type=whole(None),
+        choices=[1, -1],
+        metavar="SIGN",
+        help="what sign(0) shall be where the file says 0 and zero can occur",
+    ),
+    _listed("--names", "features"),
+    _listed("--classes", "classes"),
+    option(
+        "--image",
+        type=typed(_image),
+        metavar="SIZE",
+        help="flat rows are images: HEIGHTxWIDTH, HEIGHTxWIDTHxCHANNELS or CHANNELSxHEIGHTxWIDTH",
+    ),
+    option(
+        "--relaxed",
+        action="store_true",
+        help="read operators whose floats runtimes may round in another way, in exact numbers",
+    ),
+    option(
+        "--no-proof",
+        action="store_true",
+        help="go without the comparison of the network with its source",
+    ),
+    option(
+        "--seen",
+        metavar="SAMPLES",
+        help="samples, such as those of the training: the model remembers their range, for --within-data",
+    ),
+    option(
+        "--law",
+        action="append",
+        default=[],
+        metavar="LAW",
+        help="what inputs obey, such as 'if smoker = yes then age >= 16': the model keeps it; may be "
+        "repeated",
+    ),
+    Group(
+        "PyTorch checkpoints",
+        [
+            option(
+                "--architecture",
+                metavar="TEXT",
+                help="the layers, such as 'linear:fc1(weights=sign) batchnorm:bn1 sign "
+                "linear:fc2(weights=sign)', or a text file that holds them",
+            ),
+            option("--shape", type=typed(_sizes), metavar="SIZES", help="of a sample: channels,height,width"),
+            option(
+                "--bits",
+                type=typed(_sizes),
+                metavar="N",
+                help="how many bits weights and activations have, where the file does not say it (Brevitas): "
+                "one number for both, or WEIGHTS,ACTIVATIONS, or WEIGHTS,ACTIVATIONS,INPUTS",
+            ),
+        ],
+    ),
+    Group(
+        "Keras models as .json",
+        [option("--weights-file", metavar="FILE", help="the weights, as model.save_weights writes them")],
+    ),
+    Group(
+        ".npz files of match counts, and BNN-PYNQ folders",
+        [
+            option("--features", type=whole(1, 1 << 30), metavar="N", help="inputs; others are padding"),
+            option("--outputs", type=whole(1, 1 << 30), metavar="N", help="last rows that are classes"),
+            option(
+                "--above",
+                type=typed(_number),
+                metavar="X",
+                help="an input is on where the raw number is above X",
+            ),
+        ],
+    ),
+    Group(
+        "BNN-PYNQ folders",
+        [
+            option(
+                "--design",
+                metavar="NAME",
+                help="lfcW1A1, cnvW1A1, or the config.h that the folder was made with",
+            ),
+            option(
+                "--last",
+                choices=["bits", "matches"],
+                metavar="HOW",
+                help="whose class it is: bits, that of the highest bit, as the driver answers; or matches, "
+                "of most",
+            ),
+            option(
+                "--rounding",
+                choices=["nearest", "floor"],
+                metavar="HOW",
+                help="of pixels to fixed point: nearest, or floor as older drivers do",
+            ),
+        ],
+    ),
+    SPIKING,
+    *shared("json"),
+)
+_EXPORT: Arguments = (
+    *shared("certificate", "model", "other"),
+    option(
+        "--proof",
+        choices=["veripb", "xlrup", "drat", "lrat"],
+        required=True,
+        metavar="KIND",
+        help="format: veripb or xlrup (engine cdcl), drat or lrat",
+    ),
+    *shared(
+        "output",
+        "time_limit",
+        "json",
+        output={"required": True, "help": "files to write, FILE without their endings"},
+        time_limit={"default": 600, "help": "seconds for the solver of drat and lrat"},
+    ),
+)
+
 COMMANDS: Commands = {
-    "train": (
-        _train,
+    "train": Command(
+        _run_training,
         "train a network on a CSV file; Ctrl-C keeps the best epoch so far",
         ["sugenet train data.csv --target y -o model.sugenet"],
+        _TRAIN,
     ),
-    "convert": (
-        _convert,
+    "convert": Command(
+        _run_conversion,
         "read a trained network from elsewhere, or write one as ONNX or C",
         ["sugenet convert net.onnx -o net.sugenet", "sugenet convert digits -o digits.c"],
+        _CONVERT,
     ),
-    "export": (
-        _export,
+    "export": Command(
+        _run_export,
         "write the proof of a certificate for another checker",
         ["sugenet export certificate.json digits --proof veripb -o three"],
+        _EXPORT,
     ),
 }

@@ -7,56 +7,21 @@ import re
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
-from sugenet.cli.asking import keep_certificate
-from sugenet.cli.options import give, refuse_idle, sign_of, typed, whole
+from sugenet.cli.asking import asked_among, keep_certificate
+from sugenet.cli.options import refuse_idle, shared, sign_of, typed, whole
 from sugenet.cli.output import Screen
-from sugenet.cli.parser import Commands, Parser, Run, UsageError
-from sugenet.cli.tables import on_table, one_order, orders_in, table_of
-from sugenet.errors import SugenetError, TooLargeError
+from sugenet.cli.parser import Command, Commands, Group, UsageError, option
+from sugenet.cli.tables import one_order, orders_in, table_of, table_options
+from sugenet.errors import SugenetError, TooLargeError, refuse
 
 if TYPE_CHECKING:
-    from sugenet.fit.rated_table import RatedTable
+    from sugenet.fit.table import RatedTable
     from sugenet.show.fits import FitView, LearnedView
 
 __all__ = ["COMMANDS"]
 
-_LISTED = 20
 _EXACT = ("loss", "maxitive", "minitive", "weights", "output", "time_limit")
 _LEARNED = ("direction", "seed")
-
-
-def _fit(parser: Parser) -> Run:
-    about = "CSV file with a header, a row for each rated alternative; also packed, as .csv.gz"
-    parser.add_argument("data", metavar="DATA", help=about)
-    on_table(parser, required=True)
-    about = "CSV file with alternatives to rate: the same columns, the rating not needed"
-    parser.add_argument("--predict", metavar="FILE", help=about)
-    group = parser.add_argument_group("best fits, exact; unless asked for, all that fit or the conflicts")
-    about = "largest: the largest error is least; total: the sum of all errors is least"
-    group.add_argument("--loss", choices=["largest", "total"], metavar="WHICH", help=about)
-    about = "only capacities without focal sets of more than K criteria"
-    group.add_argument("--maxitive", type=whole(1, 1 << 20), metavar="K", help=about)
-    about = "only capacities whose conjugate is such"
-    group.add_argument("--minitive", type=whole(1, 1 << 20), metavar="K", help=about)
-    group = parser.add_argument_group(
-        "columns on scales of their own: what their values are worth is learned"
-    )
-    about = "1: one Sugeno integral; N: the greatest of N; card: a score card"
-    group.add_argument("--terms", type=typed(_terms), metavar="N", help=about)
-    about = (
-        "COLUMN=rising where more is better, COLUMN=falling where less is; unless given, levels rise as "
-        "ordered, and of numbers it is learned"
-    )
-    group.add_argument(
-        "--direction", type=typed(_direction), action="append", default=[], metavar="PAIR", help=about
-    )
-    parser.add_argument("--svg", metavar="FILE", help="draw the capacity: all sets, or its focal sets")
-    listed = {"help": "list at most N conflicts, N rules and N cases", "default": _LISTED}
-    limited = {
-        "help": "of --loss total, --maxitive and --minitive: give up after this time, with exit code 3"
-    }
-    give(parser, "limit", "output", "time_limit", "seed", "json", "quiet", limit=listed, time_limit=limited)
-    return _run
 
 
 def _terms(text: str) -> Any:
@@ -82,21 +47,20 @@ def _check(options: Namespace) -> None:
         )
     else:
         refuse_idle(options, _LEARNED, "goes with --terms: give that too, or leave it out.")
-        total = options.loss == "total"
-        if not total:
-            refuse_idle(options, ["weights"], "counts in --loss total: give that too.")
-        if options.maxitive is not None and options.minitive is not None:
-            raise UsageError("--maxitive and --minitive are both given. Choose one.")
-        if total:
-            refuse_idle(options, ["maxitive", "minitive"], "is for --loss largest.")
-        elif options.maxitive is None and options.minitive is None:
-            refuse_idle(options, ["time_limit"], "is for --loss total, --maxitive and --minitive.")
-    if options.output not in (None, "-") and os.path.realpath(options.output) == os.path.realpath(
-        options.data
-    ):
-        raise UsageError(
-            f"{options.output} holds the table, which would be lost. Give another file to write."
-        )
+        total, limits = options.loss == "total", asked_among(options, ("maxitive", "minitive"))
+        refuse_idle(options, ["weights"] * (not total), "counts in --loss total: give that too.")
+        refuse(UsageError, (len(limits) > 1, "--maxitive and --minitive are both given. Choose one."))
+        refuse_idle(options, limits * total, "is for --loss largest.")
+        exact = ["time_limit"] * (not total and not limits)
+        refuse_idle(options, exact, "is for --loss total, --maxitive and --minitive.")
+    named = options.output not in (None, "-")
+    refuse(
+        UsageError,
+        (
+            named and os.path.realpath(options.output) == os.path.realpath(options.data),
+            f"{options.output} holds the table, which would be lost. Give another file to write.",
+        ),
+    )
 
 
 def _run(options: Namespace, screen: Screen) -> int:
@@ -121,7 +85,7 @@ def _run(options: Namespace, screen: Screen) -> int:
 def _cases(options: Namespace, table: RatedTable) -> RatedTable | None:
     if options.predict is None:
         return None
-    from sugenet.fit.rated_table import read_cases
+    from sugenet.fit.table import read_cases
 
     spare = [options.target, *options.ignore, *([] if options.weights is None else [options.weights])]
     how = {"name": options.name, "spare": spare, "delimiter": sign_of(options.delimiter)}
@@ -175,13 +139,83 @@ def _draw(options: Namespace, screen: Screen, view: Any) -> None:
 
 
 COMMANDS: Commands = {
-    "fit": (
-        _fit,
+    "fit": Command(
+        _run,
         "learn capacities from rated alternatives, or see conflicts",
         [
             "sugenet fit flats.csv --target grade --order 'bad<ok<good' --name flat",
             "sugenet fit flats.csv --target grade --order 'bad<ok<good' --predict new.csv",
             "sugenet fit cars.csv --target grade --order 'bad<ok<good' --terms 1",
+        ],
+        [
+            option(
+                "data",
+                metavar="DATA",
+                help="CSV file with a header, a row for each rated alternative; also packed, as .csv.gz",
+            ),
+            *table_options(required=True),
+            option(
+                "--predict",
+                metavar="FILE",
+                help="CSV file with alternatives to rate: the same columns, the rating not needed",
+            ),
+            Group(
+                "best fits, exact; unless asked for, all that fit or the conflicts",
+                [
+                    option(
+                        "--loss",
+                        choices=["largest", "total"],
+                        metavar="WHICH",
+                        help="largest: the largest error is least; total: the sum of all errors is least",
+                    ),
+                    option(
+                        "--maxitive",
+                        type=whole(1, 1 << 20),
+                        metavar="K",
+                        help="only capacities without focal sets of more than K criteria",
+                    ),
+                    option(
+                        "--minitive",
+                        type=whole(1, 1 << 20),
+                        metavar="K",
+                        help="only capacities whose conjugate is such",
+                    ),
+                ],
+            ),
+            Group(
+                "columns on scales of their own: what their values are worth is learned",
+                [
+                    option(
+                        "--terms",
+                        type=typed(_terms),
+                        metavar="N",
+                        help="1: one Sugeno integral; N: the greatest of N; card: a score card",
+                    ),
+                    option(
+                        "--direction",
+                        type=typed(_direction),
+                        action="append",
+                        default=[],
+                        metavar="PAIR",
+                        help="COLUMN=rising where more is better, COLUMN=falling where less is; unless "
+                        "given, levels rise as ordered, and of numbers it is learned",
+                    ),
+                ],
+            ),
+            option("--svg", metavar="FILE", help="draw the capacity: all sets, or its focal sets"),
+            *shared(
+                "limit",
+                "output",
+                "time_limit",
+                "seed",
+                "json",
+                "quiet",
+                limit={"help": "list at most N conflicts, N rules and N cases", "default": 20},
+                time_limit={
+                    "help": "of --loss total, --maxitive and --minitive: give up after this time, with exit "
+                    "code 3"
+                },
+            ),
         ],
     ),
 }

@@ -6,17 +6,28 @@ from argparse import Namespace
 from typing import Any
 
 from sugenet.cli.asking import (
+    DOMAIN,
     announced,
     asked_among,
     asked_network,
     class_number,
     how,
     keep_certificate,
-    on_domain,
 )
-from sugenet.cli.options import give, is_shipped, network_of, one_sample, refuse_idle, samples_of, whole
+from sugenet.cli.options import (
+    SAMPLE,
+    WORK,
+    is_shipped,
+    network_of,
+    one_sample,
+    refuse_idle,
+    samples_of,
+    shared,
+    whole,
+)
 from sugenet.cli.output import Screen
-from sugenet.cli.parser import Commands, Parser, Run, UsageError
+from sugenet.cli.parser import Command, Commands, UsageError, option
+from sugenet.errors import refuse
 from sugenet.visible import visible
 
 __all__ = ["COMMANDS"]
@@ -39,11 +50,6 @@ _BOOK_SECONDS = 30
 """For the rules of a network, unless said otherwise."""
 
 
-def _demo(parser: Parser) -> Run:
-    give(parser, "quiet")
-    return _show_demo
-
-
 def _show_demo(_options: Namespace, screen: Screen) -> int:
     from sugenet import data
     from sugenet.show.demonstration import demo, questions
@@ -54,11 +60,6 @@ def _show_demo(_options: Namespace, screen: Screen) -> int:
     while (text := announced(screen, lambda: next(asked, None))) is not None:
         screen.say(text, None)
     return screen.say(_NEXT, None)
-
-
-def _summary(parser: Parser) -> Run:
-    give(parser, "model", "json")
-    return _show_summary
 
 
 def _show_summary(options: Namespace, screen: Screen) -> int:
@@ -86,23 +87,6 @@ def _show_summary(options: Namespace, screen: Screen) -> int:
     return screen.say(text, data | {"fingerprint": network.fingerprint})
 
 
-def _predict(parser: Parser) -> Run:
-    give(
-        parser,
-        "model",
-        "samples",
-        "index",
-        "target",
-        "delimiter",
-        "limit",
-        limit={"default": 50, "help": "show at most N samples; JSON has all"},
-    )
-    engines = ["auto", "numba", "numpy", "definition"]
-    parser.add_argument("--engine", choices=engines, default="auto", metavar="NAME", help="who counts")
-    give(parser, "threads", "json", "quiet")
-    return _show_predictions
-
-
 def _show_predictions(options: Namespace, screen: Screen) -> int:
     from sugenet.show import view_predictions
 
@@ -116,15 +100,6 @@ def _show_predictions(options: Namespace, screen: Screen) -> int:
     how = {"engine": options.engine, "threads": options.threads}
     view = announced(screen, lambda: view_predictions(network, X, truth, first, **how))
     return screen.say(view.table(options.limit), view.data())
-
-
-def _trace(parser: Parser) -> Run:
-    give(parser, "model", "samples", "index", "target", "delimiter")
-    parser.add_argument("--layer", type=whole(), metavar="L", help="list the neurons of layer L, from 1")
-    give(parser, "limit", limit={"default": 20, "help": "show at most N neurons"})
-    parser.add_argument("--prove", action="store_true", help="recompute every neuron as a Sugeno integral")
-    give(parser, "json")
-    return _show_trace
 
 
 def _show_trace(options: Namespace, screen: Screen) -> int:
@@ -146,57 +121,23 @@ def _show_trace(options: Namespace, screen: Screen) -> int:
     return screen.say("\n".join(lines), data)
 
 
-def _rules(parser: Parser) -> Run:
-    give(parser, "model", "samples", "index", "target", "delimiter")
-    parser.add_argument("--layer", type=whole(), default=1, metavar="L", help="layer, from 1")
-    parser.add_argument(
-        "--neuron",
-        type=whole(),
-        metavar="J",
-        help="neuron, from 1; without it, rules of the network grown from samples",
-    )
-    parser.add_argument(
-        "--level",
-        type=whole(),
-        metavar="M",
-        help="with --neuron of several levels: rules that lift it to level M; else the lowest that is not "
-        "always reached",
-    )
-    parser.add_argument(
-        "--class", dest="label", metavar="CLASS", help="only rules of this class (of the network)"
-    )
-    about = "decide a rule such as 'mean radius >= 14 -> malignant', and count what it covers"
-    parser.add_argument("--check", metavar="RULE", help=about)
-    on_domain(parser)
-    most = {"type": whole(0, MOST_RULES), "default": 10, "help": "show at most N rules"}
-    give(
-        parser,
-        "limit",
-        "output",
-        "time_limit",
-        "threads",
-        "seed",
-        "json",
-        "quiet",
-        limit=most,
-        time_limit={"help": f"give what is known after this time ({_BOOK_SECONDS} for rules of the network)"},
-        output={"help": "with --check, write the certificate to FILE, - for standard output"},
-    )
-    return _show_rules
-
-
 def _show_rules(options: Namespace, screen: Screen) -> int:
     from sugenet.show import view_neuron
 
     asked = asked_among(options, ("check", "neuron", "label"))
-    if len(asked) > 1:
-        raise UsageError(
-            f"ask one thing, not --{' and --'.join('class' if name == 'label' else name for name in asked)}."
-        )
-    if options.output is not None and options.check is None:
-        raise UsageError("-o writes the certificate of a rule that is checked: give --check too.")
-    if options.level is not None and options.neuron is None:
-        raise UsageError("--level is a level of a neuron: give --neuron too.")
+    flags = " and --".join("class" if name == "label" else name for name in asked)
+    refuse(
+        UsageError,
+        (len(asked) > 1, f"ask one thing, not --{flags}."),
+        (
+            options.output is not None and options.check is None,
+            "-o writes the certificate of a rule that is checked: give --check too.",
+        ),
+        (
+            options.level is not None and options.neuron is None,
+            "--level is a level of a neuron: give --neuron too.",
+        ),
+    )
     asked_for, idle = (
         ("--check", ("samples", "index", "target", "delimiter", "layer", "limit"))
         if options.check is not None
@@ -205,9 +146,14 @@ def _show_rules(options: Namespace, screen: Screen) -> int:
         else ("the rules of a network", ("index", "layer", "threads"))
     )
     refuse_idle(options, idle, f"means nothing to {asked_for}: leave it out.")
-    if options.check is None and (options.law or options.within_data):
-        flag = "--law" if options.law else "--within-data"
-        raise UsageError(f"{flag} is for a rule that is checked: give --check too.")
+    flag = "--law" if options.law else "--within-data"
+    refuse(
+        UsageError,
+        (
+            options.check is None and (options.law or options.within_data),
+            f"{flag} is for a rule that is checked: give --check too.",
+        ),
+    )
     network = asked_network(options)
     if options.check is not None:
         return _check_rule(options, screen, network)
@@ -252,29 +198,89 @@ def _show_book(options: Namespace, screen: Screen, network: Any) -> int:
     return 3
 
 
+_RULES_SHARED = shared(
+    "limit",
+    "output",
+    *WORK,
+    limit={"type": whole(0, MOST_RULES), "default": 10, "help": "show at most N rules"},
+    time_limit={"help": f"give what is known after this time ({_BOOK_SECONDS} for rules of the network)"},
+    output={"help": "with --check, write the certificate to FILE, - for standard output"},
+)
+
 COMMANDS: Commands = {
-    "demo": (_demo, "walk through the paper's example and the shipped digits", ["sugenet demo"]),
-    "summary": (
-        _summary,
+    "demo": Command(
+        _show_demo,
+        "walk through the paper's example and the shipped digits",
+        ["sugenet demo"],
+        shared("quiet"),
+    ),
+    "summary": Command(
+        _show_summary,
         "count layers, parameters, constant and flipped neurons",
         ["sugenet summary digits"],
+        shared("model", "json"),
     ),
-    "predict": (
-        _predict,
+    "predict": Command(
+        _show_predictions,
         "classify samples",
         ["sugenet predict digits --index 7", "sugenet predict model.sugenet - < samples.csv"],
+        [
+            *shared(*SAMPLE, "limit", limit={"default": 50, "help": "show at most N samples; JSON has all"}),
+            option(
+                "--engine",
+                choices=["auto", "numba", "numpy", "definition"],
+                default="auto",
+                metavar="NAME",
+                help="who counts",
+            ),
+            *shared("threads", "json", "quiet"),
+        ],
     ),
-    "trace": (
-        _trace,
+    "trace": Command(
+        _show_trace,
         "show one sample's way through all layers",
         ["sugenet trace digits --index 7 --layer 1"],
+        [
+            *shared(*SAMPLE),
+            option("--layer", type=whole(), metavar="L", help="list the neurons of layer L, from 1"),
+            *shared("limit", limit={"default": 20, "help": "show at most N neurons"}),
+            option("--prove", action="store_true", help="recompute every neuron as a Sugeno integral"),
+            *shared("json"),
+        ],
     ),
-    "rules": (
-        _rules,
+    "rules": Command(
+        _show_rules,
         "print a neuron, or the network, as rules; check a rule",
         [
             "sugenet rules digits --layer 1 --neuron 3",
             "sugenet rules breast_cancer --check 'mean radius >= 14 -> malignant'",
+        ],
+        [
+            *shared(*SAMPLE),
+            option("--layer", type=whole(), default=1, metavar="L", help="layer, from 1"),
+            option(
+                "--neuron",
+                type=whole(),
+                metavar="J",
+                help="neuron, from 1; without it, rules of the network grown from samples",
+            ),
+            option(
+                "--level",
+                type=whole(),
+                metavar="M",
+                help="with --neuron of several levels: rules that lift it to level M; else the lowest that "
+                "is not always reached",
+            ),
+            option(
+                "--class", dest="label", metavar="CLASS", help="only rules of this class (of the network)"
+            ),
+            option(
+                "--check",
+                metavar="RULE",
+                help="decide a rule such as 'mean radius >= 14 -> malignant', and count what it covers",
+            ),
+            DOMAIN,
+            *_RULES_SHARED,
         ],
     ),
 }

@@ -11,18 +11,19 @@ from contextlib import suppress
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from sugenet.cli.parser import UsageError, nearest
-from sugenet.errors import FileError, SugenetError
+from sugenet.cli.parser import Argument, UsageError, nearest
+from sugenet.errors import FileError, SugenetError, refuse
 
 if TYPE_CHECKING:
     from sugenet.bnn import Network
 
 __all__ = [
     "MOST_THREADS",
+    "SAMPLE",
     "SHIPPED",
+    "WORK",
     "check_paths",
     "chosen_sample",
-    "give",
     "integer",
     "is_shipped",
     "network_of",
@@ -31,6 +32,7 @@ __all__ = [
     "refuse_idle",
     "samples_of",
     "seconds",
+    "shared",
     "sign_of",
     "title_of",
     "typed",
@@ -109,6 +111,14 @@ _SHARED: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
         {"metavar": "MODEL", "help": f"a .sugenet file, or a shipped model: {', '.join(SHIPPED)}"},
     ),
     "samples": (("samples",), {"metavar": "SAMPLES", "nargs": "?", "help": _SAMPLES}),
+    "certificate": (
+        ("certificate",),
+        {"metavar": "CERTIFICATE", "help": "JSON file that -o of a question wrote, - for standard input"},
+    ),
+    "other": (
+        ("other",),
+        {"metavar": "MODEL2", "nargs": "?", "help": "the other model of a certificate about two"},
+    ),
     "index": (("--index",), {"type": whole(None), "metavar": "I", "help": "only sample number I, from 0"}),
     "target": (("--target",), {"metavar": "NAME", "help": "CSV column with the true class"}),
     "delimiter": (
@@ -137,13 +147,17 @@ _SHARED: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
 }
 
 
-def give(parser: argparse._ActionsContainer, *names: str, **changes: dict[str, Any]) -> None:
-    """Give a command some of the shared arguments and options; `changes` may set a default,
+def shared(*names: str, **changes: dict[str, Any]) -> tuple[Argument, ...]:
+    """Some of the shared arguments and options, for a command; `changes` may set a default,
     or say what N counts.
     """
-    for name in names:
-        flags, settings = _SHARED[name]
-        parser.add_argument(*flags, **settings | changes.get(name, {}))
+    return tuple(Argument(*_SHARED[name]).but(**changes.get(name, {})) for name in names)
+
+
+SAMPLE = ("model", "samples", "index", "target", "delimiter")
+"""Shared arguments that name one sample."""
+WORK = ("time_limit", "threads", "seed", "json", "quiet")
+"""Shared options that say how a question is answered."""
 
 
 # -- what they name ------------------------------------------------------------------------------------------
@@ -170,25 +184,51 @@ _OUTPUTS = {
 def check_paths(options: argparse.Namespace) -> None:
     """Refuse files that are not there and places that cannot be written, before anything is loaded."""
     outputs = {flag: getattr(options, name, None) for name, flag in _OUTPUTS.items()}
-    if outputs["--witness"] == "-":
-        raise UsageError("--witness - is no file, and the answer goes to standard output. Give a path.")
-    if outputs["--witness"] and not outputs["--witness"].lower().endswith((".csv", ".npy")):
-        raise UsageError(f"--witness {outputs['--witness']} must end in .csv or .npy.")
-    spoken = ["--json"] * getattr(options, "json", False)
-    spoken += [f"{flag} -" for flag, path in outputs.items() if path == "-"]
-    if len(spoken) > 1:
-        raise UsageError(
-            f"{spoken[0]} and {spoken[1]} both write to standard output. Give a file to one of them."
-        )
-    if outputs["--counterexample"] == "-":
-        raise UsageError("--counterexample - is no file: the answer goes to standard output. Give a path.")
-    if outputs["--parquet"] == "-":
-        raise UsageError("--parquet - is for text, but Parquet is none. Give the path of a file.")
-    files = [path for path in outputs.values() if path not in (None, "-")]
+    _check_streams(outputs, writes_json=getattr(options, "json", False))
+    _check_files(options, [path for path in outputs.values() if path not in (None, "-")])
+    named = [(name, getattr(options, name, None)) for name in _INPUTS]
+    if [path for _, path in named].count("-") > 1:
+        raise UsageError("standard input can be read only once. Give a file in place of one -.")
+    for name, path in named:
+        if path is not None:
+            _check_input(name, path)
+
+
+def _check_streams(outputs: dict[str, Any], *, writes_json: bool) -> None:
+    """Refuse two answers on standard output, and there what is a file."""
+    witness = outputs["--witness"] or ""
+    spoken = ["--json"] * writes_json + [f"{flag} -" for flag, path in outputs.items() if path == "-"]
+    refuse(
+        UsageError,
+        (
+            witness == "-",
+            "--witness - is no file, and the answer goes to standard output. Give a path.",
+        ),
+        (
+            witness and not witness.lower().endswith((".csv", ".npy")),
+            f"--witness {witness} must end in .csv or .npy.",
+        ),
+        (
+            len(spoken) > 1,
+            f"{' and '.join(spoken[:2])} both write to standard output. Give a file to one of them.",
+        ),
+        (
+            outputs["--counterexample"] == "-",
+            "--counterexample - is no file: the answer goes to standard output. Give a path.",
+        ),
+        (
+            outputs["--parquet"] == "-",
+            "--parquet - is for text, but Parquet is none. Give the path of a file.",
+        ),
+    )
+
+
+def _check_files(options: argparse.Namespace, files: list[str]) -> None:
+    """Refuse to write one file twice, over results, or where it cannot be."""
     if len(files) > len({os.path.realpath(path) for path in files}):
         raise UsageError("two of the files to write are one. Give each its own name.")
-    given = (*getattr(options, "files", ()), getattr(options, "results", None))
-    results = {os.path.realpath(path) for path in given if path is not None}
+    sources = (*getattr(options, "files", ()), getattr(options, "results", None))
+    results = {os.path.realpath(path) for path in sources if path is not None}
     for path in files:
         if os.path.realpath(path) in results:
             raise UsageError(f"{path} holds the results, which would be lost. Give another file to write.")
@@ -197,17 +237,15 @@ def check_paths(options: argparse.Namespace) -> None:
 
         for path in files:
             check_writable(path)
-    named = [(name, getattr(options, name, None)) for name in _INPUTS]
-    if [path for _, path in named].count("-") > 1:
-        raise UsageError("standard input can be read only once. Give a file in place of one -.")
-    for name, path in named:
-        if path == "-" and name not in _TEXTS:
-            raise UsageError(
-                "standard input is read for samples and certificates only. "
-                "Give the path of a file in place of -."
-            )
-        if path is None or path == "-" or (name in _MODELS and is_shipped(path)) or os.path.exists(path):
-            continue
+
+
+def _check_input(name: str, path: str) -> None:
+    """Refuse a path that cannot be read."""
+    if path == "-" and name not in _TEXTS:
+        raise UsageError(
+            "standard input is read for samples and certificates only. Give the path of a file in place of -."
+        )
+    if path != "-" and not (name in _MODELS and is_shipped(path)) and not os.path.exists(path):
         near = nearest(path, SHIPPED) if name in _MODELS and name != "source" else ""
         raise FileError(f"{path} cannot be read: there is no such file or folder. Check the path.{near}")
 

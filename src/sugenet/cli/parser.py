@@ -6,15 +6,28 @@ import argparse
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from errno import EBADF
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from sugenet.cli.output import CLOSED, Screen, columns
 from sugenet.errors import SugenetError
 
-__all__ = ["Commands", "Parser", "Run", "UsageError", "nearest", "options_of", "positionals_of"]
+__all__ = [
+    "Argument",
+    "Arguments",
+    "Command",
+    "Commands",
+    "Group",
+    "Parser",
+    "Run",
+    "UsageError",
+    "nearest",
+    "option",
+    "options_of",
+    "positionals_of",
+]
 
 _LEFT = 24
 """Columns for names of options; their help begins behind them."""
@@ -34,15 +47,73 @@ def nearest(word: str, known: Iterable[str]) -> str:
     return f" Did you mean {close[0]}?" if close else ""
 
 
+# -- commands as values --------------------------------------------------------------------------------------
+
+Run = Callable[[argparse.Namespace, Screen], int]
+"""Does what the options ask, shows it, and returns the exit code."""
+
+
+class Argument(NamedTuple):
+    """An argument or an option, as argparse takes it."""
+
+    flags: tuple[str, ...]
+    settings: dict[str, Any]
+
+    def but(self, **changes: Any) -> Argument:
+        """The same with other settings."""
+        return Argument(self.flags, self.settings | changes)
+
+
+def option(*flags: str, **settings: Any) -> Argument:
+    """An argument or an option by its spellings."""
+    return Argument(flags, settings)
+
+
+class Group(NamedTuple):
+    """Options under a title of their own."""
+
+    title: str
+    options: Sequence[Argument]
+
+
+Arguments = Sequence[Argument | Group]
+"""Of a command, in their order."""
+
+
+class Command(NamedTuple):
+    """A command: what runs it, a line of help, examples, its arguments and options in their order."""
+
+    run: Run
+    about: str
+    examples: Sequence[str]
+    options: Arguments = ()
+    elsewhere: Mapping[str, str] = {}
+    """Options that other commands have, and what to say of them here."""
+    defaults: Mapping[str, Any] = {}
+    """Of options that it has not."""
+
+
+Commands = dict[str, Command]
+"""Commands by name."""
+
+
 class Parser(argparse.ArgumentParser):
     """A parser of one command, or of all; errors are raised, not printed."""
 
-    def __init__(self, *, examples: Sequence[str] = (), **settings: Any) -> None:
+    def __init__(self, *, command: Command | None = None, **settings: Any) -> None:
         super().__init__(allow_abbrev=False, add_help=False, **settings)
-        self.examples = tuple(examples)
-        self.elsewhere: dict[str, str] = {}
-        """Options that other commands have, and what to say of them here."""
+        self.command = command or Command(lambda *_: 0, "", ())
         self.add_argument("-h", "--help", action="help", help="show this help")
+        if command is not None:
+            self.set_defaults(run=command.run, **command.defaults)
+        self._take(self, self.command.options)
+
+    def _take(self, container: argparse._ActionsContainer, options: Iterable[Argument | Group]) -> None:
+        for one in options:
+            if isinstance(one, Group):
+                self._take(self.add_argument_group(one.title), one.options)
+            else:
+                container.add_argument(*one.flags, **one.settings)
 
     def _print_message(self, message: str, _file: Any = None) -> None:
         """Print help or the version; argparse itself would keep quiet about a full disk."""
@@ -76,8 +147,8 @@ class Parser(argparse.ArgumentParser):
         known = [flag for action in options_of(self) for flag in action.option_strings]
         if name in known:
             self.error(f"{name} must come behind the command")
-        if name in self.elsewhere:
-            self.error(f"{name} means nothing here: {self.elsewhere[name]}")
+        if name in self.command.elsewhere:
+            self.error(f"{name} means nothing here: {self.command.elsewhere[name]}")
         self.error(f"there is no option {name}.{nearest(name, known)}")
 
     def format_usage(self) -> str:
@@ -101,8 +172,9 @@ class Parser(argparse.ArgumentParser):
             parts.append("".join([f"{title}\n", *map(_entry, help_last)]))
         if self.epilog:
             parts.append("".join(_paragraph(paragraph) for paragraph in self.epilog.split("\n")))
-        many = "" if len(self.examples) == 1 else "s"
-        parts.append("".join([f"example{many}\n", *(f"  {example}\n" for example in self.examples)]))
+        examples = self.command.examples
+        many = "" if len(examples) == 1 else "s"
+        parts.append("".join([f"example{many}\n", *(f"  {example}\n" for example in examples)]))
         return "\n".join(parts)
 
 
@@ -153,11 +225,3 @@ def _paragraph(text: str) -> str:
 
 def _width() -> int:
     return max(_LEFT + 20, min(columns(), 80))
-
-
-Run = Callable[[argparse.Namespace, Screen], int]
-"""Does what the options ask, shows it, and returns the exit code."""
-Commands = dict[str, tuple[Callable[[Parser], Run], str, list[str]]]
-"""Commands by name: what gives the parser its options and returns what runs it,
-one line of help, examples.
-"""

@@ -8,10 +8,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from sugenet.cli.asking import announced, asked_among, keep_certificate
-from sugenet.cli.options import give, network_of, number, refuse_idle, typed, whole
+from sugenet.cli.options import network_of, number, refuse_idle, shared, typed, whole
 from sugenet.cli.output import Screen
-from sugenet.cli.parser import Commands, Parser, Run, UsageError
-from sugenet.errors import SugenetError
+from sugenet.cli.parser import Command, Commands, Group, UsageError, option
+from sugenet.errors import SugenetError, refuse
 from sugenet.visible import visible
 
 if TYPE_CHECKING:
@@ -21,41 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["COMMANDS"]
 
-_LISTED = 5
 _OF_ONE = ("csv", "parquet", "sample")
 """What is made of one file."""
-
-
-def _results(parser: Parser) -> Run:
-    parser.add_argument("files", metavar="FILE", nargs="+", help="results that sugenet sweep wrote")
-    about = "check the answers again, or a SHARE of them such as 0.1 or 1/10"
-    parser.add_argument("--check", nargs="?", const=1, type=typed(_share), metavar="[SHARE]", help=about)
-    parser.add_argument(
-        "--curve",
-        action="store_true",
-        help="certified accuracy over radii: of several files, or of one that asks whatif",
-    )
-    parser.add_argument(
-        "--radii", type=typed(_radii), metavar="R,R,...", help="radii of the curve of a file that asks whatif"
-    )
-    parser.add_argument(
-        "--sample", type=whole(None), metavar="I", help="print the answer about sample number I, from 0"
-    )
-    group = parser.add_argument_group("write")
-    group.add_argument("--csv", metavar="FILE", help="one row for each sample; - for standard output")
-    group.add_argument("--parquet", metavar="FILE", help="the same as Parquet")
-    group.add_argument("--svg", metavar="FILE", help="the curve as a figure; without --curve, the times")
-    group.add_argument("--html", metavar="FILE", help="a page with everything, to read and to sort")
-    group.add_argument("-o", "--output", metavar="FILE", help="with --sample, write its certificate to FILE")
-    parser.add_argument("--model", metavar="MODEL", help="the network that the results must be about")
-    give(parser, "limit", limit={"default": _LISTED, "help": "list at most N samples"})
-    parser.add_argument(
-        "--jobs", type=whole(1, 1024), metavar="N", help="with --check, processes; one a core unless given"
-    )
-    about = "with --check, give up on a certificate after this time, with exit code 3; 600 unless given"
-    draws = {"default": None, "help": "with --check, draws the share; 0 unless given"}
-    give(parser, "time_limit", "seed", "json", "quiet", time_limit={"help": about}, seed=draws)
-    return _show_results
 
 
 def _share(text: str) -> Any:
@@ -77,20 +44,30 @@ def _check_usage(options: Namespace) -> None:
     """Refuse options that mean nothing here."""
     needs = {"radii": "curve", "output": "sample", "jobs": "check", "time_limit": "check", "seed": "check"}
     for name, needed in needs.items():
-        if getattr(options, name) is not None and not asked_among(options, (needed,)):
-            flag = "-o" if name == "output" else f"--{name.replace('_', '-')}"
-            raise UsageError(f"{flag} goes with --{needed}: give that too, or leave it out.")
-    if options.sample is not None:
-        other = asked_among(options, ("check", "curve", "csv", "parquet", "svg", "html"))
-        if other:
-            raise UsageError(f"ask one thing, not --sample and --{other[0]}.")
-        refuse_idle(options, ["limit"], "lists samples, and --sample shows one: leave it out.")
-    if len(options.files) > 1:
-        alone = asked_among(options, _OF_ONE)
-        if alone:
-            raise UsageError(f"--{alone[0]} is about one file, and {len(options.files)} are named.")
-        if options.svg is not None and not options.curve:
-            raise UsageError("--svg draws the times of one file. Give one, or --curve for all of them.")
+        flag = "-o" if name == "output" else f"--{name.replace('_', '-')}"
+        refuse(
+            UsageError,
+            (
+                getattr(options, name) is not None and not asked_among(options, (needed,)),
+                f"{flag} goes with --{needed}: give that too, or leave it out.",
+            ),
+        )
+    several, one_sample = len(options.files) > 1, options.sample is not None
+    other = asked_among(options, ("check", "curve", "csv", "parquet", "svg", "html"))
+    alone = asked_among(options, _OF_ONE)
+    refuse(UsageError, (one_sample and other, f"ask one thing, not --sample and --{''.join(other[:1])}."))
+    refuse_idle(options, ["limit"] * one_sample, "lists samples, and --sample shows one: leave it out.")
+    refuse(
+        UsageError,
+        (
+            several and alone,
+            f"--{''.join(alone[:1])} is about one file, and {len(options.files)} are named.",
+        ),
+        (
+            several and options.svg is not None and not options.curve,
+            "--svg draws the times of one file. Give one, or --curve for all of them.",
+        ),
+    )
 
 
 def _show_results(options: Namespace, screen: Screen) -> int:
@@ -175,7 +152,7 @@ def _write(options: Namespace, screen: Screen, opened: list[Results], curve: Acc
     first = opened[0]
     texts = {}
     if options.csv is not None:
-        from sugenet.sweeps.exports import csv_text
+        from sugenet.sweeps.results import csv_text
 
         texts[options.csv] = csv_text(first.rows(), first.samples, first.network.classes)
     if options.svg is not None:
@@ -203,12 +180,69 @@ def _write(options: Namespace, screen: Screen, opened: list[Results], curve: Acc
 
 
 COMMANDS: Commands = {
-    "results": (
-        _results,
+    "results": Command(
+        _show_results,
         "show what a sweep found, check it, export it",
         [
             "sugenet results results.db --check",
             "sugenet results linf8.db linf16.db linf25.db --curve --svg curve.svg",
+        ],
+        [
+            option("files", metavar="FILE", nargs="+", help="results that sugenet sweep wrote"),
+            option(
+                "--check",
+                nargs="?",
+                const=1,
+                type=typed(_share),
+                metavar="[SHARE]",
+                help="check the answers again, or a SHARE of them such as 0.1 or 1/10",
+            ),
+            option(
+                "--curve",
+                action="store_true",
+                help="certified accuracy over radii: of several files, or of one that asks whatif",
+            ),
+            option(
+                "--radii",
+                type=typed(_radii),
+                metavar="R,R,...",
+                help="radii of the curve of a file that asks whatif",
+            ),
+            option(
+                "--sample",
+                type=whole(None),
+                metavar="I",
+                help="print the answer about sample number I, from 0",
+            ),
+            Group(
+                "write",
+                [
+                    option("--csv", metavar="FILE", help="one row for each sample; - for standard output"),
+                    option("--parquet", metavar="FILE", help="the same as Parquet"),
+                    option("--svg", metavar="FILE", help="the curve as a figure; without --curve, the times"),
+                    option("--html", metavar="FILE", help="a page with everything, to read and to sort"),
+                    *shared("output", output={"help": "with --sample, write its certificate to FILE"}),
+                ],
+            ),
+            option("--model", metavar="MODEL", help="the network that the results must be about"),
+            *shared("limit", limit={"default": 5, "help": "list at most N samples"}),
+            option(
+                "--jobs",
+                type=whole(1, 1024),
+                metavar="N",
+                help="with --check, processes; one a core unless given",
+            ),
+            *shared(
+                "time_limit",
+                "seed",
+                "json",
+                "quiet",
+                time_limit={
+                    "help": "with --check, give up on a certificate after this time, with exit code 3; 600 "
+                    "unless given"
+                },
+                seed={"default": None, "help": "with --check, draws the share; 0 unless given"},
+            ),
         ],
     ),
 }

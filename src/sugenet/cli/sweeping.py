@@ -7,14 +7,23 @@ from argparse import Namespace
 from importlib import import_module
 from shlex import quote
 from time import monotonic
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from sugenet.cli.asking import announced, asked_network, on_classes, on_domain, on_regions
-from sugenet.cli.kinds import KINDS, on_changes, on_engine, on_method, on_minimal, on_number
-from sugenet.cli.options import MOST_THREADS, give, samples_of, seconds, typed, whole
+from sugenet.cli.asking import (
+    ASKERS,
+    CHANGES,
+    CLASSES,
+    DOMAIN,
+    announced,
+    asked,
+    asked_network,
+    field,
+    on_regions,
+)
+from sugenet.cli.options import MOST_THREADS, samples_of, seconds, shared, typed, whole
 from sugenet.cli.output import Screen
-from sugenet.cli.parser import Commands, Parser, Run, UsageError
-from sugenet.errors import SugenetError
+from sugenet.cli.parser import Command, Commands, Group, UsageError, option
+from sugenet.errors import SugenetError, refuse
 
 if TYPE_CHECKING:
     from sugenet.sweeps import Results
@@ -38,45 +47,6 @@ _REGISTER = {"ray": ("ray.util.joblib", "register_ray"), "spark": ("joblibspark"
 """Backends that joblib knows only when they have told it: where, and how."""
 
 
-def _sweep(parser: Parser) -> Run:
-    give(parser, "model", "samples", "target", "delimiter")
-    parser.add_argument(
-        "--ask", choices=list(KINDS), required=True, metavar="WHAT", help="what to ask about each sample"
-    )
-    about = {"required": True, "help": "the results file, which is made, or gone on with where it is there"}
-    give(parser, "output", output=about)
-    parser.add_argument("--first", type=whole(1, 1 << 40), metavar="N", help="only the first N samples")
-    own = _on_questions(parser)
-    on_domain(parser)
-    give(parser, "time_limit", time_limit={"help": "of each sample: keep what is known after this time"})
-    about_total = "of all: end after this time; the same command goes on"
-    parser.add_argument("--total-time", type=typed(seconds), metavar="SECONDS", help=about_total)
-    about_retry = "ask about undecided samples again, with a longer --time-limit"
-    parser.add_argument("--retry", action="store_true", help=about_retry)
-    _on_workers(parser)
-    give(parser, "seed", "json", "quiet")
-    parser.set_defaults(index=None)
-    parser.elsewhere = _ELSEWHERE
-
-    def run(options: Namespace, screen: Screen) -> int:
-        _check(options, own)
-        return _run(options, screen)
-
-    return run
-
-
-def _on_workers(parser: Parser) -> None:
-    group = parser.add_argument_group("workers")
-    about = "how many at once; one a core unless given"
-    group.add_argument("--jobs", type=whole(1, MOST_THREADS), metavar="N", help=about)
-    about = "a backend of joblib by name, such as dask or ray; processes of this machine unless given"
-    group.add_argument("--backend", metavar="NAME", help=about)
-    about = "KEY=VALUE for that backend, such as scheduler_host=HOST:PORT; may be repeated"
-    group.add_argument(
-        "--backend-option", type=typed(_pair), action="append", default=[], metavar="PAIR", help=about
-    )
-
-
 def _pair(text: str) -> tuple[str, Any]:
     key, equals, value = text.partition("=")
     if not equals or not key.isidentifier():
@@ -86,64 +56,66 @@ def _pair(text: str) -> tuple[str, Any]:
 
 # -- what is asked -------------------------------------------------------------------------------------------
 
-
-def _on_questions(parser: Parser) -> list[_Own]:
-    """The options of all questions; one that is not given is None, so that one which is can be told."""
-    before = len(parser._actions)
-    on_regions(
-        parser, "region around each sample (verify, why, count)", "; so it is for why and count unless given"
-    )
-    on_classes(parser.add_argument_group("classes (verify, whatif, why)"))
-    on_changes(parser.add_argument_group("changes (whatif; with --where only those may change)"))
-    group = parser.add_argument_group("answers")
-    on_number(group, "how many, the best first; or all")
-    on_minimal(group)
-    on_engine(group)
-    on_method(group)
-    own = []
-    for action in parser._actions[before:]:
-        own.append(_Own(action.dest, action.option_strings[0], action.default))
-        if action in group._group_actions:
-            kinds = [kind for kind, asked in KINDS.items() if action.dest in asked.options]
-            action.help = f"{' and '.join(kinds)}: {action.help}"
-        if action.default not in (None, False, []):
-            action.help = f"{action.help} (default {action.default})"
-        action.default = None
-    return own
+_QUESTIONS = (
+    on_regions("region around each sample (verify, why, count)", "; so it is for why and count unless given"),
+    Group("classes (verify, whatif, why)", CLASSES),
+    Group("changes (whatif; with --where only those may change)", CHANGES),
+    Group("answers", [field(name) for name in ("n", "minimal", "engine", "method")]),
+)
+"""The options of all questions."""
 
 
-class _Own(NamedTuple):
-    """An option of some questions."""
+def _unset(group: Group) -> Group:
+    """Options that are None unless they are given, so that one which is can be told; their help says for
+    which questions they are, where its title does not, and their default.
+    """
+    rows = []
+    for one in group.options:
+        about, default = one.settings["help"], one.settings.get("default")
+        if group.title == "answers":
+            kinds = [kind for kind, asker in ASKERS.items() if one.flags[0].lstrip("-") in asker.options]
+            about = f"{' and '.join(kinds)}: {about}"
+        if default not in (None, []):
+            about = f"{about} (default {default})"
+        rows.append(one.but(help=about, default=None))
+    return Group(group.title, rows)
 
-    name: str
-    flag: str
-    default: Any
 
-
-def _check(options: Namespace, own: list[_Own]) -> None:
+def _check(options: Namespace) -> None:
     """Refuse options that mean nothing to what is asked, and set what is not given."""
-    kind = KINDS[options.ask]
-    for option in own:
-        if getattr(options, option.name) is None:
-            setattr(options, option.name, option.default)
-        elif option.name not in kind.options:
-            raise UsageError(f"{option.flag} means nothing to --ask {options.ask}: leave it out.")
+    kind = ASKERS[options.ask]
+    for group in _QUESTIONS:
+        for one in group.options:
+            name = one.flags[0].lstrip("-")
+            if getattr(options, name) is None:
+                setattr(options, name, one.settings.get("default", False if name == "anything" else None))
+            elif name not in kind.options:
+                raise UsageError(f"{one.flags[0]} means nothing to --ask {options.ask}: leave it out.")
     kind.check(options)
-    if options.output == "-":
-        raise UsageError("-o -: the results are no text. Give the path of a file.")
-    if options.backend_option and options.backend is None:
-        raise UsageError("--backend-option is for a backend: name it with --backend.")
-    if options.ask == "predict" and (options.law or options.within_data):
-        flag = "--law" if options.law else "--within-data"
-        raise UsageError(f"{flag} means nothing to --ask predict: leave it out.")
-    if options.retry and options.ask == "predict":
-        raise UsageError("--retry means nothing to --ask predict: a prediction is never undecided.")
+    predicts, flag = options.ask == "predict", "--law" if options.law else "--within-data"
+    refuse(
+        UsageError,
+        (options.output == "-", "-o -: the results are no text. Give the path of a file."),
+        (
+            options.backend_option and options.backend is None,
+            "--backend-option is for a backend: name it with --backend.",
+        ),
+        (
+            predicts and (options.law or options.within_data),
+            f"{flag} means nothing to --ask predict: leave it out.",
+        ),
+        (
+            predicts and options.retry,
+            "--retry means nothing to --ask predict: a prediction is never undecided.",
+        ),
+    )
 
 
 # -- asking it -----------------------------------------------------------------------------------------------
 
 
 def _run(options: Namespace, screen: Screen) -> int:
+    _check(options)
     network = asked_network(options)
     X, truth = samples_of(options, network)
     if options.first is not None:
@@ -153,7 +125,7 @@ def _run(options: Namespace, screen: Screen) -> int:
     from sugenet.reason import each
     from sugenet.sweeps import sweep
 
-    question, settings = KINDS[options.ask].read(options, network, each)
+    question, settings = asked(options.ask, options, network, each)
     how = {
         "store": options.output,
         "backend": options.backend,
@@ -221,13 +193,74 @@ def _show(options: Namespace, screen: Screen, found: Results, seconds: float) ->
     return 3 if tally.missing or tally.undecided else 0
 
 
+_WORKERS = Group(
+    "workers",
+    [
+        option(
+            "--jobs",
+            type=whole(1, MOST_THREADS),
+            metavar="N",
+            help="how many at once; one a core unless given",
+        ),
+        option(
+            "--backend",
+            metavar="NAME",
+            help="a backend of joblib by name, such as dask or ray; processes of this machine unless given",
+        ),
+        option(
+            "--backend-option",
+            type=typed(_pair),
+            action="append",
+            default=[],
+            metavar="PAIR",
+            help="KEY=VALUE for that backend, such as scheduler_host=HOST:PORT; may be repeated",
+        ),
+    ],
+)
+
 COMMANDS: Commands = {
-    "sweep": (
-        _sweep,
+    "sweep": Command(
+        _run,
         "ask one question about every sample of a data set",
         [
             "sugenet sweep digits --ask verify --linf 1 -o results.db",
             "sugenet sweep digits --ask whatif --cost L1 --time-limit 10 -o costs.db",
         ],
+        [
+            *shared("model", "samples", "target", "delimiter"),
+            option(
+                "--ask",
+                choices=list(ASKERS),
+                required=True,
+                metavar="WHAT",
+                help="what to ask about each sample",
+            ),
+            *shared(
+                "output",
+                output={
+                    "required": True,
+                    "help": "the results file, which is made, or gone on with where it is there",
+                },
+            ),
+            option("--first", type=whole(1, 1 << 40), metavar="N", help="only the first N samples"),
+            *map(_unset, _QUESTIONS),
+            DOMAIN,
+            *shared("time_limit", time_limit={"help": "of each sample: keep what is known after this time"}),
+            option(
+                "--total-time",
+                type=typed(seconds),
+                metavar="SECONDS",
+                help="of all: end after this time; the same command goes on",
+            ),
+            option(
+                "--retry",
+                action="store_true",
+                help="ask about undecided samples again, with a longer --time-limit",
+            ),
+            _WORKERS,
+            *shared("seed", "json", "quiet"),
+        ],
+        _ELSEWHERE,
+        {"index": None},
     ),
 }

@@ -6,23 +6,23 @@ import re
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
-from sugenet.cli.options import give, refuse_idle, sign_of
+from sugenet.cli.options import refuse_idle, shared, sign_of
+from sugenet.cli.parser import Argument, option
 from sugenet.errors import SugenetError
 
 if TYPE_CHECKING:
-    from sugenet.cli.asking import Options
     from sugenet.fit import Ratings
-    from sugenet.fit.rated_table import RatedTable
+    from sugenet.fit.table import RatedTable
 
 __all__ = [
     "TABLE",
     "levels_in",
-    "on_table",
     "one_order",
     "orders_in",
     "ratings_of",
     "refuse_table",
     "table_of",
+    "table_options",
 ]
 
 TABLE = ("target", "order", "name", "weights", "ignore", "delimiter")
@@ -30,27 +30,37 @@ TABLE = ("target", "order", "name", "weights", "ignore", "delimiter")
 _MOST_LEVELS = 1000
 
 
-def on_table(options: Options, *, required: bool) -> None:
+def table_options(*, required: bool) -> list[Argument]:
     """How a table is read."""
-    about = "CSV column with the overall ratings"
-    give(options, "target", target={"required": required, "help": about})
-    about = (
-        "levels from worst to best, such as 'bad<ok<good' or 1..5; unless given, all values are numbers from "
-        "0 to 1. May be repeated with --terms: 'COLUMN=bad<ok<good' for a column with levels of its own"
-    )
-    options.add_argument("--order", action="append", default=[], metavar="LEVELS", help=about)
-    about = "column that says what each row is called"
-    options.add_argument("--name", metavar="COLUMN", help=about)
-    about = "column that says how much each row counts, for --loss total"
-    options.add_argument("--weights", metavar="COLUMN", help=about)
-    about = "column to leave out; may be repeated"
-    options.add_argument("--ignore", action="append", default=[], metavar="NAME", help=about)
-    give(options, "delimiter")
+    return [
+        *shared("target", target={"required": required, "help": "CSV column with the overall ratings"}),
+        option(
+            "--order",
+            action="append",
+            default=[],
+            metavar="LEVELS",
+            help="levels from worst to best, such as 'bad<ok<good' or 1..5; unless given, all values are "
+            "numbers from 0 to 1. May be repeated with --terms: 'COLUMN=bad<ok<good' for a column with "
+            "levels of its own",
+        ),
+        option("--name", metavar="COLUMN", help="column that says what each row is called"),
+        option(
+            "--weights", metavar="COLUMN", help="column that says how much each row counts, for --loss total"
+        ),
+        option(
+            "--ignore",
+            action="append",
+            default=[],
+            metavar="NAME",
+            help="column to leave out; may be repeated",
+        ),
+        *shared("delimiter"),
+    ]
 
 
 def table_of(options: Namespace, path: str) -> RatedTable:
     """The table that the options name."""
-    from sugenet.fit.rated_table import read_ratings
+    from sugenet.fit.table import read_ratings
 
     return read_ratings(
         path,

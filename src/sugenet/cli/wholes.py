@@ -8,11 +8,21 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from sugenet.cli.asking import announced, asked_among, asked_network, how, keep_certificate, on_work
-from sugenet.cli.options import give, integer, number, refuse_idle, samples_of, typed
+from sugenet.cli.asking import (
+    WORK_OPTIONS,
+    announced,
+    asked_among,
+    asked_network,
+    how,
+    keep_certificate,
+    on_regions,
+    region_of,
+)
+from sugenet.cli.options import integer, refuse_idle, samples_of, shared, typed
 from sugenet.cli.output import Screen
-from sugenet.cli.parser import Commands, Parser, Run, UsageError
-from sugenet.errors import SugenetError
+from sugenet.cli.parser import Argument, Arguments, Command, Commands, Group, UsageError, option
+from sugenet.errors import SugenetError, refuse
+from sugenet.fields import BALLS
 
 if TYPE_CHECKING:
     from sugenet.bnn import Network
@@ -20,46 +30,13 @@ if TYPE_CHECKING:
 
 __all__ = ["COMMANDS"]
 
-_BALLS = {
-    "hamming": "up to R bits flipped in each image",
-    "l0": "up to R features changed in each image",
-    "l1": "raw changes of up to R in all of each image",
-    "l2": "a raw distance of up to R in each image",
-    "linf": "every feature changed by up to R",
+_PLACES = (*BALLS, "anything")
+_IN_EACH = {
+    name: words if name == "linf" else f"{words} {'of' if words.endswith('in all') else 'in'} each image"
+    for name, words in BALLS.items()
 }
 _VERBS = ("verify", "whatif", "why")
 _CODES = {"refuted": 1, "undecided": 3, "unknown": 3}
-
-
-# -- options -------------------------------------------------------------------------------------------------
-
-
-def _on_question(parser: Parser) -> None:
-    """What is asked, and how."""
-    group = parser.add_argument_group("question; without one, how possible it is")
-    group.add_argument(
-        "--verify", action="store_true", help="whether it stays while images change in a region"
-    )
-    group.add_argument("--whatif", action="store_true", help="the cheapest changes with which it is another")
-    group.add_argument("--why", action="store_true", help="features that suffice for it in a region")
-    parser.add_argument(
-        "--cost",
-        choices=["L0", "L1", "L2", "Hamming"],
-        metavar="COST",
-        help="what --whatif adds up over all images, L0 unless given",
-    )
-    group = parser.add_argument_group("region of --verify and --why")
-    for name, words in _BALLS.items():
-        group.add_argument(f"--{name}", type=typed(number), metavar="R", help=words)
-    group.add_argument("--anything", action="store_true", help="any input")
-    about = "with --verify, all images share the budget R"
-    group.add_argument("--joint", action="store_true", help=about)
-    on_work(parser)
-
-
-def _on_images(parser: Parser) -> None:
-    give(parser, "model", "samples", "target", "delimiter")
-    parser.set_defaults(index=None)
 
 
 def _places(text: str) -> list[int]:
@@ -74,28 +51,39 @@ def _places(text: str) -> list[int]:
 
 def _check_usage(options: Namespace) -> str | None:
     """The question that is asked; refuses two, and what means nothing to it."""
-    asked = asked_among(options, _VERBS)
-    if len(asked) > 1:
-        raise UsageError(f"ask one question, not --{' and --'.join(asked)}.")
-    verb = asked[0] if asked else None
-    regions = asked_among(options, (*_BALLS, "anything"))
-    if len(regions) > 1:
-        raise UsageError(f"name one region, not --{' and --'.join(regions)}.")
-    if verb not in ("verify", "why") and regions:
-        raise UsageError(
-            f"--{regions[0]} is a region of --verify or --why: give one of them, or leave it out."
-        )
-    if verb == "verify" and not regions:
-        raise UsageError(f"name a region in which it stays: --{', --'.join((*_BALLS, 'anything'))}.")
-    if options.joint and verb != "verify":
-        raise UsageError("--joint goes with --verify: give that too, or leave it out.")
-    if options.joint and regions[0] in ("linf", "anything"):
-        raise UsageError(f"--joint shares a budget, and --{regions[0]} has none that adds up: leave it out.")
+    asked, regions = asked_among(options, _VERBS), asked_among(options, _PLACES)
+    verb, region = next(iter(asked), None), next(iter(regions), None)
+    refuse(
+        UsageError,
+        (len(asked) > 1, f"ask one question, not --{' and --'.join(asked)}."),
+        (len(regions) > 1, f"name one region, not --{' and --'.join(regions)}."),
+        (
+            verb not in ("verify", "why") and regions,
+            f"--{region} is a region of --verify or --why: give one of them, or leave it out.",
+        ),
+        (
+            verb == "verify" and not regions,
+            f"name a region in which it stays: --{', --'.join(_PLACES)}.",
+        ),
+        (
+            options.joint and verb != "verify",
+            "--joint goes with --verify: give that too, or leave it out.",
+        ),
+        (
+            options.joint and region in ("linf", "anything"),
+            f"--joint shares a budget, and --{region} has none that adds up: leave it out.",
+        ),
+    )
     if verb is None:
         idle = ["time_limit", "threads", "seed", "within_data", "law"]
         refuse_idle(options, idle, f"means nothing without --{', --'.join(_VERBS)}: leave it out.")
-    if options.cost is not None and verb != "whatif":
-        raise UsageError("--cost goes with --whatif: give that too, or leave it out.")
+    refuse(
+        UsageError,
+        (
+            options.cost is not None and verb != "whatif",
+            "--cost goes with --whatif: give that too, or leave it out.",
+        ),
+    )
     return verb
 
 
@@ -107,51 +95,35 @@ def _rows(options: Namespace, network: Network, places: list[int], option: str) 
     return [X[place] for place in places]
 
 
-def _region(options: Namespace) -> Any:
-    from sugenet.problem.regions import BALLS, Anything
-
-    kind = next(iter(asked_among(options, _BALLS_AND_ALL)), "anything")
-    return Anything() if kind == "anything" else BALLS[kind.capitalize()](getattr(options, kind))
-
-
-_BALLS_AND_ALL = (*_BALLS, "anything")
-
-
 # -- answering -----------------------------------------------------------------------------------------------
 
 
 def _answered(
-    options: Namespace, screen: Screen, verb: str | None, whole: Callable[[], Composed], value: Any
+    options: Namespace,
+    screen: Screen,
+    verb: str | None,
+    network: Network,
+    whole: Callable[[], Composed],
+    value: Any = None,
 ) -> int:
     from sugenet import logic
-    from sugenet.problem.regions import BALLS
+    from sugenet.problem import regions
 
     def ask() -> Any:
         about, work = whole(), how(options, screen)
         match verb:
             case "verify":
-                return logic.verify(about, _region(options), joint=options.joint, **work)
+                return logic.verify(about, region_of(options, network), joint=options.joint, **work)
             case "whatif":
-                return logic.whatif(about, value, BALLS[options.cost or "L0"], **work)
+                return logic.whatif(about, value, regions.BALLS[options.cost or "L0"], **work)
             case "why":
-                return logic.why(about, _region(options), **work)
+                return logic.why(about, region_of(options, network), **work)
         return logic.read(about, value)
 
     answer = announced(screen, ask)
     keep_certificate(options, screen, answer.certificate)
     screen.say(answer.said(screen.mark), answer.data(), beside=options.output == "-")
     return _CODES.get(answer.outcome, 0)
-
-
-def _sum(parser: Parser) -> Run:
-    _on_images(parser)
-    about = "the digits of the number on this side: numbers of samples from 0, the first digit first"
-    for side in ("--left", "--right"):
-        parser.add_argument(side, type=typed(_places), required=True, metavar="I,I,...", help=about)
-    about = "ask about this sum, or with --whatif for it"
-    parser.add_argument("--total", type=typed(integer), metavar="N", help=about)
-    _on_question(parser)
-    return _ask_sum
 
 
 def _ask_sum(options: Namespace, screen: Screen) -> int:
@@ -163,15 +135,7 @@ def _ask_sum(options: Namespace, screen: Screen) -> int:
     right = _rows(options, network, options.right, "--right")
     from sugenet.logic import Sum
 
-    return _answered(options, screen, verb, lambda: Sum.of(network, left, right), options.total)
-
-
-def _sudoku(parser: Parser) -> Run:
-    _on_images(parser)
-    about = "the cells row by row, as numbers of samples from 0; all samples in their order unless given"
-    parser.add_argument("--cells", type=typed(_places), metavar="I,I,...", help=about)
-    _on_question(parser)
-    return _ask_sudoku
+    return _answered(options, screen, verb, network, lambda: Sum.of(network, left, right), options.total)
 
 
 def _ask_sudoku(options: Namespace, screen: Screen) -> int:
@@ -189,19 +153,7 @@ def _ask_sudoku(options: Namespace, screen: Screen) -> int:
         cells = _rows(options, network, options.cells, "--cells")
     from sugenet.logic import Sudoku
 
-    return _answered(options, screen, verb, lambda: Sudoku.of(network, cells), None)
-
-
-def _state(parser: Parser) -> Run:
-    _on_images(parser)
-    about = "call what is read in sample number I by a name; may be repeated"
-    parser.add_argument(
-        "--reading", action="append", required=True, type=typed(_named), metavar="NAME=I", help=about
-    )
-    about = "a formula such as 'if a = 3 then b != 4'; may be repeated, then all of them"
-    parser.add_argument("--claim", action="append", required=True, metavar="FORMULA", help=about)
-    _on_question(parser)
-    return _ask_state
+    return _answered(options, screen, verb, network, lambda: Sudoku.of(network, cells))
 
 
 def _named(text: str) -> tuple[str, int]:
@@ -220,27 +172,105 @@ def _ask_state(options: Namespace, screen: Screen) -> int:
     def stated() -> Composed:
         return Stated.of(readings_of(network, rows, [name for name, _ in options.reading]), *options.claim)
 
-    return _answered(options, screen, verb, stated, None)
+    return _answered(options, screen, verb, network, stated)
+
+
+_IMAGES = shared("model", "samples", "target", "delimiter")
+_QUESTION: Arguments = (
+    Group(
+        "question; without one, how possible it is",
+        [
+            option("--verify", action="store_true", help="whether it stays while images change in a region"),
+            option("--whatif", action="store_true", help="the cheapest changes with which it is another"),
+            option("--why", action="store_true", help="features that suffice for it in a region"),
+        ],
+    ),
+    option(
+        "--cost",
+        choices=["L0", "L1", "L2", "Hamming"],
+        metavar="COST",
+        help="what --whatif adds up over all images, L0 unless given",
+    ),
+    Group(
+        "region of --verify and --why",
+        [
+            *on_regions("", named=False, balls=_IN_EACH).options,
+            option("--joint", action="store_true", help="with --verify, all images share the budget R"),
+        ],
+    ),
+    *WORK_OPTIONS,
+)
+"""What is asked, and how."""
+
+
+def _digits(side: str) -> Argument:
+    about = "the digits of the number on this side: numbers of samples from 0, the first digit first"
+    return option(side, type=typed(_places), required=True, metavar="I,I,...", help=about)
 
 
 COMMANDS: Commands = {
-    "sum": (
-        _sum,
+    "sum": Command(
+        _ask_sum,
         "add two numbers of images: how sure, why, what if, can it fail",
         [
             "sugenet sum digits --left 7,3 --right 4",
             "sugenet sum digits --left 7,3 --right 4 --verify --l0 1 -o certificate.json",
             "sugenet sum digits --left 7,3 --right 4 --whatif --total 41",
         ],
+        [
+            *_IMAGES,
+            _digits("--left"),
+            _digits("--right"),
+            option(
+                "--total",
+                type=typed(integer),
+                metavar="N",
+                help="ask about this sum, or with --whatif for it",
+            ),
+            *_QUESTION,
+        ],
+        defaults={"index": None},
     ),
-    "sudoku": (
-        _sudoku,
+    "sudoku": Command(
+        _ask_sudoku,
         "see whether a grid of images can be a Sudoku",
         ["sugenet sudoku model.sugenet cells.npy"],
+        [
+            *_IMAGES,
+            option(
+                "--cells",
+                type=typed(_places),
+                metavar="I,I,...",
+                help="the cells row by row, as numbers of samples from 0; all samples in their order unless "
+                "given",
+            ),
+            *_QUESTION,
+        ],
+        defaults={"index": None},
     ),
-    "state": (
-        _state,
+    "state": Command(
+        _ask_state,
         "ask about a statement on what is read in several images",
         ["sugenet state digits --reading a=7 --reading b=4 --claim 'if a = 3 then b > 4'"],
+        [
+            *_IMAGES,
+            option(
+                "--reading",
+                action="append",
+                required=True,
+                type=typed(_named),
+                metavar="NAME=I",
+                help="call what is read in sample number I by a name; may be repeated",
+            ),
+            option(
+                "--claim",
+                action="append",
+                required=True,
+                metavar="FORMULA",
+                help="a formula such as 'if a = 3 then b != 4'; may be repeated, then all of them",
+            ),
+            *_QUESTION,
+        ],
+        defaults={"index": None},
     ),
 }

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sugenet.bnn import ConvLayer, DenseLayer, PoolLayer
+from sugenet.bnn import DenseLayer
 from sugenet.bnn.arrays import Bits, Ints
-from sugenet.bnn.layer import Layer
+from sugenet.bnn.layers import Layer
 from sugenet.engines.protocol import Engine
 from sugenet.problem.clock import Clock
 from sugenet.problem.front import Front
@@ -93,24 +93,23 @@ def _matches(layer: Layer, active: Bits, unknown: Bits, most: int) -> tuple[Ints
     """
     if isinstance(layer, DenseLayer):
         rows, owner = layer.runs
-        at = layer.columns[active].sum(axis=0) - layer.lowest
+        at = layer.columns[active].sum(axis=0) - layer.run_lowest
         low, high = _changes(rows, active, unknown, most)
         return at[owner], (at + low)[owner], (at + high)[owner]
     here = layer.match_counts(active[None, :])[0]
     if not unknown.any():
         return here, here, here
     on, off = (active & unknown).astype(np.int64)[None, :], (~active & unknown).astype(np.int64)[None, :]
-    if isinstance(layer, PoolLayer):
+    if layer.every is not None:
         lost, won = layer.match_counts(on > 0)[0], layer.match_counts(off > 0)[0]
         return here, here - np.minimum(lost, most), here + np.minimum(won, most)
-    assert isinstance(layer, ConvLayer)
-    shape = layer.output_shape
-    plus, minus = (
-        ConvLayer(part, layer.tau.reshape(shape), layer.window, layer.groups)
-        for part in (np.maximum(layer.weights, 0), np.maximum(-layer.weights, 0))
-    )
+    assert layer.window is not None
     limit = most * int(np.abs(layer.weights).max(initial=0))
-    lost, won = plus.sums(on)[0] + minus.sums(off)[0], plus.sums(off)[0] + minus.sums(on)[0]
+    parts = np.maximum(layer.weights, 0), np.maximum(-layer.weights, 0)
+    (plus_on, plus_off), (minus_on, minus_off) = (
+        layer.window.sums(np.concatenate([on, off]), part, layer.groups).reshape(2, -1) for part in parts
+    )
+    lost, won = plus_on + minus_off, plus_off + minus_on
     return here, here - np.minimum(lost, limit), here + np.minimum(won, limit)
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from sugenet.bnn import DenseLayer
 from sugenet.engines.bounds import BOUNDS
 from sugenet.engines.dual.deciding import DUAL
 from sugenet.engines.learn.solver import BRIEFLY, CDCL
@@ -166,7 +165,8 @@ def _soon(problem: Problem, sets: float) -> float:
     layers = problem.near.network.layers
     if sets <= _WALK or problem.near.network.has_levels or len(layers) < 2:
         return _WALK
-    later = [(layer.weights, layer.tau) for layer in layers[1:] if isinstance(layer, DenseLayer)]
-    if len(later) < len(layers) - 1 or not isinstance(layers[0], DenseLayer) or not in_planes(later):
+    later = [(layer.weights, layer.tau) for layer in layers[1:]]
+    over_bits = all(layer.kind == "dense" and layer.tops is None for layer in layers)
+    if not over_bits or not in_planes(later):
         return _WALK
     return max(_WALK, _BLOCKS / sum(len(tau) for _, tau in later[: in_planes(later)]))

@@ -1,8 +1,11 @@
 """Learning: binarized networks, and those with more levels, from arrays and CSV files, with PyTorch, folded
 exactly.
 
-Importing this room does not import PyTorch.
+Importing this package does not import PyTorch: names that need it are loaded when first asked for.
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from sugenet.fit.capacities import (
     CapacityFit,
@@ -15,12 +18,8 @@ from sugenet.fit.capacities import (
     learned_of,
     version_space,
 )
-from sugenet.fit.comparing import Comparison, compare
 from sugenet.fit.encoding import learn_encoder
-from sugenet.fit.module import LevelModule
-from sugenet.fit.progress import Epoch, print_progress
-from sugenet.fit.rated_table import RatedTable, read_cases, read_ratings
-from sugenet.fit.settings import Settings
+from sugenet.fit.settings import Epoch, Settings, print_progress
 from sugenet.fit.sugeno import (
     FeatureLevels,
     LearnedModel,
@@ -29,8 +28,12 @@ from sugenet.fit.sugeno import (
     UtilityFunctional,
     parse_level_rule,
 )
-from sugenet.fit.table import Table, read_table
+from sugenet.fit.table import RatedTable, Table, read_cases, read_ratings, read_table
 from sugenet.fit.trainer import Trained, train
+
+if TYPE_CHECKING:
+    from sugenet.fit.folding import Comparison, compare
+    from sugenet.fit.module import LevelModule
 
 __all__ = [
     "CapacityFit",
@@ -63,3 +66,12 @@ __all__ = [
     "train",
     "version_space",
 ]
+
+_LATER = {"Comparison": "folding", "compare": "folding", "LevelModule": "module"}
+"""Files of the names that need PyTorch."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module 'sugenet.fit' has no attribute {name!r}")
+    return getattr(import_module(f"sugenet.fit.{_LATER[name]}"), name)

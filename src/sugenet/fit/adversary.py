@@ -1,28 +1,164 @@
-"""The adversary of robust training: where a region allows it, features are moved to where the loss rises.
+"""What a region allows around samples while a network learns, for a whole batch at once, and the adversary of
+robust training, who moves features there to where the loss rises.
 
-Each step asks the gradient what every legal move would gain, to first order, and takes the best ones:
-thermometers stay thermometers, one category is on, and with flipped bits the count is kept. What it finds is
-an attack and no proof: a sample that withstands it may still fall.
+`Linf` and `Hamming` mean what they mean to `verify`: `Region.around` is the definition, and a test compares.
+Each step of the adversary asks the gradient what every legal move would gain, to first order, and takes the
+best ones: thermometers stay thermometers, one category is on, and with flipped bits the count is kept. What
+it finds is an attack and no proof: a sample that withstands it may still fall.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import ceil
-from typing import TYPE_CHECKING, Any
+from math import ceil, floor, inf, nextafter
+from typing import Any
 
+import numpy as np
 import numpy.typing as npt
+import torch
+from torch import Generator, Tensor
 
-from sugenet.bnn import OneHot
-from sugenet.fit.comparing import tensor_of
-from sugenet.fit.leeway import Leeway
+from sugenet.bnn import Encoder, OneHot, Steps
+from sugenet.bnn.arrays import Bits
+from sugenet.capacity.arguments import exact_number
+from sugenet.errors import SugenetError
+from sugenet.fit.folding import tensor_of
 from sugenet.fit.module import LevelModule
+from sugenet.fit.settings import region_text
+from sugenet.problem.regions import Hamming, Linf
 
-if TYPE_CHECKING:
-    from torch import Generator, Tensor
+__all__ = ["Adversary", "Leeway", "Limits"]
 
-__all__ = ["Adversary", "Limits"]
+_NEVER = 255
+
+
+@dataclass(frozen=True, eq=False)
+class Leeway:
+    """A region around samples of one encoder; `levels` where the first layer reads levels, not bits."""
+
+    encoder: Encoder
+    region: Linf | Hamming
+    levels: bool
+
+    @property
+    def radius(self) -> float:
+        """The region's radius, not above it."""
+        exact = exact_number(self.region.radius, "radius")
+        near = float(exact)
+        return near if near <= exact else nextafter(near, -inf)
+
+    @property
+    def flips(self) -> int | None:
+        """How many bits may flip; None where every feature moves by itself."""
+        return int(self.radius) if isinstance(self.region, Hamming) else None
+
+    def grown(self, share: float) -> float:
+        """A share of the radius, of flipped bits rounded up."""
+        return share * self.radius if self.flips is None else ceil(share * self.flips)
+
+    @cached_property
+    def _category(self) -> Bits:
+        """Of every bit, whether it is one of a category that can be another."""
+        found = [isinstance(coding, OneHot) and coding.width > 1 for coding in self.encoder.codings]
+        return np.array([found[feature] for feature in self.encoder.feature_of], bool)
+
+    @cached_property
+    def _nearest(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """For every bit of a number the largest value that can occur with it off, and the least with it on;
+        -inf and inf where there is none, and for categories.
+        """
+        below, above = [], []
+        for coding in self.encoder.codings:
+            for place in range(coding.width):
+                # whichever state lies behind the cut
+                cut = (
+                    Steps((coding.cuts[place],), coding.low, coding.high, coding.whole)
+                    if isinstance(coding, Steps)
+                    else None
+                )
+                off, on = (None, None) if cut is None else (cut.interval(0), cut.interval(1))
+                below.append(-inf if off is None else off[1])
+                above.append(inf if on is None else on[0])
+        return np.array(below), np.array(above)
+
+    @cached_property
+    def _tops(self) -> npt.NDArray[np.int64]:
+        return np.array(self.encoder.tops if self.levels else [1] * self.encoder.width)
+
+    def distances(self, inputs: npt.NDArray[Any], rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """How far every bit of some samples is from flipping, in the region's own terms: the bit flips within
+        a radius r iff its distance is at most r. Infinite where it never flips, bytes where those suffice;
+        nothing for levels, which all move alike.
+
+        Parameters
+        ----------
+        inputs, rows
+            The samples as bits or levels, and as they came.
+        """
+        if self.levels:
+            return np.zeros((len(inputs), 0))
+        below, above = self._nearest
+        if self.flips is not None:
+            ever = np.where(inputs, below > -inf, above < inf)
+            found = np.where(self._category, 2.0, np.where(ever, 1.0, inf))  # one off, one on
+        else:
+            values = np.zeros(rows.shape)
+            for place, coding in enumerate(self.encoder.codings):
+                if isinstance(coding, Steps):
+                    values[:, place] = coding.read(rows[:, place], self.encoder.names[place])
+            values = values[:, self.encoder.feature_of]
+            gaps = np.where(inputs, _gap(values, below), _gap(above, values))
+            found = np.where(self._category, 1.0, gaps)  # a change of category is one unit
+        return np.minimum(found, _NEVER).astype(np.uint8) if self._is_whole else found
+
+    @cached_property
+    def _is_whole(self) -> bool:
+        """Whether distances are whole numbers, of which only those of a byte matter."""
+        whole = all(isinstance(coding, OneHot) or coding.whole for coding in self.encoder.codings)
+        return self.radius < _NEVER and (whole or self.flips is not None)
+
+    def ends(
+        self, inputs: npt.NDArray[Any], distances: npt.NDArray[Any], radius: float
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """What bits or levels can be at least and at most within a radius, each by itself: thermometers at
+        both ends, and for a category that can change all bits off and all on.
+        """
+        if self.levels:
+            far = floor(min(radius, self._tops.max(initial=0)))
+            here = inputs.astype(np.int64)
+            return np.maximum(here - far, 0), np.minimum(here + far, self._tops)
+        free = distances <= radius
+        return inputs & ~free, inputs | free
+
+    def check(self, inputs: npt.NDArray[Any], distances: npt.NDArray[Any]) -> None:
+        """Refuse a region that lets no sample change, or every sample become any other."""
+        low, high = self.ends(inputs, distances, self.radius)
+        if not (low != high).any():
+            what, more = "no bit of any sample changes, so there is nothing to train against", "larger"
+        elif (
+            (self.flips is None or self.flips >= self._tops.sum())
+            and (low == 0).all()
+            and (high == self._tops).all()
+        ):
+            what, more = "every sample can become any other, so nothing can be learned", "smaller"
+        else:
+            return
+        raise SugenetError(
+            f"robust={region_text(self.region)!r}: with {self.region}, {what}. Give a {more} radius; "
+            f"it is in {'bits' if self.flips is not None else 'units of the features'}."
+        )
+
+
+def _gap(high: npt.NDArray[Any], low: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """``high - low``, rounded up: what is rounded off is known exactly (two-sum), so the result is at most a
+    float r iff the exact difference is.
+    """
+    with np.errstate(invalid="ignore"):
+        gap = np.asarray(high - low)
+        back = gap - high
+        rest = (high - (gap - back)) - (low + back)
+        return np.where(rest > 0, np.nextafter(gap, inf), gap)
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,8 +224,6 @@ class Adversary:
         generator: Generator,
     ) -> Tensor:
         """The inputs after some steps against the class `y`."""
-        import torch
-
         moved = inputs
         for step in range(steps):
             gradient = module.input_gradient(moved, y)
@@ -105,16 +239,12 @@ class Adversary:
 
     @cached_property
     def _feature_of(self) -> Tensor:
-        import torch
-
         encoder = self.leeway.encoder
         return torch.tensor(range(encoder.features) if self.leeway.levels else encoder.feature_of)
 
     @cached_property
     def _singles(self) -> tuple[Tensor, Tensor]:
         """Features of one input, and where that is: levels, and numbers with one cut."""
-        import torch
-
         encoder = self.leeway.encoder
         if self.leeway.levels:
             return torch.arange(encoder.features), torch.arange(encoder.features)
@@ -129,8 +259,6 @@ class Adversary:
     @cached_property
     def _groups(self) -> list[_Alike]:
         """Features of more than one bit, those alike together; of single bits both ends are all there is."""
-        import torch
-
         encoder = self.leeway.encoder
         if self.leeway.levels:
             return []
@@ -155,8 +283,6 @@ class Adversary:
 
     def _best(self, gradient: Tensor, limits: Limits) -> Tensor:
         """Every feature where the gradient leads, as far as its limits let it."""
-        import torch
-
         best = torch.where(gradient > 0, limits.high, limits.low)
         for group in self._groups:
             gains, allowed = self._states(group, gradient, limits)
@@ -166,8 +292,6 @@ class Adversary:
 
     def _states(self, group: _Alike, gradient: Tensor, limits: Limits) -> tuple[Tensor, Tensor]:
         """What each state of each feature of a group gains, up to a constant, and whether it is allowed."""
-        import torch
-
         own, low, high = (of[:, group.places] for of in (gradient, limits.low, limits.high))
         if group.is_category:
             return own, (high > 0) & group.can_be
@@ -178,8 +302,6 @@ class Adversary:
 
     @staticmethod
     def _bits(group: _Alike, states: Tensor) -> Tensor:
-        import torch
-
         width = group.places.shape[1]
         places = torch.arange(width)
         on = places == states[:, :, None] if group.is_category else places < states[:, :, None]
@@ -187,8 +309,6 @@ class Adversary:
 
     def _flip(self, gradient: Tensor, start: Tensor, limits: Limits, budget: int) -> Tensor:
         """From where the samples began, the moves that gain most for each bit they flip, within a budget."""
-        import torch
-
         shape = len(start), self.leeway.encoder.features
         gains, costs = torch.zeros(shape), torch.ones(shape)
         target = start.clone()
@@ -212,8 +332,6 @@ class Adversary:
         self, group: _Alike, gradient: Tensor, start: Tensor, limits: Limits, budget: int
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Of the features of a group the bits after the best move, what it gains, and how many bits flip."""
-        import torch
-
         gains, allowed = self._states(group, gradient, limits)
         on = start[:, group.places] > 0
         here = on.float().argmax(dim=2, keepdim=True) if group.is_category else on.sum(dim=2, keepdim=True)

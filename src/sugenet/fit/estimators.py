@@ -1,39 +1,816 @@
-"""Binarized networks as scikit-learn estimators: trained by `train`, answered by the exact packed network.
+"""scikit-learn estimators: binarized networks, trained by `train` and answered by the exact packed network;
+Sugeno integrals, learned from tables and answered by integers alone; raw features to bits.
 
-``from sugenet.fit.estimators import BNNClassifier`` needs scikit-learn, and `fit` needs PyTorch; a fitted
-classifier predicts without it. Here are also the estimators that learn Sugeno integrals from tables, which
-need scikit-learn alone.
+``from sugenet.fit.estimators import BNNClassifier`` needs scikit-learn, and `fit` of it needs PyTorch; a
+fitted classifier predicts without it. The others need scikit-learn alone.
+
+scikit-learn hands over folds of the data, so a value that a fold did not show must still be read: numbers are
+only compared with cuts, and nothing is concluded from the values seen (as `learn_encoder` may, which sees all
+of them). Only categories and exact integers are closed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields
+from math import inf
+from typing import Any, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import Encoder, Network
-from sugenet.bnn.layer import gives
-from sugenet.errors import EncodingError, SugenetError
-from sugenet.fit.encoding import CodingChoice
-from sugenet.fit.estimators_binarizer import FeatureBinarizer, column_names, encoder_of, read_features
-from sugenet.fit.progress import Epoch
-from sugenet.fit.settings import Settings
-from sugenet.fit.sugeno.estimators import SugenoClassifier, SugenoRegressor
+from sugenet.bnn import Coding, Encoder, Network, OneHot, Steps, bit, thermometer, unused
+from sugenet.bnn.samples import named_rows, rows_of
+from sugenet.capacity.arguments import plain
+from sugenet.errors import EncodingError, SugenetError, how_to_install
+from sugenet.fit.capacities import Ratings
+from sugenet.fit.encoding import CodingChoice, learn_encoder
+from sugenet.fit.settings import Epoch, Settings
+from sugenet.fit.sugeno import LevelRule, ScoreCard
+from sugenet.fit.sugeno.columns import (
+    FeatureLevels,
+    Target,
+    costs_of,
+    given_chain,
+    given_for,
+    learn_chain,
+    named_target,
+    nearest_ranks,
+    number_target,
+    ordered_categories,
+    read_directions,
+)
+from sugenet.fit.sugeno.learning import Bools, Ints
+from sugenet.fit.sugeno.model import LearnedModel, Terms, learn_model
 from sugenet.fit.trainer import train
 
-# isort: split
-# These come after estimators_binarizer, which says what to install where scikit-learn is missing.
-from sklearn.base import BaseEstimator, ClassifierMixin  # type: ignore[import-untyped]
-from sklearn.utils import Tags, check_random_state  # type: ignore[import-untyped]
-from sklearn.utils.multiclass import check_classification_targets  # type: ignore[import-untyped]
-from sklearn.utils.validation import check_is_fitted  # type: ignore[import-untyped]
+__all__ = [
+    "BNNClassifier",
+    "FeatureBinarizer",
+    "SugenoClassifier",
+    "SugenoRegressor",
+]
 
-__all__ = ["BNNClassifier", "FeatureBinarizer", "SugenoClassifier", "SugenoRegressor"]
+try:
+    from sklearn.base import (  # type: ignore[import-untyped]
+        BaseEstimator,
+        ClassifierMixin,
+        RegressorMixin,
+        TransformerMixin,
+    )
+    from sklearn.metrics import d2_absolute_error_score  # type: ignore[import-untyped]
+    from sklearn.utils import Tags, check_random_state  # type: ignore[import-untyped]
+    from sklearn.utils.multiclass import check_classification_targets  # type: ignore[import-untyped]
+    from sklearn.utils.validation import (  # type: ignore[import-untyped]
+        _check_feature_names_in,
+        check_is_fitted,
+        validate_data,
+    )
+except ImportError as error:
+    raise ImportError(
+        f"sugenet.fit.estimators needs scikit-learn 1.6 or later ({error}). Install it "
+        f"{how_to_install('sklearn')}."
+    ) from error
 
 
-class BNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+_Table: TypeAlias = npt.NDArray[Any]
+_TEXTS = (str, bytes)
+_BOOLS = (bool, np.bool_)
+
+
+class _Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """What all estimators here share."""
+
+    def _set_parameters(self, values: Mapping[str, Any]) -> None:
+        """Keep the arguments of `__init__` as they are, each under its name, as scikit-learn demands."""
+        for name, value in values.items():
+            if name != "self":
+                setattr(self, name, value)
+
+    def __sklearn_tags__(self) -> Tags:
+        """For scikit-learn: categories are taken."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        return tags
+
+    def _training_data(self, X: Any, y: Any) -> tuple[_Table, _Table]:
+        if y is None:
+            raise EncodingError(
+                f"This {type(self).__name__} requires y to be passed, but the target y is None."
+            )
+        table, labels = _read_features(self, X, fit=True, y=y)
+        return table, np.asarray(labels)
+
+
+def _classes_of(labels: _Table) -> tuple[_Table, _Table]:
+    """The classes, and the number of that of each sample."""
+    check_classification_targets(labels)
+    kinds, numbers = np.unique(labels, return_inverse=True)
+    if len(kinds) < 2:
+        raise EncodingError(
+            f"y holds one class only, {kinds.tolist()[0]!r}. At least two classes are needed."
+        )
+    return kinds, numbers
+
+
+class FeatureBinarizer(TransformerMixin, _Estimator):  # type: ignore[misc]
+    """Turn features into bits: numbers by cuts, texts by categories; booleans are bits already.
+
+    Parameters
+    ----------
+    cuts
+        How many cuts each number gets, at quantiles of the training data; or the cuts themselves, rising: one
+        list for all features, or a list of lists, one for each. Bit t of a feature is on iff its value is at
+        least cut t (a thermometer).
+    coding
+        ``"auto"`` gives numbers cuts, texts one bit for each category, booleans one bit. ``"cuts"`` takes
+        numbers alone, ``"bits"`` takes -1, 0 and +1 as they are, and ``"integers"`` gives whole numbers a cut
+        at every step from the least to the largest seen.
+
+    Attributes
+    ----------
+    encoder_ : Encoder
+        What was learned; ``BNNClassifier(encoder=...)`` takes it.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of str
+        Their names, where X had names.
+
+    Examples
+    --------
+    >>> binarizer = FeatureBinarizer(cuts=2).fit([[1.0, "red"], [2.0, "blue"], [4.0, "red"], [8.0, "red"]])
+    >>> binarizer.get_feature_names_out(["size", "colour"]).tolist()
+    ['size >= 2', 'size >= 6', 'colour = blue', 'colour = red']
+    >>> binarizer.transform([[3.5, "blue"]])
+    array([[ True, False,  True, False]])
+    >>> binarizer.inverse_transform([[True, False, True, False]])
+    array([[4.0, 'blue']], dtype=object)
+    >>> FeatureBinarizer(cuts=[0, 10]).fit_transform([[-3], [0], [99]]).astype(int).tolist()
+    [[0, 0], [1, 0], [1, 1]]
+    """
+
+    def __init__(self, *, cuts: Any = 4, coding: CodingChoice = "auto") -> None:
+        self._set_parameters(locals())
+
+    def fit(self, X: Any, y: Any = None) -> FeatureBinarizer:  # noqa: ARG002  # a pipeline hands over y
+        """Learn cuts and categories; y is not looked at."""
+        table = _read_features(self, X, fit=True)
+        self.encoder_ = _encoder_of(table, self.coding, self.cuts, _column_names(X))
+        self._ends = [
+            (float(np.min(table[:, i])), float(np.max(table[:, i])))
+            if isinstance(coding, Steps)
+            else (0.0, 0.0)
+            for i, coding in enumerate(self.encoder_.codings)
+        ]
+        return self
+
+    def transform(self, X: Any) -> npt.NDArray[np.bool_]:
+        """Bits, one row a sample."""
+        check_is_fitted(self)
+        return self.encoder_.encode(_read_features(self, X, fit=False))
+
+    def inverse_transform(self, X: Any) -> _Table:
+        """Raw values that have these bits: the category, or for a number the middle between its cuts.
+
+        Below the first cut stands the least value seen in training, above the last one the largest, where
+        they lie there. Bits that no raw value has, such as two categories at once, are refused.
+        """
+        check_is_fitted(self)
+        bits = np.asarray(X)
+        if bits.ndim != 2 or bits.shape[1] != self.encoder_.width:
+            raise EncodingError(
+                f"X has shape {bits.shape}, but bits of shape (samples, {self.encoder_.width}) are needed."
+            )
+        codings = self.encoder_.codings
+        numeric = all(isinstance(coding, Steps) for coding in codings)
+        out: _Table = np.empty((len(bits), len(codings)), dtype=np.float64 if numeric else object)
+        for i, coding in enumerate(codings):
+            group = self.encoder_.group(i)
+            on = bits[:, group.start : group.stop] > 0
+            out[:, i] = _values(on, coding, self.encoder_.names[i], self._ends[i])
+        return out
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
+        """What each bit says, as ``age >= 18`` or ``colour = red``."""
+        check_is_fitted(self)
+        spoken = Encoder(self.encoder_.codings, _check_feature_names_in(self, input_features))
+        return np.array([spoken.words(place) for place in range(spoken.width)], dtype=object)
+
+    def __sklearn_tags__(self) -> Tags:
+        """For scikit-learn: categories are taken, and bits come out whatever the type of X."""
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+
+def _read_features(
+    estimator: Any, X: Any, *, fit: bool, y: Any = None, names: Sequence[str] | None = None
+) -> Any:
+    """Check X as scikit-learn does, and y where it is given; numbers come as float64, anything else as it is.
+
+    Sets or compares `n_features_in_` and `feature_names_in_` of the estimator, which refuses columns in
+    another order. Where it was fitted without names, columns must be those of `names`; without these
+    scikit-learn warns and takes them as they come, as its checks demand of transformers.
+    """
+    if names is not None and hasattr(X, "columns") and not hasattr(estimator, "feature_names_in_"):
+        X = rows_of(X, names)
+    # a list that mixes numbers and texts stays mixed
+    if isinstance(X, Sequence) and np.asarray(X).dtype.kind in "US":
+        X = np.array(X, dtype=object)
+    least = 2 if fit else 1
+    if y is None:
+        return _plain(validate_data(estimator, X, reset=fit, dtype=None, ensure_min_samples=least))
+    table, labels = validate_data(estimator, X, y, reset=fit, dtype=None, ensure_min_samples=least)
+    return _plain(table), labels
+
+
+def _column_names(X: Any) -> list[str] | None:
+    """The names of the columns of a data frame; None for arrays, and for frames made without names."""
+    return named_rows(X)[1] if hasattr(X, "columns") else None
+
+
+def _encoder_of(
+    table: _Table, coding: CodingChoice, cuts: Any, names: Iterable[object] | None = None
+) -> Encoder:
+    """Learn an encoder column by column, from what `_read_features` gives."""
+    if coding not in get_args(CodingChoice):
+        raise SugenetError(
+            f"coding={coding!r} is not known; it is one of {', '.join(get_args(CodingChoice))}."
+        )
+    titles = (
+        [f"x{i}" for i in range(1, table.shape[1] + 1)] if names is None else [str(name) for name in names]
+    )
+    given = _given_cuts(cuts, table.shape[1])
+    if coding in ("bits", "integers"):
+        return learn_encoder(table, coding=coding, names=titles)
+    codings: list[Coding] = []
+    for i, title in enumerate(titles):
+        column = table[:, i]
+        if coding == "auto" and _holds(column, _BOOLS, all):
+            codings.append(bit())
+        elif coding == "auto" and _holds(column, _TEXTS, any):
+            codings += learn_encoder(column[:, None].astype(object), names=[title]).codings
+        elif given is not None:
+            codings.append(thermometer(given[i]))
+        else:
+            numbers = _floats(column, title)[:, None]
+            constant = (numbers == numbers[0]).all()  # a feature that says nothing gets no bit
+            codings += (
+                [unused()]
+                if constant
+                else learn_encoder(numbers, coding="cuts", cuts=int(cuts), names=[title]).codings
+            )
+    encoder = Encoder(codings, titles)
+    if not encoder.width:
+        raise EncodingError(
+            "every feature is constant, so there is nothing to learn from. Check the columns of X."
+        )
+    return encoder
+
+
+def _plain(table: Any) -> _Table:
+    """Numbers as float64, so that their type decides nothing; uint8 stays, whose range is known."""
+    array = np.asarray(table)
+    if array.dtype.kind == "O" and not any(_holds(column, (*_TEXTS, *_BOOLS), any) for column in array.T):
+        return np.stack([_floats(column, f"feature {i}") for i, column in enumerate(array.T)], axis=1)
+    return array.astype(np.float64) if array.dtype.kind in "iuf" and array.dtype != np.uint8 else array
+
+
+def _holds(column: _Table, kinds: tuple[type, ...], how_many: Callable[[Iterable[bool]], bool]) -> bool:
+    if column.dtype != object:
+        column = column[:1]  # one type for all
+    return how_many(isinstance(value, kinds) for value in column.tolist())
+
+
+def _floats(column: _Table, name: str) -> npt.NDArray[np.float64]:
+    try:
+        return column.astype(np.float64)
+    except TypeError as error:
+        raise TypeError(f"{name} cannot be read: {error}. Give numbers, or texts for categories.") from error
+    except ValueError as error:
+        raise EncodingError(
+            f"{name} needs numbers, but {error}. Texts are for columns of categories."
+        ) from error
+
+
+def _given_cuts(cuts: Any, features: int) -> list[list[float]] | None:
+    """The cuts of each feature, or None where `cuts` says how many to find."""
+    if not isinstance(cuts, Iterable):
+        if isinstance(cuts, _BOOLS) or not isinstance(cuts, int | np.integer) or cuts < 1:
+            raise SugenetError(f"cuts={cuts!r} must be a whole number of at least 1, or the cuts themselves.")
+        return None
+    rows = list(cuts)
+    several = [isinstance(row, Iterable) for row in rows]
+    if any(several) and (len(rows) != features or not all(several)):
+        raise SugenetError(
+            f"cuts holds {len(rows)} entries for {features} features. "
+            f"Give one list for each feature, or one for all."
+        )
+    try:
+        return (
+            [[float(cut) for cut in row] for row in rows]
+            if any(several)
+            else [[float(cut) for cut in rows]] * features
+        )
+    except (TypeError, ValueError) as error:
+        raise SugenetError(f"cuts={cuts!r} holds what is no number ({error}).") from error
+
+
+def _values(on: npt.NDArray[np.bool_], coding: Coding, name: str, ends: tuple[float, float]) -> list[Any]:
+    """Raw values of a feature by its bits."""
+    known = {
+        coding.bits(state).tobytes(): _value(coding, state, ends)
+        for state in range(coding.states)
+        if coding.reachable(state)
+    }
+    for row, group in enumerate(on):
+        if group.tobytes() not in known:
+            shown = "".join("1" if one else "0" for one in group)
+            raise EncodingError(
+                f"the bits {shown} of {name} in sample {row} belong to no value. "
+                f"Give bits that transform made."
+            )
+    return [known[group.tobytes()] for group in on]
+
+
+def _value(coding: Coding, state: int, ends: tuple[float, float]) -> Any:
+    """A raw value of a state: in an open interval the end of the training data where it lies
+    there, else the middle.
+    """
+    if isinstance(coding, OneHot):
+        return coding.categories[state]
+    interval = coding.interval(state)
+    assert interval is not None
+    low, high = interval
+    is_below, is_above = state == 0 and coding.low == -inf, state == coding.width and coding.high == inf
+    if is_below or is_above:
+        wanted = ends[0] / 2 + ends[1] / 2 if not coding.cuts else ends[0] if is_below else ends[1]
+    elif coding.whole:
+        wanted = (low + high) // 2
+    else:
+        wanted = low / 2 + coding.cuts[state] / 2
+    return min(max(wanted, low), high)
+
+
+_TENTHS = np.arange(1, 10) / 10
+
+
+class _SugenoEstimator(_Estimator):
+    """What both estimators share: how features are read, how a model is learned and looked at."""
+
+    def _table(self, X: Any, y: Any) -> tuple[_Table, _Table]:
+        if y is not None:
+            self._check_settings()
+        table, labels = self._training_data(X, y)
+        names = _column_names(X)
+        self._names = (
+            [f"x{i}" for i in range(1, table.shape[1] + 1)] if names is None else list(map(str, names))
+        )
+        given = given_for(self.orders, self._names, "orders")
+        frame = X if hasattr(X, "columns") else None
+        self._orders = [
+            order if order is not None or frame is None else ordered_categories(frame.iloc[:, i])
+            for i, order in enumerate(given)
+        ]
+        return table, labels
+
+    def _check_settings(self) -> None:
+        whole = isinstance(self.terms, int | np.integer) and not isinstance(self.terms, bool)
+        if self.terms != "card" and not (whole and self.terms >= 1):
+            raise SugenetError(f"terms is {self.terms!r}; give a whole number of at least 1, or 'card'.")
+        for name, low, high in (("smoothing", 0, 1), ("smoothness", 0, 1e9)):
+            value = getattr(self, name)
+            if (
+                isinstance(value, bool)
+                or not isinstance(value, int | float | np.number)
+                or not low <= value <= high
+            ):
+                raise SugenetError(f"{name} is {value!r}; give a number from {low} to {high:g}.")
+        for name, low in (("cuts", 1), ("points", 1)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < low:
+                raise SugenetError(f"{name} is {value!r}; give a whole number of at least {low}.")
+        if self.utilities is not None and self.terms != 1:
+            raise SugenetError(
+                "utilities are given, so there is one Sugeno integral of them: terms must be 1."
+            )
+
+    def _chains(
+        self, table: npt.NDArray[Any], target: Target
+    ) -> tuple[tuple[FeatureLevels, ...], Ints | None]:
+        """The features as chains, and the cuts where utilities are given."""
+        ways = read_directions(self.directions, self._names)
+        if self.utilities is None:
+            return tuple(
+                learn_chain(table[:, i], name, target.ranks, self._orders[i], self.cuts, ways[i])
+                for i, name in enumerate(self._names)
+            ), None
+        if any(ways):
+            raise SugenetError("utilities are given and say which values are better: leave out directions.")
+        same = isinstance(self.utilities, str) and self.utilities == "same"
+        given = [None] * len(self._names) if same else given_for(self.utilities, self._names, "utilities")
+        missing = next((name for name, one in zip(self._names, given, strict=True) if one is None), None)
+        if missing is not None and not same:
+            raise SugenetError(
+                f"utilities does not speak of {missing}. Give those of every feature, or 'same'."
+            )
+        levels = target.levels.tolist()
+        both = [given_chain(name, one, levels) for name, one in zip(self._names, given, strict=True)]
+        return tuple(chain for chain, _ in both), np.array([cuts for _, cuts in both])
+
+    def _learn(
+        self,
+        table: npt.NDArray[Any],
+        target: Target,
+        reached: Bools,
+        weights: npt.NDArray[np.float64],
+        levels: Sequence[Any] | None = None,
+        offsets: npt.NDArray[np.float64] | None = None,
+    ) -> LearnedModel:
+        chains, cuts = self._chains(table, target)
+        if len(target.levels) == 1:  # one value only: it is the answer
+            card = ScoreCard(tuple((0,) * (len(chain.steps) + 1) for chain in chains), ())
+            return LearnedModel(chains, tuple(target.levels.tolist()), (), card)
+        return learn_model(
+            table,
+            reached,
+            chains,
+            target.levels.tolist() if levels is None else levels,
+            weights=weights,
+            gaps=target.gaps if offsets is None else np.ones(len(offsets)),
+            offsets=np.zeros(reached.shape[1]) if offsets is None else offsets,
+            terms=self.terms,
+            cuts=cuts,
+            smoothing=0.0 if cuts is not None else float(self.smoothing),
+            smoothness=float(self.smoothness),
+            points=int(self.points),
+            rng=np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1)),
+        )
+
+    def _read(self, X: Any) -> npt.NDArray[Any]:
+        check_is_fitted(self)
+        return np.asarray(_read_features(self, X, fit=False, names=self._names))
+
+    def _one(self, what: str) -> LearnedModel:
+        """The model, where there is one."""
+        check_is_fitted(self)
+        if isinstance(self.model_, Mapping):
+            raise AttributeError(
+                f"{what} is of one model, but there is one for each class: see model_[class]."
+            )
+        return self.model_  # type: ignore[no-any-return]
+
+    @property
+    def rules_(self) -> tuple[LevelRule, ...] | dict[Any, tuple[LevelRule, ...]]:
+        """What was learned, as rules: the best level among those that hold is the answer, else the worst."""
+        check_is_fitted(self)
+        if isinstance(self.model_, Mapping):
+            return {kind: model.rules for kind, model in self.model_.items()}
+        return self.model_.rules  # type: ignore[no-any-return]
+
+    @property
+    def capacity_(self) -> Any:
+        """The capacity of one Sugeno integral: over the features, or with a card over what they reach."""
+        model = self._one("capacity_")
+        if len(model.capacities) > 1:
+            raise AttributeError("there are several terms, each with a capacity: see capacities_.")
+        return model.capacities[0]
+
+    @property
+    def capacities_(self) -> tuple[Any, ...]:
+        """The capacity of every term."""
+        return self._one("capacities_").capacities
+
+    @property
+    def utilities_(self) -> dict[str, tuple[Any, ...]]:
+        """For each feature what its levels are worth, as levels of the target, worst first."""
+        model = self._one("utilities_")
+        if len(model.terms) != 1:
+            raise AttributeError("utilities_ is of one Sugeno integral: see model_.utilities(term).")
+        return model.utilities()
+
+    @property
+    def card_(self) -> ScoreCard:
+        """The score card, with ``terms="card"``."""
+        model = self._one("card_")
+        if model.card is None:
+            raise AttributeError("there is no score card: give terms='card'.")
+        return model.card
+
+    def _ratings(self, X: Any, ranks: Ints) -> Ratings:
+        """Samples as the only integral sees them: utilities on the scale of the target, and its levels."""
+        model = self._one("ratings")
+        if len(model.terms) != 1:
+            raise SugenetError("ratings are those of one Sugeno integral. Give terms=1.")
+        one = model.terms[0].least
+        rows = model.read(self._read(X))
+        phi = [np.array(one.utilities(i, len(chain.steps) + 1)) for i, chain in enumerate(model.chains)]
+        worth = np.column_stack([phi[i][rows[:, i]] for i in range(len(phi))])
+        return Ratings(
+            model.scale.decode(worth),
+            model.scale.decode(ranks),
+            model.scale,
+            [chain.name for chain in model.chains],
+        )
+
+    @property
+    def directions_(self) -> dict[str, str]:
+        """For each feature whether larger values are better ("rising") or smaller ones."""
+        return {chain.name: chain.direction for chain in self._one("directions_").chains}
+
+
+class SugenoRegressor(RegressorMixin, _SugenoEstimator):  # type: ignore[misc]
+    """A Sugeno integral, or the greatest of several, for numbers and for ordered names.
+
+    The answer is monotone in every feature, comes from comparisons alone, and is said in full by `rules_`.
+
+    Parameters
+    ----------
+    terms
+        What kind of model. ``1``: one Sugeno integral of one utility for each feature: a table of utilities
+        and a few focal sets, which is read at once, but cannot say all that is monotone (no compensation: two
+        middling features never make a good one). A whole number k > 1: the greatest of k such integrals, each
+        with utilities of its own, which with enough of them is any monotone function; to read it is to read k
+        tables side by side, and no feature has *the* utility any more. ``"card"``: a score card with whole
+        points for every level of a feature and sums to reach. It is one Sugeno integral over "the feature
+        reaches the level", and as accurate as models with many terms; its points are read at once, but its
+        rules are many, and a point means nothing by itself.
+    utilities
+        None: learned. ``"same"``: the features are on the scale of y. Or a mapping from each feature to a
+        mapping from its values to levels of y. With given utilities the capacity has the least total
+        absolute error that any capacity has.
+    directions
+        Whether larger values are better: ``"rising"``, ``"falling"`` or None (learned, see `directions_`),
+        for all, in a list, or in a mapping from features.
+    orders
+        A mapping from features that are names to these, least first. Columns of ordered categories (pandas)
+        bring theirs.
+    order
+        Levels of y by name, worst first; ordered categories bring theirs. None for numbers.
+    levels
+        At most so many different answers for numbers; more values of y are put in groups. Integers stay
+        integers; all other numbers of X and y are read as float64, as everywhere in scikit-learn.
+    cuts
+        At most so many cuts for each number.
+    smoothing
+        How much a smooth model (the score card) has its say beside the labels when utilities are learned: 0
+        for labels alone, 1 for the smooth model alone.
+    smoothness
+        How much neighbouring levels of a feature are drawn together in the smooth model.
+    points
+        The most points that a score card gives; fewer are easier to add up.
+    costs
+        What an error costs on samples with some values of y, as a mapping; 1 unless said.
+    random_state
+        Where cuts begin is drawn; a whole number gives the same model every time.
+
+    Attributes
+    ----------
+    model_ : LearnedModel
+        What was learned; it answers by whole numbers alone.
+    rules_ : tuple of LevelRule
+        All it says: the best level among the rules that hold, else the worst level.
+    capacity_, capacities_ : SetFunction, tuple of them
+        Of the only term, and of all.
+    utilities_ : dict
+        What the levels of each feature are worth, for one term.
+    card_ : ScoreCard
+        With ``terms="card"``.
+    directions_ : dict
+        As given or learned.
+    levels_ : ndarray
+        The answers that can come, worst first.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    Examples
+    --------
+    >>> X = [["good", "bad"], ["ok", "good"], ["good", "good"], ["bad", "bad"]]
+    >>> y = ["ok", "ok", "good", "bad"]
+    >>> scale = ["bad", "ok", "good"]
+    >>> model = SugenoRegressor(utilities="same", order=scale).fit(X, y)
+    >>> model.predict([["good", "ok"], ["bad", "good"]])
+    array(['ok', 'bad'], dtype='<U4')
+    >>> model.predict_interval([["good", "ok"], ["bad", "good"]]).tolist()
+    [['ok', 'ok'], ['bad', 'ok']]
+    >>> for rule in model.rules_:
+    ...     print(rule)
+    if x1 >= good and x2 >= good then at least good
+    if x1 >= ok then at least ok
+    """
+
+    def __init__(
+        self,
+        terms: Terms = 1,
+        *,
+        utilities: Any = None,
+        directions: Any = None,
+        orders: Any = None,
+        order: Sequence[Any] | None = None,
+        levels: int = 10,
+        cuts: int = 16,
+        smoothing: float = 0.5,
+        smoothness: float = 1.0,
+        points: int = 1000,
+        costs: Mapping[Any, float] | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self._set_parameters(locals())
+
+    def fit(self, X: Any, y: Any) -> SugenoRegressor:
+        """Learn from samples and their targets."""
+        order = self.order if self.order is not None else ordered_categories(y)
+        table, labels = self._table(X, y)
+        if isinstance(self.levels, bool) or not isinstance(self.levels, int | np.integer) or self.levels < 2:
+            raise SugenetError(f"levels is {self.levels!r}; give a whole number of at least 2.")
+        target = (
+            named_target(labels, order)
+            if order is not None
+            else number_target(_numbers(labels), int(self.levels))
+        )
+        weights = costs_of(self.costs, target.levels.tolist(), target.ranks)
+        self.levels_ = target.levels
+        self.model_ = self._learn(table, target, target.reached, weights)
+        self._named = not target.is_number
+        return self
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """The level of each sample."""
+        table = self._read(X)
+        return np.asarray(self.levels_[self.model_.ranks(table)])
+
+    def predict_interval(self, X: Any) -> npt.NDArray[Any]:
+        """Least and greatest value of each sample over all capacities that fit the training data as well.
+
+        With the utilities that were learned or given, and of several terms one at a time.
+        """
+        table = self._read(X)
+        return np.asarray(self.levels_[np.column_stack(self.model_.interval(table))])
+
+    def ratings(self, X: Any, y: Any) -> Ratings:
+        """Samples as the Sugeno integral sees them: utilities of their values, rated with levels of y.
+
+        For `fit_capacity`, `version_space` and their certificates. Numbers that are no level are put to the
+        nearest one.
+
+        Examples
+        --------
+        >>> from sugenet.fit import fit_capacity
+        >>> X, y = [[0, 2], [1, 1], [2, 0], [2, 2]], [1, 1, 0, 2]
+        >>> model = SugenoRegressor(utilities="same").fit(X, y)
+        >>> fit_capacity(model.ratings(X, y), loss="total").error
+        0
+        """
+        check_is_fitted(self)
+        if self._named:
+            ranks = named_target(np.asarray(y), self.levels_.tolist()).ranks
+        else:
+            ranks = nearest_ranks(y, self.levels_)
+        return self._ratings(X, ranks)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R^2 for numbers; for names the share of a constant's absolute error, in levels, that is saved."""
+        if not getattr(self, "_named", False):
+            return float(super().score(X, y, sample_weight))
+        truth = named_target(np.asarray(y), self.levels_.tolist()).ranks
+        return float(
+            d2_absolute_error_score(truth, self.model_.ranks(self._read(X)), sample_weight=sample_weight)
+        )
+
+
+class SugenoClassifier(ClassifierMixin, _SugenoEstimator):  # type: ignore[misc]
+    """A Sugeno integral, or the greatest of several, for two classes, ordered ones, or any.
+
+    Of two classes the second is the level to reach. Ordered classes are the levels of one model. For more
+    than two classes without order there is a model for each, which says how sure it is in tenths; the surest
+    answers, of equally sure ones the most frequent.
+
+    Parameters
+    ----------
+    terms, utilities, directions, orders, cuts, smoothing, smoothness, points, random_state
+        As in `SugenoRegressor`; utilities are given for two or for ordered classes only.
+    order
+        The classes, worst first; ``"sorted"`` for the order that numbers and names have; ordered categories
+        bring theirs. None: two classes as sorted, more without order.
+    costs
+        What an error costs on samples of some classes, as a mapping; 1 unless said.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        The classes, worst first.
+    model_ : LearnedModel, or dict of them
+        What was learned; without order one for each class.
+    rules_, capacity_, capacities_, utilities_, card_, directions_
+        As in `SugenoRegressor`; without order `rules_` is a dict, and the others are those of
+        ``model_[class]``.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    Examples
+    --------
+    >>> X = [[300, 1], [250, 0], [120, 0], [90, 1], [140, 1], [310, 0]]
+    >>> y = ["leave", "leave", "take", "take", "take", "leave"]
+    >>> model = SugenoClassifier(random_state=0).fit(X, y)
+    >>> model.predict([[100, 0], [400, 1]])
+    array(['take', 'leave'], dtype='<U5')
+    >>> model.directions_["x1"]
+    'falling'
+    >>> for rule in model.rules_:
+    ...     print(rule)
+    if x1 <= 140 then at least take
+    """
+
+    def __init__(
+        self,
+        terms: Terms = 1,
+        *,
+        utilities: Any = None,
+        directions: Any = None,
+        orders: Any = None,
+        order: Any = None,
+        cuts: int = 16,
+        smoothing: float = 0.5,
+        smoothness: float = 1.0,
+        points: int = 1000,
+        costs: Mapping[Any, float] | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self._set_parameters(locals())
+
+    def __sklearn_tags__(self) -> Tags:
+        """For scikit-learn: classes of its own data have no order, so one that is said fits badly."""
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = self.order is not None
+        return tags
+
+    def fit(self, X: Any, y: Any) -> SugenoClassifier:
+        """Learn from samples and their classes."""
+        order = self.order if self.order is not None else ordered_categories(y)
+        table, labels = self._table(X, y)
+        kinds = _classes_of(labels)[0]
+        ordered = order is not None or len(kinds) == 2
+        is_sorted = isinstance(order, str) and order == "sorted"
+        target = named_target(labels, kinds.tolist() if order is None or is_sorted else order)
+        weights = costs_of(self.costs, target.levels.tolist(), target.ranks)
+        self.classes_ = target.levels
+        if ordered:
+            self.model_: Any = self._learn(table, target, target.reached, weights)
+            return self
+        if self.utilities is not None:
+            raise SugenetError(
+                "utilities are levels of y, but the classes have no order. Give order, worst first."
+            )
+        self._frequent = np.argsort(-np.bincount(target.ranks), kind="stable")
+        sure = [float(p) for p in (0.0, *_TENTHS)]
+        offsets = np.log(_TENTHS / (1 - _TENTHS))
+        self.model_ = {}
+        for place, kind in enumerate(target.levels.tolist()):
+            own = Target(np.array([False, True]), (target.ranks == place).astype(np.int64), False)
+            self.model_[kind] = self._learn(table, own, own.reached, weights, sure, offsets)
+        return self
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """The class of each sample."""
+        table = self._read(X)
+        if not isinstance(self.model_, Mapping):
+            return np.asarray(self.classes_[self.model_.ranks(table)])
+        sure = np.column_stack([model.ranks(table) for model in self.model_.values()])
+        return np.asarray(self.classes_[self._frequent[sure[:, self._frequent].argmax(axis=1)]])
+
+    def predict_interval(self, X: Any) -> npt.NDArray[Any]:
+        """Least and greatest class of each sample over all capacities that fit the training data as well.
+
+        With the utilities that were learned or given, and of several terms one at a time.
+        """
+        check_is_fitted(self)
+        if isinstance(self.model_, Mapping):
+            raise SugenetError("classes without order have no interval. Give order, worst first.")
+        table = self._read(X)
+        return np.asarray(self.classes_[np.column_stack(self.model_.interval(table))])
+
+    def ratings(self, X: Any, y: Any) -> Ratings:
+        """Samples as the Sugeno integral sees them: utilities of their values, rated with classes.
+
+        For `fit_capacity`, `version_space` and their certificates.
+        """
+        check_is_fitted(self)
+        return self._ratings(X, named_target(np.asarray(y), self.classes_.tolist()).ranks)
+
+
+def _numbers(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    if y.dtype.kind in "iuf":
+        return y
+    try:
+        return y.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise EncodingError(
+            f"y holds names ({error}), and nothing says which are better. Give order, worst first, or y as "
+            f"ordered categories."
+        ) from error
+
+
+class BNNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
     """A binarized network as a classifier, or one with more levels.
 
     Parameters
@@ -118,27 +895,7 @@ class BNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         threads: int = 1,
         random_state: Any = None,
     ) -> None:
-        self.hidden = hidden
-        self.cuts = cuts
-        self.coding = coding
-        self.encoder = encoder
-        self.epochs = epochs
-        self.batch = batch
-        self.rate = rate
-        self.validation_share = validation_share
-        self.patience = patience
-        self.smoothing = smoothing
-        self.noise = noise
-        self.sparsity = sparsity
-        self.tau_decay = tau_decay
-        self.tau_goal = tau_goal
-        self.levels = levels
-        self.weight_bits = weight_bits
-        self.window = window
-        self.robust = robust
-        self.bound_share = bound_share
-        self.threads = threads
-        self.random_state = random_state
+        self._set_parameters(locals())
 
     @classmethod
     def from_network(cls, network: Network, classes: Iterable[object] | None = None) -> BNNClassifier:
@@ -170,7 +927,7 @@ class BNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         classifier = cls(
             hidden=tuple(layer.outputs for layer in network.layers),
             encoder=network.encoder,
-            levels=1 + max((gives(layer) or 1 for layer in network.layers), default=1),
+            levels=1 + max((layer.max_level or 1 for layer in network.layers), default=1),
         )
         classifier.n_features_in_ = network.encoder.features
         if network.encoder.names != Encoder(network.encoder.codings).names:
@@ -184,22 +941,15 @@ class BNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
 
     def fit(self, X: Any, y: Any) -> BNNClassifier:
         """Learn from samples and their classes; needs PyTorch."""
-        if y is None:
-            raise EncodingError("This BNNClassifier requires y to be passed, but the target y is None.")
-        table, labels = read_features(self, X, fit=True, y=y)
-        check_classification_targets(labels)
-        kinds, numbers = np.unique(labels, return_inverse=True)
-        if len(kinds) < 2:
-            raise EncodingError(
-                f"y holds one class only, {kinds.tolist()[0]!r}. At least two classes are needed."
-            )
-        names = column_names(X)
+        table, labels = self._training_data(X, y)
+        kinds, numbers = _classes_of(labels)
+        names = _column_names(X)
         if self.encoder is not None and names is not None and names != list(self.encoder.names):
             self.encoder.rows(X)  # says which names are wrong
             raise EncodingError(
                 "the columns of X are not in the order of the encoder's features. Put them in that order."
             )
-        encoder = encoder_of(table, self.coding, self.cuts, names) if self.encoder is None else self.encoder
+        encoder = _encoder_of(table, self.coding, self.cuts, names) if self.encoder is None else self.encoder
         trained = train(
             table,
             numbers,
@@ -229,15 +979,9 @@ class BNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         logits = self.network_.logits(table)
         return logits[:, 1] - logits[:, 0] if len(self.classes_) == 2 else logits
 
-    def __sklearn_tags__(self) -> Tags:
-        """For scikit-learn: categories are taken."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.categorical = True
-        return tags
-
     def _read(self, X: Any) -> npt.NDArray[Any]:
         check_is_fitted(self)
-        return np.asarray(read_features(self, X, fit=False, names=self.network_.encoder.names))
+        return np.asarray(_read_features(self, X, fit=False, names=self.network_.encoder.names))
 
     def _keep(self, network: Network, kinds: npt.NDArray[Any], history: tuple[Epoch, ...]) -> BNNClassifier:
         self.network_, self.classes_ = network, kinds
@@ -246,29 +990,8 @@ class BNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
 
     def _settings(self) -> Settings:
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        names = (
-            "epochs",
-            "batch",
-            "rate",
-            "validation_share",
-            "patience",
-            "smoothing",
-            "noise",
-            "sparsity",
-            "tau_decay",
-            "tau_goal",
-            "levels",
-            "weight_bits",
-            "window",
-            "robust",
-            "bound_share",
-            "threads",
-        )
-        values = {name: getattr(self, name) for name in names}
-        plain = {
-            name: value.item() if isinstance(value, np.generic) else value for name, value in values.items()
-        }
-        return Settings(seed=seed, **plain)
+        names = [field.name for field in fields(Settings) if field.name != "seed"]
+        return Settings(seed=seed, **{name: plain(getattr(self, name)) for name in names})
 
 
 def _named(names: tuple[str, ...]) -> npt.NDArray[Any]:

@@ -1,28 +1,154 @@
-"""The training loop: Adam along a cosine, the best epoch kept, interruptible and resumable at every epoch."""
+"""The training loop: Adam along a cosine, the best epoch kept, interruptible and resumable at every epoch.
+
+Its checkpoint, the run on disk after every epoch, is here, too.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from io import BytesIO
 from math import cos, pi
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import torch
+from torch import Generator, Tensor
+from torch.nn.functional import cross_entropy
+from torch.optim import Adam
 
-from sugenet.fit.adversary import Adversary
-from sugenet.fit.checkpoint import Checkpoint, read_checkpoint, unreadable, write_checkpoint
-from sugenet.fit.comparing import tensor_of
+from sugenet.bnn import Encoder
+from sugenet.errors import EncodingError, FileError, SugenetError
+from sugenet.files import write_bytes
+from sugenet.fit.adversary import Adversary, Leeway
+from sugenet.fit.folding import tensor_of
 from sugenet.fit.module import LevelModule
-from sugenet.fit.progress import Epoch, end_progress, print_progress
-from sugenet.fit.settings import Settings
+from sugenet.fit.settings import Epoch, Settings, end_progress, print_progress
+from sugenet.io.torch.saved import SavedTensor, open_saved
 
-if TYPE_CHECKING:
-    from torch import Generator, Tensor
-    from torch.optim import Adam
+__all__ = [
+    "Checkpoint",
+    "Course",
+    "Samples",
+    "accuracy_under_attack",
+    "generator_of",
+    "read_checkpoint",
+    "run",
+    "run_mark",
+    "threads",
+    "unreadable",
+    "write_checkpoint",
+]
 
-__all__ = ["Course", "Samples", "accuracy_under_attack", "generator_of", "run"]
+
+_FORMAT = "sugenet checkpoint 1"
+
+
+@dataclass(frozen=True, eq=False)
+class Checkpoint:
+    """A run after its last whole epoch: module, optimizer, history, and the best module so far."""
+
+    mark: str
+    """Of the data and settings it belongs to."""
+    history: tuple[Epoch, ...]
+    module: dict[str, Any]
+    optimizer: dict[str, Any]
+    best: dict[str, Any]
+    best_epoch: int
+
+
+def run_mark(description: dict[str, Any], *arrays: npt.NDArray[Any]) -> str:
+    """SHA-256 of what decides a run: settings and shapes as JSON, then the encoded data."""
+    digest = hashlib.sha256(json.dumps(description, sort_keys=True).encode())
+    for array in arrays:
+        digest.update(f"{array.shape} {array.dtype}".encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
+def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
+    """Write all or nothing: a run that is killed while writing leaves the checkpoint before it."""
+    content = {
+        "format": _FORMAT,
+        "mark": checkpoint.mark,
+        "history": [asdict(epoch) for epoch in checkpoint.history],
+        "module": checkpoint.module,
+        "optimizer": checkpoint.optimizer,
+        "best": checkpoint.best,
+        "best_epoch": checkpoint.best_epoch,
+    }
+    raw = BytesIO()
+    torch.save(content, raw)
+    write_bytes(path, raw.getvalue())
+
+
+def unreadable(path: Path, error: Exception) -> SugenetError:
+    """What to say of a file that is no checkpoint, or a broken one."""
+    return SugenetError(
+        f"{path.name} is no checkpoint that can be read ({type(error).__name__}). Delete it, or give another."
+    )
+
+
+def _with_tensors(value: Any, known: dict[int, Any]) -> Any:
+    """Saved values with tensors of PyTorch; one that is there several times is made once."""
+    if id(value) not in known:
+        if isinstance(value, SavedTensor):
+            known[id(value)] = torch.from_numpy(value.array())
+        elif isinstance(value, dict):
+            known[id(value)] = {key: _with_tensors(part, known) for key, part in value.items()}
+        elif isinstance(value, list):
+            known[id(value)] = [_with_tensors(part, known) for part in value]
+        else:
+            return value
+    return known[id(value)]
+
+
+def read_checkpoint(path: Path, mark: str) -> Checkpoint | None:
+    """Read a checkpoint, or return None where there is no file; nothing in the file is run."""
+    if not path.exists():
+        return None
+    try:
+        with open_saved(path) as saved_values:
+            content = _with_tensors(saved_values, {})
+        found = content["format"] == _FORMAT
+    except (FileError, KeyError, TypeError, RecursionError) as error:
+        raise unreadable(path, error) from error
+    if not found:
+        raise SugenetError(
+            f"{path.name} is a checkpoint of another version ({content['format']!r}). Delete it, "
+            f"or give another."
+        )
+    try:
+        history = tuple(Epoch(**epoch) for epoch in content["history"])
+        saved = Checkpoint(
+            content["mark"],
+            history,
+            content["module"],
+            content["optimizer"],
+            content["best"],
+            int(content["best_epoch"]),
+        )
+        whole = 1 <= saved.best_epoch <= len(history) and all(
+            epoch.number == at for at, epoch in enumerate(history, start=1)
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise unreadable(path, error) from error
+    if saved.mark != mark:
+        raise SugenetError(
+            f"{path.name} belongs to a run with other data, layers or settings. Give these to go on with it, "
+            "delete it, or give another name to start anew."
+        )
+    if not whole:
+        raise SugenetError(
+            f"{path.name} is a checkpoint whose epochs do not fit together. Delete it, or give another."
+        )
+    return saved
+
 
 _CHUNK = 4096
 _GROWTH_ENDS = 0.3  # share of the epochs in which the radius grows to its goal
@@ -45,6 +171,36 @@ class Samples:
     def __len__(self) -> int:
         return len(self.y)
 
+    @classmethod
+    def of(
+        cls,
+        encoder: Encoder,
+        X: npt.NDArray[Any],
+        labels: npt.NDArray[np.int64],
+        levels: bool,
+        leeway: Leeway | None,
+    ) -> Samples:
+        """Raw samples as bits, or as levels in the smallest type that holds them."""
+        if len(X) != len(labels):
+            raise EncodingError(
+                f"{len(X)} validation samples but {len(labels)} classes. Give one class for each."
+            )
+        top = max(encoder.tops or (1,)) if levels else 1
+        kind: Any = (np.uint8 if top < 256 else np.int32) if levels else bool
+        read = encoder.levels if levels else encoder.encode
+        parts, distances = [], []
+        for start in range(0, len(X), _CHUNK):
+            rows = X[start : start + _CHUNK]
+            parts.append(read(rows).astype(kind))
+            if leeway is not None:
+                distances.append(leeway.distances(parts[-1], rows))
+        return cls(np.concatenate(parts), labels, top, np.concatenate(distances) if distances else None)
+
+    @property
+    def arrays(self) -> list[npt.NDArray[Any]]:
+        """All that decides a run."""
+        return [part for part in (self.inputs, self.y, self.distances) if part is not None]
+
     def surrounded(self, rows: npt.NDArray[np.int64]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         """Some samples and their distances."""
         assert self.distances is not None
@@ -60,12 +216,21 @@ class Course:
     interrupted: bool
 
 
+@contextmanager
+def threads(count: int) -> Iterator[None]:
+    """Let PyTorch use so many threads meanwhile."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
 def generator_of(seed: int, part: int) -> Generator:
     """Random numbers of one part of a run: 0 for the start, e for epoch e.
     A resumed epoch draws the same ones.
     """
-    import torch
-
     return torch.Generator().manual_seed(int(np.random.SeedSequence([seed, part]).generate_state(1)[0]))
 
 
@@ -84,8 +249,6 @@ def run(
     Ctrl-C ends the run after the last whole epoch; before the first one there is nothing to keep,
     and it is passed on.
     """
-    from torch.optim import Adam
-
     # fused is faster, and rounds otherwise: what was trained without an adversary stays what it is
     optimizer = Adam(module.parameters(), lr=settings.rate, fused=adversary is not None)
     history: list[Epoch] = []
@@ -173,9 +336,6 @@ def _one_epoch(
     adversary: Adversary | None,
     number: int,
 ) -> Epoch:
-    import torch
-    from torch.nn.functional import cross_entropy
-
     generator = generator_of(settings.seed, number)
     zeros = _sparsity(number, settings)
     if adversary is None:
@@ -238,8 +398,6 @@ def accuracy_under_attack(
     adversary: Adversary, module: LevelModule, samples: Samples, share: float, generator: Generator
 ) -> float:
     """Share of samples that stay right under an attack, which is no proof; at a share of the radius."""
-    import torch
-
     right = 0
     for start in range(0, len(samples), _CHUNK):
         rows = np.arange(start, min(start + _CHUNK, len(samples)))
@@ -252,17 +410,15 @@ def accuracy_under_attack(
 
 
 def _disturbed(inputs: Tensor, noise: float, training: Samples, generator: Generator) -> Tensor:
-    import torch
-
     if not noise:
         return inputs
     other = -inputs if training.inputs.dtype == bool else training.top - inputs
     return torch.where(torch.rand(inputs.shape, generator=generator) < noise, other, inputs)
 
 
-def _accuracy(module: LevelModule, samples: Samples, chunk: int = _CHUNK) -> float:
+def _accuracy(module: LevelModule, samples: Samples) -> float:
     right = 0
-    for start in range(0, len(samples), chunk):
-        logits = module.evaluate(tensor_of(samples.inputs[start : start + chunk])).logits.numpy()
-        right += int((np.argmax(logits, axis=1) == samples.y[start : start + chunk]).sum())
+    for start in range(0, len(samples), _CHUNK):
+        logits = module.evaluate(tensor_of(samples.inputs[start : start + _CHUNK])).logits.numpy()
+        right += int((np.argmax(logits, axis=1) == samples.y[start : start + _CHUNK]).sum())
     return right / len(samples)

@@ -15,19 +15,18 @@ the batch or the machine:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import log2, sqrt
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import torch
+from torch import Generator, Tensor
+from torch.nn.functional import batch_norm, cross_entropy
+
+from sugenet.bnn.arrays import Bits
 from sugenet.errors import SugenetError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from torch import Generator, Tensor
-
-    from sugenet.bnn.arrays import Bits
 
 __all__ = ["BIAS_GRID", "Evaluation", "LevelModule"]
 
@@ -103,8 +102,6 @@ class LevelModule:
         """Random weights for layers of these sizes, inputs first and classes last; `top` is the largest
         input, and `seen` says which inputs each neuron of the first layer reads.
         """
-        import torch
-
         largest = _largest(weight_bits)
         most = largest * max(top * sizes[0], (levels - 1) * max(sizes[1:-1], default=0))
         if most > _LARGEST_SUM:
@@ -157,14 +154,10 @@ class LevelModule:
         """Where a batch norm steps to the next level: at 0, and evenly from there to below 2, as a ReLU that
         is clipped there. Two levels have the cut 0 only.
         """
-        import torch
-
         return torch.arange(self.levels - 1, dtype=torch.float64) * _RANGE / self.levels
 
     def weights(self, layer: int) -> Tensor:
         """The weights of a layer, counted from 0, whole numbers up to `largest`; the head is the last."""
-        import torch
-
         latent = self.latent[layer].detach()
         if self.weight_bits == 1:
             return torch.copysign(self.kept[layer], latent + 0.0)  # which has no -0
@@ -177,8 +170,6 @@ class LevelModule:
 
     def biases(self) -> Tensor:
         """Biases of the classes in votes, on the grid."""
-        import torch
-
         return torch.round(self.bias.detach() * BIAS_GRID) / BIAS_GRID
 
     def norm(self, layer: int, sums: Tensor) -> Tensor:
@@ -186,21 +177,15 @@ class LevelModule:
 
         Rises with the sum.
         """
-        import torch
-
         mean, var, beta = (of[layer].detach().double() for of in (self.mean, self.var, self.beta))
         return (sums.double() - mean) * (1.0 / torch.sqrt(var + _EPS)) + beta
 
     def climb(self, normed: Tensor) -> Tensor:
         """The level: how many cuts each value reaches."""
-        import torch
-
         return torch.bucketize(normed.contiguous(), self.cuts.to(normed.dtype), right=True)
 
     def evaluate(self, inputs: Tensor) -> Evaluation:
         """Levels, sums and logits for inputs -1/+1 or levels."""
-        import torch
-
         active, values = [], inputs.double()
         with torch.no_grad():
             for layer in range(self.depth):
@@ -224,8 +209,6 @@ class LevelModule:
 
         Bounds are of the first samples of the batch, as many as `low`, `high` and `y` have.
         """
-        import torch
-
         logits, ends = self._learn(inputs, (low, high, budget))
         assert ends is not None
         middle, reach = (ends[1] + ends[0]) / 2, (ends[1] - ends[0]) / 2
@@ -243,8 +226,6 @@ class LevelModule:
         self, inputs: Tensor, ends: tuple[Tensor, Tensor, int | None] | None
     ) -> tuple[Tensor, tuple[Tensor, Tensor] | None]:
         """Logits, and between which ends the last hidden layer lies."""
-        from torch.nn.functional import batch_norm
-
         bounds = None if ends is None else ends[:2]
         for layer in range(self.depth):
             weights = self._learning_weights(layer)
@@ -288,9 +269,6 @@ class LevelModule:
         """Where the loss of each sample rises with its inputs, with the stored batch norm; 0 without layers
         that let it through.
         """
-        import torch
-        from torch.nn.functional import cross_entropy
-
         given = inputs.detach().requires_grad_()
         values = given
         for layer in range(self.depth):
@@ -308,8 +286,6 @@ class LevelModule:
         Neural Networks" (2020): solvers propagate sooner through a neuron that few literals decide. Only beta
         feels it, not the weights.
         """
-        import torch
-
         shares = [torch.zeros(0)]
         for layer in range(self.depth):
             rows = self.weights(layer)
@@ -326,8 +302,6 @@ class LevelModule:
 
     def clip(self) -> None:
         """Bring latent weights back into [-1, 1]."""
-        import torch
-
         with torch.no_grad():
             for rows in self.latent:
                 rows.clamp_(-1, 1)
@@ -339,8 +313,6 @@ class LevelModule:
         An adversary drives many latent values to the ends, -1 and 1. With `lots` the choice among nearly
         equal ones is drawn; without, the first inputs win.
         """
-        import torch
-
         for layer, (rows, kept) in enumerate(zip(self.latent[:-1], self.kept[:-1], strict=True)):
             count = max(1, round((1 - sparsity) * rows.shape[1]))
             sizes = rows.detach().abs()
@@ -361,32 +333,19 @@ class LevelModule:
             if rows.grad is not None:
                 rows.grad.mul_(kept)
 
+    @property
+    def _tensors(self) -> dict[str, list[Tensor]]:
+        names = ("latent", "kept", "beta", "mean", "var")
+        return {name: getattr(self, name) for name in names} | {"bias": [self.bias]}
+
     def state(self) -> dict[str, Any]:
         """A copy of all tensors, as plain lists by name."""
-        groups = {
-            "latent": self.latent,
-            "kept": self.kept,
-            "beta": self.beta,
-            "mean": self.mean,
-            "var": self.var,
-            "bias": [self.bias],
-        }
-        return {name: [tensor.detach().clone() for tensor in tensors] for name, tensors in groups.items()}
+        return {name: [tensor.detach().clone() for tensor in row] for name, row in self._tensors.items()}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over the values of a state."""
-        import torch
-
-        own = {
-            "latent": self.latent,
-            "kept": self.kept,
-            "beta": self.beta,
-            "mean": self.mean,
-            "var": self.var,
-            "bias": [self.bias],
-        }
         with torch.no_grad():
-            for name, tensors in own.items():
+            for name, tensors in self._tensors.items():
                 for tensor, value in zip(tensors, state[name], strict=True):
                     tensor.copy_(value)
 

@@ -1,20 +1,80 @@
-"""The settings of a training run: one frozen value, checked once."""
+"""The settings of a training run, one frozen value that is checked once; and what the run tells of each
+epoch.
+"""
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, fields
-from math import isfinite
+from math import floor, isfinite
 from typing import Any
 
-from sugenet.errors import SugenetError, how_to_install
-from sugenet.fit.leeway import region_text, robust_region
+from sugenet.capacity.arguments import exact_number, number_words, read_number
+from sugenet.errors import CapacityError, SugenetError, how_to_install
 from sugenet.problem.regions import Hamming, Linf
 
-__all__ = ["Settings", "require_torch"]
+__all__ = [
+    "Epoch",
+    "Settings",
+    "end_progress",
+    "print_progress",
+    "region_text",
+    "require_torch",
+    "robust_region",
+]
 
+_KINDS: dict[str, type[Linf | Hamming]] = {"linf": Linf, "hamming": Hamming}
 _LEAST = {"epochs": 1, "batch": 2, "seed": 0, "tau_goal": 1, "levels": 2, "weight_bits": 1, "threads": 1}
 _SHARES = ("validation_share", "smoothing", "noise", "sparsity", "bound_share")
 _MOST = {"levels": 256, "weight_bits": 8, "threads": 1024}
+
+
+def robust_region(given: Any) -> Linf | Hamming | None:
+    """The region that ``robust=`` names: `Linf` or `Hamming`, a text such as ``"linf:25"``, or None.
+
+    Examples
+    --------
+    >>> robust_region("linf:25"), robust_region("hamming:2"), robust_region(None)
+    (Linf(radius=25), Hamming(radius=2), None)
+    >>> robust_region("l2:3")
+    Traceback (most recent call last):
+    ...
+    sugenet.errors.SugenetError: robust='l2:3' is no region to train against: write linf:R or hamming:K.
+    """
+    if given is None:
+        return None
+    if isinstance(given, str):
+        kind, _, radius = given.partition(":")
+        made = _KINDS.get(kind.strip().lower())
+        try:
+            number = read_number(radius, "radius")
+        except CapacityError:
+            made = None
+        if made is None:
+            raise SugenetError(f"robust={given!r} is no region to train against: write linf:R or hamming:K.")
+        return robust_region(made(number))
+    if type(given) not in (Linf, Hamming):
+        raise SugenetError(f"robust={given!r} is no region to train against: give Linf(R) or Hamming(K).")
+    try:
+        size = exact_number(given.radius, "radius")
+    except SugenetError as error:
+        raise SugenetError(f"robust={given!r}: {error}") from None
+    if not size > 0:
+        raise SugenetError(f"robust={given!r} allows no change. Give a radius above 0, or leave robust out.")
+    if isinstance(given, Hamming) and size != floor(size):
+        raise SugenetError(f"robust={given!r}: bits are flipped in whole numbers. Give one, such as 2.")
+    return given  # type: ignore[no-any-return]
+
+
+def region_text(region: Linf | Hamming | None) -> str | None:
+    """A region as ``robust=`` and ``--robust`` read it.
+
+    Examples
+    --------
+    >>> region_text(Linf(0.5))
+    'linf:0.5'
+    """
+    return None if region is None else f"{type(region).__name__.lower()}:{number_words(region.radius)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,3 +209,53 @@ def require_torch() -> None:
             f"{how_to_install('train')}. "
             "Using a trained network does not need it."
         ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """One epoch: number from 1 of `total`, mean loss, and accuracies of the module; `validation` is None
+    without held-out samples. In robust training the samples learned from are those of the attack, and
+    `attacked` is the accuracy under attack, at `radius`, of the samples held out, or without such of those
+    learned from. What an attack finds is no proof.
+    """
+
+    number: int
+    total: int
+    loss: float
+    training: float
+    validation: float | None
+    attacked: float | None = None
+    radius: float | None = None
+
+    def __str__(self) -> str:
+        held_out = "" if self.validation is None else f", validation {self.validation:.2%}"
+        attacked = (
+            "" if self.attacked is None else f", under attack {self.attacked:.2%} (radius {self.radius:.4g})"
+        )
+        learned = f"loss {self.loss:.4f}, training {self.training:.2%}"
+        return f"epoch {self.number}/{self.total}: {learned}{held_out}{attacked}"
+
+
+def print_progress(epoch: Epoch) -> None:
+    """Write an epoch to stderr: one line that is overwritten on a terminal, a line each elsewhere.
+
+    Examples
+    --------
+    >>> print(Epoch(3, 60, loss=0.51234, training=0.9, validation=0.875))
+    epoch 3/60: loss 0.5123, training 90.00%, validation 87.50%
+    """
+    if sys.stderr is None:
+        return
+    if sys.stderr.isatty():
+        end = "\n" if epoch.number == epoch.total else ""
+        sys.stderr.write(f"\r\x1b[K{epoch}{end}")
+    else:
+        sys.stderr.write(f"{epoch}\n")
+    sys.stderr.flush()
+
+
+def end_progress() -> None:
+    """End the line of a run that stopped early; elsewhere than on a terminal every line has its end."""
+    if sys.stderr is not None and sys.stderr.isatty():
+        sys.stderr.write("\n")
+        sys.stderr.flush()

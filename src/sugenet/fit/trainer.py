@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import isqrt
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn import Encoder, Network
+from sugenet.bnn.arrays import Bits
 from sugenet.bnn.samples import named_rows
 from sugenet.brief import Said
 from sugenet.errors import EncodingError, FileError, SugenetError
 from sugenet.files import check_writable
-from sugenet.fit.adversary import Adversary
-from sugenet.fit.checkpoint import run_mark
-from sugenet.fit.comparing import Comparison, compare
 from sugenet.fit.encoding import learn_encoder, reads_levels
-from sugenet.fit.folding import network_of
-from sugenet.fit.leeway import Leeway, robust_region
-from sugenet.fit.loop import Samples, accuracy_under_attack, generator_of, run
-from sugenet.fit.module import LevelModule
-from sugenet.fit.progress import Epoch
-from sugenet.fit.settings import Settings, require_torch
-from sugenet.fit.windows import windows
+from sugenet.fit.settings import Epoch, Settings, require_torch, robust_region
 from sugenet.problem.regions import Hamming, Linf
 
-__all__ = ["SampleCounts", "Trained", "train"]
+if TYPE_CHECKING:
+    from sugenet.fit.folding import Comparison
+    from sugenet.fit.loop import Samples
+    from sugenet.fit.module import LevelModule
+
+__all__ = ["SampleCounts", "Trained", "train", "windows"]
 
 _CHUNK = 8192
 _CALM = 2  # times less is a vote worth in robust training, so that margins go on growing
@@ -160,29 +157,13 @@ def train(
     (0, ('False', 'True'))
     """
     require_torch()
-    sizes = _sizes(hidden)
-    if settings.levels > 2 and not sizes:
-        raise SugenetError(
-            f"levels={settings.levels} is for hidden neurons, but hidden=() has none. "
-            "Give sizes, or leave levels= out."
-        )
-    if settings.window is not None and not sizes:
-        raise SugenetError(
-            f"window={settings.window} is for neurons of the first hidden layer, but hidden=() has none. "
-            "Give sizes, or leave window= out."
-        )
-    path = None if checkpoint is None else Path(checkpoint)
-    if path is not None:
-        try:
-            check_writable(path)
-        except FileError as error:
-            raise FileError(f"checkpoint={error}") from None
-    if encoder is not None and names is not None:
-        raise SugenetError(
-            "names are for a learned encoder, but the encoder given has its own. Leave one of them out."
-        )
-    array, titles = named_rows(X, names) if encoder is None else (encoder.rows(X), None)
-    coder = learn_encoder(array, names=titles) if encoder is None else encoder
+    from sugenet.fit import folding, loop
+    from sugenet.fit.adversary import Adversary, Leeway
+    from sugenet.fit.module import LevelModule
+
+    sizes = _sizes(hidden, settings)
+    path = _writable(checkpoint)
+    array, coder = _rows_and_encoder(X, encoder, names)
     labels, kinds = _labels(y, classes)
     if array.ndim != 2 or len(array) != len(labels):
         raise EncodingError(
@@ -194,33 +175,25 @@ def train(
     inside, outside = _parts(labels, others, settings) if validation is None else (others, np.arange(0))
     levels = bool(sizes) and reads_levels(coder)
     region = robust_region(settings.robust)
-    adversary = None if region is None else Adversary(Leeway(coder, region, levels))
+    leeway = None if region is None else Leeway(coder, region, levels)
+    adversary = None if leeway is None else Adversary(leeway)
     seen = (
         None if settings.window is None else windows(coder, levels, settings.window, sizes[0], settings.seed)
     )
-    training = _encoded(coder, array[inside], labels[inside], levels, adversary)
-    if adversary is not None:
-        adversary.leeway.check(*training.surrounded(np.arange(len(training))))
+    training = loop.Samples.of(coder, array[inside], labels[inside], levels, leeway)
+    if leeway is not None:
+        leeway.check(*training.surrounded(np.arange(len(training))))
+    outer, outer_labels = array[outside], labels[outside]
     if validation is not None:
         outer = coder.rows(validation[0])
         outer_labels = _known_labels(validation[1], kinds, classes is not None)
-    else:
-        outer, outer_labels = array[outside], labels[outside]
-    held_out = _encoded(coder, outer, outer_labels, levels, adversary) if len(outer) else None
-    mark = run_mark(
-        {"settings": settings.decisive(), "hidden": sizes, "classes": len(kinds), "top": training.top},
-        *(
-            part
-            for samples in (training, held_out)
-            if samples is not None
-            for part in (samples.inputs, samples.y, samples.distances)
-            if part is not None
-        ),
-    )
-    with _threads(settings.threads):
+    held_out = loop.Samples.of(coder, outer, outer_labels, levels, leeway) if len(outer) else None
+    about = {"settings": settings.decisive(), "hidden": sizes, "classes": len(kinds), "top": training.top}
+    mark = loop.run_mark(about, *training.arrays, *(() if held_out is None else held_out.arrays))
+    with loop.threads(settings.threads):
         module = LevelModule.start(
             (training.inputs.shape[1], *sizes, len(kinds)),
-            generator_of(settings.seed, 0),
+            loop.generator_of(settings.seed, 0),
             top=training.top if levels else 1,
             levels=settings.levels,
             weight_bits=settings.weight_bits,
@@ -228,25 +201,21 @@ def train(
         )
         if adversary is not None:
             module.unit /= _CALM
-        outcome = run(module, training, held_out, settings, mark, progress, path, adversary)
-        network = network_of(module, coder, kinds, notes)
-        comparison = compare(network, module, array)
+        outcome = loop.run(module, training, held_out, settings, mark, progress, path, adversary)
+        network = folding.network_of(module, coder, kinds, notes)
+        comparison = folding.compare(network, module, array)
         comparison.check()
         if validation is not None:
-            compare(network, module, outer).check()
-    accuracy = _accuracy(network, training if held_out is None else held_out)
-    last = _encoded(coder, array[test], labels[test], levels, adversary) if len(test) else None
-    attacked = (
-        None
-        if adversary is None
-        else accuracy_under_attack(
-            adversary, module, last or held_out or training, 1.0, generator_of(settings.seed, 0)
-        )
-    )
+            folding.compare(network, module, outer).check()
+    last = loop.Samples.of(coder, array[test], labels[test], levels, leeway) if len(test) else None
+    attacked = None
+    if adversary is not None:
+        judged, generator = last or held_out or training, loop.generator_of(settings.seed, 0)
+        attacked = loop.accuracy_under_attack(adversary, module, judged, 1.0, generator)
     return Trained(
         network,
         outcome.history,
-        accuracy,
+        _accuracy(network, held_out or training),
         outcome.best_epoch,
         outcome.interrupted,
         comparison,
@@ -258,7 +227,36 @@ def train(
     )
 
 
-def _sizes(hidden: Sequence[int]) -> tuple[int, ...]:
+_FOR_LAYERS = {"levels": "hidden neurons", "window": "neurons of the first hidden layer"}
+"""Settings that need a hidden layer, and what they are for."""
+
+
+def _writable(checkpoint: str | Path | None) -> Path | None:
+    """The file of a checkpoint, refused before any work if it cannot be written."""
+    if checkpoint is None:
+        return None
+    try:
+        check_writable(checkpoint)
+    except FileError as error:
+        raise FileError(f"checkpoint={error}") from None
+    return Path(checkpoint)
+
+
+def _rows_and_encoder(
+    X: Any, encoder: Encoder | None, names: Iterable[object] | None
+) -> tuple[npt.NDArray[Any], Encoder]:
+    """The samples as rows, and the encoder, learned from them unless it is given."""
+    if encoder is None:
+        array, titles = named_rows(X, names)
+        return array, learn_encoder(array, names=titles)
+    if names is not None:
+        raise SugenetError(
+            "names are for a learned encoder, but the encoder given has its own. Leave one of them out."
+        )
+    return encoder.rows(X), encoder
+
+
+def _sizes(hidden: Sequence[int], settings: Settings) -> tuple[int, ...]:
     if not isinstance(hidden, Iterable):
         raise SugenetError(
             f"hidden={hidden!r} must be a list of whole numbers. For one layer write ({hidden!r},)."
@@ -277,6 +275,12 @@ def _sizes(hidden: Sequence[int]) -> tuple[int, ...]:
             f"hidden={sizes} holds a layer without neurons. Give sizes of at least 1, "
             f"or hidden=() for no hidden layer."
         )
+    for name, what in _FOR_LAYERS.items():
+        if not sizes and getattr(settings, name) != getattr(_DEFAULTS, name):
+            raise SugenetError(
+                f"{name}={getattr(settings, name)} is for {what}, but hidden=() has none. "
+                f"Give sizes, or leave {name}= out."
+            )
     return sizes
 
 
@@ -341,30 +345,6 @@ def _drawn(
     return np.flatnonzero(held), among[~held[among]]
 
 
-def _encoded(
-    encoder: Encoder,
-    X: npt.NDArray[Any],
-    labels: npt.NDArray[np.int64],
-    levels: bool,
-    adversary: Adversary | None,
-) -> Samples:
-    """Bits, or levels in the smallest type that holds them."""
-    if len(X) != len(labels):
-        raise EncodingError(
-            f"{len(X)} validation samples but {len(labels)} classes. Give one class for each."
-        )
-    top = max(encoder.tops or (1,)) if levels else 1
-    kind: Any = (np.uint8 if top < 256 else np.int32) if levels else bool
-    read = encoder.levels if levels else encoder.encode
-    parts, distances = [], []
-    for start in range(0, len(X), _CHUNK):
-        rows = X[start : start + _CHUNK]
-        parts.append(read(rows).astype(kind))
-        if adversary is not None:
-            distances.append(adversary.leeway.distances(parts[-1], rows))
-    return Samples(np.concatenate(parts), labels, top, np.concatenate(distances) if distances else None)
-
-
 def _accuracy(network: Network, samples: Samples) -> float:
     right = 0
     for start in range(0, len(samples), _CHUNK):
@@ -377,13 +357,38 @@ def _accuracy(network: Network, samples: Samples) -> float:
     return right / len(samples)
 
 
-@contextmanager
-def _threads(count: int) -> Iterator[None]:
-    import torch
+def windows(encoder: Encoder, levels: bool, side: int, neurons: int, seed: int) -> Bits:
+    """For each neuron the inputs that it reads: those of a square of pixels, whose place is drawn.
 
-    before = torch.get_num_threads()
-    torch.set_num_threads(count)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
+    Parameters
+    ----------
+    encoder
+        Of square images, pixels row by row.
+    levels
+        Whether there is one input for each pixel, not one for each bit.
+    side
+        Rows and columns of the square, which lies inside the image.
+    neurons, seed
+        How many squares, and what decides their places.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import thermometer
+    >>> seen = windows(Encoder([thermometer([3, 5])] * 9), levels=False, side=2, neurons=4, seed=0)
+    >>> seen.shape, seen.sum(axis=1).tolist()
+    ((4, 18), [8, 8, 8, 8])
+    """
+    image = isqrt(encoder.features)
+    if image * image != encoder.features:
+        raise SugenetError(
+            f"window={side} is for square images, pixels row by row, but {encoder.features} features "
+            "are no square. Leave window= out."
+        )
+    if side > image:
+        raise SugenetError(
+            f"window={side} is larger than images of {image} x {image} pixels. Give at most {image}."
+        )
+    corners = np.random.default_rng([seed, 3]).integers(0, image - side + 1, (neurons, 2, 1))
+    pixels = np.arange(encoder.features) if levels else np.array(encoder.feature_of, np.int64)
+    places = np.stack([pixels // image, pixels % image])
+    return np.asarray(((places >= corners) & (places < corners + side)).all(axis=1))

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.errors import FileError, how_to_install
-from sugenet.io.exact.sizes import check_numbers
+from sugenet.io.exact.ops import check_numbers
 from sugenet.reading import open_file
 
 __all__ = [

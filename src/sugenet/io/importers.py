@@ -27,9 +27,8 @@ from sugenet.io.exact.report import Imported
 from sugenet.io.larq import reader as larq_reader
 from sugenet.io.larq.judge import judge_of_layers
 from sugenet.io.larq.tensorflow import refuse_tensorflow
-from sugenet.io.marabou.contents import read_input_query
 from sugenet.io.marabou.judge import judge_of_query
-from sugenet.io.marabou.reader import chain_of_query, query_of_contents
+from sugenet.io.marabou.reader import chain_of_query, query_of_contents, read_input_query
 from sugenet.io.onnx import reader as onnx_reader
 from sugenet.io.onnx.alone import compare_nodes
 from sugenet.io.onnx.dataflow import plain_graph

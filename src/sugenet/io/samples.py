@@ -23,7 +23,7 @@ import numpy.typing as npt
 from sugenet.bnn import Network, OneHot, Steps
 from sugenet.bnn.samples import shape_words
 from sugenet.capacity.arguments import NUMBER, number_words, read_number
-from sugenet.errors import CapacityError, FileError
+from sugenet.errors import FileError
 from sugenet.files import write_bytes, write_text
 from sugenet.io.images import IMAGES, SIZE_LIMIT, read_folder, read_image
 from sugenet.io.plain.gzipped import unzipped
@@ -255,10 +255,7 @@ def _cell(text: str, coding: Steps | OneHot) -> Any:
             known = ", ".join(map(str, coding.categories[:12]))
             raise FileError(f"{_shown(text)} is no category. The categories are {known}.")
         return coding.by_text[text]
-    try:
-        return read_number(text)
-    except CapacityError as error:
-        raise FileError(str(error)) from None
+    return read_number(text, error=FileError)
 
 
 def _shown(text: str) -> str:

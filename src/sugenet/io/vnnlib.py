@@ -4,7 +4,7 @@ they say something else.
 Read is the part of SMT-LIB that the competitions use: ``declare-const`` of X_i and Y_k, and ``assert`` of
 ``and`` and ``or`` over ``<=`` and ``>=`` between linear expressions with ``+``, ``-`` and ``*``. Inputs are
 bounded one at a time, so that those asked for are boxes. Version 2 declares a network with tensors instead
-(see `vnnlib_tensors`) and has ``==``, too.
+(see `vnnlib_words`) and has ``==``, too.
 """
 
 from __future__ import annotations
@@ -20,8 +20,16 @@ from typing import Any, TypeAlias
 from sugenet.errors import FileError
 from sugenet.files import write_bytes
 from sugenet.io.plain.gzipped import unzipped
-from sugenet.io.vnnlib_numbers import SUPPORTED, UnsupportedError, constant_of, shortened, sized
-from sugenet.io.vnnlib_tensors import DECLARING, WORD, Declared, DeclaringError
+from sugenet.io.vnnlib_words import (
+    DECLARING,
+    SUPPORTED,
+    WORD,
+    Declared,
+    UnsupportedError,
+    constant_of,
+    shortened,
+    sized,
+)
 from sugenet.problem.query import BIT_LIMIT, SIZE_LIMIT, Case, Condition, Inequality, Query, QueryBox
 from sugenet.reading import read_file
 
@@ -262,10 +270,7 @@ class _QueryReader:
 
     def tensor(self, place: int, words: list[Any], *, inside: bool) -> _Item:
         """A declaration of version 2; the variables of a network when it is whole."""
-        try:
-            made = self.tensors.take(words, inside=inside, older=bool(self.declared))
-        except DeclaringError as error:
-            raise UnsupportedError(place, str(error)) from None
+        made = self.tensors.take(place, words, inside=inside, older=bool(self.declared))
         if words[0] == "declare-network":
             self.declared |= {
                 (kind, i) for kind, count in self.tensors.counts().items() for i in range(count)
@@ -294,10 +299,7 @@ class _QueryReader:
         self.declared.add(variable)
 
     def number(self, place: int, word: str) -> _Linear:
-        try:
-            variable = self.tensors.element(word) if self.tensors.is_new else _variable(word)
-        except DeclaringError as error:
-            raise UnsupportedError(place, str(error)) from None
+        variable = self.tensors.element(place, word) if self.tensors.is_new else _variable(word)
         if variable is None:
             if word not in self.known:
                 self.known[word] = constant_of(place, word)

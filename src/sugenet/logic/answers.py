@@ -8,12 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from sugenet.bnn import Network
-from sugenet.brief import Said
 from sugenet.checker.form import exact
-from sugenet.errors import CertificateError, SugenetError
+from sugenet.errors import CertificateError
 from sugenet.logic.addition import Sum
 from sugenet.logic.composed import Choice, Composed
 from sugenet.logic.envelopes import whole_in
@@ -23,8 +22,8 @@ from sugenet.logic.sudoku import Sudoku
 from sugenet.problem.neighbourhood import row_of
 from sugenet.problem.regions import region_of
 from sugenet.reason.counterfactuals import Counterfactual
-from sugenet.reason.envelope import changes_data, opened
-from sugenet.reason.questions import raw_of
+from sugenet.reason.envelope import Recorded, Source, changes_data, opened
+from sugenet.reason.questions import raw_of, reading_data
 from sugenet.reason.reasons import Reason
 from sugenet.reason.verdicts import Refuted
 from sugenet.reason.words import advice, changes_listed, show_cost
@@ -44,35 +43,42 @@ __all__ = [
 ]
 
 
+def _fields(**own: Source) -> Mapping[str, Source]:
+    """The fields of an answer in JSON: its own between those that all have."""
+    return {
+        "outcome": "outcome",
+        "claim": str,
+        "stated": lambda answer: answer.whole.text if isinstance(answer.whole, Stated) else ...,
+        **own,
+        "seconds": "seconds",
+        "certificate": "certificate",
+    }
+
+
+def _certified(name: str, about: str, read: Callable[[Any], Any] = exact) -> Any:
+    """A property that the certificate states; None where it does not."""
+
+    def value(answer: ComposedAnswer) -> Any:
+        stated = answer.certificate.get(name)
+        return None if stated is None else read(stated)
+
+    return property(value, doc=about)
+
+
+def _gap_in(text: str) -> Gap:
+    return exact_gap(exact(text))
+
+
 @dataclass(frozen=True, eq=False)
-class ComposedAnswer(Said):
+class ComposedAnswer(Recorded):
     """An answer about a whole."""
 
     outcome: ClassVar[str]
+    json: ClassVar[Mapping[str, Source]] = _fields()
 
     whole: Composed
     certificate: dict[str, Any]
     seconds: float
-
-    def data(self) -> dict[str, Any]:
-        """Everything as JSON data."""
-        text = {"stated": self.whole.text} if isinstance(self.whole, Stated) else {}
-        return {
-            "outcome": self.outcome,
-            "claim": str(self),
-            **text,
-            **self._found(),
-            "seconds": self.seconds,
-            "certificate": self.certificate,
-        }
-
-    def _found(self) -> dict[str, Any]:
-        return {}
-
-    @classmethod
-    def of(cls, whole: Composed, data: Mapping[str, Any]) -> Self:
-        """The answer from its JSON data."""
-        return cls(whole, data["certificate"], data["seconds"])
 
     @property
     def _parts(self) -> list[tuple[int, dict[str, Any]]]:
@@ -80,7 +86,8 @@ class ComposedAnswer(Said):
 
     def _network(self, place: int) -> Network:
         network = self.whole.readings[place].network
-        assert network is not None
+        if network is None:
+            raise CertificateError("a part is about a reading that no network reads.")
         return network
 
     @property
@@ -120,10 +127,6 @@ class ComposedAnswer(Said):
             rows.append(f"{words} ({changes_listed(network, changes)})")
         return "; ".join(rows)
 
-    def _changes_data(self) -> dict[str, Any]:
-        names = [reading.name for reading in self.whole.readings]
-        return {names[place]: changes_data(found) for place, found in sorted(self._changes().items())}
-
 
 def _label(network: Network, witness: Sequence[Any]) -> str:
     return network.classes[int(network.predict(row_of(witness), engine="definition")[0])]
@@ -153,36 +156,31 @@ class ComposedRead(ComposedAnswer):
     """How possible it is that a whole has a value, and how far any other value is behind."""
 
     outcome: ClassVar[str] = "read"
+    json: ClassVar[Mapping[str, Source]] = _fields(
+        value="value",
+        gap=lambda answer: None if answer.gap is None else str(answer.gap),
+        margin=lambda answer: None if answer.margin is None else str(answer.margin),
+        shown=lambda answer: None if answer.choice is None else _shown(answer.whole, answer.choice),
+    )
 
     @property
     def value(self) -> Any:
         """The value that was asked about."""
         return self.certificate["question"]["value"]
 
-    @property
-    def gap(self) -> Gap | None:
-        """How far it is behind the most possible; 0: it is that; None: it is impossible."""
-        gap = self.certificate.get("gap")
-        return None if gap is None else exact_gap(exact(gap))
-
-    @property
-    def margin(self) -> Gap | None:
-        """How far any other value is behind: the necessity of this one; None: any other is impossible."""
-        margin = self.certificate["margin"]
-        return None if margin is None else exact_gap(exact(margin))
+    gap = _certified(
+        "gap", "How far it is behind the most possible; 0: it is that; None: it is impossible.", _gap_in
+    )
+    margin = _certified(
+        "margin",
+        "How far any other value is behind: the necessity of this one; None: any other is impossible.",
+        _gap_in,
+    )
 
     @property
     def choice(self) -> Choice | None:
         """The most possible values of the readings with which the whole has the value."""
         return None if self.gap is None else self._choice
-
-    def _found(self) -> dict[str, Any]:
-        return {
-            "value": self.value,
-            "gap": None if self.gap is None else str(self.gap),
-            "margin": None if self.margin is None else str(self.margin),
-            "shown": None if self.choice is None else _shown(self.whole, self.choice),
-        }
 
     def __str__(self) -> str:
         words = self.whole.words(self.value)
@@ -194,6 +192,25 @@ class ComposedRead(ComposedAnswer):
         sure = "any other is impossible" if self.margin is None else f"ahead by {gap_words(self.margin)}"
         sure = "but so is another" if self.margin == 0 else sure
         return f"{words}: most possible, {sure}: {shown}"
+
+
+class _Changed(ComposedAnswer):
+    """An answer with images that change the whole."""
+
+    @property
+    def value(self) -> Any:
+        """The value that the whole has then."""
+        return self.whole.value(self._choice)
+
+    @property
+    def changes(self) -> dict[str, dict[str, tuple[Any, Any]]]:
+        """How images change, by the name of their reading."""
+        return {self.whole.readings[place].name: found for place, found in sorted(self._changes().items())}
+
+    @property
+    def changes_plain(self) -> dict[str, Any]:
+        """The same as JSON."""
+        return {name: changes_data(found) for name, found in self.changes.items()}
 
 
 # -- can it fail ---------------------------------------------------------------------------------------------
@@ -228,23 +245,11 @@ class ComposedProved(_OfRegion):
 
 
 @dataclass(frozen=True, eq=False)
-class ComposedRefuted(_OfRegion):
+class ComposedRefuted(_OfRegion, _Changed):
     """The whole changes: with these images."""
 
     outcome: ClassVar[str] = "refuted"
-
-    @property
-    def value(self) -> Any:
-        """The value that it has then."""
-        return self.whole.value(self._choice)
-
-    @property
-    def changes(self) -> dict[str, dict[str, tuple[Any, Any]]]:
-        """How images change, by the name of their reading."""
-        return {self.whole.readings[place].name: found for place, found in self._changes().items()}
-
-    def _found(self) -> dict[str, Any]:
-        return {"value": self.value, "changes": self._changes_data()}
+    json: ClassVar[Mapping[str, Source]] = _fields(value="value", changes="changes_plain")
 
     def said(self, mark: Callable[[str], str] = str) -> str:
         """One sentence, its verdict put through `mark`."""
@@ -256,6 +261,7 @@ class ComposedUndecided(_OfRegion):
     """Neither shown: some parts are open."""
 
     outcome: ClassVar[str] = "undecided"
+    json: ClassVar[Mapping[str, Source]] = _fields(open="open", proved="proved")
 
     @property
     def open(self) -> tuple[str, ...]:
@@ -267,9 +273,6 @@ class ComposedUndecided(_OfRegion):
     def proved(self) -> int:
         """How many parts are proved."""
         return sum(part["answer"] == "proved" for _, part in self._parts)
-
-    def _found(self) -> dict[str, Any]:
-        return {"open": list(self.open), "proved": self.proved}
 
     def said(self, mark: Callable[[str], str] = str) -> str:
         """One sentence, its verdict put through `mark`."""
@@ -300,43 +303,22 @@ class _OfChange(ComposedAnswer):
 
 
 @dataclass(frozen=True, eq=False)
-class ComposedChange(_OfChange):
+class ComposedChange(_OfChange, _Changed):
     """Changed images with which the whole has another value, and what is proved of their cost."""
 
     outcome: ClassVar[str] = "counterfactual"
-
-    @property
-    def value(self) -> Any:
-        """The value that the whole has then."""
-        return self.whole.value(self._choice)
-
-    @property
-    def cost(self) -> Fraction:
-        """What the changes cost together; for L2 a sum of squares."""
-        return exact(self.certificate["cost"])
-
-    @property
-    def lower(self) -> Fraction:
-        """Nothing cheaper than this does it: equal to `cost` where it is proved to be the least."""
-        return exact(self.certificate["lower"])
+    json: ClassVar[Mapping[str, Source]] = _fields(
+        value="value", cost="cost", lower="lower", changes="changes_plain"
+    )
+    cost = _certified("cost", "What the changes cost together; for L2 a sum of squares.")
+    lower = _certified(
+        "lower", "Nothing cheaper than this does it: equal to `cost` where it is proved to be the least."
+    )
 
     @property
     def is_minimum(self) -> bool:
         """Whether nothing cheaper does it, proved."""
-        return self.lower == self.cost
-
-    @property
-    def changes(self) -> dict[str, dict[str, tuple[Any, Any]]]:
-        """How images change, by the name of their reading."""
-        return {self.whole.readings[place].name: found for place, found in self._changes().items()}
-
-    def _found(self) -> dict[str, Any]:
-        return {
-            "value": self.value,
-            "cost": str(self.cost),
-            "lower": str(self.lower),
-            "changes": self._changes_data(),
-        }
+        return bool(self.lower == self.cost)
 
     def said(self, mark: Callable[[str], str] = str) -> str:
         """One sentence, its verdict put through `mark`."""
@@ -369,14 +351,8 @@ class OpenComposedChange(_OfChange):
     """Nothing was found, and nothing more proved than a lower bound."""
 
     outcome: ClassVar[str] = "undecided"
-
-    @property
-    def lower(self) -> Fraction:
-        """Nothing cheaper than this does it."""
-        return exact(self.certificate["lower"])
-
-    def _found(self) -> dict[str, Any]:
-        return {"lower": str(self.lower)}
+    json: ClassVar[Mapping[str, Source]] = _fields(lower="lower")
+    lower = _certified("lower", "Nothing cheaper than this does it.")
 
     def said(self, mark: Callable[[str], str] = str) -> str:
         """One sentence, its verdict put through `mark`."""
@@ -394,17 +370,15 @@ class OpenComposedChange(_OfChange):
 class ComposedReason(_OfRegion):
     """Features of the images that suffice for the value of the whole, whatever else changes in the region."""
 
-    @property
-    def status(self) -> str:
-        """``minimum``: none smaller exists; ``minimal``: none can be left out; ``sufficient``; or
-        ``unknown``.
-        """
-        return str(self.certificate["answer"])
-
-    @property
-    def outcome(self) -> str:  # type: ignore[override]
-        """Its status."""
-        return self.status
+    json: ClassVar[Mapping[str, Source]] = _fields(
+        reasons=lambda answer: {name: reason.conditions() for name, reason in answer.reasons.items()}
+    )
+    status = _certified(
+        "answer",
+        "``minimum``: none smaller exists; ``minimal``: none can be left out; ``sufficient``; ``unknown``.",
+        str,
+    )
+    outcome = _certified("answer", "Its status.", str)
 
     @cached_property
     def reasons(self) -> dict[str, Reason]:
@@ -420,9 +394,6 @@ class ComposedReason(_OfRegion):
     def size(self) -> int:
         """How many features there are in all."""
         return sum(len(reason.features) for reason in self.reasons.values())
-
-    def _found(self) -> dict[str, Any]:
-        return {"reasons": {name: reason.conditions() for name, reason in self.reasons.items()}}
 
     def said(self, mark: Callable[[str], str] = str) -> str:
         """One sentence, its verdict put through `mark`."""
@@ -471,27 +442,14 @@ def answer_of(data: Mapping[str, Any], *networks: Network) -> ComposedAnswer:
     >>> print(answer_of(read(Sum(digits[:1], digits[1:])).data()))
     the sum is 6: most possible, ahead by 2 points: 3 + 3 = 6
     """
-    try:
+    with reading_data("the answer"):
         certificate = data["certificate"]
         whole = whole_in(certificate, networks, data.get("stated"))
         made = _TYPES[certificate["question"]["kind"], certificate["answer"]]
         if type(data["seconds"]) not in (int, float):
             raise CertificateError("the field 'seconds' of the answer is not a number.")
-        found = made.of(whole, data)
+        found = made(whole, certificate, data["seconds"])
         again = found.data()
-    except CertificateError:
-        raise
-    except (
-        KeyError,
-        TypeError,
-        ValueError,
-        AttributeError,
-        IndexError,
-        ArithmeticError,
-        AssertionError,
-    ) as e:
-        said = str(e) if isinstance(e, SugenetError) else f"{type(e).__name__}: {str(e)[:200]}"
-        raise CertificateError(f"the answer is damaged: {said}") from e
     for name in {**again, **data}:
         if data.get(name, again) != again.get(name, data):
             raise CertificateError(f"the field {str(name)[:40]!r} does not fit the rest of the answer.")

@@ -19,8 +19,7 @@ from sugenet.logic.answers import (
     ComposedUndecided,
 )
 from sugenet.logic.composed import Composed, Least, Wanted
-from sugenet.logic.envelopes import PartOf, certificate_of
-from sugenet.logic.proving import proof_that_none
+from sugenet.logic.envelopes import PartOf, certificate_of, proof_that_none
 from sugenet.problem.clock import Clock
 from sugenet.problem.neighbourhood import row_of
 from sugenet.problem.regions import L0, L1, L2, Anything, Hamming, Linf, Region

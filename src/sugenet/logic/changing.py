@@ -19,8 +19,7 @@ from sugenet.errors import QuestionError, TooLargeError
 from sugenet.logic.answers import ComposedChange, NoComposedChange, OpenComposedChange
 from sugenet.logic.asking import see_network
 from sugenet.logic.composed import Composed, Least, Wanted
-from sugenet.logic.envelopes import PartOf, certificate_of
-from sugenet.logic.proving import proof_that_none
+from sugenet.logic.envelopes import PartOf, certificate_of, proof_that_none
 from sugenet.logic.readings import Gap
 from sugenet.problem.clock import Clock
 from sugenet.problem.regions import L0, L1, L2, Cost, Hamming
@@ -188,12 +187,11 @@ class _ComposedHunt:
 
     def _ask(self, place: int, target: int | None, limit: Gap | None) -> None:
         """Ask one reading what reaching a class, or any other, costs; no further than a limit."""
-        reading = self.whole.readings[place]
+        reading, asked = self.whole.readings[place], (place, _ANY if target is None else target)
         network = reading.network
         assert network is not None
         goal = "change" if target is None else f"become {reading.values[target]}"
         self.clock.tell(f"{reading.name}: what would make it {goal}?")
-        left, mine = self.clock.left(), (place, _ANY if target is None else target)
         found = _shown(
             counterfactuals.whatif(
                 network,
@@ -201,9 +199,7 @@ class _ComposedHunt:
                 self.cost,
                 target=target,
                 limit=None if limit is None or self.cost is L2 else limit,
-                time_limit=None
-                if left is None
-                else max(left / (1 if mine in self.once else 3), min(left, 1.0)),
+                time_limit=self._seconds(asked),
                 threads=self.clock.threads,
                 seed=self.clock.seed,
                 notify=self.clock.notify,
@@ -211,30 +207,40 @@ class _ComposedHunt:
         )
         assert found.certificate is not None
         self.parts.append((place, found.certificate))
+        is_open = isinstance(found, OpenCounterfactual)
+        if isinstance(found, Counterfactual):
+            is_open = not found.is_minimum
+        if asked in self.once or not is_open or self.clock.time_limit is None:
+            self.settled.add(asked)  # else it is asked once more, with all the time that is left
+        self.once.add(asked)
         own = self.whole.read[place]
         others = [k for k in range(len(reading.values)) if k != own and target in (None, k)]
-        again = isinstance(found, Counterfactual | OpenCounterfactual) and not getattr(
-            found, "is_minimum", False
-        )
-        if mine in self.once or not again or self.clock.time_limit is None:
-            self.settled.add(mine)  # else it is asked once more, with all the time that is left
-        self.once.add(mine)
-        bound: Gap | None = None
-        match found:
-            case Counterfactual():
-                bound, became = _short(found.lower), found.label
-                before = self.upper[place][became]
-                self.upper[place][became] = min(
-                    _short(found.value), found.value if before is None else before
-                )
-                if found.is_minimum:
-                    self.settled.add((place, became))
-            case OpenCounterfactual():
-                bound = _short(found.lower)
-            case NoCounterfactual():
-                most = found.limit
-                if most is not None:
-                    bound = most.__floor__() + 1 if self.whole_steps else _short(most)
+        self._learn(place, others, self._bound(place, found))
+        if (isinstance(found, OpenCounterfactual) and found.reason == "interrupted") or (
+            isinstance(found, Counterfactual) and found.interrupted
+        ):
+            raise KeyboardInterrupt
+
+    def _seconds(self, asked: tuple[int, int]) -> float | None:
+        """For one question: a third of the time, and at least a second; all of it the second time."""
+        left = self.clock.left()
+        return None if left is None else max(left / (1 if asked in self.once else 3), min(left, 1.0))
+
+    def _bound(self, place: int, found: Answer) -> Gap | None:
+        """What the classes that were asked about cost at least; None: they cannot be reached."""
+        if isinstance(found, Counterfactual):
+            became = found.label
+            known, value = self.upper[place][became], _short(found.value)
+            self.upper[place][became] = value if known is None else min(known, value)
+            if found.is_minimum:
+                self.settled.add((place, became))
+        if not isinstance(found, NoCounterfactual):
+            return _short(found.lower)
+        most = found.limit
+        return None if most is None else most.__floor__() + 1 if self.whole_steps else _short(most)
+
+    def _learn(self, place: int, others: list[int], bound: Gap | None) -> None:
+        """Raise what classes cost at least."""
         for k in others:
             known = self.lower[place][k]
             if bound is None:
@@ -242,9 +248,6 @@ class _ComposedHunt:
                 self.settled.add((place, k))
             elif known is not None:
                 self.lower[place][k] = max(known, bound)
-        stopped = isinstance(found, OpenCounterfactual) and found.reason == "interrupted"
-        if stopped or (isinstance(found, Counterfactual) and found.interrupted):
-            raise KeyboardInterrupt
 
 
 def _shown(found: Answer) -> Answer:

@@ -15,9 +15,9 @@ from fractions import Fraction
 from itertools import product
 from typing import NamedTuple
 
-from sugenet.bnn.laws import DEEPEST
 from sugenet.brief import quoted
 from sugenet.capacity.arguments import read_number
+from sugenet.capacity.conditions import DEEPEST, SAME, SIGNS, Connectives, compares, tokens_of
 from sugenet.errors import CapacityError, RuleSyntaxError
 from sugenet.logic.formulas import Every, Listed, LogicFormula, OneOf, Some, negated
 from sugenet.logic.readings import Reading
@@ -28,7 +28,7 @@ _TOKEN = re.compile(
     r"\s*(?:(?P<sign><=|>=|!=|==|->|=|<|>|[(){},])|(?P<quoted>\"[^\"]*\"|'[^']*')"
     r"|(?P<word>(?:(?!->)[^\s<>=!(){},\"'])+))"
 )
-_SIGNS = ("<=", ">=", "!=", "==", "=", "<", ">")
+_LISTED = ("<=", ">=", "!=", "==", "=", "<", ">")
 _WORDS = ("and", "or", "not", "if", "then", "iff", "in", "true", "false")
 _MOST_IFF = 12
 """Each *iff* writes both of its sides twice."""
@@ -59,7 +59,7 @@ def parse_formula(text: str, readings: Sequence[Reading]) -> LogicFormula:
     return _FormulaReader(text, readings).whole()
 
 
-class _FormulaReader:
+class _FormulaReader(Connectives[LogicFormula]):
     """Reads one formula, word by word."""
 
     def __init__(self, text: str, readings: Sequence[Reading]) -> None:
@@ -87,15 +87,14 @@ class _FormulaReader:
                 f"other. Give it as several formulas."
             )
         try:
-            if self._word("if"):
-                body = self._either()
+            begun = self.word("if")
+            left = self.either()
+            if begun:
                 self._need("then")
-                return Some((negated(body, self.sizes), self._formula()))
-            left = self._either()
-            if self._sign("->"):
-                return Some((negated(left, self.sizes), self._formula()))
+            if begun or self._sign("->"):
+                return self.implies(left, self._formula())
             where = self.next.place
-            if self._word("iff"):
+            if self.word("iff"):
                 self.doubled += 1
                 if self.doubled > _MOST_IFF:
                     raise RuleSyntaxError(
@@ -103,39 +102,25 @@ class _FormulaReader:
                         f"doubles it. Say it as several formulas."
                     )
                 right = self._formula()
-                not_left, not_right = negated(left, self.sizes), negated(right, self.sizes)
-                return Every((Some((not_left, right)), Some((left, not_right))))
+                return Every((self.implies(left, right), Some((left, self.opposite(right)))))
             return left
         finally:
             self.depth -= 1
 
-    def _either(self) -> LogicFormula:
-        parts = [self._each()]
-        while self._word("or"):
-            parts.append(self._each())
-        return parts[0] if len(parts) == 1 else Some(tuple(parts))
+    def joined(self, word: str, parts: tuple[LogicFormula, ...]) -> LogicFormula:
+        return Some(parts) if word == "or" else Every(parts)
 
-    def _each(self) -> LogicFormula:
-        parts = [self._one()]
-        while self._word("and"):
-            parts.append(self._one())
-        return parts[0] if len(parts) == 1 else Every(tuple(parts))
+    def opposite(self, part: LogicFormula) -> LogicFormula:
+        return negated(part, self.sizes)
 
-    def _one(self) -> LogicFormula:
-        turned = False
-        while self._word("not"):
-            turned = not turned
-        found = self._plain()
-        return negated(found, self.sizes) if turned else found
-
-    def _plain(self) -> LogicFormula:
+    def plain(self) -> LogicFormula:
         if self._sign("("):
             found = self._formula()
             self._need(")")
             return found
-        if self._word("true"):
+        if self.word("true"):
             return Every(())
-        if self._word("false"):
+        if self.word("false"):
             return Some(())
         return self._condition()
 
@@ -149,7 +134,7 @@ class _FormulaReader:
             raise RuleSyntaxError(
                 f"formula, place {word.place}: {word.text[:40]!r} is no reading. There are {names}."
             )
-        if self._word("in"):
+        if self.word("in"):
             self._need("{")
             numbers = [self._value(place)]
             while self._sign(","):
@@ -157,10 +142,10 @@ class _FormulaReader:
             self._need("}")
             return OneOf(place, frozenset(numbers))
         sign = self.next
-        if sign.kind != "sign" or sign.text not in _SIGNS:
-            raise _wrong(sign, f"a sign ({', '.join(_SIGNS)}) or 'in' behind {word.text}")
+        if sign.kind != "sign" or sign.text not in SIGNS:
+            raise _wrong(sign, f"a sign ({', '.join(_LISTED)}) or 'in' behind {word.text}")
         self.at += 1
-        return self._compared(place, "=" if sign.text == "==" else sign.text, sign.place)
+        return self._compared(place, SAME.get(sign.text, sign.text), sign.place)
 
     def _compared(self, place: int, sign: str, where: int) -> LogicFormula:
         word = self._take("a value or a reading")
@@ -183,7 +168,7 @@ class _FormulaReader:
         if bound is None:
             raise _wrong(word, f"a number, since {sign} compares numbers,")
         numbers = self._numbers(place, where)
-        return OneOf(place, frozenset(k for k, own in enumerate(numbers) if _compare(own, sign, bound)))
+        return OneOf(place, frozenset(k for k, own in enumerate(numbers) if compares(own, sign, bound)))
 
     def _two(self, place: int, sign: str, other: int, where: int) -> LogicFormula:
         if place == other:
@@ -195,7 +180,7 @@ class _FormulaReader:
             left, right = self._numbers(place, where), self._numbers(other, where)
         pairs = product(range(len(left)), range(len(right)))
         return Listed(
-            (place, other), frozenset((a, b) for a, b in pairs if _compare(left[a], sign, right[b]))
+            (place, other), frozenset((a, b) for a, b in pairs if compares(left[a], sign, right[b]))
         )
 
     def _numbers(self, place: int, where: int) -> list[Fraction]:
@@ -225,7 +210,7 @@ class _FormulaReader:
 
     # -- words -----------------------------------------------------------------------------------------------
 
-    def _word(self, word: str) -> bool:
+    def word(self, word: str) -> bool:
         found = self.next.kind == "word" and self.next.text.lower() == word
         self.at += found
         return found
@@ -236,7 +221,7 @@ class _FormulaReader:
         return found
 
     def _need(self, wanted: str) -> None:
-        if not (self._word(wanted) or self._sign(wanted)):
+        if not (self.word(wanted) or self._sign(wanted)):
             raise _wrong(self.next, f"{wanted!r}")
 
     def _take(self, wanted: str) -> _Word:
@@ -252,19 +237,14 @@ def _is_reserved(word: _Word) -> bool:
 
 
 def _split(text: str) -> list[_Word]:
-    words, at, end = [], 0, len(text.rstrip())
-    while at < end:
-        found = _TOKEN.match(text, at)
-        if found is None:
-            begin = next(place for place in range(at, end) if not text[place].isspace())
+    words = []
+    for kind, raw, place in tokens_of(_TOKEN, text):
+        if not kind:
             raise RuleSyntaxError(
-                f"formula, place {begin + 1}: {text[begin : begin + 20]!r} cannot be read. "
+                f"formula, place {place + 1}: {raw[:20]!r} cannot be read. "
                 f"A quote that is opened must be closed."
             )
-        kind = str(found.lastgroup)
-        raw = found[kind]
-        words.append(_Word(raw[1:-1] if kind == "quoted" else raw, kind, found.start(kind) + 1))
-        at = found.end()
+        words.append(_Word(raw[1:-1] if kind == "quoted" else raw, kind, place + 1))
     return [*words, _Word("", "end", len(text) + 1)]
 
 
@@ -279,18 +259,3 @@ def _number(text: str) -> Fraction | None:
     with suppress(CapacityError):
         return Fraction(read_number(text))
     return None
-
-
-def _compare(left: str | Fraction, sign: str, right: str | Fraction) -> bool:
-    match sign:
-        case "=":
-            return left == right
-        case "!=":
-            return left != right
-        case "<":
-            return left < right  # type: ignore[operator]  # both are numbers
-        case "<=":
-            return left <= right  # type: ignore[operator]
-        case ">":
-            return left > right  # type: ignore[operator]
-    return left >= right  # type: ignore[operator]

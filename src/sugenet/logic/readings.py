@@ -19,7 +19,7 @@ from sugenet.bnn import Network
 from sugenet.brief import Brief
 from sugenet.capacity.arguments import number_words
 from sugenet.capacity.thresholds import exact_number
-from sugenet.errors import QuestionError
+from sugenet.errors import QuestionError, refuse
 from sugenet.problem.neighbourhood import row_of
 from sugenet.visible import visible
 
@@ -77,10 +77,17 @@ class Reading(Brief):
         """A variable whose gaps are known from elsewhere, by value; the best has 0."""
         values = tuple(str(value) for value in gaps)
         exact = tuple(exact_gap(exact_number(gap, f"the gap of {value}")) for value, gap in gaps.items())
-        if not values or min(exact) != 0:
-            raise QuestionError(f"the gaps of {name!r} are {dict(gaps)}: the best value must have the gap 0.")
-        if len(set(values)) < len(values):
-            raise QuestionError(f"{name!r} has two values that are written alike: {', '.join(values)}.")
+        refuse(
+            QuestionError,
+            (
+                min(exact, default=None) != 0,
+                f"the gaps of {name!r} are {dict(gaps)}: the best value must have the gap 0.",
+            ),
+            (
+                len(set(values)) < len(values),
+                f"{name!r} has two values that are written alike: {', '.join(values)}.",
+            ),
+        )
         return cls(name, values, exact)
 
     @property
@@ -138,8 +145,9 @@ def see_names(readings: Sequence[Reading]) -> None:
     """Refuse two readings of one name."""
     names = [reading.name for reading in readings]
     twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
-    if twice is not None:
-        raise QuestionError(f"two readings are called {twice!r}: give each a name of its own.")
     wrong = next((reading for reading in readings if not isinstance(reading, Reading)), None)
-    if wrong is not None:
-        raise QuestionError(f"{wrong!r} is no Reading: make one with Reading.of(network, sample, name).")
+    refuse(
+        QuestionError,
+        (twice is not None, f"two readings are called {twice!r}: give each a name of its own."),
+        (wrong is not None, f"{wrong!r} is no Reading: make one with Reading.of(network, sample, name)."),
+    )

@@ -141,13 +141,6 @@ class Choices:
                     best, high = found, rank_of(found)
         return (levels[high] if levels else 0), best
 
-    def find(self, allowed: Sequence[Iterable[int]]) -> tuple[int, ...] | None:
-        """Values among those that are allowed that obey all clauses."""
-        own = [set(row) for row in allowed]
-        costs = [[0 if v in own[p] else None for v in range(size)] for p, size in enumerate(self.sizes)]
-        found = self.least_gap(costs)
-        return None if found is None else found[1]
-
     def least_cost(
         self, costs: Costs, is_up: Callable[[], bool] | None = None
     ) -> tuple[Gap, tuple[int, ...]] | None:

@@ -14,13 +14,14 @@ from sugenet.logic.formulas import (
     Every,
     LogicFormula,
     data_of,
+    easiest,
     holds,
+    is_decomposable,
     listed_rows,
     negated,
     predicate_rows,
 )
 from sugenet.logic.parsing import parse_formula
-from sugenet.logic.possibility import easiest, is_decomposable
 from sugenet.logic.readings import Reading, gap_words, see_names
 from sugenet.logic.search import Choices, Costs
 from sugenet.visible import visible

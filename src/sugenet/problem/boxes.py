@@ -18,7 +18,7 @@ from sugenet.bnn.domain import span_data
 from sugenet.brief import Brief
 from sugenet.capacity.arguments import number_words, read_number
 from sugenet.checker.form import exact
-from sugenet.errors import CapacityError, QuestionError
+from sugenet.errors import QuestionError
 from sugenet.problem.neighbourhood import Neighbourhood, build, joined, pairs_of, place_of
 from sugenet.visible import visible
 
@@ -237,10 +237,8 @@ def _frozen(feature: Any, limit: Any) -> Any:
     if not isinstance(limit, list | tuple):
         return limit
     ends = (int(end) if isinstance(end, bool | np.bool_) else end for end in limit)
-    try:
-        return tuple(None if end is None else read_number(end, f"a bound of {feature}") for end in ends)
-    except CapacityError as error:
-        raise QuestionError(str(error)) from None
+    what = f"a bound of {feature}"
+    return tuple(None if end is None else read_number(end, what, QuestionError) for end in ends)
 
 
 def limit_words(name: str, limit: Any) -> str:

@@ -18,7 +18,6 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn.arrays import Ints
-from sugenet.bnn.layer import dense_of
 from sugenet.bnn.memory import make_sure
 from sugenet.problem.front import first_layer, margins_of, move_gains
 from sugenet.problem.goal import Goal
@@ -106,8 +105,8 @@ class Cascade:
         rows = gains[order[inside]] - gains[order[inside - 1]]
         layers = [Thresholds(rows.T, -(start + gains[lowest].sum(axis=0)))]
         for layer in network.layers[1:]:
-            dense = dense_of(layer)
-            layers.append(Thresholds(dense.weights, dense.tau + dense.lowest[dense.runs[1]]))
+            dense = layer.unrolled()
+            layers.append(Thresholds(dense.weights, dense.tau + dense.lowest))
         budget = None
         if near.budget is not None:
             prices = weights[order[inside]] - weights[order[inside - 1]]

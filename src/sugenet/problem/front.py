@@ -17,9 +17,8 @@ import numpy.typing as npt
 
 from sugenet.bnn import DenseLayer, LevelLayer, Network
 from sugenet.bnn.arrays import Bits, Ints
-from sugenet.bnn.conv import ConvLayer
 from sugenet.bnn.cutting import owners_of
-from sugenet.bnn.layer import Layer, dense_of, tops_of
+from sugenet.bnn.layers import Layer
 from sugenet.bnn.memory import make_sure
 from sugenet.bnn.packed import Packed, Unpacked, compiled
 from sugenet.problem.neighbourhood import FeatureMove, Neighbourhood, row_of
@@ -208,7 +207,7 @@ def margins_of(neighbourhood: Neighbourhood, first: Layer) -> Ints:
     cut = network.cut
     inputs = neighbourhood.inputs if cut is network else cut.inputs(row_of(neighbourhood.sample))
     if isinstance(first, DenseLayer):  # most bits are off, as a rule: the weights of those that are on
-        held = first.columns[np.flatnonzero(inputs[0])].sum(axis=0) - first.lowest
+        held = first.columns[np.flatnonzero(inputs[0])].sum(axis=0) - first.run_lowest
         return np.asarray(held[first.runs[1]] - first.tau)
     return np.asarray(first.match_counts(inputs)[0] - first.tau)
 
@@ -219,7 +218,7 @@ def gains_by_feature(neighbourhood: Neighbourhood) -> Iterator[FeatureGains]:
     """
     network = neighbourhood.network
     first, encoder = _first(network), network.encoder
-    levels = tops_of(first) is not None
+    levels = first.tops is not None
     tables: dict[int, Ints] = {}  # the bits of all states, where equal features share a coding that is small
     for feature, moves in neighbourhood.places.items():
         before, after = neighbourhood.states[feature], neighbourhood.columns.states[moves]
@@ -315,9 +314,9 @@ def first_layer(network: Network) -> DenseLayer | LevelLayer:
         n = network.encoder.width
         return DenseLayer(np.eye(n, dtype=np.int64), np.ones(n, np.int64))
     first = network.cut.layers[0]
-    if isinstance(first, ConvLayer) and first.top is not None:
-        return LevelLayer(first.rows(), first.tau, [first.top] * first.inputs)
-    return first if isinstance(first, LevelLayer) else dense_of(first)
+    dense = first.dense()
+    assert isinstance(dense, DenseLayer | LevelLayer)
+    return dense
 
 
 def move_gains(neighbourhood: Neighbourhood, first: DenseLayer | LevelLayer) -> Ints:
@@ -331,7 +330,7 @@ def move_gains(neighbourhood: Neighbourhood, first: DenseLayer | LevelLayer) -> 
     encoder, weights = neighbourhood.network.encoder, first.weights
     for number, move in enumerate(neighbourhood.moves):
         before = neighbourhood.states[move.feature]
-        if isinstance(first, LevelLayer):
+        if first.tops is not None:
             rows[number] = weights[:, move.feature] * (move.state - before)
         else:
             coding, group = encoder.codings[move.feature], encoder.group(move.feature)

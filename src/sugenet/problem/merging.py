@@ -13,7 +13,6 @@ import numpy as np
 
 from sugenet.bnn import DenseLayer, Head, Network
 from sugenet.bnn.arrays import Ints
-from sugenet.bnn.layer import dense_of
 from sugenet.problem.front import first_layer, margins_of, move_gains, reach
 from sugenet.problem.goal import Goal, Votes
 from sugenet.problem.neighbourhood import Neighbourhood
@@ -33,7 +32,7 @@ def merged(near: Neighbourhood, goal: Goal) -> Problem:
     kept, source, fixed = _classes(-margins, np.ascontiguousarray(gains.T), constant)
     layers = [DenseLayer(first.weights[kept], first.tau[kept])]
     for layer in network.layers[1:]:
-        dense = dense_of(layer)
+        dense = layer.unrolled()
         weights, least = _folded(
             dense.weights, dense.tau + np.minimum(dense.weights, 0).sum(axis=1), source, fixed, len(kept)
         )

@@ -17,7 +17,6 @@ import numpy as np
 from sugenet.bnn import DenseLayer, Domain, Encoder, Head, LevelLayer, Network, OneHot, Steps
 from sugenet.bnn.arrays import Ints
 from sugenet.bnn.codings import Coding
-from sugenet.bnn.layer import dense_of
 from sugenet.bnn.memory import make_sure
 from sugenet.errors import QuestionError
 from sugenet.problem.front import first_layer
@@ -184,7 +183,7 @@ def _over(network: Network, encoder: Encoder, states: Sequence[tuple[int, ...]])
 def _gains(network: Network, first: DenseLayer | LevelLayer, feature: int) -> Ints:
     """What each state of a feature adds to the match count of each neuron."""
     coding = network.encoder.codings[feature]
-    if isinstance(first, LevelLayer):
+    if first.tops is not None:
         column, top = first.weights[:, feature, None], int(first.tops[feature])
         levels = np.arange(coding.states)
         return np.asarray(np.where(column > 0, column * levels, -column * (top - levels)))
@@ -200,7 +199,7 @@ def _gains(network: Network, first: DenseLayer | LevelLayer, feature: int) -> In
 
 def _later(network: Network, depth: int) -> list[DenseLayer]:
     """Layers after the first, with layers that pass their inputs on where the network is not as deep."""
-    found = [dense_of(layer) for layer in network.cut.layers[1:]]
+    found = [layer.unrolled() for layer in network.cut.layers[1:]]
     width = network.cut.head.inputs
     while len(found) < depth - 1:
         found.append(DenseLayer(np.eye(width, dtype=np.int64), np.ones(width, np.int64)))

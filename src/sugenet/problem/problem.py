@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from sugenet.bnn import PoolLayer
 from sugenet.bnn.arrays import Ints
 from sugenet.brief import Brief
 from sugenet.problem.cascade import Cascade
@@ -82,7 +81,7 @@ def _brought(near: Neighbourhood) -> dict[int, float]:
     """What each feature can bring to all neurons of the first layer together; 0 behind a pool."""
     first, network = near.network.layers[0], near.network
     found = dict.fromkeys(near.places, 0.0)
-    if not isinstance(first, PoolLayer):
+    if first.every is None:
         for feature, moves in near.places.items():
             far = abs(near.columns.states[moves] - near.states[feature]).max()
             places = [feature] if network.reads_levels else network.encoder.group(feature)

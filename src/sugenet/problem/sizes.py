@@ -9,7 +9,6 @@ from math import inf, prod
 
 import numpy as np
 
-from sugenet.bnn.layer import gives
 from sugenet.errors import TooLargeError
 from sugenet.problem.clock import Clock
 from sugenet.problem.neighbourhood import Neighbourhood
@@ -115,8 +114,8 @@ def _cut_seconds(near: Neighbourhood) -> float:
         return 0.0
     cells, read = 0, 1
     for number, layer in enumerate(near.network.layers):
-        weights, own = getattr(layer, "weights", None), gives(layer) or 1
-        if weights is not None and weights.size:  # of a convolution a kernel for every place
+        weights, own = layer.weights, layer.height
+        if layer.every is None and weights.size:  # of a convolution a kernel for every place
             written = layer.outputs * own * (weights.size // len(weights)) * read
             cells += written * (1 if number == 0 else 1 + int(np.abs(weights).max()))
         if number == 0:

@@ -10,10 +10,9 @@ answer goes to JSON with `data`, and `answer_of` (`reading`) makes the same of i
 
 from sugenet.checker.certificate import check
 from sugenet.problem.regions import L0, L1, L2, Anything, Box, Free, Hamming, Linf, Prices, Region
-from sugenet.reason.asking import ask, is_settled, outcome_of, settings_of
+from sugenet.reason.asking import Predicted, answer_of, ask, is_settled, outcome_of, settings_of
 from sugenet.reason.counterfactuals import Counterfactual, NoCounterfactual, OpenCounterfactual, whatif
 from sugenet.reason.counts import Counted, CountOpen, CountSampled, count
-from sugenet.reason.predictions import Predicted
 from sugenet.reason.questions import (
     Agree,
     Always,
@@ -32,7 +31,6 @@ from sugenet.reason.questions import (
     problems_of,
     question_of,
 )
-from sugenet.reason.reading import answer_of
 from sugenet.reason.reasons import Chain, Reason, Reasons, chain_of, each_reason, why
 from sugenet.reason.rechecking import AnswerCheck, check_answer
 from sugenet.reason.rules import (

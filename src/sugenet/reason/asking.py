@@ -1,24 +1,108 @@
-"""Any question to the verb that answers it: `ask`; and of any answer whether it is settled, and its outcome
-in one word, as whoever asks many questions wants to know.
+"""Any question to the function that answers it: `ask`; any answer from its JSON data: `answer_of`; and of any
+answer whether it is settled, and its outcome in one word. Which class a sample has is answered here, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeAlias
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
 
 from sugenet.bnn import Network
-from sugenet.errors import QuestionError
+from sugenet.drawn import Drawn
+from sugenet.errors import CertificateError, QuestionError, refuse
+from sugenet.fields import KINDS
 from sugenet.problem.neighbourhood import row_of
 from sugenet.reason.counterfactuals import Counterfactual, NoCounterfactual, OpenCounterfactual, whatif
-from sugenet.reason.counterfactuals.levels import is_least_but_for_rounding
+from sugenet.reason.counterfactuals.hunting import is_least_but_for_rounding
 from sugenet.reason.counts import Counted, CountOpen, CountSampled, count
-from sugenet.reason.predictions import Predicted
-from sugenet.reason.questions import Asked, HowMany, Predict, Question, WhatIf, Why
-from sugenet.reason.reasons import Reasons, why
+from sugenet.reason.envelope import Recorded, Source, answered, asked_of, opened
+from sugenet.reason.questions import Asked, HowMany, Predict, Question, Suffices, WhatIf, Why, reading_data
+from sugenet.reason.reasons import Reason, Reasons, why
+from sugenet.reason.rules.book import Rulebook
+from sugenet.reason.rules.checked import CheckedRule
 from sugenet.reason.verdicts import Proved, Refuted, Undecided, verify
 
-__all__ = ["Found", "ask", "is_settled", "outcome_of", "settings_of"]
+__all__ = [
+    "Answer",
+    "Found",
+    "Predicted",
+    "answer_of",
+    "ask",
+    "is_settled",
+    "outcome_of",
+    "settings_of",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class Predicted(Recorded, Drawn):
+    """The class of a sample. There is no certificate: who doubts it predicts again, by the definition."""
+
+    outcome: ClassVar[str] = "predicted"
+    certificate: ClassVar[None] = None
+    is_certified: ClassVar[bool] = False
+    json: ClassVar[Mapping[str, Source]] = {
+        "outcome": "outcome",
+        "class": "label",
+        "label": lambda answer: answer.network.classes[answer.label],
+        "matches": "matches",
+        "scores": "scores",
+        "tie": "is_tie",
+        "question": lambda answer: answer.question.data(answer.network),
+    }
+
+    network: Network
+    question: Predict
+    matches: tuple[int, ...]
+    """Match count M of every class, which decides all else."""
+
+    @property
+    def label(self) -> int:
+        """The class with the largest exact score; of equal ones the lowest number."""
+        return int(self.network.head.classes(self._counts)[0])
+
+    @property
+    def scores(self) -> tuple[float, ...]:
+        """Score of every class, rounded once."""
+        return tuple(self.network.head.logits(self._counts)[0].tolist())
+
+    @property
+    def is_tie(self) -> bool:
+        """Whether other classes have the same exact score."""
+        return bool(self.network.head.tied(self._counts)[0])
+
+    @property
+    def possibility(self) -> tuple[float, ...]:
+        """pi of every class: 1 for the best."""
+        return tuple(self.network.head.possibility(self._counts)[0].tolist())
+
+    @property
+    def _counts(self) -> Any:
+        return np.array([self.matches], dtype=np.int64)
+
+    def is_as_defined(self) -> bool:
+        """Whether the definition, neuron by neuron, has the same match counts."""
+        row = row_of(self.question.values(self.network))
+        return tuple(self.network.match_counts(row, engine="definition")[0].tolist()) == self.matches
+
+    @classmethod
+    def known(cls, network: Network, question: Any, data: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ARG003
+        """The match counts, if they can be those of the network."""
+        sizes, matches = network.head.sizes.tolist(), data["matches"]
+        for many, size in zip(matches, sizes, strict=True):
+            if type(many) is not int or not 0 <= many <= size:
+                raise CertificateError(f"a class has {str(many)[:40]} matches of {size}.")
+        return {"matches": tuple(matches)}
+
+    def __str__(self) -> str:
+        label, head = self.label, self.network.head
+        tie = ", a tie that the lowest class wins" if self.is_tie else ""
+        found = f"{self.matches[label]} of {int(head.sizes[label])} matches"
+        return f"class {self.network.class_words[label]}, score {self.scores[label]:.6g} ({found}{tie})"
+
 
 Found: TypeAlias = (
     Proved
@@ -35,13 +119,7 @@ Found: TypeAlias = (
 )
 """What `ask` answers."""
 
-_SETTINGS: list[tuple[Any, dict[str, Any]]] = [
-    (Question, {"engine": "auto"}),
-    (WhatIf, {"n": 1, "engine": "auto"}),
-    (Why, {"minimal": "subset", "n": 1}),
-    (HowMany, {"method": "auto", "samples": None, "confidence": 0.99}),
-    (Predict, {}),
-]
+_SETTINGS = {kind.question: kind.settings for kind in KINDS.values()}
 
 
 def settings_of(question: Asked, **given: Any) -> dict[str, Any]:
@@ -59,8 +137,8 @@ def settings_of(question: Asked, **given: Any) -> dict[str, Any]:
     >>> settings_of(WhatIf(each, L1), n="all")
     {'n': 'all', 'engine': 'auto'}
     """
-    known = next((known for kind, known in _SETTINGS if isinstance(question, kind)), None)
     kind = type(question).__name__
+    known = _SETTINGS.get("Robust" if isinstance(question, Question) else kind)
     if known is None:
         raise QuestionError(
             f"{kind} is no question that is asked so. Ask Robust, Why, WhatIf, HowMany, Predict, Always, "
@@ -162,3 +240,116 @@ def outcome_of(answer: Found) -> str:
     if isinstance(answer, Reasons):
         return answer.reasons[0].status if answer.reasons else "undecided"
     return str(answer.data()["outcome"])
+
+
+Answer: TypeAlias = (
+    Proved
+    | Refuted
+    | Undecided
+    | Counterfactual
+    | NoCounterfactual
+    | OpenCounterfactual
+    | Reason
+    | Reasons
+    | Counted
+    | CountOpen
+    | CountSampled
+    | Predicted
+    | CheckedRule
+    | Rulebook
+)
+
+_VERDICTS: dict[str, Any] = {"proved": Proved, "refuted": Refuted, "undecided": Undecided}
+_WHATIFS: dict[str, Any] = {
+    "counterfactual": Counterfactual,
+    "none": NoCounterfactual,
+    "open": OpenCounterfactual,
+}
+_COUNTS: dict[str, Any] = {"counted": Counted, "undecided": CountOpen, "estimated": CountSampled}
+_PREDICTIONS: dict[str, Any] = {"predicted": Predicted}
+
+_FREE: dict[str, Any] = {
+    "reason": str,
+    "order": str,
+    "engine": str,
+    "facts": Mapping,
+    "seconds": int | float,
+}
+"""Fields that are kept as they are given, and of which kind they must be."""
+
+_ADDED = ("conditions",)
+"""Fields that answers of earlier versions do not have."""
+
+
+def answer_of(data: Mapping[str, Any], network: Network, other: Network | None = None) -> Answer:
+    """Read an answer from what its `data` gave: the same type, which says the same.
+
+    Whether it is true is another matter: `check` its certificate. Only a rulebook is checked at once.
+
+    Parameters
+    ----------
+    data
+        JSON data of any answer.
+    network
+        The network that it is about.
+    other
+        The second network, where the question was `Agree`.
+
+    Raises
+    ------
+    CertificateError
+        Where a field is missing or unknown, does not fit the others, or is about another network.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import Head, Network
+    >>> from sugenet.reason import L0, Robust, verify
+    >>> net = Network.of_bits([], Head([[1, -1], [-1, 1]]))
+    >>> print(answer_of(verify(net, Robust([1, -1], L0(0))).data(), net))
+    the class stays 0, with up to 0 features changed: proved by bounds through all layers
+    """
+    if not isinstance(data, Mapping):
+        raise CertificateError("an answer is a JSON object, as its data() gives it.")
+    if data.get("format") == "sugenet rulebook":
+        return Rulebook.from_data(network, data)
+    with reading_data("the answer"):
+        found: Answer = _read(data, network, other)
+        again, _ = found.data(), str(found)  # what cannot be said is damaged
+    for name in (*again, *data):
+        if name not in data and name in _ADDED:
+            continue
+        value, expected = data.get(name), again.get(name)
+        refuse(
+            CertificateError,
+            (name not in data, f"the answer has no field {name!r}."),
+            (name not in again, f"the answer has a field {str(name)[:40]!r} that it must not have."),
+            (
+                name in _FREE and not isinstance(value, _FREE[name]),
+                f"the field {name!r} of the answer is not what it must be.",
+            ),
+            (value != expected, f"the field {name!r} does not fit the rest of the answer."),
+        )
+    return found
+
+
+def _read(data: Mapping[str, Any], network: Network, other: Network | None) -> Any:
+    if "verdict" in data:
+        verdict = _read(data["verdict"], network, other)
+        return CheckedRule.of(verdict.network, verdict, data)
+    network = asked_of(data.get("certificate") or data, network)
+    if data.get("certificate") is None:
+        asked = answered(data["question"], network, other)
+        return _type(asked, data.get("outcome")).of(network, asked, data)
+    asked = opened(data["certificate"], network, other)
+    return _type(asked, data["certificate"]["answer"]).of(network, asked, data)
+
+
+def _type(asked: Asked, outcome: Any) -> Any:
+    """The type of an answer."""
+    if isinstance(asked, Why | Suffices):
+        return Reasons if isinstance(asked, Why) else Reason
+    others = {WhatIf: _WHATIFS, HowMany: _COUNTS, Predict: _PREDICTIONS}
+    kinds = others.get(type(asked), _VERDICTS)
+    if not isinstance(outcome, str) or outcome not in kinds:
+        raise CertificateError(f"there is no such answer: {str(outcome)[:40]!r}.")
+    return kinds[outcome]

@@ -4,21 +4,25 @@ certificate have in common.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, fields
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar, Self
 
 from sugenet.bnn import Domain, Network
+from sugenet.brief import Said
 from sugenet.drawn import Drawn
-from sugenet.errors import CertificateError
+from sugenet.errors import CertificateError, refuse
 from sugenet.problem.boxes import plain
 from sugenet.reason.questions import Asked, data_of, each, question_of
-from sugenet.reason.words import engine_words
+from sugenet.reason.words import engine_in, engine_words
 
 __all__ = [
     "Certified",
     "Envelope",
+    "Recorded",
     "Settled",
+    "Source",
     "answered",
     "asked_of",
     "changes_between",
@@ -29,7 +33,6 @@ __all__ = [
     "envelope",
     "kind_of",
     "opened",
-    "shown_by",
 ]
 
 _FORMAT, _VERSION = "sugenet certificate", 3
@@ -45,13 +48,6 @@ def envelope(network: Network, question: Asked, **contents: Any) -> dict[str, An
 def composed_envelope(networks: Sequence[str], **contents: Any) -> dict[str, Any]:
     """A certificate about a whole of several readings, by the fingerprints of the networks that read them."""
     return Envelope({"format": _FORMAT, "version": _VERSION, "networks": list(networks)} | contents)
-
-
-def shown_by(network: Network, question: Asked, certificate: dict[str, Any] | None) -> dict[str, Any]:
-    """A certificate as a field of an answer; without one, the question, which only that would say."""
-    if certificate is not None:
-        return {"certificate": certificate}
-    return {"certificate": None, "question": data_of(network, question), **domain_data(network)}
 
 
 def domain_data(network: Network) -> dict[str, Any]:
@@ -97,15 +93,19 @@ def opened(certificate: Any, network: Network, other: Network | None = None) -> 
     """The question that a certificate is about. What it says of it is not checked."""
     if not isinstance(certificate, Mapping) or certificate.get("format") != _FORMAT:
         raise CertificateError("this is no sugenet certificate.")
-    if certificate.get("version") != _VERSION:
-        raise CertificateError(f"this is no certificate of version {_VERSION}.")
-    if certificate.get("network") != network.fingerprint:
-        name = str(certificate.get("network"))[:12]
-        raise CertificateError(
-            f"the answer is about the network {name}, not about {network.fingerprint[:12]}."
-        )
-    if certificate.get("domain") != domain_data(network).get("domain"):
-        raise CertificateError("the certificate is about other inputs that can occur than its answer.")
+    name, fingerprint = certificate.get("network"), network.fingerprint
+    refuse(
+        CertificateError,
+        (certificate.get("version") != _VERSION, f"this is no certificate of version {_VERSION}."),
+        (
+            name != fingerprint,
+            f"the answer is about the network {str(name)[:12]}, not about {fingerprint[:12]}.",
+        ),
+        (
+            certificate.get("domain") != domain_data(network).get("domain"),
+            "the certificate is about other inputs that can occur than its answer.",
+        ),
+    )
     proof = certificate["proof"]
     parts = proof if isinstance(proof, list) else [] if proof is None else [proof]
     if not all(isinstance(part, Mapping) and isinstance(part.get("kind"), str) for part in parts):
@@ -128,7 +128,65 @@ def kind_of(proof: Any) -> str | None:
     return None if proof is None else str(proof["kind"])
 
 
-class Certified(Drawn):
+Source = str | Callable[[Any], Any]
+"""Where a field of JSON comes from: an attribute or method of the answer, or a function of the answer."""
+
+
+class Recorded(Said):
+    """An answer that goes to JSON and back by a table of its fields."""
+
+    json: ClassVar[Mapping[str, Source]]
+    """The fields in JSON, in their order. One whose value is `...` is left out; with the question go the
+    inputs that can occur.
+    """
+
+    network: Network
+    question: Any
+
+    def data(self) -> dict[str, Any]:
+        """Everything as JSON data."""
+        found: dict[str, Any] = {}
+        for name, source in self.json.items():
+            value = getattr(self, source) if isinstance(source, str) else source(self)
+            value = value() if callable(value) else value
+            if source == "question" or (source == "certificate" and value is None):
+                found |= {} if source == "question" else {name: None}
+                found |= {"question": data_of(self.network, self.question), **domain_data(self.network)}
+            elif value is not ...:
+                found[name] = _plain_data(value)
+        return found
+
+    @classmethod
+    def of(cls, network: Network, question: Any, data: Mapping[str, Any]) -> Self:
+        """The answer from its JSON data; what follows from the question and the certificate is found anew."""
+        known = cls.known(network, question, data)
+        own = [one for one in fields(cls) if one.init and one.name not in ("network", "question")]  # type: ignore[arg-type]
+        values = {one.name: known[one.name] for one in own if one.name in known}
+        rest = [one for one in own if one.name not in known]
+        values |= {one.name: data[one.name] for one in rest if one.default is MISSING or one.name in data}
+        return cls(network=network, question=question, **values)  # type: ignore[call-arg]
+
+    @classmethod
+    def known(cls, network: Network, question: Any, data: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ARG003
+        """Fields that are not in the data as they are."""
+        return {}
+
+    @property
+    def sample(self) -> tuple[Any, ...]:
+        """The raw sample that was asked about."""
+        return tuple(self.question.values(self.network))
+
+
+def _plain_data(value: Any) -> Any:
+    """A value of an answer as JSON: exact numbers as text, tuples as lists; all others, such as a proof, are
+    as JSON has them.
+    """
+    if isinstance(value, tuple):
+        return [_plain_data(one) for one in value]
+    return str(value) if isinstance(value, Fraction) else value
+
+
+class Certified(Recorded, Drawn):
     """An answer with a certificate; None: the engine gives no proof."""
 
     certificate: dict[str, Any] | None
@@ -150,6 +208,11 @@ class Settled(Certified):
     engine: str
     sets: int | None = None
     """Sets of changes that the engine enumerated."""
+
+    @classmethod
+    def known(cls, network: Network, question: Any, data: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ARG003
+        """The engine, and the number of sets."""
+        return dict(zip(("engine", "sets"), engine_in(data["engine"]), strict=True))
 
     @property
     def settled_by(self) -> str:

@@ -16,20 +16,19 @@ from sugenet.checker import check
 from sugenet.checker.limit import SECONDS, Limit
 from sugenet.checker.reason import hitting_set_within
 from sugenet.engines.ladder import decide
-from sugenet.errors import CertificateError, CheckLimitError, SugenetError, TooLargeError
+from sugenet.errors import CertificateError, CheckLimitError, SugenetError, TooLargeError, refuse
 from sugenet.problem.boxes import Box, plain
 from sugenet.problem.clock import Clock
 from sugenet.problem.outcomes import Fails, Holds
 from sugenet.problem.problem import Problem
+from sugenet.reason.asking import Answer, Predicted
 from sugenet.reason.counterfactuals import Counterfactual, NoCounterfactual
 from sugenet.reason.counts import Counted, CountOpen, CountSampled, count
 from sugenet.reason.counts.space import combinations_within
 from sugenet.reason.envelope import envelope
-from sugenet.reason.predictions import Predicted
 from sugenet.reason.questions import HowMany, Robust, Suffices
-from sugenet.reason.reading import Answer
 from sugenet.reason.reasons import Reasons
-from sugenet.reason.reasons.duality import is_antichain, unlisted_change
+from sugenet.reason.reasons.hitting import is_antichain, unlisted_change
 from sugenet.reason.reasons.oracle import Features
 from sugenet.reason.rules.book import Rulebook
 from sugenet.reason.rules.checked import CheckedRule
@@ -271,12 +270,18 @@ class _Recheck:
             if row.question.data(self.network) != asked:
                 raise CertificateError("a further counterfactual is about another question.")
         values = [row.value for row in rows]
-        if values != sorted(values) or len(set(states)) < len(states):
-            raise CertificateError("further counterfactuals are others, and the cheapest come first.")
-        if n == "all" and len(set(values)) > 1:
-            raise CertificateError("a further counterfactual is not of least cost.")
-        if isinstance(n, int) and len(rows) > n:
-            raise CertificateError(f"{n} counterfactuals were asked for, but there are {len(rows)}.")
+        refuse(
+            CertificateError,
+            (
+                values != sorted(values) or len(set(states)) < len(states),
+                "further counterfactuals are others, and the cheapest come first.",
+            ),
+            (n == "all" and len(set(values)) > 1, "a further counterfactual is not of least cost."),
+            (
+                isinstance(n, int) and len(rows) > n,
+                f"{n} counterfactuals were asked for, but there are {len(rows)}.",
+            ),
+        )
         if n == 1 or not answer.all_listed or (n is None and not answer.others):
             return []
         if len(set(values)) == 1 and n in (None, "all"):

@@ -1,9 +1,9 @@
-"""Witnesses as they are shown: in few digits, yet typed back in exactly so they are of the promised class,
-and inside all that the question allows.
+"""Witnesses: which class wins at an input, in exact numbers, and how the input is shown, in few digits.
 
-What is proved is about the nearest raw value of a step, such as the float just below a cut: its distance is
-the cost that a certificate has. People are shown a value of the same step that they can type, a little
-further on, beside the condition that makes the class: ``mean radius from 13.2 to 12.6 (below 12.62)``.
+Typed back in exactly as it is shown, a witness is of the promised class, and inside all that the question
+allows. What is proved is about the nearest raw value of a step, such as the float just below a cut: its
+distance is the cost that a certificate has. People are shown a value of the same step that they can type, a
+little further on, beside the condition that makes the class: ``mean radius from 13.2 to 12.6 (below 12.62)``.
 """
 
 from __future__ import annotations
@@ -14,14 +14,47 @@ from fractions import Fraction
 from math import floor, isfinite, log10
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from sugenet.bnn import Network, OneHot, Steps
+from sugenet.bnn.arrays import Ints
 from sugenet.capacity.arguments import exact_number, number_words
 from sugenet.problem.boxes import Box, meets
+from sugenet.problem.neighbourhood import row_of
 from sugenet.problem.query import Query
 from sugenet.problem.regions import L1, L2, Linf, Prices, Region
 from sugenet.reason.questions import Agree, Robust, WhatIf
+from sugenet.visible import visible
 
-__all__ = ["raw_cost", "short_pair", "short_witness"]
+__all__ = [
+    "raw_cost",
+    "short_pair",
+    "short_witness",
+    "tie_words",
+    "winners",
+]
+
+
+def winners(network: Network, row: Sequence[Any], counts: Ints | None = None) -> tuple[int, ...]:
+    """The classes with the largest exact score at a raw input, lowest number first; several where there is
+    a tie. Match counts of the classes, where they are known, are not worked out again.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import Head, Network
+    >>> winners(Network.of_bits([], Head([[1, 1], [-1, 1], [1, 1]])), [1, 1])
+    (0, 2)
+    """
+    held = network.match_counts(row_of(row), engine="definition") if counts is None else counts
+    scores = network.head.ranked(held)[0]
+    return tuple(np.flatnonzero(scores == scores.max()).tolist())
+
+
+def tie_words(names: Sequence[str]) -> str:
+    """Classes that share the largest score."""
+    names = [*map(visible, names)]
+    return f"a tie of classes {', '.join(names[:-1])} and {names[-1]}"
+
 
 Admits: TypeAlias = Callable[[Sequence[Any]], bool]
 

@@ -154,22 +154,20 @@ def _rounded(value: Fraction, digits: int, towards: int) -> Decimal:
     return Context(prec=digits, rounding=how).divide(Decimal(value.numerator), Decimal(value.denominator))
 
 
+_COSTS = {
+    "L0": "{number} feature{s} changed",
+    "Hamming": "{number} bit{s} flipped",
+    "L1": "raw changes of {number} in all",
+    "L2": "a raw distance of {root} (sum of squares {number})",
+    "Prices": "a price of {number}",
+    "Linf": "a largest raw change of {number}",
+}
+
+
 def show_cost(cost: str, value: Fraction, towards: int = 0) -> str:
     """A cost in words; a bound is rounded `towards` one side."""
-    number = short_number(value, towards)
-    many = "" if value == 1 else "s"
-    match cost:
-        case "L0":
-            return f"{number} feature{many} changed"
-        case "Hamming":
-            return f"{number} bit{many} flipped"
-        case "L1":
-            return f"raw changes of {number} in all"
-        case "L2":
-            return f"a raw distance of {_root(value, towards)} (sum of squares {number})"
-        case "Prices":
-            return f"a price of {number}"
-    return f"a largest raw change of {number}"
+    number, root = short_number(value, towards), _root(value, towards) if cost == "L2" else ""
+    return _COSTS.get(cost, _COSTS["Linf"]).format(number=number, s="" if value == 1 else "s", root=root)
 
 
 def _root(value: Fraction, towards: int) -> str:

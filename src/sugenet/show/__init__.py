@@ -6,19 +6,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from sugenet.show.demonstration import demo, example_1
-from sugenet.show.neurons import NeuronView, view_neuron
+from sugenet.show.neurons import NeuronView, StairView, view_neuron
 from sugenet.show.pictures import grid_of, picture, shades
 from sugenet.show.predictions import PredictionView, TraceView, view_predictions, view_trace
-from sugenet.show.stairs import StairView
 from sugenet.show.svg_writer import svg
 
 if TYPE_CHECKING:
-    from sugenet.show.capacities import capacity_drawn, focal_dots, lattice_of
     from sugenet.show.drawings import drawing, html, plot
     from sugenet.show.fits import FitView, LearnedView, view_fit, view_learned
     from sugenet.show.plots import plot_figure
     from sugenet.show.prepare import (
         cactus,
+        capacity_drawn,
+        focal_dots,
+        lattice_of,
         margin_histogram,
         match_meters,
         meters_of,
@@ -65,7 +66,7 @@ __all__ = [
     "votes_of",
 ]
 
-_LATER = ("prepare", "plots", "capacities", "fits", "drawings", "reports", "sweep_report")
+_LATER = ("prepare", "plots", "fits", "drawings", "reports", "sweep_report")
 """Files that need the questions: their names are loaded when first asked for, since a table of predictions
 needs none of them.
 """

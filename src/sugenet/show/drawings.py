@@ -10,28 +10,35 @@ from fractions import Fraction
 from functools import singledispatch
 from typing import Any
 
-from sugenet.bnn import Network, Trace
-from sugenet.bnn.describing import Summary, summary
+from sugenet.bnn import Network, Summary, Trace, summary
 from sugenet.capacity import RuleSet, SetFunction
 from sugenet.capacity.arguments import number_words, rating_words
 from sugenet.errors import NetworkError, SugenetError, TooLargeError
-from sugenet.fit.capacities import CapacityFit, Conflict, InducedCapacity, VersionSpace
-from sugenet.fit.sugeno import LearnedModel
+from sugenet.fit import CapacityFit, Conflict, InducedCapacity, LearnedModel, VersionSpace
 from sugenet.problem.boxes import limit_words
 from sugenet.problem.neighbourhood import place_of, row_of
 from sugenet.problem.query import Query
-from sugenet.problem.regions import Box
-from sugenet.reason.counterfactuals.answers import Counterfactual, NoCounterfactual, OpenCounterfactual
+from sugenet.reason import (
+    Box,
+    CheckedRule,
+    Counterfactual,
+    Fair,
+    Monotone,
+    NoCounterfactual,
+    OpenCounterfactual,
+    Predicted,
+    Proved,
+    Question,
+    Reason,
+    Reasons,
+    Refuted,
+    Robust,
+    Rulebook,
+    Undecided,
+)
 from sugenet.reason.counts.answers import METHODS, Counted, CountOpen, CountSampled
-from sugenet.reason.predictions import Predicted
-from sugenet.reason.questions import Fair, Monotone, Question, Robust
-from sugenet.reason.reasons.answers import Reason, Reasons
 from sugenet.reason.reasons.chain import Chain, key_of
-from sugenet.reason.rules.book import Rulebook
-from sugenet.reason.rules.checked import CheckedRule
-from sugenet.reason.verdicts.answers import Proved, Refuted, Undecided
 from sugenet.reason.words import percent_words, show_cost
-from sugenet.show.capacities import capacity_drawn
 from sugenet.show.figures import (
     Band,
     BandPoint,
@@ -54,6 +61,7 @@ from sugenet.show.markup import Html, element, short
 from sugenet.show.plots import plot_figure
 from sugenet.show.prepare import (
     ROWS,
+    capacity_drawn,
     change_words,
     changes_drawn,
     heat_map,
@@ -66,8 +74,7 @@ from sugenet.show.prepare import (
 )
 from sugenet.show.svg_writer import draw
 from sugenet.sweeps import Results
-from sugenet.sweeps.curve import AccuracyCurve
-from sugenet.sweeps.safety import radius_words
+from sugenet.sweeps.curve import AccuracyCurve, radius_words
 from sugenet.sweeps.tally import SweepTally, time_words
 
 __all__ = ["Cells", "Drawing", "drawing", "html", "plot", "summary_table", "table_html"]

@@ -4,35 +4,40 @@ with whatever came out.
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from threading import current_thread, main_thread
 from types import FrameType
 from typing import Any, TypeVar
 
 from sugenet.bnn import Layer, Network, Steps, Trace
-from sugenet.bnn.layer import gives
 from sugenet.errors import QuestionError, SugenetError
 from sugenet.problem.clock import Clock
 from sugenet.problem.neighbourhood import row_of
-from sugenet.problem.regions import L0, Hamming, Linf, Region
+from sugenet.reason import (
+    L0,
+    Chain,
+    Hamming,
+    Linf,
+    Proved,
+    Reasons,
+    Refuted,
+    Region,
+    Robust,
+    Undecided,
+    chain_of,
+    verify,
+    whatif,
+    why,
+)
 from sugenet.reason.counterfactuals.answers import (
     Answer,
     Counterfactual,
     NoCounterfactual,
     OpenCounterfactual,
 )
-from sugenet.reason.counterfactuals.hunting import whatif
-from sugenet.reason.questions import Robust
-from sugenet.reason.reasons.answers import Reasons
-from sugenet.reason.reasons.chain import Chain, chain_of
-from sugenet.reason.reasons.finding import why
-from sugenet.reason.verdicts.answers import Proved, Refuted, Undecided
-from sugenet.reason.verdicts.verifying import verify
 from sugenet.show.pictures import grid_of
+from sugenet.sweeps.interrupts import Handler, on_interrupt
 
 __all__ = ["Findings", "find"]
 
@@ -93,25 +98,12 @@ class _Asking:
         self.clock, self.notify, self.is_stopped = Clock(time_limit), notify, False
         self.skipped: list[str] = []
 
-    @contextmanager
-    def stopped_by_interrupt(self) -> Iterator[None]:
-        """Ctrl-C ends the question at hand, which gives what is known;
-        here it also leaves no time for those that follow.
+    def stop(self, before: Handler, number: int, frame: FrameType | None) -> None:
+        """Ctrl-C ends the question at hand, which gives what is known; it also leaves no time for those that
+        follow.
         """
-        before = signal.getsignal(signal.SIGINT)
-        if current_thread() is not main_thread() or not callable(before):
-            yield
-            return
-
-        def stop(number: int, frame: FrameType | None) -> None:
-            self.is_stopped = True
-            before(number, frame)
-
-        signal.signal(signal.SIGINT, stop)
-        try:
-            yield
-        finally:
-            signal.signal(signal.SIGINT, before)
+        self.is_stopped = True
+        before(number, frame)
 
     def ask(self, what: str, share: float, question: Callable[[float], _T]) -> _T | None:
         if self.notify is not None:
@@ -145,7 +137,7 @@ def find(
     values = network.encoder.values(x)
     trace = network.trace(row_of(values))
     asking = _Asking(time_limit, notify)
-    with asking.stopped_by_interrupt():
+    with on_interrupt(asking.stop):
         return _ask_all(network, values, trace, asking, {"seed": seed, "threads": threads, "notify": notify})
 
 
@@ -234,7 +226,7 @@ def _first_work(network: Network) -> int:
 
 def _height(layer: Layer) -> int:
     """Steps of a neuron."""
-    return gives(layer) or 1
+    return layer.max_level or 1
 
 
 def _whole(network: Network) -> bool:

@@ -14,9 +14,15 @@ import numpy as np
 from sugenet.capacity import RuleSet, elimination_rules, selection_rules
 from sugenet.capacity.arguments import rating_words
 from sugenet.errors import SugenetError
-from sugenet.fit.capacities import CapacityFit, Conflict, VersionSpace, fit_capacity, version_space
-from sugenet.fit.rated_table import RatedTable
-from sugenet.fit.sugeno import LearnedModel
+from sugenet.fit import (
+    CapacityFit,
+    Conflict,
+    LearnedModel,
+    RatedTable,
+    VersionSpace,
+    fit_capacity,
+    version_space,
+)
 from sugenet.show.figures import plural
 from sugenet.visible import visible
 
@@ -311,7 +317,7 @@ def view_learned(
     the further up, unless a direction is given; of others the direction is learned.
     """
     try:
-        from sugenet.fit.sugeno.estimators import SugenoRegressor
+        from sugenet.fit.estimators import SugenoRegressor
     except ImportError as error:  # it says what to install
         raise SugenetError(str(error)) from None
 

@@ -1,30 +1,100 @@
 """One neuron in words, as the paper's Example 1 shows it: its literals, its threshold, its minimal rules,
-what would turn it.
+what would turn it; of several levels its steps, and the minimal levels of its inputs that lift it to one of
+them (docs/theory.md 3.4).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from typing import Any
 
-from sugenet.bnn import Network, Neuron
-from sugenet.bnn.layer import gives, tops_of
+import numpy as np
+
+from sugenet.bnn import Condition, Network, Neuron, PoolLayer, Stair
 from sugenet.bnn.raw_rules import RawNeuron
+from sugenet.bnn.trace import many
+from sugenet.capacity.arguments import magnitude, written
 from sugenet.errors import NetworkError
 from sugenet.problem.neighbourhood import row_of
-from sugenet.show.stairs import StairView
-from sugenet.show.words import magnitude, written
 
-__all__ = ["NeuronView", "view_neuron"]
+__all__ = ["NeuronView", "StairView", "view_neuron"]
 
-LITERALS = 4096  # literals listed in the JSON data; of more only the first are
+INPUTS = 4096  # inputs listed in the JSON data; of more only the first are
+
+
+class _View:
+    """What views of neurons share: which neuron it is, its rules, and a sample to look at it with."""
+
+    network: Network
+    layer: int
+    number: int
+    level = 1
+    """The level that rules and changes are about."""
+    limit: int
+    sample: Any
+    reads_raw: bool
+    """Whether it is in the first layer and counts literals."""
+
+    @cached_property
+    def raw(self) -> RawNeuron | None:
+        """Whether it reaches the level, in raw features, where it reads them."""
+        return RawNeuron.of(self.network, self.number, self.level) if self.reads_raw else None
+
+    @property
+    def title(self) -> str:
+        """Which neuron it is."""
+        return f"neuron {self.number} of layer {self.layer}"
+
+    def shown(self, inputs: Sequence[Any]) -> Sequence[Any]:
+        """The inputs that are listed."""
+        return inputs if len(inputs) <= INPUTS else inputs[: max(self.limit, 12)]
+
+    def rule_count(self) -> int | None:
+        """How many minimal rules there are, or None where counting them would take too long."""
+        raise NotImplementedError
+
+    def own_rules(self) -> Iterator[dict[str, Any]]:
+        """Minimal rules in what the layer before gives."""
+        raise NotImplementedError
+
+    def rules(self) -> list[dict[str, Any]]:
+        """The first minimal rules: in raw features where the neuron reads them."""
+        found = (
+            self.own_rules()
+            if self.raw is None
+            else ({"words": rule.words(self.network.encoder)} for rule in self.raw.rules())
+        )
+        return list(islice(found, self.limit))
+
+    def raw_turn(self) -> tuple[int | None, list[str]]:
+        """The least number of features whose change turns it, and an example."""
+        assert self.raw is not None
+        encoder = self.network.encoder
+        found = self.raw.turn(encoder.levels(row_of(encoder.values(self.sample)))[0])
+        return (None, []) if found is None else (found[0], found[1].words(encoder))
+
+    def input_line(self, what: str, words: Sequence[str], count: int) -> str:
+        """What it reads, and that there is more."""
+        more = f"; and {count - len(words):,} more" if count > len(words) else ""
+        return f"{what}: {'; '.join(words)}{more}"
+
+    def rule_lines(self, rules: list[dict[str, Any]], about: str, outcome: str) -> list[str]:
+        """How many rules there are, and the first of them."""
+        count = self.rule_count()
+        total = "too many to count" if count is None else magnitude(count)
+        what = "minimal rules in raw features" if self.raw is not None else "minimal rules"
+        shown = "" if len(rules) == count else f", {len(rules)} of them shown"
+        return [
+            f"{what}{about}: {total}{shown}",
+            *(f"  if {' and '.join(rule['words'])}, then {outcome}" for rule in rules),
+        ]
 
 
 @dataclass(frozen=True, eq=False)
-class NeuronView:
+class NeuronView(_View):
     """A neuron of a network, ready to print (`str`) or to write as JSON (`data`)."""
 
     network: Network
@@ -49,16 +119,15 @@ class NeuronView:
         bits = trace.first_bits() if self.layer == 1 else trace.layers[self.layer - 2].active
         return [1 if on else -1 for on in bits]
 
-    @cached_property
-    def raw(self) -> RawNeuron | None:
-        """The neuron in raw features, where it reads them."""
-        return RawNeuron.of(self.network, self.number) if self.layer == 1 else None
+    @property
+    def reads_raw(self) -> bool:  # type: ignore[override]
+        """Whether it is in the first layer."""
+        return self.layer == 1
 
     def data(self) -> dict[str, Any]:
         """Everything the text says, as JSON data."""
         neuron, words = self.neuron, self.network.words
         literals = sorted(neuron.lam, key=abs)
-        shown = literals if len(literals) <= LITERALS else literals[: max(self.limit, 12)]
         out: dict[str, Any] = {
             "layer": self.layer,
             "neuron": self.number,
@@ -68,10 +137,10 @@ class NeuronView:
             "literal_count": len(literals),
             "literals": [
                 {"literal": lit, "weight": abs(neuron.weights[abs(lit) - 1]), "words": words(self.layer, lit)}
-                for lit in shown
+                for lit in self.shown(literals)
             ],
-            "rule_count": written(self._count()),
-            "rules": [] if neuron.kind != "threshold" else list(islice(self._rules(), self.limit)),
+            "rule_count": written(self.rule_count()),
+            "rules": [] if neuron.kind != "threshold" else self.rules(),
         }
         bits = self._bits()
         if bits is not None:
@@ -82,14 +151,12 @@ class NeuronView:
             }
         return out
 
-    def _count(self) -> int | None:
+    def rule_count(self) -> int | None:
+        """How many minimal rules there are."""
         return self.neuron.rule_count() if self.raw is None else self.raw.count()
 
-    def _rules(self) -> Iterator[dict[str, Any]]:
-        """Minimal rules: in raw features where the neuron reads them, else in neurons of the layer before."""
-        if self.raw is not None:
-            yield from ({"words": rule.words(self.network.encoder)} for rule in self.raw.rules())
-            return
+    def own_rules(self) -> Iterator[dict[str, Any]]:
+        """Minimal rules in neurons of the layer before."""
         for rule in self.neuron.rules(by="size"):
             ordered = sorted(rule, key=abs)
             yield {
@@ -102,15 +169,9 @@ class NeuronView:
         whose change turns the neuron; with examples.
         """
         if self.raw is not None and self.network.encoder.width != self.network.encoder.features:
-            states = self.network.encoder.levels(row_of(self.network.encoder.values(self.sample)))[0]
-            found = self.raw.turn(states)
-            if found is None:
-                return {"changes_to_turn": None, "ways_to_turn": 0, "turns": []}
-            return {
-                "changes_to_turn": found[0],
-                "ways_to_turn": None,
-                "turns": [found[1].words(self.network.encoder)],
-            }
+            changes, words = self.raw_turn()
+            ways = None if changes is not None else 0
+            return {"changes_to_turn": changes, "ways_to_turn": ways, "turns": [words] if words else []}
         turn = self.neuron.turn(bits)
         turns = [
             [self.network.words(self.layer, -bits[place - 1] * place) for place in sorted(places)]
@@ -120,18 +181,11 @@ class NeuronView:
 
     def __str__(self) -> str:
         data = self.data()
-        lines = [f"neuron {self.number} of layer {self.layer}: {self.neuron}"]
+        lines = [f"{self.title}: {self.neuron}"]
         if data["kind"] == "threshold":
             shown = [item["words"] for item in data["literals"][: max(self.limit, 12)]]
-            more = data["literal_count"] - len(shown)
-            lines.append("literals: " + "; ".join(shown) + (f"; and {more:,} more" if more else ""))
-            count, listed = self._count(), len(data["rules"])
-            total = "too many to count" if count is None else magnitude(count)
-            what = "minimal rules" if self.raw is None else "minimal rules in raw features"
-            lines.append(f"{what}: {total}" + ("" if listed == count else f", {listed} of them shown"))
-            lines += [
-                f"  if {' and '.join(rule['words'])}, then the neuron activates" for rule in data["rules"]
-            ]
+            lines.append(self.input_line("literals", shown, data["literal_count"]))
+            lines += self.rule_lines(data["rules"], "", "the neuron activates")
         if "sample" in data:
             lines += self._sample_lines(data["sample"])
         return "\n".join(lines)
@@ -149,6 +203,232 @@ class NeuronView:
             f"  {changes} changed {what}{'' if changes == 1 else 's'} would turn it{ways}, for example"
         )
         return [*lines, *(f"    if {' and '.join(turn)}" for turn in seen["turns"])]
+
+
+@dataclass(frozen=True, eq=False)
+class StairView(_View):
+    """A neuron of several levels, ready to print (`str`) or to write as JSON (`data`)."""
+
+    network: Network
+    layer: int
+    number: int
+    level: int
+    """The level that rules and changes are about."""
+    limit: int = 10
+    sample: Any = None
+    """One raw sample to look at the neuron with, or None."""
+
+    @classmethod
+    def of(cls, network: Network, layer: int, number: int, level: int | None, **about: Any) -> StairView:
+        """The neuron at a level; unless one is given, at the lowest that not all inputs reach."""
+        view = cls(network, layer, number, 1, **about)
+        steps = view.steps
+        if level is not None and not 1 <= level <= len(steps):
+            raise NetworkError(
+                f"layer {layer}, neuron {number} has levels 1 to {len(steps)} above 0, not {level}."
+            )
+        open_steps = (m for m, tau in enumerate(steps, start=1) if tau is not None and tau > 0)
+        return cls(network, layer, number, next(open_steps, 1) if level is None else level, **about)
+
+    @cached_property
+    def stair(self) -> Stair | None:
+        """The neuron itself; None where it is the largest or the least of several levels."""
+        if self._pool is not None:
+            return None
+        layer = self.network.layer(self.layer)
+        j = layer.index_of(self.number)
+        return Stair(layer.row(j).tolist(), layer.thresholds_of(j), layer.input_tops.tolist())
+
+    @cached_property
+    def _pool(self) -> PoolLayer | None:
+        layer = self.network.layer(self.layer)
+        return layer if isinstance(layer, PoolLayer) else None
+
+    @cached_property
+    def weights(self) -> list[tuple[int, int]]:
+        """The inputs that it reads, from 0, and their weights."""
+        if self.stair is not None:
+            return [(place, weight) for place, weight in enumerate(self.stair.weights) if weight]
+        assert self._pool is not None
+        window = self._pool.window
+        channel, position = divmod(self.number - 1, len(window.taps))
+        pixels = window.shape[1] * window.shape[2]
+        return [(channel * pixels + int(tap), 1) for tap in window.taps[position] if tap >= 0]
+
+    @cached_property
+    def _every(self) -> bool:
+        """Of pooling, whether it takes the least."""
+        assert self._pool is not None
+        return bool(self._pool.every[(self.number - 1) // len(self._pool.window.taps)])
+
+    @property
+    def steps(self) -> list[int | None]:
+        """For each level the match count that it takes; None where no input reaches it. For pooling the
+        level itself.
+        """
+        if self.stair is None:
+            assert self._pool is not None
+            assert self._pool.top is not None
+            return list(range(1, self._pool.top + 1))
+        return [tau if tau <= self.stair.size else None for tau in self.stair.tau]
+
+    @property
+    def reads_raw(self) -> bool:  # type: ignore[override]
+        """Whether it is in the first layer and counts literals."""
+        return self.layer == 1 and self.stair is not None
+
+    def data(self) -> dict[str, Any]:
+        """Everything the text says, as JSON data."""
+        tops = self.network.layer(self.layer).input_tops.tolist()
+        out: dict[str, Any] = {
+            "layer": self.layer,
+            "neuron": self.number,
+            "kind": "staircase" if self._pool is None else "least" if self._every else "largest",
+            "levels": len(self.steps),
+            "steps": self.steps,
+            "size": len(self.steps) if self.stair is None else self.stair.size,
+            "input_count": len(self.weights),
+            "inputs": [
+                {
+                    "input": place + 1,
+                    "weight": weight,
+                    "top": tops[place],
+                    "words": self._input_words(place),
+                }
+                for place, weight in self.shown(self.weights)
+            ],
+            "level": self.level,
+            "rule_count": written(self.rule_count()),
+            "rules": self.rules() if self._is_open else [],
+        }
+        if self.sample is not None:
+            out["sample"] = self._seen()
+        return out
+
+    @property
+    def _is_open(self) -> bool:
+        """Whether some inputs reach the level and some do not."""
+        tau = self.steps[self.level - 1]
+        return tau is not None and tau > 0
+
+    def _input_words(self, place: int) -> str:
+        if self.layer > 1:
+            return f"neuron {place + 1} of layer {self.layer - 1}"
+        encoder = self.network.encoder
+        return encoder.names[place] if self.network.reads_levels else encoder.words(place, True)
+
+    def rule_count(self) -> int | None:
+        """How many minimal rules there are, or None where counting them would take too long."""
+        if self.raw is not None:
+            return self.raw.count()
+        if self.stair is not None:
+            return self.stair.rule_count(self.level)
+        return 1 if self._every else len(self.weights)
+
+    def own_rules(self) -> Iterator[dict[str, Any]]:
+        """Minimal conditions on the levels of neurons of the layer before."""
+        for rule in self._level_rules():
+            yield {
+                "conditions": [
+                    {"input": one.place, "at_least": one.at_least, "at_most": one.at_most} for one in rule
+                ],
+                "words": [self.network.words(self.layer, one) for one in rule],
+            }
+
+    def _level_rules(self) -> Iterator[tuple[Condition, ...]]:
+        if self.stair is not None:
+            return self.stair.rules(self.level)
+        every = tuple(Condition(place + 1, at_least=self.level) for place, _ in self.weights)
+        return iter([every] if self._every else [(one,) for one in every])
+
+    # -- on a sample -----------------------------------------------------------------------------------------
+
+    def _seen(self) -> dict[str, Any]:
+        trace = self.network.trace(self.sample)
+        seen = trace.layers[self.layer - 1]
+        level = int((seen.active if seen.levels is None else seen.levels)[self.number - 1])
+        return {
+            "matches": int(seen.matches[self.number - 1]),
+            "level": level,
+            **self._turn(level >= self.level, trace),
+        }
+
+    def _turn(self, reached: bool, trace: Any) -> dict[str, Any]:
+        """The least number of features, or of inputs, whose change lifts it to the level or drops it below;
+        with an example.
+        """
+        if self.raw is not None:
+            changes, words = self.raw_turn()
+            return {"changes": changes, "example": words}
+        if self.layer == 1:
+            values = trace.inputs[0]
+        else:
+            before = trace.layers[self.layer - 2]
+            values = before.active.astype(int) if before.levels is None else before.levels
+        chosen = self._changed(values, reached)
+        if chosen is None:
+            return {"changes": None, "example": []}
+        return {"changes": len(chosen), "example": [self.network.words(self.layer, one) for one in chosen]}
+
+    def _changed(self, values: Any, reached: bool) -> list[Condition] | None:
+        if not self._is_open:
+            return None
+        if self.stair is None:
+            wrong = [place for place, _ in self.weights if (values[place] >= self.level) == reached]
+            asked = {"at_most": self.level - 1} if reached else {"at_least": self.level}
+            some = wrong if reached is not self._every else wrong[:1]
+            return [Condition(place + 1, **asked) for place in some]
+        weights, tops = np.array(self.stair.weights), np.array(self.stair.tops)
+        ups = (weights > 0) != reached  # which way each input has to go
+        gains = np.abs(weights) * np.where(ups, tops - values, values)
+        count = self.stair.match_count(values.tolist())
+        need = (
+            count - self.stair.reaches(self.level) + 1 if reached else self.stair.reaches(self.level) - count
+        )
+        chosen: list[Condition] = []
+        for place in np.argsort(-gains, kind="stable").tolist():
+            if need <= 0 or not gains[place]:
+                break
+            moves = min(int(gains[place]), need)
+            by = -(-moves // abs(int(weights[place])))
+            goal = int(values[place]) + (by if ups[place] else -by)
+            chosen.append(
+                Condition(place + 1, at_least=goal) if ups[place] else Condition(place + 1, at_most=goal)
+            )
+            need -= int(gains[place])
+        return chosen if need <= 0 else None
+
+    # -- words -----------------------------------------------------------------------------------------------
+
+    def __str__(self) -> str:
+        data = self.data()
+        kind = self.stair or f"the {data['kind']} of {many(len(self.weights), 'level')}"
+        lines = [f"{self.title}: {kind}"]
+        listed = data["inputs"][: max(self.limit, 12)]
+        weighed = "" if self.stair is None else "weight {weight:+}, "
+        inputs = [f"{{words}} ({weighed}levels 0..{{top}})".format(**item) for item in listed]
+        lines.append(self.input_line("inputs", inputs, data["input_count"]))
+        if not self._is_open:
+            always = self.steps[self.level - 1] is not None
+            lines.append(f"level {self.level}: {'always' if always else 'never'} reached")
+        else:
+            lines += self.rule_lines(
+                data["rules"], f" for level {self.level}", f"it is at least {self.level}"
+            )
+        if "sample" in data:
+            lines += self._sample_lines(data["sample"])
+        return "\n".join(lines)
+
+    def _sample_lines(self, seen: dict[str, Any]) -> list[str]:
+        by = "" if self.stair is None else f"{seen['matches']} matches, so it is at "
+        lines = [f"on this sample: {by}level {seen['level']}"]
+        goal = f"drop it below {self.level}" if seen["level"] >= self.level else f"lift it to {self.level}"
+        changes = seen["changes"]
+        if changes is None:
+            return [*lines, f"  nothing would {goal}"]
+        what = "feature" if self.raw is not None else "input"
+        lines.append(f"  {changes} changed {what}{'' if changes == 1 else 's'} would {goal}, for example")
+        return [*lines, f"    if {' and '.join(seen['example'])}"]
 
 
 def view_neuron(
@@ -185,7 +465,7 @@ def view_neuron(
         raise NetworkError(
             f"layer {layer}: there is no neuron {number}: the layer has {chosen.outputs}, numbered from 1."
         )
-    if gives(chosen) is not None or (layer > 1 and tops_of(chosen) is not None):
+    if not chosen.is_binary or (layer > 1 and chosen.tops is not None):
         return StairView.of(network, layer, number, level, limit=limit, sample=sample)
     if level not in (None, 1):
         raise NetworkError(f"layer {layer} has neurons of two levels, 0 and 1: there is no level {level}.")

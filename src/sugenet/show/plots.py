@@ -25,7 +25,7 @@ from sugenet.show.figures import (
     percent,
     plural,
 )
-from sugenet.show.palette import BLUE, INK, MUTED, PAPER, RULE, SERIES, SKY, TRACK, VERMILLION, blues
+from sugenet.show.palette import BLUE, INK, MUTED, PAPER, RULE, SERIES, SHAPES, SKY, TRACK, VERMILLION, blues
 from sugenet.visible import visible
 
 __all__ = ["plot_figure"]
@@ -122,8 +122,6 @@ def _(figure: Pixels, ax: Any) -> None:
 @_draw.register
 def _(figure: Heat, ax: Any) -> None:
     from matplotlib.colors import LinearSegmentedColormap
-
-    from sugenet.show.palette import blues
 
     shares = [[float(share or 0) for share in row] for row in figure.shares]
     ax.imshow(
@@ -384,8 +382,6 @@ def _(figure: Histogram, ax: Any) -> None:
 
 @_draw.register
 def _(figure: Cactus, ax: Any) -> None:
-    from sugenet.show.palette import SHAPES
-
     for k, (name, row) in enumerate(figure.series):
         marker, colour = _MARKERS[SHAPES[k % len(SHAPES)]], SERIES[k % len(SERIES)]
         counts = range(1, len(row) + 1)

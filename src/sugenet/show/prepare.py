@@ -1,32 +1,46 @@
-"""Figures of networks and samples: what each picture needs, worked out exactly, ready for either renderer."""
+"""Figures of networks, samples and capacities: what each picture needs, worked out exactly, ready for either
+renderer.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
-from sugenet.bnn import Network, PoolLayer, StairConv, StairLayer, Steps, Trace
-from sugenet.bnn.codings import Coding
-from sugenet.bnn.conv import ConvLayer
-from sugenet.bnn.layer import dense_of
-from sugenet.bnn.trace import LayerTrace
-from sugenet.capacity.arguments import number_words
-from sugenet.errors import NetworkError
+from sugenet.bnn import (
+    Coding,
+    DenseLayer,
+    Layer,
+    LayerTrace,
+    LevelLayer,
+    Network,
+    Steps,
+    Trace,
+)
+from sugenet.bnn.arrays import Ints
+from sugenet.capacity import FocalSet, Ordinal, Scale, SetFunction
+from sugenet.capacity.arguments import number_words, rating_words
+from sugenet.capacity.criteria import bits
+from sugenet.errors import CapacityError, NetworkError, TooLargeError
 from sugenet.problem.front import first_layer, move_gains, reach
-from sugenet.problem.neighbourhood import row_of
+from sugenet.problem.neighbourhood import Neighbourhood, row_of
 from sugenet.problem.regions import Region
-from sugenet.show.bands import level_bands
 from sugenet.show.figures import (
     Bar,
     Bars,
     Cactus,
     Cell,
+    FocalRow,
+    Focals,
     Heat,
     Histogram,
+    Lattice,
+    LatticeSet,
     Meter,
     Meters,
     Pixels,
@@ -40,10 +54,14 @@ from sugenet.show.pictures import grid_of, shades
 
 __all__ = [
     "cactus",
+    "capacity_drawn",
     "change_words",
     "changes_drawn",
+    "focal_dots",
     "heat_map",
     "kept_drawn",
+    "lattice_of",
+    "level_bands",
     "margin_histogram",
     "match_meters",
     "meter_of",
@@ -54,6 +72,58 @@ __all__ = [
     "value_words",
     "votes_of",
 ]
+
+
+def level_bands(near: Neighbourhood, layer: int) -> tuple[Ints, Ints]:
+    """Least and largest match counts of a layer, from 1; of pooling, levels. What lies outside cannot
+    happen.
+    """
+    network = near.network
+    low, high = np.zeros(0, np.int64), np.zeros(0, np.int64)
+    for number, one in enumerate(network.layers[:layer], start=1):
+        if one.every is not None and not one.is_binary:
+            low, high = _input_ends(near) if number == 1 else (low, high)
+            low, high = one.activity(low[None, :])[0], one.activity(high[None, :])[0]
+            continue
+        least, most = _first(near) if number == 1 else _count_ends(one, low, high)
+        if number == layer:
+            return least, most
+        low, high = _levels_at(one, least), _levels_at(one, most)
+    return low, high
+
+
+def _first(near: Neighbourhood) -> tuple[Ints, Ints]:
+    """The first layer: sums over the features that can move together."""
+    network = near.network
+    rows = network.layers[0].rows()
+    tau = np.zeros(len(rows), np.int64)
+    first = LevelLayer(rows, tau, network.encoder.tops) if network.reads_levels else DenseLayer(rows, tau)
+    gains, here = move_gains(near, first), first.match_counts(near.inputs)[0]
+    return here - reach(near, -gains), here + reach(near, gains)
+
+
+def _input_ends(near: Neighbourhood) -> tuple[Ints, Ints]:
+    """The least and the largest level of every feature."""
+    low = np.asarray(near.inputs[0], np.int64).copy()
+    high = low.copy()
+    for move in near.moves:
+        low[move.feature] = min(low[move.feature], move.state)
+        high[move.feature] = max(high[move.feature], move.state)
+    return low, high
+
+
+def _count_ends(layer: Layer, low: Ints, high: Ints) -> tuple[Ints, Ints]:
+    rows = layer.rows()
+    tops = layer.input_tops
+    up, down = np.maximum(rows, 0), np.maximum(-rows, 0)
+    return up @ low + down @ (tops - high), up @ high + down @ (tops - low)
+
+
+def _levels_at(layer: Any, counts: Ints) -> Ints:
+    if layer.tau.ndim == 1:
+        return np.asarray(counts >= layer.tau, np.int64)
+    return np.asarray((counts[:, None] >= layer.tau).sum(axis=1))
+
 
 ROWS = 12
 """Rows of a picture that can be read at a glance; the rest is counted."""
@@ -299,7 +369,7 @@ def _bands(network: Network, values: list[Any], layer: int, region: Region) -> t
     near = region.around(network, values)
     if (
         network.layers
-        and isinstance(network.layers[0], ConvLayer | StairConv | PoolLayer)
+        and network.layers[0].output_shape is not None
         and network.layers[0].inputs * network.layers[0].outputs > _BAND_WORK
     ):
         raise NetworkError("the first layer is too large to work out bands. Leave out the region.")
@@ -316,7 +386,7 @@ def _bands(network: Network, values: list[Any], layer: int, region: Region) -> t
     tau = first.tau
     active = matches >= tau
     for later in network.layers[1:layer]:
-        dense = dense_of(later)
+        dense = later.unrolled()
         unknown = (low >= tau) != (high >= tau)
         here = dense.match_counts(active[None, :])[0]
         change = np.where(active, -dense.weights, dense.weights)[:, unknown]
@@ -343,9 +413,9 @@ def slack_histogram(network: Network, X: Any, layer: int = 1, bins: int = 41) ->
     bits = network.inputs(X)
     for before in network.layers[: layer - 1]:
         bits = before.activity(bits)
-    if isinstance(chosen, PoolLayer) and chosen.top is not None:
+    if chosen.every is not None and not chosen.is_binary:
         raise NetworkError(f"layer {layer} takes the largest of several levels: it has no thresholds.")
-    if isinstance(chosen, StairLayer | StairConv):
+    if not chosen.is_binary:
         counts, tau = chosen.match_counts(bits), chosen.tau
         seen = (LayerTrace(row, tau, chosen.sizes, row > 0, row) for row in counts)
         slack = np.concatenate([np.zeros(0, np.int64), *(one.slack for one in seen)])
@@ -379,3 +449,106 @@ def cactus(series: Mapping[str, Sequence[float]], of: int, title: str) -> Cactus
     return Cactus(
         title, of, tuple((name, tuple(sorted(float(t) for t in row))) for name, row in series.items())
     )
+
+
+_LATTICE = 5
+"""Criteria whose 2^n sets can be seen at a glance."""
+_SORTED = 10_000
+
+
+def capacity_drawn(mu: SetFunction, upper: SetFunction | None = None) -> tuple[Lattice | Focals, ...]:
+    """A capacity, or all those from one to another: the lattice of up to 5 criteria, else focal sets.
+
+    Examples
+    --------
+    >>> from sugenet.capacity import Possibility
+    >>> [figure.title for figure in capacity_drawn(Possibility({"price": 0.5, "room": 1}))]
+    ['what each set of criteria is worth']
+    >>> [len(figure.rows) for figure in capacity_drawn(Possibility([1, 1, 0.5, 0.5, 0.25, 0]))]
+    [5]
+    """
+    if len(mu.criteria) <= _LATTICE:
+        return (lattice_of(mu, upper),)
+    least = focal_dots(mu, "sets of criteria that suffice")
+    return (
+        (least,)
+        if upper is None
+        else (least, focal_dots(upper, "sets of criteria that hold it down", up=False))
+    )
+
+
+def lattice_of(mu: SetFunction, upper: SetFunction | None = None, title: str = "") -> Lattice:
+    """All sets of criteria by size with what they are worth: to `upper`, where that is given.
+
+    Examples
+    --------
+    >>> from sugenet.capacity import Focal
+    >>> drawn = lattice_of(Focal(["price", "room"], {"price": 0.5, ("price", "room"): 1}))
+    >>> [(drawn.key(one), one.low_words, one.focal) for one in drawn.sets]
+    [('none', '0', False), ('a', '0.5', True), ('b', '0', False), ('ab', '1', True)]
+    """
+    n, greatest = len(mu.criteria), mu if upper is None else upper
+    if n > _LATTICE:
+        raise CapacityError(f"a lattice of {n} criteria has 2^{n} sets; it is drawn for up to {_LATTICE}.")
+    sets = tuple(
+        LatticeSet(
+            tuple(bits(mask)),
+            _share(mu.scale, mu.at(mask)),
+            _share(mu.scale, greatest.at(mask)),
+            rating_words(mu.at(mask)),
+            rating_words(greatest.at(mask)),
+            mu.is_focal(mask),
+        )
+        for mask in range(1 << n)
+    )
+    return Lattice(title or "what each set of criteria is worth", tuple(map(str, mu.criteria)), sets)
+
+
+def focal_dots(mu: SetFunction, title: str, limit: int = ROWS, *, up: bool = True) -> Focals:
+    """The focal sets of a capacity, best first: those that suffice for a level. Or, unless `up`, the sets
+    that hold the value at or below a level: the focal sets of its conjugate.
+
+    Examples
+    --------
+    >>> from sugenet.capacity import Focal
+    >>> mu = Focal(["price", "room"], {"price": 0.5, ("price", "room"): 1})
+    >>> [(row.members, row.words) for row in focal_dots(mu, "up").rows]
+    [((0, 1), 'at least 1'), ((0,), 'at least 0.5')]
+    >>> [(row.members, row.words) for row in focal_dots(mu, "down", up=False).rows]
+    [((0,), 'at most 0'), ((1,), 'at most 0.5')]
+    """
+    shown = mu if up else mu.conjugate()
+    focal, left, order = _focal_sets(shown, limit)
+    kept = [name for name in mu.criteria if any(name in one.members for one in focal)]
+    rows = []
+    for one in focal:
+        level = one.weight if up else mu.scale.reverse(one.weight)
+        words = f"{'at least' if up else 'at most'} {rating_words(level)}"
+        places = tuple(place for place, name in enumerate(kept) if name in one.members)
+        rows.append(FocalRow(places, _share(mu.scale, level), words))
+    caption = (
+        "where all of a row reach a level, up to the one beside it, so does the value"
+        if up
+        else "where all of a row are at or below a level, from the one beside it on, so is the value"
+    )
+    return Focals(title, tuple(map(str, kept)), tuple(rows), left, f"{caption}; {order}")
+
+
+def _focal_sets(mu: SetFunction, limit: int) -> tuple[Sequence[FocalSet], int, str]:
+    """Some focal sets, how many more there are, and which these are: the best, of very many the shortest."""
+    try:
+        many = mu.focal_count()
+    except TooLargeError:
+        return list(islice(mu.focal_sets(by="size"), limit)), 0, "the shortest of more than can be counted"
+    if many > _SORTED:
+        return list(islice(mu.focal_sets(by="size"), limit)), max(0, many - limit), "the shortest"
+    order: Any = sorted(mu.focal_sets(), key=lambda one: (len(one.members), mu.criteria.mask(one.members)))
+    order.sort(key=lambda one: one.weight, reverse=True)
+    return order[:limit], max(0, many - limit), "the strongest first"
+
+
+def _share(scale: Scale, value: Any) -> Fraction:
+    """How much of the scale is below a value: ranks of levels, else the number."""
+    if isinstance(scale, Ordinal):
+        return Fraction(scale.rank(value), len(scale.names) - 1)
+    return Fraction(value)

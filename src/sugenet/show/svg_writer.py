@@ -8,11 +8,11 @@ Only attributes are used, no styles, scripts or ids.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import singledispatch
 from textwrap import wrap
-from typing import Any
+from typing import Any, TypeVar
 
 from sugenet.show.figures import (
     Band,
@@ -49,6 +49,7 @@ from sugenet.show.palette import (
 
 __all__ = ["draw", "nice_ticks", "svg"]
 
+_T = TypeVar("_T")
 _ROW = 22
 _LETTER = 0.63
 """Width of a letter, as a share of its size: that of wide sans-serif fonts,
@@ -165,7 +166,16 @@ class _Sheet:
             self.y += 15
             self.text(12, self.y - 3, line, size=11, fill=MUTED)
 
-    def done(self) -> Html:
+    def rows(self, items: Iterable[_T]) -> Iterator[tuple[_T, float]]:
+        """Items one below the other, each with the middle of its row."""
+        for item in items:
+            yield item, self.y + _ROW / 2
+            self.y += _ROW
+
+    def done(self, *captions: str) -> Html:
+        """The picture, with captions below."""
+        for caption in captions:
+            self.caption(caption)
         size = {"width": self.width, "height": self.y + 10}
         words = [element("desc", self.words)] if self.words else []
         return element(
@@ -230,8 +240,7 @@ def _(figure: Pixels) -> Html:
             if shape:
                 sheet.mark(shape, x + cell / 2, y + cell / 2, cell / 5, colour)
     sheet.y = top + cell * len(figure.shades) + 4
-    sheet.caption(figure.caption)
-    return sheet.done()
+    return sheet.done(figure.caption)
 
 
 def _square(x: float, y: float, side: float) -> str:
@@ -266,8 +275,7 @@ def _(figure: Heat) -> Html:
     sheet.text(left, sheet.y + 9, "0 %", size=11, fill=MUTED)
     sheet.text(left + 186, sheet.y + 9, "100 %", size=11, fill=MUTED)
     sheet.y += 13
-    sheet.caption(("numbers in percent: " if cell >= 20 else "") + figure.caption)
-    return sheet.done()
+    return sheet.done(("numbers in percent: " if cell >= 20 else "") + figure.caption)
 
 
 # -- tables --------------------------------------------------------------------------------------------------
@@ -281,8 +289,7 @@ def _(figure: Strip) -> Html:
     words = min(max([_width(row.words, 12) for row in figure.rows] + [60.0]), 330.0)
     width = max(300.0, 12 + 20 + names + 14 + values + 18 + words + 12)
     sheet = _Sheet(width, figure.title)
-    for row in figure.rows:
-        middle = sheet.y + _ROW / 2
+    for row, middle in sheet.rows(figure.rows):
         with sheet.group(data_mark=row.kind):
             if row.kind == "kept":
                 sheet.rect(14, middle - 5, 10, 10, "none", stroke=BLUE, stroke_width=2)
@@ -292,16 +299,12 @@ def _(figure: Strip) -> Html:
             sheet.text(32, middle + 4, _cut(row.name, names), bold=row.kind != "plain")
             sheet.text(32 + names + 14 + values, middle + 4, _cut(row.value, values), anchor="end")
             sheet.text(32 + names + values + 32, middle + 4, _cut(row.words, words), fill=MUTED)
-        sheet.y += _ROW
-        sheet.line(12, sheet.y, width - 12, sheet.y)
-    _left_out(sheet, figure.left_out, "feature")
-    sheet.caption(figure.caption)
-    return sheet.done()
+        sheet.line(12, middle + _ROW / 2, width - 12, middle + _ROW / 2)
+    return sheet.done(_left_out(figure.left_out, "feature"), figure.caption)
 
 
-def _left_out(sheet: _Sheet, count: int, what: str) -> None:
-    if count:
-        sheet.caption(f"... and {count:,} more {plural(count, what)}")
+def _left_out(count: int, what: str) -> str:
+    return f"... and {count:,} more {plural(count, what)}" if count else ""
 
 
 # -- neurons and classes -------------------------------------------------------------------------------------
@@ -327,8 +330,7 @@ def _(figure: Meters) -> Html:
         sheet.text(right + column, sheet.y + 12, word, size=11, fill=MUTED)
     sheet.y += 18
     top = sheet.y
-    for m in meters:
-        middle = sheet.y + _ROW / 2
+    for m, middle in sheet.rows(meters):
         sheet.text(left - 10, middle + 4, _cut(m.name, 84), anchor="end")
         sheet.rect(left, middle - 6, right - left, 12, TRACK, rx=6)
         if m.low is not None and m.high is not None:
@@ -344,7 +346,6 @@ def _(figure: Meters) -> Html:
         sheet.text(right + 14, middle + 4, str(m.matches))
         sheet.text(right + 54, middle + 4, str(m.tau))
         sheet.text(right + 94, middle + 4, m.state, bold=m.state.startswith("locked"))
-        sheet.y += _ROW
     sheet.line(x(-0.5), top - 2, x(-0.5), sheet.y + 2, INK, 1.6)
     for tick in nice_ticks(-far + 0.5, far - 0.5):
         if tick == int(tick):
@@ -354,9 +355,7 @@ def _(figure: Meters) -> Html:
             )
     sheet.y += 20
     hatched = f"; hatched: M stays inside with {figure.banded}" if figure.banded else ""
-    sheet.caption(f"{figure.axis}: filled{hatched}")
-    _left_out(sheet, figure.left_out, "neuron")
-    return sheet.done()
+    return sheet.done(f"{figure.axis}: filled{hatched}", _left_out(figure.left_out, "neuron"))
 
 
 def nice_ticks(low: float, high: float, most: int = 9) -> list[float]:
@@ -391,8 +390,7 @@ def _(figure: Race) -> Html:
     sheet.text(left, sheet.y + 12, "votes", size=11, fill=MUTED)
     sheet.text(second, sheet.y + 12, "possibility", size=11, fill=MUTED)
     sheet.y += 18
-    for v in figure.votes:
-        middle = sheet.y + _ROW / 2
+    for v, middle in sheet.rows(figure.votes):
         sheet.text(left - 10, middle + 4, _cut(v.name, names), anchor="end", bold=v.predicted)
         sheet.rect(left, middle - 6, track * v.size / most, 12, TRACK)
         colour = BLUE if v.predicted else SKY
@@ -406,9 +404,7 @@ def _(figure: Race) -> Html:
         sheet.text(second + 68, middle + 4, _degree(v.possibility), bold=v.predicted)
         said = ["predicted"] * v.predicted + ["true class"] * v.truth
         sheet.text(second + 112, middle + 4, ", ".join(said), size=11, bold=True)
-        sheet.y += _ROW
-    _left_out(sheet, figure.left_out, "class")
-    return sheet.done()
+    return sheet.done(_left_out(figure.left_out, "class"))
 
 
 def _degree(value: float) -> str:
@@ -445,8 +441,7 @@ def _(figure: Lattice) -> Html:
     for one in figure.sets:
         _lattice_set(sheet, figure, one, *place[one.members])
     sheet.y += 6 + len(layers) * (high + _APART) - _APART + 8
-    sheet.caption(figure.caption)
-    return sheet.done()
+    return sheet.done(figure.caption)
 
 
 def _worth(one: LatticeSet) -> str:
@@ -515,8 +510,7 @@ def _(figure: Focals) -> Html:
         turned = f"rotate(-40 {decimal(x)} {decimal(sheet.y)})"
         sheet.parts.append(element("text", name, x=x, y=sheet.y, font_size=12, fill=INK, transform=turned))
     sheet.y += 8
-    for row in figure.rows:
-        middle = sheet.y + _ROW / 2
+    for row, middle in sheet.rows(figure.rows):
         sheet.line(left, sheet.y + _ROW, right, sheet.y + _ROW, RULE, 0.6)
         ends = [left + step * (i + 0.5) for i in (row.members[0], row.members[-1])] if row.members else []
         if len(ends) == 2 and ends[0] < ends[1]:
@@ -531,11 +525,8 @@ def _(figure: Focals) -> Html:
                 else:
                     sheet.mark("circle", x, middle, 2, RULE, RULE)
         sheet.text(right + 12, middle + 4, row.words)
-        sheet.y += _ROW
     sheet.y += 4
-    sheet.caption(figure.caption)
-    _left_out(sheet, figure.left_out, "set")
-    return sheet.done()
+    return sheet.done(figure.caption, _left_out(figure.left_out, "set"))
 
 
 # -- charts --------------------------------------------------------------------------------------------------
@@ -552,8 +543,7 @@ def _(figure: Bars) -> Html:
         "; ".join(f"{b.name}: {b.text}" for b in figure.bars),
     )
     top = float(figure.top) or 1.0
-    for b in figure.bars:
-        middle = sheet.y + _ROW / 2
+    for b, middle in sheet.rows(figure.bars):
         sheet.text(left - 10, middle + 4, _cut(b.name, names), anchor="end", bold=b.strong)
         sheet.rect(left, middle - 6, track, 12, TRACK)
         long = track * float(b.value) / top
@@ -566,7 +556,6 @@ def _(figure: Bars) -> Html:
             for end in (a, z):
                 sheet.line(end, middle - 5, end, middle + 5, INK, 1.6)
         sheet.text(left + track + 10, middle + 4, _cut(b.text, texts), bold=b.strong)
-        sheet.y += _ROW
     sheet.line(left, sheet.y + 2, left + track, sheet.y + 2, MUTED)
     for share in (0.0, 0.5, 1.0):
         x = left + track * share
@@ -574,9 +563,7 @@ def _(figure: Bars) -> Html:
         label = f"{share * top:.0%}" if figure.percent else f"{share * top:,.4g}"
         sheet.text(x, sheet.y + 17, label, size=11, anchor="middle", fill=MUTED)
     sheet.y += 20
-    sheet.caption(figure.axis)
-    _left_out(sheet, figure.left_out, "bar")
-    return sheet.done()
+    return sheet.done(figure.axis, _left_out(figure.left_out, "bar"))
 
 
 @draw.register
@@ -615,8 +602,7 @@ def _(figure: Histogram) -> Html:
         sheet.line(x(value), top + tall, x(value), top + tall + 4, MUTED)
         sheet.text(x(value), top + tall + 16, f"{value:g}", size=11, anchor="middle", fill=MUTED)
     sheet.y = top + tall + 20
-    sheet.caption(figure.axis)
-    return sheet.done()
+    return sheet.done(figure.axis)
 
 
 @draw.register
@@ -691,6 +677,5 @@ def _(figure: Band) -> Html:
             sheet.mark("down", x(p.x), y(p.high), 4, PAPER, MUTED)
             sheet.mark("circle", x(p.x), y(p.low), 4.5, BLUE)
     sheet.y = top + tall + 20
-    sheet.caption(figure.axis)
-    sheet.caption("circles: at least, proved; triangles: at most, not refuted; lines only lead the eye")
-    return sheet.done()
+    signs = "circles: at least, proved; triangles: at most, not refuted; lines only lead the eye"
+    return sheet.done(figure.axis, signs)

@@ -31,9 +31,8 @@ from sugenet.show.report_pieces import (
     status_html,
 )
 from sugenet.show.reports import GLOSSARY
-from sugenet.sweeps import Results, Row
-from sugenet.sweeps.curve import AccuracyCurve, curve_of
-from sugenet.sweeps.rows import REFUSED
+from sugenet.sweeps import AccuracyCurve, Results, Row, curve_of
+from sugenet.sweeps.samples import REFUSED
 from sugenet.sweeps.tally import SweepTally, time_words
 
 __all__ = ["report_results"]
@@ -343,8 +342,9 @@ class _SweepPage:
             return paragraph(status_html("damaged"), f" {error}")
         shown = drawing(answer)
         took = f"{row.engine or 'answered'}, {time_words(row.seconds)}"
+        muted = element("span", took, class_="muted")
         parts = [
-            paragraph(_mark(row), " ", Html("<br>").join(shown.sentence.splitlines()), " ", _muted(took)),
+            paragraph(_mark(row), " ", Html("<br>").join(shown.sentence.splitlines()), " ", muted),
         ]
         new = [one for one in shown.figures if not isinstance(one, Meters) and one not in pictures]
         pictures.update(new)
@@ -406,7 +406,3 @@ def _cost(text: str | None) -> Html:
 def _number(words: str, key: float | str, **more: object) -> Html:
     """A cell with a number, which is sorted by its key."""
     return element("td", words, class_="number", data_key=str(key), **more)
-
-
-def _muted(text: str) -> Html:
-    return element("span", text, class_="muted")

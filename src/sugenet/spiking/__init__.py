@@ -4,13 +4,11 @@ networks that there are, so that each question, answer and certificate is about 
 
 from __future__ import annotations
 
-from sugenet.spiking.convention import Convention
 from sugenet.spiking.importing import from_snntorch, import_spiking, read_nir, read_spiking_npz
-from sugenet.spiking.network import SpikingLayer, SpikingNetwork
+from sugenet.spiking.network import Convention, SpikingLayer, SpikingNetwork
 from sugenet.spiking.neuron import SpikingNeuron
 from sugenet.spiking.simulation import Run, simulate, simulate_floats
-from sugenet.spiking.times import keeping_spikes
-from sugenet.spiking.unrolling import Unrolled, unroll
+from sugenet.spiking.unrolling import Unrolled, keeping_spikes, unroll
 
 __all__ = [
     "Convention",

@@ -1,11 +1,12 @@
-"""Spiking networks from elsewhere: read, made exact by the convention that is given, unrolled, and compared
-with a simulation in exact numbers before anything is returned.
+"""Spiking networks from elsewhere: layers as files have them (NIR graphs, state dicts of snnTorch, arrays in
+an `.npz` file), made exact by the convention that is given, unrolled, and compared with a simulation in exact
+numbers before anything is returned. What a reader does not use, it refuses by name.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import prod
 from pathlib import Path
@@ -18,16 +19,370 @@ from sugenet.bnn import Encoder, Network
 from sugenet.capacity.arguments import number_words
 from sugenet.errors import FileError, NetworkError, SoundnessError
 from sugenet.io import Imported, ImportProof
+from sugenet.io.arrays.reader import read_arrays
 from sugenet.io.exact.pixels import pixel_names
+from sugenet.io.nir.contents import NirNode, chain_of_nodes
 from sugenet.io.plain.gzipped import plain_file
-from sugenet.spiking.convention import Convention
-from sugenet.spiking.network import SpikingLayer, SpikingNetwork
-from sugenet.spiking.numbers import Floats, exact, meant, on_grid
-from sugenet.spiking.parts import LayerPart, checked_leak, parts_of_nir, parts_of_npz, parts_of_snntorch
+from sugenet.io.plain.ledger import Ledger
+from sugenet.io.torch.checkpoint import arrays_of_state, read_checkpoint
+from sugenet.spiking.network import Convention, Floats, SpikingLayer, SpikingNetwork, exact, meant, on_grid
 from sugenet.spiking.simulation import simulate, simulate_floats
 from sugenet.spiking.unrolling import unroll
 
-__all__ = ["from_snntorch", "import_spiking", "prove_unrolled", "read_nir", "read_spiking_npz"]
+__all__ = [
+    "LayerPart",
+    "checked_leak",
+    "from_snntorch",
+    "import_spiking",
+    "parts_of_nir",
+    "parts_of_npz",
+    "parts_of_snntorch",
+    "prove_unrolled",
+    "read_nir",
+    "read_spiking_npz",
+]
+
+_Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class LayerPart:
+    """One spiking layer in the numbers of its file, made exact; weights as the file has them."""
+
+    where: str
+    weights: _Array
+    gain: tuple[Fraction, ...]
+    """What the weights and the bias of each neuron are multiplied by."""
+    leak: tuple[Fraction, ...]
+    threshold: tuple[Fraction, ...] | None
+    """None for neurons that do not spike."""
+    bias: tuple[Fraction, ...]
+    """Of each step, gain and leak potential included."""
+
+
+def _row(array: Any, count: int, what: str, floats: Floats) -> tuple[Fraction, ...]:
+    """One number a neuron, where the file has one for each or one for all."""
+    values = np.asarray(array).reshape(-1)
+    if len(values) not in (1, count):
+        raise FileError(f"{what} has {len(values)} values for {count} neurons.")
+    known: dict[Any, Fraction] = {}
+    for value in values.tolist() if values.dtype == np.float64 else values:
+        if value not in known:
+            known[value] = meant(value, what, floats)
+    listed = values.tolist() if values.dtype == np.float64 else list(values)
+    row = tuple(known[value] for value in listed)
+    return row * count if len(row) == 1 else row
+
+
+def _matrix(array: _Array, what: str) -> _Array:
+    if array.ndim != 2 or not array.size:
+        raise FileError(f"{what} has shape {array.shape}, but one row a neuron is needed: only dense layers.")
+    return array
+
+
+# -- NIR -----------------------------------------------------------------------------------------------------
+
+_NEURONS = {
+    "LIF": ("tau", "r", "v_leak", "v_threshold", "v_reset"),
+    "IF": ("r", "v_threshold", "v_reset"),
+    "LI": ("tau", "r", "v_leak"),
+    "I": ("r",),
+}
+
+
+def parts_of_nir(
+    path: str | Path, convention: Convention, floats: Floats
+) -> tuple[list[LayerPart], list[str]]:
+    """The layers of a NIR graph, and what is to be said of them.
+
+    Time in NIR is continuous: ``tau v' = (v_leak - v) + r I`` becomes ``v += step / tau ((v_leak - v) + r
+    I)``, and ``v' = r I`` becomes ``v += step r I``.
+    """
+    version, (first, *nodes, last) = chain_of_nodes(path)
+    if convention.step is None:
+        raise FileError(
+            "NIR gives time constants in continuous time: say how long a step is (step=), such as 0.0001."
+        )
+    remarks = [f"NIR {version}, by Euler steps of length {convention.step}"]
+    if convention.reset != "zero":
+        remarks.append(
+            f"NIR sets the potential to v_reset after a spike; reset={convention.reset!r} was asked for"
+        )
+    if convention.fires != ">":
+        remarks.append("NIR neurons spike above their threshold (>); '>=' was asked for")
+    parts = []
+    for weights, neurons in _pairs(nodes):
+        parts.append(_nir_part(weights, neurons, convention, floats))
+        for node in (weights, neurons):
+            _refuse_left(node)
+    _check_end(first, parts[0].weights.shape[1], "inputs")
+    _check_end(last, len(parts[-1].weights), "neurons in the last layer")
+    noted = [f"{node.name} ({', '.join(node.notes)})" for node in (first, *nodes, last) if node.notes]
+    if noted:
+        remarks.append(f"metadata of the file is not used: {', '.join(noted)}")
+    return parts, remarks
+
+
+def _refuse_left(node: NirNode) -> None:
+    """Refuse a node with an array that was not used."""
+    if node.arrays.left():
+        raise FileError(f"{node.where}: its array {node.arrays.left()[0]!r} would be left over.")
+
+
+def _check_end(node: NirNode, count: int, what: str) -> None:
+    """Refuse an Input or Output of another size than the weights have."""
+    shape = np.asarray(node.arrays["shape"]).reshape(-1).tolist() if "shape" in node.arrays else [count]
+    _refuse_left(node)
+    if prod(shape) != count:
+        raise FileError(f"{node.where}: its shape is {tuple(shape)}, but there are {count} {what}.")
+
+
+def _pairs(nodes: Sequence[NirNode]) -> list[tuple[NirNode, NirNode]]:
+    """Weights and the neurons behind them, in turn."""
+    pairs = []
+    for number, node in enumerate(nodes):
+        wanted = ("Linear", "Affine") if number % 2 == 0 else tuple(_NEURONS)
+        if node.kind not in wanted:
+            known = "Linear, Affine, LIF, IF, LI, I, Flatten, Input and Output"
+            if node.kind in ("Linear", "Affine", *_NEURONS):
+                what = "weights and neurons come in turn"
+            elif node.kind == "CubaLIF":
+                what = "it has a current of its own beside the potential, which is not supported"
+            else:
+                what = f"what is read are {known}"
+            raise FileError(f"{node.where}: {what}.")
+        if number % 2:
+            pairs.append((nodes[number - 1], node))
+    if not pairs or len(nodes) % 2:
+        last = nodes[-1].where if nodes else "the graph"
+        raise FileError(f"{last}: neurons are missing behind it. A last layer without spikes is an LI node.")
+    return pairs
+
+
+def _nir_part(weights: NirNode, neurons: NirNode, convention: Convention, floats: Floats) -> LayerPart:
+    step = convention.step
+    assert step is not None
+    matrix = _matrix(_taken(weights, "weight"), f"{weights.where}: weight")
+    count = len(matrix)
+    own = {
+        name: _row(_taken(neurons, name), count, f"{neurons.where}: {name}", floats)
+        for name in _NEURONS[neurons.kind]
+        if name != "v_reset" or name in neurons.arrays
+    }
+    bias = (
+        _row(_taken(weights, "bias"), count, f"{weights.where}: bias", floats)
+        if weights.kind == "Affine"
+        else (Fraction(0),) * count
+    )
+    if any(own.get("v_reset", ())) and convention.reset == "zero":
+        raise FileError(f"{neurons.where}: v_reset is not 0, and no other reset potential is supported.")
+    shares = tuple(step / tau if tau else Fraction(2) for tau in own["tau"]) if "tau" in own else None
+    if shares is not None and not all(0 < share <= 1 for share in shares):
+        raise FileError(
+            f"{neurons.where}: a step of {step} is longer than tau, or tau is not positive: "
+            f"such neurons have no leak in 0..1. Give a shorter step."
+        )
+    gain = tuple(r * (shares[j] if shares else step) for j, r in enumerate(own["r"]))
+    leak = tuple(1 - share for share in shares) if shares else (Fraction(1),) * count
+    rest = own.get("v_leak", (Fraction(0),) * count)
+    return LayerPart(
+        f"{weights.name}, {neurons.name}",
+        matrix,
+        gain,
+        leak,
+        own.get("v_threshold"),
+        tuple(gain[j] * bias[j] + (1 - leak[j]) * rest[j] for j in range(count)),
+    )
+
+
+def _taken(node: NirNode, name: str) -> _Array:
+    if name not in node.arrays:
+        raise FileError(f"{node.where}: its {name} is missing.")
+    return node.arrays[name]
+
+
+# -- snnTorch ------------------------------------------------------------------------------------------------
+
+_MECHANISMS = ("subtract", "zero", "none")
+_WHENS = {"subtract": ("after the input", "at once as in snnTorch"), "zero": ("before the leak", "at once")}
+
+
+def parts_of_snntorch(
+    source: str | Path | Mapping[str, Any],
+    convention: Convention,
+    floats: Floats,
+    layers: Sequence[str] | None = None,
+) -> tuple[list[LayerPart], list[str]]:
+    """The layers of a state dict with `torch.nn.Linear` and `snntorch.Leaky` in turn, in the order of the
+    file unless another is given.
+    """
+    _check_snntorch(convention)
+    arrays = read_checkpoint(source) if isinstance(source, str | Path) else arrays_of_state(source)
+    groups: dict[str, Ledger[_Array]] = {}
+    for name in arrays:
+        prefix = name.rpartition(".")[0]
+        if prefix not in groups:
+            own = {key: array for key, array in arrays.items() if key.rpartition(".")[0] == prefix}
+            groups[prefix] = Ledger({key.rpartition(".")[2]: array for key, array in own.items()})
+    order = list(groups) if layers is None else list(layers)
+    if sorted(order) != sorted(groups):
+        raise FileError(f"layers={order}, but the parameters are of {', '.join(groups)}: name each once.")
+    if len(order) % 2:
+        raise FileError(
+            f"its parameters are of {', '.join(map(repr, order))}: Linear and Leaky layers come in turn, so "
+            "one is missing, or one is of another kind. Synaptic, RLeaky, Alpha and normalizing layers are "
+            "not read."
+        )
+    parts = []
+    for linear, leaky in zip(order[::2], order[1::2], strict=True):
+        last = leaky == order[-1]
+        parts.append(_snntorch_part(linear, leaky, groups, convention, floats, last=last))
+        for prefix in (linear, leaky):
+            left = groups[prefix].left()
+            if left:
+                raise FileError(
+                    f"{prefix}: {left[0]!r} would be left over: dense layers and snntorch.Leaky have none of "
+                    "that name, and Synaptic, RLeaky, Alpha and normalizing layers are not read."
+                )
+    return parts, [f"layers in the order {', '.join(order)}"]
+
+
+def _check_snntorch(convention: Convention) -> None:
+    """Refuse what no snnTorch network does."""
+    if convention.fires != ">":
+        raise FileError(
+            f"fires={convention.fires!r}, but snnTorch's neurons spike above their threshold: '>'."
+        )
+    whens = _WHENS.get(convention.reset, (None,))
+    if convention.reset == "once" or convention.when not in whens:
+        known = "; ".join(
+            f"reset={reset!r} with when={delayed!r} (reset_delay=True) or {plain!r} (reset_delay=False)"
+            for reset, (delayed, plain) in _WHENS.items()
+        )
+        raise FileError(
+            f"reset={convention.reset!r} with when={convention.when!r} is nothing that snntorch.Leaky does: "
+            f"{known}; or reset='none'."
+        )
+    if convention.step is not None:
+        raise FileError("step= is for continuous time; snnTorch's beta is for a step already. Give no step=.")
+
+
+def _snntorch_part(
+    linear: str,
+    leaky: str,
+    groups: Mapping[str, Ledger[_Array]],
+    convention: Convention,
+    floats: Floats,
+    *,
+    last: bool,
+) -> LayerPart:
+    for prefix, name in ((linear, "weight"), (leaky, "beta"), (leaky, "threshold")):
+        if name not in groups[prefix]:
+            kind = "torch.nn.Linear" if name == "weight" else "snntorch.Leaky"
+            raise FileError(
+                f"{prefix!r} has no {name!r}, but {kind} is expected there. Say the order: "
+                "layers=['fc1', 'lif1', ...]."
+            )
+    weights, own = groups[linear], groups[leaky]
+    matrix = _matrix(weights["weight"], f"{linear}.weight")
+    count = len(matrix)
+    beta = _row(own["beta"], count, f"{leaky}.beta", floats)
+    threshold = _row(own["threshold"], count, f"{leaky}.threshold", floats)
+    if min(threshold) < 0:
+        raise FileError(
+            f"{leaky}.threshold is negative: snnTorch then resets before the first spike, which is not "
+            "supported."
+        )
+    if "graded_spikes_factor" in own and (np.asarray(own["graded_spikes_factor"]) != 1).any():
+        raise FileError(f"{leaky}.graded_spikes_factor is not 1: spikes of other sizes are not supported.")
+    spikes = not (last and convention.decision.endswith("potential") and convention.reset == "none")
+    if "reset_mechanism_val" in own:
+        given = np.asarray(own["reset_mechanism_val"]).reshape(-1).tolist()
+        if len(given) != 1 or given[0] not in (0, 1, 2):
+            raise FileError(
+                f"{leaky}.reset_mechanism_val is {given[:4]}, but snnTorch writes one of 0, 1 and 2."
+            )
+        said = _MECHANISMS[int(given[0])]
+        if last and said == "none" and convention.decision.endswith("potential"):
+            spikes = False  # without a reset, the potential does not know of spikes
+        elif said != convention.reset:
+            raise FileError(
+                f"{leaky} was saved with reset_mechanism={said!r}, but reset={convention.reset!r} was given."
+            )
+    bias = (
+        _row(weights["bias"], count, f"{linear}.bias", floats)
+        if "bias" in weights
+        else (Fraction(0),) * count
+    )
+    return LayerPart(
+        f"{linear}, {leaky}",
+        matrix,
+        (Fraction(1),) * count,
+        tuple(min(max(value, Fraction(0)), Fraction(1)) for value in beta),  # as snnTorch does
+        threshold if spikes else None,
+        bias,
+    )
+
+
+# -- arrays --------------------------------------------------------------------------------------------------
+
+
+def parts_of_npz(
+    path: str | Path, convention: Convention, floats: Floats
+) -> tuple[list[LayerPart], list[str]]:
+    """The layers of arrays ``weight1``, ``leak1``, ``threshold1``, ``bias1`` (0 where it is missing),
+    ``weight2`` and so on; without a threshold, the last layer does not spike.
+    """
+    if convention.step is not None:
+        raise FileError(
+            "step= is for continuous time; leaks of an .npz file are for a step already. Give no step=."
+        )
+    arrays = Ledger(read_arrays(path))
+    parts: list[LayerPart] = []
+    while f"weight{len(parts) + 1}" in arrays:
+        number = len(parts) + 1
+        matrix = _matrix(arrays[f"weight{number}"], f"weight{number}")
+        count = len(matrix)
+        if f"leak{number}" not in arrays:
+            raise FileError(f"there is no array 'leak{number}': what a step keeps of the potential.")
+        own = {
+            name: _row(arrays[f"{name}{number}"], count, f"{name}{number}", floats)
+            for name in ("leak", "threshold", "bias")
+            if f"{name}{number}" in arrays
+        }
+        parts.append(
+            LayerPart(
+                f"layer {number}",
+                matrix,
+                (Fraction(1),) * count,
+                own["leak"],
+                own.get("threshold"),
+                own.get("bias", (Fraction(0),) * count),
+            )
+        )
+    left = arrays.left()
+    if left or not parts:
+        what = f"its arrays {', '.join(left[:6])} are not understood" if left else "it holds no arrays"
+        raise FileError(f"{what}: weight1, leak1, threshold1, bias1, weight2 and so on are read.")
+    return parts, []
+
+
+def checked_leak(part: LayerPart, leak: Any) -> tuple[Fraction, ...]:
+    """Leaks as they are meant, which must be those of the file up to rounding."""
+    one = isinstance(leak, str) or np.ndim(leak) == 0
+    row = [leak] * len(part.leak) if one else list(leak)
+    if len(row) != len(part.leak):
+        raise NetworkError(f"{len(row)} leaks for {len(part.leak)} neurons of {part.where}.")
+    given = tuple(exact(value, "leak") for value in row)
+    far = next(
+        ((a, b) for a, b in zip(given, part.leak, strict=True) if abs(a - b) > Fraction(1, 10**5)), None
+    )
+    if far is not None:
+        raise FileError(
+            f"{part.where}: a leak of {far[0]} was given, but the file says about {float(far[1]):.7g}."
+        )
+    return given
+
 
 _SAMPLES, _NEAR, _POOL = 24, 16, 400
 

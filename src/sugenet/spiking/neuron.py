@@ -17,8 +17,7 @@ from sugenet.bnn import Neuron
 from sugenet.brief import Brief
 from sugenet.capacity import Join, Meet, Nested, SetFunction
 from sugenet.errors import NetworkError
-from sugenet.spiking.convention import Convention
-from sugenet.spiking.network import SpikingLayer
+from sugenet.spiking.network import Convention, SpikingLayer
 from sugenet.spiking.simulation import run_neuron
 
 __all__ = ["SpikingNeuron"]

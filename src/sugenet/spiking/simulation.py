@@ -13,8 +13,7 @@ import numpy as np
 
 from sugenet.brief import Brief
 from sugenet.errors import EncodingError
-from sugenet.spiking.convention import Convention
-from sugenet.spiking.network import SpikingLayer, SpikingNetwork
+from sugenet.spiking.network import Convention, SpikingLayer, SpikingNetwork
 
 __all__ = ["Run", "run_neuron", "simulate", "simulate_floats", "trains_of"]
 

@@ -1,15 +1,14 @@
 """Whole data sets: one question of every sample, answered by many workers and kept in one file.
 
-`sweep` asks and `read_results` reads. A sample goes from `samples` through `cutting`, which says what goes
-out together, and `driving`, which hands it to joblib, to `work` in another process, and its answer into the
-`store`. What is read back is `results`: in figures by `tally` and `curve`, judged by `checking`, for other
-programs by `exports`.
+`sweep` asks and `read_results` reads. A sample goes from `samples` through `driving`, which hands it to
+joblib, to `work` in another process, and its answer into the `store`. What is read back is `results`, also as
+a table for other programs: in figures by `tally` and `curve`, judged by `checking`.
 """
 
 from sugenet.sweeps.checking import CheckedResults, check_results
 from sugenet.sweeps.curve import AccuracyCurve, curve_of
 from sugenet.sweeps.results import Results, read_results
-from sugenet.sweeps.rows import Row
+from sugenet.sweeps.samples import Row
 from sugenet.sweeps.sweeping import sweep
 from sugenet.sweeps.tally import SweepTally
 

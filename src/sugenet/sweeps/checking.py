@@ -23,18 +23,22 @@ from sugenet.errors import CertificateError, CheckLimitError, QuestionError, Sug
 from sugenet.io.native.file import network_bytes, network_from
 from sugenet.problem.boxes import plain
 from sugenet.problem.neighbourhood import row_of
-from sugenet.reason import rechecking
-from sugenet.reason.asking import ask, is_settled, outcome_of
-from sugenet.reason.counterfactuals import Counterfactual, OpenCounterfactual
-from sugenet.reason.counts import CountSampled
-from sugenet.reason.predictions import Predicted
+from sugenet.reason import (
+    Counterfactual,
+    CountSampled,
+    OpenCounterfactual,
+    Predicted,
+    answer_of,
+    ask,
+    is_settled,
+    outcome_of,
+    rechecking,
+)
 from sugenet.reason.questions import raw_of
-from sugenet.reason.reading import answer_of
 from sugenet.reason.rechecking import STATUSES, is_checkable
 from sugenet.reason.words import uncovered_words
 from sugenet.sweeps.driving import workers
-from sugenet.sweeps.rows import REFUSALS, REFUSED, Row
-from sugenet.sweeps.samples import digest_of, hash_of
+from sugenet.sweeps.samples import REFUSALS, REFUSED, Row, digest_of, hash_of
 from sugenet.sweeps.tally import listed
 
 if TYPE_CHECKING:

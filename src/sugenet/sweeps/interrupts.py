@@ -8,14 +8,35 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from math import inf
 from time import monotonic
 from types import FrameType
+from typing import TypeAlias
 
-__all__ = ["deaf", "interrupted_once", "interrupts_wait", "loud", "within"]
+__all__ = ["Handler", "deaf", "interrupted_once", "interrupts_wait", "loud", "on_interrupt", "within"]
+
+Handler: TypeAlias = Callable[[int, FrameType | None], object]
+"""What a signal calls."""
 
 _ENDING = 2.0
 """Seconds in which an interrupt is one with the one before."""
+
+
+@contextmanager
+def on_interrupt(stop: Callable[[Handler, int, FrameType | None], None]) -> Iterator[None]:
+    """Let Ctrl-C call a function, with the handler before as its first argument; in the main thread, and if
+    there is a handler.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield
+        return
+    signal.signal(signal.SIGINT, partial(stop, before))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager
@@ -23,23 +44,15 @@ def interrupted_once() -> Iterator[None]:
     """Take Ctrl-C that is held down as one: a second interrupt would end the cleaning up after the first, and
     a solver in the middle of its work.
     """
-    before = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(before):
-        yield
-        return
     last: list[float] = []
 
-    def stop(number: int, frame: FrameType | None) -> None:
-        if last and monotonic() - last[0] < _ENDING:
-            return
-        last[:] = [monotonic()]
-        before(number, frame)
+    def stop(before: Handler, number: int, frame: FrameType | None) -> None:
+        if not last or monotonic() - last[0] >= _ENDING:
+            last[:] = [monotonic()]
+            before(number, frame)
 
-    signal.signal(signal.SIGINT, stop)
-    try:
+    with on_interrupt(stop):
         yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager
@@ -126,17 +139,10 @@ def loud() -> Iterator[list[int]]:
     so the signals that came are told.
     """
     stopped: list[int] = []
-    before = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(before):
-        yield stopped
-        return
 
-    def stop(number: int, frame: FrameType | None) -> None:
+    def stop(before: Handler, number: int, frame: FrameType | None) -> None:
         stopped.append(number)
         before(number, frame)
 
-    signal.signal(signal.SIGINT, stop)
-    try:
+    with on_interrupt(stop):
         yield stopped
-    finally:
-        signal.signal(signal.SIGINT, before)

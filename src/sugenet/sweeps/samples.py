@@ -1,4 +1,6 @@
-"""A data set as a sweep takes it: rows, their true classes, and what tells one from another."""
+"""A data set as a sweep takes it: rows, their true classes, and what tells one from another; and one row of a
+results file: what is known of one sample without reading its answer.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn import Network
-from sugenet.errors import QuestionError
+from sugenet.capacity.arguments import plain as python_value
+from sugenet.errors import CapacityError, EncodingError, NetworkError, QuestionError
 from sugenet.problem.boxes import plain
 from sugenet.reason.questions import class_of
 
-__all__ = ["DataSet", "digest_of", "hash_of"]
+__all__ = ["REFUSALS", "REFUSED", "DataSet", "Row", "digest_of", "hash_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,8 +86,7 @@ def _one(value: Any) -> Any:
     """A value as JSON has it; numbers that are not whole as fractions."""
     if type(value) is int:
         return value
-    if isinstance(value, np.generic):
-        value = value.item()
+    value = python_value(value)
     if isinstance(value, float) and isfinite(value):
         value = Fraction(value)
     is_whole = isinstance(value, bool | Fraction) and value == int(value)
@@ -92,14 +94,42 @@ def _one(value: Any) -> Any:
 
 
 def _values(row: npt.NDArray[Any]) -> list[Any]:
-    return [value.item() if isinstance(value, np.generic) else value for value in row.tolist()]
+    return [python_value(value) for value in row.tolist()]
 
 
 def _truths(network: Network, y: Any) -> tuple[int, ...]:
     if isinstance(y, str) or np.ndim(y) != 1:
         raise QuestionError("y must be a list or array with the class of each sample, by name or number.")
-    return tuple(class_of(network, _item(label)) for label in y)
+    return tuple(class_of(network, python_value(label)) for label in y)
 
 
-def _item(label: Any) -> Any:
-    return label.item() if isinstance(label, np.generic) else label
+REFUSED = "refused"
+"""The outcome of a sample that the question makes no sense for, as of the class that it has already."""
+
+REFUSALS = (CapacityError, EncodingError, NetworkError, QuestionError)
+"""Errors that say so: wherever and whenever it is asked, the same comes out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The answer about one sample, in short: samples and classes are numbered from 0.
+
+    `label` is the predicted class and `truth` the right one, None where it is not known. `certified` says
+    that there is a proof or a witness that `check` can check; it is False where a solver is trusted. `value`
+    and `lower` are exact numbers as text, or None: the cost of a counterfactual and its lower bound, as its
+    certificate has them (under L2 they are squares). `seconds` is the time that the answer took, `time_limit`
+    the one that it had, and `version` that of the program that gave it.
+    """
+
+    sample: int
+    label: int
+    truth: int | None
+    outcome: str
+    settled: bool
+    certified: bool
+    engine: str | None
+    seconds: float
+    time_limit: float | None
+    value: str | None
+    lower: str | None
+    version: str

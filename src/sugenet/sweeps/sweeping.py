@@ -24,12 +24,10 @@ from sugenet.problem.clock import Clock
 from sugenet.reason import ask, each, settings_of
 from sugenet.reason.envelope import domain_data
 from sugenet.reason.questions import Asked
-from sugenet.sweeps.driving import drive
+from sugenet.sweeps.driving import Progress, drive
 from sugenet.sweeps.interrupts import interrupted_once
-from sugenet.sweeps.progress import Progress
 from sugenet.sweeps.results import Results, read_results
-from sugenet.sweeps.rows import Row
-from sugenet.sweeps.samples import DataSet
+from sugenet.sweeps.samples import DataSet, Row
 from sugenet.sweeps.store import SAMPLES, Entry, Store, writing
 from sugenet.sweeps.work import Task, here
 

@@ -22,7 +22,7 @@ from sugenet.checker.form import exact
 from sugenet.drawn import Drawn
 from sugenet.errors import QuestionError
 from sugenet.reason.words import percent_words, short_number
-from sugenet.sweeps.rows import REFUSED, Row
+from sugenet.sweeps.samples import REFUSED, Row
 
 __all__ = [
     "TRUSTING",

@@ -29,8 +29,7 @@ from sugenet.problem.sizes import sets_within
 from sugenet.reason import ask, is_settled, outcome_of
 from sugenet.reason.rechecking import is_checkable
 from sugenet.sweeps.interrupts import deaf, loud
-from sugenet.sweeps.rows import REFUSALS, REFUSED, Row
-from sugenet.sweeps.samples import hash_of
+from sugenet.sweeps.samples import REFUSALS, REFUSED, Row, hash_of
 from sugenet.sweeps.store import LARGEST, Entry
 
 __all__ = ["Chunk", "Done", "Task", "do", "here"]

@@ -4,27 +4,27 @@ processes).
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
-from typing import Annotated, Any, Literal
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
+from typing import Annotated, Any, Literal, get_type_hints
 
 from fastapi import FastAPI, Header, HTTPException, Path, Query, Request, Response, Security
 from fastapi.exceptions import RequestValidationError
 from fastapi.security import HTTPBearer
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, create_model
 from starlette.exceptions import HTTPException as StarletteHTTPException
 from starlette.routing import Match
 
 from sugenet.bnn import Network
 from sugenet.errors import SugenetError
-from sugenet.sweeps import Results
+from sugenet.sweeps import Results, Row
 from sugenet.web.bundle import content_policy, page_html
 from sugenet.web.fields import checked, question_schema
 from sugenet.web.guards import CLIENT, Guard, error_body, parse_json
 from sugenet.web.jobs import OPEN_MOST, Desk, Job, TooManyError
 from sugenet.web.page_data import payload, raw_values
 from sugenet.web.predicting import Predictor, predict_schema
-from sugenet.web.results import Shelf, overview, sample_data, stored, with_results
+from sugenet.web.results import COLUMNS, Shelf, overview, sample_data, stored, with_results
 from sugenet.web.worker import CHECK_SECONDS
 
 __all__ = [
@@ -94,36 +94,19 @@ class Answer(BaseModel):
     sentence: str
 
 
-class ResultRow(_Closed):
-    """What a results file says about one sample, without the answer itself."""
-
-    sample: int
-    label: int
-    truth: int | None
-    outcome: str
-    settled: bool
-    certified: bool
-    engine: str | None
-    seconds: float
-    time_limit: float | None
-    value: str | None
-    lower: str | None
-
-
-class ResultRows(_Closed):
-    """The same of all answered samples, one list for each column."""
-
-    sample: list[int]
-    label: list[int]
-    truth: list[int | None]
-    outcome: list[str]
-    settled: list[bool]
-    certified: list[bool]
-    engine: list[str | None]
-    seconds: list[float]
-    time_limit: list[float | None]
-    value: list[str | None]
-    lower: list[str | None]
+_ROW = {name: kind for name, kind in get_type_hints(Row).items() if name in COLUMNS}
+ResultRow = create_model(  # type: ignore[call-overload]  # fields by name
+    "ResultRow",
+    __base__=_Closed,
+    __doc__="What a results file says about one sample, without the answer itself.",
+    **{name: (kind, ...) for name, kind in _ROW.items()},
+)
+ResultRows = create_model(  # type: ignore[call-overload]
+    "ResultRows",
+    __base__=_Closed,
+    __doc__="The same of all answered samples, one list for each column.",
+    **{name: (list[kind], ...) for name, kind in _ROW.items()},  # type: ignore[valid-type]
+)
 
 
 class ResultsFile(_Closed):
@@ -135,14 +118,14 @@ class ResultsFile(_Closed):
     samples: int
     summary: list[str]
     notes: list[str]
-    rows: ResultRows
+    rows: ResultRows  # type: ignore[valid-type]
 
 
 class Stored(_Closed):
     """What a results file says about one sample; null where it is not answered yet."""
 
     sample: int
-    row: ResultRow | None
+    row: ResultRow | None  # type: ignore[valid-type]
     answer: Answer | None
 
 
@@ -289,10 +272,8 @@ def app(
     async def from_file(read: Callable[[Results], Any]) -> Any:
         if shelf is None:
             raise HTTPException(404, "no results file is open. Serve one: sugenet serve MODEL --results FILE")
-        try:
+        with _refusing(503):
             return await asyncio.to_thread(shelf.ask, read)
-        except SugenetError as error:
-            raise HTTPException(503, str(error)) from None
 
     @asynccontextmanager
     async def life(_app: FastAPI) -> AsyncIterator[None]:
@@ -357,24 +338,13 @@ def app(
         status_code=202,
         response_model=Accepted,
         responses=_errors(*_ASK),
-        openapi_extra={
-            "requestBody": {
-                "required": True,
-                "content": {"application/json": {"schema": question_schema(network)}},
-            }
-        },
+        openapi_extra=_takes(question_schema(network)),
     )
     async def take(request: Request, _marked: Marked) -> Response:
         """Ask a question; its answer is fetched by the number that is given."""
-        body = await _body(request)
-        try:
-            question = parse_json(body)
-        except SugenetError as error:
-            raise HTTPException(400, str(error)) from None
-        try:
+        question = await _parsed(request)
+        with _refusing(422):
             checked(network, question)
-        except SugenetError as error:
-            raise HTTPException(422, str(error)) from None
         job = desk.submit(question, request.scope[CLIENT])
         return _json({"id": job.id, "place": desk.place(job)}, 202)
 
@@ -417,12 +387,7 @@ def app(
         "/api/check",
         response_model=Checked,
         responses=_errors(*_ASK),
-        openapi_extra={
-            "requestBody": {
-                "required": True,
-                "content": {"application/json": {"schema": Certificate.model_json_schema()}},
-            }
-        },
+        openapi_extra=_takes(Certificate.model_json_schema()),
     )
     async def check(request: Request, _marked: Marked) -> Response:
         """Check a certificate by the definition alone."""
@@ -432,24 +397,13 @@ def app(
         "/api/predict",
         response_model=Predictions,
         responses=_errors(*_STOP),
-        openapi_extra={
-            "requestBody": {
-                "required": True,
-                "content": {"application/json": {"schema": predict_schema(network)}},
-            }
-        },
+        openapi_extra=_takes(predict_schema(network)),
     )
     async def predict(request: Request, _marked: Marked) -> Response:
         """The classes and scores of one sample or of many, at once."""
-        body = await _body(request)
-        try:
-            asked = parse_json(body)
-        except SugenetError as error:
-            raise HTTPException(400, str(error)) from None
-        try:
+        asked = await _parsed(request)
+        with _refusing(422):
             return Response(await predictor.answer(asked), media_type="application/json")
-        except SugenetError as error:
-            raise HTTPException(422, str(error)) from None
 
     return made
 
@@ -459,6 +413,26 @@ async def _body(request: Request) -> bytes:
     if kind != "application/json":
         raise HTTPException(415, f"the content type is {kind!r}, but must be application/json.")
     return await request.body()
+
+
+async def _parsed(request: Request) -> Any:
+    body = await _body(request)
+    with _refusing(400):
+        return parse_json(body)
+
+
+@contextmanager
+def _refusing(status: int) -> Iterator[None]:
+    """Answer an error of ours with a status."""
+    try:
+        yield
+    except SugenetError as error:
+        raise HTTPException(status, str(error)) from None
+
+
+def _takes(schema: dict[str, Any]) -> dict[str, Any]:
+    """The description of a body of JSON."""
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
 
 
 def _found(desk: Desk, id_: str) -> Job:

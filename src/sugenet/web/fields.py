@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from math import isfinite
 from typing import Any, TypeAlias
 
@@ -16,7 +15,8 @@ import numpy as np
 from sugenet.bnn import Network, OneHot
 from sugenet.bnn.codings import Coding
 from sugenet.capacity.arguments import read_number
-from sugenet.errors import CapacityError, QuestionError
+from sugenet.errors import QuestionError
+from sugenet.fields import FIELDS, KINDS
 from sugenet.problem.regions import BALLS, Anything, Free, Region
 from sugenet.reason.rules.rule import parse_rule
 
@@ -117,27 +117,19 @@ class _Field:
     default: Any = None
 
 
-def _number(name: str, least: float, most: float, default: float) -> _Field:
+def _number(name: str, kind: type[int] | type[float], least: float, most: float, default: float) -> _Field:
+    """A number of one kind between two ends."""
+    is_whole = kind is int
+    what = f"a whole number from {least} to {most}" if is_whole else f"a number from {least:g} to {most:g}"
+    schema = {"type": "integer" if is_whole else "number", "minimum": least, "maximum": most}
+
     def read(_network: Network, value: Any) -> float:
-        if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
-            raise QuestionError(
-                f"{name} is {_shown(value)}, but must be a number from {least:g} to {most:g}."
-            )
-        return float(value)
-
-    return _Field(read, lambda _: {"type": "number", "minimum": least, "maximum": most}, default)
-
-
-def _whole(name: str, least: int, most: int, default: int) -> _Field:
-    def read(_network: Network, value: Any) -> int:
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not is_number or not least <= value <= most or value != int(value):
-            raise QuestionError(
-                f"{name} is {_shown(value)}, but must be a whole number from {least} to {most}."
-            )
-        return int(value)
+        if not is_number or not least <= value <= most or (is_whole and value != int(value)):
+            raise QuestionError(f"{name} is {_shown(value)}, but must be {what}.")
+        return kind(value)
 
-    return _Field(read, lambda _: {"type": "integer", "minimum": least, "maximum": most}, default)
+    return _Field(read, lambda _: schema, default)
 
 
 def _one_of(name: str, words: list[str], default: str) -> _Field:
@@ -183,17 +175,9 @@ def _value(name: str, coding: Coding, value: Any) -> Any:
         raise QuestionError(
             f"sample: {name} is {_shown(value)}, which is no category. The categories are {some}."
         )
-    number = _read(value, f"sample: {name}")
+    number = read_number(value, f"sample: {name}", QuestionError)
     coding.read(np.array([number], dtype=object), f"sample: {name}")
     return number
-
-
-def _read(value: Any, what: str) -> int | float | Fraction:
-    """A number of JSON: itself, or as text."""
-    try:
-        return read_number(value, what)
-    except CapacityError as error:
-        raise QuestionError(str(error)) from None
 
 
 def json_value(value: Any) -> Any:
@@ -252,7 +236,7 @@ def _region(network: Network, region: Any) -> Region:
         return Anything()
     if kind == "Free":
         return Free(_names(network, region["features"], "region: features"))
-    radius = _read(region["radius"], "region: radius")
+    radius = read_number(region["radius"], "region: radius", QuestionError)
     if radius < 0:
         raise QuestionError(f"region: radius is {_shown(region['radius'])}, but a radius is not negative.")
     return BALLS[kind](radius)
@@ -311,20 +295,14 @@ _FIELDS = {
     "region": _Field(_region, _region_schema),
     "target": _Field(_target, lambda network: {"enum": [None, *network.classes]}),
     "cost": _one_of("cost", list(BALLS), "L0"),
-    "minimal": _one_of("minimal", ["subset", "size"], "subset"),
+    "minimal": _one_of("minimal", list(FIELDS["minimal"].choices), FIELDS["minimal"].default),
     "immutable": _Field(lambda network, names: _names(network, names, "immutable"), _names_schema, ()),
-    "n": _whole("n", 1, _MOST_ANSWERS, 1),
+    "n": _number("n", int, 1, _MOST_ANSWERS, 1),
     "text": _Field(_text, lambda _: {"type": "string", "minLength": 1, "maxLength": _RULE_LETTERS}),
-    "time_limit": _number("time_limit", 0, MOST_SECONDS, SECONDS),
-    "seed": _whole("seed", 0, _SEEDS - 1, 0),
+    "time_limit": _number("time_limit", float, 0, MOST_SECONDS, SECONDS),
+    "seed": _number("seed", int, 0, _SEEDS - 1, 0),
 }
 _LIMITS = ("time_limit", "seed")
 """Fields that any question may have."""
-_KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "verify": (("sample", "region"), ("target",)),
-    "whatif": (("sample",), ("cost", "target", "immutable", "n")),
-    "why": (("sample", "region"), ("minimal", "n")),
-    "rule": (("text",), ()),
-    "count": (("sample", "region"), ()),
-}
+_KINDS = {name: (kind.required, kind.optional) for name, kind in KINDS.items() if kind.required}
 """For each kind of question the fields that it must have, and those that it may have."""

@@ -140,15 +140,8 @@ class Desk:
         self._network, self._warm = network, warm
         self._kept, self._kept_bytes, self._kept_seconds = kept, kept_bytes, kept_seconds
         self._jobs: dict[str, Job] = {}
-        self._over: OrderedDict[str, Job] = OrderedDict()
-        """Those of them that have ended, in that order."""
-        self._over_bytes = 0
         self._waiting: OrderedDict[str, deque[Job]] = OrderedDict()
         """A queue for each client who waits; the first one's turn is next."""
-        self._open: Counter[str] = Counter()
-        """Questions of each client that have not ended."""
-        self._open_bytes = 0
-        self._working: Counter[str] = Counter()
         self._change = threading.Condition()
         self.is_closed = False
         """Whether no more questions are taken."""
@@ -207,22 +200,21 @@ class Desk:
     def _take(self, client: str, do: str, body: bytes, limit: float) -> Job:
         with self._change:
             self._forget()
-            if self._open[client] >= OPEN_MOST:
+            waiting = self._open
+            if sum(job.client == client for job in waiting) >= OPEN_MOST:
                 raise TooManyError(
                     f"you have {OPEN_MOST} open questions. Ask again when one is done.", own=True
                 )
             if (
                 self.is_closed
-                or self._open.total() >= _OPEN_IN_ALL
-                or self._open_bytes + len(body) > _OPEN_BYTES
+                or len(waiting) >= _OPEN_IN_ALL
+                or sum(len(job.body) for job in waiting) + len(body) > _OPEN_BYTES
             ):
                 raise TooManyError(
                     _CLOSING if self.is_closed else "the server's queue is full. Ask again later.", own=False
                 )
             job = Job(token_hex(16), client, do, body, limit, progress="waiting for a worker")
             self._jobs[job.id] = job
-            self._open[client] += 1
-            self._open_bytes += len(body)
             self._waiting.setdefault(client, deque()).append(job)
             self._change.notify_all()
         return job
@@ -265,7 +257,7 @@ class Desk:
         self.cancel(job)
         with self._change:
             if job.is_over:
-                self._drop(job)
+                self._jobs.pop(job.id, None)
 
     def next(self) -> Job | None:
         """The next question, for a worker that has nothing to do; None when the desk is closed."""
@@ -278,7 +270,6 @@ class Desk:
             self._leave(job)
             if client in self._waiting:
                 self._waiting.move_to_end(client)
-            self._working[client] += 1
             job.state = "working"
             return job
 
@@ -287,7 +278,13 @@ class Desk:
         waits until a long question ends.
         """
         most = max(1, len(self._slots) - 1)
-        return next((client for client in self._waiting if self._working[client] < most), None)
+        working = Counter(job.client for job in self._jobs.values() if job.state == "working")
+        return next((client for client in self._waiting if working[client] < most), None)
+
+    @property
+    def _open(self) -> list[Job]:
+        """Questions that have not ended."""
+        return [job for job in self._jobs.values() if not job.is_over]
 
     def _leave(self, job: Job) -> None:
         queue = self._waiting[job.client]
@@ -298,45 +295,33 @@ class Desk:
     def is_shared(self) -> bool:
         """Whether other questions wait or are worked on, beside the one that asks this."""
         with self._change:
-            return self._open.total() > 1
+            return len(self._open) > 1
 
     def finish(self, job: Job, error: str | None) -> None:
         """Note that a question is over, and what went wrong where something did;
         a cancelled one is never wrong.
         """
         with self._change:  # it may be cancelled at this moment
-            self._working[job.client] -= 1
-            if not self._working[job.client]:
-                del self._working[job.client]
             state = "cancelled" if job.cancelled else "done" if error is None else "failed"
             self._end(job, state, None if job.cancelled else error)
             self._change.notify_all()  # its client may have another one
         job.tell()
 
     def _end(self, job: Job, state: str, error: str | None = None) -> None:
-        self._open[job.client] -= 1
-        if not self._open[job.client]:
-            del self._open[job.client]
-        self._open_bytes -= len(job.body)
-        self._over_bytes += job.size
-        self._over[job.id] = job
         job.body, job.ended, job.error, job.progress = b"", time.monotonic(), error, state
         job.state = state  # last, since whoever sees it reads the rest
 
-    def _drop(self, job: Job) -> None:
-        if self._over.pop(job.id, None) is not None:
-            del self._jobs[job.id]
-            self._over_bytes -= job.size
-
     def _forget(self) -> None:
         """Let old answers go, but the last one only for its age."""
-        oldest = time.monotonic() - self._kept_seconds
-        while self._over:
-            first = next(iter(self._over.values()))
-            is_much = len(self._over) > self._kept or self._over_bytes > self._kept_bytes
-            if not (first.ended or 0.0) < oldest and not (is_much and len(self._over) > 1):
+        over = sorted((job for job in self._jobs.values() if job.is_over), key=lambda job: job.ended or 0.0)
+        size, oldest = sum(job.size for job in over), time.monotonic() - self._kept_seconds
+        for place, job in enumerate(over):
+            left = len(over) - place
+            is_much = left > 1 and (left > self._kept or size > self._kept_bytes)
+            if not is_much and (job.ended or 0.0) >= oldest:
                 return
-            self._drop(first)
+            del self._jobs[job.id]
+            size -= job.size
 
 
 def _line(message: dict[str, Any]) -> bytes:

@@ -1,5 +1,5 @@
-"""What the page knows: the network with packed weights, how raw values become bits, samples, and answers
-found beforehand, as JSON data.
+"""What the page knows: the network with packed weights, how raw values become bits, which inputs can occur,
+samples, and answers found beforehand, as JSON data.
 """
 
 from __future__ import annotations
@@ -8,34 +8,106 @@ import sys
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
-from math import isfinite
+from math import inf, isfinite, nextafter
 from typing import Any
 
 import numpy as np
 
+from sugenet.bits.window import Window
 from sugenet.bnn import (
     NEVER,
     ConvLayer,
-    LevelLayer,
     Network,
     OneHot,
-    PoolLayer,
     StairConv,
-    StairLayer,
     Steps,
 )
 from sugenet.bnn.arrays import Ints
 from sugenet.bnn.codings import Coding, Span
-from sugenet.bnn.geometry import Window
+from sugenet.bnn.encoder import Encoder
 from sugenet.bnn.head import Head
-from sugenet.bnn.layer import Layer
-from sugenet.bnn.layers import ROOM
+from sugenet.bnn.laws import Law
+from sugenet.bnn.layers import ROOM, Layer
+from sugenet.bnn.wide import is_wide_sum
 from sugenet.errors import EncodingError, NetworkError, TooLargeError
+from sugenet.reason.envelope import domain_data
 from sugenet.reason.questions.reading import described_within
 from sugenet.show import grid_of
-from sugenet.web.page_domain import certified, clauses, limit
 
-__all__ = ["page_value", "payload", "raw_value", "raw_values"]
+__all__ = [
+    "certified",
+    "clauses",
+    "limit",
+    "page_value",
+    "payload",
+    "raw_value",
+    "raw_values",
+]
+
+_EXACT = 1 << 53
+"""JavaScript rounds whole numbers beyond."""
+
+
+def limit(coding: Coding, span: Span) -> tuple[Any, ...] | list[float | None]:
+    """What a feature is limited to: two ends, None for no end, or a tuple of its values.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> limit(Steps((1.0,), low=0.0), Span(None, Fraction(1, 3)))
+    [0.0, 0.3333333333333333]
+    >>> limit(Steps((1.0,)), Span(values=(Fraction(1, 3), 2)))
+    (2,)
+    """
+    if not isinstance(coding, Steps):
+        return span.values or ()
+    if coding.bipolar:  # off, if the span holds -1 or 0
+        return tuple(value for value in (0, 1) if coding.holds(span, value))
+    if span.values is not None:
+        return tuple(value for value in span.values if coding.has(value))
+    low = coding.low if span.low is None else max(coding.low, _rounded(span.low, inf))
+    high = coding.high if span.high is None else min(coding.high, _rounded(span.high, -inf))
+    if low > high or (coding.whole and any(_is_rounded(end) for end in (span.low, span.high))):
+        raise EncodingError(f"the page cannot hold limits from {span.low} to {span.high}: it rounds them.")
+    return [end if isfinite(end) else None for end in (low, high)]
+
+
+def _rounded(end: Any, towards: float) -> float:
+    """The nearest float from there on: states begin and end at floats, so none is lost."""
+    try:
+        near = float(end)
+    except OverflowError:
+        near = inf if end > 0 else -inf
+    outside = near < end if towards > 0 else near > end
+    return nextafter(near, towards) if outside else near
+
+
+def _is_rounded(end: Any) -> bool:
+    """Whether a bound of integers is too large to be held exactly."""
+    return end is not None and abs(end) >= _EXACT and _rounded(end, inf) != end
+
+
+def clauses(law: Law, encoder: Encoder) -> list[list[list[Any]]]:
+    """The clauses of a law: for each literal the feature, the place of its cut or category among those of the
+    encoder, and whether it is reached.
+    """
+    return [
+        [[f, _place(encoder.codings[f], at), on] for f, at, on in sorted(clause, key=lambda one: one[0])]
+        for clause in law.clauses
+    ]
+
+
+def _place(coding: Coding, at: Any) -> int:
+    return coding.cuts.index(at) if isinstance(coding, Steps) else coding.categories.index(at)
+
+
+def certified(network: Network) -> dict[str, Any] | None:
+    """The domain as a certificate has it; None where JavaScript would round it."""
+    data: dict[str, Any] = domain_data(network)["domain"]
+    ends = [end for _, span in data["limits"] for end in (span["one of"] if isinstance(span, dict) else span)]
+    ends += [at for law in data["laws"] for clause in law["clauses"] for _, at, _ in clause]
+    return None if any(type(end) is int and abs(end) >= _EXACT for end in ends) else data
+
 
 MOST_SAMPLES = 400
 MOST_STATES = 64
@@ -134,10 +206,7 @@ def _see_that_it_fits(network: Network) -> None:
         what = "its encoder has silent cuts"
     elif any(map(_is_below_floats, network.encoder.codings)):
         what = "a feature has integers below all floats"
-    elif any(
-        isinstance(layer, LevelLayer | ConvLayer) and layer.sizes.max(initial=0) >= 1 << 31
-        for layer in network.layers
-    ):
+    elif any(map(is_wide_sum, network.layers)):
         what = "sums of its first layer, whose inputs are rescaled, reach beyond 2^31"
     else:
         return
@@ -335,13 +404,13 @@ def _layers(network: Network) -> dict[str, Any]:
 
 def _layer(layer: Layer) -> dict[str, Any]:
     size = {"inputs": layer.inputs, "outputs": layer.outputs}
-    if isinstance(layer, PoolLayer):
+    if layer.every is not None and layer.window is not None:
         pool = {**size, "window": _window(layer.window), "every": layer.every.tolist()}
-        if layer.top is None:
+        if layer.is_binary:
             return {"kind": "pool", **pool}
-        return {"kind": "level pool", **pool, "top": layer.top, "height": layer.top}
-    if isinstance(layer, StairLayer):
-        rows = {"weights": _words(layer.weights), "tops": layer.tops.tolist()}
+        return {"kind": "level pool", **pool, "top": layer.height, "height": layer.height}
+    if layer.window is None and not layer.is_binary:
+        rows = {"weights": _words(layer.weights), "tops": layer.input_tops.tolist()}
         return {"kind": "stairs", **size, **rows, "height": layer.height, "steps": _unsigned(layer.tau)}
     if isinstance(layer, StairConv):
         lowest = np.minimum(layer.weights, 0).reshape(len(layer.weights), -1).sum(axis=1) * layer.top
@@ -367,7 +436,7 @@ def _layer(layer: Layer) -> dict[str, Any]:
             "top": layer.top,
         }
         return {"kind": "conv", **size, "window": _window(layer.window), **kernel, "tau": tau}
-    if isinstance(layer, LevelLayer):
+    if layer.tops is not None:
         return {
             "kind": "levels",
             **size,

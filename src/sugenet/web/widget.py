@@ -15,7 +15,7 @@ from anywidget import AnyWidget
 from sugenet.bnn import Network, OneHot
 from sugenet.bnn.codings import Coding
 from sugenet.capacity.arguments import read_number
-from sugenet.errors import CapacityError, EncodingError
+from sugenet.errors import EncodingError
 from sugenet.files import write_text
 from sugenet.web.bundle import page_html
 from sugenet.web.page_data import page_value, payload, raw_values
@@ -137,9 +137,6 @@ def _read(coding: Coding, value: Any) -> Any:
     """A value of the page as the encoder has it: a category, a whole number, a float, an exact fraction."""
     if isinstance(coding, OneHot):
         return coding.categories[coding.state(value)]
-    try:
-        number = read_number(value, "the value on the page")
-    except CapacityError as error:
-        raise EncodingError(str(error)) from None
+    number = read_number(value, "the value on the page", EncodingError)
     number = float(value) if not isinstance(value, str) else number  # JavaScript writes 2**60 in fewer digits
     return int(number) if coding.whole and number == number // 1 else number

@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 
 import sugenet as sg
 from sugenet.capacity import sugeno
-from sugenet.fit.capacities.clashes import Tolerance
-from sugenet.fit.capacities.costs import Costs
+from sugenet.fit.capacities.clashes import Tolerance, least_largest_error
 from sugenet.fit.capacities.fitting import _least_total
 from sugenet.fit.capacities.flows import largest_flow
-from sugenet.fit.capacities.largest import least_largest_error
+from sugenet.fit.capacities.total import Costs
 from sugenet.problem.clock import Clock
 from tests.capacity.test_exact import floats_in
 

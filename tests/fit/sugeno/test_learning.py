@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 from sugenet.capacity import Ordinal, sugeno
 from sugenet.errors import RuleSyntaxError, SugenetError, TooLargeError
 from sugenet.fit import FeatureLevels, LevelRule, ScoreCard, UtilityFunctional, parse_level_rule
-from sugenet.fit.sugeno import closures
-from sugenet.fit.sugeno.closures import best_closures, minimal
+from sugenet.fit.sugeno import learning
 from sugenet.fit.sugeno.columns import given_chain, learn_chain
-from sugenet.fit.sugeno.learning import best_capacity, learn_terms
-from sugenet.fit.sugeno.rules import strongest
+from sugenet.fit.sugeno.learning import best_capacity, best_closures, learn_terms, minimal
+from sugenet.fit.sugeno.model import strongest
 
 
 def subsets(n):
@@ -70,19 +69,19 @@ def test_best_closures_are_the_least_and_the_greatest_of_all(seed, lazy):
     )
     levels, sets = claims[:, 0], claims[:, 1:].astype(bool)
     gains = rng.integers(-3, 4, len(claims))
-    few = closures._FEW
-    closures._FEW = 0 if lazy else few
+    few = learning._FEW
+    learning._FEW = 0 if lazy else few
     try:
         least, greatest = best_closures(levels, sets, gains)
     finally:
-        closures._FEW = few
+        learning._FEW = few
     expected = best_by_brute_force(levels, sets, gains)
     assert least.tolist() == expected[0].tolist()
     assert greatest.tolist() == expected[1].tolist()
 
 
 def test_too_many_claims_are_refused(monkeypatch):
-    monkeypatch.setattr(closures, "_MOST", 1)
+    monkeypatch.setattr(learning, "_MOST", 1)
     with pytest.raises(TooLargeError, match="2 different sets of features"):
         best_closures(np.array([1, 1]), np.array([[True], [False]]), np.array([1, 1]))
 
@@ -207,7 +206,7 @@ def test_a_card_is_one_sugeno_integral_over_what_features_reach(seed):
 
 
 def test_a_card_with_too_many_rules_says_so(monkeypatch):
-    monkeypatch.setattr("sugenet.fit.sugeno.scorecard._STEPS", 3)
+    monkeypatch.setattr("sugenet.fit.sugeno.model._STEPS", 3)
     with pytest.raises(TooLargeError, match="too many rules to list"):
         list(ScoreCard(((0, 1), (0, 1), (0, 1)), (2,)).corners())
 

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from sugenet.bnn import NEVER, Encoder, Head, Network, PoolLayer, Window
 from sugenet.errors import FileError
 from sugenet.io.exact.integers import LevelWire, Pooling, Staircase, chained, remapped
-from sugenet.io.exact.joining import joined
-from sugenet.io.exact.requantize import stair_conv, stair_layer, steps_of
+from sugenet.io.exact.requantize import joined, stair_conv, stair_layer, steps_of
 
 
 @given(st.integers(1, 40), st.integers(-30, 30), st.integers(1, 9))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sugenet.bnn import Window
 from sugenet.errors import FileError
 from sugenet.io.exact.domains import BitInputs, Integers, Reals
-from sugenet.io.exact.lower import lower
+from sugenet.io.exact.lower import Refusal, lower, lowered
 from sugenet.io.exact.ops import (
     Affine,
     AveragePool,
@@ -446,6 +446,21 @@ def test_class_scores_with_square_roots_are_rounded_only_with_proof():
 def test_what_cannot_be_exact_is_refused_with_its_place(ops, inputs, message):
     with pytest.raises(FileError, match=message):
         lower(OpChain("net", (2,), tuple(ops)), inputs)
+
+
+def test_a_refusal_is_a_value_with_its_operation():
+    ops = (Sign("s"), BatchNorm("bn", *[np.ones(2)] * 4, 0.0), Sign("t"), LinearOp("out", np.eye(2)))
+    chain = OpChain("net", (2,), ops)
+    found = lowered(chain)
+    assert isinstance(found, Refusal)
+    assert (found.operation, ops[found.operation].where) == (1, "bn")
+    with pytest.raises(FileError) as caught:
+        lower(chain)
+    assert str(caught.value) == found.text
+    tail = lowered(
+        OpChain("net", (2,), ops[:2] + ops[3:])
+    )  # the same batch norm can be read behind the last sign
+    assert not isinstance(tail, Refusal)
 
 
 def test_a_sign_of_zero_can_be_declared_at_import():

@@ -28,7 +28,7 @@ from sugenet.errors import EncodingError, NetworkError, QuestionError
 from sugenet.io.exact.domains import BitInputs, Integers
 from sugenet.io.exact.lower import lower
 from sugenet.io.exact.ops import LinearOp, OpChain, Sign
-from sugenet.io.exact.order import pixel_by_pixel, pixel_order
+from sugenet.io.exact.pixels import pixel_by_pixel, pixel_order
 from sugenet.io.exact.relaxed import split
 from sugenet.io.vnnlib import write_vnnlib
 from sugenet.problem.query import Case, Inequality, Query, QueryBox

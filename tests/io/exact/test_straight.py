@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 import sugenet as sg
 from sugenet.bnn import ConvLayer, DenseLayer
 from sugenet.errors import FileError
-from sugenet.io.exact import lanes
+from sugenet.io.exact import branches
+from sugenet.io.exact.branches import straightened
 from sugenet.io.exact.domains import BitInputs
 from sugenet.io.exact.lower import lower
 from sugenet.io.exact.ops import (
@@ -30,7 +31,6 @@ from sugenet.io.exact.ops import (
     rounded,
 )
 from sugenet.io.exact.ranges import sharpened
-from sugenet.io.exact.straight import straightened
 from sugenet.io.proof.judges import judge_of_chain
 from sugenet.io.proof.proving import prove_import
 
@@ -447,9 +447,9 @@ def test_a_wrong_reading_of_a_shortcut_is_noticed(monkeypatch):
     judge = judge_of_chain(replace(chain, ops=other))
     with pytest.raises(FileError, match="first difference is at conv"):
         prove_import(found, chain, [judge], BitInputs())
-    real = lanes.least_sum
+    real = branches.least_sum
     monkeypatch.setattr(
-        lanes,
+        branches,
         "least_sum",
         lambda *given: (
             found if isinstance(found := real(*given), bool) else found._replace(least=found.least + 1)

@@ -10,8 +10,7 @@ import sugenet as sg
 from sugenet.errors import FileError
 from sugenet.io import import_file, read_ipq, read_query
 from sugenet.io.exact.evaluation import apply
-from sugenet.io.marabou.contents import read_input_query
-from sugenet.io.marabou.reader import chain_of_query
+from sugenet.io.marabou.reader import chain_of_query, read_input_query
 from tests.fuzzing.input_queries import Saved, ask, random_query, samples
 
 

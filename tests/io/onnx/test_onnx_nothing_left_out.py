@@ -9,7 +9,7 @@ from sugenet.errors import FileError
 from sugenet.io import importers
 from sugenet.io.exact.domains import BitInputs, Integers, Reals
 from sugenet.io.importers import read_onnx
-from sugenet.io.onnx import attributes, layers, patterns, reader, rules
+from sugenet.io.onnx import layers, operators, patterns, reader
 from sugenet.io.onnx.reader import ACCEPTED
 from sugenet.io.onnx.wire import blob, number
 from tests.io.chains import read_chain
@@ -193,9 +193,28 @@ def test_the_tables_of_attributes_are_those_of_all_operator_sets():
         if not schemas:
             continue
         named = {name for schema in schemas for name in schema.attributes} - unread.get(op, set())
-        assert named == set(attributes.ATTRIBUTES.get(op, {})), op
+        assert named == set(operators.ATTRIBUTES.get(op, {})), op
         most = max(schema.max_input for schema in schemas)
-        assert attributes.INPUTS.get(op, 1) == (most if most < 100 else attributes.INPUTS["Sum"]), op
+        assert operators.INPUTS.get(op, 1) == (most if most < 100 else operators.INPUTS["Sum"]), op
+
+
+@pytest.mark.parametrize("op", sorted(ACCEPTED & set(operators.ATTRIBUTES) - {"ConstantOfShape"}))
+def test_the_defaults_of_attributes_are_those_of_all_operator_sets(op):
+    stated = {}
+    for version in range(7, 29):
+        if onnx.defs.has(op, version):
+            for name, attribute in onnx.defs.get_schema(op, version).attributes.items():
+                if attribute.default_value.type:
+                    value = helper.get_attribute_value(attribute.default_value)
+                    stated.setdefault(name, set()).add(value.decode() if isinstance(value, bytes) else value)
+    for name, default in operators.ATTRIBUTES[op].items():
+        if isinstance(default, type | tuple):
+            plain = len(stated.get(name, ())) == 1 and name not in operators._IRRELEVANT.get(op, ())
+            assert not plain or op in ("Clip", "Hardmax", "LogSoftmax", "Softmax"), name
+        else:
+            assert stated.get(name, {default}) == {F(default) if isinstance(default, float) else default}, (
+                name
+            )
 
 
 def test_an_attribute_that_is_not_known():
@@ -404,8 +423,8 @@ def test_a_reader_that_leaves_something_out_is_noticed(monkeypatch):
 
 def test_a_wrong_second_layer_is_noticed_there(monkeypatch):
     def half(node, given):
-        found = layers.linear(node, rules.flow_of(given), given[1].array)
-        return found if node.number != 4 else layers.linear(node, rules.flow_of(given), abs(given[1].array))
+        found = layers.linear(node, reader.flow_of(given), given[1].array)
+        return found if node.number != 4 else layers.linear(node, reader.flow_of(given), abs(given[1].array))
 
     monkeypatch.setitem(reader.RULES, "MatMul", half)
     raw, node = model(HIDDEN, NUMBERS, ["n", 2]), r"node 4 \(MatMul\)"
@@ -414,8 +433,11 @@ def test_a_wrong_second_layer_is_noticed_there(monkeypatch):
 
 def test_wrong_scores_are_noticed(monkeypatch):
     raw = model([*HIDDEN[:-1], ("Gemm", ["u", "w", "b"], "y", {"alpha": 0.5})], NUMBERS, ["n", 2])
-    right = layers.gemm
-    monkeypatch.setattr(rules, "gemm", lambda node, flow, weights, bias: right(node, flow, weights, None))
+
+    def unbiased(node, given):
+        return layers.gemm(node, reader.flow_of(given), given[1].array, None)
+
+    monkeypatch.setitem(reader.RULES, "Gemm", unbiased)
     node = r"node 7 \(Gemm\)"
     refused_alone_and_as_a_whole(monkeypatch, raw, node, rf"{node}: score \d is")
 

@@ -57,5 +57,5 @@ def test_nothing_else_reads_csv():
         "io/plain/rows.py",
         "io/arrays/judge.py",  # a judge shares nothing with the reader it judges
         "io/samples.py",  # writes
-        "sweeps/exports.py",  # writes
+        "sweeps/results.py",  # writes
     }

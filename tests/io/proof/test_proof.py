@@ -18,9 +18,9 @@ import sugenet as sg  # noqa: E402
 from sugenet.errors import FileError  # noqa: E402
 from sugenet.io.exact import levels, lower, sums  # noqa: E402
 from sugenet.io.exact.domains import Integers, Reals  # noqa: E402
+from sugenet.io.exact.evaluation import DOUBLE, SINGLE, rounding_of  # noqa: E402
 from sugenet.io.exact.lower import lower as lower_chain  # noqa: E402
 from sugenet.io.exact.ops import Affine, BatchNorm, Flatten, LinearOp, OpChain, Sign  # noqa: E402
-from sugenet.io.exact.rounding import DOUBLE, SINGLE, rounding_of  # noqa: E402
 from sugenet.io.proof.judges import Seen, SourceJudge, Stage, judge_of_chain  # noqa: E402
 from sugenet.io.proof.near import RawRanges, turning  # noqa: E402
 from sugenet.io.proof.proving import prove_import  # noqa: E402

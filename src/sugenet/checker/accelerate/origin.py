@@ -11,11 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.bnn import ConvLayer, Network, OneHot, PoolLayer, RealLayer, Steps
+from sugenet.bnn import Network, OneHot, RealLayer, Steps
 from sugenet.bnn import Real as RealCoding
 from sugenet.bnn.laws import Law
-from sugenet.bnn.layer import tops_of
-from sugenet.bnn.stairs import StairConv, StairLayer
 from sugenet.checker.accelerate.arrays import (
     Backed,
     Layer,
@@ -108,17 +106,16 @@ def _coding(coding: Any) -> Coding:
 
 def _arrays(layer: Any) -> Layer:
     """A layer of the package."""
-    tops = np.array(tops_of(layer) or [1] * layer.inputs, np.int64)
-    if not hasattr(layer, "window"):
-        make = summing_stairs if isinstance(layer, StairLayer) else Summing
-        return make(layer.weights, layer.tau if layer.tau.ndim == 2 else layer.tau[:, None], tops)
+    tops = layer.input_tops
+    if layer.window is None:
+        make = Summing if layer.is_binary else summing_stairs
+        return make(layer.weights, layer.thresholds, tops)
     window = Taps(layer.window.shape, layer.window.taps)
-    if isinstance(layer, PoolLayer):
-        return Picking(window, layer.every, layer.top or 1)
+    if layer.every is not None:
+        return Picking(window, layer.every, layer.height)
     kernels = layer.weights.reshape(*layer.weights.shape[:2], -1)
-    if isinstance(layer, StairConv):
+    if not layer.is_binary:
         return sliding_stairs(kernels, layer.steps, tops, window, layer.groups, layer.pad)
-    assert isinstance(layer, ConvLayer)
     return Sliding(kernels, layer.tau.reshape(-1, 1), tops, window, layer.groups)
 
 
@@ -140,15 +137,14 @@ def _written(layer: Any) -> LayerForm:
         ]
         return LayerForm(tuple(neurons), made.top, layer.output_shape, shape)
     steps = made.steps.tolist()
-    if isinstance(layer, StairLayer | StairConv):
-        given = layer.tau if isinstance(layer, StairLayer) else layer.steps
-        never = np.repeat(given == NEVER, made.outputs // len(given), axis=0)
+    if not layer.is_binary:
+        never = np.repeat(layer.steps == NEVER, made.outputs // len(layer.steps), axis=0)
         steps = np.where(never, np.inf, made.steps.astype(object)).tolist()
     neurons = [
         _summed(places, row, [tau + low for tau in own])
         for (places, row), own, low in zip(_reads(made), steps, made.lowest.tolist(), strict=True)
     ]
-    maps = layer.output_shape if isinstance(layer, StairConv) else None
+    maps = None if layer.is_binary else layer.output_shape
     return LayerForm(tuple(neurons), made.top, maps, shape)
 
 

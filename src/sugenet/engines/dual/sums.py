@@ -14,10 +14,10 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from sugenet.bits.window import Window
 from sugenet.bnn import ConvLayer, PoolLayer, StairConv
 from sugenet.bnn.arrays import Ints
-from sugenet.bnn.geometry import Window
-from sugenet.bnn.layer import Layer
+from sugenet.bnn.layers import Layer
 
 __all__ = ["Best", "Pieces", "Pool", "Range", "Reading", "StairSums", "reading_of"]
 
@@ -264,15 +264,8 @@ def reading_of(layer: Layer) -> Reading:
     """A layer of any kind."""
     if isinstance(layer, PoolLayer):
         return Pool(layer)
-    sizes = layer.sizes
-    steps = layer.tau if layer.tau.ndim == 2 else layer.tau[:, None]
+    base, steps, sizes = -layer.lowest, layer.thresholds, layer.sizes
     if isinstance(layer, ConvLayer | StairConv):
-        kernel = layer.weights
-        inside = (layer.window.taps >= 0).T
-        negative = np.maximum(-kernel, 0).reshape(*kernel.shape[:2], -1).sum(axis=1)
-        base = (negative @ inside).reshape(-1) * (1 if layer.top is None else layer.top)
-        return _SlidingSums(kernel, layer.window, layer.groups, base, steps, sizes)
-    tops = getattr(layer, "tops", None)
-    below = np.maximum(-layer.weights, 0)
-    base = below.sum(axis=1) if tops is None else below @ tops
+        base = base + layer.rim  # taps on padding do not count
+        return _SlidingSums(layer.weights, layer.window, layer.groups, base, steps, sizes)
     return _DenseSums(layer.weights, base, steps, sizes)

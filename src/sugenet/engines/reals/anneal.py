@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import ConvLayer, Layer, PoolLayer
+from sugenet.bnn import Layer
 from sugenet.bnn.arrays import Ints
 from sugenet.compiling import njit
 from sugenet.engines.reals.bound import Slack
@@ -193,14 +193,12 @@ class _Fan:
 
 
 def _fan_bytes(layer: Layer) -> int:
-    if isinstance(layer, PoolLayer):
-        return layer.window.taps.size * layer.window.shape[0]
-    reads = int(layer.weights[0].size) if isinstance(layer, ConvLayer) else layer.inputs
+    reads = layer.weights.size // max(1, len(layer.weights))
     return layer.outputs * reads * (1 if _is_short(layer.weights) else 8)
 
 
 def _fan(layer: Layer) -> _Fan:
-    if not isinstance(layer, ConvLayer | PoolLayer):
+    if layer.window is None:
         counts = np.full(layer.inputs, layer.outputs)
         return _Fan(
             counts,
@@ -214,11 +212,7 @@ def _fan(layer: Layer) -> _Fan:
     pixels = taps[positions, taps_of]
     order = np.argsort(pixels, kind="stable")
     positions, taps_of = positions[order], taps_of[order]
-    kernel = (
-        np.ones((channels, 1, taps.shape[1]), np.int64) if isinstance(layer, PoolLayer) else layer.weights
-    )
-    kernel = _short(kernel.reshape(*kernel.shape[:2], -1))
-    groups = channels if isinstance(layer, PoolLayer) else layer.groups
+    groups, kernel = layer.groups, _short(layer.weights.reshape(*layer.weights.shape[:2], -1))
     per_in, per_out = channels // groups, len(kernel) // groups
     readers = np.bincount(pixels, minlength=height * width) * per_out
     begins = np.cumsum(readers) - readers

@@ -18,7 +18,7 @@ from math import ceil, floor, lcm
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import ConvLayer, Layer, Network, PoolLayer
+from sugenet.bnn import Layer, Network, Window
 from sugenet.bnn.arrays import Ints
 from sugenet.bnn.boxed import Boxed
 from sugenet.bnn.reals import Theta
@@ -54,21 +54,16 @@ def blocks_of(layer: Layer) -> list[Block]:
     """A layer cut into blocks: a dense one is one block, a convolution has one a position, pooling one a
     channel and position.
     """
-    if isinstance(layer, ConvLayer | PoolLayer):
-        return list(_window_blocks(layer))
+    if layer.window is not None:
+        return list(_window_blocks(layer, layer.window))
     return [Block(np.arange(layer.inputs), np.arange(layer.outputs), layer.weights, layer.tau)]
 
 
-def _window_blocks(layer: ConvLayer | PoolLayer) -> Iterable[Block]:
-    channels, height, width = layer.window.shape
-    taps, tau = layer.window.taps, layer.tau
-    groups = channels if isinstance(layer, PoolLayer) else layer.groups
-    kernel = (
-        np.ones((channels, 1, taps.shape[1]), np.int64) if isinstance(layer, PoolLayer) else layer.weights
-    )
-    kernel = kernel.reshape(len(kernel), kernel.shape[1], -1)
+def _window_blocks(layer: Layer, window: Window) -> Iterable[Block]:
+    channels, height, width = window.shape
+    taps, tau, groups = window.taps, layer.tau, layer.groups
+    kernel = layer.weights.reshape(*layer.weights.shape[:2], -1)
     per_in, per_out = channels // groups, len(kernel) // groups
-    assert isinstance(layer, ConvLayer) or per_in == per_out == 1
     cut: dict[bytes, list[Ints]] = {}  # kernels by the part of them that is inside, which positions share
     for position, pixels in enumerate(taps):
         inside = pixels >= 0

@@ -15,9 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bits import pack, unpack, words_for
-from sugenet.bnn import DenseLayer
 from sugenet.bnn.arrays import Bits, Ints
-from sugenet.bnn.layer import dense_of
 from sugenet.bnn.packed import Rows, is_wide
 from sugenet.errors import TooLargeError
 from sugenet.problem.front import Front
@@ -89,12 +87,10 @@ class PatternJudge:
         None where a layer that is not dense would be too large as a dense one.
         """
         network = self.front.neighbourhood.network.cut
-        sizes = [
-            layer.outputs * layer.inputs for layer in network.layers[1:] if not isinstance(layer, DenseLayer)
-        ]
+        sizes = [layer.outputs * layer.inputs for layer in network.layers[1:] if layer.kind != "dense"]
         if sum(sizes) > _UNROLLED or not len(self.front.fragile):
             return None
-        layers = [dense_of(layer) for layer in network.layers[1:]]
+        layers = [layer.unrolled() for layer in network.layers[1:]]
         none = np.zeros(network.head.outputs, np.int64)
         weights, taus = (
             [*(layer.weights for layer in layers), network.head.weights],

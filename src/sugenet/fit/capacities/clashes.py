@@ -1,4 +1,6 @@
-"""Which samples no capacity can meet together, at a given tolerance: by sets as packed bits.
+"""Rated samples as arrays; which of them no capacity can meet together, at a given tolerance, by sets as
+packed bits; and the least largest error of any capacity with the samples that force it (docs/theory.md 10.3),
+also among k-maxitive capacities (10.4).
 
 With lo = a - d and hi = a + d a capacity is to give every sample a value from lo to hi. That is mu(P) >= lo
 for P = {x >= lo} and mu(Q) <= hi for Q = {x > hi}, and two things can be in the way (docs/theory.md 10.1),
@@ -10,14 +12,51 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
+from math import comb
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.fit.capacities.arrays import SampleArrays
+from sugenet.checker.rated import RatedSamples
+from sugenet.errors import TooLargeError
+from sugenet.problem.clock import Clock
 
-__all__ = ["Pairs", "Tolerance", "packed"]
+__all__ = [
+    "Greatest",
+    "Pairs",
+    "SampleArrays",
+    "Tolerance",
+    "forced_alone",
+    "forced_by_pairs",
+    "least_largest_error",
+    "least_maxitive_error",
+    "packed",
+    "turned",
+]
+
+_SMALL = 1 << 61
+
+
+class SampleArrays(RatedSamples):
+    """Samples with their values and ratings as arrays too."""
+
+    @cached_property
+    def x(self) -> npt.NDArray[Any]:
+        """The rows as an array, of Python's numbers where they are large."""
+        shape = len(self.rows), len(self.criteria)
+        return np.array(self.rows, dtype=self._kind).reshape(shape)
+
+    @cached_property
+    def a(self) -> npt.NDArray[Any]:
+        """The ratings as an array."""
+        return np.array(self.ratings, dtype=self._kind)
+
+    @property
+    def _kind(self) -> Any:
+        return np.int64 if self.top < _SMALL else object
+
 
 Pairs = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
 _BLOCK = 1 << 22
@@ -90,3 +129,121 @@ class Tolerance:
         k, m = pairs
         clash = (low[k] > high[m]) & ~(reached[k] & below[m]).any(axis=1)
         return k[clash], m[clash]
+
+
+_DRAWN = 100_000
+"""Pairs that are valued in one round; of large numbers, a hundredth."""
+
+
+def forced_alone(samples: SampleArrays) -> npt.NDArray[Any]:
+    """For each sample the error that it forces alone: how far its rating lies outside of its values."""
+    over = samples.x.min(axis=1) - samples.a
+    under = samples.a - samples.x.max(axis=1)
+    return np.asarray(np.maximum(np.maximum(over, under), 0))
+
+
+def forced_by_pairs(samples: SampleArrays, pairs: Pairs) -> npt.NDArray[Any]:
+    """For pairs k, m with a_k > a_l the error that each forces."""
+    (k, m), x, a = pairs, samples.x, samples.a
+    halves = (a[k] - a[m] + 1) // 2
+    apart = np.maximum(a[k, None] - x[k], x[m] - a[m, None]).min(axis=1)
+    return np.asarray(np.maximum(np.minimum(halves, apart), 0))
+
+
+def least_largest_error(samples: SampleArrays) -> tuple[int, tuple[int, ...]]:
+    """The least error, in whole numbers of `samples`, and the sample or pair of samples that forces it.
+
+    Whether a pair forces more than some error is quick to see, how much it forces is not. So some of those
+    that force more are drawn, the worst of them raises the error, and few are left for the next round.
+    """
+    alone = forced_alone(samples)
+    worst = int(np.argmax(alone))
+    error = int(alone[worst])
+    because: tuple[int, ...] = (worst,)
+    rng = np.random.default_rng(0)
+    drawn = _DRAWN if samples.x.dtype != object else _DRAWN // 100
+    left = Tolerance.of(samples, error).clashes()
+    while left[0].size:
+        some = rng.integers(0, left[0].size, min(drawn, left[0].size))
+        k, m = left[0][some], left[1][some]
+        forced = forced_by_pairs(samples, (k, m))
+        worst = int(np.argmax(forced))
+        error, because = int(forced[worst]), (int(k[worst]), int(m[worst]))
+        left = Tolerance.of(samples, error).still(left)
+    return error, because
+
+
+_MOST = 200_000
+"""Sets of criteria that are looked at."""
+
+
+@dataclass(frozen=True)
+class Greatest:
+    """The least error, the sample that forces it (None: that all criteria together are worth top), and the
+    greatest k-maxitive capacity that errs by no more: sets as places of criteria, and what each is worth.
+    """
+
+    error: int
+    because: int | None
+    weights: tuple[tuple[tuple[int, ...], int], ...]
+
+
+def turned(samples: SampleArrays) -> SampleArrays:
+    """The samples upside down: what is k-maxitive for them is k-minitive for the others."""
+    top = samples.top
+    rows = tuple(tuple(top - value for value in row) for row in samples.rows)
+    ratings = tuple(top - rating for rating in samples.ratings)
+    return SampleArrays(rows, ratings, samples.weights, top, samples.criteria, samples.levels)
+
+
+def least_maxitive_error(samples: SampleArrays, k: int, clock: Clock) -> Greatest:
+    """The least largest error of a k-maxitive capacity."""
+    n = len(samples.criteria)
+    many = sum(comb(n, size) for size in range(1, k + 1))
+    if many > _MOST:
+        raise TooLargeError(
+            f"there are {many:,} sets of at most {k} of {n} criteria; the limit is {_MOST:,}. Allow smaller "
+            f"sets, or leave maxitive and minitive away: then no sets are listed."
+        )
+    sets = [chosen for size in range(1, k + 1) for chosen in combinations(range(n), size)]
+    ratings, places = np.unique(samples.a, return_inverse=True)
+    best = np.full(len(samples.a), samples.top + 1, dtype=samples.a.dtype)
+    full = samples.top + 1
+    for chosen in sets:
+        least = samples.x[:, chosen].min(axis=1)
+        pushed, all_of = _pushed(samples, least, ratings)
+        best = np.minimum(best, np.maximum(np.maximum(samples.a - least, 0), pushed[places.reshape(-1)]))
+        full = min(full, all_of)
+        if clock.up():
+            raise TooLargeError(
+                f"not all {many:,} sets of at most {k} criteria were seen within {clock.time_limit:g} s. "
+                f"Allow more time, or smaller sets."
+            )
+    worst = int(np.argmax(best))
+    error, because = (int(best[worst]), worst) if best[worst] >= full else (int(full), None)
+    return Greatest(error, because, tuple(_greatest(samples, sets, error)))
+
+
+def _pushed(samples: SampleArrays, least: npt.NDArray[Any], ratings: npt.NDArray[Any]) -> tuple[Any, int]:
+    """For each rating the error below which a set cannot be worth so much, since others would be pushed
+    above theirs; and the same for top.
+    """
+    over = np.maximum(least - samples.a, 0)
+    some = np.flatnonzero(over)
+    if not some.size:
+        return np.zeros_like(ratings), 0
+    halves = np.maximum((ratings[:, None] - samples.a[some] + 1) // 2, 0)
+    return np.minimum(halves, over[some]).max(axis=1), int(over.max())
+
+
+def _greatest(samples: SampleArrays, sets: list[tuple[int, ...]], error: int) -> Any:
+    """Each set with the most that it can be worth; those that add nothing to smaller ones left out."""
+    high = np.minimum(samples.a + error, samples.top)
+    worth: dict[tuple[int, ...], int] = {}
+    for chosen in sets:
+        pushed = samples.x[:, chosen].min(axis=1) > high
+        most = int(high[pushed].min()) if pushed.any() else samples.top
+        smaller = max((worth[part] for part in combinations(chosen, len(chosen) - 1) if part), default=0)
+        worth[chosen] = max(most, smaller)
+        if most > smaller:
+            yield chosen, most

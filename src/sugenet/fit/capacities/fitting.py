@@ -1,26 +1,166 @@
-"""A capacity that fits ratings as well as any."""
+"""All capacities that fit ratings, or why none does; and a capacity that fits as well as any.
+
+The smallest set of samples to drop so that some capacity fits the rest (docs/theory.md 10.2): "k clashes with
+m" is transitive, so samples that clash form chains, and what can be kept is a set without two of a chain. By
+Dilworth's theorem the largest such set has as many samples as the fewest chains that hold all samples; both
+come from one bipartite matching, and show each other to be best.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
+from itertools import pairwise
 from numbers import Integral
 from typing import Any, Literal
 
+import numpy as np
+import numpy.typing as npt
+
 from sugenet.errors import CapacityError
-from sugenet.fit.capacities.answers import CapacityFit, certificate_of
-from sugenet.fit.capacities.clashes import Tolerance
-from sugenet.fit.capacities.costs import Costs
-from sugenet.fit.capacities.envelopes import Envelopes, envelopes_of
-from sugenet.fit.capacities.largest import least_largest_error
-from sugenet.fit.capacities.maxitive import least_maxitive_error, turned
+from sugenet.fit.capacities.answers import (
+    CapacityFit,
+    Conflict,
+    Envelopes,
+    VersionSpace,
+    answer_from,
+    certificate_of,
+    envelopes_of,
+)
+from sugenet.fit.capacities.clashes import Pairs, Tolerance, least_largest_error, least_maxitive_error, turned
 from sugenet.fit.capacities.ratings import Ratings
-from sugenet.fit.capacities.reading import answer_from
-from sugenet.fit.capacities.spaces import need_ratings
-from sugenet.fit.capacities.total import least_total_cost
+from sugenet.fit.capacities.total import Costs, least_total_cost
 from sugenet.problem.clock import Clock
 
-__all__ = ["fit_capacity"]
+__all__ = ["fewest_chains", "fit_capacity", "need_ratings", "version_space"]
+
+
+def fewest_chains(count: int, clashes: Pairs) -> tuple[list[int], list[list[int]]]:
+    """Of samples 0 to count - 1 the most that can be kept, and as many chains of clashing ones that hold all.
+
+    Examples
+    --------
+    >>> fewest_chains(4, (np.array([0, 0, 1]), np.array([1, 2, 2])))
+    ([2, 3], [[0, 1, 2], [3]])
+    """
+    later = _sets(count, *clashes)
+    after, before = [-1] * count, [-1] * count
+    while True:
+        kept = _longer_chains(later, after, before)
+        if kept is not None:
+            break
+    chains = []
+    for start in range(count):
+        if before[start] < 0:
+            chain = [start]
+            while after[chain[-1]] >= 0:
+                chain.append(after[chain[-1]])
+            chains.append(chain)
+    return kept, chains
+
+
+def _sets(count: int, k: npt.NDArray[np.intp], m: npt.NDArray[np.intp]) -> list[int]:
+    """For each sample those that it clashes with, as bits of a whole number."""
+    order = np.argsort(k, kind="stable")
+    starts = np.searchsorted(k[order], np.arange(count + 1))
+    found = []
+    for start, end in pairwise(starts.tolist()):
+        row = np.zeros(count, dtype=bool)
+        row[m[order[start:end]]] = True
+        found.append(int.from_bytes(np.packbits(row, bitorder="little").tobytes(), "little"))
+    return found
+
+
+def _longer_chains(later: list[int], after: list[int], before: list[int]) -> list[int] | None:
+    """Join chains, from the ends of as many as can be, each sample visited once; where none can be joined,
+    the samples that a smallest cover of the graph holds on neither side (Koenig's theorem): those to keep.
+    """
+    ends = [k for k, m in enumerate(after) if m < 0]
+    unseen = (1 << len(later)) - 1
+    begins = sum(1 << m for m, k in enumerate(before) if k < 0)
+    reached = set(ends)
+    joined = False
+    for end in ends:
+        path: list[tuple[int, int]] = []  # from which sample to which
+        k: int = end
+        while True:
+            free = later[k] & unseen
+            step = (free & begins) or free
+            if step:
+                m = (step & -step).bit_length() - 1
+                unseen ^= 1 << m
+                path.append((k, m))
+                if before[m] < 0:
+                    begins ^= 1 << m
+                    for one, other in path:
+                        after[one], before[other] = other, one
+                    joined = True
+                    break
+                k = before[m]
+                reached.add(k)
+            elif path:
+                k = path.pop()[0]
+            else:
+                break
+    return None if joined else [k for k in sorted(reached) if unseen >> k & 1]
+
+
+_QUESTION = {"kind": "version space"}
+
+
+def need_ratings(ratings: object) -> None:
+    """Raise `CapacityError` unless these are ratings."""
+    if not isinstance(ratings, Ratings):
+        raise CapacityError(f"ratings is a {type(ratings).__name__}. Give Ratings(X, a).")
+
+
+def version_space(ratings: Ratings) -> VersionSpace | Conflict:
+    """All that give every sample its rating: a `VersionSpace`, or a `Conflict` where there is none.
+
+    Parameters
+    ----------
+    ratings
+        The samples; their weights must be alike, since every one of them is to be met.
+
+    Examples
+    --------
+    >>> from sugenet.fit import Ratings
+    >>> print(version_space(Ratings([[1, 0], [1, 0]], [1, 0.5], criteria=["room", "food"])))
+    No capacity fits all 2 samples: 1 conflict.
+    - Sample 0 is rated 1 and reaches that on room alone, where sample 1 is above 0.5; yet that is rated 0.5.
+    Fewest samples to drop so that one fits the rest: 1, for instance sample 0.
+    """
+    need_ratings(ratings)
+    if ratings.is_weighted:
+        raise CapacityError(
+            "the samples have weights, but a version space meets all of them. Use ratings.unweighted(), or "
+            "fit_capacity(ratings, loss='total'), where weights count."
+        )
+    tolerance = Tolerance.of(ratings.samples)
+    alone = tolerance.alone
+    k, m = tolerance.clashes()
+    if not alone.any() and not k.size:
+        found = envelopes_of(ratings, tolerance)
+        proof = {"kind": "envelopes", "lower": list(found.lower_from), "upper": list(found.upper_from)}
+        certificate = certificate_of(ratings, _QUESTION, answer="fits", proof=proof)
+        return answer_from(ratings, certificate, found)  # type: ignore[return-value]
+    both = ~alone[k] & ~alone[m]
+    k, m = k[both], m[both]
+    fair = np.flatnonzero(~alone)
+    number = np.full(len(ratings), -1)
+    number[fair] = np.arange(fair.size)
+    kept, chains = fewest_chains(fair.size, (number[k], number[m]))
+    keep = fair[kept].tolist()
+    found = envelopes_of(ratings, tolerance, keep)
+    dropped = sorted(set(range(len(ratings))) - set(keep))
+    proof = {
+        "kind": "chains",
+        "chains": [fair[chain].tolist() for chain in chains],
+        "lower": list(found.lower_from),
+        "upper": list(found.upper_from),
+    }
+    certificate = certificate_of(ratings, _QUESTION, answer="conflict", dropped=dropped, proof=proof)
+    return answer_from(ratings, certificate)  # type: ignore[return-value]
 
 
 def fit_capacity(

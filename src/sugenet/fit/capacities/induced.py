@@ -19,7 +19,7 @@ from sugenet.errors import QuestionError
 from sugenet.fit.capacities.fitting import fit_capacity
 from sugenet.fit.capacities.ratings import Ratings
 from sugenet.problem.neighbourhood import place_of
-from sugenet.reason.questions.names import class_of
+from sugenet.reason.questions import class_of
 
 __all__ = ["InducedCapacity", "induced_capacity"]
 

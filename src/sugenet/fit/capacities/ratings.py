@@ -20,7 +20,7 @@ from sugenet.capacity.criteria import Criterion
 from sugenet.capacity.scales import Value, need_scale
 from sugenet.checker.form import exact
 from sugenet.errors import CapacityError, CriteriaError, ScaleError, SugenetError, TooLargeError
-from sugenet.fit.capacities.arrays import SampleArrays
+from sugenet.fit.capacities.clashes import SampleArrays
 from sugenet.visible import visible
 
 __all__ = ["Ratings", "see_writable"]

@@ -4,9 +4,7 @@ Importing this room needs no scikit-learn; the estimators are in `sugenet.fit.es
 """
 
 from sugenet.fit.sugeno.columns import FeatureLevels
-from sugenet.fit.sugeno.functional import UtilityFunctional
-from sugenet.fit.sugeno.model import LearnedModel
-from sugenet.fit.sugeno.rules import LevelRule, parse_level_rule
-from sugenet.fit.sugeno.scorecard import ScoreCard
+from sugenet.fit.sugeno.learning import UtilityFunctional
+from sugenet.fit.sugeno.model import LearnedModel, LevelRule, ScoreCard, parse_level_rule
 
 __all__ = ["FeatureLevels", "LearnedModel", "LevelRule", "ScoreCard", "UtilityFunctional", "parse_level_rule"]

@@ -1,22 +1,220 @@
-"""Learning Sugeno utility functionals, and the greatest of several (docs/theory.md 11.2).
+"""Learning Sugeno utility functionals, and the greatest of several (docs/theory.md 11.1, 11.2).
 
-Cuts and capacities take turns. For given cuts the capacity is the best there is, by one minimum cut; for a
-given capacity each cut in turn moves to its best place. A further term is worth something only where the
-others do not reach a level already.
+A functional is a Sugeno integral of the features' utilities, each from the levels of a feature to those of
+the target. Cuts and capacities take turns. For given cuts the capacity is the best there is, by one minimum
+cut; for a given capacity each cut in turn moves to its best place. A further term is worth something only
+where the others do not reach a level already.
+
+A *claim* is a level and a set of features: all samples of which exactly these features reach their cut of
+that level are said to be at least of that level. A capacity makes claims that are closed: with a claim all
+those of lower levels or larger sets. Each claim gains or costs something; the closed claims that gain most
+are the source side of a minimum cut, and those of all best choices lie between the least and the greatest.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.fit.sugeno.closures import Bools, Ints, best_closures, minimal
-from sugenet.fit.sugeno.functional import UtilityFunctional, held, reaching
+from sugenet.capacity import Criteria, Focal, Ordinal
+from sugenet.errors import TooLargeError
 
-__all__ = ["Fitted", "best_capacity", "learn_terms"]
+__all__ = [
+    "Fitted",
+    "UtilityFunctional",
+    "best_capacity",
+    "best_closures",
+    "held",
+    "learn_terms",
+    "minimal",
+    "reaching",
+]
+
+Bools: TypeAlias = npt.NDArray[np.bool_]
+Ints: TypeAlias = npt.NDArray[np.int64]
+
+_MOST = 8000
+"""Claims; their pairs are compared."""
+_FEW = 150
+"""Claims of which all implications are known at once."""
+
+
+def best_closures(levels: Ints, sets: Bools, gains: Ints) -> tuple[Bools, Bools]:
+    """The least and the greatest of the closed sets of claims that gain most.
+
+    All features reach every level, and none reaches no level: these claims are not free.
+
+    Examples
+    --------
+    >>> levels, gains = np.array([1, 1, 1, 2]), np.array([-3, 2, 0, 5])
+    >>> sets = np.array([[1, 0], [1, 1], [0, 1], [1, 0]], dtype=bool)
+    >>> least, greatest = best_closures(levels, sets, gains)
+    >>> least.tolist(), greatest.tolist()
+    ([True, True, False, True], [True, True, True, True])
+    """
+    count = len(gains)
+    if count > _MOST:
+        raise TooLargeError(
+            f"{count:,} different sets of features at some level; at most {_MOST:,} are compared with each "
+            f"other. Give fewer cuts, levels or samples, or terms='card'."
+        )
+    implies = _implications(levels, sets)
+    endless = int(np.abs(gains).sum()) + 1
+    worth = np.where(sets.all(axis=1), endless, np.where(sets.any(axis=1), gains, -endless))
+    if count <= _FEW:
+        return _cut(worth, endless, *_covers(implies))
+    return _cut_lazily(worth, endless, implies)
+
+
+def _cut_lazily(worth: Ints, endless: int, implies: Bools) -> tuple[Bools, Bools]:
+    """Only implications that are violated are added, cut after cut, until none is."""
+    rng = np.random.default_rng(0)
+    count = len(worth)
+    known = np.zeros(0, dtype=np.int64)
+    while True:
+        both = _cut(worth, endless, known // count, known % count)
+        found = [_violated(held, implies) for held in both]
+        if not any(len(pairs) for pairs in found):
+            return both
+        some = [rng.permutation(pairs)[: 4 * count] for pairs in found]
+        known = np.unique(np.concatenate([known, *some]))
+
+
+def _violated(held: Bools, implies: Bools) -> Ints:
+    """Implications from what is held to what is not, each as one number."""
+    inside, outside = np.flatnonzero(held), np.flatnonzero(~held)
+    first, second = np.nonzero(implies[np.ix_(inside, outside)])
+    return np.asarray(inside[first] * len(held) + outside[second])
+
+
+def _cut(worth: Ints, endless: int, before: Ints, after: Ints) -> tuple[Bools, Bools]:
+    """The least and the greatest best choice that keep these implications."""
+    from scipy.sparse import csr_array  # type: ignore[import-untyped]
+    from scipy.sparse.csgraph import breadth_first_order, maximum_flow  # type: ignore[import-untyped]
+
+    count = len(worth)
+    source, sink = count, count + 1
+    gainful, costly = np.flatnonzero(worth > 0), np.flatnonzero(worth < 0)
+    tails = np.concatenate([np.full(gainful.size, source), costly, before])
+    heads = np.concatenate([gainful, np.full(costly.size, sink), after])
+    room = np.concatenate([worth[gainful], -worth[costly], np.full(before.size, endless)])
+    shape = (count + 2, count + 2)
+    graph = csr_array((room.astype(np.int32), (tails, heads)), shape=shape)
+    left = graph - maximum_flow(graph, source, sink).flow
+    left.eliminate_zeros()
+    least, not_greatest = np.zeros(count + 2, dtype=bool), np.zeros(count + 2, dtype=bool)
+    least[breadth_first_order(left, source, return_predecessors=False)] = True
+    not_greatest[breadth_first_order(left.T.tocsr(), sink, return_predecessors=False)] = True
+    return least[:count], ~not_greatest[:count]
+
+
+def _implications(levels: Ints, sets: Bools) -> Bools:
+    """Which claims imply which others."""
+    wide = sets.astype(np.float32)
+    implies = (wide @ wide.T == sets.sum(axis=1)[:, None]) & (levels[:, None] >= levels[None, :])
+    np.fill_diagonal(implies, False)
+    return np.asarray(implies)
+
+
+def _covers(implies: Bools) -> tuple[Ints, Ints]:
+    """Pairs of claims where the first implies the second, without those that follow from others."""
+    steps = implies.astype(np.float32)
+    first, second = np.nonzero(implies & ~(steps @ steps > 0))
+    return first, second
+
+
+def minimal(sets: Bools) -> Bools:
+    """Of some sets of features those that contain no other, each once, small ones first."""
+    different = np.unique(sets, axis=0)
+    different = different[np.argsort(different.sum(axis=1), kind="stable")]
+    wide = different.astype(np.float32)
+    within = wide @ wide.T == different.sum(axis=1)[None, :]  # the column's set is part of the row's
+    np.fill_diagonal(within, False)
+    return np.asarray(different[~within.any(axis=1)])
+
+
+@dataclass(frozen=True)
+class UtilityFunctional:
+    """S_mu(phi_1(x_1), ..., phi_n(x_n)), all by whole numbers.
+
+    Parameters
+    ----------
+    cuts
+        ``cuts[i][j - 1]`` is the level that feature i must reach for a utility of at least j; 0 is always
+        reached, a level that the feature does not have never.
+    focal
+        The focal sets of mu: features from 0, and the level of the target that they are worth.
+
+    Examples
+    --------
+    >>> meal = UtilityFunctional(((1, 2), (2, 3)), (((0,), 1), ((0, 1), 2)))
+    >>> meal.ranks(np.array([[0, 3], [2, 0], [1, 3], [2, 3]])).tolist()
+    [0, 1, 1, 2]
+    """
+
+    cuts: tuple[tuple[int, ...], ...]
+    focal: tuple[tuple[tuple[int, ...], int], ...]
+
+    @property
+    def height(self) -> int:
+        """The best level of the target."""
+        return len(self.cuts[0])
+
+    def ranks(self, table: Ints) -> Ints:
+        """The level of the target for each row of levels of the features."""
+        best = np.zeros(len(table), dtype=np.int64)
+        for j, sets in self.by_level():
+            best[reaching(held(table, self.cuts, j), sets)] = j
+        return best
+
+    def utilities(self, feature: int, levels: int) -> tuple[int, ...]:
+        """phi of a feature: the level of the target that each of its levels is worth."""
+        steps = np.array(self.cuts[feature])
+        return tuple(int((steps <= level).sum()) for level in range(levels))
+
+    def capacity(self, names: Sequence[str], scale: Ordinal) -> Focal:
+        """Mu as a set function over the features, on the scale of the target."""
+        members = [(tuple(names[i] for i in body), scale.levels[level]) for body, level in self.focal]
+        return Focal(Criteria(names), dict(members), scale)
+
+    def corners(self) -> list[tuple[int, tuple[tuple[int, int], ...]]]:
+        """For each level of the target the levels of features that suffice: pairs of feature and level."""
+        found = []
+        for j, sets in self.by_level():
+            for body in sets:
+                needs = tuple((int(i), self.cuts[i][j - 1]) for i in np.flatnonzero(body))
+                found.append((j, tuple((i, level) for i, level in needs if level > 0)))
+        return found
+
+    def by_level(self) -> list[tuple[int, Bools]]:
+        """For each level of the target from 1 the minimal sets of features that are worth it."""
+        out = []
+        for j in range(1, self.height + 1):
+            bodies = [body for body, level in self.focal if level >= j]
+            sets = np.zeros((len(bodies), len(self.cuts)), dtype=bool)
+            for row, body in enumerate(bodies):
+                sets[row, list(body)] = True
+            out.append((j, minimal(sets)))
+        return out
+
+
+def held(table: Ints, cuts: Any, level: int) -> Bools:
+    """Which features reach their cut of a level of the target, for each row."""
+    return np.asarray(table >= np.asarray(cuts)[:, level - 1])
+
+
+def reaching(rows: Bools, sets: Bools) -> Bools:
+    """Which rows contain one of the sets."""
+    if not len(sets):
+        return np.zeros(len(rows), dtype=bool)
+    inside: npt.NDArray[np.bool_] = rows.astype(np.float32) @ sets.T.astype(np.float32) == sets.sum(axis=1)
+    return np.asarray(inside.any(axis=1))
+
 
 _SWEEPS, _ROUNDS = 8, 2
 _STARTS, _FURTHER = 8, 3

@@ -1,26 +1,384 @@
-"""A learned model: levels of features in, a level of the target out, all by whole numbers."""
+"""A learned model: levels of features in, a level of the target out, all by integers. It is the greatest of
+some Sugeno utility functionals, or a score card: every level of a feature gives points, and the sum reaches
+levels of the target. Its rules are in the features' own units; they print as sentences and are read back.
+
+A score card is one Sugeno integral over the criteria "the feature reaches this level", with a capacity of
+nested weighted thresholds (docs/theory.md 11.3); and the greatest of as many Sugeno utility functionals as
+there are minimal ways to reach a level.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.capacity import Focal, Nested, Ordinal
+from sugenet.brief import Said
+from sugenet.capacity import Criteria, Focal, Nested, Ordinal, WeightedThreshold
+from sugenet.capacity.arguments import float_number
+from sugenet.capacity.text import Reader, write_name
 from sugenet.drawn import Drawn
-from sugenet.errors import CapacityError, SugenetError
-from sugenet.fit.sugeno.closures import Bools, Ints
+from sugenet.errors import CapacityError, SugenetError, TooLargeError
 from sugenet.fit.sugeno.columns import FeatureLevels
-from sugenet.fit.sugeno.learning import Fitted, best_capacity, learn_terms
-from sugenet.fit.sugeno.rules import LevelRule, strongest
-from sugenet.fit.sugeno.scorecard import ScoreCard, learn_card
+from sugenet.fit.sugeno.learning import Bools, Fitted, Ints, best_capacity, learn_terms
 from sugenet.visible import visible
 
-__all__ = ["LearnedModel", "Terms", "learn_model"]
+__all__ = [
+    "LearnedModel",
+    "LevelRule",
+    "ScoreCard",
+    "Terms",
+    "learn_card",
+    "learn_model",
+    "parse_level_rule",
+    "strongest",
+]
+
+
+@dataclass(frozen=True)
+class LevelRule(Said):
+    """If features reach these values, the target is at least of some level.
+
+    Parameters
+    ----------
+    conditions
+        Feature, ``>=`` or ``<=``, and value; none for a rule that always holds.
+    level
+        What the target then is at least.
+    chains
+        The features that the rule may speak of, with their orders.
+
+    Examples
+    --------
+    >>> room = FeatureLevels("room", ("good",), "rising", ("bad", "good"))
+    >>> chains = (FeatureLevels("price", (300.0,), "falling"), room)
+    >>> rule = LevelRule((("price", "<=", 300.0), ("room", ">=", "good")), "ok", chains)
+    >>> print(rule)
+    if price <= 300 and room >= good then at least ok
+    >>> rule.holds({"price": 250, "room": "good"}), rule.holds({"price": 250, "room": "bad"})
+    (True, False)
+    >>> parse_level_rule(str(rule), chains, ["bad", "ok"]) == rule
+    True
+    """
+
+    conditions: tuple[tuple[str, str, Any], ...]
+    level: Any
+    chains: tuple[FeatureLevels, ...]
+
+    def holds(self, sample: Mapping[str, Any] | Sequence[Any]) -> bool:
+        """Whether a sample meets the conditions; values by name, or in the order of the features."""
+        names = [chain.name for chain in self.chains]
+        orders = {chain.name: chain.order for chain in self.chains}
+        for name, sign, step in self.conditions:
+            value = sample[name] if isinstance(sample, Mapping) else sample[names.index(name)]
+            order = orders[name]
+            if order is not None:
+                value, step = order.index(value), order.index(step)
+            if not (value >= step if sign == ">=" else value <= step):
+                return False
+        return True
+
+    def __str__(self) -> str:
+        if not self.conditions:
+            return f"always at least {_write(self.level)}"
+        said = [f"{write_name(name)} {sign} {_write(value)}" for name, sign, value in self.conditions]
+        return f"if {' and '.join(said)} then at least {_write(self.level)}"
+
+
+def _write(value: Any) -> str:
+    """A value as it stands in a rule: names in quotes unless they are plain words, numbers in full."""
+    if isinstance(value, str):
+        return write_name(value) if not _is_number(value) else json.dumps(value)
+    plain = value.item() if isinstance(value, np.generic) else value
+    if isinstance(plain, float) and plain.is_integer() and abs(plain) < 1e15:
+        return str(int(plain))
+    return repr(plain) if isinstance(plain, int | float) else json.dumps(str(plain), ensure_ascii=False)
+
+
+def _is_number(text: str) -> bool:
+    return re.fullmatch(r"[+-]?[0-9.].*|[+-]?(inf|nan).*", text, re.IGNORECASE) is not None
+
+
+def parse_level_rule(text: str, chains: Sequence[FeatureLevels], levels: Iterable[Any]) -> LevelRule:
+    """Read a rule from the sentence that `str` gives for it.
+
+    Parameters
+    ----------
+    text
+        Such as ``if price <= 300 and room >= good then at least ok``.
+    chains
+        The features; ``model.chains`` of a learned one.
+    levels
+        Those of the target.
+
+    Examples
+    --------
+    >>> parse_level_rule("if size is 3 then at least 1", [FeatureLevels("size", (3.0,), "rising")], [0, 1])
+    Traceback (most recent call last):
+    ...
+    sugenet.errors.RuleSyntaxError: column 9: found is, expected >= or <=.
+        if size is 3 then at least 1
+                ^
+    Write it like this: if size >= 3 then at least 1
+    """
+    known = {chain.name: chain for chain in chains}
+    targets = list(levels)
+    example = LevelRule(
+        tuple((chain.name, *chain.condition(1)) for chain in chains[:1] if chain.steps),
+        targets[-1],
+        tuple(chains),
+    )
+    reader = Reader(text, str(example))
+    conditions: list[tuple[str, str, Any]] = []
+    word = "and" if reader.take("if", "always") == "if" else "then"
+    while word == "and":
+        name = str(reader.name())
+        if name not in known:
+            reader.fail(f"unknown feature {write_name(name)}; they are {', '.join(list(known)[:8])}", back=1)
+        sign = reader.take(">=", "<=")
+        conditions.append((name, sign, _read_step(reader, known[name])))
+        word = reader.take("and", "then")
+    reader.take("at")
+    reader.take("least")
+    level = _named(reader, targets)
+    reader.end()
+    return LevelRule(tuple(conditions), level, tuple(chains))
+
+
+def _read_step(reader: Reader, chain: FeatureLevels) -> Any:
+    if chain.order is not None:
+        return _named(reader, list(chain.order))
+    _, text, _ = reader.tokens[reader.next] if not reader.at_end else ("", "the end", 0)
+    try:
+        number = float_number(text)
+    except CapacityError:
+        reader.fail(f"found {text}, expected a number, as {chain.name} has")
+    reader.next += 1
+    return number
+
+
+def _named(reader: Reader, values: list[Any]) -> Any:  # noqa: RET503  # fail does not return
+    """One of some values, as it is written."""
+    kind, text, _ = reader.tokens[reader.next] if not reader.at_end else ("", "the end", 0)
+    for value in values:
+        if text == _write(value) or (kind == "quoted" and json.loads(text) == value):
+            reader.next += 1
+            return value
+    shown = ", ".join(_write(value) for value in values[:12])
+    reader.fail(f"found {text}, expected one of {shown}")
+
+
+def strongest(
+    corners: Iterable[tuple[int, tuple[tuple[int, int], ...]]],
+    chains: Sequence[FeatureLevels],
+    levels: Sequence[Any],
+) -> tuple[LevelRule, ...]:
+    """The rules that no other one makes needless, best level first, then short ones.
+
+    Parameters
+    ----------
+    corners
+        Levels of the target from 1, and the levels of features that suffice for them.
+    chains, levels
+        The features, and the levels of the target by name.
+    """
+    able = [
+        (level, needs)
+        for level, needs in dict.fromkeys(corners)
+        if all(rank <= len(chains[i].steps) for i, rank in needs)
+    ]
+    able.sort(key=lambda one: (-one[0], len(one[1]), one[1]))
+    if not able:
+        return ()
+    points = np.zeros((len(able), len(chains)), dtype=np.int64)
+    for row, (_, needs) in enumerate(able):
+        for i, rank in needs:
+            points[row, i] = rank
+    heights = np.array([level for level, _ in able])
+    rules = []
+    for row, (level, needs) in enumerate(able):
+        easier = (points <= points[row]).all(axis=1) & (heights >= level)
+        easier[row] = False
+        if not easier.any():
+            conditions = tuple((chains[i].name, *chains[i].condition(rank)) for i, rank in needs)
+            rules.append(LevelRule(conditions, levels[level], tuple(chains)))
+    return tuple(rules)
+
+
+_STEPS = 5_000_000
+"""Of the search for minimal ways; then it gives up."""
+_RIDGE = 0.01
+
+
+@dataclass(frozen=True)
+class ScoreCard(Said):
+    """Whole points for each level of each feature, and the sums that reach each level of the target.
+
+    Parameters
+    ----------
+    points
+        ``points[i][t]`` is what level t of feature i gives; rising, and 0 at level 0.
+    thresholds
+        The least sum for level 1, 2, ... of the target; rising.
+
+    Examples
+    --------
+    >>> card = ScoreCard(((0, 2, 3), (0, 1)), (2, 4))
+    >>> card.ranks(np.array([[0, 1], [1, 0], [2, 1]])).tolist()
+    [0, 1, 2]
+    >>> list(card.corners())
+    [(1, ((0, 1),)), (2, ((0, 2), (1, 1)))]
+    """
+
+    points: tuple[tuple[int, ...], ...]
+    thresholds: tuple[int, ...]
+
+    @property
+    def height(self) -> int:
+        """The best level of the target."""
+        return len(self.thresholds)
+
+    def scores(self, table: Ints) -> Ints:
+        """The sum of points of each row."""
+        columns = [np.array(row)[table[:, i]] for i, row in enumerate(self.points)]
+        return np.asarray(np.sum(columns, axis=0, dtype=np.int64))
+
+    def ranks(self, table: Ints) -> Ints:
+        """The level of the target for each row of levels of the features."""
+        return np.searchsorted(np.array(self.thresholds), self.scores(table), side="right").astype(np.int64)
+
+    def capacity(self, names: Sequence[Sequence[str]], scale: Ordinal) -> Nested:
+        """The capacity over the criteria "feature i reaches level t"; `names` has one for each t from 1."""
+        gained = [more - less for row in self.points for less, more in pairwise(row)]
+        criteria = Criteria([name for row in names for name in row])
+        levels = {
+            scale.levels[j]: WeightedThreshold(gained, threshold, criteria)
+            for j, threshold in enumerate(self.thresholds, start=1)
+        }
+        return Nested(levels, scale)
+
+    def corners(self) -> Iterator[tuple[int, tuple[tuple[int, int], ...]]]:
+        """For each level of the target all minimal ways to reach it: pairs of feature and level."""
+        for j, threshold in enumerate(self.thresholds, start=1):
+            for way in self._ways(threshold):
+                yield j, way
+
+    def _ways(self, threshold: int) -> Iterator[tuple[tuple[int, int], ...]]:
+        """Minimal choices of a level for each feature with this sum, by depth-first search."""
+        steps = [[t for t in range(len(row)) if not t or row[t] > row[t - 1]] for row in self.points]
+        most = [row[-1] for row in self.points]
+        rest = [sum(most[i:]) for i in range(len(most) + 1)]
+        taken = 0
+        waiting: list[tuple[int, int, int, tuple[tuple[int, int], ...]]] = [(0, 0, rest[0] + 1, ())]
+        while waiting:
+            i, total, slack, way = waiting.pop()
+            taken += 1
+            if taken > _STEPS:
+                raise TooLargeError(
+                    "the score card has too many rules to list. Read card_ itself, or give fewer cuts."
+                )
+            if total + rest[i] < threshold:
+                continue
+            if i == len(most):
+                if total - slack < threshold:  # slack is the least step down: no level can be lowered
+                    yield way
+                continue
+            for place in reversed(range(len(steps[i]))):
+                t = steps[i][place]
+                down = self.points[i][t] - self.points[i][steps[i][place - 1]] if place else slack
+                if total + self.points[i][t] - min(slack, down) < threshold:  # else one could be lowered
+                    waiting.append(
+                        (i + 1, total + self.points[i][t], min(slack, down), (*way, (i, t)) if t else way)
+                    )
+
+    def __str__(self) -> str:
+        features = len(self.points)
+        return f"score card of {features} features, up to {sum(row[-1] for row in self.points)} points"
+
+
+def learn_card(
+    table: Ints,
+    levels: Sequence[int],
+    targets: Bools,
+    weights: npt.NDArray[np.float64],
+    offsets: npt.NDArray[np.float64],
+    smoothness: float,
+    points: int,
+) -> tuple[ScoreCard, npt.NDArray[np.float64]]:
+    """Learn a card, and what it thinks of each sample and level: its log-odds.
+
+    Cumulative logistic regression on "feature i reaches level t", with weights of at least 0; `smoothness`
+    draws the weights of one feature together, so that a feature with few samples at a level is near linear.
+    Floats serve to learn; the card is rounded to whole numbers.
+
+    Parameters
+    ----------
+    table, levels
+        Levels of the features, and how many each has.
+    targets
+        Whether each sample reaches each level of the target from 1.
+    weights
+        What each sample counts.
+    offsets
+        What is added to the threshold of each level; with several levels of one column of targets, the
+        log-odds at which each is reached.
+    """
+    from scipy.optimize import minimize  # type: ignore[import-untyped]
+
+    rows, place = np.unique(table, axis=0, return_inverse=True)
+    grid = np.concatenate([rows[:, [i]] >= np.arange(1, many) for i, many in enumerate(levels)], axis=1)
+    owner = np.repeat(np.arange(len(levels)), np.array(levels) - 1)
+    width, height = grid.shape[1], targets.shape[1]
+    Z = grid.astype(np.float64)
+    reached, missed = np.zeros((len(rows), height)), np.zeros((len(rows), height))
+    np.add.at(reached, place.reshape(-1), weights[:, None] * targets)
+    np.add.at(missed, place.reshape(-1), weights[:, None] * ~targets)
+    neighbours = np.flatnonzero(owner[1:] == owner[:-1])
+
+    def loss(v: npt.NDArray[np.float64]) -> tuple[float, npt.NDArray[np.float64]]:
+        w, theta = v[:width], np.cumsum(v[width:])
+        margin = (Z @ w)[:, None] - theta
+        over = np.logaddexp(0, margin)
+        chance = np.exp(margin - over)
+        error = missed * chance - reached * (1 - chance)
+        bend = w[neighbours + 1] - w[neighbours]
+        slope = Z.T @ error.sum(axis=1) + _RIDGE * w
+        np.add.at(slope, neighbours + 1, smoothness * bend)
+        np.add.at(slope, neighbours, -smoothness * bend)
+        value = float((missed * over + reached * (over - margin)).sum())
+        value += float(smoothness * bend @ bend + _RIDGE * w @ w) / 2
+        return value, np.concatenate([slope, -np.cumsum(error.sum(axis=0)[::-1])[::-1]])
+
+    begin = np.concatenate([np.full(width, 2.0 / max(len(levels), 1)), [1.0], np.ones(height - 1)])
+    bounds = [(0, None)] * width + [(None, None)] + [(0, None)] * (height - 1)
+    found = minimize(loss, begin, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 300}).x
+    gained, theta = found[:width], np.cumsum(found[width:])
+    score = (Z @ gained)[place.reshape(-1)]
+    thresholds = theta + offsets if height == 1 else theta
+    return _rounded(gained, owner, len(levels), thresholds, points), score[:, None] - thresholds
+
+
+def _rounded(
+    gained: npt.NDArray[np.float64],
+    owner: Ints,
+    features: int,
+    thresholds: npt.NDArray[np.float64],
+    points: int,
+) -> ScoreCard:
+    unit = points / max(float(gained.sum()), 1e-12)
+    sums = [np.cumsum(gained[owner == i]) * unit for i in range(features)]
+    rows = tuple((0, *(int(value) for value in np.rint(sums_of))) for sums_of in sums)
+    most = sum(row[-1] for row in rows)
+    wholes = np.ceil(np.clip(thresholds * unit, 0, most + 1)).astype(np.int64)
+    return ScoreCard(rows, tuple(int(whole) for whole in np.minimum(np.maximum.accumulate(wholes), most + 1)))
+
 
 Terms: TypeAlias = int | Literal["card"]
 _LARGEST = 1 << 29

@@ -14,8 +14,7 @@ import numpy.typing as npt
 
 from sugenet.capacity.arguments import float_number
 from sugenet.errors import CapacityError, FileError
-from sugenet.io.exact.ops import Affine, BatchNorm, LinearOp, Op, OpChain, Sign
-from sugenet.io.exact.sizes import check_numbers
+from sugenet.io.exact.ops import Affine, BatchNorm, LinearOp, Op, OpChain, Sign, check_numbers
 from sugenet.io.plain.ledger import Ledger
 from sugenet.io.plain.packed import open_archive
 from sugenet.io.plain.rows import csv_rows

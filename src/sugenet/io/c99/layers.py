@@ -13,14 +13,8 @@ import numpy as np
 
 from sugenet.bnn import (
     NEVER,
-    ConvLayer,
-    DenseLayer,
     Head,
     Layer,
-    LevelLayer,
-    PoolLayer,
-    StairConv,
-    StairLayer,
 )
 from sugenet.io.c99.signals import SET, Signal, Words, pack
 from sugenet.io.c99.text import Text
@@ -77,26 +71,13 @@ _CLIMB = """static uint32_t @_climb_STEP_SUM(SUM sum, const STEP *limit, uint32_
 def write_layer(text: Text, number: int, layer: Layer, reads: Signal, gives: Signal) -> None:
     """Write the function ``layerN`` from what it reads to what the next one does."""
     name = f"layer{number}"
-    match layer:
-        case DenseLayer() if isinstance(reads, Words):
-            body = _packed(text, name, layer, gives)
-        case DenseLayer():
-            limits = np.clip(layer.tau, 0, layer.sizes + 1) + np.minimum(layer.weights, 0).sum(axis=1) - 1
-            body = _summed(text, name, layer, limits[:, None], reads, gives)
-        case LevelLayer():
-            below = np.minimum(layer.weights, 0) @ layer.tops
-            limits = np.clip(layer.tau, 0, layer.sizes + 1) + below - 1
-            body = _summed(text, name, layer, limits[:, None], reads, gives)
-        case StairLayer():
-            body = _summed(text, name, layer, _limits(layer), reads, gives)
-        case ConvLayer() if isinstance(reads, Words):
-            body = _packed_conv(text, name, layer, reads, gives)
-        case ConvLayer() | StairConv():
-            body = _summed_conv(text, name, layer, gives)
-        case PoolLayer() if isinstance(reads, Words):
-            body = _pooled_words(text, name, layer, reads, gives)
-        case PoolLayer():
-            body = _pooled(text, name, layer, gives)
+    if layer.window is None:
+        make = _packed if isinstance(reads, Words) else _summed
+    elif layer.every is None:
+        make = _packed_conv if isinstance(reads, Words) else _summed_conv
+    else:
+        make = _pooled_words if isinstance(reads, Words) else _pooled
+    body = make(text, name, layer, reads, gives)
     text.add(f"static void @_{name}(const {reads.ctype} *in, {gives.ctype} *out)\n{{\n{gives.clear}{body}}}")
 
 
@@ -108,10 +89,7 @@ def write_head(text: Text, head: Head, reads: Signal) -> None:
         count = f"{sizes}[k] - {differ.format(row='k', words=words, at='in')}"
     else:
         rows, total = _sums(text, "head", head.weights, reads, sum_type(head.sizes))
-        below = np.minimum(head.weights, 0) @ (
-            np.ones(head.inputs, np.int64) if head.tops is None else head.tops
-        )
-        least = text.numbers("head_least", below)
+        least = text.numbers("head_least", head.lowest)
         count = f"{total}(in, {rows} + k * {head.inputs}u, {head.inputs}u) - {least}[k]"
     text.add(
         f"static void @_votes(const {reads.ctype} *in, {sum_type(head.sizes)} *counts)\n{{\n"
@@ -134,7 +112,7 @@ def _rows(text: Text, name: str, weights: Any, length: int) -> tuple[int, str]:
     )
 
 
-def _packed(text: Text, name: str, layer: DenseLayer, gives: Signal) -> str:
+def _packed(text: Text, name: str, layer: Any, _reads: Signal, gives: Signal) -> str:
     words, differ = _rows(text, name, layer.weights, Words(layer.inputs).length)
     room = text.numbers(f"{name}_room", layer.sizes - np.clip(layer.tau, 0, layer.sizes + 1))
     condition = f"{differ.format(row='j', words=words, at='in')} <= {room}[j]"
@@ -142,10 +120,11 @@ def _packed(text: Text, name: str, layer: DenseLayer, gives: Signal) -> str:
     return f"    for (uint32_t j = 0; j < {layer.outputs}u; j++)\n        {store}\n"
 
 
-def _limits(layer: StairLayer | StairConv) -> Any:
+def _limits(layer: Any) -> Any:
     """What a sum must be above to reach a step; `NEVER` is above all sums."""
+    steps = layer.sum_thresholds if layer.is_binary else layer.steps
     most = _MOST if sum_type(layer.sizes) == "int32_t" else _WIDE
-    return np.where(layer.steps == NEVER, most, layer.steps - 1)
+    return steps - 1 if layer.is_binary else np.where(steps == NEVER, most, steps - 1)
 
 
 def sum_type(sizes: Any) -> str:
@@ -172,17 +151,10 @@ def _level(text: Text, name: str, limits: Any, row: str, kept: str) -> tuple[str
     return f"{call} > 0", call
 
 
-def _summed(
-    text: Text,
-    name: str,
-    layer: DenseLayer | LevelLayer | StairLayer,
-    limits: Any,
-    reads: Signal,
-    gives: Signal,
-) -> str:
+def _summed(text: Text, name: str, layer: Any, reads: Signal, gives: Signal) -> str:
     weights, kept = layer.weights, sum_type(layer.sizes)
     rows, total = _sums(text, name, weights, reads, kept)
-    condition, level = _level(text, name, limits, "j", kept)
+    condition, level = _level(text, name, _limits(layer), "j", kept)
     inputs = weights.shape[1]
     return (
         f"    for (uint32_t j = 0; j < {len(weights)}u; j++) {{\n"
@@ -199,7 +171,7 @@ def _kinds(text: Text, name: str, table: Any) -> tuple[Any, str]:
     return rows, f"(uint32_t){text.numbers(f'{name}_kind', owner.reshape(-1))}[p]"
 
 
-def _packed_conv(text: Text, name: str, layer: ConvLayer, reads: Words, gives: Signal) -> str:
+def _packed_conv(text: Text, name: str, layer: Any, reads: Any, gives: Signal) -> str:
     outs, positions = len(layer.weights), len(layer.window.taps)
     kernel = layer.weights.reshape(outs, reads.shape[0] if reads.shape else 1, -1)
     taps, cw = kernel.shape[2], reads.per_pixel
@@ -238,20 +210,15 @@ def _placed(text: Text, gives: Signal, shape: tuple[int, int, int], condition: s
     return gives.store(text, f"(o * {shape[1] * shape[2]}u + p)", condition, level)
 
 
-def _summed_conv(text: Text, name: str, layer: ConvLayer | StairConv, gives: Signal) -> str:
+def _summed_conv(text: Text, name: str, layer: Any, _reads: Signal, gives: Signal) -> str:
     outs, positions = len(layer.weights), len(layer.window.taps)
     channels, height, width = layer.window.shape
     per_in, per_out = channels // layer.groups, outs // layer.groups
     taps, pixels = layer.window.taps.shape[1], height * width
-    if isinstance(layer, StairConv):
-        limits, row, pad = _limits(layer), "o", layer.pad
-    else:
-        top = 1 if layer.top is None else layer.top
-        negative = np.minimum(layer.weights, 0).reshape(outs, per_in, -1).sum(axis=1)
-        below = (negative @ (layer.window.taps >= 0).T).reshape(-1) * top
-        table = (np.clip(layer.tau, 0, layer.sizes + 1) + below - 1).reshape(outs, positions)
-        rows, kind = _kinds(text, name, table)
-        limits, row, pad = rows.reshape(-1, 1), f"({kind} * {outs}u + o)", 0
+    limits, row, pad = _limits(layer), "o", layer.pad
+    if layer.is_binary:
+        rows, kind = _kinds(text, name, limits.reshape(outs, positions))
+        limits, row = rows.reshape(-1, 1), f"({kind} * {outs}u + o)"
     weight = text.numbers(f"{name}_weight", layer.weights)
     tap = text.numbers(f"{name}_tap", layer.window.taps)
     kept = sum_type(layer.sizes)
@@ -272,7 +239,7 @@ def _summed_conv(text: Text, name: str, layer: ConvLayer | StairConv, gives: Sig
     )
 
 
-def _pooled_words(text: Text, name: str, layer: PoolLayer, reads: Words, gives: Signal) -> str:
+def _pooled_words(text: Text, name: str, layer: Any, reads: Any, gives: Signal) -> str:
     """OR over the window, AND for the channels where every input must be active."""
     channels, height, width = layer.output_shape
     cw, taps = reads.per_pixel, layer.window.taps.shape[1]
@@ -294,7 +261,7 @@ def _pooled_words(text: Text, name: str, layer: PoolLayer, reads: Words, gives: 
     )
 
 
-def _pooled(text: Text, name: str, layer: PoolLayer, gives: Signal) -> str:
+def _pooled(text: Text, name: str, layer: Any, _reads: Signal, gives: Signal) -> str:
     """The largest of the window, or the least where every input counts."""
     channels, height, width = layer.output_shape
     pixels, taps = layer.window.shape[1] * layer.window.shape[2], layer.window.taps.shape[1]

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import ConvLayer, DenseLayer, Head, Layer, LevelLayer, PoolLayer, StairLayer
-from sugenet.bnn.layer import tops_of
+from sugenet.bnn import Head, Layer
 from sugenet.io.c99.text import Text, unsigned_type
 
 __all__ = ["SET", "Signal", "Values", "Words", "pack", "wanted"]
@@ -92,17 +91,12 @@ Signal = Words | Values
 
 def wanted(reader: Layer | Head, top: int) -> Signal:
     """What a layer or the head reads, where the largest level is `top`."""
-    plain = int(np.abs(getattr(reader, "weights", np.zeros(1))).max(initial=0)) <= 1
+    plain = int(np.abs(reader.weights).max(initial=0)) <= 1
     if isinstance(reader, Head):
         return Words(reader.inputs) if reader.tops is None and plain else Values(reader.inputs, top)
-    if isinstance(reader, LevelLayer | StairLayer) or tops_of(reader) is not None or not plain:
+    if reader.tops is not None or not plain or (reader.every is None and reader.groups > 1):
         return Values(reader.inputs, top)
-    if isinstance(reader, DenseLayer):
-        return Words(reader.inputs)
-    assert isinstance(reader, ConvLayer | PoolLayer)
-    if isinstance(reader, ConvLayer) and reader.groups > 1:
-        return Values(reader.inputs, top)
-    return Words(reader.inputs, reader.window.shape)
+    return Words(reader.inputs, None if reader.window is None else reader.window.shape)
 
 
 def pack(rows: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint32]:

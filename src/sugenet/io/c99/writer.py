@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.bnn import Encoder, Head, Network, OneHot, Steps
-from sugenet.bnn.layer import gives as top_given
+from sugenet.bnn import Encoder, Head, Layer, Network, OneHot, Steps
 from sugenet.errors import FileError
 from sugenet.files import write_text
 from sugenet.io.c99.inputs import raw_type, write_reader
@@ -82,8 +81,8 @@ def c_text(network: Network, prefix: str) -> str:
         )
     text = Text(prefix)
     encoder, head, ctype = network.encoder, network.head, raw_type(network.encoder)
-    tops = [_input_top(network), *(top_given(layer) or 1 for layer in network.layers)]
-    readers = [*network.layers, head]
+    tops = [_input_top(network), *(layer.height for layer in network.layers)]
+    readers: list[Layer | Head] = [*network.layers, head]
     signals = [wanted(reader, top) for reader, top in zip(readers, tops, strict=True)]
     write_reader(text, encoder, network.reads_levels, signals[0])
     for number, layer in enumerate(network.layers, start=1):

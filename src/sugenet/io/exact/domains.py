@@ -1,21 +1,26 @@
-"""What raw samples of an imported network may be: whole numbers, real numbers, or bits.
-
-The file does not say; the user does.
+"""Raw samples of an imported network: integers, real numbers or bits, as the user declares them, and the
+exact thresholds of signs and quantizers on them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import struct
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import inf
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.bnn import Encoder, Steps
 from sugenet.brief import Brief
 from sugenet.capacity.thresholds import exact_number
 from sugenet.errors import FileError
+from sugenet.io.exact.steps import Pipeline, sign_of
 
-__all__ = ["BitInputs", "Inputs", "Integers", "Reals"]
+__all__ = ["BitInputs", "CutInputs", "Inputs", "Integers", "Reals", "cut_inputs"]
 
 
 @dataclass(frozen=True)
@@ -111,3 +116,134 @@ class BitInputs:
 
 
 Inputs: TypeAlias = Integers | Reals | BitInputs
+
+
+_LARGEST_FLOAT = 1.7976931348623157e308
+_CUTS = 1 << 14
+
+
+class CutInputs(NamedTuple):
+    """Cuts on raw inputs, feature by feature."""
+
+    encoder: Encoder
+    rises: npt.NDArray[np.bool_]
+    """Where the count of thresholds rises with the feature; where it falls, the cuts reached are those that
+    the count has lost.
+    """
+    ties: npt.NDArray[np.bool_]
+    """Where a raw number is exactly at the first threshold."""
+    first: int
+    """How many cuts are left out because every raw number reaches them."""
+
+
+def cut_inputs(
+    lines: Sequence[Pipeline],
+    thresholds: Sequence[Sequence[Fraction]],
+    strict: Sequence[bool],
+    domain: Integers | Reals,
+) -> CutInputs:
+    """A cut for every threshold of each feature: one for a sign, several for a quantizer. Cuts that every raw
+    number reaches, or none, are left out.
+    """
+    known: dict[tuple[Pipeline, tuple[Fraction, ...]], tuple[tuple[float, ...], bool, bool]] = {}
+    same: dict[tuple[int, int], tuple[tuple[float, ...], bool, bool]] = {}
+    """By the objects themselves, which features of one channel share: hashing many fractions is slow."""
+    for line, row in zip(lines, thresholds, strict=True):
+        if (id(line), id(row)) in same:
+            continue
+        key = (line, tuple(row))
+        if key not in known:
+            if (len(known) + 1) * len(row) > _CUTS and len(row) > 1:
+                raise FileError(
+                    f"a quantizer of the inputs with more than {_CUTS:,} different thresholds is not read. "
+                    "Use fewer bits, or leave it out and read whole numbers: inputs=Integers(...)."
+                )
+            cuts = [
+                _cut(Pipeline((*line.parts, (Fraction(1), -at))), domain, strict=above)
+                for at, above in zip(row, strict, strict=True)
+            ]
+            ordered = cuts if cuts[0][1] else cuts[::-1]
+            known[key] = _apart([cut for cut, _, _ in ordered], domain), *cuts[0][1:]
+        same[id(line), id(row)] = known[key]
+    picked = [same[id(line), id(row)] for line, row in zip(lines, thresholds, strict=True)]
+    low, high, whole = float(domain.low), float(domain.high), isinstance(domain, Integers)
+    rows = {cuts for cuts, _, _ in picked}
+    always, never = (
+        min(sum(cut <= low for cut in cuts) for cuts in rows),
+        min(sum(cut > high for cut in cuts) for cuts in rows),
+    )
+    first = min(always, len(strict) - 1)
+    last = max(len(strict) - never, first + 1)
+    coding = {cuts: Steps(cuts[first:last], low, high, whole) for cuts in rows}
+    encoder = Encoder([coding[cuts] for cuts, _, _ in picked])
+    rises, ties = (np.array([cut[k] for cut in picked]) for k in (1, 2))
+    return CutInputs(encoder, rises, ties, first)
+
+
+def _apart(cuts: Sequence[float], domain: Integers | Reals) -> tuple[float, ...]:
+    """Cuts that rise: where several thresholds lie between the same two raw numbers, or beyond all of them,
+    cuts where no raw number is.
+    """
+    found: list[float] = []
+    for place, cut in enumerate(cuts):
+        after = cuts[place + 1 :].count(cut)
+        before = cuts[:place].count(cut)
+        if not before and not after:
+            found.append(cut)
+        elif isinstance(domain, Integers):
+            found.append(cut - after / (before + after + 1))
+        elif cut == domain.low:
+            found.append(_float(_code(cut) - after))
+        elif cut == inf and domain.high < _LARGEST_FLOAT:
+            found.append(_float(_code(domain.high) + 1 + before))
+        else:
+            raise FileError(
+                f"a quantizer of the inputs has thresholds at {cut:.17g} with no float between them. "
+                "Read whole numbers: inputs=Integers(...)."
+            )
+    return tuple(found)
+
+
+def _cut(line: Pipeline, domain: Integers | Reals, strict: bool = False) -> tuple[float, bool, bool]:
+    """The least value at which the bit changes, whether it then goes on, and whether zero occurs."""
+
+    def sign(x: Fraction) -> int:
+        return line(domain.value(int(x)) if isinstance(domain, Integers) else x).sign()
+
+    rises = line.direction() * (sign_of(domain.step) if isinstance(domain, Integers) else 1) >= 0
+    least = 1 if strict else 0
+
+    def on(x: Fraction) -> bool:  # the bit that goes on with x: the sign's own, or its opposite
+        return (sign(x) >= least) == rises
+
+    if isinstance(domain, Integers):
+        cut = float(_first(lambda place: on(Fraction(place)), domain.low, domain.high + 1))
+        ties = any(sign(Fraction(x)) == 0 for x in (int(cut) - 1, int(cut)) if domain.low <= x <= domain.high)
+        return cut, rises, ties
+    low, high = max(domain.low, -_LARGEST_FLOAT), min(domain.high, _LARGEST_FLOAT)
+    place = _first(lambda code: on(Fraction(_float(code))), _code(low), _code(high) + 1)
+    cut = _float(place) if place <= _code(high) else inf
+    near = [code for code in (place - 1, place) if _code(low) <= code <= _code(high)]
+    return cut, rises, any(sign(Fraction(_float(code))) == 0 for code in near)
+
+
+def _first(test: Callable[[int], bool], low: int, high: int) -> int:
+    """The first of low..high-1 that passes a test that once passed stays passed; high if none does."""
+    while low < high:
+        middle = (low + high) // 2
+        if test(middle):
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def _code(value: float) -> int:
+    """Floats as whole numbers in the same order."""
+    bits: int = struct.unpack("<q", struct.pack("<d", value + 0.0))[0]
+    return bits if bits >= 0 else -(bits & 0x7FFFFFFFFFFFFFFF)
+
+
+def _float(code: int) -> float:
+    bits = code if code >= 0 else (-code) | (1 << 63)
+    return float(struct.unpack("<d", struct.pack("<Q", bits))[0])

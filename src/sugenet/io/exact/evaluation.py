@@ -1,13 +1,25 @@
-"""Operations computed in float64, as their file's authors would: what readers are checked against."""
+"""Operations in floats: computed in float64, as their file's authors would, and how far floats can be from
+the exact numbers.
+
+A reader is compared with what is computed here. A judge that computes in floats may have a value on the wrong
+side of 0 if the exact one is as near to it as the bound before the sign says, and only then. Sums of numbers
+that are multiples of one power of two, and not too large, are exact in floats: there the bound is 0 and even
+a tie counts.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import isfinite, log2, prod
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from sugenet.bnn import Window
+from sugenet.io.exact.domains import BitInputs, Inputs, Integers
 from sugenet.io.exact.ops import (
     Affine,
     AveragePool,
@@ -25,7 +37,18 @@ from sugenet.io.exact.ops import (
     Stairs,
 )
 
-__all__ = ["apply", "laid_out", "nearest", "passed"]
+__all__ = [
+    "DOUBLE",
+    "SINGLE",
+    "Floats",
+    "Rounding",
+    "apply",
+    "laid_out",
+    "nearest",
+    "passed",
+    "rounding_of",
+    "shape_behind",
+]
 
 _Array = npt.NDArray[np.float64]
 
@@ -122,34 +145,34 @@ def _convolved(op: Convolution, x: _Array) -> _Array:
     return _biased(np.concatenate(parts, axis=3).transpose(0, 3, 1, 2), op.bias)
 
 
+def _by_channel(op: Stairs, x: _Array, function: Callable[[_Array, _Array], _Array]) -> _Array:
+    """A function of the thresholds and the values of each channel."""
+    rows = _floats(op.thresholds)
+    if len(rows) == 1:
+        return function(rows[0], x)
+    return np.stack([function(row, x[:, c]) for c, row in enumerate(rows)], axis=1)
+
+
 def _counted(op: Stairs, x: _Array) -> _Array:
     """How many thresholds of its channel each value reaches."""
-    rows = _floats(op.thresholds)
-    found = np.empty(x.shape)
-    for c, row in enumerate(rows):
-        part = x if len(rows) == 1 else x[:, c]
-        counts = np.searchsorted(row[~op.strict], part, side="right")
-        counts = counts + np.searchsorted(row[op.strict], part, side="left")
-        if len(rows) == 1:
-            return counts.astype(np.float64)
-        found[:, c] = counts
-    return found
+
+    def count(row: _Array, part: _Array) -> _Array:
+        reached = np.searchsorted(row[~op.strict], part, side="right")
+        return np.asarray(reached + np.searchsorted(row[op.strict], part, side="left"), np.float64)
+
+    return _by_channel(op, x, count)
 
 
 def nearest(op: Stairs, x: _Array) -> _Array:
     """How far each value is from the threshold of its channel that is nearest to it."""
-    rows = _floats(op.thresholds)
-    found = np.empty(x.shape)
-    for c, row in enumerate(rows):
-        part = x if len(rows) == 1 else x[:, c]
+
+    def gap(row: _Array, part: _Array) -> _Array:
         ends = np.concatenate([[-np.inf], row, [np.inf]])
         place = np.searchsorted(row, part, side="right")
         below, above = part - ends[place], part - ends[place + 1]
-        near: _Array = np.where(np.abs(below) <= np.abs(above), below, above)
-        if len(rows) == 1:
-            return near
-        found[:, c] = near
-    return found
+        return np.asarray(np.where(np.abs(below) <= np.abs(above), below, above))
+
+    return _by_channel(op, x, gap)
 
 
 def _averaged(op: AveragePool, x: _Array) -> _Array:
@@ -164,3 +187,312 @@ def _averaged(op: AveragePool, x: _Array) -> _Array:
     )
     inside = _padded(inside, (0, 0, *op.beyond), 0.0)
     return np.asarray(sums / _windows(inside, op.kernel, op.stride).sum(axis=(4, 5)))
+
+
+_MORE = 8
+"""Roundings of one operation beyond those of its sum: scale, shift, square root, division, and steps that a
+reader put together.
+"""
+
+
+@dataclass(frozen=True)
+class Floats:
+    """A kind of float: so many bits, all of which sums keep where `whole` (no fast algorithm that
+    trades them for speed).
+    """
+
+    bits: int
+    whole: bool = True
+
+    @property
+    def unit(self) -> float:
+        """The largest relative error of one rounding."""
+        return 2.0**-self.bits
+
+
+DOUBLE = Floats(53)
+SINGLE = Floats(24, whole=False)
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """Bounds on the difference between a float judge's values and the exact ones;
+    0 where floats are exact.
+    """
+
+    signs: Mapping[int, float]
+    """Before each sign or quantizer, by its number among all of the chain's operations."""
+    scores: float
+    after_sums: frozenset[int] = frozenset()
+    """Signs whose sums are exact in these floats, so that only the steps between sum and sign round: a
+    judge then decides the same for every input with that sum.
+    """
+
+
+@dataclass(frozen=True)
+class _Known:
+    """Of numbers on their way: the largest size, the largest error,
+    and the power of two that all of them are multiples of.
+    """
+
+    size: float
+    error: float
+    grid: int | None
+
+
+def rounding_of(
+    chain: OpChain,
+    inputs: Inputs | None,
+    floats: Floats = DOUBLE,
+    *,
+    largest: float = 1.0,
+    clean: bool = True,
+    others: Sequence[Op] | None = None,
+    reaches: Sequence[float] | None = None,
+) -> Rounding:
+    """Bounds for a judge of a chain.
+
+    Parameters
+    ----------
+    chain, inputs
+        What was read, and what its samples are.
+    floats
+        What the judge computes in.
+    largest
+        The largest size of a raw number among the samples, where the inputs do not say it.
+    clean
+        Whether the judge's signs gave exactly their two values. ``x + (sign(x) - x)`` does not:
+        it keeps the rounding of x.
+    others
+        The operations with the judge's own numbers, where these were computed in other floats than
+        those of the chain.
+    reaches
+        For each operation the largest number that the judge met on the way through it,
+        where it takes several steps.
+
+    Examples
+    --------
+    >>> first, head = np.array([[1.0, -1.0]]), np.array([[0.5], [-0.5]])
+    >>> ops = (LinearOp("fc", first), Sign("sign"), LinearOp("head", head))
+    >>> rounding_of(OpChain("example", (2,), ops), Integers(0, 3))
+    Rounding(signs={1: 0.0}, scores=0.0, after_sums=frozenset())
+    >>> rounding_of(OpChain("example", (2,), ops), Integers(0, 3, step=Fraction(1, 3))).signs[1] < 1e-13
+    True
+    """
+    walk = _RoundingWalk(floats, clean, others, reaches)
+    end = walk.run(chain.ops, _start(inputs, floats, largest), chain.shape)
+    return Rounding(walk.signs, end.error, frozenset(walk.after_sums))
+
+
+@dataclass
+class _RoundingWalk:
+    """What is known of a judge, and how many operations it has passed."""
+
+    floats: Floats
+    clean: bool
+    others: Sequence[Op] | None
+    reaches: Sequence[float] | None
+    signs: dict[int, float] = field(default_factory=dict)
+    after_sums: set[int] = field(default_factory=set)
+    is_sum_exact: bool = True
+    number: int = 0
+
+    def run(self, ops: Sequence[Op], now: _Known, shape: tuple[int, ...]) -> _Known:
+        for op in ops:
+            if isinstance(op, Branches):
+                ends = [self.run(branch, now, shape) for branch in op.branches]
+                grids = [end.grid for end in ends if end.grid is not None]
+                size, error = sum(end.size for end in ends), sum(end.error for end in ends)
+                grid = min(grids) if len(grids) == len(ends) else None
+                now = _settled(size, len(ends), error, grid, self.floats)
+                self.is_sum_exact = not now.error
+            else:
+                now = self._one(op, now, shape)
+                self.number += 1
+            shape = shape_behind(op, shape)
+        return now
+
+    def _one(self, op: Op, now: _Known, shape: tuple[int, ...]) -> _Known:
+        number, floats = self.number, self.floats
+        mine = op if self.others is None else self.others[number]
+        if isinstance(op, Sign | Stairs) and self.is_sum_exact and now.error:
+            self.after_sums.add(number)
+        if isinstance(op, Sign):
+            self.signs[number] = now.error
+            return _signed(op, now, floats, self.clean)
+        if isinstance(op, Stairs):
+            assert isinstance(mine, Stairs)
+            self.signs[number] = now.error + _most(_minus(op.thresholds, mine.thresholds))
+            error = 0.0 if self.clean else 4 * floats.unit * (now.size + op.top)
+            return _Known(float(op.top), error, 0 if self.clean else None)
+        after = _past(op, mine, now, floats, shape)
+        if isinstance(op, LinearOp | Convolution | AveragePool):
+            self.is_sum_exact = not after.error
+        reach = 0.0 if self.reaches is None else self.reaches[number]
+        far = reach > 4 * max(now.size, after.size)
+        return _Known(after.size, after.error + _MORE * floats.unit * reach, None) if far else after
+
+
+def _start(inputs: Inputs | None, floats: Floats, largest: float) -> _Known:
+    if isinstance(inputs, Integers):
+        ends = [inputs.value(x, k) for k in range(inputs.channels) for x in (inputs.low, inputs.high)]
+        values = np.array([*ends, *inputs.starts, *inputs.steps], dtype=object)
+        return _settled(float(max(map(abs, ends))), 1, 0.0, _grid(values), floats)
+    if isinstance(inputs, BitInputs):
+        values = np.array([Fraction(inputs.low), Fraction(inputs.high)], dtype=object)
+        return _settled(float(max(abs(values))), 1, 0.0, _grid(values), floats)
+    return _Known(largest, 0.0, None)
+
+
+def _signed(op: Sign, before: _Known, floats: Floats, clean: bool) -> _Known:
+    size = max(abs(op.low), abs(op.high))
+    grid = _grid(np.array([op.low, op.high, (op.low + op.high) / 2]))
+    return _Known(size, 0.0 if clean else 4 * floats.unit * (before.size + size), grid if clean else None)
+
+
+def _past(op: Op, other: Op, x: _Known, floats: Floats, shape: tuple[int, ...]) -> _Known:
+    match op, other:
+        case ((LinearOp() | Convolution()), (LinearOp() | Convolution())):
+            rows = _sizes(op.weights).reshape(len(op.weights), -1)
+            gap = _sizes(_minus(op.weights, other.weights)).reshape(rows.shape)
+            scale, shift = _most(rows.sum(axis=1)), _most(op.bias)
+            error = scale * x.error + _most(gap.sum(axis=1)) * x.size + _most(_minus(op.bias, other.bias))
+            grid = (
+                _product(_grid(op.weights), x.grid, _grid(op.bias))
+                if floats.whole or isinstance(op, LinearOp)
+                else None
+            )
+            return _settled(scale * x.size + shift, rows.shape[1], error, grid, floats)
+        case Affine(), Affine():
+            scale, shift = _most(op.scale), _most(op.shift)
+            error = (
+                scale * x.error
+                + _most(_minus(op.scale, other.scale)) * x.size
+                + _most(_minus(op.shift, other.shift))
+            )
+            return _settled(
+                scale * x.size + shift, 1, error, _product(_grid(op.scale), x.grid, _grid(op.shift)), floats
+            )
+        case BatchNorm(), BatchNorm():
+            mine, theirs = _normed(op), _normed(other)
+            reach = x.size + _most(op.mean)
+            error = _most(mine) * (x.error + _most(_minus(op.mean, other.mean)))
+            error += _most(_minus(mine, theirs)) * reach + _most(_minus(op.beta, other.beta))
+            plain = bool(np.all(_numbers(op.var) + op.eps == 1))
+            means = _product(_grid(op.gamma), _grid(op.mean), _grid(op.beta))
+            grid = _product(_grid(op.gamma), x.grid, means) if plain else None
+            return _settled(_most(mine) * reach + _most(op.beta), 1, error, grid, floats)
+        case Clip(), Clip():
+            ends = [end for end in (op.low, op.high) if isfinite(end)]
+            size = max(map(abs, ends)) if len(ends) == 2 else max([x.size, *map(abs, ends)])
+            moved = max(
+                (abs(a - b) for a, b in ((op.low, other.low), (op.high, other.high)) if a != b), default=0.0
+            )
+            grids = [_grid(np.array(ends)), x.grid]
+            return _Known(
+                size, x.error + moved, None if None in grids else min(g for g in grids if g is not None)
+            )
+        case Pad(), _:
+            grid = _grid(np.array([op.value]))
+            return _Known(
+                max(x.size, abs(op.value)),
+                x.error,
+                None if grid is None or x.grid is None else min(grid, x.grid),
+            )
+        case AveragePool(), _:
+            count = prod(shape[1:] if op.kernel is None else op.kernel)
+            halves = log2(count)
+            grid = (
+                x.grid - int(halves) if x.grid is not None and halves.is_integer() and _regular(op) else None
+            )
+            return _settled(x.size, count, x.error, grid, floats)
+    return x
+
+
+def _settled(size: float, terms: int, error: float, grid: int | None, floats: Floats) -> _Known:
+    """The result of a sum of so many terms: exact where its multiples of the grid have few enough bits."""
+    if grid is not None and not error and (size == 0 or log2(size) - grid <= floats.bits):
+        return _Known(size, 0.0, grid)
+    return _Known(size, error + (terms + _MORE) * floats.unit * size, None)
+
+
+def _regular(op: AveragePool) -> bool:
+    """Whether all windows are divided by the size of the kernel."""
+    return not any(op.pads) or (op.count_pads and not any(op.beyond))
+
+
+def shape_behind(op: Op, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of one sample behind an operation."""
+    match op:
+        case Branches():
+            for inner in op.branches[0]:
+                shape = shape_behind(inner, shape)
+            return shape
+        case LinearOp():
+            return (len(op.weights),)
+        case Flatten():
+            return (prod(shape),)
+        case Pad():
+            top, left, bottom, right = op.pads
+            return (shape[0], shape[1] + top + bottom, shape[2] + left + right)
+        case Convolution():
+            kernel = op.weights.shape[2:]
+            return (len(op.weights), *Window(shape, kernel, op.stride, op.dilation, op.pads).positions)
+        case MaxPool():
+            return (shape[0], *Window(shape, op.kernel, op.stride, op.dilation, op.pads).positions)
+        case AveragePool():
+            if op.kernel is None:
+                return (shape[0], 1, 1)
+            return (shape[0], *Window(shape, op.kernel, op.stride, 1, op.pads).positions)
+    return shape
+
+
+def _numbers(values: Any) -> npt.NDArray[np.float64]:
+    return np.zeros(1) if values is None else np.asarray(values, dtype=np.float64)
+
+
+def _sizes(values: Any) -> npt.NDArray[np.float64]:
+    return np.abs(_numbers(values))
+
+
+def _minus(a: Any, b: Any) -> npt.NDArray[np.float64]:
+    return np.zeros(np.shape(a)) if a is b else np.asarray(_numbers(a) - _numbers(b))
+
+
+def _most(values: Any) -> float:
+    return float(_sizes(values).max(initial=0.0))
+
+
+def _normed(op: BatchNorm) -> npt.NDArray[np.float64]:
+    return np.asarray(_numbers(op.gamma) / np.sqrt(_numbers(op.var) + op.eps))
+
+
+def _product(scale: int | None, x: int | None, shift: int | None) -> int | None:
+    """The grid of ``scale * x + shift``."""
+    return None if scale is None or x is None or shift is None else min(scale + x, shift)
+
+
+def _grid(values: Any) -> int | None:
+    """The largest e such that all values are multiples of 2**e; None where a value is no float.
+
+    Zeros alone are on any grid.
+    """
+    if values is None:
+        return _COARSE
+    array = np.asarray(values)
+    numbers = array.astype(np.float64)
+    if array.dtype == object and any(
+        Fraction(a) != Fraction(b) for a, b in zip(array.reshape(-1), numbers.reshape(-1), strict=True)
+    ):
+        return None
+    numbers = numbers[numbers != 0]
+    if not numbers.size:
+        return _COARSE
+    mantissa, power = np.frexp(np.abs(numbers))
+    whole = (mantissa * 2.0**53).astype(np.int64)
+    lowest = np.log2((whole & -whole).astype(np.float64))
+    return int((power - 53 + lowest).min())
+
+
+_COARSE = 1 << 20
+"""A grid that is no restriction."""

@@ -1,21 +1,41 @@
-"""Class scores: exact where they are rational; where a batch norm has square roots, rounded only after proof
+"""Class scores: the head of the last sums, or of an affine tail in floats, and the functions after it.
+
+Scores are exact if they are rational. If a batch norm has square roots, they are rounded only after proof
 that no decision changes.
+
+An affine tail consists of averages, batch norms, rescaling and float layers. Its operations are taken back to
+front. A class score is a sum of coefficients over the values before an operation and a constant; each
+operation turns these coefficients into those of the values before it. Coefficients with a square root are
+rounded to about `_GRID` bits, and the report says how far scores can be from the exact ones.
+
+Functions after the scores, such as softmax, rise in exact arithmetic, so the class is the same without them.
+A sigmoid of 22 and one of 30 are both 1 in 32-bit floats. So every pair of scores that two classes can have
+is compared, with room for the rounding of any implementation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from math import isqrt
+from math import gcd, isqrt, lcm, prod
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from sugenet.bnn import Head
 from sugenet.bnn.arrays import Ints
+from sugenet.bnn.head import WIDE
 from sugenet.errors import FileError
-from sugenet.io.exact.steps import Pipeline, Surd
+from sugenet.io.exact.evaluation import shape_behind
+from sugenet.io.exact.ops import Affine, AveragePool, BatchNorm, Convolution, Flatten, LinearOp, Op, Pad
+from sugenet.io.exact.signals import LevelSignal, averaged_window, flat_order
+from sugenet.io.exact.steps import Pipeline, Surd, pipelines, rational_root
+from sugenet.io.exact.units import bias_of, exact_weights
 
-__all__ = ["head_of"]
+__all__ = ["head_of", "head_of_tail", "is_affine", "see_apart"]
 
 _DIGITS = 10**60
 _PAIRS = 1 << 22
@@ -113,3 +133,393 @@ def _prove_order(
                     "exact numbers first."
                 )
         largest[k] = max(rounded, largest.get(k, rounded))
+
+
+_AFFINE = Affine | AveragePool | BatchNorm | Convolution | Flatten | LinearOp | Pad
+_ROOT_BITS = 256
+"""Bits behind the point that a square root has before coefficients are rounded."""
+_GRID = 56
+"""Bits of rounded coefficients: finer than floats, with room for differences of many classes."""
+_MOST = 1 << 22
+"""Coefficients of one operation, each an exact number."""
+
+
+def is_affine(ops: Sequence[Op]) -> bool:
+    """Whether operations are such as `head_of_tail` takes: a layer at least, and nothing but affine maps."""
+    return any(isinstance(op, LinearOp | Convolution) for op in ops) and all(
+        isinstance(op, _AFFINE) for op in ops
+    )
+
+
+def head_of_tail(levels: LevelSignal, ops: Sequence[Op], source: str) -> tuple[Head, str | None, float]:
+    """The head that computes the operations from levels to class scores; a remark where it is rounded, and
+    how far scores can be off.
+
+    Raises
+    ------
+    FileError
+        Where the scores need more than `WIDE` bits, or there are too many coefficients.
+    """
+    assert is_affine(ops)
+    assert levels.pad is None
+    roots = [op for op in ops if isinstance(op, BatchNorm) and not _is_rational(op)]
+    made = _over_levels(levels, _Backwards(levels, tuple(ops)).run())
+    if roots:
+        made, grid = _rounded(made, levels.top)
+    else:
+        grid = lcm(*{value.denominator for value in made.rows.reshape(-1).tolist()}, 1)
+    if (head := _fitted(levels, made, grid)) is not None and (not roots or made.error < Fraction(1, 1 << 20)):
+        return head, _remark(made, roots), float(made.error)
+    raise FileError(
+        f"{source}: as whole numbers the weights of its last layer leave {WIDE} bits "
+        f"({ops[-1].where}). Round them to a common grid before they are exported, as multiples of 2^-20."
+    )
+
+
+def _remark(made: _Affine, roots: Sequence[BatchNorm]) -> str | None:
+    if not roots:
+        return None
+    return (
+        f"the batch norm {roots[0].where} has square roots in front of the last layer: scores are rationals "
+        f"within {float(made.error):.1g} of what the file says, and only classes nearer to each other than "
+        "twice that could change places"
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Affine:
+    """Scores as sums of coefficients over values, and how far they can be off."""
+
+    rows: npt.NDArray[Any]
+    """Exact numbers, one row a class, one column a value."""
+    offset: list[Fraction]
+    error: Fraction
+
+
+class _Backwards:
+    """The coefficients of the values in front of each operation, from the last one on."""
+
+    def __init__(self, levels: LevelSignal, ops: tuple[Op, ...]) -> None:
+        self.levels, self.ops = levels, ops
+        self.shapes = [levels.shape]
+        for op in ops:
+            self.shapes.append(shape_behind(op, self.shapes[-1]))
+
+    def run(self) -> _Affine:
+        count = prod(self.shapes[-1])
+        rows = np.full((count, count), Fraction(0), dtype=object)
+        rows[np.arange(count), np.arange(count)] = Fraction(1)
+        self.offset, self.error = [Fraction(0)] * count, Fraction(0)
+        for place in range(len(self.ops) - 1, -1, -1):
+            _small(count * prod(self.shapes[place]), self.ops[place])
+            rows = self._before(rows, place)
+        return _Affine(rows, self.offset, self.error)
+
+    def _before(self, rows: npt.NDArray[Any], place: int) -> npt.NDArray[Any]:
+        """The coefficients of what an operation reads, from those of what it gives."""
+        op, shape, after = self.ops[place], self.shapes[place], self.shapes[place + 1]
+        match op:
+            case LinearOp():
+                if len(shape) != 1 or op.weights.shape[1] != shape[0]:
+                    raise FileError(
+                        f"{op.where}: {op.weights.shape[1]} weights a neuron for values of shape {shape}. "
+                        "Is a flatten missing?"
+                    )
+                self._shift(rows, bias_of(op))
+                weights = exact_weights(op.weights, op.where)
+                return weights if _is_one(rows) else rows @ weights
+            case Affine():
+                scale, shift = (_each(values, after) for values in (op.scale, op.shift))
+                self._shift(rows, shift)
+                return np.asarray(rows * np.array(scale, dtype=object))
+            case BatchNorm():
+                return self._normed(rows, op, place)
+            case Flatten():
+                order = flat_order(np.arange(prod(shape)), shape, op.order)
+                laid = np.empty_like(rows)
+                laid[:, order] = rows
+                return laid
+            case AveragePool():
+                return _averaged(rows, op, shape)
+            case Convolution():
+                return self._convolved(rows, op, shape, after)
+            case Pad() if op.value == 0 and min(op.pads) >= 0:
+                top, left, bottom, right = op.pads
+                maps = rows.reshape(len(rows), *after)
+                inside = maps[:, :, top : after[1] - bottom, left : after[2] - right]
+                return np.asarray(inside.reshape(len(rows), -1))
+        raise FileError(f"{op.where}: padding with {getattr(op, 'value', None)} in front of the last layer.")
+
+    def _shift(self, rows: npt.NDArray[Any], values: Sequence[Fraction]) -> None:
+        if any(values):
+            moved = rows @ np.array([*values], dtype=object)
+            self.offset = [a + b for a, b in zip(self.offset, moved.tolist(), strict=True)]
+
+    def _normed(self, rows: npt.NDArray[Any], op: BatchNorm, place: int) -> npt.NDArray[Any]:
+        after = self.shapes[place + 1]
+        channels, per = after[0], prod(after[1:])
+        factors, means, betas, off = [], [], [], []
+        for line in pipelines([op], channels):
+            (root,) = line.parts
+            factor, error = _divided(root.gamma, root.v, _ROOT_BITS)  # type: ignore[union-attr]
+            factors.append(factor)
+            off.append(error)
+            means.append(root.mean)  # type: ignore[union-attr]
+            betas.append(root.beta)  # type: ignore[union-attr]
+        if any(off):
+            reach = [
+                max(abs(low - m), abs(high - m))
+                for (low, high), m in zip(self._ends(place), means, strict=True)
+            ]
+            slack = np.repeat(np.array([e * r for e, r in zip(off, reach, strict=True)], dtype=object), per)
+            self.error += max((np.abs(rows) @ slack).tolist())
+        self._shift(
+            rows, [b - f * m for f, m, b in zip(factors, means, betas, strict=True) for _ in range(per)]
+        )
+        return np.asarray(rows * np.repeat(np.array(factors, dtype=object), per))
+
+    def _ends(self, place: int) -> list[tuple[Fraction, Fraction]]:
+        """Least and largest value of each channel in front of an operation."""
+        channels = self.shapes[0][0] if len(self.shapes[0]) == 3 else len(self.levels.order)
+        first, last = (row.reshape(channels, -1) for row in (self.levels.start, self.levels.end))
+        ends = list(
+            zip(np.minimum(first, last).min(axis=1), np.maximum(first, last).max(axis=1), strict=True)
+        )
+        for number, op in enumerate(self.ops[:place]):
+            ends = _past(op, ends, self.shapes[number])
+        return ends
+
+    def _convolved(
+        self, rows: npt.NDArray[Any], op: Convolution, shape: tuple[int, ...], after: tuple[int, ...]
+    ) -> npt.NDArray[Any]:
+        self._shift(rows, [b for b in bias_of(op) for _ in range(prod(after[1:]))])
+        weights = exact_weights(op.weights, op.where)
+        top, left, bottom, right = op.pads
+        wide = np.full(
+            (len(rows), shape[0], shape[1] + top + bottom, shape[2] + left + right), Fraction(0), object
+        )
+        maps, per = rows.reshape(len(rows), *after), after[0] // op.groups
+        for o, c, i, j in np.argwhere(weights != 0).tolist():  # most are 0 where lanes are added
+            y, x = i * op.dilation[0], j * op.dilation[1]
+            ys = slice(y, y + (after[1] - 1) * op.stride[0] + 1, op.stride[0])
+            xs = slice(x, x + (after[2] - 1) * op.stride[1] + 1, op.stride[1])
+            wide[:, o // per * weights.shape[1] + c, ys, xs] += maps[:, o] * weights[o, c, i, j]
+        inside = wide[:, :, top : top + shape[1], left : left + shape[2]]
+        return np.asarray(inside.reshape(len(rows), -1))
+
+
+def _averaged(rows: npt.NDArray[Any], op: AveragePool, shape: tuple[int, ...]) -> npt.NDArray[Any]:
+    if len(shape) != 3:
+        raise FileError(f"{op.where}: average pooling of flat values.")
+    window, counts = averaged_window(shape, op)
+    shares = rows.reshape(len(rows), shape[0], -1) / np.array(counts, dtype=object)
+    wide = np.full((len(rows), shape[0], prod(shape[1:])), Fraction(0), dtype=object)
+    for tap in window.taps.T:
+        held = np.flatnonzero(tap >= 0)
+        wide[:, :, tap[held]] += shares[:, :, held]  # a tap meets no pixel twice
+    return np.asarray(wide.reshape(len(rows), -1))
+
+
+def _past(
+    op: Op, ends: list[tuple[Fraction, Fraction]], shape: tuple[int, ...]
+) -> list[tuple[Fraction, Fraction]]:
+    """What the values of each channel can be behind an operation."""
+    match op:
+        case Affine() | BatchNorm():
+            lines = pipelines([op], len(ends))
+            return [
+                (min(pair), max(pair))
+                for line, both in zip(lines, ends, strict=True)
+                for pair in [[_value_near(line, end) for end in both]]
+            ]
+        case Pad():
+            return [(min(low, Fraction(0)), max(high, Fraction(0))) for low, high in ends]
+        case AveragePool() if op.count_pads:
+            return [(min(low, Fraction(0)), max(high, Fraction(0))) for low, high in ends]
+        case Flatten():
+            per = prod(shape[1:])
+            order = flat_order(np.arange(prod(shape)), shape, op.order).tolist()
+            return [ends[j // per] for j in order]
+        case LinearOp() | Convolution():
+            largest = max(max(abs(low), abs(high)) for low, high in ends)
+            sizes = np.abs(exact_weights(op.weights, op.where)).reshape(len(op.weights), -1).sum(axis=1)
+            reach = [s * largest + abs(b) for s, b in zip(sizes.tolist(), bias_of(op), strict=True)]
+            return [(-r, r) for r in reach]
+    return ends
+
+
+def _value_near(line: Any, end: Fraction) -> Fraction:
+    """A value behind a batch norm, for bounds: its float, a little further out."""
+    value = line(end)
+    return value.p if not value.divided and not value.q else Fraction(float(value)) * Fraction(1001, 1000)
+
+
+def _divided(gamma: Fraction, v: Fraction, bits: int) -> tuple[Fraction, Fraction]:
+    """``gamma / sqrt(v)``, and how far it is off: by nothing where the root is rational.
+
+    Examples
+    --------
+    >>> _divided(Fraction(3), Fraction(9, 4), 8), _divided(Fraction(1), Fraction(2), 4)
+    ((Fraction(2, 1), Fraction(0, 1)), (Fraction(11, 16), Fraction(1, 16)))
+    """
+    square, sign = gamma * gamma / v, -1 if gamma < 0 else 1
+    root = rational_root(square)
+    if root is not None:
+        return sign * root, Fraction(0)
+    near = isqrt((square.numerator << 2 * bits) // square.denominator)
+    return Fraction(sign * near, 1 << bits), Fraction(1, 1 << bits)
+
+
+def _is_rational(op: BatchNorm) -> bool:
+    lines = pipelines([op], max(np.size(getattr(op, name)) for name in ("gamma", "beta", "mean", "var")))
+    return all(not _divided(root.gamma, root.v, 1)[1] for line in lines for root in line.parts)  # type: ignore[union-attr]
+
+
+def _over_levels(levels: LevelSignal, made: _Affine) -> _Affine:
+    """Coefficients of levels, from those of what they stand for."""
+    offset = [o + s for o, s in zip(made.offset, (made.rows @ levels.start).tolist(), strict=True)]
+    return _Affine(np.asarray(made.rows * levels.step), offset, made.error)
+
+
+def _rounded(made: _Affine, top: int) -> tuple[_Affine, int]:
+    """Coefficients and constants rounded to the finest power of two that they fit in, and this grid."""
+    size = int(max((np.abs(made.rows) * top).sum(axis=1).tolist())) + 1
+    grid = 1 << max(0, _GRID - size.bit_length())
+    rows = np.array(
+        [[Fraction(round(value * grid), grid) for value in row] for row in made.rows.tolist()], dtype=object
+    )
+    error = made.error + Fraction(top * rows.shape[1] + 1, 2 * grid)
+    return _Affine(rows, [Fraction(round(value * grid), grid) for value in made.offset], error), grid
+
+
+def _fitted(levels: LevelSignal, made: _Affine, grid: int) -> Head | None:
+    """The head with these coefficients, all of them multiples of one part of `grid`; None where they leave
+    its bits.
+    """
+    whole = np.array([[int(value * grid) for value in row] for row in made.rows.tolist()], dtype=object)
+    common = gcd(*whole.reshape(-1).tolist()) or 1
+    whole = whole // common
+    if int(np.abs(whole).sum(axis=1).max(initial=0)) * levels.top >> WIDE:
+        return None
+    weights = np.zeros(whole.shape, np.int64)
+    weights[:, levels.order] = whole.astype(np.int64)
+    unit = Fraction(common, grid)
+    totals = whole.sum(axis=1).tolist()
+    bias = [o + unit * levels.top * int(t) / 2 for o, t in zip(made.offset, totals, strict=True)]
+    tops = None if levels.top == 1 else np.full(len(levels.order), levels.top)
+    return Head(weights, bias, unit / 2, tops)
+
+
+def _each(values: Any, shape: tuple[int, ...]) -> list[Fraction]:
+    """Numbers for all values, for each channel or for each feature, as one a value."""
+    row, count = [Fraction(value) for value in np.asarray(values).reshape(-1).tolist()], prod(shape)
+    if len(row) not in (1, shape[0]):
+        raise FileError(f"{len(row)} numbers for {shape[0]} channels or features.")
+    return [value for value in row for _ in range(count // len(row))]
+
+
+def _is_one(rows: npt.NDArray[Any]) -> bool:
+    return len(rows) == len(rows.T) and bool((rows == np.eye(len(rows), dtype=int)).all())
+
+
+def _small(size: int, op: Op) -> None:
+    if size > _MOST:
+        raise FileError(
+            f"{op.where}: {size:,} exact coefficients are more than the {_MOST:,} that are worked out."
+        )
+
+
+_Floats = npt.NDArray[np.float64]
+
+_CURVES: dict[str, Callable[[_Floats], _Floats]] = {
+    "sigmoid": lambda x: np.exp(-np.logaddexp(0, -x)),
+    "log_sigmoid_forward": lambda x: -np.logaddexp(0, -x),
+    "tanh": np.tanh,
+    "log": np.log,
+}
+_SHARES = ("softmax", "log_softmax", "logsoftmax")
+_SCORES = 1 << 20
+"""Scores of all classes, at most."""
+_STEP = 2.0**-16
+"""Softmax subtracts the largest score, and keeps others that are lower by this below it."""
+_ROOM = 2.0**-20
+"""Share of a result by which two of them must differ: 8 roundings of a 32-bit float."""
+_LEAST = 2.0**-110
+"""Results nearer to 0 may be rounded to 0."""
+
+
+def see_apart(head: Head, left_out: Iterable[str], source: str) -> None:
+    """See that functions left out at the end keep the classes apart that the head keeps apart.
+
+    Parameters
+    ----------
+    head
+        The class scores.
+    left_out
+        What stands behind them, in order, each named by its function first.
+    source
+        File or module, for messages.
+
+    Raises
+    ------
+    FileError
+        If classes with different scores can tie behind one of them.
+    """
+    named = [(_function(name), name) for name in left_out]
+    curves = [(kind, name) for kind, name in named if kind in _CURVES or kind in _SHARES]
+    if not curves:
+        return
+    kind, name = curves[0]
+    advice = "Remove it: the scores alone have the same order."
+    if any(other != "log" for other, _ in curves[1:]):
+        raise FileError(f"{source}: {curves[1][1]} stands behind {name}. Remove both, and keep the scores.")
+    if kind in _SHARES:
+        steps = [2 * scale for scale, size in zip(head.scale, head.sizes, strict=True) if scale and size]
+        if steps and min(steps) < _STEP:
+            raise FileError(
+                f"{source}: scores only {float(min(steps)):.3g} apart can tie behind {name}. {advice}"
+            )
+        return
+    values, others = _reachable(head, f"{source}: {name}:")
+    pairs = others >= 0
+    for kind, name in curves:
+        with np.errstate(all="ignore"):
+            after = _CURVES[kind](values)
+        high, low = after[pairs], after[others[pairs]]
+        size = np.maximum(np.abs(high), np.abs(low))
+        tie = ~((high - low > _ROOM * size) & (size > _LEAST))
+        if tie.any():
+            at = int(np.flatnonzero(pairs)[np.argmax(tie)])
+            raise FileError(
+                f"{source}: behind {name} classes with the scores {values[others[at]]:.6g} and "
+                f"{values[at]:.6g} tie in 32-bit floats. {advice}"
+            )
+        values = after
+
+
+def _function(name: str) -> str:
+    """The function that something left out is named by: ``tanh at 3 (Tanh)``, ``node 16 (Softmax 'x')``."""
+    found = re.match(r"(?:node \d+ \()?(\w+)", name)
+    return "" if found is None else found[1].lower()
+
+
+def _reachable(head: Head, what: str) -> tuple[_Floats, npt.NDArray[np.intp]]:
+    """All scores that classes can have, rising; and for each the place of the next lower one of another
+    class, -1 if there is none.
+    """
+    if int(head.sizes.sum()) > _SCORES:
+        raise FileError(f"{what} too many possible scores to see that no two classes tie. Remove it.")
+    rows = sorted(
+        (scale * (2 * matches - int(size)) + bias, k)
+        for k, (scale, bias, size) in enumerate(zip(head.scale, head.bias, head.sizes, strict=True))
+        for matches in range(int(size) + 1)
+    )
+    below, last, first = np.full(len(rows), -1), dict[int, int](), 0  # the first of those that are as large
+    for at, (score, k) in enumerate(rows):
+        if score > rows[first][0]:
+            for place in range(first, at):  # the last place of each class, those of the largest scores last
+                last.pop(rows[place][1], None)
+                last[rows[place][1]] = place
+            first = at
+        below[at] = next((place for other, place in reversed(last.items()) if other != k), -1)
+    return np.array([float(score) for score, _ in rows]), below

@@ -8,9 +8,9 @@ that reads both.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from math import prod
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -25,8 +25,9 @@ __all__ = [
     "Pooling",
     "Staircase",
     "chained",
-    "common_window",
+    "kernel_over",
     "remapped",
+    "ungrouped",
 ]
 
 _MOST = 1 << 26
@@ -124,7 +125,32 @@ def chained(
     FileError
         Where a layer would be too large, or a value would have to be carried past a pool.
     """
-    return _LevelChain(start, _merged(list(operations), end), end).run()
+    waiting = _merged(list(operations), end)
+    if not waiting:
+        again = remapped(
+            start, f"{start.name} (again)", np.arange(1, start.top + 1)[None, :], f"{start.name!r}"
+        )
+        waiting, end = [again], again.result
+    state, top = [start], start.top
+    layers: list[Layer] = []
+    places: list[Place] = []
+    while waiting:
+        chosen = _chosen(waiting, state)
+        waiting = [op for op in waiting if op not in chosen]
+        needed = {source for op in waiting for source in op.sources} | {end}
+        carried, made = [wire for wire in state if wire in needed], [op.result for op in chosen]
+        assert needed.issuperset(made), "an operation whose result nothing reads"
+        try:
+            layers.append(_layer(chosen, carried, state, top))
+        except NetworkError as error:
+            raise FileError(f"{chosen[0].where}: {error}") from None
+        state = [*made, *carried]
+        top = max(wire.top for wire in state)
+        stops = np.cumsum([wire.size for wire in made]).tolist()
+        for wire, stop in zip(made, stops, strict=True):
+            places.append(Place(wire.name, len(layers) - 1, stop - wire.size, stop))
+    assert state == [end]
+    return tuple(layers), tuple(places)
 
 
 # -- fewer operations ----------------------------------------------------------------------------------------
@@ -188,169 +214,92 @@ def _composed(before: Staircase, after: Staircase) -> Staircase:
     return replace(before, result=after.result, steps=np.take_along_axis(rows, levels, axis=1))
 
 
-# -- the chain -----------------------------------------------------------------------------------------------
+# -- one layer -----------------------------------------------------------------------------------------------
 
 
-@dataclass
-class _LevelChain:
-    start: LevelWire
-    waiting: list[Operation]
-    end: LevelWire
-    layers: list[Layer] = field(default_factory=list)
-    places: list[Place] = field(default_factory=list)
+def _chosen(waiting: Sequence[Operation], state: Sequence[LevelWire]) -> list[Operation]:
+    """The next operation, with others over the same tensors that can be in one layer with it."""
+    first = next(op for op in waiting if all(source in state for source in op.sources))
+    chosen = [first]
+    for other in waiting:
+        if other is not first and set(other.sources) <= set(first.sources) and _beside([*chosen, other]):
+            chosen.append(other)
+    return chosen
 
-    def __post_init__(self) -> None:
-        self.state: list[LevelWire] = [self.start]
-        self.top = self.start.top
 
-    def run(self) -> tuple[tuple[Layer, ...], tuple[Place, ...]]:
-        if not self.waiting:
-            again = f"{self.start.name} (again)"
-            steps = np.arange(1, self.top + 1)[None, :]
-            self.waiting = [remapped(self.start, again, steps, f"{self.start.name!r}")]
-            self.end = self.waiting[0].result
-        while self.waiting:
-            self._step()
-        assert self.state == [self.end]
-        return tuple(self.layers), tuple(self.places)
-
-    def _step(self) -> None:
-        first = next(op for op in self.waiting if all(source in self.state for source in op.sources))
-        chosen = [first]
-        for other in self.waiting:
-            if other is not first and set(other.sources) <= set(first.sources) and _beside([*chosen, other]):
-                chosen.append(other)
-        rest = [op for op in self.waiting if op not in chosen]
-        needed = {source for op in rest for source in op.sources} | {self.end}
-        carried = [wire for wire in self.state if wire in needed]
-        try:
-            self.layers.append(self._layer(chosen, carried))
-        except NetworkError as error:
-            raise FileError(f"{first.where}: {error}") from None
-        self.waiting = rest
-        made = [op.result for op in chosen if op.result in needed]
-        assert len(made) == len(chosen), "an operation whose result nothing reads"
-        place = 0
-        for wire in [*made, *carried]:
-            if wire in made:
-                self.places.append(Place(wire.name, len(self.layers) - 1, place, place + wire.size))
-            place += wire.size
-        self.state = [*made, *carried]
-
-    def _layer(self, chosen: list[Operation], carried: list[LevelWire]) -> Layer:
-        first = chosen[0]
-        if isinstance(first, Pooling):
-            if carried or self.state != list(first.sources):
-                raise FileError(
-                    f"{first.where}: {(carried or self.state)[-1].name!r} is needed behind this pool, and "
-                    f"values cannot be carried past pools. Pool in front of the branch."
-                )
-            return PoolLayer(first.window, top=self.top)
-        pieces = [op for op in chosen if isinstance(op, Staircase)]
-        rows = sum(len(op.steps) for op in pieces)
-        if rows * max(op.result.top for op in pieces) > _MOST:
-            raise FileError(f"{first.where}: its {rows:,} staircases have too many steps to write down.")
-        height = max([op.result.top for op in pieces] + [wire.top for wire in carried])
-        steps = [_filled(op.steps, height) for op in pieces]
-        if len(pieces) == 1 and not carried and self.state == list(first.sources):
-            made = self._alone(first, steps[0])
-        else:
-            made = self._images(pieces, steps, carried, height) or self._dense(pieces, carried, height)
-        self.top = height
-        return made
-
-    def _alone(self, op: Staircase, steps: Ints) -> Layer:
-        if (1, 1) == op.window.kernel == op.window.shape[1:] == op.window.positions and op.groups == 1:
-            return StairLayer.from_sums(
-                op.weights[:, :, 0, 0], steps.tolist(), np.full(op.window.inputs, self.top)
-            )
-        return StairConv(op.weights, steps, op.window, op.groups, top=self.top, pad=op.pad)
-
-    def _images(
-        self, pieces: list[Staircase], steps: list[Ints], carried: list[LevelWire], height: int
-    ) -> StairConv | None:
-        """One convolution of all that is there, where all pictures have the same size."""
-        size = self.state[0].shape[1:]
-        if size == (1, 1) or any(wire.shape[1:] != size for wire in self.state):
-            return None
-        common = common_window([op.window for op in pieces] + [Window(wire.shape, 1) for wire in carried])
-        pads = {op.pad for op in pieces if any(op.window.pads)}
-        if common is None or len(pads) > 1 or any(op.flat for op in pieces):
-            return None
-        places = dict(
-            zip(self.state, np.cumsum([0] + [wire.shape[0] for wire in self.state]).tolist(), strict=False)
-        )
-        window = _with_channels(common, sum(wire.shape[0] for wire in self.state))
-        kernels = []
-        for op in pieces:
-            kernel = np.zeros((len(op.weights), window.shape[0], *window.kernel), np.int64)
-            y, x = (common.pads[k] - op.window.pads[k] for k in (0, 1))
-            h, w = op.window.kernel
-            inside = np.concatenate([places[source] + np.arange(source.shape[0]) for source in op.sources])
-            full = _ungrouped(op)
-            kernel[:, inside, y : y + h, x : x + w] = full
-            kernels.append(kernel)
-        for wire in carried:
-            kernel = np.zeros((wire.shape[0], window.shape[0], *window.kernel), np.int64)
-            kernel[
-                np.arange(wire.shape[0]),
-                places[wire] + np.arange(wire.shape[0]),
-                common.pads[0],
-                common.pads[1],
-            ] = 1
-            kernels.append(kernel)
-            steps = [
-                *steps,
-                np.repeat(_filled(np.arange(1, wire.top + 1)[None, :], height), wire.shape[0], 0),
-            ]
-        return StairConv(
-            np.concatenate(kernels), np.concatenate(steps), window, top=self.top, pad=max(pads, default=0)
-        )
-
-    def _dense(self, pieces: list[Staircase], carried: list[LevelWire], height: int) -> StairLayer:
-        """Everything written out."""
-        inputs = sum(wire.size for wire in self.state)
-        outputs = sum(op.result.size for op in pieces) + sum(wire.size for wire in carried)
-        if outputs * max(inputs, height) > _MOST:
+def _layer(chosen: list[Operation], carried: list[LevelWire], state: list[LevelWire], top: int) -> Layer:
+    """Operations as one layer that repeats what is needed later."""
+    first = chosen[0]
+    if isinstance(first, Pooling):
+        if carried or state != list(first.sources):
             raise FileError(
-                f"{pieces[0].where}: {carried[0].name if carried else 'what stands beside it'!r} is needed "
-                f"later and has another size, which takes a layer of {outputs:,} neurons over {inputs:,} "
-                f"inputs; up to {_MOST:,} weights are supported. Use fewer channels or smaller images."
+                f"{first.where}: {(carried or state)[-1].name!r} is needed behind this pool, and "
+                f"values cannot be carried past pools. Pool in front of the branch."
             )
-        starts = dict(
-            zip(self.state, np.cumsum([0] + [wire.size for wire in self.state]).tolist(), strict=False)
+        return PoolLayer(first.window, top=top)
+    pieces = [op for op in chosen if isinstance(op, Staircase)]
+    rows = sum(len(op.steps) for op in pieces)
+    if rows * max(op.result.top for op in pieces) > _MOST:
+        raise FileError(f"{first.where}: its {rows:,} staircases have too many steps to write down.")
+    if len(pieces) == 1 and not carried and state == list(first.sources):
+        return _alone(first, top)
+    pieces += [remapped(wire, wire.name, np.arange(1, wire.top + 1)[None, :], "") for wire in carried]
+    return _images(pieces, state, top) or _written_out(pieces, carried, state, top)
+
+
+def _alone(op: Staircase, top: int) -> Layer:
+    window = op.window
+    if (1, 1) == window.kernel == window.shape[1:] == window.positions and op.groups == 1:
+        return StairLayer.from_sums(op.weights[:, :, 0, 0], op.steps.tolist(), np.full(window.inputs, top))
+    return StairConv(op.weights, op.steps, window, op.groups, top=top, pad=op.pad)
+
+
+def _images(pieces: Sequence[Staircase], state: Sequence[LevelWire], top: int) -> StairConv | None:
+    """One convolution of all that is there, where all pictures have the same size."""
+    size, pads = state[0].shape[1:], {op.pad for op in pieces if any(op.window.pads)}
+    if size == (1, 1) or any(wire.shape[1:] != size for wire in state):
+        return None
+    if len(pads) > 1 or any(op.flat for op in pieces):
+        return None
+    found = kernel_over(state, [(op.sources, ungrouped(op.weights, op.groups), op.window) for op in pieces])
+    if found is None:
+        return None
+    return StairConv(found[0], _all_steps(pieces), found[1], top=top, pad=max(pads, default=0))
+
+
+def _written_out(
+    pieces: Sequence[Staircase], carried: Sequence[LevelWire], state: Sequence[LevelWire], top: int
+) -> StairLayer:
+    """Every weight written out."""
+    inputs, outputs = (sum(wire.size for wire in wires) for wires in (state, [op.result for op in pieces]))
+    if outputs * max(inputs, *(op.result.top for op in pieces)) > _MOST:
+        raise FileError(
+            f"{pieces[0].where}: {carried[0].name if carried else 'what stands beside it'!r} is needed "
+            f"later and has another size, which takes a layer of {outputs:,} neurons over {inputs:,} "
+            f"inputs; up to {_MOST:,} weights are supported. Use fewer channels or smaller images."
         )
-        rows, steps = [], []
-        for op in pieces:
-            written = StairConv(op.weights, op.steps, op.window, op.groups, top=self.top, pad=op.pad).dense()
-            inside = np.concatenate([starts[source] + np.arange(source.size) for source in op.sources])
-            block = np.zeros((op.result.size, inputs), np.int64)
-            block[:, inside] = written.weights
-            rows.append(block)
-            steps.append(_filled(written.steps, height))
-        for wire in carried:
-            block = np.zeros((wire.size, inputs), np.int64)
-            block[np.arange(wire.size), starts[wire] + np.arange(wire.size)] = 1
-            rows.append(block)
-            steps.append(np.repeat(_filled(np.arange(1, wire.top + 1)[None, :], height), wire.size, axis=0))
-        return StairLayer.from_sums(np.concatenate(rows), np.concatenate(steps), np.full(inputs, self.top))
+    starts = _starts(state, [wire.size for wire in state])
+    dense = [
+        StairConv(op.weights, op.steps, op.window, op.groups, top=top, pad=op.pad).dense() for op in pieces
+    ]
+    rows = np.zeros((outputs, inputs), np.int64)
+    stop = 0
+    for op, layer in zip(pieces, dense, strict=True):
+        inside = np.concatenate([starts[source] + np.arange(source.size) for source in op.sources])
+        stop += op.result.size
+        rows[stop - op.result.size : stop, inside] = layer.weights
+    return StairLayer.from_sums(rows, _all_steps(dense), np.full(inputs, top))
 
 
-def _filled(steps: Ints, height: int) -> Ints:
-    """With steps that nothing reaches, up to a number of them."""
-    return np.pad(steps, ((0, 0), (0, height - steps.shape[1])), constant_values=NEVER)
-
-
-def _ungrouped(op: Staircase) -> Ints:
-    """The kernel over all channels."""
-    out, each = op.weights.shape[:2]
-    if op.groups == 1:
-        return op.weights
-    full = np.zeros((out, each * op.groups, *op.weights.shape[2:]), np.int64)
-    for j in range(out):
-        first = j // (out // op.groups) * each
-        full[j, first : first + each] = op.weights[j]
-    return full
+def _all_steps(pieces: Sequence[Staircase] | Sequence[Layer]) -> Ints:
+    """The steps of all, with steps that nothing reaches where one has fewer."""
+    height = max(piece.steps.shape[1] for piece in pieces)
+    return np.concatenate(
+        [
+            np.pad(piece.steps, ((0, 0), (0, height - piece.steps.shape[1])), constant_values=NEVER)
+            for piece in pieces
+        ]
+    )
 
 
 def _beside(operations: Sequence[Operation]) -> bool:
@@ -360,10 +309,53 @@ def _beside(operations: Sequence[Operation]) -> bool:
         return False
     pads = {op.pad for op in pieces if any(op.window.pads)}
     same = len({(op.window.shape[1:], op.flat) for op in pieces}) == 1
-    return same and len(pads) < 2 and common_window([op.window for op in pieces]) is not None
+    return same and len(pads) < 2 and _common_window([op.window for op in pieces]) is not None
 
 
-def common_window(windows: Sequence[Window]) -> Window | None:
+# -- values side by side -------------------------------------------------------------------------------------
+
+
+def _starts(state: Sequence[Any], sizes: Sequence[int]) -> dict[Any, int]:
+    return dict(zip(state, np.cumsum([0, *sizes]).tolist(), strict=False))
+
+
+def ungrouped(weights: Any, groups: int) -> Any:
+    """A kernel over all channels."""
+    outs, each = weights.shape[:2]
+    if groups == 1:
+        return weights
+    full = np.zeros((outs, each * groups, *weights.shape[2:]), weights.dtype)
+    for j in range(outs):
+        first = j // (outs // groups) * each
+        full[j, first : first + each] = weights[j]
+    return full
+
+
+def kernel_over(
+    state: Sequence[Any], pieces: Sequence[tuple[Sequence[Any], Any, Window]]
+) -> tuple[Any, Window] | None:
+    """One kernel over all values that lie side by side, for pieces that each read some of them by a kernel
+    and a window of their own, and its window; None if the windows do not move alike.
+    """
+    common = _common_window([window for _, _, window in pieces])
+    if common is None:
+        return None
+    starts, total = (
+        _starts(state, [value.shape[0] for value in state]),
+        sum(value.shape[0] for value in state),
+    )
+    kernels = []
+    for sources, weights, window in pieces:
+        kernel = np.zeros((len(weights), total, *common.kernel), weights.dtype)
+        y, x = ((common.pads[k] - window.pads[k]) // common.dilation[k] for k in (0, 1))
+        inside = np.concatenate([starts[source] + np.arange(source.shape[0]) for source in sources])
+        kernel[:, inside, y : y + window.kernel[0], x : x + window.kernel[1]] = weights
+        kernels.append(kernel)
+    shape = (total, *common.shape[1:])
+    return np.concatenate(kernels), Window(shape, common.kernel, common.stride, common.dilation, common.pads)
+
+
+def _common_window(windows: Sequence[Window]) -> Window | None:
     """One window that covers several at every position; None where they do not move alike."""
     spread = {window.dilation for window in windows if window.kernel != (1, 1)} or {(1, 1)}
     strides, positions = {window.stride for window in windows}, {window.positions for window in windows}
@@ -389,8 +381,3 @@ def common_window(windows: Sequence[Window]) -> Window | None:
     ]
     found = Window(shape, kernel, stride, dilation, (top, left, *ends))
     return found if found.positions == (rows, columns) else None
-
-
-def _with_channels(window: Window, channels: int) -> Window:
-    """The same window over other channels."""
-    return Window((channels, *window.shape[1:]), window.kernel, window.stride, window.dilation, window.pads)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import isinf, prod
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -31,23 +31,11 @@ from sugenet.bnn import (
     StairLayer,
     Window,
 )
-from sugenet.bnn.folding import thresholds
-from sugenet.errors import FileError, NetworkError
-from sugenet.io.exact.apart import see_apart
-from sugenet.io.exact.domains import BitInputs, Inputs, Integers, Reals
-from sugenet.io.exact.factors import Roots, StraightLine
-from sugenet.io.exact.head import head_of
-from sugenet.io.exact.inputs import cut_inputs, cut_levels
-from sugenet.io.exact.levels import (
-    averaged_levels,
-    convolution_of_levels,
-    identity_of_levels,
-    linear_of_levels,
-    mapped,
-    padding_past,
-    stairs_at,
-    values_by_channel,
-)
+from sugenet.bnn.arrays import Bits, Ints
+from sugenet.errors import FileError, NetworkError, TieError
+from sugenet.io.exact.branches import Straight, straightened
+from sugenet.io.exact.domains import BitInputs, Inputs, Integers, Reals, cut_inputs
+from sugenet.io.exact.head import head_of, head_of_tail, is_affine, see_apart
 from sugenet.io.exact.ops import (
     Affine,
     AveragePool,
@@ -63,29 +51,40 @@ from sugenet.io.exact.ops import (
     Pad,
     Sign,
     Stairs,
-    every,
+    op_word,
 )
-from sugenet.io.exact.order import pixel_by_pixel, source_shape
-from sugenet.io.exact.pixels import pixel_names
+from sugenet.io.exact.pixels import pixel_by_pixel, pixel_names, source_shape
 from sugenet.io.exact.report import Imported, LayerReport, SignPlace
-from sugenet.io.exact.signals import LevelSignal, Padding, RawSignal, SumSignal, flat_order, padded
-from sugenet.io.exact.steps import Pipeline, pipelines, sign_of
-from sugenet.io.exact.straight import straightened
-from sugenet.io.exact.sums import (
+from sugenet.io.exact.signals import (
+    LevelSignal,
+    Padding,
+    RawSignal,
+    SumSignal,
+    averaged_levels,
     averaged_sums,
     cases_of,
+    convolution_of_levels,
+    ends_of,
+    flat_order,
     flattened_step,
     gap_to_zero,
+    identity_of_levels,
+    linear_of_levels,
     linear_of_means,
+    mapped,
     numbered,
+    padded,
+    padding_past,
     plain_offset,
+    stairs_at,
     stepped,
     unrolled,
+    values_by_channel,
 )
-from sugenet.io.exact.tail import head_of_tail, is_affine
-from sugenet.io.exact.thetas import least_sum, theta_of
+from sugenet.io.exact.steps import Pipeline, least_sum, pipelines, sign_of, theta_of, within
+from sugenet.io.exact.units import Roots
 
-__all__ = ["WAY", "lower"]
+__all__ = ["WAY", "Refusal", "lower", "lowered"]
 
 _STEPS = 1 << 20
 """Steps of one layer, each of which is worked out exactly."""
@@ -118,28 +117,43 @@ def lower(
     FileError
         Where the chain cannot be exact; it names the operation, the reason, and the nearest thing that works.
     """
-    if any(isinstance(op, Branches) for op in chain.ops):
-        return _without_branches(chain, inputs, zero, names, classes)
-    walk = _Lowering(chain, inputs, zero)
-    levels, behind = walk.signal, 0
-    for number, op in enumerate(chain.ops):
-        try:
-            walk.take(op)
-        except NetworkError as error:
-            raise FileError(f"{chain.source}: operation {number}, {op.where}: {error}") from error
-        except OverflowError:
-            raise FileError(
-                f"{chain.source}: operation {number}, {op.where}: "
-                f"its numbers are too far apart to compute with."
-            ) from None
-        except FileError as error:
-            if not walk.signs or not isinstance(levels, LevelSignal) or not is_affine(chain.ops[behind:]):
-                way = WAY if _at_an_end(chain, number) else ""
-                raise FileError(f"{chain.source}: operation {number}: {error}{way}") from error
-            return walk.finish(names, classes, levels, chain.ops[behind:])
-        if isinstance(walk.signal, LevelSignal) and walk.signal.pad is None:
-            levels, behind = walk.signal, number + 1
-    return walk.finish(names, classes)
+    found = lowered(chain, inputs, zero=zero, names=names, classes=classes)
+    if isinstance(found, Refusal):
+        raise FileError(found.text)
+    return found
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a chain cannot be exact."""
+
+    text: str
+    operation: int | None = None
+    """Index of the operation in the chain without branches; None if it is none of them alone."""
+    final: bool = True
+    """Whether an affine tail cannot be read otherwise."""
+
+
+def lowered(
+    chain: OpChain,
+    inputs: Inputs | None = None,
+    *,
+    zero: Literal[1, -1] | None = None,
+    names: Iterable[object] | None = None,
+    classes: Iterable[object] | None = None,
+) -> Imported | Refusal:
+    """The same as `lower`, with a refusal as a value."""
+    try:
+        walk = _Lowering(straightened(chain, zero), inputs, zero)
+        refusal = walk.run()
+        if refusal is None:
+            return walk.finish(names, classes)
+        tail = walk.chain.ops[walk.behind :]
+        if not refusal.final and walk.n_signs and walk.levels is not None and is_affine(tail):
+            return walk.finish(names, classes, walk.levels, tail)
+        return refusal
+    except FileError as error:
+        return Refusal(str(error))
 
 
 WAY = " Or read the rest exactly and leave this layer in floats: strict=False."
@@ -154,51 +168,25 @@ def _at_an_end(chain: OpChain, number: int) -> bool:
     return any(isinstance(op, LinearOp | Convolution | Branches) for op in middle)
 
 
-def _without_branches(
-    chain: OpChain,
-    inputs: Inputs | None,
-    zero: Literal[1, -1] | None,
-    names: Iterable[object] | None,
-    classes: Iterable[object] | None,
-) -> Imported:
-    """Make a chain with branches exact: as one without, whose layers carry values past one another."""
-    try:
-        straight = straightened(chain, zero)
-    except FileError as error:
-        raise FileError(f"{chain.source}: {error}") from error
-    found = lower(straight.chain, inputs, zero=zero, names=names, classes=classes)
-    signs = [op for op in every(chain.ops) if isinstance(op, Sign | Stairs)]
-    places = [SignPlace(number, op.where, None) for number, op in enumerate(signs)]
-    layers = list(found.layers)
-    for made, parts in zip(found.signs, straight.parts, strict=True):
-        for part in parts:
-            if made.number not in straight.reports:
-                places[part.number] = replace(made, number=part.number)
-            elif made.layer is not None and made.places is None:
-                span = (part.start, part.stop)
-                places[part.number] = replace(made, number=part.number, where=part.where, part=span)
-        if made.number in straight.reports and made.report is not None:
-            own, seen = layers[made.report], straight.reports[made.number]
-            layers[made.report] = replace(seen, kind=own.kind, neurons=own.neurons, constant=own.constant)
-    return replace(found, layers=tuple(layers), signs=tuple(places))
-
-
 @dataclass
 class _Lowering:
     """The signal so far, and the layers made of it."""
 
-    chain: OpChain
+    straight: Straight
     inputs: Inputs | None
     zero: Literal[1, -1] | None
     encoder: Encoder | None = None
     layers: list[Layer] = field(default_factory=list)
     reports: list[LayerReport] = field(default_factory=list)
-    signs: list[SignPlace] = field(default_factory=list)
+    n_signs: int = 0
+    """How many signs of the chain were taken."""
     remarks: list[str] = field(default_factory=list)
     blurred: bool = False
     """Whether rounded factors of the inputs could turn a neuron that has no threshold on real values."""
 
     def __post_init__(self) -> None:
+        self.chain = self.straight.chain
+        self.signs = [SignPlace(number, where, None) for number, where in enumerate(self.straight.signs)]
         shape = self.chain.shape
         places = np.arange(prod(shape))
         self.signal: RawSignal | LevelSignal | SumSignal = RawSignal(shape, places)
@@ -216,6 +204,28 @@ class _Lowering:
         if isinstance(self.inputs, BitInputs):
             self.encoder = Encoder.of_bits(len(places))
             self.signal = _levels(shape, places, Fraction(self.inputs.low), Fraction(self.inputs.high))
+
+        self.levels = self.signal if isinstance(self.signal, LevelSignal) else None
+        """The last levels without padding, which an affine tail can read."""
+        self.behind = 0
+        """The first operation behind them."""
+
+    def run(self) -> Refusal | None:
+        """Take all operations, up to the first that is refused."""
+        for number, op in enumerate(self.chain.ops):
+            place = f"{self.chain.source}: operation {number}"
+            try:
+                self.take(op)
+            except NetworkError as error:
+                return Refusal(f"{place}, {op.where}: {error}", number)
+            except OverflowError:
+                return Refusal(f"{place}, {op.where}: its numbers are too far apart to compute with.", number)
+            except FileError as error:
+                way = WAY if _at_an_end(self.chain, number) else ""
+                return Refusal(f"{place}: {error}{way}", number, final=False)
+            if isinstance(self.signal, LevelSignal) and self.signal.pad is None:
+                self.levels, self.behind = self.signal, number + 1
+        return None
 
     # -- one operation ---------------------------------------------------------------------------------------
 
@@ -236,17 +246,29 @@ class _Lowering:
         else:
             self.signal = self._from_sums(signal, op)
         if isinstance(op, Sign | Stairs):
-            self.signs.append(self._place(op, signal))
+            self._place(op, signal)
 
-    def _place(self, op: Sign | Stairs, before: RawSignal | LevelSignal | SumSignal) -> SignPlace:
-        levels, number = self.signal, len(self.signs)
-        assert isinstance(levels, LevelSignal)
+    def _place(self, op: Sign | Stairs, before: RawSignal | LevelSignal | SumSignal) -> None:
+        """Note what became of a sign, and of the signs of the file that it holds."""
+        assert isinstance(self.signal, LevelSignal)
+        parts, seen = self.straight.parts[self.n_signs], self.straight.reports.get(self.n_signs)
+        self.n_signs += 1
         report = None if isinstance(before, LevelSignal) else len(self.reports) - 1
-        if not isinstance(before, SumSignal):
-            return SignPlace(number, op.where, None, report=report)
-        plain = np.array_equal(levels.order, np.arange(len(levels.order)))
-        places = None if plain else np.argsort(levels.order)
-        return SignPlace(number, before.where, len(self.layers) - 1, places, report=report)
+        made = SignPlace(parts[0].number, op.where, None, report=report)
+        if isinstance(before, SumSignal):
+            order = self.signal.order
+            places = None if np.array_equal(order, np.arange(len(order))) else np.argsort(order)
+            made = replace(made, where=before.where, layer=len(self.layers) - 1, places=places)
+        if seen is None:
+            self.signs[made.number] = made
+            return
+        if made.layer is not None and made.places is None:
+            for part in parts:
+                span = (part.start, part.stop)
+                self.signs[part.number] = replace(made, number=part.number, where=part.where, part=span)
+        if report is not None:
+            own = self.reports[report]
+            self.reports[report] = replace(seen, kind=own.kind, neurons=own.neurons, constant=own.constant)
 
     def _from_raw(self, raw: RawSignal, op: Op) -> RawSignal | LevelSignal | SumSignal:
         match op:
@@ -271,10 +293,9 @@ class _Lowering:
                     raw, pad=padded(raw.pad, Padding(op.pads, (Fraction(op.value),) * raw.shape[0]), op.where)
                 )
             case LinearOp() | Convolution():
-                numbers = self._real_numbers if isinstance(self.inputs, Reals) else self._whole_numbers
-                return self._from_levels(numbers(raw, op), op)
+                return self._from_levels(self._raw_levels(raw, op), op)
         raise FileError(
-            f"{op.where}: {_word(op)} on inputs that are "
+            f"{op.where}: {op_word(op)} on inputs that are "
             f"{'padded' if raw.pad else 'not binarized yet'}. Only signs, "
             "linear layers and convolutions can be."
         )
@@ -339,7 +360,7 @@ class _Lowering:
             case Stairs():
                 return self._stairs(sums, op)
         raise FileError(
-            f"{op.where}: {_word(op)} behind {sums.where} without a sign between. Two linear steps "
+            f"{op.where}: {op_word(op)} behind {sums.where} without a sign between. Two linear steps "
             "in a row are one: multiply them together first; real-valued shortcuts are not supported."
         )
 
@@ -349,35 +370,41 @@ class _Lowering:
         """A sign on raw inputs is one threshold a feature, a quantizer several."""
         domain = Reals() if self.inputs is None else self.inputs
         assert not isinstance(domain, BitInputs)
-        channels = raw.shape[0] if len(raw.shape) == 3 else len(raw.order)
+        channels = raw.shape[0]
         channel_of = np.repeat(np.arange(channels), len(raw.order) // channels)[np.argsort(raw.order)]
         lines = pipelines(raw.steps, channels)
-        mine = [lines[c] for c in channel_of]  # by raw feature
         if isinstance(op, Sign):
-            self.encoder, rises, ties = cut_inputs(mine, domain, self._zero(op))
-            top, low, high = 1, Fraction(op.low), Fraction(op.high)
+            top, low, high, strict = 1, Fraction(op.low), Fraction(op.high), [self._zero(op) == -1]
+            rows: list[tuple[Fraction, ...]] = [(Fraction(0),)] * channels
         else:
-            rows = stairs_at(op, channels)
-            picked = [rows[c] for c in channel_of]
-            self.encoder, rises, first = cut_levels(mine, picked, op.strict.tolist(), domain)
-            ties = np.zeros(len(rises), bool)
             top, low, high = op.top, Fraction(0), Fraction(op.top)
+            rows, strict = stairs_at(op, channels), op.strict.tolist()
+        cut = cut_inputs([lines[c] for c in channel_of], [rows[c] for c in channel_of], strict, domain)
+        ties = cut.ties if isinstance(op, Sign) else cut.ties * 0
+        if isinstance(op, Sign) and self._zero(op) == 0 and ties.any():
+            raise FileError(
+                f"input {int(np.argmax(ties))} can be exactly zero, where sign is 0 and not -1 or +1. "
+                f"Declare zero=1 or zero=-1."
+            )
+        self.encoder, rises = cut.encoder, cut.rises
         self.reports.append(
-            LayerReport(op.where, "inputs", len(mine), int((~rises).sum()), 0, int(ties.sum()))
+            LayerReport(op.where, "inputs", len(rises), int((~rises).sum()), 0, int(ties.sum()))
         )
         up, size = rises[raw.order], (high - low) / top
         start = np.array([low if rising else high for rising in up], dtype=object)
         step = np.array([size if rising else -size for rising in up], dtype=object)
-        if isinstance(op, Stairs):  # levels that no raw number has are not among them
-            start, top = start + step * first, self.encoder.codings[0].width
+        # levels that no raw number has are not among them
+        start, top = start + step * cut.first, self.encoder.codings[0].width
         return LevelSignal(raw.shape, raw.order, start, step, top, padding_past(raw.pad, op))
 
     def _zero(self, op: Sign) -> Literal[1, -1, 0]:
         return self.zero if op.zero == 0 and self.zero is not None else op.zero
 
     def _sign(self, sums: SumSignal, op: Sign) -> LevelSignal:
-        layer, lines = self._threshold_layer(sums, op)
-        return self._made(sums, layer, lines, Fraction(op.low), Fraction(op.high))
+        """A sign of sums: one threshold of every neuron."""
+        lines = pipelines(sums.steps, len(sums.weights))
+        make = self._real_layer if sums.real else self._threshold_layer
+        return self._made(sums, make(sums, lines, self._zero(op)), lines, Fraction(op.low), Fraction(op.high))
 
     def _made(
         self,
@@ -423,103 +450,60 @@ class _Lowering:
                 "that are worked out. Use fewer bits."
             )
         lines = pipelines(sums.steps, channels)
-        flat = sums.weights.reshape(channels, -1)
-        least, most = (function(flat, 0).sum(axis=1) * sums.top for function in (np.minimum, np.maximum))
-        offset = plain_offset(sums)
-        flipped, ties = np.zeros(channels, bool), np.zeros(channels, bool)
-        steps = np.empty((channels, op.top), np.int64)
-        nearest = np.inf
-        for c, line in enumerate(lines):
-            flipped[c] = line.direction() * sign_of(sums.unit[c]) < 0
-            low, high = (-int(most[c]), -int(least[c])) if flipped[c] else (int(least[c]), int(most[c]))
-            for m, (at, strict) in enumerate(zip(rows[kinds[c]], op.strict.tolist(), strict=True)):
-                found = least_sum(line, at, strict, sums.unit[c], offset[c])
-                if isinstance(found, bool):
-                    steps[c, m] = low if found else high + 1
-                    continue
-                steps[c, m] = min(max(found.least, low), high + 1)
-                if low < found.least <= high:
-                    ties[c] |= found.met
-                    nearest = min(nearest, found.gap * abs(float(sums.unit[c])))
-        weights = np.where(flipped.reshape(-1, *[1] * (sums.weights.ndim - 1)), -sums.weights, sums.weights)
+        case = (ends_of(sums.weights, sums.top), plain_offset(sums))
+        found = _least_sums(sums, lines, [rows[k] for k in kinds], op.strict.tolist(), [case])
+        weights, steps = found.weights, found.steps[:, 0]
         layer: Layer
         if sums.window is None:
             layer = StairLayer.from_sums(weights, steps.tolist(), [sums.top] * weights.shape[1])
         else:
             layer = StairConv(weights, steps, sums.window, sums.groups, top=sums.top, pad=sums.pad or 0)
-        kind = type(layer).__name__.removesuffix("Layer").lower()
-        self.reports.append(
-            LayerReport(
-                sums.where,
-                kind,
-                layer.outputs,
-                int(flipped.sum()),
-                int(layer.constant.sum()),
-                int(ties.sum()),
-                nearest,
-            )
-        )
+        self._report(sums, layer, found.flipped, found.ties, found.nearest)
         return self._made(sums, layer, lines, Fraction(0), Fraction(op.top), op.top)
 
-    def _threshold_layer(self, sums: SumSignal, op: Sign) -> tuple[Layer, list[Pipeline]]:
-        channels = len(sums.weights)
-        lines = pipelines(sums.steps, channels)
-        if sums.real:
-            return self._real_layer(sums, lines, self._zero(op)), lines
-        per = sums.offset.size // channels
+    def _threshold_layer(self, sums: SumSignal, lines: list[Pipeline], zero: Literal[1, -1, 0]) -> Layer:
         cases, case_of = cases_of(sums)
-        tau = np.empty((channels, len(cases)), np.int64)
-        flipped, ties = np.zeros(channels, bool), np.zeros(channels, bool)
-        gap = np.full(channels, np.inf)
-        for number, (rows, sizes, below, position) in enumerate(cases):
-            starts = [
-                sums.offset.reshape(channels, per)[c, position] - sums.unit[c] * int(below[c])
-                for c in range(channels)
-            ]
-            stride = sums.unit
-
-            def decide(c: int, starts: list[Any] = starts, stride: list[Any] = stride) -> tuple[int, Any]:
-                line = lines[c]
-                return line.direction() * sign_of(stride[c]), lambda count: line(
-                    starts[c] + stride[c] * count
-                ).sign()
-
-            _, tau[:, number], falls, tied = thresholds(np.sign(rows), sizes, decide, self._zero(op))
-            flipped |= falls
-            ties |= tied
-            gap = np.minimum(
-                gap,
-                [
-                    gap_to_zero(
-                        lines[c], starts[c], stride[c], int(tau[c, number]), int(sizes[c]), bool(falls[c])
-                    )
-                    for c in range(channels)
-                ],
+        found = _least_sums(sums, lines, [[Fraction(0)] * 2] * len(lines), [False, True], cases)
+        flipped, weights = found.flipped, found.weights
+        at_zero, above = np.moveaxis(found.steps - found.lows[:, :, None], 2, 0)
+        tied = at_zero < above
+        if tied.any() and zero == 0:
+            case, c = np.argwhere(tied.T)[0].tolist()
+            size, matches = int(np.ptp(cases[case][0][c])), int(at_zero[c, case])
+            raise TieError(
+                f"neuron {c + 1}: {size - matches if flipped[c] else matches} matches of {size} give "
+                "exactly zero, where sign is 0 and not -1 or +1. Declare zero=1 or zero=-1."
             )
-        weights = np.where(flipped.reshape(-1, *[1] * (sums.weights.ndim - 1)), -sums.weights, sums.weights)
-        marks = {"flipped": flipped, "ties": ties}
+        tau = above if zero == -1 else at_zero
+        nearest = min(
+            gap_to_zero(
+                line,
+                offset[c] + sums.unit[c] * int(ends[c][0]),
+                sums.unit[c],
+                int(tau[c, case]),
+                int(np.ptp(ends[c])),
+                bool(flipped[c]),
+            )
+            for case, (ends, offset) in enumerate(cases)
+            for c, line in enumerate(lines)
+        )
+        marks = {"flipped": flipped, "ties": tied.any(axis=1)}
         layer: Layer
         if sums.window is not None:
-            positions = tau[:, case_of].reshape(channels, *sums.window.positions)
+            positions = tau[:, case_of].reshape(len(lines), *sums.window.positions)
             top = sums.top if sums.raw or sums.top > 1 else None
             layer = ConvLayer(weights, positions, sums.window, sums.groups, top, **marks)
         elif sums.raw or sums.top > 1:
-            tops = np.full(weights.shape[1], sums.top)
-            layer = LevelLayer(weights, tau[:, 0], tops, **marks)
+            layer = LevelLayer(weights, tau[:, 0], np.full(weights.shape[1], sums.top), **marks)
         else:
             layer = DenseLayer(weights, tau[:, 0], **marks)
-        self.reports.append(
-            LayerReport(
-                sums.where,
-                type(layer).__name__.removesuffix("Layer").lower(),
-                layer.outputs,
-                int(flipped.sum()),
-                int(layer.constant.sum()),
-                int(ties.sum()),
-                float(gap.min(initial=np.inf)),
-            )
-        )
-        return layer, lines
+        self._report(sums, layer, flipped, marks["ties"], nearest)
+        return layer
+
+    def _report(self, sums: SumSignal, layer: Layer, flipped: Bits, ties: Bits, nearest: float) -> None:
+        kind = type(layer).__name__.removesuffix("Layer").lower()
+        counts = (layer.outputs, int(flipped.sum()), int(layer.constant.sum()), int(ties.sum()))
+        self.reports.append(LayerReport(sums.where, kind, *counts, float(nearest)))
 
     def _real_layer(self, sums: SumSignal, lines: list[Pipeline], zero: Literal[1, -1, 0]) -> RealLayer:
         """The layer over real numbers: what is constant reads nothing, and thresholds are as far apart as
@@ -532,10 +516,7 @@ class _Lowering:
                 "Declare zero=1 or zero=-1."
             )
         offsets = sums.offset.reshape(channels, -1)
-        flipped = np.array(
-            [line.direction() * sign_of(u) < 0 for line, u in zip(lines, sums.unit, strict=True)]
-        )
-        weights = np.where(flipped.reshape(-1, *[1] * (sums.weights.ndim - 1)), -sums.weights, sums.weights)
+        flipped, weights = _turned(sums, lines)
         largest = self._largest()
         theta: list[tuple[Fraction, Fraction]] = []
         constant = 0
@@ -593,66 +574,43 @@ class _Lowering:
 
     # -- sums ------------------------------------------------------------------------------------------------
 
-    def _real_numbers(self, raw: RawSignal, op: LinearOp | Convolution) -> LevelSignal:
-        """Raw real numbers, rescaled; they stay what they are (docs/theory.md 3.6)."""
-        assert isinstance(self.inputs, Reals)
-        channels, found = self._straight(raw, op)
-        self.encoder = Encoder.of_reals(len(raw.order), self.inputs.low, self.inputs.high)
-        per = len(raw.order) // channels
-        start, step, error = (
-            np.repeat(np.array(values, dtype=object), per)
-            for values in (
-                [line.shift for line in found],
-                [line.scale for line in found],
-                [line.error(Fraction(1)) for line in found],
-            )
-        )
-        known = error if error.any() else None
-        return LevelSignal(raw.shape, raw.order, start, step, 1, raw.pad, raw=True, real=True, error=known)
-
-    def _straight(self, raw: RawSignal, op: LinearOp | Convolution) -> tuple[int, list[StraightLine]]:
-        """How many channels there are, and what becomes of a raw number in each."""
-        channels, roots = raw.shape[0] if len(raw.shape) == 3 else len(raw.order), Roots()
-        lines = [roots.straight(pipeline) for pipeline in pipelines(raw.steps, channels)]
-        found = [line for line in lines if line is not None]
-        if len(found) < len(lines):
-            raise FileError(
-                f"{op.where}: the inputs are clipped, so that levels do not add up. Clip the samples before "
-                "they enter the network, and leave the clipping out of it."
-            )
-        return channels, found
-
-    def _whole_numbers(self, raw: RawSignal, op: LinearOp | Convolution) -> LevelSignal:
-        """Raw whole numbers are levels (docs/theory.md 3.1)."""
-        if not isinstance(self.inputs, Integers):
+    def _raw_levels(self, raw: RawSignal, op: LinearOp | Convolution) -> LevelSignal:
+        """Raw numbers, rescaled: integers are levels (docs/theory.md 3.1), real ones stay what they are
+        (3.6).
+        """
+        domain, count, real = self.inputs, len(raw.order), isinstance(self.inputs, Reals)
+        if not isinstance(domain, Integers | Reals):
             raise FileError(
                 f"{op.where} reads inputs that are not binarized. Say what they are: inputs=Integers(0, 255) "
                 "for pixels, inputs=Integers(0, 255, step=Fraction(1, 255)) where they are divided by 255 "
                 "before they enter the network, inputs=Integers(0, 255, step=Fraction(1, 255), "
                 "start=Fraction(-1, 2)) where 1/2 is taken away then, inputs=Reals() for floats as they are."
             )
-        domain, (channels, found) = self.inputs, self._straight(raw, op)
-        self.encoder = Encoder.of_integers(len(raw.order), domain.low, domain.high)
-        per, first = len(raw.order) // channels, domain.value(domain.low)
-        largest = max(abs(first), abs(domain.value(domain.high)))
+        channels, roots = raw.shape[0], Roots()
+        found = [roots.straight(pipeline) for pipeline in pipelines(raw.steps, channels)]
+        lines = [line for line in found if line is not None]
+        if len(lines) < len(found):
+            raise FileError(
+                f"{op.where}: the inputs are clipped, so that levels do not add up. Clip the samples before "
+                "they enter the network, and leave the clipping out of it."
+            )
+        first, unit, top, largest = Fraction(0), Fraction(1), 1, Fraction(1)
+        if isinstance(domain, Integers):
+            first, unit, top = domain.value(domain.low), domain.step, domain.high - domain.low
+            largest = max(abs(first), abs(domain.value(domain.high)))
+            self.encoder = Encoder.of_integers(count, domain.low, domain.high)
+        else:
+            self.encoder = Encoder.of_reals(count, domain.low, domain.high)
         start, step, error = (
-            np.repeat(np.array(values, dtype=object), per)
+            np.repeat(np.array(values, dtype=object), count // channels)
             for values in (
-                [line.scale * first + line.shift for line in found],
-                [line.scale * domain.step for line in found],
-                [line.error(largest) for line in found],
+                [line.scale * first + line.shift for line in lines],
+                [line.scale * unit for line in lines],
+                [line.error(largest) for line in lines],
             )
         )
-        return LevelSignal(
-            raw.shape,
-            raw.order,
-            start,
-            step,
-            domain.high - domain.low,
-            raw.pad,
-            raw=True,
-            error=error if error.any() else None,
-        )
+        known = error if error.any() else None
+        return LevelSignal(raw.shape, raw.order, start, step, top, raw.pad, True, real, known)
 
     def _pool_levels(self, levels: LevelSignal, op: MaxPool) -> LevelSignal:
         """The largest of levels: of bits any, or every where off is the larger value."""
@@ -689,7 +647,28 @@ class _Lowering:
         else:
             head, remark, error = head_of_tail(levels, tail, self.chain.source)
             outputs = "other" if remark else "equal"
-        return replace(self._finished(head, remark, outputs, names, classes), error=error)
+        assert self.encoder is not None
+        see_apart(head, self.chain.left_out, self.chain.source)
+        encoder, layers = Encoder(self.encoder.codings, pixel_names(self.chain.shape)), tuple(self.layers)
+        if self.chain.channels_last and len(self.chain.shape) == 3:
+            encoder, layers, head = pixel_by_pixel(encoder, layers, head, self.chain.shape)
+        shape = source_shape(self.chain)
+        encoder = Encoder(
+            encoder.codings, encoder.names if names is None else names, shape if len(shape) > 1 else None
+        )
+        remarks = [f"left out at the end: {name}" for name in self.chain.left_out] + (
+            [remark] if remark else []
+        )
+        if self.chain.picks or self.blurred:
+            outputs = "other"
+        elif remarks and outputs == "equal":
+            outputs = "ordered"
+        remarks += self.remarks
+        source = self._source(outputs, remarks)
+        network = Network(encoder, layers, head, classes, {"source": self.chain.source}, source)
+        return Imported(
+            network, tuple(self.reports), tuple(remarks), shape, signs=tuple(self.signs), error=error
+        )
 
     def _head(self) -> tuple[Head, str | None]:
         """The head, from the sums that are left."""
@@ -717,35 +696,6 @@ class _Lowering:
             sums.top,
         )
 
-    def _finished(
-        self,
-        head: Head,
-        remark: str | None,
-        outputs: Literal["equal", "ordered", "other"],
-        names: Iterable[object] | None,
-        classes: Iterable[object] | None,
-    ) -> Imported:
-        assert self.encoder is not None
-        see_apart(head, self.chain.left_out, self.chain.source)
-        encoder, layers = Encoder(self.encoder.codings, pixel_names(self.chain.shape)), tuple(self.layers)
-        if self.chain.channels_last and len(self.chain.shape) == 3:
-            encoder, layers, head = pixel_by_pixel(encoder, layers, head, self.chain.shape)
-        shape = source_shape(self.chain)
-        encoder = Encoder(
-            encoder.codings, encoder.names if names is None else names, shape if len(shape) > 1 else None
-        )
-        remarks = [f"left out at the end: {name}" for name in self.chain.left_out] + (
-            [remark] if remark else []
-        )
-        if self.chain.picks or self.blurred:
-            outputs = "other"
-        elif remarks and outputs == "equal":
-            outputs = "ordered"
-        remarks += self.remarks
-        source = self._source(outputs, remarks)
-        network = Network(encoder, layers, head, classes, {"source": self.chain.source}, source)
-        return Imported(network, tuple(self.reports), tuple(remarks), shape, signs=tuple(self.signs))
-
     def _source(self, outputs: Literal["equal", "ordered", "other"], remarks: list[str]) -> Source:
         match self.given:
             case Integers() as given if given.channels > 1:
@@ -771,5 +721,49 @@ def _levels(shape: tuple[int, ...], order: Any, low: Fraction, high: Fraction, t
     return LevelSignal(shape, order, start, step, top)
 
 
-def _word(op: Op) -> str:
-    return type(op).__name__.removesuffix("Op")
+class _LeastSums(NamedTuple):
+    """The least sums at which neurons reach their thresholds."""
+
+    weights: Ints
+    """Turned around in rows that fall with their sum, of which these are then the sums."""
+    flipped: Bits
+    lows: Ints
+    """The least sum of each row of weights and each case."""
+    steps: Ints
+    """Of each row, case and threshold; one more than the largest sum if none reaches it."""
+    ties: Bits
+    nearest: float
+
+
+def _least_sums(
+    sums: SumSignal,
+    lines: list[Pipeline],
+    rows: Sequence[Sequence[Fraction]],
+    strict: Sequence[bool],
+    cases: Sequence[tuple[Ints, Any]],
+) -> _LeastSums:
+    """The least sums for the thresholds of each row of weights, which must be passed where they are strict;
+    cases differ in their least and largest sums and in their constants.
+    """
+    flipped, weights = _turned(sums, lines)
+    lows = np.empty((len(lines), len(cases)), np.int64)
+    steps = np.empty((*lows.shape, len(strict)), np.int64)
+    ties, nearest = np.zeros(len(lines), bool), np.inf
+    for case, (ends, offset) in enumerate(cases):
+        for c, line in enumerate(lines):
+            low, high = (-ends[c][::-1] if flipped[c] else ends[c]).tolist()
+            lows[c, case] = low
+            for m, (at, above) in enumerate(zip(rows[c], strict, strict=True)):
+                found = least_sum(line, at, above, sums.unit[c], offset[c])
+                steps[c, case, m] = within(found, low, high)
+                if not isinstance(found, bool) and low < found.least <= high:
+                    ties[c] |= found.met
+                    nearest = min(nearest, found.gap * abs(float(sums.unit[c])))
+    return _LeastSums(weights, flipped, lows, steps, ties, nearest)
+
+
+def _turned(sums: SumSignal, lines: list[Pipeline]) -> tuple[Bits, Ints]:
+    """Which rows fall with their sum, and the weights with these turned around."""
+    flipped = np.array([line.direction() * sign_of(u) < 0 for line, u in zip(lines, sums.unit, strict=True)])
+    turned = flipped.reshape(-1, *[1] * (sums.weights.ndim - 1))
+    return flipped, np.where(turned, -sums.weights, sums.weights)

@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from math import inf
+from math import inf, isinf
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from sugenet.errors import FileError
 from sugenet.io.exact.ops import (
@@ -34,8 +33,9 @@ from sugenet.io.exact.ops import (
 
 __all__ = ["sharpened"]
 
-_Ends: TypeAlias = tuple[npt.NDArray[Any], npt.NDArray[Any]]
-"""Least and largest value, one of each for all values or one a channel; exact, or infinite."""
+_Ends: TypeAlias = Sequence[tuple[Any, Any]]
+"""Least and largest value, one pair for all values or one a channel; exact, or infinite."""
+_ENDLESS: _Ends = ((-inf, inf),)
 
 
 def sharpened(chain: OpChain) -> OpChain:
@@ -53,7 +53,7 @@ def sharpened(chain: OpChain) -> OpChain:
     >>> sharpened(OpChain("example", (2,), ops)).ops[1]
     Sign(where='sign', zero=-1, low=0.0, high=1.0)
     """
-    return replace(chain, ops=_sharpened(chain.ops, _endless())[0])
+    return replace(chain, ops=_sharpened(chain.ops, _ENDLESS)[0])
 
 
 def _sharpened(chain: tuple[Op, ...], ends: _Ends) -> tuple[tuple[Op, ...], _Ends]:
@@ -62,18 +62,14 @@ def _sharpened(chain: tuple[Op, ...], ends: _Ends) -> tuple[tuple[Op, ...], _End
         now = op
         if isinstance(op, Branches):
             found = [_sharpened(branch, ends) for branch in op.branches]
-            ops.append(replace(op, branches=tuple(branch for branch, _ in found)))
+            now = replace(op, branches=tuple(branch for branch, _ in found))
             ends = _added([end for _, end in found])
-            continue
-        if isinstance(op, Sign):
+        elif isinstance(op, Sign):
             now = _two_valued(op, ends) if op.zero == 0 else op
             # a sign may turn its input around
-            ends = (
-                _single(min(now.low, now.high)),
-                _single(max(now.low, now.high)),
-            )
+            ends = ((Fraction(min(now.low, now.high)), Fraction(max(now.low, now.high))),)
         elif isinstance(op, Stairs):
-            ends = _single(0), _single(op.top)
+            ends = ((Fraction(0), Fraction(op.top)),)
         else:
             ends = _past(op, ends)
         ops.append(now)
@@ -82,32 +78,20 @@ def _sharpened(chain: tuple[Op, ...], ends: _Ends) -> tuple[tuple[Op, ...], _End
 
 def _added(ends: Sequence[_Ends]) -> _Ends:
     """Of a sum, where all parts have as many channels or say one thing of all."""
-    count = max(len(row) for end in ends for row in end)
-    if any(len(row) not in (1, count) for end in ends for row in end):
-        return _endless()
-    low, high = (
-        np.array([sum(end[k][c % len(end[k])] for end in ends) for c in range(count)], dtype=object)
-        for k in (0, 1)
-    )
-    return low, high
-
-
-def _endless() -> _Ends:
-    return np.array([-inf], dtype=object), np.array([inf], dtype=object)
-
-
-def _single(value: float) -> npt.NDArray[Any]:
-    return np.array([Fraction(value)], dtype=object)
+    count = max(map(len, ends))
+    if any(len(end) not in (1, count) for end in ends):
+        return _ENDLESS
+    pairs = [[end[c % len(end)] for end in ends] for c in range(count)]
+    return [(sum(low for low, _ in row), sum(high for _, high in row)) for row in pairs]
 
 
 def _two_valued(op: Sign, ends: _Ends) -> Sign:
-    low, high = ends
     middle = (op.low + op.high) / 2
-    if all(value >= 0 for value in low):
+    if all(low >= 0 for low, _ in ends):
         return replace(op, zero=-1, low=middle)
-    if all(value <= 0 for value in high):
+    if all(high <= 0 for _, high in ends):
         return replace(op, zero=1, high=middle)
-    if any(value == 0 for row in ends for value in row):
+    if any(0 in pair for pair in ends):
         raise FileError(
             f"{op.where}: sign of values that are clipped at zero in some channels only, so it has two "
             "values there and three elsewhere. Write the sign as a comparison, such as Where(x > 0, 1, -1)."
@@ -117,54 +101,44 @@ def _two_valued(op: Sign, ends: _Ends) -> Sign:
 
 def _past(op: Op, ends: _Ends) -> _Ends:
     """What values can be behind an operation."""
-    low, high = ends
     match op:
         case Clip():
-            bottom, top = _exact(op.low), _exact(op.high)
-            return _each(lambda v: min(max(v, bottom), top), low), _each(
-                lambda v: min(max(v, bottom), top), high
-            )
+            bottom, top = (end if isinf(end) else Fraction(end) for end in (op.low, op.high))
+            return [tuple(min(max(value, bottom), top) for value in pair) for pair in ends]
         case Affine():
-            return _moved(op, ends)
+            return _moved(_row(op.scale), _row(op.shift), ends)
         case BatchNorm() if not np.any(
             op.beta
         ):  # its root is positive: it turns where gamma * (x - mean) does
-            gamma, mean = (
-                np.asarray([Fraction(v) for v in np.asarray(row).reshape(-1).tolist()], dtype=object)
-                for row in (op.gamma, op.mean)
-            )
-            return _moved(Affine(op.where, gamma, -gamma * mean), ends)
+            gamma, mean = (np.array(_row(values), dtype=object) for values in (op.gamma, op.mean))
+            return _moved(gamma.tolist(), (-gamma * mean).tolist(), ends)
         case Pad():
-            value = Fraction(op.value)
-            return _each(lambda v: min(v, value), low), _each(lambda v: max(v, value), high)
+            return _with(Fraction(op.value), ends)
         case AveragePool() if op.count_pads and any(op.pads):
-            return _each(lambda v: min(v, Fraction(0)), low), _each(lambda v: max(v, Fraction(0)), high)
+            return _with(Fraction(0), ends)
         case MaxPool() | AveragePool():
             return ends
-        case Flatten() if len(low) == len(high) == 1 or (len(set(low)) == 1 and len(set(high)) == 1):
-            return low[:1], high[:1]
-    return _endless()
+        case Flatten() if len(set(ends)) == 1:
+            return ends[:1]
+    return _ENDLESS
 
 
-def _moved(op: Affine, ends: _Ends) -> _Ends:
-    scale, shift = (
-        [Fraction(v) for v in np.asarray(values).reshape(-1).tolist()] for values in (op.scale, op.shift)
-    )
-    count = max(len(scale), len(shift), len(ends[0]), len(ends[1]))
-    if any(len(row) not in (1, count) for row in (scale, shift, *ends)):
-        return _endless()
-    lows, highs = [], []
+def _with(value: Fraction, ends: _Ends) -> _Ends:
+    return [(min(low, value), max(high, value)) for low, high in ends]
+
+
+def _row(values: Any) -> list[Fraction]:
+    return [Fraction(value) for value in np.asarray(values).reshape(-1).tolist()]
+
+
+def _moved(scale: Sequence[Fraction], shift: Sequence[Fraction], ends: _Ends) -> _Ends:
+    """Of values that are scaled and shifted."""
+    count = max(len(scale), len(shift), len(ends))
+    if any(len(row) not in (1, count) for row in (scale, shift, ends)):
+        return _ENDLESS
+    moved = []
     for k in range(count):
         a, b = scale[k % len(scale)], shift[k % len(shift)]
-        sides = [b if a == 0 else a * row[k % len(row)] + b for row in ends]
-        lows.append(min(sides))
-        highs.append(max(sides))
-    return np.array(lows, dtype=object), np.array(highs, dtype=object)
-
-
-def _exact(value: float) -> Any:
-    return value if value in (inf, -inf) else Fraction(value)
-
-
-def _each(function: Any, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    return np.array([function(value) for value in values], dtype=object)
+        sides = [b if a == 0 else a * end + b for end in ends[k % len(ends)]]
+        moved.append((min(sides), max(sides)))
+    return moved

@@ -20,9 +20,9 @@ from sugenet.bnn import Encoder, Source
 from sugenet.errors import EncodingError, FileError
 from sugenet.io.exact.domains import BitInputs, Inputs, Integers
 from sugenet.io.exact.evaluation import laid_out, passed
-from sugenet.io.exact.lower import WAY, lower
+from sugenet.io.exact.lower import WAY, Refusal, lowered
 from sugenet.io.exact.ops import Convolution, Flatten, LinearOp, Op, OpChain, Sign, Stairs, every
-from sugenet.io.exact.order import source_shape
+from sugenet.io.exact.pixels import source_shape
 from sugenet.io.exact.report import Imported, SignPlace
 
 __all__ = ["PartlyImported", "source_values", "split"]
@@ -123,29 +123,27 @@ def split(
         Where no part between two signs can be exact; it is the reason why the whole chain cannot.
     """
     about = _Names(None if names is None else tuple(names), None if classes is None else tuple(classes))
-    try:
-        return lower(chain, inputs, zero=zero, names=about.features, classes=about.classes)
-    except FileError as error:
-        whole = error
+    whole = lowered(chain, inputs, zero=zero, names=about.features, classes=about.classes)
+    if not isinstance(whole, Refusal):
+        return whole
     signs = [place for place, op in enumerate(chain.ops) if isinstance(op, Sign | Stairs)]
     for stem_end in [-1, *signs]:
         for tail_start in [len(chain.ops), *(place + 1 for place in reversed(signs) if place > stem_end)]:
             if (stem_end, tail_start) == (-1, len(chain.ops)):
                 continue
-            try:
-                found = _middle(chain, stem_end, tail_start, inputs, zero, about)
-            except FileError:
+            found = _middle(chain, stem_end, tail_start, inputs, zero, about)
+            if isinstance(found, Refusal):
                 continue
-            if about.features is not None and found.stem is not None:
-                raise FileError(
-                    f"{chain.source}: names= has no use: a part in floats reads the features. Leave it out."
-                )
-            if about.classes is not None and found.tail:
-                raise FileError(
-                    f"{chain.source}: classes= has no use: a part in floats gives the scores. Leave it out."
-                )
+            for name, given, floats, does in (
+                ("names", about.features, found.stem, "reads the features"),
+                ("classes", about.classes, found.tail, "gives the scores"),
+            ):
+                if given is not None and floats:
+                    raise FileError(
+                        f"{chain.source}: {name}= has no use: a part in floats {does}. Leave it out."
+                    )
             return found
-    raise FileError(f"{str(whole).removesuffix(WAY)} No part of it between two signs can be exact either.")
+    raise FileError(f"{whole.text.removesuffix(WAY)} No part of it between two signs can be exact either.")
 
 
 class _Names(NamedTuple):
@@ -160,7 +158,7 @@ def _middle(
     inputs: Inputs | None,
     zero: Literal[1, -1] | None,
     about: _Names,
-) -> PartlyImported:
+) -> PartlyImported | Refusal:
     stem, exact, tail = (
         chain.ops[: stem_end + 1],
         chain.ops[stem_end + 1 : tail_start],
@@ -172,27 +170,25 @@ def _middle(
         shape = passed(stem, np.zeros((1, *chain.shape))).shape[1:]
         last = stem[-1]
         assert isinstance(last, Sign | Stairs)
+        if isinstance(last, Stairs) and last.top > 1 << 16:
+            return Refusal("more steps than integers have.")
         inputs = BitInputs(last.low, last.high) if isinstance(last, Sign) else Integers(0, last.top)
         names = _numbered(last, prod(shape))
     kept = exact
     if tail:
         if not any(isinstance(op, LinearOp | Convolution) for op in every(exact)):
-            raise FileError("nothing exact is left.")
+            return Refusal("nothing exact is left.")
         inside = passed(exact, np.zeros((1, *shape))).shape[1:]
         if prod(inside) > _MOST:
-            raise FileError("the exact part ends in too many values.")
+            return Refusal("the exact part ends in too many values.")
         flat = (Flatten("the values themselves"),) if len(inside) == 3 else ()
         exact = (*exact, *flat, LinearOp("the values themselves", np.eye(prod(inside))))
         ending = next(op for op in reversed(list(every(kept))) if isinstance(op, Sign | Stairs))
         classes = _numbered(ending, prod(inside))
     part = replace(chain, shape=shape, ops=exact, channels_last=chain.channels_last and not stem)
-    found = lower(
-        part,
-        inputs,
-        zero=zero,
-        names=names,
-        classes=classes,
-    )
+    found = lowered(part, inputs, zero=zero, names=names, classes=classes)
+    if isinstance(found, Refusal):
+        return found
     source = Source() if stem else found.network.source
     floats = _places((*stem, *tail))
     source = replace(source, outputs="other", remark=f"a part of it is computed in floats: {floats}")

@@ -1,22 +1,67 @@
 """What flows through a chain while it is made exact: raw inputs, levels with their values (bits are levels 0
-and 1), or sums that wait for their sign or their stairs.
+and 1), or sums that wait for their sign or their quantizer; and what operations make of them.
+
+Elementwise operations change what levels stand for, linear ones make sums of them. Sums are averaged,
+unrolled, and written as the different neurons that a convolution has at its borders.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Literal
+from itertools import pairwise
+from math import isfinite, prod
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import Window
+from sugenet.bnn import RealLayer, Window
 from sugenet.bnn.arrays import Ints
+from sugenet.bnn.layers import WIDEST
 from sugenet.errors import FileError
-from sugenet.io.exact.steps import Step
+from sugenet.io.exact.ops import Affine, AveragePool, BatchNorm, Clip, Convolution, LinearOp, Sign, Stairs
+from sugenet.io.exact.steps import Pipeline, Step, pipelines, sign_of
+from sugenet.io.exact.units import (
+    bias_of,
+    exact_weights,
+    in_common_units,
+    in_shared_units,
+    in_units,
+    quantized,
+    wide_row,
+)
 
-__all__ = ["LevelSignal", "Padding", "RawSignal", "SumSignal", "flat_order", "padded"]
+__all__ = [
+    "LevelSignal",
+    "Padding",
+    "RawSignal",
+    "SumSignal",
+    "averaged_levels",
+    "averaged_sums",
+    "averaged_window",
+    "cases_of",
+    "channels_of",
+    "convolution_of_levels",
+    "ends_of",
+    "flat_order",
+    "flattened_step",
+    "gap_to_zero",
+    "identity_of_levels",
+    "linear_of_levels",
+    "linear_of_means",
+    "mapped",
+    "numbered",
+    "pad_pulls",
+    "padded",
+    "padding_past",
+    "plain_offset",
+    "stairs_at",
+    "stepped",
+    "unrolled",
+    "values_by_channel",
+]
 
 
 @dataclass(frozen=True)
@@ -138,3 +183,621 @@ def flat_order(places: npt.NDArray[np.intp], shape: tuple[int, ...], order: str)
     if len(shape) != 3 or order == "CHW":
         return places
     return places.reshape(shape).transpose(1, 2, 0).reshape(-1)
+
+
+_UNROLL = 1 << 26
+
+
+def averaged_sums(sums: SumSignal, op: AveragePool) -> SumSignal:
+    """Averages of sums are sums of more weights, as long as nothing but affine steps stands between."""
+    if (
+        sums.window is None
+        or sums.pool is not None
+        or len(sums.shape) != 3
+        or any(isinstance(step, Clip) for step in sums.steps)
+    ):
+        raise FileError(f"{op.where}: average pooling of values that are flat, pooled or clipped already.")
+    dense = unrolled(sums)
+    channels = sums.shape[0]
+    window, counts = averaged_window(sums.shape, op)
+    # a step with a shift would move the padding too
+    if sums.steps and counts != (window.taps >= 0).sum(axis=1).tolist():
+        raise FileError(
+            f"{op.where}: an average that counts padding, of values that are rescaled. "
+            f"Rescale them behind the pooling."
+        )
+    per = prod(sums.shape[1:])
+    rows, offsets, units, rounded = [], [], [], Fraction(0)
+    for c in range(channels):
+        for pixels, count in zip(window.taps, counts, strict=True):
+            chosen = [c * per + int(p) for p in pixels if p >= 0]
+            row, unit, error = _total(dense.weights[chosen], dense.unit[c * per] / count, sums)
+            rows.append(row)
+            units.append(unit)
+            rounded = max(rounded, error)
+            offsets.append(sum((dense.offset[j] for j in chosen), Fraction(0)) / count)
+    steps = tuple(_repeated(step, len(window.taps)) for step in sums.steps)
+    return SumSignal(
+        sums.where,
+        np.array(rows),
+        units,
+        np.array(offsets, dtype=object),
+        (channels, *window.positions),
+        top=sums.top,
+        raw=sums.raw,
+        steps=steps,
+        real=sums.real,
+        floats=sums.floats,
+        error=sums.error + rounded,  # an average of sums is off by no more than the sums
+    )
+
+
+def _total(rows: Ints, unit: Fraction, sums: SumSignal) -> tuple[Ints, Fraction, Fraction]:
+    """The sum of rows of weights, its unit, and how far it is off: long weights of real numbers are
+    rounded.
+    """
+    short = int(np.abs(rows).max(initial=0)) * len(rows) < WIDEST
+    whole = (rows if short else rows.astype(object)).sum(axis=0)
+    if short or not sums.real:
+        return np.asarray(whole, np.int64), unit, Fraction(0)
+    places = np.flatnonzero(whole)
+    found, near = (
+        wide_row([w * unit for w in whole[places].tolist()], None, sums.where),
+        np.zeros_like(rows[0]),
+    )
+    near[places] = found.whole
+    return near, found.unit, found.error
+
+
+def averaged_window(shape: tuple[int, ...], op: AveragePool) -> tuple[Window, list[int]]:
+    """Where average pooling looks, and how many values it counts at each position."""
+    window = Window(
+        shape, op.kernel or shape[1:], op.stride if op.kernel else 1, 1, op.pads if op.kernel else 0
+    )
+    counts = (window.taps >= 0).sum(axis=1)
+    if counts.min() == 0:
+        raise FileError(
+            f"{op.where}: the window at position {int(counts.argmin())} lies in the padding alone."
+        )
+    if op.count_pads:
+        (top, left, bottom, right), (below, aside) = window.pads, op.beyond
+        full = shape[0], shape[1] + top + bottom - below, shape[2] + left + right - aside
+        counts = (Window(full, window.kernel, window.stride, 1, (0, 0, below, aside)).taps >= 0).sum(axis=1)
+    return window, counts.tolist()
+
+
+def unrolled(sums: SumSignal) -> SumSignal:
+    """A convolution as a dense layer, one neuron a position."""
+    if sums.window is None:
+        return sums
+    per = len(sums.window.taps)
+    _small(len(sums.weights) * per * sums.window.inputs, sums.where)
+    layer = RealLayer(sums.weights, [0] * (len(sums.weights) * per), sums.window, sums.groups)
+    rows = np.zeros((layer.outputs, layer.inputs), np.int64)
+    for row, (places, weights) in zip(rows, layer.reads(), strict=True):
+        row[places] = weights
+    return replace(
+        sums,
+        weights=rows,
+        unit=[u for u in sums.unit for _ in range(per)],
+        window=None,
+        steps=tuple(_repeated(step, per) for step in sums.steps),
+    )
+
+
+def _spread(sums: SumSignal) -> SumSignal:
+    """Rows of its own for each place behind the pool, one for each value of its window: then a step can be
+    another one at each place.
+    """
+    assert sums.pool is not None
+    taps = sums.pool.taps
+    _small(
+        sums.pool.shape[0]
+        * taps.size
+        * (sums.window.inputs if sums.window is not None else sums.weights.shape[1]),
+        sums.where,
+    )
+    dense = unrolled(sums)
+    # a value twice is no other largest value
+    pixels = np.where(taps >= 0, taps, taps.max(axis=1, keepdims=True))
+    channels, per = sums.pool.shape[0], prod(sums.pool.shape[1:])
+    chosen = (np.arange(channels)[:, None, None] * per + pixels).reshape(-1)
+    return replace(
+        dense,
+        weights=dense.weights[chosen],
+        unit=[dense.unit[j] for j in chosen.tolist()],
+        offset=dense.offset[chosen],
+        steps=tuple(_changed(step, lambda row: row[chosen]) for step in dense.steps),
+        pool=Window((channels * len(taps), 1, taps.shape[1]), (1, taps.shape[1])),
+        spread=True,
+    )
+
+
+def _small(size: int, where: str) -> None:
+    if size > _UNROLL:
+        raise FileError(f"{where}: the convolution would have to be unrolled and is too large for that.")
+
+
+_NUMBERS: dict[type, tuple[str, ...]] = {
+    Affine: ("scale", "shift"),
+    BatchNorm: ("gamma", "beta", "mean", "var"),
+}
+"""What of a step may be given one a channel."""
+
+
+def _numbers_of(step: Step) -> dict[str, npt.NDArray[Any]]:
+    return {name: np.asarray(getattr(step, name)).reshape(-1) for name in _NUMBERS.get(type(step), ())}
+
+
+def _changed(step: Step, change: Callable[[Any], Any]) -> Step:
+    """A step with its rows of numbers changed; one number for all stays as it is."""
+    rows: dict[str, Any] = {
+        name: row if row.size == 1 else change(row) for name, row in _numbers_of(step).items()
+    }
+    return replace(step, **rows)
+
+
+def _repeated(step: Step, times: int) -> Step:
+    """A step with each of its numbers repeated."""
+    return _changed(step, lambda row: np.repeat(row, times))
+
+
+def flattened_step(step: Step, shape: tuple[int, ...], order: str) -> Step:
+    """A step with one number a channel of maps, as one a feature of the flattened maps."""
+    places = flat_order(np.arange(prod(shape)), shape, order)
+    return _changed(step, lambda row: np.repeat(row, prod(shape[1:]))[places])
+
+
+def stepped(sums: SumSignal, step: Step) -> SumSignal:
+    """One step more: with one number for all, one a channel of maps, or one a feature of flat values.
+
+    Features that were maps get rows of their own where the numbers of a channel differ from place to place.
+    """
+    count = sums.shape[0]
+    wrong = next((row.size for row in _numbers_of(step).values() if row.size not in (1, count)), None)
+    if wrong is not None:
+        raise FileError(
+            f"{step.where}: {wrong} numbers for {count} {'channels' if len(sums.shape) == 3 else 'features'}."
+        )
+    if len(sums.shape) == 1 and sums.maps is not None:
+        channels, per = sums.maps[0], prod(sums.maps[1:])
+        back = np.argsort(sums.order(count))
+        step = _changed(step, lambda row: row[back])
+        rows = [row.reshape(channels, per) for row in _numbers_of(step).values() if row.size == count > 1]
+        if all((row == row[:, :1]).all() for row in rows):
+            step, count = _changed(step, lambda row: row.reshape(channels, per)[:, 0]), channels
+        elif sums.pool is None:
+            sums = unrolled(sums)
+        elif not sums.spread:
+            sums = _spread(sums)
+    return replace(sums, steps=(*sums.steps, _repeated(step, len(sums.weights) // count)))
+
+
+def numbered(sums: SumSignal, where: str) -> tuple[SumSignal, npt.NDArray[np.intp]]:
+    """The sums with rows enough for a step that differs from channel to channel, or from feature to feature,
+    and which of these each row of weights belongs to.
+    """
+    marked = stepped(sums, Affine(where, np.arange(sums.shape[0]), np.zeros(1)))
+    last = marked.steps[-1]
+    assert isinstance(last, Affine)
+    numbers = np.broadcast_to(np.asarray(last.scale), len(marked.weights))
+    return replace(marked, steps=marked.steps[:-1]), numbers
+
+
+def plain_offset(sums: SumSignal) -> list[Fraction]:
+    """The constant of each row of weights, where padding is a level like any other."""
+    rows: list[Fraction] = sums.offset.reshape(len(sums.weights), -1)[:, 0].tolist()
+    if sums.window is None or not (sums.window.taps[0] < 0).any():
+        return rows
+    assert sums.pad is not None
+    kernel = sums.weights.reshape(len(sums.weights), -1, sums.window.taps.shape[1])
+    outside = kernel[:, :, sums.window.taps[0] < 0].sum(axis=(1, 2)).tolist()
+    return [o - u * sums.pad * w for o, u, w in zip(rows, sums.unit, outside, strict=True)]
+
+
+def linear_of_means(sums: SumSignal, op: LinearOp) -> SumSignal:
+    """A linear layer on averages of levels is a linear layer on the levels themselves."""
+    places = prod(sums.shape)
+    if len(sums.shape) != 1 or op.weights.shape[1] != places:
+        raise FileError(
+            f"{op.where}: {op.weights.shape[1]} weights a neuron for averages of shape {sums.shape}. Is a "
+            f"flatten missing?"
+        )
+    if sums.pool is not None:
+        raise FileError(f"{op.where}: a linear layer on the largest of averages.")
+    lines = [line.line() for line in pipelines(sums.steps, len(sums.weights))]
+    if None in lines:
+        raise FileError(
+            f"{op.where}: a linear layer on averages that are clipped, or rescaled with a square root."
+        )
+    outs, inputs = len(op.weights), sums.window.inputs if sums.window is not None else sums.weights.shape[1]
+    _small(outs * inputs, op.where)
+    weights = exact_weights(op.weights, op.where)[:, np.argsort(sums.order(places))]
+    wide = np.full((outs, inputs), Fraction(0), dtype=object)
+    offset = bias_of(op)
+    per = places // len(sums.weights)  # places that share a row of weights
+    for place in range(places):
+        row = place // per
+        line = lines[row]
+        assert line is not None
+        pull = weights[:, place] * (line[0] * sums.unit[row])
+        for pixel, weight in _taps(sums, row, place % per):
+            wide[:, pixel] += pull * weight
+        offset = [
+            o + w * (line[0] * sums.offset[place] + line[1])
+            for o, w in zip(offset, weights[:, place], strict=True)
+        ]
+    signed, unit = in_units(wide, op.where)
+    return SumSignal(op.where, signed, unit, np.array(offset, dtype=object), (outs,), top=sums.top)
+
+
+def _taps(sums: SumSignal, row: int, position: int) -> list[tuple[int, int]]:
+    """Inputs that a sum reads, with their weights."""
+    if sums.window is None:
+        return [(int(j), int(sums.weights[row, j])) for j in np.flatnonzero(sums.weights[row])]
+    first = row * prod(sums.window.shape[1:])  # averages read their own channel
+    kernel = sums.weights[row].reshape(-1)
+    return [
+        (first + int(pixel), int(weight))
+        for pixel, weight in zip(sums.window.taps[position], kernel, strict=True)
+        if pixel >= 0
+    ]
+
+
+def ends_of(weights: Ints, top: int) -> Ints:
+    """The least and the largest sum of each row of weights over levels 0..top."""
+    rows = weights.reshape(len(weights), -1)
+    return np.stack([function(rows, 0).sum(axis=1) * top for function in (np.minimum, np.maximum)], axis=1)
+
+
+def cases_of(sums: SumSignal) -> tuple[list[tuple[Ints, npt.NDArray[Any]]], npt.NDArray[np.intp]]:
+    """The different neurons of each channel, by what lies inside the input: the least and the largest sum and
+    the constant of each channel; and which of these each position has.
+    """
+    channels = len(sums.weights)
+    if sums.window is None:
+        return [(ends_of(sums.weights, sums.top), sums.offset)], np.zeros(1, np.intp)
+    taps, rows = sums.window.taps >= 0, sums.weights.reshape(channels, -1)
+    offset = sums.offset.reshape(channels, len(taps))
+    keys = [(taps[k].tobytes(), tuple(offset[:, k])) for k in range(len(taps))]
+    first: dict[tuple[Any, ...], int] = {}
+    for position, key in enumerate(keys):
+        first.setdefault(key, position)
+    number = {key: k for k, key in enumerate(first)}
+    times = rows.shape[1] // taps.shape[1]
+    cases = [(ends_of(rows * np.tile(taps[k], times), sums.top), offset[:, k]) for k in first.values()]
+    return cases, np.array([number[key] for key in keys], np.intp)
+
+
+def gap_to_zero(line: Pipeline, start: Fraction, stride: Fraction, tau: int, size: int, falls: bool) -> float:
+    """How far the nearest sum is from where the sign turns, in units of the file's sum;
+    infinite for a constant neuron.
+    """
+    near = [count for count in (tau - 1, tau) if 0 <= count <= size]
+    slope = abs(line.slope())
+    if len(near) < 2 or not slope:
+        return float("inf")
+    return (
+        min(abs(float(line(start + stride * (size - count if falls else count)))) for count in near) / slope
+    )
+
+
+_WIDEST = 1 << 12
+"""Flat values that a layer may carry one by one."""
+
+
+def mapped(levels: LevelSignal, op: Affine | Clip | Sign | Stairs) -> LevelSignal:
+    """An elementwise operation on levels changes what they stand for, and the value of the padding.
+
+    It must leave the same distance between any two of them, as everything does with bits.
+    """
+    channels = levels.shape[0] if len(levels.shape) == 3 else len(levels.order)
+    per = len(levels.order) // channels
+    functions = _elementwise(op, channels)
+    known: dict[tuple[int, Fraction, Fraction], tuple[Fraction, Fraction]] = {}
+    pairs = []
+    for place, (start, step) in enumerate(zip(levels.start.tolist(), levels.step.tolist(), strict=True)):
+        key = (place // per, start, step)
+        if key not in known:
+            first, last = (functions[place // per](value) for value in (start, start + step * levels.top))
+            known[key] = first, (last - first) / levels.top
+            if not isinstance(op, Affine) and any(
+                functions[place // per](start + step * a) != first + known[key][1] * a
+                for a in range(1, levels.top)
+            ):
+                raise FileError(
+                    f"{op.where}: {type(op).__name__.lower()} of levels that are not the same distance apart "
+                    "behind it. Quantize behind it."
+                )
+        pairs.append(known[key])
+    start, step = (np.array([pair[k] for pair in pairs], dtype=object) for k in (0, 1))
+    return replace(levels, start=start, step=step, pad=padding_past(levels.pad, op), raw=False)
+
+
+def _elementwise(op: Affine | Clip | Sign | Stairs, channels: int) -> list[Any]:
+    """The operation as an exact function of one number, for each channel."""
+    if isinstance(op, Sign):
+        return [lambda value: _side(op, value)] * channels
+    if isinstance(op, Stairs):
+        rows = stairs_at(op, channels)
+        return [lambda value, row=row: _count(value, row, op.strict.tolist()) for row in rows]
+    return [lambda value, line=line: line(value).p for line in pipelines([op], channels)]
+
+
+def stairs_at(op: Stairs, channels: int) -> list[tuple[Fraction, ...]]:
+    """The exact thresholds of each channel; refused where they fall."""
+    table = np.asarray(op.thresholds)
+    if table.ndim != 2 or len(table) not in (1, channels) or not table.shape[1]:
+        raise FileError(f"{op.where}: thresholds of shape {table.shape} for {channels} channels.")
+    rows = []
+    for k, row in enumerate(table.tolist()):
+        if any(isinstance(value, float) and not isfinite(value) for value in row):
+            raise FileError(f"{op.where}: a threshold of channel {k} is not finite.")
+        exact = tuple(Fraction(value) for value in row)
+        if any(
+            a > b or (a == b and first and not second)
+            for (a, first), (b, second) in pairwise(zip(exact, op.strict.tolist(), strict=True))
+        ):
+            raise FileError(f"{op.where}: the thresholds of channel {k} do not rise.")
+        rows.append(exact)
+    return rows * channels if len(rows) == 1 else rows
+
+
+def _count(value: Fraction, row: Sequence[Fraction], strict: Sequence[bool]) -> Fraction:
+    return Fraction(
+        sum(value > at or (value == at and not above) for at, above in zip(row, strict, strict=True))
+    )
+
+
+def _side(op: Sign, value: Fraction) -> Fraction:
+    sign = sign_of(value) or op.zero
+    if sign == 0:
+        raise FileError(f"{op.where}: the sign of a bit that is 0, where sign(0) = 0.")
+    return Fraction(op.high if sign > 0 else op.low)
+
+
+def padding_past(pad: Padding | None, op: Affine | BatchNorm | Clip | Sign | Stairs) -> Padding | None:
+    """Padding behind an elementwise operation, which changes its values too."""
+    if pad is None:
+        return None
+    if isinstance(op, BatchNorm):
+        raise FileError(
+            f"{op.where}: batch norm of padded values gives a padding with a square root. Pad behind it."
+        )
+    if isinstance(op, Sign):
+        at = {1: Fraction(op.high), -1: Fraction(op.low), 0: (Fraction(op.low) + Fraction(op.high)) / 2}
+        fill = [at[sign_of(value) or op.zero] for value in pad.fill]
+    else:
+        functions = _elementwise(op, len(pad.fill))
+        fill = [function(value) for function, value in zip(functions, pad.fill, strict=True)]
+    return replace(pad, fill=tuple(fill))
+
+
+def values_by_channel(levels: LevelSignal, what: str) -> list[tuple[Fraction, Fraction]]:
+    """Start and step of the levels of each channel; refused where they differ within it."""
+    rows = [values.reshape(levels.shape[0], -1) for values in (levels.start, levels.step)]
+    if any((row != row[:, :1]).any() for row in rows):
+        raise FileError(f"{what} of values that are scaled differently within a channel.")
+    return list(zip(*(row[:, 0].tolist() for row in rows), strict=True))
+
+
+def linear_of_levels(levels: LevelSignal, op: LinearOp) -> SumSignal:
+    """A linear layer on flat levels: a convolution of one pixel with a channel for each of them."""
+    count = len(levels.order)
+    if levels.pad is not None or len(levels.shape) != 1 or op.weights.shape[1] != count:
+        raise FileError(
+            f"{op.where}: {op.weights.shape[1]} weights a neuron for values of shape {levels.shape}. Is a "
+            f"flatten missing?"
+        )
+    pixel = replace(levels, shape=(count, 1, 1), order=np.arange(count))
+    kernel = np.asarray(op.weights)[:, :, None, None]
+    sums = convolution_of_levels(pixel, Convolution(op.where, kernel, op.bias), flat=True)
+    rows = np.zeros(sums.weights.shape[:2], np.int64)
+    rows[:, levels.order] = sums.weights[:, :, 0, 0]
+    return replace(sums, weights=rows, shape=(len(rows),), window=None, pad=None)
+
+
+def _reduced(rows: Ints) -> tuple[Ints, list[int]]:
+    """Rows divided by what all their numbers are multiples of, and these divisors."""
+    flat = rows.reshape(len(rows), -1)
+    divisors = np.maximum(np.gcd.reduce(flat, axis=1, initial=0), 1)
+    return (flat // divisors[:, None]).reshape(rows.shape), divisors.tolist()
+
+
+def _upper(sizes: Ints, off: npt.NDArray[Any]) -> list[Fraction]:
+    """For each row the sum of `sizes` times `off`, or a little more: in floats that are rounded up."""
+    if not off.any():
+        return [Fraction(0)] * len(sizes)
+    largest = max(off.tolist())
+    above = np.array([float(value / largest) for value in off.tolist()])
+    total = (sizes @ above) * (1 + 1e-9) + 1e-12
+    return [largest * Fraction(value) for value in total.tolist()]
+
+
+def identity_of_levels(levels: LevelSignal, where: str) -> SumSignal:
+    """The levels themselves as sums of one each: for stairs on stairs."""
+    if len(levels.shape) == 3 and levels.pad is None:
+        ones = np.ones((levels.shape[0], 1, 1, 1))
+        return replace(
+            convolution_of_levels(levels, Convolution(where, ones, groups=levels.shape[0])), raw=False
+        )
+    if levels.pad is not None or len(levels.order) > _WIDEST:
+        raise FileError(f"{where}: a quantizer of padded or too many values. Put it in front of the padding.")
+    return replace(linear_of_levels(levels, LinearOp(where, np.eye(len(levels.order)))), raw=False)
+
+
+def channels_of(op: Convolution) -> npt.NDArray[np.intp]:
+    """The input channels that each output of a convolution reads, one row an output."""
+    outs, per_in = op.weights.shape[:2]
+    return np.asarray((np.arange(outs) // (outs // op.groups))[:, None] * per_in + np.arange(per_in))
+
+
+def pad_pulls(
+    op: Convolution, weights: Ints, kinds: npt.NDArray[np.bool_], fill: Sequence[Fraction]
+) -> npt.NDArray[Any]:
+    """What taps on padding add, in units of the weights: one row an output, one column a kind of position
+    (True: a tap inside).
+    """
+    outs, per_in = weights.shape[:2]
+    if not any(fill):
+        return np.full((outs, len(kinds)), Fraction(0), dtype=object)
+    beyond = weights.reshape(outs, per_in, -1) @ (~kinds).T.astype(weights.dtype)
+    value = np.array([*fill], dtype=object)[channels_of(op)]
+    return np.asarray((beyond * value[:, :, None]).sum(axis=1))
+
+
+def convolution_of_levels(levels: LevelSignal, op: Convolution, *, flat: bool = False) -> SumSignal:
+    """A convolution on maps of levels, with a constant of its own wherever taps fall on padding; `flat` for
+    a linear layer, which reads many channels of one pixel.
+    """
+    if len(levels.shape) != 3 or not np.array_equal(levels.order, np.arange(len(levels.order))):
+        raise FileError(f"{op.where}: a convolution of flat or reordered values.")
+    zeros = (Fraction(0),) * levels.shape[0]
+    pad = padded(levels.pad, Padding(op.pads, zeros), op.where) or Padding((0, 0, 0, 0), zeros)
+    pairs = values_by_channel(levels, f"{op.where}: a convolution")
+    window = Window(levels.shape, op.weights.shape[2:], op.stride, op.dilation, pad.pads)
+    made, channel_of = _level_weights(levels, op, flat), channels_of(op)
+    outs, per_in = op.weights.shape[:2]
+    starts, unit = in_shared_units([start for start, _ in pairs])
+    kinds, kind_of = np.unique(window.taps >= 0, axis=0, return_inverse=True)
+    taps = made.plain.reshape(outs, per_in, -1)
+    outer = pad_pulls(op, made.plain, kinds, pad.fill)
+    constants = np.empty((outs, len(kinds)), dtype=object)
+    for number, kind in enumerate(kinds):
+        pulls = _dot(taps[:, :, kind].sum(axis=2), np.array(starts, dtype=object)[channel_of])
+        constants[:, number] = np.array(bias_of(op), dtype=object) + np.array(made.worth, dtype=object) * (
+            unit * pulls + outer[:, number]
+        )
+    return SumSignal(
+        op.where,
+        made.whole,
+        made.unit,
+        constants[:, kind_of.reshape(-1)].reshape(-1),
+        (outs, *window.positions),
+        window,
+        op.groups,
+        levels.top,
+        _pad_level(pad, pairs, levels.top),
+        levels.raw,
+        real=levels.real,
+        floats=made.floats,
+        error=made.error,
+    )
+
+
+class _LevelWeights(NamedTuple):
+    """Weights over levels."""
+
+    whole: Ints
+    unit: list[Fraction]
+    """What one of `whole` is worth, for each row."""
+    plain: npt.NDArray[Any]
+    """Weights over what the levels stand for: integers times `worth`, or exact numbers."""
+    worth: list[Fraction]
+    floats: bool = False
+    error: Fraction = Fraction(0)
+    """How far a sum can be off."""
+
+
+def _level_weights(levels: LevelSignal, op: Convolution, flat: bool) -> _LevelWeights:
+    """Weights with the steps of levels taken into them; those of raw levels may have to be rounded."""
+    per, channel_of = len(levels.order) // levels.shape[0], channels_of(op)
+    start, step = levels.start[::per], levels.step[::per]
+    off = np.zeros(len(step), object) if levels.error is None else levels.error[::per]
+    sizes, along = {abs(s) for s in step.tolist()}, np.s_[:, :, None, None]
+    found = quantized(op.weights, op.where)
+    if isinstance(found, str):
+        if not levels.raw and (len(sizes) == 1 or not flat):
+            raise FileError(found)
+        found = exact_weights(op.weights, op.where), [Fraction(1)] * len(op.weights)
+        if levels.raw:
+            return _in_floats(levels, op, found[0], step[channel_of], off[channel_of])
+    plain, worth = found
+    if levels.raw and (
+        levels.error is not None or len(set(zip(start.tolist(), step.tolist(), strict=True))) > 1
+    ):
+        return _rescaled(levels, op, (plain, worth), step, off, flat)
+    if len(sizes) == 1:  # whole numbers all the way: one size, signs may differ
+        signs = np.array([sign_of(s) for s in step.tolist()])[channel_of]
+        return _LevelWeights(plain * signs[along], [u * abs(step[0]) for u in worth], plain, worth)
+    scaled = plain * np.array(worth, dtype=object).reshape(-1, 1, 1, 1) * step[channel_of][along]
+    return _LevelWeights(*in_units(scaled, op.where), plain, worth)
+
+
+def _in_floats(levels: LevelSignal, op: Convolution, plain: Any, step: Any, off: Any) -> _LevelWeights:
+    """Weights that are floats over raw levels, each row with a unit of its own."""
+    rows = [
+        wide_row(row.reshape(-1).tolist(), None if levels.real else levels.top, op.where)
+        for row in plain * step[:, :, None, None]
+    ]
+    known = (np.abs(plain).reshape(*step.shape, -1).sum(axis=2) * off).sum(axis=1).tolist()
+    error = max((row.error for row in rows), default=Fraction(0)) * levels.top + max(
+        known, default=Fraction(0)
+    )
+    whole = np.array([row.whole for row in rows], np.int64).reshape(plain.shape)
+    return _LevelWeights(
+        whole, [row.unit for row in rows], plain, [Fraction(1)] * len(rows), True, Fraction(error)
+    )
+
+
+def _rescaled(
+    levels: LevelSignal, op: Convolution, found: tuple[Ints, list[Fraction]], step: Any, off: Any, flat: bool
+) -> _LevelWeights:
+    """Weights over raw levels that are rescaled channel by channel."""
+    (plain, worth), channel_of = found, channels_of(op)
+    sizes = np.abs(plain).reshape(*channel_of.shape, -1).sum(axis=2)
+    most = np.abs(plain).max(initial=0) if levels.real else sizes.sum(axis=1).max(initial=0) * levels.top
+    factors = in_common_units(step.tolist(), int(most), op.where)
+    whole = np.array(factors.whole, np.int64)[channel_of]
+    signed, shrunk = _reduced(plain * whole[:, :, None, None])
+    off = off + np.array([e * levels.top for e in factors.errors], dtype=object)
+    totals = _upper(sizes, off) if flat else _dot(sizes.astype(object), off[channel_of]).tolist()
+    errors = [u * total for u, total in zip(worth, totals, strict=True)]
+    units = [u * factors.unit * k for u, k in zip(worth, shrunk, strict=True)]
+    return _LevelWeights(signed, units, plain, worth, error=max(errors, default=Fraction(0)))
+
+
+def _dot(rows: npt.NDArray[Any], values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The sums of rows times values, exactly."""
+    if rows.dtype != object:
+        reach = int(np.abs(rows).sum(axis=1).max(initial=0)) * int(np.abs(values).max(initial=0))
+        kind = np.int64 if reach < 1 << 62 else object
+        rows, values = rows.astype(kind), values.astype(kind)
+    return np.asarray((rows * values).sum(axis=1).astype(object))
+
+
+def _pad_level(pad: Padding, pairs: Sequence[tuple[Fraction, Fraction]], top: int) -> int | None:
+    """The level that stands for the padding in every channel; None where there is no such level."""
+    channels = [(fill - start, step) for fill, (start, step) in zip(pad.fill, pairs, strict=True)]
+    if any(
+        beyond and not step for beyond, step in channels
+    ):  # all levels stand for one number, and not for it
+        return None
+    found = {beyond / step for beyond, step in channels if step}
+    if not found:
+        return 0
+    level = min(found)
+    return int(level) if len(found) == 1 and level.denominator == 1 and 0 <= level <= top else None
+
+
+def averaged_levels(levels: LevelSignal, op: AveragePool) -> SumSignal:
+    """Average pooling of levels: a depthwise convolution with equal weights, unrolled where windows differ in
+    how many values they count.
+    """
+    if len(levels.shape) != 3:
+        raise FileError(f"{op.where}: average pooling of flat values.")
+    channels, height, width = levels.shape
+    top, left, bottom, right = levels.pad.pads if levels.pad is not None else (0, 0, 0, 0)
+    window, counts = averaged_window((channels, height + top + bottom, width + left + right), op)
+    regular = len(set(counts)) == 1
+    ones = np.full((channels, 1, *window.kernel), Fraction(1, counts[0] if regular else 1), dtype=object)
+    sums = convolution_of_levels(
+        levels, Convolution(op.where, ones, None, window.stride, (1, 1), window.pads, channels)
+    )
+    if not regular:
+        dense = unrolled(sums)
+        divisors = counts * channels
+        unit = [u / n for u, n in zip(dense.unit, divisors, strict=True)]
+        offset = np.array([o / n for o, n in zip(dense.offset, divisors, strict=True)], dtype=object)
+        sums = replace(dense, unit=unit, offset=offset)
+    return replace(sums, mean=True)

@@ -1,21 +1,42 @@
-"""Weights as whole numbers times one unit a row: -1, 0 and +1 for a binarized layer,
-whatever scale the file keeps them at.
+"""Exact numbers as integers times one unit: weights row by row, and the factors of raw inputs that are
+rescaled before the first layer (docs/theory.md 3.6).
+
+A binarized layer has -1, 0 and +1, whatever scale the file keeps them at. Scales of a file are exact numbers,
+and so are their multiples of a common unit if these are short enough for sums of integers. A batch norm's
+factor has a square root: it is kept to `_DIGITS` bits, the same for all channels whose roots are multiples of
+one another, so that their ratios stay exact. Factors without a short common unit are rounded to one. How far
+that can move a value is known, and handed on.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
-from math import gcd, lcm
-from typing import Any
+from math import gcd, isqrt, lcm
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn.arrays import Ints
+from sugenet.bnn.layers import WIDEST
 from sugenet.errors import FileError
 from sugenet.io.exact.ops import Convolution, LinearOp
+from sugenet.io.exact.steps import Pipeline, Root, rational_root
 
-__all__ = ["bias_of", "exact_weights", "in_units", "quantized"]
+__all__ = [
+    "InUnits",
+    "Roots",
+    "StraightLine",
+    "bias_of",
+    "common_unit",
+    "exact_weights",
+    "in_common_units",
+    "in_shared_units",
+    "in_units",
+    "quantized",
+    "wide_row",
+]
 
 _LARGEST = 1 << 16
 """Weights in units; those of sixteen bits are the largest that are read."""
@@ -54,8 +75,8 @@ def quantized(weights: Any, where: str) -> tuple[Ints, list[Fraction]] | str:
             units.append(Fraction(sizes[0] if sizes else 1))
             found[k] = np.where(row > 0, 1, np.where(row < 0, -1, 0))
             continue
-        unit = _common([Fraction(size) for size in sizes])
-        if unit is None:
+        unit = common_unit([Fraction(size) for size in sizes])
+        if unit is None or sizes[-1] > _LARGEST * unit:
             return (
                 f"{where}: row {k} of the weights is not quantized: it holds weights of size "
                 f"{float(sizes[0]):.6g} and {float(sizes[1]):.6g}{' and more' if len(sizes) > 2 else ''}, "
@@ -66,17 +87,6 @@ def quantized(weights: Any, where: str) -> tuple[Ints, list[Fraction]] | str:
         whole = {size: int(Fraction(size) / unit) for size in sizes}
         found[k] = [0 if not v else whole[abs(v)] if v > 0 else -whole[abs(v)] for v in row.tolist()]
     return found.reshape(array.shape), units
-
-
-def _common(sizes: list[Fraction]) -> Fraction | None:
-    """The largest number of which all are multiples; None where one is too large a multiple."""
-    unit = sizes[0]
-    for size in sizes[1:]:
-        bottom = lcm(unit.denominator, size.denominator)
-        unit = Fraction(gcd(int(unit * bottom), int(size * bottom)), bottom)
-        if sizes[-1] > _LARGEST * unit:
-            return None
-    return unit
 
 
 def exact_weights(weights: Any, where: str) -> npt.NDArray[Any]:
@@ -100,3 +110,173 @@ def bias_of(op: LinearOp | Convolution) -> list[Fraction]:
             f"{op.where}: the bias holds {row.size} numbers for {count} outputs, or one that is not finite."
         )
     return [Fraction(value) for value in row.tolist()]
+
+
+_DIGITS = 192
+_ROUNDED = 1 << 54  # sums with rounded factors stay below
+_FINE = 1 << 26  # the largest factor has at least so many units: more than a float32 number has
+_LONG = 1 << 10  # bits of a common denominator for which sums are not even tried
+
+
+class StraightLine(NamedTuple):
+    """What becomes of a raw number: ``scale * x + shift``, off by at most ``bend * abs(x) + bias``."""
+
+    scale: Fraction
+    shift: Fraction
+    bend: Fraction = Fraction(0)
+    bias: Fraction = Fraction(0)
+
+    def error(self, largest: Fraction) -> Fraction:
+        """How far the value of a raw number of at most this size can be off."""
+        return self.bend * largest + self.bias
+
+
+class Roots:
+    """One over the square root of variances: exact where it is rational, else a little below; variances whose
+    roots are multiples of one another share one.
+    """
+
+    def __init__(self) -> None:
+        self._known: list[tuple[Fraction, Fraction]] = []
+
+    def inverse(self, v: Fraction) -> tuple[Fraction, Fraction]:
+        """A number near ``1 / sqrt(v)``, not above it, and how far it is off at most.
+
+        Examples
+        --------
+        >>> roots = Roots()
+        >>> roots.inverse(Fraction(4))
+        (Fraction(1, 2), Fraction(0, 1))
+        >>> (one, _), (two, _) = roots.inverse(Fraction(3)), roots.inverse(Fraction(12))
+        >>> one / two, abs(one**2 * 3 - 1) < Fraction(1, 2**180)
+        (Fraction(2, 1), True)
+        """
+        exact = rational_root(v)
+        if exact is not None:
+            return 1 / exact, Fraction(0)
+        for other, near in self._known[:8]:
+            ratio = rational_root(other / v)
+            if ratio is not None:
+                return near * ratio, near * ratio / (1 << _DIGITS - 2)
+        # a whole root of v scaled up, with _DIGITS bits or more
+        scale = 1 << _DIGITS + max(0, v.numerator.bit_length() - v.denominator.bit_length())
+        near = Fraction(isqrt(v.denominator * scale**2 // v.numerator), scale)
+        self._known.append((v, near))
+        return near, near / (1 << _DIGITS - 2)
+
+    def straight(self, line: Pipeline) -> StraightLine | None:
+        """The steps of a channel as one scale and shift; None where something is clipped."""
+        scale, shift, bend, bias = Fraction(1), Fraction(0), Fraction(0), Fraction(0)
+        for part in line.parts:
+            if isinstance(part, Root):
+                near, off = self.inverse(part.v)
+                bend, bias = (
+                    abs(part.gamma) * (near * bend + off * (abs(scale) + bend)),
+                    abs(part.gamma) * (near * bias + off * (abs(shift - part.mean) + bias)),
+                )
+                scale, shift = part.gamma * near * scale, part.gamma * near * (shift - part.mean) + part.beta
+            elif len(part) == 2:
+                scale, shift = part[0] * scale, part[0] * shift + part[1]
+                bend, bias = abs(part[0]) * bend, abs(part[0]) * bias
+            else:
+                return None
+        return StraightLine(scale, shift, bend, bias)
+
+
+class InUnits(NamedTuple):
+    """Numbers as ``whole[k] * unit``, each off by at most ``errors[k]``."""
+
+    whole: tuple[int, ...]
+    unit: Fraction
+    errors: tuple[Fraction, ...]
+
+    @property
+    def error(self) -> Fraction:
+        """How far their sum can be off."""
+        return sum(self.errors, Fraction(0))
+
+
+def in_common_units(factors: Sequence[Fraction], weight: int, where: str) -> InUnits:
+    """Write factors as multiples of one unit, such that a sum of so much `weight` of any of them fits a
+    layer; exactly where they have a unit that is large enough, else rounded to one.
+
+    Examples
+    --------
+    >>> in_common_units([Fraction(1, 2), Fraction(-1, 3)], 255, "scale")
+    InUnits(whole=(3, -2), unit=Fraction(1, 6), errors=(Fraction(0, 1), Fraction(0, 1)))
+    >>> rounded = in_common_units([Fraction(1, 2), Fraction(1, 3**50)], 255, "scale")
+    >>> rounded.whole[0] * 255 < 2**54 <= rounded.whole[0] * 255 * 4, 2 * max(rounded.errors) <= rounded.unit
+    (True, True)
+    """
+    largest, weight = max((abs(factor) for factor in factors), default=Fraction(0)), max(weight, 1)
+    found = _in_units_below(factors, largest * weight, largest * weight + largest)
+    if found is None:
+        raise FileError(
+            f"{where}: the inputs are rescaled by factors without a common unit, and sums of so many of them "
+            f"leave no room to keep these to more than 26 bits. Use factors that are multiples of one number."
+        )
+    return found
+
+
+def wide_row(values: Sequence[Fraction], top: int | None, where: str) -> InUnits:
+    """Write the weights of a row as multiples of one unit, such that sums over levels up to `top` fit a layer
+    (None: over real numbers, where weights have to fit alone); exactly where they have one that is large
+    enough, else rounded.
+
+    Examples
+    --------
+    >>> wide_row([Fraction(0.75), Fraction(-0.3125)], 255, "fc")[:2]
+    ((12, -5), Fraction(1, 16))
+    """
+    sizes = [abs(value) for value in values]
+    most = max(sizes, default=Fraction(0)) if top is None else sum(sizes, Fraction(0)) * top
+    found = _in_units_below(values, most, 2 * most)
+    if found is None:
+        raise FileError(
+            f"{where}: its weights differ too much in size, or are too many, to be kept to more than 26 bits."
+        )
+    return found
+
+
+def _in_units_below(values: Sequence[Fraction], most: Fraction, room: Fraction) -> InUnits | None:
+    """Numbers in their common unit if a sum of `most` fits a layer then, else rounded so that one of `room`
+    fits; None if that leaves them too few bits.
+    """
+    largest, unit = max((abs(value) for value in values), default=Fraction(0)), common_unit(values)
+    if unit is not None and most < WIDEST * unit:
+        return InUnits(tuple(int(value / unit) for value in values), unit, (Fraction(0),) * len(values))
+    unit = _power_above(room / _ROUNDED)
+    if largest < _FINE * unit:
+        return None
+    whole = tuple(round(value / unit) for value in values)
+    return InUnits(whole, unit, tuple(abs(v - w * unit) for v, w in zip(values, whole, strict=True)))
+
+
+def _power_above(value: Fraction) -> Fraction:
+    """A power of two above a positive number, at most four times as large."""
+    power = value.numerator.bit_length() - value.denominator.bit_length() + 1
+    return Fraction(1 << power) if power >= 0 else Fraction(1, 1 << -power)
+
+
+def common_unit(values: Sequence[Fraction]) -> Fraction | None:
+    """The largest number of which all are multiples; None where it would be very long."""
+    top, bottom = 0, 1
+    for value in {abs(value) for value in values if value}:
+        below = lcm(bottom, value.denominator)
+        if below.bit_length() > _LONG:
+            return None
+        top = gcd(top * (below // bottom), value.numerator * (below // value.denominator))
+        bottom = below
+    return Fraction(top, bottom) if top else Fraction(1)
+
+
+def in_shared_units(values: Sequence[Fraction]) -> tuple[list[int], Fraction]:
+    """Exact numbers over their common denominator, however long it is: whole numbers and what one is worth.
+
+    Examples
+    --------
+    >>> in_shared_units([Fraction(1, 2), Fraction(-1, 3)])
+    ([3, -2], Fraction(1, 6))
+    """
+    bottom = lcm(*(value.denominator for value in values))
+    return [value.numerator * (bottom // value.denominator) for value in values], Fraction(1, bottom)

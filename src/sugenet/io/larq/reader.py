@@ -30,10 +30,10 @@ from sugenet.io.exact.ops import (
     Pad,
     Sign,
     Stairs,
+    check_maps,
     every,
     numbers,
 )
-from sugenet.io.exact.sizes import check_maps
 from sugenet.io.larq import binarynet
 from sugenet.io.larq.activations import steps_of
 from sugenet.io.larq.keras_file import KerasLayer, read_layers

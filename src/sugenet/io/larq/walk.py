@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.errors import FileError
-from sugenet.io.exact.ops import Op
-from sugenet.io.exact.sizes import check_maps
+from sugenet.io.exact.ops import Op, check_maps
 from sugenet.io.larq.keras_file import KerasLayer
 
 __all__ = ["MAX_SIDE", "LayerWalk", "Pads", "maps_of", "pads_of", "parameter", "two", "whole"]

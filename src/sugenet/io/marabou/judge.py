@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.io.marabou.contents import InputQuery
+from sugenet.io.marabou.reader import InputQuery
 from sugenet.io.proof.judges import Seen, SourceJudge
 
 __all__ = ["judge_of_query"]

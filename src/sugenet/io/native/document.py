@@ -16,7 +16,6 @@ import numpy as np
 
 from sugenet.bnn import Coding, Domain, Encoder, Head, Layer, Network, OneHot, Real, Source, Steps
 from sugenet.bnn.domain import span_data, span_of
-from sugenet.bnn.layer import gives
 from sugenet.errors import FileError, SugenetError
 from sugenet.io.native.container import Document, Tensors, canonical
 from sugenet.io.native.layer_document import (
@@ -355,7 +354,7 @@ def _chain_in(entries: list[Any], last: Any, encoder: Encoder, tensors: Tensors)
     tops = encoder.tops
     for k, entry in enumerate(entries, start=1):
         layers.append(layer_in(f"layer{k}", entry, tops, tensors))
-        tops = (gives(layers[-1]) or 1,) * layers[-1].outputs
+        tops = (layers[-1].max_level or 1,) * layers[-1].outputs
     rows = weights_in("head", end, tensors)
     bias, scale = (_fractions(end[key], f"{key} of the head") for key in ("bias", "scale"))
     return layers, Head(rows, bias, scale, [end["top"]] * end["inputs"] if "top" in end else None)

@@ -11,17 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.bnn import (
-    ConvLayer,
-    DenseLayer,
-    Layer,
-    LevelLayer,
-    PoolLayer,
-    RealLayer,
-    StairConv,
-    StairLayer,
-    Window,
-)
+from sugenet.bnn import ConvLayer, Layer, PoolLayer, RealLayer, StairConv, Window
+from sugenet.bnn.layers import dense_layer
 from sugenet.bnn.reals import Theta
 from sugenet.errors import FileError
 from sugenet.io.native.container import Document, Tensors
@@ -43,102 +34,79 @@ _FRACTION = re.compile(r"(-?[0-9]{1,4300})(?:/([0-9]{1,4300}))?", re.ASCII)
 _GEOMETRY = {"shape": 3, "kernel": 2, "stride": 2, "dilation": 2, "pads": 4}
 _PLAIN: dict[str, type] = {"kind": str, "inputs": int, "outputs": int, "weights": str, "marks": list}
 _POOL: dict[str, type] = {"kind": str, **dict.fromkeys(_GEOMETRY, list)}
-_STAIRS: dict[str, type] = {
-    "kind": str,
-    "inputs": int,
-    "outputs": int,
-    "steps": int,
-    "reads": str,
-    "weights": str,
+_MAPS: dict[str, type] = {**_POOL, "groups": int, "outputs": int}
+_FIELDS: dict[str, dict[str, type]] = {
+    "dense": _PLAIN,
+    "level": _PLAIN,
+    "conv": {**_MAPS, "top": object, "weights": str, "marks": list},
+    "pool": _POOL,
+    "stairs": {"kind": str, "inputs": int, "outputs": int, "steps": int, "reads": str, "weights": str},
+    "stairs conv": {**_MAPS, "top": int, "pad": int, "steps": int, "weights": str},
+    "level pool": {**_POOL, "top": int},
+    "real": {"kind": str, "inputs": int, "outputs": int, "weights": str, "theta": list},
+    "real conv": {**_MAPS, "weights": str, "theta": list},
 }
-_STAIRS_CONV: dict[str, type] = {
-    **_POOL,
-    "groups": int,
-    "outputs": int,
-    "top": int,
-    "pad": int,
-    "steps": int,
-    "weights": str,
-}
-_CONV: dict[str, type] = {
-    **_POOL,
-    "groups": int,
-    "outputs": int,
-    "top": object,
-    "weights": str,
-    "marks": list,
-}
+"""The entry of each kind of layer, in the order in which it is written."""
 
 
 def layer_out(name: str, layer: Layer, tensors: Tensors, *, reads_levels: bool) -> Document:
     """The entry of a layer; its tensors are added under its name. The first may read the levels of the
     encoder, or its bits; a later one reads what the layer before gives.
     """
-    if isinstance(layer, PoolLayer):
+    kind = _kind(layer)
+    values: Document = {
+        "kind": kind,
+        **({} if layer.window is None else {key: list(getattr(layer.window, key)) for key in _GEOMETRY}),
+        "inputs": layer.inputs,
+        "outputs": len(layer.weights),
+        "groups": layer.groups,
+        "top": None if layer.window is None or layer.tops is None else int(layer.tops[0]),
+    }
+    if layer.every is not None:
         tensors[f"{name}.every"] = _pack(layer.every)
-        if layer.top is None:
-            return {"kind": "pool", **_geometry_out(layer.window)}
-        return {"kind": "level pool", **_geometry_out(layer.window), "top": layer.top}
-    if isinstance(layer, StairLayer):
-        tensors[f"{name}.tau"] = _smallest(layer.tau)
-        return {
-            "kind": "stairs",
-            "inputs": layer.inputs,
-            "outputs": layer.outputs,
-            "steps": layer.height,
-            "reads": "levels" if reads_levels else "bits",
-            "weights": weights_out(name, layer.weights, tensors),
-        }
+    else:
+        marks = {mark: flags for mark in _MARKS if (flags := getattr(layer, mark)) is not None}
+        for mark, flags in marks.items():
+            tensors[f"{name}.{mark}"] = _pack(flags)
+        values |= {"marks": list(marks), **_thresholds_out(name, layer, tensors, reads_levels)}
+        rows = layer.weights
+        if layer.window is not None:
+            rows = rows.reshape(len(rows), -1)
+        values["weights"] = weights_out(name, rows, tensors)
+        if isinstance(layer, RealLayer):
+            shape = (
+                (len(rows), layer.outputs // max(len(rows), 1)) if layer.window is not None else (len(rows),)
+            )
+            values |= _theta_out(name, layer.theta, shape, tensors)
+    return {key: values[key] for key in _FIELDS[kind]}
+
+
+def _kind(layer: Layer) -> str:
+    """What the file calls a layer."""
+    if layer.kind == "dense" and layer.is_binary:
+        return "dense" if layer.tops is None else "level"
+    maps = "" if layer.window is None else " conv"
+    return {
+        "dense": "stairs",
+        "conv": "conv" if layer.is_binary else "stairs conv",
+        "pool": "pool" if layer.is_binary else "level pool",
+        "real": f"real{maps}",
+    }[layer.kind]
+
+
+def _thresholds_out(name: str, layer: Layer, tensors: Tensors, reads_levels: bool) -> Document:
+    """Thresholds of a convolution are kept once where all positions share them."""
+    if layer.kind == "real":
+        return {}
     if isinstance(layer, StairConv):
         tensors[f"{name}.steps"] = _smallest(layer.steps)
-        return {
-            "kind": "stairs conv",
-            **_geometry_out(layer.window),
-            "groups": layer.groups,
-            "outputs": len(layer.weights),
-            "top": layer.top,
-            "pad": layer.pad,
-            "steps": layer.height,
-            "weights": weights_out(name, layer.weights.reshape(len(layer.weights), -1), tensors),
-        }
-    if isinstance(layer, RealLayer):
-        return _real_out(name, layer, tensors)
-    given = {mark: flags for mark in _MARKS if (flags := getattr(layer, mark)) is not None}
-    for mark, flags in given.items():
-        tensors[f"{name}.{mark}"] = _pack(flags)
-    if isinstance(layer, ConvLayer):
-        tau = layer.tau.reshape(len(layer.weights), -1)
-        same = bool((tau == tau[:, :1]).all())
-        tensors[f"{name}.tau"] = _smallest(tau[:, 0] if same else tau)
-        form = weights_out(name, layer.weights.reshape(len(tau), -1), tensors)
-        about = {
-            "groups": layer.groups,
-            "outputs": len(tau),
-            "top": layer.top,
-            "weights": form,
-            "marks": list(given),
-        }
-        return {"kind": "conv", **_geometry_out(layer.window), **about}
-    tensors[f"{name}.tau"] = _smallest(layer.tau)
-    return {
-        "kind": "dense" if isinstance(layer, DenseLayer) else "level",
-        "inputs": layer.inputs,
-        "outputs": layer.outputs,
-        "weights": weights_out(name, layer.weights, tensors),
-        "marks": list(given),
-    }
-
-
-def _real_out(name: str, layer: RealLayer, tensors: Tensors) -> Document:
-    rows = layer.weights.reshape(len(layer.weights), -1)
-    shape = (len(rows), layer.outputs // max(len(rows), 1)) if layer.window is not None else (len(rows),)
-    about = (
-        {"kind": "real", "inputs": layer.inputs}
-        if layer.window is None
-        else {"kind": "real conv", **_geometry_out(layer.window), "groups": layer.groups}
-    )
-    form = {"outputs": len(rows), "weights": weights_out(name, rows, tensors)}
-    return {**about, **form, **_theta_out(name, layer.theta, shape, tensors)}
+        return {"pad": layer.pad, "steps": layer.height}
+    tau = layer.tau
+    if layer.window is not None:
+        tau = tau.reshape(len(layer.weights), -1)
+        tau = tau[:, 0] if bool((tau == tau[:, :1]).all()) else tau
+    tensors[f"{name}.tau"] = _smallest(tau)
+    return {} if layer.is_binary else {"steps": layer.height, "reads": "levels" if reads_levels else "bits"}
 
 
 def _theta_out(name: str, theta: Theta, shape: tuple[int, ...], tensors: Tensors) -> Document:
@@ -182,20 +150,10 @@ def layer_size(entry: Any, what: str) -> int:
     before any is made.
     """
     kind = entry.get("kind") if isinstance(entry, dict) else None
-    known = {
-        "dense": _PLAIN,
-        "level": _PLAIN,
-        "conv": _CONV,
-        "pool": _POOL,
-        "stairs": _STAIRS,
-        "stairs conv": _STAIRS_CONV,
-        "level pool": {**_POOL, "top": int},
-        "real": {"kind": str, "inputs": int, "outputs": int, "weights": str, "theta": list},
-        "real conv": {**_POOL, "groups": int, "outputs": int, "weights": str, "theta": list},
-    }
-    if not isinstance(kind, str) or kind not in known:
-        raise FileError(f"{what} is of kind {str(kind)[:80]!r}, but {', '.join(map(repr, known))} are known.")
-    parts = fields(entry, what, **known[kind])
+    if not isinstance(kind, str) or kind not in _FIELDS:
+        known = ", ".join(map(repr, _FIELDS))
+        raise FileError(f"{what} is of kind {str(kind)[:80]!r}, but {known} are known.")
+    parts = fields(entry, what, **_FIELDS[kind])
     if kind in ("stairs", "stairs conv"):
         _check_counts(what, parts["steps"])
     if kind in ("dense", "level", "stairs", "real"):
@@ -220,72 +178,60 @@ def layer_size(entry: Any, what: str) -> int:
 def layer_in(name: str, part: Document, tops: tuple[int, ...] | None, tensors: Tensors) -> Layer:
     """The layer of an entry that `layer_size` has checked; `tops` are those of what it reads."""
     kind = part["kind"]
-    if kind in ("pool", "level pool"):
-        window = Window(*(part[key] for key in _GEOMETRY))
-        channels = window.shape[0]
-        every = _unpack(tensor(tensors, f"{name}.every", ("uint8",), (_octets(channels),)), channels)
-        return PoolLayer(window, every, part["top"] if kind == "level pool" else None)
-    count = part["outputs"]
-    if kind == "stairs":
-        if part["reads"] not in ("levels", "bits"):
-            raise FileError(f"{name} reads {part['reads'][:80]!r}, but 'levels' and 'bits' are known.")
-        if tops is None and part["reads"] == "levels":
+    window = Window(*(part[key] for key in _GEOMETRY)) if "kernel" in part else None
+    if "weights" not in part:
+        assert window is not None
+        return PoolLayer(window, _flags_in(f"{name}.every", window.shape[0], tensors), part.get("top"))
+    if kind == "level" or _reads(name, part) == "levels":
+        if tops is None:
             raise FileError(f"{name} reads levels, but a feature is a category and has none.")
-        taus = tensor(tensors, f"{name}.tau", _INTEGERS, (count, part["steps"]))
-        rows = weights_in(name, part, tensors)
-        return StairLayer(rows, taus, tops if part["reads"] == "levels" else [1] * part["inputs"])
-    if kind == "stairs conv":
-        window = Window(*(part[key] for key in _GEOMETRY))
-        per_group = window.shape[0] // max(part["groups"], 1)
-        rows = weights_in(name, {**part, "inputs": per_group * prod(window.kernel)}, tensors)
-        steps = tensor(tensors, f"{name}.steps", _INTEGERS, (count, part["steps"]))
-        kernel = rows.reshape(count, per_group, *window.kernel)
-        return StairConv(kernel, steps, window, part["groups"], top=part["top"], pad=part["pad"])
-    if kind in ("real", "real conv"):
-        return _real_in(name, part, tensors)
-    if not all(mark in _MARKS for mark in part["marks"]):
+    else:
+        tops = (1,) * part["inputs"] if kind == "stairs" else None
+    if not all(mark in _MARKS for mark in part.get("marks", [])):
         raise FileError(f"{name} has marks {str(part['marks'])[:80]}, but there are {' and '.join(_MARKS)}.")
-    marks = {
-        mark: _unpack(tensor(tensors, f"{name}.{mark}", ("uint8",), (_octets(count),)), count)
-        for mark in part["marks"]
-    }
-    if kind == "conv":
-        window = Window(*(part[key] for key in _GEOMETRY))
-        per_group = window.shape[0] // max(part["groups"], 1)
-        weights = weights_in(name, {**part, "inputs": per_group * prod(window.kernel)}, tensors)
-        found = tensors.get(f"{name}.tau")
-        shape = (count,) if found is not None and found.ndim == 1 else (count, len(window.taps))
+    marks = {mark: _flags_in(f"{name}.{mark}", part["outputs"], tensors) for mark in part.get("marks", [])}
+    if window is None:
+        if kind == "real":
+            rows = weights_in(name, part, tensors)
+            return RealLayer(rows, _theta_in(name, part, (part["outputs"],), tensors))
+        shape = (part["outputs"], part["steps"]) if kind == "stairs" else (part["outputs"],)
         tau = tensor(tensors, f"{name}.tau", _INTEGERS, shape)
-        if part["top"] is not None and type(part["top"]) is not int:
-            raise FileError(f"{name}: top must be a whole number or null.")
-        full = tau if tau.ndim == 1 else tau.reshape(count, *window.positions)
-        kernel = weights.reshape(count, per_group, *window.kernel)
-        return ConvLayer(kernel, full, window, part["groups"], part["top"], **marks)
-    tau = tensor(tensors, f"{name}.tau", _INTEGERS, (count,))
-    weights = weights_in(name, part, tensors)
-    if kind == "dense":
-        return DenseLayer(weights, tau, **marks)
-    if tops is None:
-        raise FileError(f"{name} reads levels, but a feature is a category and has none.")
-    return LevelLayer(weights, tau, tops, **marks)
+        return dense_layer(weights_in(name, part, tensors), tau, tops, **marks)
+    return _maps_in(name, part, window, tensors, marks)
 
 
-def _real_in(name: str, part: Document, tensors: Tensors) -> RealLayer:
-    count = part["outputs"]
-    if part["kind"] == "real":
-        rows = weights_in(name, part, tensors)
-        return RealLayer(rows, _theta_in(name, part, (count,), tensors))
-    window = Window(*(part[key] for key in _GEOMETRY))
-    per_group = window.shape[0] // max(part["groups"], 1)
+def _reads(name: str, part: Document) -> str | None:
+    reads: str | None = part.get("reads")
+    if reads not in ("levels", "bits", None):
+        raise FileError(f"{name} reads {reads[:80]!r}, but 'levels' and 'bits' are known.")
+    return reads
+
+
+def _maps_in(name: str, part: Document, window: Window, tensors: Tensors, marks: Document) -> Layer:
+    """A convolution; of thresholds that all positions share there is one per channel."""
+    kind, count, groups = part["kind"], part["outputs"], part["groups"]
+    per_group = window.shape[0] // max(groups, 1)
     rows = weights_in(name, {**part, "inputs": per_group * prod(window.kernel)}, tensors)
-    theta = _theta_in(name, part, (count, len(window.taps)), tensors)
-    if len(theta) == count != count * len(window.taps):  # one for all positions
-        theta = [ends for ends in theta for _ in range(len(window.taps))]
-    return RealLayer(rows.reshape(count, per_group, *window.kernel), theta, window, part["groups"])
+    kernel = rows.reshape(count, per_group, *window.kernel)
+    if kind == "stairs conv":
+        steps = tensor(tensors, f"{name}.steps", _INTEGERS, (count, part["steps"]))
+        return StairConv(kernel, steps, window, groups, top=part["top"], pad=part["pad"])
+    if kind == "real conv":
+        theta = _theta_in(name, part, (count, len(window.taps)), tensors)
+        if len(theta) == count != count * len(window.taps):
+            theta = [ends for ends in theta for _ in range(len(window.taps))]
+        return RealLayer(kernel, theta, window, groups)
+    known = tensors.get(f"{name}.tau")
+    shape = (count,) if known is not None and known.ndim == 1 else (count, len(window.taps))
+    tau = tensor(tensors, f"{name}.tau", _INTEGERS, shape)
+    if part["top"] is not None and type(part["top"]) is not int:
+        raise FileError(f"{name}: top must be a whole number or null.")
+    full = tau if tau.ndim == 1 else tau.reshape(count, *window.positions)
+    return ConvLayer(kernel, full, window, groups, part["top"], **marks)
 
 
-def _geometry_out(window: Window) -> Document:
-    return {key: list(getattr(window, key)) for key in _GEOMETRY}
+def _flags_in(name: str, count: int, tensors: Tensors) -> npt.NDArray[np.bool_]:
+    return _unpack(tensor(tensors, name, ("uint8",), (_octets(count),)), count)
 
 
 def _check_counts(what: str, *counts: int) -> None:

@@ -19,7 +19,7 @@ from sugenet.io.onnx.graph import DTYPES, Array, Graph, Node, Port
 from sugenet.io.onnx.judge.interpreter import Interpreter
 from sugenet.io.onnx.judge.tensors import UncomparableError
 from sugenet.io.onnx.reader import GraphWalk
-from sugenet.io.onnx.values import Constant, Failure, Mix, ScoreTail, Value
+from sugenet.io.onnx.values import Constant, Failure, ScoreTail, Value
 
 __all__ = ["compare_nodes"]
 
@@ -62,7 +62,7 @@ def _judged(walk: GraphWalk, node: Node, makers: Mapping[str, Node]) -> bool:
     value = walk.values.get(node.outputs[0]) if node.outputs else None
     if value is None or isinstance(value, Constant | Failure | ScoreTail):
         return False
-    flow = value if isinstance(value, Flow) else value.other if isinstance(value, Mix) else value.flow
+    flow = value.flow
     if flow.batch not in flow.axes:
         return False
     axis = flow.axes.index(flow.batch)

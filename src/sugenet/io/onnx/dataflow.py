@@ -16,14 +16,11 @@ import numpy as np
 
 from sugenet.errors import FileError
 from sugenet.io.onnx.graph import Array, Graph, Node
+from sugenet.io.onnx.operators import DATAFLOW, DATAFLOW_ENDINGS, OLD_DOMAIN
 from sugenet.io.plain.ledger import Ledger
 
-__all__ = ["DATAFLOW", "OLD_DOMAIN", "plain_graph"]
+__all__ = ["plain_graph"]
 
-OLD_DOMAIN = "finn"
-DATAFLOW = frozenset(
-    {"finn.custom_op.fpgadataflow", "finn.custom_op.fpgadataflow.hls", "finn.custom_op.fpgadataflow.rtl"}
-)
 _GENERAL = "finn.custom_op.general"
 _POPCOUNT = "XnorPopcountMatMul"
 _HARDWARE = frozenset(
@@ -113,7 +110,6 @@ _WAY = (
     "Read the model from before it was made for hardware: the streamlined one, such as FINN's "
     "intermediate_models/step_streamline.onnx, or the QONNX export"
 )
-_ENDINGS = ("_Batch", "_hls", "_rtl")
 
 
 @dataclass
@@ -185,7 +181,7 @@ def _is_ours(node: Node) -> bool:
 
 def _rewrite(made: _Rewriting, node: Node) -> None:
     kind = node.op
-    for ending in _ENDINGS:
+    for ending in DATAFLOW_ENDINGS:
         kind = kind.removesuffix(ending)
     rule = _RULES.get(kind)
     if rule is None and node.domain == OLD_DOMAIN:

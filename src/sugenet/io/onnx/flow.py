@@ -19,6 +19,7 @@ import numpy as np
 from sugenet.errors import FileError
 from sugenet.io.exact.ops import Flatten, Op
 from sugenet.io.onnx.graph import Array
+from sugenet.io.onnx.shapes import Rearrangement
 
 __all__ = ["MAX_VALUES", "OPEN_BATCH", "Axis", "Flow", "FlowLink", "Piece", "new_axis", "shape_of"]
 
@@ -120,9 +121,19 @@ class Flow:
         return cls(FlowLink(), (first, *axes), first, "raw", axes, dtype, dtype.kind in "iu")
 
     @property
+    def flow(self) -> Flow:
+        """Itself, as every value that depends on the data has one."""
+        return self
+
+    @property
     def sizes(self) -> tuple[int, ...]:
         """Shape of the tensor."""
         return tuple(prod(piece.size for piece in axis) for axis in self.axes)
+
+    @property
+    def real_dtype(self) -> np.dtype[Any]:
+        """The element type, or float32 where that is not one of floats."""
+        return self.dtype if self.dtype.kind == "f" else np.dtype(np.float32)
 
     @property
     def inner(self) -> Axis:
@@ -138,6 +149,12 @@ class Flow:
     def transposed(self, order: Sequence[int]) -> Flow:
         """The same data with its axes in another order."""
         return replace(self, axes=tuple(self.axes[axis] for axis in order))
+
+    def rearranged(self, move: Rearrangement) -> Flow:
+        """The same data in another shape, or with its axes in another order."""
+        if move.copies:
+            raise FileError("it makes copies of the data, which is not supported.")
+        return self.reshaped(move.sizes) if move.order is None else self.transposed(move.order)
 
     def padded(self, rank: int) -> Flow:
         """The same data with axes of size 1 in front, up to a rank."""

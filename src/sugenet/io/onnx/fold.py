@@ -20,14 +20,14 @@ from sugenet.errors import FileError
 from sugenet.io.exact.ops import Rounding
 from sugenet.io.onnx.flow import OPEN_BATCH
 from sugenet.io.onnx.graph import DTYPES, Array
+from sugenet.io.onnx.operators import constant_value
+from sugenet.io.onnx.shapes import REARRANGING, axes_of, integers, rearrangement, reduced_axes
 
 __all__ = [
     "ELEMENTWISE",
     "OTHERS",
     "Folder",
     "Quantizer",
-    "axes_of",
-    "integers",
     "of_samples",
     "quantizer_of",
     "thin",
@@ -37,36 +37,6 @@ _Given: TypeAlias = Sequence[Any]
 """Arrays, or None for an optional input that is left out; five of them, or more."""
 _Attributes: TypeAlias = Mapping[str, Any]
 _Function: TypeAlias = Callable[[_Given, _Attributes], Array]
-
-
-def integers(value: Any, what: str, length: int | None = None) -> tuple[int, ...]:
-    """Check a list of whole numbers of sane size, from an attribute or a constant."""
-    array = np.asarray(value)
-    empty = array.size == 0 and array.ndim == 1
-    if not empty and (
-        array.dtype.kind not in "iu"
-        or array.ndim > 1
-        or array.size > 64
-        or any(abs(v) >= 1 << 62 for v in array.ravel().tolist())
-    ):
-        raise FileError(f"{what} should be a short list of whole numbers.")
-    found = tuple(int(v) for v in array.reshape(-1))
-    if length is not None and len(found) != length:
-        raise FileError(f"{what} has {len(found)} numbers, but {length} are needed.")
-    return found
-
-
-def axes_of(given: _Given, attributes: _Attributes, rank: int, place: int = 1) -> tuple[int, ...] | None:
-    """The axes that an operation names in an attribute, or since opset 13 in an input;
-    None where it names none.
-    """
-    named = attributes.get("axes") if given[place] is None else given[place]
-    if named is None:
-        return None
-    found = integers(named, "axes")
-    if any(not -rank <= axis < rank for axis in found):
-        raise FileError(f"axes {list(found)} do not exist in {rank} dimensions.")
-    return tuple(axis % rank for axis in found)
 
 
 def _steps_of(bits: int, signed: bool, narrow: bool) -> tuple[int, int]:
@@ -231,8 +201,8 @@ class Quantizer:
 def quantizer_of(bits: Array, attributes: _Attributes) -> Quantizer:
     """The quantizer of a node, from its number of bits and its attributes."""
     count = float(bits.reshape(-1)[0]) if bits.size == 1 else 0.0
-    mode = str(attributes.get("rounding_mode", "ROUND")).upper()
-    signed, narrow = bool(attributes.get("signed", 1)), bool(attributes.get("narrow", 0))
+    mode = str(attributes["rounding_mode"]).upper()
+    signed, narrow = bool(attributes["signed"]), bool(attributes["narrow"])
     if mode not in _ROUNDINGS:
         raise FileError(f"it rounds by {mode[:40]!r}. Known are {', '.join(_ROUNDINGS)}.")
     if not 1 <= count <= _BITS or count != int(count):
@@ -309,38 +279,15 @@ ELEMENTWISE: dict[str, _Function] = {
 """Operations that treat every element alike, with broadcasting."""
 
 
-def _reshape(given: _Given, attributes: _Attributes) -> Array:
-    array, target = given[0], given[1]
-    sizes = integers(target, "its shape")
-    if not attributes.get("allowzero"):
-        sizes = tuple(array.shape[k] if size == 0 else size for k, size in enumerate(sizes))
-    return np.asarray(array.reshape(sizes))
-
-
-def _unsqueeze(given: _Given, attributes: _Attributes) -> Array:
-    array = given[0]
-    count = len(integers(attributes.get("axes", ()) if given[1] is None else given[1], "axes"))
-    return np.expand_dims(array, axes_of(given, attributes, array.ndim + count) or ())
-
-
-def _squeeze(given: _Given, attributes: _Attributes) -> Array:
-    array = given[0]
-    return np.asarray(np.squeeze(array, axes_of(given, attributes, array.ndim)))
-
-
 def _reduce(function: Callable[..., Any]) -> _Function:
     def run(given: _Given, attributes: _Attributes) -> Array:
-        array = given[0]
-        axes, keep, noop = (
-            axes_of(given, attributes, array.ndim),
-            bool(attributes.get("keepdims", 1)),
-            attributes.get("noop_with_empty_axes"),
-        )
-        if not axes and noop:
+        array, keep = given[0], bool(attributes["keepdims"])
+        axes = reduced_axes(given, attributes, array.ndim)
+        if axes is None:
             return np.asarray(array)
         if not array.size and function not in (np.sum, np.prod):
             raise FileError(f"it reduces an array of shape {array.shape}, which holds nothing.")
-        return np.asarray(function(array, axis=axes or None, keepdims=keep), array.dtype)
+        return np.asarray(function(array, axis=axes, keepdims=keep), array.dtype)
 
     return run
 
@@ -359,45 +306,22 @@ def _slice(given: _Given, attributes: _Attributes) -> Array:
     return np.asarray(array[tuple(cut)])
 
 
-def _flatten(given: _Given, attributes: _Attributes) -> Array:
-    array = given[0]
-    return np.asarray(array.reshape(prod(array.shape[: int(attributes.get("axis", 1))]), -1))
-
-
 def _full(given: _Given, attributes: _Attributes) -> Array:
-    value = np.asarray(attributes.get("value", np.zeros(1, np.float32))).reshape(-1)[:1]
-    return np.broadcast_to(value[0], integers(given[0], "its shape"))
+    return np.broadcast_to(attributes["value"].reshape(-1)[0], integers(given[0], "its shape"))
 
 
-def _expanded(given: _Given, _: _Attributes) -> Array:
-    return np.broadcast_to(given[0], np.broadcast_shapes(given[0].shape, integers(given[1], "its shape")))
-
-
-def _constant(_: _Given, attributes: _Attributes) -> Array:
-    for name, dtype in (
-        ("value", None),
-        ("value_float", np.float32),
-        ("value_int", np.int64),
-        ("value_floats", np.float32),
-        ("value_ints", np.int64),
-    ):
-        if name in attributes:
-            value = attributes[name]
-            if name == "value" and not isinstance(value, np.ndarray):
-                break
-            return np.asarray(value, dtype)
-    raise FileError("it holds no numbers that can be read.")
+def _rearranged(op: str) -> _Function:
+    return lambda given, attributes: rearrangement(op, given[0].shape, given, attributes)(given[0])
 
 
 OTHERS: dict[str, _Function] = {
+    **{op: _rearranged(op) for op in REARRANGING},
     "Concat": lambda given, attributes: np.concatenate(
         [array for array in given if array is not None], int(attributes.get("axis", 0))
     ),
-    "Constant": _constant,
+    "Constant": lambda _, attributes: constant_value(attributes),
     "ConstantOfShape": _full,
-    "Expand": _expanded,
-    "Flatten": _flatten,
-    "Gather": lambda given, attributes: np.take(given[0], given[1], int(attributes.get("axis", 0))),
+    "Gather": lambda given, attributes: np.take(given[0], given[1], attributes["axis"]),
     "Range": lambda given, _: np.arange(given[0].item(), given[1].item(), given[2].item()).astype(
         given[0].dtype
     ),
@@ -406,14 +330,10 @@ OTHERS: dict[str, _Function] = {
     "ReduceMin": _reduce(np.min),
     "ReduceProd": _reduce(np.prod),
     "ReduceSum": _reduce(np.sum),
-    "Reshape": _reshape,
     "Shape": lambda given, attributes: np.array(
-        given[0].shape[slice(attributes.get("start"), attributes.get("end"))], np.int64
+        given[0].shape[slice(attributes["start"], attributes.get("end"))], np.int64
     ),
     "Size": lambda given, _: np.asarray(given[0].size, np.int64),
     "Slice": _slice,
-    "Squeeze": _squeeze,
-    "Transpose": lambda given, attributes: np.transpose(given[0], attributes.get("perm")),
-    "Unsqueeze": _unsqueeze,
 }
 """Other operations that are computed on constants."""

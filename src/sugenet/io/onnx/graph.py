@@ -111,6 +111,17 @@ class Graph:
     widths: Mapping[str, int] = field(default_factory=dict)
     """Bits of the whole numbers of constants that have fewer than their array."""
 
+    def leading_to(self, *names: str) -> tuple[list[Node], set[str]]:
+        """The nodes that some of the names depend on, sorted, and all names that they read or that were
+        asked for.
+        """
+        needed, nodes = set(names), []
+        for node in reversed(self.nodes):
+            if any(name in needed for name in node.outputs if name):
+                needed |= set(node.inputs)
+                nodes.append(node)
+        return nodes[::-1], needed
+
 
 def read_graph(source: str | os.PathLike[str] | bytes) -> Graph:
     """Read an ONNX model from a path (also ending in ``.gz``) or from its bytes.
@@ -192,11 +203,9 @@ class _ModelReader:
             name = tensor.text(8)
             if name in constants:
                 raise FileError(f"the constant {_shown(name)} stands twice.")
+            constants[name] = self.array(tensor, f"constant {_shown(name)}", _HALF_BYTES)
             if tensor.number(2) in _HALF_BYTES:
-                constants[name] = self.half_bytes(tensor, f"constant {_shown(name)}")
                 widths[name] = 4
-                continue
-            constants[name] = self.array(tensor, f"constant {_shown(name)}")
         rows = inner.raws(1)
         if len(rows) > _MAX_NODES:
             raise FileError(f"it has {len(rows):,} nodes, more than the {_MAX_NODES:,} that are read.")
@@ -269,15 +278,18 @@ class _ModelReader:
 
     # -- tensors ---------------------------------------------------------------------------------------------
 
-    def array(self, tensor: Message, what: str) -> Array:
-        """A tensor as an array, made only when its shape fits its data."""
+    def array(self, tensor: Message, what: str, packed: Mapping[int, str] | None = None) -> Array:
+        """A tensor as an array, made only when its shape fits its data; `packed` are the element types of
+        which two share a byte.
+        """
         shape, kind = tuple(tensor.numbers(1).tolist()), tensor.number(2)
-        if kind not in DTYPES:
+        kinds = {**DTYPES, **(packed or {})}
+        if kind not in kinds:
             raise FileError(
                 f"{what} has element type {_OTHER_TYPES.get(kind, kind)}, "
                 f"which is not supported. Use float32."
             )
-        dtype = np.dtype(DTYPES[kind])
+        dtype = np.dtype(kinds[kind])
         if (
             len(shape) > _MAX_RANK
             or any(size < 0 for size in shape)
@@ -290,8 +302,11 @@ class _ModelReader:
         if 3 in tensor:
             raise FileError(f"{what} is cut into segments, which is not supported.")
         count = prod(shape)
+        size = (count + 1) // 2 if kind in _HALF_BYTES else count * dtype.itemsize
         outside = tensor.number(14) == 1 or 13 in tensor
         raw = self.outside(tensor, what) if outside else tensor.raw(9)
+        if raw is None and kind in _HALF_BYTES:
+            raw = memoryview(tensor.numbers(5).astype(np.uint8).tobytes())
         if raw is None:
             flat = _typed(tensor, kind, dtype)
             if len(flat) != count:
@@ -300,30 +315,15 @@ class _ModelReader:
                 )
             return _frozen(flat.reshape(shape))
         flat = np.frombuffer(raw, np.uint8)
-        if len(flat) != count * dtype.itemsize:
-            raise FileError(
-                f"{what} of shape {list(shape)} needs {count * dtype.itemsize} bytes, "
-                f"but {len(flat)} are there."
-            )
+        if len(flat) != size:
+            raise FileError(f"{what} of shape {list(shape)} needs {size} bytes, but {len(flat)} are there.")
         if dtype.kind == "b":
             return _frozen((flat != 0).reshape(shape))
+        if kind in _HALF_BYTES:  # the first of a byte is in its lower half
+            halves = np.stack([flat & 15, flat >> 4], axis=1).reshape(-1)[:count].astype(dtype)
+            signed = np.where(halves > 7, halves - 16, halves) if dtype.kind == "i" else halves
+            return _frozen(signed.reshape(shape))
         return _frozen(flat.view(dtype).astype(dtype.newbyteorder("="), copy=False).reshape(shape))
-
-    def half_bytes(self, tensor: Message, what: str) -> Array:
-        """Numbers of 4 bits, the first of a byte in its lower half."""
-        shape, signed = tuple(tensor.numbers(1).tolist()), tensor.number(2) == 22
-        if len(shape) > _MAX_RANK or any(not 0 <= size <= _MAX_VALUES for size in shape) or 3 in tensor:
-            raise FileError(f"{what} has shape {str(list(shape[:9]))[:80]}, which is not supported.")
-        count = prod(shape)
-        raw = self.outside(tensor, what) if tensor.number(14) == 1 or 13 in tensor else tensor.raw(9)
-        packed = np.frombuffer(raw, np.uint8) if raw is not None else tensor.numbers(5).astype(np.uint8)
-        if len(packed) != (count + 1) // 2:
-            raise FileError(
-                f"{what} of shape {list(shape)} needs {(count + 1) // 2} bytes, but {len(packed)} are there."
-            )
-        flat = np.stack([packed & 15, packed >> 4], axis=1).reshape(-1)[:count].astype(np.int8)
-        values = np.where(flat > 7, flat - 16, flat) if signed else flat
-        return _frozen(values.astype(_HALF_BYTES[tensor.number(2)][1:]).reshape(shape))
 
     def outside(self, tensor: Message, what: str) -> memoryview:
         """Data in a side file of the model's folder."""

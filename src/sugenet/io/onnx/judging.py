@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from sugenet.io.exact.evaluation import apply, laid_out
+from sugenet.io.exact.evaluation import Floats, apply, laid_out
 from sugenet.io.exact.ops import Affine, Branches, Op, OpChain, Sign, Stairs, every
-from sugenet.io.exact.rounding import Floats
 from sugenet.io.onnx.graph import Array, Graph
 from sugenet.io.onnx.judge.interpreter import Computed, Interpreter
 from sugenet.io.onnx.judge.tensors import UncomparableError

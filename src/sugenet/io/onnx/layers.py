@@ -12,8 +12,8 @@ import numpy as np
 from sugenet.errors import FileError
 from sugenet.io.exact.ops import Affine, AveragePool, Convolution, LinearOp, MaxPool, Pad
 from sugenet.io.onnx.flow import MAX_VALUES, Axis, Flow, new_axis
-from sugenet.io.onnx.fold import axes_of, integers
 from sugenet.io.onnx.graph import Array, Node
+from sugenet.io.onnx.shapes import axes_of, integers, reduced_axes
 from sugenet.io.onnx.values import WindowRows
 
 __all__ = ["convolution", "gathered", "gemm", "linear", "padded", "patches", "pooled", "reduced"]
@@ -91,10 +91,10 @@ def gemm(node: Node, flow: Flow, weights: Array, bias: Array | None) -> Flow:
             f"it multiplies data with {len(flow.axes)} axes and weights with {weights.ndim}, "
             f"but both need two."
         )
-    if node.attributes.get("transA", 0):
+    if node.attributes["transA"]:
         flow = flow.transposed((1, 0))
-    alpha, beta = (np.asarray(node.attributes.get(key, 1.0), np.float32) for key in ("alpha", "beta"))
-    found = linear(node, flow, weights.T if node.attributes.get("transB", 0) else weights)
+    alpha, beta = (np.asarray(node.attributes[key], np.float32) for key in ("alpha", "beta"))
+    found = linear(node, flow, weights.T if node.attributes["transB"] else weights)
     if bias is None and alpha == 1:
         return found
     where, whole = str(node), found.whole and alpha == 1
@@ -119,7 +119,7 @@ def gemm(node: Node, flow: Flow, weights: Array, bias: Array | None) -> Flow:
 
 def gathered(node: Node, flow: Flow, indices: Array) -> Flow:
     """Some features of flat data, in a given order: a linear layer whose rows hold a single one."""
-    axis = int(node.attributes.get("axis", 0)) % max(len(flow.axes), 1)
+    axis = node.attributes["axis"] % max(len(flow.axes), 1)
     count = flow.sizes[axis]
     if (
         indices.ndim != 1
@@ -132,7 +132,7 @@ def gathered(node: Node, flow: Flow, indices: Array) -> Flow:
         raise FileError(f"it picks feature {int(np.abs(indices).max())} of {count}.")
     if indices.size * count > _MAX_ROWS:
         raise FileError(f"it picks {indices.size} of {count} features, which is too large to write out.")
-    rows = np.zeros((indices.size, count), flow.dtype if flow.dtype.kind == "f" else np.float32)
+    rows = np.zeros((indices.size, count), flow.real_dtype)
     rows[np.arange(indices.size), indices % count] = 1
     return _linear(flow.features(axis, str(node)), axis, rows, str(node))
 
@@ -153,7 +153,7 @@ def convolution(node: Node, flow: Flow, weights: Array, bias: Array | None) -> F
     if named is not None and integers(named, "kernel_shape") != weights.shape[2:]:
         raise FileError(f"its kernel_shape is {list(named)}, but its weights have shape {weights.shape}.")
     stride, dilation = (_two(node, name, spatial) for name in ("strides", "dilations"))
-    groups = node.attributes.get("group", 1)
+    groups = node.attributes["group"]
     if not isinstance(groups, int) or groups < 1 or len(weights) % groups or not weights.size:
         raise FileError(f"it has {groups} groups for {len(weights)} output channels.")
     pads, _ = _pads(node, flow, _flat_pair(weights.shape[2:]), stride, dilation, spatial)
@@ -277,15 +277,10 @@ def _whole_map(node: Node, flow: Flow, how: str) -> Flow:
 
 def reduced(node: Node, flow: Flow, given: Sequence[Array | None]) -> Flow:
     """Mean, sum or maximum over all pixels of maps."""
-    rank = len(flow.axes)
-    axes, noop, keep = (
-        axes_of(given, node.attributes, rank),
-        node.attributes.get("noop_with_empty_axes"),
-        node.attributes.get("keepdims", 1),
-    )
-    if not axes and noop:
+    rank, keep = len(flow.axes), node.attributes["keepdims"]
+    axes = reduced_axes(given, node.attributes, rank)
+    if axes is None:
         return flow
-    axes = tuple(range(rank)) if not axes else tuple(sorted(axes))
     kept = [axis for axis in range(rank) if axis not in axes]
     pixels = [axis for axis in axes if flow.axes[axis]]
     if pixels:
@@ -309,16 +304,14 @@ def reduced(node: Node, flow: Flow, given: Sequence[Array | None]) -> Flow:
 
 def padded(node: Node, flow: Flow, given: Sequence[Array | None]) -> Flow:
     """Pixels of one value around maps."""
-    if str(node.attributes.get("mode", "constant")) != "constant":
-        raise FileError(
-            f"it pads by {node.attributes.get('mode')!r}. Only padding with one value is supported."
-        )
+    if str(node.attributes["mode"]) != "constant":
+        raise FileError(f"it pads by {node.attributes['mode']!r}. Only padding with one value is supported.")
     rank = len(flow.axes)
     amounts = integers(node.attributes.get("pads", ()) if given[1] is None else given[1], "pads")
     axes = axes_of(given, {}, rank, 3) or tuple(range(rank))
     if len(amounts) != 2 * len(axes):
         raise FileError(f"it has {len(amounts)} pads for {len(axes)} axes.")
-    value = np.asarray(node.attributes.get("value", 0.0)) if given[2] is None else given[2]
+    value = np.asarray(node.attributes["value"]) if given[2] is None else given[2]
     if not any(amounts):
         return flow
     if min(amounts) < 0:
@@ -358,11 +351,7 @@ def _map_order(flow: Flow, touched: Sequence[int]) -> tuple[int, ...]:
 
 def patches(node: Node, flow: Flow) -> WindowRows:
     """FINN's Im2Col: windows of channel-last maps as rows."""
-    if (
-        len(flow.axes) != 4
-        or node.attributes.get("depthwise", 0)
-        or float(node.attributes.get("pad_value", 0))
-    ):
+    if len(flow.axes) != 4 or node.attributes["depthwise"] or float(node.attributes.get("pad_value", 0)):
         raise FileError("only Im2Col of maps with four axes, not depthwise, padded with zeros is supported.")
     first = flow.transposed((0, 3, 1, 2)).maps(2)
     read: dict[str, Any] = {}
@@ -422,7 +411,7 @@ def _pads(
     reach = [spread * (taps - 1) + 1 for taps, spread in zip(kernel, dilation, strict=True)]
     pixels = _pixels(flow)
     named = integers(node.attributes.get("pads", (0,) * (2 * spatial)), "pads", 2 * spatial)
-    longer_windows = node.op != "Conv" and bool(node.attributes.get("ceil_mode", 0))
+    longer_windows = node.op != "Conv" and bool(node.attributes["ceil_mode"])
     if mode != "NOTSET" and any(named):
         raise FileError(f"it has both pads {list(named)} and auto_pad {mode!r}, of which only one may be.")
     if node.op != "Conv" and mode != "NOTSET" and (longer_windows or max(dilation) > 1):

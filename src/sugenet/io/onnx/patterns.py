@@ -94,7 +94,7 @@ def _as_one(constant: Constant, value: Value) -> Constant:
     )
     if array.shape == given.shape:
         return constant
-    flow = value if isinstance(value, Flow) else value.flow if isinstance(value, SignTable | Curve) else None
+    flow = value.flow if isinstance(value, Flow | SignTable | Curve) else None
     sizes = () if flow is None else flow.padded(max(len(flow.axes), given.ndim)).sizes
     if (
         any(size not in (1, there) for size, there in zip(given.shape[::-1], sizes[::-1], strict=False))
@@ -198,16 +198,14 @@ def multi_threshold(node: Node, x: Flow, thresholds: Array) -> Data:
         raise FileError(
             f"its thresholds have shape {thresholds.shape}, but (channels, thresholds) is needed."
         )
-    last = str(node.attributes.get("data_layout", "NCHW")).upper().endswith("C") and len(x.axes) > 2
+    last = str(node.attributes["data_layout"]).upper().endswith("C") and len(x.axes) > 2
     axis = len(x.axes) - 1 if last else 1
     if len(x.axes) < 2:
         raise FileError("it needs a batch axis and a channel axis.")
     shape = [1] * len(x.axes)
     shape[axis] = len(thresholds)
     where, rows = str(node), _real(thresholds, str(node))
-    scale, bias = (
-        np.float32(node.attributes.get(key, value)) for key, value in (("out_scale", 1.0), ("out_bias", 0.0))
-    )
+    scale, bias = (np.float32(node.attributes[key]) for key in ("out_scale", "out_bias"))
     if rows.shape[1] == 1:
         flow = _shifted(x, -rows.reshape(shape), where)
         return SignTable(flow, np.array([bias, scale + bias, scale + bias]), where)
@@ -218,9 +216,8 @@ def multi_threshold(node: Node, x: Flow, thresholds: Array) -> Data:
         flow, (places,) = x.beside([np.arange(len(rows)).reshape(shape)], where)
     counted = Stairs(where, np.sort(rows, axis=1)[places.reshape(-1)], np.zeros(rows.shape[1], bool))
     whole = bool(scale == np.floor(scale) and bias == np.floor(bias))
-    dtype = flow.dtype if flow.dtype.kind == "f" else np.dtype(np.float32)
     flow = flow.then(counted).then(Affine(where, np.asarray(scale), np.asarray(bias)))
-    return replace(flow, dtype=dtype, whole=whole)
+    return replace(flow, dtype=flow.real_dtype, whole=whole)
 
 
 # -- affine maps, clipping and quantizers --------------------------------------------------------------------
@@ -285,7 +282,7 @@ def _inverse(array: Array) -> Array:
 
 
 def _negate(node: Node, _: Sequence[Value | None], flow: Flow) -> Flow:
-    one = np.ones((), flow.dtype if flow.dtype.kind == "f" else np.float32)
+    one = np.ones((), flow.real_dtype)
     return _affine(flow, -one, 0 * one, str(node))
 
 
@@ -313,10 +310,7 @@ def _clip(node: Node, values: Sequence[Value | None], flow: Flow) -> Flow:
 
 
 def _hard_sigmoid(node: Node, _: Sequence[Value | None], flow: Flow) -> Flow:
-    alpha, beta = (
-        np.asarray(node.attributes.get(key, value), np.float32)
-        for key, value in (("alpha", 0.2), ("beta", 0.5))
-    )
+    alpha, beta = (np.asarray(node.attributes[key], np.float32) for key in ("alpha", "beta"))
     return _affine(flow, alpha, beta, str(node)).then(Clip(str(node), 0.0, 1.0))
 
 
@@ -324,7 +318,7 @@ def _round(node: Node, _: Sequence[Value | None], flow: Flow) -> Data:
     last = flow.link.op
     if flow.whole:
         return flow
-    dtype = flow.dtype if flow.dtype.kind == "f" else np.dtype(np.float32)
+    dtype = flow.real_dtype
     if not isinstance(last, Clip) or not 0 < last.high - last.low <= _WIDEST:
         raise FileError(
             "it rounds real values without bounds, so the levels are not known. Clip before rounding, "
@@ -362,7 +356,7 @@ def _bipolar(node: Node, values: Sequence[Value | None], flow: Flow) -> Data:
     scale = _real(_constant(values[1]), str(node))
     if not (scale > 0).all():
         raise FileError(f"its scale is {_few(scale)}, but it must be positive.")
-    dtype = flow.dtype if flow.dtype.kind == "f" else np.dtype(np.float32)
+    dtype = flow.real_dtype
     if scale.size == 1:
         size = scale.reshape(()).astype(dtype)
         return SignTable(
@@ -392,7 +386,7 @@ def _quant(node: Node, values: Sequence[Value | None], flow: Flow) -> Data:
                 np.array(levels, np.float32),
                 str(node),
             )
-    dtype = flow.dtype if flow.dtype.kind == "f" else np.dtype(np.float32)
+    dtype = flow.real_dtype
     flow = _affine(replace(flow, dtype=dtype), _inverse(scale), zero, str(node))
     flow = flow.then(rounded(str(node), low, high, quantizer.rounding))
     worth = scale.astype(np.float64)
@@ -406,7 +400,7 @@ def _quant(node: Node, values: Sequence[Value | None], flow: Flow) -> Data:
 
 
 def _binarizer(node: Node, _: Sequence[Value | None], flow: Flow) -> Data:
-    bound = np.asarray(node.attributes.get("threshold", 0.0), np.float32)
+    bound = np.asarray(node.attributes["threshold"], np.float32)
     return SignTable(_shifted(flow, -bound, str(node)), np.array([0, 0, 1], np.float32), str(node))
 
 
@@ -446,14 +440,14 @@ _NEAREST = {
 }
 
 
-def batch_norm(node: Node, flow: Flow, parameters: Sequence[Array]) -> Flow:
+def batch_norm(node: Node, flow: Flow, *parameters: Array) -> Flow:
     """Batch normalization with the statistics of the file."""
-    if node.attributes.get("training_mode", 0):
+    if node.attributes["training_mode"]:
         raise FileError(
             "it takes mean and variance from the batch (training mode). "
             "Export the model in evaluation mode: model.eval()."
         )
-    if not node.attributes.get("spatial", 1):
+    if not node.attributes["spatial"]:
         raise FileError("it normalizes every pixel by itself (spatial=0), which is not supported.")
     if len(flow.axes) < 2:
         raise FileError("it needs a batch axis and a channel axis.")
@@ -469,7 +463,7 @@ def batch_norm(node: Node, flow: Flow, parameters: Sequence[Array]) -> Flow:
     marks = np.arange(count).reshape(spread[0].shape)  # differs everywhere, so that no axis is narrowed
     flow, (places,) = flow.beside([marks], str(node))
     gamma, beta, mean, var = (array.reshape(-1)[places.reshape(-1)] for array in spread)
-    eps = float(np.float32(node.attributes.get("epsilon", 1e-5)))
+    eps = float(np.float32(node.attributes["epsilon"]))
     return replace(flow.then(BatchNorm(str(node), gamma, beta, mean, var, eps)), whole=False)
 
 

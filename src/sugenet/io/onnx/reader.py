@@ -8,42 +8,42 @@ class scores depend on it.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
+from typing import TypeAlias
 
 import numpy as np
 
 from sugenet.errors import FileError
 from sugenet.io.exact.ops import OpChain, Picks
-from sugenet.io.onnx.attributes import checked, left_over
 from sugenet.io.onnx.dataflow import plain_graph
 from sugenet.io.onnx.flow import MAX_VALUES, OPEN_BATCH, Flow
-from sugenet.io.onnx.fold import ELEMENTWISE, OTHERS, Folder
-from sugenet.io.onnx.graph import DTYPES, Graph, Node, Port, Subgraph, read_graph
-from sugenet.io.onnx.patterns import POINTWISE, elementwise
-from sugenet.io.onnx.rules import RULES, arrays_of, flow_of
-from sugenet.io.onnx.values import Constant, Failure, ScoreTail, Value, WindowRows, settled
+from sugenet.io.onnx.fold import ELEMENTWISE, OTHERS, Folder, of_samples
+from sugenet.io.onnx.graph import DTYPES, Array, Graph, Node, Port, Subgraph, read_graph
+from sugenet.io.onnx.layers import convolution, gathered, gemm, linear, padded, patches, pooled, reduced
+from sugenet.io.onnx.operators import BEHIND_TAILS, DOMAINS, TAILS, checked, left_over
+from sugenet.io.onnx.patterns import POINTWISE, batch_norm, elementwise, multi_threshold
+from sugenet.io.onnx.shapes import REARRANGING, rearrangement, tail_axis
+from sugenet.io.onnx.values import (
+    Constant,
+    Curve,
+    Failure,
+    Mix,
+    ScoreTail,
+    SignTable,
+    Value,
+    WindowRows,
+    settled,
+)
 
-__all__ = ["ACCEPTED", "GraphWalk", "read_file"]
+__all__ = ["ACCEPTED", "RULES", "GraphWalk", "arrays_of", "flow_of", "read_file"]
 
 _VALUES_PER_WEIGHT = 32
 _MOST_AXES = 16
 _MOST_INPUTS = 5
 """Inputs that are left out at the end are as those left out between."""
-_OWN_DOMAINS = {
-    "",
-    "ai.onnx.ml",
-    "onnx.brevitas",
-    "finn.custom_op.general",
-    "qonnx.custom_op.general",
-    "larq",
-    "lq",
-}
-_TAILS = {"Softmax", "LogSoftmax", "Hardmax", "ArgMax", "TopK", "Sigmoid"}
-_BEHIND_TAILS = {"Cast", "Dropout", "Flatten", "Identity", "Log", "Reshape", "Squeeze", "Unsqueeze"}
-ACCEPTED = {*RULES, *_TAILS, *_BEHIND_TAILS, *ELEMENTWISE, *OTHERS, *POINTWISE}
-"""Every operation that some file may hold; each must be known to the interpreter that judges imports."""
+_PICKS: dict[str, Picks] = {"ArgMax": "class", "Hardmax": "marks", "TopK": "scores"}
 _SAME_SIZES = {"Cast", "Concat", "Gather", "Identity", "Reshape", "Shape", "Slice", "Squeeze", "Unsqueeze"}
 _NEAREST = {
     "Concat": (
@@ -113,6 +113,146 @@ def read_file(source: str | os.PathLike[str] | bytes | Graph) -> tuple[OpChain, 
         ) from error
 
 
+# -- rules ---------------------------------------------------------------------------------------------------
+
+Rule: TypeAlias = Callable[[Node, list[Value | None]], Value]
+
+
+def flow_of(given: Sequence[Value | None]) -> Flow:
+    """The first input, which must be the only data, as a flow."""
+    first = given[0]
+    if first is None or isinstance(first, Constant | Failure):
+        raise FileError("its first input must be the data, and its parameters constants.")
+    if any(value is not None and not isinstance(value, Constant) for value in given[1:]):
+        raise FileError(
+            "two of its inputs depend on the data. Weights and parameters must be constants; residual "
+            "connections are not supported."
+        )
+    return settled(first, "Cut the model before it, or move it to the end.")
+
+
+def arrays_of(given: Sequence[Value | None]) -> list[Array | None]:
+    """The constants among the inputs."""
+    return [value.array if isinstance(value, Constant) else None for value in given]
+
+
+def _parameter(given: Sequence[Value | None], place: int, what: str) -> Array:
+    value = given[place]
+    if not isinstance(value, Constant) or value.of_batch or of_samples(value.array):
+        raise FileError(f"its {what} are missing.")
+    return value.array
+
+
+def _optional(given: Sequence[Value | None], place: int) -> Array | None:
+    value = given[place]
+    if isinstance(value, Constant) and (value.of_batch or of_samples(value.array)):
+        raise FileError(f"its input {place} depends on the size of the batch.")
+    return value.array if isinstance(value, Constant) else None
+
+
+def _layer(function: Callable[..., Value], *parameters: str) -> Rule:
+    """A rule that reads data and constants: what each constant is called, or "" where it may be left out."""
+
+    def run(node: Node, given: list[Value | None]) -> Value:
+        flow = flow_of(given)
+        arrays = [
+            _parameter(given, k, what) if what else _optional(given, k)
+            for k, what in enumerate(parameters, 1)
+        ]
+        return function(node, flow, *arrays)
+
+    return run
+
+
+def _shaped_by(function: Callable[..., Value]) -> Rule:
+    """A rule that reads data, and constants that say where."""
+    return lambda node, given: function(node, flow_of(given), arrays_of(given))
+
+
+def _rearranged(node: Node, given: list[Value | None]) -> Value:
+    """The same value in another shape, or with its axes in another order."""
+    if any(value is not None and not isinstance(value, Constant) for value in given[1:]):
+        raise FileError("its shape or axes depend on the values of the input.")
+    value = settled(given[0], "") if isinstance(given[0], Mix) else given[0]
+    if not isinstance(value, Flow | SignTable | Curve):
+        raise FileError(
+            "it rearranges a value that waits for another operation, or a parameter that depends on the "
+            "input."
+        )
+    flow = value.flow
+    moved = flow.rearranged(rearrangement(node.op, flow.sizes, arrays_of(given), node.attributes))
+    return moved if isinstance(value, Flow) else replace(value, flow=moved)
+
+
+def _shape(node: Node, given: list[Value | None]) -> Value:
+    value = given[0]
+    if not isinstance(value, Flow | SignTable | Curve | Mix):
+        raise FileError("it asks for the shape of something that has none here.")
+    sizes, get = value.flow.sizes, node.attributes.get
+    array = np.array(sizes[slice(get("start"), get("end"))] if node.op == "Shape" else prod(sizes), np.int64)
+    return Constant(array, bool((array % OPEN_BATCH == 0).any()))
+
+
+def _same(_: Node, given: list[Value | None]) -> Value:
+    value = given[0]
+    assert value is not None
+    return value
+
+
+def _dropout(_: Node, given: list[Value | None]) -> Value:
+    training = _optional(given, 2)
+    if training is not None and training.any():
+        raise FileError(
+            "it drops values at random (training mode). Export the model in evaluation mode: model.eval()."
+        )
+    value = given[0]
+    if value is None or isinstance(value, Constant):
+        raise FileError("its first input must be the data.")
+    return value
+
+
+def _matmul(node: Node, given: list[Value | None]) -> Value:
+    if isinstance(given[0], WindowRows) and isinstance(given[1], Constant):
+        return linear(node, given[0], given[1].array)
+    if isinstance(given[0], Constant):
+        raise FileError("it multiplies weights from the left. Write it as data times weights.")
+    return linear(node, flow_of(given), _parameter(given, 1, "weights"))
+
+
+def _pool_nhwc(node: Node, flow: Flow) -> Value:
+    if len(flow.axes) != 4:
+        raise FileError("it needs four axes.")
+    return pooled(replace(node, op="MaxPool"), flow.transposed((0, 3, 1, 2))).transposed((0, 2, 3, 1))
+
+
+RULES: dict[str, Rule] = {
+    **dict.fromkeys(REARRANGING, _rearranged),
+    **dict.fromkeys(("AveragePool", "GlobalAveragePool", "GlobalMaxPool", "MaxPool"), _layer(pooled)),
+    **dict.fromkeys(("ReduceMax", "ReduceMean", "ReduceSum"), _shaped_by(reduced)),
+    "BatchNormalization": _layer(batch_norm, *("parameters",) * 4),
+    "Conv": _layer(convolution, "weights", ""),
+    "Dropout": _dropout,
+    "Gather": _layer(gathered, "indices"),
+    "Gemm": _layer(gemm, "weights", ""),
+    "Identity": _same,
+    "Im2Col": _layer(patches),
+    "MatMul": _matmul,
+    "MaxPoolNHWC": _layer(_pool_nhwc),
+    "MultiThreshold": _layer(multi_threshold, "thresholds"),
+    "Pad": _shaped_by(padded),
+    "Shape": _shape,
+    "Size": _shape,
+}
+"""Which operation is read by which rule, where its first input is data; the others are element by element, or
+the end of the network.
+"""
+ACCEPTED = {*RULES, *TAILS, *BEHIND_TAILS, *ELEMENTWISE, *OTHERS, *POINTWISE}
+"""Every operation that some file may hold; each must be known to the interpreter that judges imports."""
+
+
+# -- the walk ------------------------------------------------------------------------------------------------
+
+
 @dataclass
 class GraphWalk:
     """What each name of the graph stands for, so far."""
@@ -134,7 +274,7 @@ class GraphWalk:
 
     def chain(self) -> OpChain:
         """Walk the graph from the data input to the outputs."""
-        needed = self._needed()
+        nodes, needed = self.graph.leading_to(*(port.name for port in self.graph.outputs))
         data = [port for port in self.graph.inputs if port.name in needed]
         if len(data) != 1:
             named = ", ".join(repr(port.name[:40]) for port in data[:5])
@@ -148,9 +288,8 @@ class GraphWalk:
             self._small_enough(self.values[data[0].name])
         except FileError as error:
             raise FileError(f"the data input {data[0].name[:60]!r}: {error}") from None
-        for node in self.graph.nodes:
-            if any(name in needed for name in node.outputs if name):
-                self._take(node)
+        for node in nodes:
+            self._take(node)
         flow, left_out, picks = self._scores()
         self._nothing_left()
         trail = flow.link.trail()
@@ -177,14 +316,6 @@ class GraphWalk:
                 f"its constant {left[0][:60]!r}{f' and {len(left) - 1} more' if len(left) > 1 else ''} would "
                 "be left over: no node reads it. Take it out of the file if the network does not use it."
             )
-
-    def _needed(self) -> set[str]:
-        """All names that some output depends on."""
-        needed = {port.name for port in self.graph.outputs}
-        for node in reversed(self.graph.nodes):
-            if any(name in needed for name in node.outputs if name):
-                needed |= set(node.inputs)
-        return needed
 
     # -- outputs ---------------------------------------------------------------------------------------------
 
@@ -273,7 +404,7 @@ class GraphWalk:
         """Refuse a sample that grows far beyond what the file can mean:
         a small file must not cost much time or memory.
         """
-        flow = value if isinstance(value, Flow) else getattr(value, "flow", None)
+        flow = getattr(value, "flow", None)
         size = 0 if flow is None else prod(piece.size for piece in flow.inner)
         if isinstance(value, WindowRows):
             size *= prod(value.kernel)
@@ -293,7 +424,7 @@ class GraphWalk:
                 "it is a function that the file defines itself. Write functions out "
                 "first: onnx.inliner.inline_local_functions(model)."
             )
-        if node.domain not in _OWN_DOMAINS:
+        if node.domain not in DOMAINS:
             raise FileError(
                 f"its domain {node.domain[:60]!r} is not known. Known are the standard one, QONNX, "
                 f"FINN and Brevitas."
@@ -312,7 +443,7 @@ class GraphWalk:
         rule = RULES.get(node.op)
         if rule is not None:
             return rule(node, given)
-        if node.op in _TAILS:
+        if node.op in TAILS:
             return self._tail(node, given)
         if node.op in _NEAREST:
             raise FileError(f"{_NEAREST[node.op]}.")
@@ -350,29 +481,16 @@ class GraphWalk:
         flow = flow_of(given)
         if node.op == "Sigmoid":
             return ScoreTail(flow, (str(node),), shares=True)
-        new = self.graph.opset >= 13 or node.op in ("ArgMax", "TopK")
-        axis = node.attributes.get("axis", 0 if node.op == "ArgMax" else -1 if new else 1)
-        rank = len(flow.axes)
-        if not isinstance(axis, int) or not -rank <= axis < rank:
-            raise FileError(f"its axis is {axis}, but the data have {rank} axes.")
-        if node.op == "TopK" and not node.attributes.get("largest", 1):
+        axis = tail_axis(node, self.graph.opset, len(flow.axes))
+        if node.op == "TopK" and not node.attributes["largest"]:
             raise FileError("it picks the smallest scores. Negate the scores and pick the largest.")
         named = (
             f"{node}, where a tie goes to the last class instead of the first"
-            if node.attributes.get("select_last_index")
+            if node.attributes.get("select_last_index", 0)
             else str(node)
         )
         flow.features(axis, str(node))  # refuses where some scores lie on other axes
-        picks: Picks = (
-            "marks"
-            if node.op == "Hardmax"
-            else "class"
-            if node.op == "ArgMax"
-            else "scores"
-            if node.op == "TopK"
-            else ""
-        )
-        return ScoreTail(flow, (named,), picks, node.op == "Softmax")
+        return ScoreTail(flow, (named,), _PICKS.get(node.op, ""), node.op == "Softmax")
 
     def _behind_tail(self, node: Node, given: Sequence[Value | None]) -> ScoreTail:
         tail = given[0]
@@ -381,7 +499,7 @@ class GraphWalk:
                 "it combines class scores with something else. Only a chain of layers is supported."
             )
         last = f"it stands behind {tail.left_out[-1]}, which must be the end of the network."
-        if node.op not in _TAILS | _BEHIND_TAILS:
+        if node.op not in TAILS | BEHIND_TAILS:
             raise FileError(last)
         if node.op == "Cast":
             kind = np.dtype(DTYPES.get(node.attributes.get("to", 0), "V")).kind
@@ -392,7 +510,7 @@ class GraphWalk:
                 )
             return tail
         if tail.picks:  # the class itself, or its score
-            if node.op in _TAILS or node.op == "Log":
+            if node.op in TAILS or node.op == "Log":
                 raise FileError(last)
             for name in node.attributes:
                 node.attributes.get(name)  # only its shape can change now
@@ -401,7 +519,7 @@ class GraphWalk:
             if not tail.shares:
                 raise FileError("it takes logarithms of what may be negative.")
             return replace(tail, shares=False, left_out=(*tail.left_out, str(node)))
-        if node.op in _TAILS:
+        if node.op in TAILS:
             found = self._tail(node, [tail.flow])
             return replace(found, left_out=(*tail.left_out, *found.left_out))
         moved = RULES[node.op](node, [tail.flow, *given[1:]])

@@ -79,6 +79,11 @@ class Mix:
     b: int
     where: str
 
+    @property
+    def flow(self) -> Flow:
+        """The data that it depends on."""
+        return self.other
+
 
 @dataclass(frozen=True, eq=False)
 class WindowRows:
@@ -144,14 +149,8 @@ def joined(where: str, parts: Sequence[tuple[Flow, int]]) -> Flow:
         raise FileError(
             "it adds the raw input to something else. Only -1 and +1 can be added: take its sign first."
         )
-    places = [
-        [
-            next((k for k, part in enumerate(flow.parts) if axis == part), None) if axis else -1
-            for axis in flow.axes[1:]
-        ]
-        for flow, _ in parts
-    ]
-    if left.sizes != right.sizes or left.kind != right.kind or places[0] != places[1] or None in places[0]:
+    places = _order(left)
+    if (left.sizes, left.kind, places) != (right.sizes, right.kind, _order(right)) or None in places:
         raise FileError(
             f"it adds data of shapes {shape_of(left.sizes)} and {shape_of(right.sizes)}, or with their axes "
             "in different orders. Only additions of the same shape and order can be read."
@@ -175,6 +174,13 @@ def joined(where: str, parts: Sequence[tuple[Flow, int]]) -> Flow:
     start = trails[0][shared - 1] if shared else _first(left.link)
     link = start.then(Branches(where, tuple(branches)), tuple(dict.fromkeys(notes)))
     return replace(left, link=link, whole=left.whole and right.whole)
+
+
+def _order(flow: Flow) -> list[int | None]:
+    """Which logical axis each axis behind the batch is: -1 for none, None for a mixture."""
+    return [
+        (flow.parts.index(axis) if axis in flow.parts else None) if axis else -1 for axis in flow.axes[1:]
+    ]
 
 
 def _first(link: FlowLink) -> FlowLink:

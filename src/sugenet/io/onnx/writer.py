@@ -8,6 +8,8 @@ summation; raw features are compared with their cuts in float64. Operation set 1
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 from math import gcd, lcm
 from typing import Any
@@ -17,32 +19,125 @@ import numpy as np
 from sugenet.bnn import (
     NEVER,
     ConvLayer,
-    DenseLayer,
     Encoder,
     Head,
     Layer,
-    LevelLayer,
     Network,
     OneHot,
     PoolLayer,
-    RealLayer,
     StairConv,
-    StairLayer,
     Steps,
+    Window,
 )
-from sugenet.bnn.layer import gives, tops_of
 from sugenet.bnn.wide import parts_of
 from sugenet.errors import FileError
 from sugenet.files import write_bytes
-from sugenet.io.onnx.builder import Builder, port
-from sugenet.io.onnx.graph import Array
+from sugenet.io.onnx.graph import DTYPES, Array
+from sugenet.io.onnx.wire import blob, floats, number, numbers
 
 __all__ = ["onnx_bytes", "write_onnx"]
 
+_IR_VERSION, _OPSET = 8, 15
+_KINDS = {np.dtype(text).newbyteorder("="): kind for kind, text in DTYPES.items()}
 _EXACT32, _EXACT64 = 1 << 24, 1 << 53
 _MAX_BYTES = 1 << 30
 _MAX_ROWS = 1 << 20
 """Of a table with one row for each match count."""
+
+
+@dataclass
+class _Builder:
+    """The fields of a graph while it is built."""
+
+    nodes: list[bytes] = field(default_factory=list)
+    constants: dict[bytes, str] = field(default_factory=dict)
+    tensors: list[bytes] = field(default_factory=list)
+    inputs: list[bytes] = field(default_factory=list)
+    outputs: list[bytes] = field(default_factory=list)
+
+    def add(self, op: str, *inputs: str, name: str = "", **attributes: Any) -> str:
+        """Add a node and give the name of its output."""
+        made = name or f"v{len(self.nodes)}"
+        body = (
+            b"".join(blob(1, given) for given in inputs)
+            + blob(2, made)
+            + blob(3, f"{op}_{len(self.nodes)}")
+            + blob(4, op)
+            + b"".join(blob(5, _attribute(key, value)) for key, value in attributes.items())
+        )
+        self.nodes.append(body)
+        return made
+
+    def constant(self, array: Array) -> str:
+        """A constant; equal ones are kept once."""
+        body = numbers(1, array.shape) + number(2, _KINDS[array.dtype])
+        data = blob(9, np.ascontiguousarray(array, array.dtype.newbyteorder("<")).tobytes())
+        key = body + data
+        if key not in self.constants:
+            self.constants[key] = f"c{len(self.constants)}"
+            self.tensors.append(body + blob(8, self.constants[key]) + data)
+        return self.constants[key]
+
+    def weights(self, array: Array, dtype: Any) -> str:
+        """Weights, kept in bytes where they fit."""
+        small = np.abs(array).max(initial=0) <= 127
+        kept = self.constant(np.ascontiguousarray(array, np.int8 if small else np.int64))
+        return self.add("Cast", kept, to=_KINDS[np.dtype(dtype)])
+
+    def reshape(self, value: str, *sizes: int) -> str:
+        """A value in another shape."""
+        return self.add("Reshape", value, self.constant(np.array(sizes, np.int64)))
+
+    def reached(self, value: str, cuts: Array, axis: int) -> str:
+        """How many cuts each value reaches, which are those along the last axis of an array."""
+        place = self.constant(np.array([axis], np.int64))
+        on = self.add("GreaterOrEqual", self.add("Unsqueeze", value, place), self.constant(cuts))
+        return self.add("ReduceSum", self.add("Cast", on, to=1), place, keepdims=0)
+
+    def pad(self, maps: str, pads: Sequence[int], fill: float) -> str:
+        """Maps with pixels of one value around."""
+        around = np.array([0, 0, pads[0], pads[1], 0, 0, pads[2], pads[3]], np.int64)
+        return self.add("Pad", maps, self.constant(around), self.constant(np.asarray(fill, np.float32)))
+
+    def slide(self, op: str, window: Window, *inputs: str, pads: Sequence[int], **attributes: Any) -> str:
+        """A convolution or pooling."""
+        return self.add(
+            op,
+            *inputs,
+            kernel_shape=window.kernel,
+            strides=window.stride,
+            dilations=window.dilation,
+            pads=pads,
+            **attributes,
+        )
+
+    def bipolar(self, bits: str) -> str:
+        """Booleans as -1 and +1."""
+        one = np.ones(1, np.float32)
+        return self.add("Where", bits, self.constant(one), self.constant(-one))
+
+    def give(self, value: str, name: str, dtype: Any, shape: tuple[Any, ...]) -> str:
+        """Make a value an output."""
+        self.outputs.append(_port(name, dtype, shape))
+        return self.add("Identity", value, name=name)
+
+    def model(self, about: Mapping[str, str]) -> bytes:
+        """The whole file, with texts about it."""
+        graph = (
+            b"".join(blob(1, node) for node in self.nodes)
+            + blob(2, "sugenet")
+            + b"".join(blob(5, tensor) for tensor in self.tensors)
+            + b"".join(blob(11, port) for port in self.inputs)
+            + b"".join(blob(12, port) for port in self.outputs)
+        )
+        notes = b"".join(blob(14, blob(1, key) + blob(2, text)) for key, text in about.items())
+        return (
+            number(1, _IR_VERSION)
+            + blob(2, "sugenet")
+            + blob(7, graph)
+            + blob(8, blob(1, "") + number(2, _OPSET))
+            + notes
+        )
 
 
 def write_onnx(network: Network, path: str | os.PathLike[str], *, hidden: bool = False) -> None:
@@ -88,16 +183,16 @@ def write_onnx(network: Network, path: str | os.PathLike[str], *, hidden: bool =
 
 def onnx_bytes(network: Network, *, hidden: bool = False) -> bytes:
     """The bytes of the file that `write_onnx` writes."""
-    graph = Builder()
-    graph.inputs.append(port("x", np.float64, ("samples", network.encoder.features)))
+    graph = _Builder()
+    graph.inputs.append(_port("x", np.float64, ("samples", network.encoder.features)))
     made = _levels(graph, network.encoder) if network.reads_levels else _encoded(graph, network.encoder)
     levels = network.reads_levels
     for place, layer in enumerate(network.layers, start=1):
         try:
-            made = _layer(graph, layer, _signal(graph, made, levels, tops_of(layer) is not None))
+            made = _layer(graph, layer, _signal(graph, made, levels, layer.tops is not None))
         except FileError as error:
             raise FileError(f"layer {place}: {error}") from error
-        levels = gives(layer) is not None
+        levels = layer.max_level is not None
         if hidden:
             shown = graph.add("Cast", made, to=7) if levels else made
             graph.give(shown, f"hidden_{place}", np.int64 if levels else np.bool_, ("samples", layer.outputs))
@@ -116,14 +211,14 @@ def onnx_bytes(network: Network, *, hidden: bool = False) -> bytes:
 # -- the parts of a network ----------------------------------------------------------------------------------
 
 
-def _signal(graph: Builder, made: str, levels: bool, wanted: bool) -> str:
+def _signal(graph: _Builder, made: str, levels: bool, wanted: bool) -> str:
     """What a layer reads, in floats: levels, or bits as -1 and +1."""
     if levels:
         return made
     return graph.add("Cast", made, to=1) if wanted else graph.bipolar(made)
 
 
-def _encoded(graph: Builder, encoder: Encoder) -> str:
+def _encoded(graph: _Builder, encoder: Encoder) -> str:
     """The bits of raw features, as booleans."""
     low: list[float] = []
     high: list[float] = []
@@ -148,7 +243,7 @@ def _shortest(row: Array) -> Array:
     return row[:1] if len(row) and (row == row[0]).all() else row
 
 
-def _levels(graph: Builder, encoder: Encoder) -> str:
+def _levels(graph: _Builder, encoder: Encoder) -> str:
     """How many cuts each raw feature reaches."""
     codings = [coding for coding in encoder.codings if isinstance(coding, Steps)]
     assert len(codings) == encoder.features
@@ -164,120 +259,100 @@ def _levels(graph: Builder, encoder: Encoder) -> str:
     cuts = np.full((encoder.features, max([1, *(coding.width for coding in codings)])), np.inf)
     for row, coding in zip(cuts, codings, strict=True):
         row[: coding.width] = coding.cuts
-    apart = graph.add("Unsqueeze", "x", graph.constant(np.array([2], np.int64)))
-    reached = graph.add("Cast", graph.add("GreaterOrEqual", apart, graph.constant(cuts)), to=1)
-    return graph.add("ReduceSum", reached, graph.constant(np.array([2], np.int64)), keepdims=0)
+    return graph.reached("x", cuts, 2)
 
 
-def _layer(graph: Builder, layer: Layer, signal: str) -> str:
+def _layer(graph: _Builder, layer: Layer, signal: str) -> str:
     """The activity of a layer, as booleans of shape (samples, outputs), or as levels in float32."""
-    match layer:
-        case DenseLayer():
-            theta: Array = 2 * np.clip(layer.tau, 0, layer.sizes + 1) - layer.sizes
-            return _threshold(graph, layer.weights, theta, int(layer.sizes.max(initial=0)), signal)
-        case LevelLayer():
-            theta = np.clip(layer.tau, 0, layer.sizes + 1) + np.minimum(layer.weights, 0) @ layer.tops
-            if int(layer.sizes.max(initial=0)) + 2 >= _EXACT64:
-                return _wide_threshold(graph, layer, theta, signal)
-            return _threshold(graph, layer.weights, theta, int(layer.sizes.max(initial=0)), signal)
-        case ConvLayer():
-            if layer.top is not None and int(layer.sizes.max(initial=0)) + 2 >= _EXACT32:
-                return _wide_convolution(graph, layer, signal)
-            return _convolution(graph, layer, signal)
-        case RealLayer():
-            raise FileError(
-                "it decides about real numbers exactly, which the floats of an ONNX file cannot. Keep the "
-                "file that the network was read from, or import that with inputs=Integers(...)."
-            )
-        case PoolLayer():
-            return _pool(graph, layer, signal)
-        case StairLayer():
-            sums, dtype = _sums(graph, layer.weights, int(layer.sizes.max(initial=0)) + 2, signal)
-            return _climbed(graph, sums, layer.steps, layer.lowest, dtype, 2)
-        case StairConv():
-            return _stair_conv(graph, layer, signal)
+    if layer.kind == "real":
+        raise FileError(
+            "it decides about real numbers exactly, which the floats of an ONNX file cannot. Keep the "
+            "file that the network was read from, or import that with inputs=Integers(...)."
+        )
+    if isinstance(layer, PoolLayer):
+        return _pool(graph, layer, signal)
+    if isinstance(layer, StairConv):
+        return _stair_conv(graph, layer, signal)
+    largest = int(layer.sizes.max(initial=0))
+    if isinstance(layer, ConvLayer):
+        wide = layer.top is not None and largest + 2 >= _EXACT32
+        return (_wide_convolution if wide else _convolution)(graph, layer, signal)
+    if not layer.is_binary:
+        sums, dtype = _sums(graph, layer.weights, largest + 2, signal)
+        return _climbed(graph, sums, layer.steps, layer.lowest, dtype, 2)
+    if layer.tops is None:
+        theta: Array = 2 * np.clip(layer.tau, 0, layer.sizes + 1) - layer.sizes
+        return _threshold(graph, layer.weights, theta, largest, signal)
+    theta = layer.sum_thresholds[:, 0]
+    if largest + 2 >= _EXACT64:
+        return _wide_threshold(graph, layer, theta, signal)
+    return _threshold(graph, layer.weights, theta, largest, signal)
 
 
-def _climbed(graph: Builder, sums: str, steps: Array, lowest: Array, dtype: Any, axis: int) -> str:
+def _climbed(graph: _Builder, sums: str, steps: Array, lowest: Array, dtype: Any, axis: int) -> str:
     """How many steps each sum reaches; channels are the first axis of `steps`."""
     reached = np.where(steps == NEVER, np.inf, np.where(steps <= lowest[:, None], -np.inf, steps))
     shaped = reached.astype(dtype).reshape(len(steps), *(1,) * (axis - 2), -1)
-    apart = graph.add("Unsqueeze", sums, graph.constant(np.array([axis], np.int64)))
-    on = graph.add("Cast", graph.add("GreaterOrEqual", apart, graph.constant(shaped)), to=1)
-    return graph.add("ReduceSum", on, graph.constant(np.array([axis], np.int64)), keepdims=0)
+    return graph.reached(sums, shaped, axis)
 
 
-def _stair_conv(graph: Builder, layer: StairConv, signal: str) -> str:
+def _stair_conv(graph: _Builder, layer: StairConv, signal: str) -> str:
     window, flat = layer.window, layer.weights.reshape(len(layer.weights), -1)
     largest = int(np.abs(flat).sum(axis=1).max(initial=0)) * layer.top
     if largest + 2 >= _EXACT32:
         raise FileError(f"its sums reach {largest}, too large to be exact in the float32 of a convolution.")
-    maps = graph.add("Reshape", signal, graph.constant(np.array([-1, *window.shape], np.int64)))
+    maps = graph.reshape(signal, -1, *window.shape)
     pads = window.pads
     if layer.pad and any(pads):
-        around = np.array([0, 0, pads[0], pads[1], 0, 0, pads[2], pads[3]], np.int64)
-        maps = graph.add(
-            "Pad", maps, graph.constant(around), graph.constant(np.asarray(layer.pad, np.float32))
-        )
+        maps = graph.pad(maps, pads, layer.pad)
         pads = (0, 0, 0, 0)
-    sums = graph.add(
-        "Conv",
-        maps,
-        graph.weights(layer.weights, np.float32),
-        kernel_shape=window.kernel,
-        strides=window.stride,
-        dilations=window.dilation,
-        pads=pads,
-        group=layer.groups,
+    sums = graph.slide(
+        "Conv", window, maps, graph.weights(layer.weights, np.float32), pads=pads, group=layer.groups
     )
     levels = _climbed(graph, sums, layer.steps, np.minimum(flat, 0).sum(axis=1) * layer.top, np.float32, 4)
-    return graph.add("Reshape", levels, graph.constant(np.array([-1, layer.outputs], np.int64)))
+    return graph.reshape(levels, -1, layer.outputs)
 
 
-def _threshold(graph: Builder, weights: Array, theta: Array, largest: int, signal: str) -> str:
+def _threshold(graph: _Builder, weights: Array, theta: Array, largest: int, signal: str) -> str:
     sums, dtype = _sums(graph, weights, largest + 2, signal)
     return graph.add("GreaterOrEqual", sums, graph.constant(theta.astype(dtype)))
 
 
-def _wide_threshold(graph: Builder, layer: LevelLayer, theta: Array, signal: str) -> str:
+def _wide_threshold(graph: _Builder, layer: Layer, theta: Array, signal: str) -> str:
     """Sums beyond the whole numbers of float64: parts of the weights in float64, put together in int64."""
     wide = graph.add("Cast", signal, to=11)
     parts = [
         (shift, graph.add("MatMul", wide, graph.weights(part.T, np.float64)))
-        for shift, part in parts_of(layer.weights, int(layer.tops.max(initial=1)))
+        for shift, part in parts_of(layer.weights, int(layer.input_tops.max(initial=1)))
     ]
     return graph.add("GreaterOrEqual", _together(graph, parts), graph.constant(theta.astype(np.int64)))
 
 
-def _wide_convolution(graph: Builder, layer: ConvLayer, signal: str) -> str:
+def _wide_convolution(graph: _Builder, layer: ConvLayer, signal: str) -> str:
     """The same of a convolution, whose floats are float32."""
     window, flat = layer.window, layer.weights.reshape(len(layer.weights), -1)
-    maps = graph.add("Reshape", signal, graph.constant(np.array([-1, *window.shape], np.int64)))
+    maps = graph.reshape(signal, -1, *window.shape)
     try:
         cut = parts_of(flat, int(layer.top or 1), _EXACT32)
     except OverflowError:
         raise FileError("its window is too large for exact sums in the float32 of a convolution.") from None
     parts = []
     for shift, part in cut:
-        sums = graph.add(
+        sums = graph.slide(
             "Conv",
+            window,
             maps,
             graph.weights(part.reshape(layer.weights.shape), np.float32),
-            kernel_shape=window.kernel,
-            strides=window.stride,
-            dilations=window.dilation,
             pads=window.pads,
             group=layer.groups,
         )
         parts.append((shift, sums))
-    theta = np.clip(layer.tau, 0, layer.sizes + 1) + layer.lowest
-    flat_sums = graph.add(
-        "Reshape", _together(graph, parts), graph.constant(np.array([-1, layer.outputs], np.int64))
-    )
+    theta = layer.sum_thresholds[:, 0]
+    flat_sums = graph.reshape(_together(graph, parts), -1, layer.outputs)
     return graph.add("GreaterOrEqual", flat_sums, graph.constant(theta.astype(np.int64)))
 
 
-def _together(graph: Builder, parts: list[tuple[int, str]]) -> str:
+def _together(graph: _Builder, parts: list[tuple[int, str]]) -> str:
     """Whole floats, each times a power of two, added up in int64."""
     total = ""
     for shift, part in parts:
@@ -288,7 +363,7 @@ def _together(graph: Builder, parts: list[tuple[int, str]]) -> str:
     return total
 
 
-def _sums(graph: Builder, weights: Array, largest: int, signal: str) -> tuple[str, Any]:
+def _sums(graph: _Builder, weights: Array, largest: int, signal: str) -> tuple[str, Any]:
     """The sums of a layer, in the smallest floats that are exact up to the largest of them."""
     dtype = np.float32 if largest < _EXACT32 else np.float64
     if dtype is np.float64:
@@ -296,7 +371,7 @@ def _sums(graph: Builder, weights: Array, largest: int, signal: str) -> tuple[st
     return graph.add("MatMul", signal, graph.weights(weights.T, dtype)), dtype
 
 
-def _convolution(graph: Builder, layer: ConvLayer, signal: str) -> str:
+def _convolution(graph: _Builder, layer: ConvLayer, signal: str) -> str:
     sizes = layer.sizes
     if int(sizes.max(initial=0)) + 2 >= _EXACT32:
         raise FileError(
@@ -311,20 +386,13 @@ def _convolution(graph: Builder, layer: ConvLayer, signal: str) -> str:
         below = layer.match_counts(np.zeros((1, layer.inputs), np.int64))[0]
         theta = _common((tau - below).reshape(places), tau.reshape(places), sizes.reshape(places), 1)
     window = layer.window
-    maps = graph.add("Reshape", signal, graph.constant(np.array([-1, *window.shape], np.int64)))
-    sums = graph.add(
-        "Conv",
-        maps,
-        graph.weights(layer.weights, np.float32),
-        kernel_shape=window.kernel,
-        strides=window.stride,
-        dilations=window.dilation,
-        pads=window.pads,
-        group=layer.groups,
+    maps = graph.reshape(signal, -1, *window.shape)
+    sums = graph.slide(
+        "Conv", window, maps, graph.weights(layer.weights, np.float32), pads=window.pads, group=layer.groups
     )
     shaped = theta.reshape(len(layer.weights), *((1, 1) if theta.shape[1] == 1 else window.positions))
     active = graph.add("GreaterOrEqual", sums, graph.constant(shaped.astype(np.float32)))
-    return graph.add("Reshape", active, graph.constant(np.array([-1, layer.outputs], np.int64)))
+    return graph.reshape(active, -1, layer.outputs)
 
 
 def _common(theta: Array, tau: Array, sizes: Array, step: int) -> Array:
@@ -342,37 +410,29 @@ def _common(theta: Array, tau: Array, sizes: Array, step: int) -> Array:
     return theta
 
 
-def _pool(graph: Builder, layer: PoolLayer, signal: str) -> str:
+def _pool(graph: _Builder, layer: PoolLayer, signal: str) -> str:
     """Max pooling for *any*; for *every* between two changes of sign."""
     window = layer.window
-    maps = graph.add("Reshape", signal, graph.constant(np.array([-1, *window.shape], np.int64)))
+    maps = graph.reshape(signal, -1, *window.shape)
     turn = None
     if layer.every.any():
         turn = graph.constant(_shortest(np.where(layer.every, -1, 1).astype(np.float32))[:, None, None])
         maps = graph.add("Mul", maps, turn)
     pads = window.pads
     if any(pad >= size for pad, size in zip(pads, window.kernel * 2, strict=True)):  # more than runtimes take
-        around = np.array([0, 0, pads[0], pads[1], 0, 0, pads[2], pads[3]], np.int64)
-        below = -1 - (layer.top or 0)  # below all that can occur, also with its sign changed
-        maps = graph.add("Pad", maps, graph.constant(around), graph.constant(np.asarray(below, np.float32)))
+        # below all that can occur, also with its sign changed
+        maps = graph.pad(maps, pads, -1 - (layer.top or 0))
         pads = (0, 0, 0, 0)
-    maps = graph.add(
-        "MaxPool",
-        maps,
-        kernel_shape=window.kernel,
-        strides=window.stride,
-        dilations=window.dilation,
-        pads=pads,
-    )
+    maps = graph.slide("MaxPool", window, maps, pads=pads)
     if turn is not None:
         maps = graph.add("Mul", maps, turn)
-    flat = graph.add("Reshape", maps, graph.constant(np.array([-1, layer.outputs], np.int64)))
+    flat = graph.reshape(maps, -1, layer.outputs)
     if layer.top is not None:
         return flat
     return graph.add("Greater", flat, graph.constant(np.zeros(1, np.float32)))
 
 
-def _head(graph: Builder, head: Head, signal: str) -> None:
+def _head(graph: _Builder, head: Head, signal: str) -> None:
     """Match counts, scores and class."""
     sums, dtype = _sums(graph, head.weights, 2 * int(head.sizes.max(initial=0)), signal)
     if head.tops is None:
@@ -428,7 +488,7 @@ def _reduced(slopes: list[int], offsets: list[int], head: Head) -> tuple[list[in
     return (near_a, near_b) if same else (a, b)
 
 
-def _scaled(graph: Builder, counts: str, slopes: list[int], offsets: list[int], head: Head) -> str | None:
+def _scaled(graph: _Builder, counts: str, slopes: list[int], offsets: list[int], head: Head) -> str | None:
     """``slope * count + offset`` in float64; None where that would not be exact."""
     if any(abs(a) * int(n) + abs(b) >= _EXACT64 for a, b, n in zip(slopes, offsets, head.sizes, strict=True)):
         return None
@@ -455,6 +515,24 @@ def _ranks(head: Head) -> list[Any]:
     return [[place[score] for score in row] for row in rows]
 
 
-def _looked_up(graph: Builder, counts: str, rows: Any) -> str:
+def _looked_up(graph: _Builder, counts: str, rows: Any) -> str:
     """A number for every match count and class, from a table with one row a match count."""
     return graph.add("GatherElements", graph.constant(np.array(rows, np.float64)), counts, axis=0)
+
+
+# -- fields of the file --------------------------------------------------------------------------------------
+
+
+def _attribute(name: str, value: Any) -> bytes:
+    if isinstance(value, float):
+        return blob(1, name) + floats(2, [value]) + number(20, 1)
+    if isinstance(value, int):
+        return blob(1, name) + number(3, value) + number(20, 2)
+    return blob(1, name) + numbers(8, value) + number(20, 7)
+
+
+def _port(name: str, dtype: Any, shape: tuple[Any, ...]) -> bytes:
+    """An input or output: sizes are numbers, or texts where they are open."""
+    sizes = b"".join(blob(1, blob(2, size) if isinstance(size, str) else number(1, size)) for size in shape)
+    kind = number(1, _KINDS[np.dtype(dtype)]) + blob(2, sizes)
+    return blob(1, name) + blob(2, blob(1, kind))

@@ -12,8 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn import Network
-from sugenet.bnn.conv import ConvLayer, PoolLayer
-from sugenet.bnn.stairs import StairConv
 from sugenet.io.exact.report import SignPlace
 from sugenet.io.proof.judges import Stage
 
@@ -97,8 +95,10 @@ def _matched(
 
 def _pixel_by_pixel(network: Network, layer: int) -> npt.NDArray[np.intp] | None:
     """Where the neurons of maps stand in a stage that lies pixel by pixel."""
-    found = network.layers[layer]
-    if not isinstance(found, ConvLayer | PoolLayer | StairConv):
+    shape = network.layers[layer].output_shape
+    if shape is None:
         return None
-    channels, height, width = found.output_shape
-    return np.arange(found.outputs).reshape(height, width, channels).transpose(2, 0, 1).reshape(-1)
+    channels, height, width = shape
+    return (
+        np.arange(channels * height * width).reshape(height, width, channels).transpose(2, 0, 1).reshape(-1)
+    )

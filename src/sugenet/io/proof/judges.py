@@ -11,9 +11,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from sugenet.io.exact.evaluation import apply, laid_out, nearest
+from sugenet.io.exact.evaluation import DOUBLE, Floats, apply, laid_out, nearest
 from sugenet.io.exact.ops import Branches, Op, OpChain, Sign, Stairs
-from sugenet.io.exact.rounding import DOUBLE, Floats
 
 __all__ = ["Run", "Seen", "SourceJudge", "Stage", "judge_of_chain"]
 

@@ -17,9 +17,6 @@ import numpy.typing as npt
 
 from sugenet.bnn import Encoder, Network
 from sugenet.bnn.codings import Steps
-from sugenet.bnn.conv import ConvLayer, PoolLayer
-from sugenet.bnn.reals import RealLayer
-from sugenet.bnn.stairs import StairConv
 from sugenet.io.exact.domains import BitInputs, Inputs, Integers, Reals
 
 __all__ = ["RawRanges", "turning"]
@@ -197,25 +194,11 @@ def _outer(
     layer = network.layers[0]
     never = (bits == bits[:1]).all(axis=0) & ~layer.constant
     chosen = random.permutation(np.flatnonzero(never))[:count].tolist()
-    if not chosen or isinstance(layer, PoolLayer) or layer.inputs != len(domain.low):
+    if not chosen or layer.every is not None or layer.inputs != len(domain.low):
         return [], [], []
-    rows = (
-        np.array([layer.row(j) for j in chosen])
-        if isinstance(layer, ConvLayer)
-        else np.array([_spread(layer.every[j], layer.inputs) for j in chosen])
-        if isinstance(layer, RealLayer)
-        else np.array([layer.neuron(j + 1).weights for j in chosen])
-        if isinstance(layer, StairConv)
-        else layer.weights[chosen]
-    )
+    rows = np.array([layer.row(j) for j in chosen])
     low, high = domain.extremes(rows)
     return list(low), list(high), chosen
-
-
-def _spread(reads: tuple[npt.NDArray[np.intp], npt.NDArray[np.int64]], inputs: int) -> npt.NDArray[np.int64]:
-    row = np.zeros(inputs, np.int64)
-    row[reads[0]] = reads[1]
-    return row
 
 
 def _halved(

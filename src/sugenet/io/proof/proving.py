@@ -17,16 +17,12 @@ import numpy.typing as npt
 
 from sugenet.bnn import Network
 from sugenet.bnn.arrays import Bits, Ints
-from sugenet.bnn.conv import ConvLayer, PoolLayer
-from sugenet.bnn.layer import gives
-from sugenet.bnn.reals import RealLayer
-from sugenet.bnn.stairs import StairConv
 from sugenet.errors import FileError, TooLargeError
 from sugenet.io.exact.domains import Inputs
+from sugenet.io.exact.evaluation import Rounding, rounding_of
 from sugenet.io.exact.ops import OpChain, Sign, Stairs, every
 from sugenet.io.exact.relaxed import PartlyImported, source_values
 from sugenet.io.exact.report import Imported, ImportProof, many
-from sugenet.io.exact.rounding import Rounding, rounding_of
 from sugenet.io.proof.judges import Seen, SourceJudge, Stage, judge_of_chain
 from sugenet.io.proof.near import RawRanges, turning
 from sugenet.io.proof.tally import Difference, Tally
@@ -88,7 +84,7 @@ def prove_import(
         sum(tally.scores for tally in tallies),
         sum(tally.rounded for tally in tallies),
         max(tally.left for tally in tallies),
-        any(gives(layer) is not None for layer in found.network.layers),
+        any(not layer.is_binary for layer in found.network.layers),
     )
     return replace(found, proof=proof)
 
@@ -340,9 +336,8 @@ def _work(network: Network) -> int:
     total = network.head.weights.size + _PASSES * network.encoder.features
     for layer in network.layers:
         total += _PASSES * layer.outputs
-        if isinstance(layer, PoolLayer):
+        if layer.every is not None:
             total += layer.outputs
         else:
-            window = layer.window if isinstance(layer, ConvLayer | StairConv | RealLayer) else None
-            total += layer.weights.size * (1 if window is None else len(window.taps))
+            total += layer.weights.size * (1 if layer.window is None else len(layer.window.taps))
     return int(total)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.errors import FileError
-from sugenet.io.exact.sizes import check_numbers
+from sugenet.io.exact.ops import check_numbers
 from sugenet.io.torch.reader import require_torch
 from sugenet.io.torch.saved import PLAIN, OtherObject, SavedTensor, open_saved
 

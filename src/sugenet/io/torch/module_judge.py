@@ -11,9 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.errors import FileError
-from sugenet.io.exact.evaluation import nearest
+from sugenet.io.exact.evaluation import DOUBLE, SINGLE, nearest
 from sugenet.io.exact.ops import Affine, Op, OpChain, Sign, Stairs, every
-from sugenet.io.exact.rounding import DOUBLE, SINGLE
 from sugenet.io.proof.judges import Seen, SourceJudge, Stage
 from sugenet.io.torch.reader import first_of, require_torch, signal_of_module
 from sugenet.io.torch.signals import SignalNode

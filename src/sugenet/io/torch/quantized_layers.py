@@ -47,7 +47,7 @@ class QuantizedLayers:
             self.layers.append(layer)
             self.shown.append(number)
             kind = type(layer).__name__.removesuffix("Layer").lower()
-            constant = 0 if isinstance(layer, PoolLayer) else int(layer.constant.sum())
+            constant = int(layer.constant.sum())
             self.reports.append(LayerReport(step.where, kind, layer.outputs, 0, constant, 0))
             now = step.shape
         last = steps[-1].args[0]

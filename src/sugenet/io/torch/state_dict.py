@@ -31,10 +31,10 @@ from sugenet.io.exact.ops import (
     OpChain,
     Pad,
     Sign,
+    check_maps,
     numbers,
     rounded,
 )
-from sugenet.io.exact.sizes import check_maps
 from sugenet.io.plain.ledger import Ledger
 from sugenet.io.torch.architecture import Architecture, Part
 from sugenet.io.torch.checkpoint import Arrays, arrays_of_state, read_checkpoint

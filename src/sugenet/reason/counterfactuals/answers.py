@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Self, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from sugenet.bnn import Network
 from sugenet.checker.form import exact
@@ -18,16 +18,15 @@ from sugenet.problem.neighbourhood import row_of
 from sugenet.reason.envelope import (
     Certified,
     Settled,
+    Source,
     changes_between,
     changes_data,
     conditions_of,
     opened,
-    shown_by,
 )
 from sugenet.reason.questions import WhatIf, described_within, raw_of
-from sugenet.reason.shown import raw_cost, short_witness
-from sugenet.reason.winning import tie_words, winners
-from sugenet.reason.words import LISTED, advice, changes_listed, engine_in, show_cost
+from sugenet.reason.shown import raw_cost, short_witness, tie_words, winners
+from sugenet.reason.words import LISTED, advice, changes_listed, show_cost
 
 __all__ = ["Answer", "Counterfactual", "NoCounterfactual", "OpenCounterfactual"]
 
@@ -49,15 +48,25 @@ class _OfWhatIf(Certified):
         """How changes are counted: ``L0``, ``L1``, ``L2``, ``Linf``, ``Hamming`` or ``Prices``."""
         return self.question.cost_name
 
-    @property
-    def sample(self) -> tuple[Any, ...]:
-        """The raw sample that was asked about."""
-        return tuple(self.question.values(self.network))
-
 
 @dataclass(frozen=True, eq=False)
 class Counterfactual(_OfWhatIf, Settled):
     """A changed sample that violates the property, with what is proved about its cost."""
+
+    json: ClassVar[Mapping[str, Source]] = {
+        "outcome": lambda answer: "minimum" if answer.is_minimum else "found",
+        "property": lambda answer: str(answer.prop),
+        "cost": "cost",
+        "value": "value",
+        "lower": "lower",
+        "label": lambda answer: answer.network.classes[answer.label],
+        "changes": lambda answer: changes_data(answer.changes()),
+        "conditions": "conditions",
+        "engine": "settled_by",
+        "certificate": "certificate",
+        "all_listed": lambda answer: ... if answer.all_listed else False,
+        "others": lambda answer: [other.data() for other in answer.others] or ...,
+    }
 
     value: Fraction
     """Its cost; for L2 the sum of squares."""
@@ -117,47 +126,17 @@ class Counterfactual(_OfWhatIf, Settled):
         """What each changed value must fulfil, in words: any value that does is as good."""
         return conditions_of(self.network, self.changes())
 
-    def data(self) -> dict[str, Any]:
-        """Everything as JSON data."""
-        found: dict[str, Any] = {
-            "outcome": "minimum" if self.is_minimum else "found",
-            "property": str(self.prop),
-            "cost": self.cost,
-            "value": str(self.value),
-            "lower": str(self.lower),
-            "label": self.network.classes[self.label],
-            "changes": changes_data(self.changes()),
-            "conditions": self.conditions(),
-            "engine": self.settled_by,
-            "certificate": self.certificate,
-        }
-        if not self.all_listed:
-            found["all_listed"] = False
-        return found | ({"others": [other.data() for other in self.others]} if self.others else {})
-
     @classmethod
-    def of(cls, network: Network, question: Any, data: Mapping[str, Any]) -> Self:
-        """The answer from its JSON data."""
+    def known(cls, network: Network, question: Any, data: Mapping[str, Any]) -> dict[str, Any]:
+        """All that the certificate has, and further counterfactuals with theirs."""
         certificate = data["certificate"]
-        engine, sets = engine_in(data["engine"])
         value, lower = exact(certificate["value"]), exact(data["lower"])
         if not exact(certificate["lower"]) <= lower <= value:
             raise CertificateError("the field 'lower' does not fit the certificate of the answer.")
-        return cls(
-            network,
-            question,
-            value,
-            lower,
-            raw_of(network, certificate["witness"]),
-            engine,
-            certificate,
-            tuple(
-                cls.of(network, opened(other["certificate"], network), other)
-                for other in data.get("others", ())
-            ),
-            data.get("all_listed", True),
-            sets=sets,
-        )
+        others = [cls.of(network, opened(one["certificate"], network), one) for one in data.get("others", ())]
+        changed = raw_of(network, certificate["witness"])
+        settled = super().known(network, question, data)
+        return {**settled, "value": value, "lower": lower, "changed": changed, "others": tuple(others)}
 
     def said(self, mark: Callable[[str], str] = str) -> str:
         """One sentence, its verdict put through `mark`."""
@@ -194,6 +173,15 @@ class Counterfactual(_OfWhatIf, Settled):
 class NoCounterfactual(_OfWhatIf, Settled):
     """Nothing allowed violates the property."""
 
+    json: ClassVar[Mapping[str, Source]] = {
+        "outcome": lambda _: "none",
+        "property": lambda answer: str(answer.prop),
+        "cost": "cost",
+        "limit": "limit",
+        "engine": "settled_by",
+        "certificate": "certificate",
+    }
+
     engine: str
     certificate: dict[str, Any] | None
     sets: int | None = None
@@ -202,23 +190,6 @@ class NoCounterfactual(_OfWhatIf, Settled):
     def limit(self) -> Fraction | None:
         """Within this cost; None: at any cost."""
         return self.question.most
-
-    def data(self) -> dict[str, Any]:
-        """Everything as JSON data."""
-        return {
-            "outcome": "none",
-            "property": str(self.prop),
-            "cost": self.cost,
-            "limit": None if self.limit is None else str(self.limit),
-            "engine": self.settled_by,
-            **shown_by(self.network, self.question, self.certificate),
-        }
-
-    @classmethod
-    def of(cls, network: Network, question: Any, data: Mapping[str, Any]) -> Self:
-        """The answer from its JSON data."""
-        engine, sets = engine_in(data["engine"])
-        return cls(network, question, engine, data["certificate"], sets)
 
     def said(self, mark: Callable[[str], str] = str) -> str:
         """One sentence, its verdict put through `mark`."""
@@ -236,6 +207,15 @@ class NoCounterfactual(_OfWhatIf, Settled):
 class OpenCounterfactual(_OfWhatIf):
     """Nothing was found, and nothing more proved than a lower bound: what is known, and what to try."""
 
+    json: ClassVar[Mapping[str, Source]] = {
+        "outcome": lambda _: "undecided",
+        "property": lambda answer: str(answer.prop),
+        "cost": "cost",
+        "lower": "lower",
+        "reason": "reason",
+        "certificate": "certificate",
+    }
+
     lower: Fraction
     """No counterfactual is cheaper than this."""
     reason: str
@@ -246,22 +226,10 @@ class OpenCounterfactual(_OfWhatIf):
         """Nothing is claimed but the lower bound."""
         return False
 
-    def data(self) -> dict[str, Any]:
-        """Everything as JSON data."""
-        return {
-            "outcome": "undecided",
-            "property": str(self.prop),
-            "cost": self.cost,
-            "lower": str(self.lower),
-            "reason": self.reason,
-            "certificate": self.certificate,
-        }
-
     @classmethod
-    def of(cls, network: Network, question: Any, data: Mapping[str, Any]) -> Self:
-        """The answer from its JSON data."""
-        certificate = data["certificate"]
-        return cls(network, question, exact(certificate["lower"]), data["reason"], certificate)
+    def known(cls, network: Network, question: Any, data: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ARG003
+        """The bound, as the certificate has it."""
+        return {"lower": exact(data["certificate"]["lower"])}
 
     def said(self, mark: Callable[[str], str] = str) -> str:
         """One sentence, its verdict put through `mark`."""

@@ -1,32 +1,450 @@
-"""What would change the answer: a counterfactual of least cost in raw features,
-with proof (docs/theory.md 8.1).
+"""What would change the answer: a counterfactual of least cost in raw features, with proof
+(docs/theory.md 8.1).
+
+Where costs add up, sets of moves are walked through at rising weights, then engines are asked about all that
+is cheaper than the best. Where the largest change is the cost, engines are asked about balls.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from fractions import Fraction
+from math import floor
 from typing import Any, Literal
 
 from sugenet.bnn import Network
+from sugenet.brief import roughly
+from sugenet.engines.bounds import BOUNDS
+from sugenet.engines.dual.deciding import DUAL
+from sugenet.engines.ladder import decide
+from sugenet.engines.walk.anneal import Patience, search
+from sugenet.engines.walk.descent import Descent
 from sugenet.engines.walk.listing import needed_changes
-from sugenet.errors import QuestionError
+from sugenet.engines.walk.sets import flip_level
+from sugenet.errors import QuestionError, TooLargeError
+from sugenet.problem.boxes import plain_row
 from sugenet.problem.clock import Clock
 from sugenet.problem.keeps import Ties
-from sugenet.problem.moves import FeatureMove
-from sugenet.problem.regions import L0, Cost, Linf, Prices, Region
+from sugenet.problem.moves import FeatureMove, Moves, listed
+from sugenet.problem.outcomes import ENUMERATED, Fails, Holds, Open, Outcome, replayed
+from sugenet.problem.problem import Problem
+from sugenet.problem.regions import L0, Cost, Linf, Prices, Region, surroundings
+from sugenet.problem.sizes import heaviest, is_soon_cut, sets_within
 from sugenet.reason.counterfactuals.answers import (
     Answer,
     Counterfactual,
     NoCounterfactual,
     OpenCounterfactual,
 )
-from sugenet.reason.counterfactuals.hunt import Hunt
-from sugenet.reason.counterfactuals.levels import ByLevels
-from sugenet.reason.counterfactuals.radii import ByRadius
+from sugenet.reason.envelope import envelope
 from sugenet.reason.questions import WhatIf
 
-__all__ = ["hunted", "whatif"]
+__all__ = [
+    "ByLevels",
+    "ByRadius",
+    "Hunt",
+    "hunted",
+    "is_least_but_for_rounding",
+    "whatif",
+]
+
+_FINE = 1 << 60
+"""Costs in all, as whole numbers, from which on they are too finely divided to search."""
+
+
+class Hunt:
+    """One question on its way."""
+
+    def __init__(self, network: Network, question: WhatIf, engine: str, clock: Clock) -> None:
+        self.network, self.question, self.engine, self.clock = network, question, engine, clock
+        self.prop, self.values, self.most = question.keeps(network), question.values(network), question.most
+        movable = question.movable(network)
+        self.whole = surroundings(network.lawful, self.values, question.cost, None, movable, question.region)
+        """All moves that may be made."""
+        self.best: tuple[FeatureMove, ...] | None = None
+        self.proof: dict[str, Any] | None = None
+        self.how = "flips"
+        """Which engine gave the proof."""
+        self.sets: int | None = None
+        """How many sets of moves it enumerated."""
+        self.lower = self.shown = Fraction(0)
+        """Nothing is cheaper than this; and by the proof."""
+        self.is_shown = True
+        """Whether the last engine that raised the bound gave a proof."""
+
+    @property
+    def everything(self) -> Problem:
+        """All sets of moves, whatever they cost."""
+        return Problem(self.whole, self.prop.goal)
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the sample itself violates the property."""
+        counts = self.whole.network.packed("auto").match_counts(self.whole.inputs, self.clock.threads)
+        return bool(self.prop.goal.violates(counts)[0])
+
+    def value(self, moves: Iterable[FeatureMove]) -> Fraction:
+        """What moves cost together."""
+        prices = (move.price for move in moves)
+        return max(prices, default=Fraction(0)) if self.question.cost is Linf else sum(prices, Fraction(0))
+
+    def rank(self, moves: tuple[FeatureMove, ...]) -> tuple[Any, ...]:
+        """Its place among sets of moves: cheapest first, then those of fewest changes, then by features and
+        where they go.
+        """
+        return self.value(moves), len(moves), [(move.feature, move.state) for move in moves]
+
+    def take(self, moves: tuple[FeatureMove, ...]) -> None:
+        """Keep what is within the limit and cheaper than the best so far, or costs the same with fewer
+        changes.
+        """
+        cheap = self.value(moves), len(moves)
+        if (self.most is None or cheap[0] <= self.most) and (
+            self.best is None or cheap < (self.value(self.best), len(self.best))
+        ):
+            self.best = moves
+
+    def first(self, asked: Problem) -> None:
+        """Search for something that changes the answer, whatever it costs, and make it cheaper: the same
+        search under every cost, so that what one finds, all find. `asked`: all moves, within the limit.
+        """
+        clock, soon = self.clock, is_soon_cut(self.whole)
+        if clock.up() or not self.whole.moves:
+            return
+        clock.tell("search ...")
+        descent = Descent(self.everything, self.question.cost is Linf, clock, self.take)
+        far = (self.most is None or not soon) and descent.far()
+        found = None
+        if soon:
+            found = search(asked, clock, light=self.question.cost is not Linf, keep=self.take)
+            if found is None and not clock.up():
+                found = self._alike()
+        if found is not None:
+            descent.nearer(found)
+        elif far or descent.far():
+            descent.down()
+
+    def _alike(self) -> tuple[FeatureMove, ...] | None:
+        """Moves that change the answer, found as if all cost the same, without a limit; None where that has
+        been searched already.
+        """
+        near = self.whole
+        if self.most is None and int(near.columns.weights.sum()) < _FINE:
+            return None
+        own = near.ways
+        unlike = {id(ways): ways for ways in own.values()}
+        alike = {key: tuple(way._replace(weight=1) for way in ways) for key, ways in unlike.items()}
+        moves = listed(Moves({feature: alike[id(ways)] for feature, ways in own.items()}))
+        found = search(Problem(replace(near, moves=moves), self.prop.goal), self.clock, light=False)
+        return None if found is None else near.moves_to(near.moved(found))
+
+    def improve(self, witness: tuple[Any, ...]) -> None:
+        """Keep what an engine found, and what is cheaper on the way back to the sample."""
+        moves = self.whole.moves_to(witness)
+        self.take(moves)
+        Descent(self.everything, self.question.cost is Linf, self.clock, self.take).nearer(moves)
+
+    def proved(self, outcome: Holds, lower: Fraction) -> None:
+        """Keep what an engine says, and its proof if it gives one."""
+        self.how, self.sets, self.lower = outcome.engine, outcome.sets, lower
+        self.is_shown = outcome.proof is not None
+        if self.is_shown:
+            self.proof, self.shown = outcome.proof, lower
+
+    def found(self, moves: tuple[FeatureMove, ...], value: Fraction) -> Counterfactual:
+        """The answer that some moves of a cost are, evaluated by the definition."""
+        replay = replayed(self.everything, self.how, moves)
+        assert isinstance(replay, Fails), "without a limit no cost is beyond it"
+        changed = replay.witness
+        lower = min(self.lower, value)
+        witness = plain_row(changed, self.network)
+        shown = str(min(self.shown, value))
+        certificate = self.certificate("counterfactual", witness, value=str(value), lower=shown)
+        how, sets = (self.how, self.sets) if lower > 0 else ("search", None)
+        return Counterfactual(self.network, self.question, value, lower, changed, how, certificate, sets=sets)
+
+    def certificate(self, answer: str, witness: list[Any] | None = None, **more: Any) -> dict[str, Any]:
+        """A certificate with the proof so far."""
+        return envelope(self.network, self.question, answer=answer, witness=witness, proof=self.proof, **more)
+
+
+_EXACT_LEVELS = 400
+_WALK = 3e8
+"""Sets of moves that are walked through level by level before anything else."""
+_WALK_LATE = 3e10
+"""Sets of moves that are walked through level by level once a longer search has been tried; beyond, the
+ladder of engines is asked.
+"""
+_LADDER = 1e11
+"""Sets beyond which proofs are rare, and a long search comes first."""
+_SOME, _MANY = 4_000_000, 60_000_000
+"""Steps of the longer search, and of the long one."""
+
+
+class ByLevels:
+    """The strategy for every cost but the largest change; a level is a sum of weights."""
+
+    def __init__(self, hunt: Hunt) -> None:
+        self.hunt, self.near, self.unit = hunt, hunt.whole, hunt.whole.unit
+        total = heaviest(self.near)
+        self.top = total if hunt.most is None else min(total, int(hunt.most / self.unit // 1))
+        """The largest weight that is asked about."""
+        self.patience = Patience(self._within, hunt.clock, hunt.take)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the proof is about all that was asked."""
+        return self.hunt.lower > self.top * self.unit
+
+    def search(self) -> None:
+        """Search for something, then prove or find something cheaper."""
+        hunt, clock, lightest = self.hunt, self.hunt.clock, self.near.lightest
+        if lightest:  # below the lightest move there is nothing
+            self._proved(min(lightest, self.top + 1) - 1, Holds("bounds", {"kind": "bound"}))
+        hunt.first(self._within(self.top))
+        if hunt.engine == "auto":
+            self._walk_up(_WALK)
+            if sets_within(self.near, self._below(self.top)) > _WALK_LATE:  # else all that is left is walked
+                self._go_on(_SOME)
+            self._walk_up(_WALK_LATE)
+            if sets_within(self.near, self._below(self.top)) > _LADDER:
+                self._go_on(_MANY)
+        while not clock.up() and not self._is_ended:
+            budget = self._below(self.top)
+            found = decide(self._asked(budget), clock, hunt.engine)
+            if isinstance(found, Holds):
+                self._proved(budget, found)
+                continue
+            before = hunt.best
+            if isinstance(found, Fails):
+                hunt.improve(found.witness)
+            if hunt.best is before:  # open, or no better: a difference that rounding hides
+                break
+        while hunt.engine == "auto" and clock.time_limit is not None and self._go_on(_MANY):
+            pass
+
+    def _walk_up(self, most: float) -> None:
+        """Walk through levels, rising, as long as there are not too many sets."""
+        clock, proved = self.hunt.clock, 0
+        for level in self._steps():
+            if clock.up() or self._is_ended:
+                break
+            walked = self._last(proved, self._below(level), most)
+            if self.hunt.lower <= walked * self.unit and not self._walk(walked):
+                break
+            if walked < self._below(level):
+                break
+            proved = walked
+
+    def _last(self, low: int, high: int, most: float) -> int:
+        """The largest weight up to `high` with so many sets at most, if those up to `low` are few enough."""
+        if sets_within(self.near, high) <= most:
+            return high
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if sets_within(self.near, middle) <= most else (low, middle)
+        return low
+
+    def _go_on(self, steps: int) -> bool:
+        """Search on for something lighter than the best, from the start once more whenever something is
+        found; False where nothing is left to search, or the time is up.
+        """
+        hunt = self.hunt
+        if hunt.best is None or not is_soon_cut(self.near):
+            return False
+        patience = self.patience
+        hunt.clock.tell("search on ...")
+        while not hunt.clock.up() and not self._is_ended and hunt.best is not None:
+            best = _weight(hunt.best)
+            if not patience.go_on(min(best - 1, self.top), steps):
+                return not hunt.clock.up() and patience.annealer is not None and not self._is_ended
+            hunt.improve(hunt.whole.moved(hunt.best))
+            if hunt.best is None or _weight(hunt.best) >= best:  # no cheaper, by less than rounding
+                return False
+        return False
+
+    def _within(self, budget: int) -> Problem:
+        """The moves that a budget in whole units allows."""
+        near = self.near.only(lambda move: move.weight <= budget)
+        return Problem(replace(near, budget=budget), self.hunt.prop.goal)
+
+    def _asked(self, budget: int) -> Problem:
+        """What engines are asked: while nothing is known, all as the certificate says it, without a budget
+        where there is no limit.
+        """
+        if self.hunt.best is not None:
+            return self._within(budget)
+        if self.hunt.most is not None:
+            return self._within(floor(self.hunt.most / self.unit))
+        return self._within(self.top) if self.hunt.engine == "flips" else self.hunt.everything
+
+    def _below(self, level: int) -> int:
+        """A level, or just below the best that is known."""
+        best = self.hunt.best
+        return min(level, self.top if best is None else _weight(best) - 1)
+
+    @property
+    def _is_ended(self) -> bool:
+        return self.hunt.lower > self._below(self.top) * self.unit
+
+    def _walk(self, level: int) -> bool:
+        """Walk all sets up to a weight; False when that was not possible."""
+        hunt, clock = self.hunt, self.hunt.clock
+        try:
+            found = flip_level(self._within(level), level, clock)
+        except TooLargeError as error:
+            clock.tell(f"flips: {error}")
+            return False
+        if found is None:
+            return False
+        if found.violation is not None:
+            before = hunt.best
+            hunt.improve(hunt.whole.moved(found.violation))
+            return hunt.best is not before  # else beyond the limit, or no cheaper, by less than rounding
+        clock.tell(
+            f"none of the {found.sets:,} changes up to {roughly(level * self.unit)} changes the answer"
+        )
+        self._proved(level, Holds("flips", ENUMERATED, found.sets))
+        return True
+
+    def _proved(self, level: int, outcome: Holds) -> None:
+        if (level + 1) * self.unit > self.hunt.lower:
+            self.hunt.proved(outcome, (level + 1) * self.unit)
+
+    def _steps(self) -> list[int]:
+        """Levels to walk, rising: every total that can occur while these are few, or all moves weigh the
+        same; else growing steps.
+        """
+        totals = {0}
+        every = self.near.columns.weights
+        if len(every) and every.min() == every.max() > 0:
+            each = int(every[0])
+            return list(range(each, self.top + 1, each))[:_EXACT_LEVELS] or [self.top]
+        for moves in self.near.places.values():
+            weights = set(every[moves].tolist())
+            totals |= {total + weight for total in totals for weight in weights if total + weight <= self.top}
+            if len(totals) > _EXACT_LEVELS:
+                step = int(every[every > 0].min())
+                steps = []
+                while step < self.top:
+                    steps.append(step)
+                    step = step * 3 // 2 + 1
+                return [*steps, self.top]
+        return sorted(totals - {0}) or [self.top]
+
+    def rising(self, best: tuple[FeatureMove, ...], *, only: bool) -> Iterator[Problem]:
+        """Problems that hold ever more sets of moves, from those that cost no more than the best on; `only`
+        these.
+        """
+        least = _weight(best)
+        for budget in [least] if only else [step for step in self._steps() if step >= least]:
+            problem = self._within(budget)
+            yield Problem(replace(problem.near, limit=self.hunt.most), problem.goal)
+
+
+def is_least_but_for_rounding(found: Counterfactual) -> bool:
+    """Whether nothing cheaper is left but what the rounding of costs to whole weights hides, as it may where
+    they are sums of floats: then more time could not prove more.
+    """
+    if found.is_minimum or found.question.cost is Linf:
+        return found.is_minimum
+    near = Hunt(found.network, found.question, "auto", Clock()).whole
+    return found.lower >= _weight(near.moves_to(found.changed)) * near.unit
+
+
+def _weight(moves: tuple[FeatureMove, ...]) -> int:
+    return sum(move.weight for move in moves)
+
+
+_QUICK = 1.0
+"""Seconds that dual bounds get for a radius before all engines are asked."""
+
+
+class ByRadius:
+    """The strategy for the largest change."""
+
+    def __init__(self, hunt: Hunt) -> None:
+        self.hunt, moves = hunt, hunt.whole.moves
+        own = list(moves.ways.values()) if isinstance(moves, Moves) else [moves]
+        ways = {id(rows): rows for rows in own}.values()  # features alike share theirs
+        shared = {id(move.price): move.price for rows in ways for move in rows}
+        prices = set(shared.values())
+        self.radii = sorted(price for price in prices if hunt.most is None or price <= hunt.most)
+        self.low = -1
+        """Number of the largest radius within which there is nothing, proved."""
+        self.is_complete = False
+        """Whether the proof is about all that was asked."""
+
+    def search(self) -> None:
+        """Search for something, then close in on the least radius from below: by what is soon done first,
+        then by all engines; what is open in between stays open.
+        """
+        self._reached(-1, Holds("bounds", {"kind": "bound"}))  # below the smallest move there is nothing
+        if self.radii:
+            self.hunt.first(self._ball(self.radii[-1]))
+        if self.hunt.engine == "auto":
+            self._close_in(self._bounded, onwards=False)
+        self._close_in(self._sought, onwards=True)
+        self._close_in(lambda problem: decide(problem, self.hunt.clock, self.hunt.engine), onwards=False)
+
+    @property
+    def _high(self) -> int:
+        """The number of the least radius that is known to do, or one behind the last."""
+        best = self.hunt.best
+        return len(self.radii) if best is None else bisect_left(self.radii, self.hunt.value(best))
+
+    def _close_in(self, ask: Callable[[Problem], Outcome], *, onwards: bool) -> None:
+        """Ask about radii, in steps that grow, at most half of the way to what is known to do. What is open
+        ends it, unless it goes `onwards`, or nothing is known to do.
+        """
+        hunt, radii = self.hunt, self.radii
+        low, step = self.low, 1
+        while low + 1 < self._high and not hunt.clock.up():
+            high = self._high
+            place = min(low + step, len(radii) - 1 if high == len(radii) else (low + high) // 2)
+            hunt.clock.tell(f"radius {roughly(radii[place])} ...")
+            found = ask(self._ball(radii[place]))
+            if isinstance(found, Fails):
+                hunt.improve(found.witness)
+                continue
+            if isinstance(found, Holds):
+                self._reached(place, found)
+            elif not onwards and high < len(radii):
+                return
+            low, step = place, 2 * step
+
+    def _bounded(self, problem: Problem) -> Outcome:
+        """What bounds alone say."""
+        return (BOUNDS if is_soon_cut(problem.near) else DUAL.within(_QUICK))(problem, self.hunt.clock)
+
+    def _sought(self, problem: Problem) -> Outcome:
+        """What a short search says."""
+        moves = None
+        if is_soon_cut(problem.near):
+            moves = search(problem, self.hunt.clock, restarts=4, light=False)
+        return (
+            Open("search", "nothing was found", {}) if moves is None else replayed(problem, "search", moves)
+        )
+
+    def _ball(self, radius: Fraction) -> Problem:
+        """The moves that are no larger than a radius."""
+        return Problem(self.hunt.whole.only(lambda move: move.price <= radius), self.hunt.prop.goal)
+
+    def _reached(self, low: int, outcome: Holds) -> None:
+        """Up to this radius there is nothing."""
+        self.low = low
+        self.is_complete = low == len(self.radii) - 1
+        self.hunt.proved(outcome, Fraction(0) if self.is_complete else self.radii[low + 1])
+
+    def rising(self, best: tuple[FeatureMove, ...], *, only: bool) -> Iterator[Problem]:
+        """Problems that hold ever more sets of moves, from those no larger than the best on; `only` these."""
+        least = self.hunt.value(best)
+        for radius in [least] if only else [radius for radius in self.radii if radius >= least]:
+            problem = self._ball(radius)
+            total = int(problem.near.columns.weights.sum())
+            yield Problem(replace(problem.near, budget=total, limit=None), problem.goal)
 
 
 def whatif(

@@ -5,17 +5,17 @@ Each prints as a table and goes to JSON.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from sugenet.bnn import Network
 from sugenet.drawn import Drawn
 from sugenet.errors import QuestionError
 from sugenet.problem.neighbourhood import row_of
-from sugenet.reason.envelope import domain_data
+from sugenet.reason.envelope import Recorded, Source
 from sugenet.reason.questions import HowMany, class_of, described_within
 from sugenet.reason.words import percent_words
 
@@ -35,13 +35,8 @@ def _table(network: Network, rows: list[tuple[int, str]]) -> str:
     )
 
 
-def _where(network: Network, question: HowMany) -> str:
-    """Where is counted, in words."""
-    return described_within(network, question.describe(network))
-
-
 @dataclass(frozen=True, eq=False)
-class _Count(Drawn):
+class _Count(Recorded, Drawn):
     """What is known of the inputs somewhere."""
 
     is_certified: ClassVar[bool] = False
@@ -52,6 +47,15 @@ class _Count(Drawn):
     region: str
     """Where was counted, in words."""
 
+    @classmethod
+    def known(cls, network: Network, question: Any, data: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ARG003
+        """Where was counted."""
+        return {"region": described_within(network, question.describe(network))}
+
+    def by_class(self, values: Sequence[Any]) -> dict[str, Any]:
+        """Values by the names of their classes."""
+        return dict(zip(self.network.classes, values, strict=True))
+
 
 @dataclass(frozen=True, eq=False)
 class Counted(_Count):
@@ -61,6 +65,17 @@ class Counted(_Count):
     """
 
     is_certified: ClassVar[bool] = True
+    json: ClassVar[Mapping[str, Source]] = {
+        "outcome": lambda _: "counted",
+        "region": "region",
+        "counted": lambda _: "combinations of legal states of the features, each state once",
+        "counts": lambda answer: answer.by_class(answer.counts),
+        "total": "total",
+        "robustness": lambda answer: None if answer.label is None else answer.robustness,
+        "method": lambda answer: METHODS[answer.method],
+        "seconds": "seconds",
+        "certificate": "certificate",
+    }
 
     counts: tuple[int, ...]
     method: str
@@ -92,26 +107,12 @@ class Counted(_Count):
             )
         return Fraction(self.counts[self.label], self.total)
 
-    def data(self) -> dict[str, Any]:
-        """Everything as JSON data."""
-        return {
-            "outcome": "counted",
-            "region": self.region,
-            "counted": "combinations of legal states of the features, each state once",
-            "counts": dict(zip(self.network.classes, self.counts, strict=True)),
-            "total": self.total,
-            "robustness": None if self.label is None else str(self.robustness),
-            "method": METHODS[self.method],
-            "seconds": self.seconds,
-            "certificate": self.certificate,
-        }
-
     @classmethod
-    def of(cls, network: Network, question: Any, data: Mapping[str, Any]) -> Self:
-        """The answer from its JSON data."""
+    def known(cls, network: Network, question: Any, data: Mapping[str, Any]) -> dict[str, Any]:
+        """What the certificate has, and where was counted."""
         kept = data["certificate"]
-        counts, method = tuple(kept["counts"][: network.head.outputs]), kept["method"]
-        return cls(network, question, _where(network, question), counts, method, data["seconds"], kept)
+        counts = tuple(kept["counts"][: network.head.outputs])
+        return {**super().known(network, question, data), "counts": counts, "method": kept["method"]}
 
     def __str__(self) -> str:
         some = sorted((-many, k) for k, many in enumerate(self.counts) if many)
@@ -136,6 +137,17 @@ class Counted(_Count):
 class CountOpen(_Count):
     """Not all could be counted: how many of each class there are at least, of how many in all."""
 
+    json: ClassVar[Mapping[str, Source]] = {
+        "outcome": lambda _: "undecided",
+        "region": "region",
+        "lower": lambda answer: answer.by_class(answer.lower),
+        "upper": lambda answer: answer.by_class(answer.upper),
+        "total": "total",
+        "reason": "reason",
+        "seconds": "seconds",
+        "question": "question",
+    }
+
     lower: tuple[int, ...]
     total: int
     reason: str
@@ -146,34 +158,11 @@ class CountOpen(_Count):
         """No more than this of each class."""
         return tuple(many + self.total - sum(self.lower) for many in self.lower)
 
-    def data(self) -> dict[str, Any]:
-        """Everything as JSON data."""
-        names = self.network.classes
-        return {
-            "outcome": "undecided",
-            "region": self.region,
-            "lower": dict(zip(names, self.lower, strict=True)),
-            "upper": dict(zip(names, self.upper, strict=True)),
-            "total": self.total,
-            "reason": self.reason,
-            "seconds": self.seconds,
-            "question": self.question.data(self.network),
-            **domain_data(self.network),
-        }
-
     @classmethod
-    def of(cls, network: Network, question: Any, data: Mapping[str, Any]) -> Self:
-        """The answer from its JSON data."""
+    def known(cls, network: Network, question: Any, data: Mapping[str, Any]) -> dict[str, Any]:
+        """What was counted of each class, and where."""
         lower = tuple(data["lower"][name] for name in network.classes)
-        return cls(
-            network,
-            question,
-            _where(network, question),
-            lower,
-            data["total"],
-            data["reason"],
-            data["seconds"],
-        )
+        return {**super().known(network, question, data), "lower": lower}
 
     def __str__(self) -> str:
         order = sorted(range(len(self.lower)), key=lambda k: (-self.lower[k], k))
@@ -197,6 +186,20 @@ class CountSampled(_Count):
     ``1 - confidence`` of all draws.
     """
 
+    json: ClassVar[Mapping[str, Source]] = {
+        "outcome": lambda _: "estimated",
+        "region": "region",
+        "hits": lambda answer: answer.by_class(answer.hits),
+        "intervals": lambda answer: answer.by_class(list(map(list, answer.intervals))),
+        "confidence": "confidence",
+        "samples": "samples",
+        "total": "total",
+        "seed": "seed",
+        "seconds": "seconds",
+        "drawn": lambda answer: answer.drawn if answer.network.domain.laws else ...,
+        "question": "question",
+    }
+
     hits: tuple[int, ...]
     intervals: tuple[tuple[float, float], ...]
     """Share of each class: at least, at most."""
@@ -213,32 +216,13 @@ class CountSampled(_Count):
         """Inputs drawn that obey the laws."""
         return sum(self.hits)
 
-    def data(self) -> dict[str, Any]:
-        """Everything as JSON data."""
-        names = self.network.classes
-        return {
-            "outcome": "estimated",
-            "region": self.region,
-            "hits": dict(zip(names, self.hits, strict=True)),
-            "intervals": {name: list(ends) for name, ends in zip(names, self.intervals, strict=True)},
-            "confidence": self.confidence,
-            "samples": self.samples,
-            "total": self.total,
-            "seed": self.seed,
-            "seconds": self.seconds,
-            **({"drawn": self.drawn} if self.network.domain.laws else {}),
-            "question": self.question.data(self.network),
-            **domain_data(self.network),
-        }
-
     @classmethod
-    def of(cls, network: Network, question: Any, data: Mapping[str, Any]) -> Self:
-        """The answer from its JSON data."""
+    def known(cls, network: Network, question: Any, data: Mapping[str, Any]) -> dict[str, Any]:
+        """What was drawn of each class, and where."""
         hits = tuple(data["hits"][name] for name in network.classes)
         ends = tuple((low, high) for low, high in (data["intervals"][name] for name in network.classes))
-        rest = [data[name] for name in ("confidence", "total", "seed", "seconds")]
-        rest.append(data["drawn"] if network.domain.laws else sum(hits))
-        return cls(network, question, _where(network, question), hits, ends, *rest)
+        drawn = data["drawn"] if network.domain.laws else sum(hits)
+        return {**super().known(network, question, data), "hits": hits, "intervals": ends, "drawn": drawn}
 
     def __str__(self) -> str:
         order = sorted(range(len(self.hits)), key=lambda k: (-self.hits[k], k))

@@ -1,4 +1,4 @@
-"""How many inputs of each class there are in a region, exactly: `count`.
+"""How many inputs of each class there are in a region, exactly: `count`, and when it must stop.
 
 What is counted are combinations of legal states of the features, each state of a feature once, however many
 raw values it stands for.
@@ -6,21 +6,25 @@ raw values it stands for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from numbers import Real
-from typing import Any, TypeAlias
+from threading import Timer, current_thread, main_thread
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
 
 from sugenet.bnn import Network
-from sugenet.errors import QuestionError, TooLargeError
+from sugenet.errors import QuestionError, TooLargeError, refuse
+from sugenet.fields import FIELDS
 from sugenet.problem.boxes import Box
 from sugenet.problem.clock import Clock
 from sugenet.problem.neighbourhood import Neighbourhood
 from sugenet.problem.regions import Region
 from sugenet.problem.sizes import see_time, sets_within
-from sugenet.reason.counts.alarm import Alarm
 from sugenet.reason.counts.answers import Counted, CountOpen, CountSampled
-from sugenet.reason.counts.points import MOST_POINTS, count_points, is_for_points
-from sugenet.reason.counts.sample import interval, sample_classes
+from sugenet.reason.counts.points import MOST_POINTS, count_points, interval, is_for_points, sample_classes
 from sugenet.reason.counts.space import Space, combinations_within, ways
 from sugenet.reason.counts.sums import count_sums
 from sugenet.reason.counts.walk import Part, Partition, count_walk, scores_of
@@ -28,7 +32,75 @@ from sugenet.reason.envelope import envelope
 from sugenet.reason.questions import HowMany, described_within
 from sugenet.telling import telling
 
-__all__ = ["Where", "count"]
+__all__ = [
+    "Alarm",
+    "Where",
+    "count",
+]
+
+_Found = TypeVar("_Found")
+
+
+class Alarm:
+    """A clock that compiled code can look at, in a byte."""
+
+    def __init__(self, clock: Clock, total: int) -> None:
+        self.clock, self.total, self.told = clock, total, clock.seconds
+        self.stop = np.zeros(1, np.uint8)
+        """Its byte is set when it is time to stop."""
+        self.is_interrupted = False
+
+    def _ring(self) -> None:
+        self.stop[0] = 1
+
+    def is_up(self) -> bool:
+        """Whether it has rung."""
+        return bool(self.stop[0])
+
+    def step(self, share: float) -> None:
+        """Tell which share is counted, at most once a second."""
+        if self.clock.seconds - self.told > 1:
+            self.told = self.clock.seconds
+            self.clock.tell(f"counted {share:.0%} of {self.total:,}")
+
+    @contextmanager
+    def _set(self) -> Iterator[None]:
+        timers: list[Timer] = []
+
+        def look() -> None:
+            left = self.clock.left()
+            if left == 0:
+                self._ring()
+            elif left is not None and not done:  # set again when something was compiled meanwhile
+                timers[:] = [Timer(left, look)]
+                timers[0].daemon = True
+                timers[0].start()
+
+        done: list[bool] = []
+        look()
+        try:
+            yield
+        finally:
+            done.append(True)
+            for timer in timers:
+                timer.cancel()
+
+    def run(self, work: Callable[[], _Found]) -> _Found:
+        """Work beside the main thread, which hears Ctrl-C while compiled code runs; what is found until the
+        alarm rings is given.
+        """
+        with self._set():
+            if current_thread() is not main_thread():
+                return work()
+            with ThreadPoolExecutor(1) as pool:
+                found = pool.submit(work)
+                try:
+                    return found.result()
+                except KeyboardInterrupt:
+                    self.is_interrupted = True
+                    self._ring()
+                    return found.result()
+
 
 Where: TypeAlias = Mapping[Any, Any] | Box
 """Limits as in `Box`."""
@@ -90,57 +162,83 @@ def count(
     >>> answer.counts, answer.robustness
     ((6, 5), Fraction(5, 11))
     """
-    if method not in ("auto", "walk", "sums", "sample"):
-        raise QuestionError(f"method={method!r} is unknown. Use auto, walk, sums or sample.")
+    _see_settings(method, samples, confidence)
     clock = Clock(time_limit, threads, seed, notify)
-    if samples is not None and method != "sample":
-        raise QuestionError(f'samples={samples!r} is for method="sample", and method is {method!r}.')
-    if samples is not None and (isinstance(samples, bool) or not isinstance(samples, int) or samples < 1):
-        raise QuestionError(f"samples={samples!r} must be a whole number, at least 1.")
-    if isinstance(confidence, bool) or not isinstance(confidence, Real) or not 0 < confidence < 1:
-        raise QuestionError(f"confidence={confidence!r} must be between 0 and 1.")
     network = network.within(within)
     question = HowMany(x, region, where)
-    near, words = _asked(network, question), described_within(network, question.describe(network))
+    near = _asked(network, question)
+    about = network, question, described_within(network, question.describe(network))
     try:
         space = _space(near, method, clock)
     except TooLargeError as error:
         if method == "sample" or not network.has_levels:
             raise
         none, reason = (0,) * network.head.outputs, str(error).rstrip(".")
-        return CountOpen(network, question, words, none, combinations_within(near), reason, clock.seconds)
+        return CountOpen(*about, none, combinations_within(near), reason, clock.seconds)
     total = combinations_within(near) if space is None else space.total
     if space is not None and method == "sample":
         drawn = _SAMPLES if samples is None else samples
         hits = sample_classes(space, drawn, seed)[: network.head.outputs]
-        good = sum(hits)  # of those that obey the laws, all have the same chance
-        if not good:
+        obeying = sum(hits)  # of those that obey the laws, all have the same chance
+        if not obeying:
             raise QuestionError("none of the inputs drawn obeys the laws. Draw more of them: samples=.")
-        ends = tuple(interval(many, good, confidence) for many in hits)
+        ends = tuple(interval(many, obeying, confidence) for many in hits)
         known = None if network.domain.laws else total
-        how = (confidence, known, seed, clock.seconds, drawn)
-        return CountSampled(network, question, words, hits, ends, *how)
+        return CountSampled(*about, hits, ends, confidence, known, seed, clock.seconds, drawn)
     alarm = Alarm(clock, total)
     with telling(notify):
         used, found = alarm.run(lambda: _counted(near, space, method, alarm))
-    lower = [sum(row[k] for _, row in found.parts) for k in range(near.network.head.outputs)]
-    obeying = tuple(lower[: network.head.outputs])
-    seconds = clock.seconds
+    return _answer(about, near, alarm, used, found)
+
+
+def _see_settings(method: str, samples: int | None, confidence: float) -> None:
+    """Refuse settings that a count does not have."""
+    is_number = isinstance(samples, int) and not isinstance(samples, bool) and samples >= 1
+    is_share = isinstance(confidence, Real) and not isinstance(confidence, bool) and 0 < confidence < 1
+    refuse(
+        QuestionError,
+        (
+            method not in FIELDS["method"].choices,
+            f"method={method!r} is unknown. Use auto, walk, sums or sample.",
+        ),
+        (
+            samples is not None and method != "sample",
+            f'samples={samples!r} is for method="sample", and method is {method!r}.',
+        ),
+        (
+            samples is not None and not is_number,
+            f"samples={samples!r} must be a whole number, at least 1.",
+        ),
+        (not is_share, f"confidence={confidence!r} must be between 0 and 1."),
+    )
+
+
+def _answer(
+    about: tuple[Network, HowMany, str], near: Neighbourhood, alarm: Alarm, used: str, found: Partition
+) -> Counted | CountOpen:
+    """What was counted, as an answer: exact, if nothing is left."""
+    network, question, _ = about
+    counts = [sum(row[k] for _, row in found.parts) for k in range(near.network.head.outputs)]
+    obeying, total, seconds = tuple(counts[: network.head.outputs]), alarm.total, alarm.clock.seconds
     if not found.is_whole:
         reason = "too many to go through, and too many different sums"
         if alarm.is_up():
             reason = f"{'interrupted' if alarm.is_interrupted else 'stopped'} after {seconds:.1f} s"
-        left = total - sum(lower) + sum(obeying)
-        return CountOpen(network, question, words, obeying, left, reason, seconds)
-    assert sum(lower) == total, f"{sum(lower)} counted of {total}: a bug in sugenet, please report it"
+        return CountOpen(*about, obeying, total - sum(counts) + sum(obeying), reason, seconds)
+    assert sum(counts) == total, f"{sum(counts)} counted of {total}: a bug in sugenet, please report it"
     if not any(obeying):
         raise QuestionError("no input counted obeys the laws, so there is nothing to ask about.")
     parts = [[what, list(row)] for what, row in found.parts]
-    proof = {"kind": "partition", "order": list(found.order), "parts": parts}
     certificate = envelope(
-        network, question, answer="counted", counts=lower, total=total, method=used, proof=proof
+        network,
+        question,
+        answer="counted",
+        counts=counts,
+        total=total,
+        method=used,
+        proof={"kind": "partition", "order": list(found.order), "parts": parts},
     )
-    return Counted(network, question, words, obeying, used, seconds, certificate)
+    return Counted(*about, obeying, used, seconds, certificate)
 
 
 # -- the question --------------------------------------------------------------------------------------------

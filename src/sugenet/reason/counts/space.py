@@ -22,7 +22,6 @@ import numpy.typing as npt
 
 from sugenet.bits import pack, words_for
 from sugenet.bnn.arrays import Bits, Ints
-from sugenet.bnn.layer import dense_of
 from sugenet.bnn.memory import make_sure
 from sugenet.errors import TooLargeError
 from sugenet.problem.front import first_layer, margins_of, move_gains, reach
@@ -188,7 +187,7 @@ def _first(near: Neighbourhood) -> tuple[Ints, Ints, Bits, _Behind]:
     if not network.layers:
         return _comparisons(near, first, deltas, slopes, ends)
     margins = margins_of(near, first)
-    later = [dense_of(layer) for layer in network.layers[1:]]
+    later = [layer.unrolled() for layer in network.layers[1:]]
     layers = [(layer.weights, layer.tau + np.minimum(layer.weights, 0).sum(axis=1)) for layer in later]
     return margins, deltas, margins >= 0, _Behind(layers, head.weights, slopes, ends)
 

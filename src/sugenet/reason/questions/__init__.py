@@ -2,10 +2,24 @@
 is about, comes back from it, and comes down to problems.
 """
 
-from sugenet.reason.questions.amounts import HowMany, Rules
-from sugenet.reason.questions.everyone import OfSample, Predict, each
-from sugenet.reason.questions.inputs import Agree, Always, Fair, Monotone, Never
-from sugenet.reason.questions.names import class_of, raw_of
+from sugenet.reason.questions.kinds import (
+    Agree,
+    Always,
+    Fair,
+    HowMany,
+    Monotone,
+    Never,
+    OfSample,
+    Predict,
+    Robust,
+    Rules,
+    Suffices,
+    WhatIf,
+    Why,
+    class_of,
+    each,
+    raw_of,
+)
 from sugenet.reason.questions.problems import problems_of
 from sugenet.reason.questions.reading import (
     Asked,
@@ -14,8 +28,8 @@ from sugenet.reason.questions.reading import (
     described,
     described_within,
     question_of,
+    reading_data,
 )
-from sugenet.reason.questions.samples import Robust, Suffices, WhatIf, Why
 
 __all__ = [
     "Agree",
@@ -41,4 +55,5 @@ __all__ = [
     "problems_of",
     "question_of",
     "raw_of",
+    "reading_data",
 ]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 from sugenet.bnn import Domain, Network
@@ -10,13 +11,22 @@ from sugenet.checker.form import exact
 from sugenet.errors import CertificateError, QuestionError, SugenetError
 from sugenet.problem.query import Case, Inequality, Query, QueryBox
 from sugenet.problem.sourced import of_network
-from sugenet.reason.questions.amounts import HowMany, Rules
-from sugenet.reason.questions.everyone import Predict
-from sugenet.reason.questions.inputs import Agree, Always, Fair, Monotone, Never
-from sugenet.reason.questions.names import box_of
-from sugenet.reason.questions.samples import Robust, Suffices, WhatIf, Why
+from sugenet.reason.questions.kinds import (
+    Agree,
+    Always,
+    Fair,
+    HowMany,
+    Monotone,
+    Never,
+    Predict,
+    Robust,
+    Rules,
+    Suffices,
+    WhatIf,
+    Why,
+)
 
-__all__ = ["Asked", "Question", "data_of", "described", "described_within", "question_of"]
+__all__ = ["Asked", "Question", "data_of", "described", "described_within", "question_of", "reading_data"]
 
 Question: TypeAlias = Robust | Always | Never | Monotone | Fair | Agree | Query
 """What `verify` decides."""
@@ -81,18 +91,26 @@ def _query_of(network: Network, data: Mapping[str, Any]) -> Query:
 
 
 _KINDS: dict[str, Any] = {
-    "robust": Robust,
-    "why": Why,
-    "reason": Suffices,
-    "whatif": WhatIf,
-    "always": Always,
-    "never": Never,
-    "monotone": Monotone,
-    "fair": Fair,
-    "count": HowMany,
-    "predict": Predict,
-    "rules": Rules,
+    kind.kind: kind
+    for kind in (Robust, Why, Suffices, WhatIf, Always, Never, Monotone, Fair, Agree, HowMany, Predict, Rules)
 }
+
+
+@contextmanager
+def reading_data(what: str, error: type[SugenetError] = CertificateError) -> Iterator[None]:
+    """Say what is wrong with JSON data from elsewhere, as an error of one type."""
+    try:
+        yield
+    except KeyError as missing:
+        raise error(f"{what} has no field {missing}.") from None
+    except RecursionError:
+        raise error(f"{what} is nested too deeply.") from None
+    except (TypeError, ValueError, AttributeError, IndexError, ArithmeticError) as problem:
+        known = isinstance(problem, SugenetError)
+        if known and isinstance(problem, CertificateError) == (error is CertificateError):
+            raise
+        said = str(problem) if known else f"{type(problem).__name__}: {str(problem)[:200]}"
+        raise error(f"{what} is damaged: {said}") from problem
 
 
 def question_of(data: Mapping[str, Any], network: Network, other: Network | None = None) -> Asked:
@@ -111,24 +129,16 @@ def question_of(data: Mapping[str, Any], network: Network, other: Network | None
     >>> question_of(Robust([1, -1], L0(1)).data(net), net).region
     L0(radius=1)
     """
-    try:
+    with reading_data("the question", QuestionError):
         kind = data["kind"]
         if kind == "query":
             found: Asked = _query_of(network, data)
-        elif kind == "agree":
-            found = _agree_of(network, data, other)
         elif kind in _KINDS:
-            found = _KINDS[kind].of(network, data)
+            more = {"other": _other_of(data, other)} if kind == "agree" else {}
+            found = _KINDS[kind].of(network, data, **more)
         else:
             raise QuestionError(f"there is no kind of question {str(kind)[:40]!r}.")
         again = data_of(network, found)
-    except KeyError as error:
-        raise QuestionError(f"the question has no field {error}.") from None
-    except (TypeError, ValueError, AttributeError, IndexError, ArithmeticError) as error:
-        if isinstance(error, SugenetError) and not isinstance(error, CertificateError):
-            raise
-        said = error if isinstance(error, SugenetError) else f"{type(error).__name__}: {str(error)[:200]}"
-        raise QuestionError(f"the question is damaged: {said}") from error
     for name in data:
         if name not in again:
             raise QuestionError(f"the question has a field {str(name)[:40]!r} that it must not have.")
@@ -141,7 +151,8 @@ def question_of(data: Mapping[str, Any], network: Network, other: Network | None
     return found
 
 
-def _agree_of(network: Network, data: Mapping[str, Any], other: Network | None) -> Agree:
+def _other_of(data: Mapping[str, Any], other: Network | None) -> Network:
+    """The second network of a question about two."""
     if other is None:
         raise QuestionError("the question is about two networks: give the other one too, other=.")
     if other.fingerprint != data["other"]:
@@ -149,4 +160,4 @@ def _agree_of(network: Network, data: Mapping[str, Any], other: Network | None) 
             f"the question is about the other network {str(data['other'])[:12]}, "
             f"not about {other.fingerprint[:12]}."
         )
-    return Agree(other, box_of(network, data["where"]))
+    return other

@@ -5,16 +5,17 @@ and what is known of every feature.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar
 
 from sugenet.bnn import Network
 from sugenet.drawn import Drawn
 from sugenet.errors import CertificateError
 from sugenet.problem.boxes import plain
-from sugenet.reason.envelope import Certified, domain_data, opened
+from sugenet.reason.envelope import Certified, Recorded, Source, opened
 from sugenet.reason.questions import Suffices, Why, described_within
 from sugenet.reason.reasons.oracle import Contrast, Features
 
@@ -24,6 +25,13 @@ __all__ = ["Reason", "Reasons"]
 @dataclass(frozen=True, eq=False)
 class Reason(Certified):
     """Features that suffice for the answer as they are."""
+
+    json: ClassVar[Mapping[str, Source]] = {
+        "features": "names",
+        "conditions": "conditions",
+        "status": "status",
+        "certificate": "certificate",
+    }
 
     network: Network
     question: Suffices
@@ -38,11 +46,6 @@ class Reason(Certified):
     def features(self) -> tuple[int, ...]:
         """Numbers from 0, rising."""
         return self.question.fixed
-
-    @property
-    def sample(self) -> tuple[Any, ...]:
-        """The raw sample that was asked about."""
-        return tuple(self.question.values(self.network))
 
     @property
     def is_certified(self) -> bool:
@@ -60,27 +63,43 @@ class Reason(Certified):
         names, codings = encoder.names, encoder.codings
         return [codings[f].describe(names[f], codings[f].state(sample[f])) for f in self.features]
 
-    def data(self) -> dict[str, Any]:
-        """Everything as JSON data."""
-        return {
-            "features": list(self.names),
-            "conditions": self.conditions(),
-            "status": self.status,
-            "certificate": self.certificate,
-        }
-
     @classmethod
-    def of(cls, network: Network, question: Any, data: Mapping[str, Any]) -> Self:
-        """The answer from its JSON data."""
-        return cls(network, question, data["certificate"]["answer"], data["certificate"])
+    def known(cls, network: Network, question: Any, data: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ARG003
+        """What is proved."""
+        return {"status": data["certificate"]["answer"]}
 
     def __str__(self) -> str:
         return " and ".join(self.conditions()) or "nothing needs to be known"
 
 
 @dataclass(frozen=True, eq=False)
-class Reasons(Drawn):
+class Reasons(Recorded, Drawn):
     """Reasons for one answer inside one region, shortest first."""
+
+    json: ClassVar[Mapping[str, Source]] = {
+        "region": "region",
+        "reasons": lambda answer: [reason.data() for reason in answer.reasons],
+        "contrastive": lambda answer: [
+            list(answer.named(contrast.features)) for contrast in answer.contrasts
+        ],
+        "contrastive_values": lambda answer: [
+            [plain(value) for value in contrast.values.values()] for contrast in answer.contrasts
+        ],
+        "all_reasons": "all_reasons",
+        "all_contrastive": "all_contrasts",
+        "lower": "lower",
+        "upper": "upper",
+        "core": "core",
+        "relevant": "relevant",
+        "irrelevant": "irrelevant",
+        "attribution": lambda answer: {
+            name: str(share) for name, share in answer.attribution.items() if share
+        },
+        "attribution_exact": "all_reasons",
+        "order": "order",
+        "seconds": "seconds",
+        "question": "question",
+    }
 
     question: Why
     network: Network
@@ -106,11 +125,6 @@ class Reasons(Drawn):
     """Whether somebody ended the search: whoever asks several questions then asks no further one."""
 
     @property
-    def sample(self) -> tuple[Any, ...]:
-        """The raw sample that was asked about."""
-        return tuple(self.question.values(self.network))
-
-    @property
     def upper(self) -> int | None:
         """Size of the smallest reason found."""
         return min(
@@ -122,17 +136,15 @@ class Reasons(Drawn):
         """Features known to be in every reason: those that change the class on their own. All of them, where
         all contrastive sets are listed, and unless time or memory ended first.
         """
-        return self._named(
-            {feature for c in self.contrasts if len(c.features) == 1 for feature in c.features}
-        )
+        return self.named({feature for c in self.contrasts if len(c.features) == 1 for feature in c.features})
 
     @cached_property
     def relevant(self) -> tuple[str, ...]:
         """Features known to be in some minimal reason."""
         if self.all_contrasts:
-            return self._named({feature for c in self.contrasts for feature in c.features})
+            return self.named({feature for c in self.contrasts for feature in c.features})
         proved = [reason for reason in self.reasons if reason.status in ("minimum", "minimal")]
-        return self._named({feature for reason in proved for feature in reason.features})
+        return self.named({feature for reason in proved for feature in reason.features})
 
     @cached_property
     def irrelevant(self) -> tuple[str, ...]:
@@ -154,35 +166,13 @@ class Reasons(Drawn):
             for f in sorted(self.movable)
         }
 
-    def _named(self, features: set[int]) -> tuple[str, ...]:
+    def named(self, features: AbstractSet[int]) -> tuple[str, ...]:
+        """Names of features, in their order."""
         return tuple(self.network.encoder.names[feature] for feature in sorted(features))
 
-    def data(self) -> dict[str, Any]:
-        """Everything as JSON data."""
-        names = self.network.encoder.names
-        return {
-            "region": self.region,
-            "reasons": [reason.data() for reason in self.reasons],
-            "contrastive": [[names[f] for f in sorted(c.features)] for c in self.contrasts],
-            "contrastive_values": [[plain(v) for v in c.values.values()] for c in self.contrasts],
-            "all_reasons": self.all_reasons,
-            "all_contrastive": self.all_contrasts,
-            "lower": self.lower,
-            "upper": self.upper,
-            "core": list(self.core),
-            "relevant": list(self.relevant),
-            "irrelevant": list(self.irrelevant),
-            "attribution": {name: str(share) for name, share in self.attribution.items() if share},
-            "attribution_exact": self.all_reasons,
-            "order": self.order,
-            "seconds": self.seconds,
-            "question": self.question.data(self.network),
-            **domain_data(self.network),
-        }
-
     @classmethod
-    def of(cls, network: Network, question: Why, data: Mapping[str, Any]) -> Self:
-        """The answer from its JSON data."""
+    def known(cls, network: Network, question: Any, data: Mapping[str, Any]) -> dict[str, Any]:
+        """Reasons with their certificates, contrastive sets, and what follows from the question."""
         for name, kind in (("lower", int), ("all_reasons", bool), ("all_contrastive", bool)):
             if type(data[name]) is not kind:
                 raise CertificateError(f"the field {name!r} of the answer is not what it must be.")
@@ -192,21 +182,14 @@ class Reasons(Drawn):
         for names, values in zip(data["contrastive"], data["contrastive_values"], strict=True):
             places = tuple(map(network.encoder.names.index, names))
             contrasts.append(Contrast(frozenset(places), (), tuple(zip(places, values, strict=True))))
-        return cls(
-            question=question,
-            network=network,
-            region=described_within(network, question.described_region(network)),
-            reasons=tuple(
-                Reason.of(network, opened(row["certificate"], network), row) for row in data["reasons"]
-            ),
-            contrasts=tuple(contrasts),
-            all_reasons=data["all_reasons"],
-            all_contrasts=data["all_contrastive"],
-            lower=data["lower"],
-            movable=frozenset(question.near(network).places),
-            order=data["order"],
-            seconds=data["seconds"],
-        )
+        reasons = [Reason.of(network, opened(row["certificate"], network), row) for row in data["reasons"]]
+        return {
+            "region": described_within(network, question.described_region(network)),
+            "reasons": tuple(reasons),
+            "contrasts": tuple(contrasts),
+            "all_contrasts": data["all_contrastive"],
+            "movable": frozenset(question.near(network).places),
+        }
 
     def said(self, mark: Callable[[str], str] = str) -> str:
         """A sentence for each reason, its verdict put through `mark`."""

@@ -5,25 +5,24 @@ At the head a set of neurons is chosen that suffices for the class whatever the 
 chosen neuron, `tau` of the literals that hold (active), or as many that fail as make `tau` out of reach
 (idle): a focal set of its capacity or of the conjugate. So on down to the bits, and so to raw features. Every
 step is checked by counting, and no neuron or literal of a step can be left out. Where neurons have several
-levels, conditions on levels stand in place of literals (`level_chain`).
+levels, conditions on levels stand in place of literals: a neuron is wanted at a level or above, or at one or
+below; that asks the same of its inputs, each by as little as suffices (docs/theory.md 3.4).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from sugenet.bnn import NEVER, Condition, Network
-from sugenet.bnn.arrays import Bits, Ints
-from sugenet.bnn.layer import dense_of, gives
+from sugenet.bnn import NEVER, Condition, Head, Layer, Network
+from sugenet.bnn.arrays import Ints
 from sugenet.brief import Brief
 from sugenet.drawn import Drawn
-from sugenet.errors import NetworkError
 from sugenet.problem.neighbourhood import row_of
-from sugenet.reason.reasons.level_chain import decisive_levels, follow
 
 __all__ = ["Chain", "Link", "chain_of", "key_of"]
 
@@ -145,25 +144,21 @@ class Chain(Drawn):
 
     def _input_words(self, literals: list[int | Condition]) -> list[str]:
         """What literals of the inputs say, feature by feature."""
-        encoder = self.network.encoder
+        network, encoder = self.network, self.network.encoder
         allowed: dict[int, set[int]] = {}
         for literal in literals:
-            if isinstance(literal, Condition):
-                if self.network.reads_levels:
-                    feature = literal.place - 1
-                    states = allowed.setdefault(feature, set(range(encoder.codings[feature].states)))
-                    states &= {state for state in states if literal.holds(state)}
-                    continue
-                literal = key_of(literal)
-            place = abs(literal) - 1
-            feature = place if self.network.reads_levels else encoder.feature_of[place]
+            index = abs(key_of(literal)) - 1
+            feature = index if network.reads_levels else encoder.feature_of[index]
             coding = encoder.codings[feature]
             states = allowed.setdefault(feature, set(range(coding.states)))
-            if self.network.reads_levels:
-                states &= {coding.state(self.sample[feature])}
+            if not network.reads_levels:
+                on = literal > 0 if isinstance(literal, int) else literal.at_least is not None
+                bit = index - encoder.group(feature).start
+                states &= {state for state in states if bool(coding.bits(state)[bit]) == on}
+            elif isinstance(literal, Condition):
+                states &= {state for state in states if literal.holds(state)}
             else:
-                bit = place - encoder.group(feature).start
-                states &= {state for state in states if bool(coding.bits(state)[bit]) == (literal > 0)}
+                states &= {coding.state(self.sample[feature])}
         return [
             encoder.codings[f].describe_several(encoder.names[f], sorted(states))
             for f, states in sorted(allowed.items())
@@ -188,70 +183,30 @@ def chain_of(network: Network, x: Any) -> Chain:
     """
     values = network.encoder.values(x)
     row = row_of(values)
-    if network.has_levels:
-        return _level_chain(network, values)
-    counts = network.match_counts(row, engine="definition")
-    label = int(network.head.classes(counts)[0])
-    hidden = [bits[0] for bits in network.hidden(row)]
-    last = hidden[-1] if hidden else network.encoder.encode(row)[0]
-    decisive = _decisive(network, label, last)
-    links: dict[tuple[int, int], Link] = {}
-    wanted = list(decisive)
-    for number in range(len(network.layers), 0, -1):
-        layer = network.layers[number - 1]
-        below: dict[int, None] = {}
-        levels = number == 1 and network.reads_levels
-        inputs = (
-            network.encoder.levels(row)[0]
-            if levels
-            else hidden[number - 2]
-            if number > 1
-            else network.encoder.encode(row)[0]
-        )
-        usage = np.zeros(len(inputs), np.int64)
-        if levels:
-            links |= _level_links(network, wanted, inputs, below)
-        else:
-            dense = dense_of(layer)
-            matches = dense.match_counts(inputs[None, :])[0].tolist()
-            for literal in wanted:
-                j = abs(literal) - 1
-                chosen = _focal(
-                    dense.weights[j], int(dense.tau[j]), inputs, bool(hidden[number - 1][j]), usage
-                )
-                usage[[abs(c) - 1 for c in chosen]] += 1
-                links[number, j + 1] = Link(
-                    number, j + 1, bool(hidden[number - 1][j]), matches[j], int(dense.tau[j]), tuple(chosen)
-                )
-                below |= dict.fromkeys(chosen)
-        wanted = sorted(below, key=abs)
-    places = {abs(literal) - 1 for literal in wanted}
-    features = places if network.reads_levels else {network.encoder.feature_of[place] for place in places}
-    return Chain(network, tuple(values), label, tuple(decisive), links, tuple(sorted(features)))
-
-
-def _level_chain(network: Network, values: list[Any]) -> Chain:
-    row = row_of(values)
     label = int(network.predict(row, engine="definition")[0])
-    levels = [network.inputs(row)[0], *(found[0] for found in network.hidden(row))]
-    decisive = decisive_levels(network, label, levels[-1])
-    steps, bottom = follow(network, levels, decisive)
-    links = {}
-    for step in steps:
-        height = gives(network.layers[step.layer - 1])
-        links[step.layer, key_of(step.wanted)] = Link(
-            step.layer,
-            step.wanted.place,
-            step.wanted.at_least is not None,
-            step.matches,
-            step.tau,
-            step.because,
-            step.wanted,
-            None if height is None else step.level,
-        )
-    places = {one.place - 1 for one in bottom}
+    given = [network.inputs(row)[0], *(activity[0] for activity in network.hidden(row))]
+    decisive = _decisive(network, label, given[-1])
+    written: Callable[[Condition], int | Condition] = (lambda one: one) if network.has_levels else _literal
+    links, asked = {}, decisive
+    for number in range(len(network.layers), 0, -1):
+        layer, below = network.layers[number - 1], _Asked()
+        for wanted in asked:
+            matches, tau, because = _step(network, layer, wanted, given[number - 1], below)
+            below.add(because)
+            level = None if layer.is_binary else int(given[number][wanted.place - 1])
+            about = (wanted, level) if network.has_levels else ()
+            active, literals = wanted.at_least is not None, tuple(map(written, because))
+            link = Link(number, wanted.place, active, matches, tau, literals, *about)
+            links[number, key_of(written(wanted))] = link
+        asked = below.conditions()
+    places = {one.place - 1 for one in asked}
     features = places if network.reads_levels else {network.encoder.feature_of[place] for place in places}
-    return Chain(network, tuple(values), label, tuple(decisive), links, tuple(sorted(features)))
+    return Chain(network, tuple(values), label, tuple(map(written, decisive)), links, tuple(sorted(features)))
+
+
+def _literal(condition: Condition) -> int:
+    """The literal of a bit, or the number of a feature."""
+    return condition.place if condition.at_least is not None else -condition.place
 
 
 def _because(count: int) -> str:
@@ -271,86 +226,156 @@ def _plain(literal: int | Condition) -> Any:
     return {"neuron": literal.place, "at_least": literal.at_least, "at_most": literal.at_most}
 
 
-def _decisive(network: Network, label: int, active: Bits) -> list[int]:
-    """Neurons of the last layer that suffice for the class: each that can be left out is,
-    the least telling first.
-    """
-    head = network.head
-    slopes, offsets, _ = head.integers
-    rivals = [k for k in range(head.outputs) if k != label]
-    gaps, swings = [], []  # for each rival: by how much it loses, and by how much each neuron could help it
-    for k in rivals:
-        weights = slopes[label] * head.weights[label].astype(object) - slopes[k] * head.weights[k].astype(
-            object
-        )
-        counts = [
-            int(np.maximum(head.weights[c], 0) @ active - np.minimum(head.weights[c], 0) @ ~active)
-            for c in (label, k)
-        ]
-        lead = slopes[label] * counts[0] + offsets[label] - slopes[k] * counts[1] - offsets[k]
-        gaps.append(lead - (1 if k < label else 0))  # a tie goes to the lowest
-        swings.append(
-            [max(0, int(w if on else -w)) for w, on in zip(weights.tolist(), active.tolist(), strict=True)]
-        )
-    kept = set(range(head.inputs))
-    room = list(gaps)
-    for neuron in sorted(kept, key=lambda i: (sum(row[i] for row in swings), i)):
-        if all(row[neuron] <= left for row, left in zip(swings, room, strict=True)):
-            kept.discard(neuron)
-            room = [left - row[neuron] for row, left in zip(swings, room, strict=True)]
-    return [i + 1 if active[i] else -(i + 1) for i in sorted(kept)]
+# -- what suffices -------------------------------------------------------------------------------------------
 
 
-def _focal(weights: Ints, tau: int, inputs: Bits, active: bool, usage: Ints) -> list[int]:
-    """Literals that hold and reach tau; or contrary ones, so many that the rest cannot reach it.
+class _Asked:
+    """Conditions on the values of a layer: of several on one value and side the strongest."""
 
-    Those in use already come first.
-    """
-    holds = (weights > 0) == inputs
+    def __init__(self) -> None:
+        self.lows: dict[int, int] = {}
+        self.highs: dict[int, int] = {}
+        self.uses: Counter[int] = Counter()
+
+    def add(self, conditions: Iterable[Condition]) -> None:
+        for one in conditions:
+            self.uses[one.place] += 1
+            if one.at_least is not None:
+                self.lows[one.place] = max(one.at_least, self.lows.get(one.place, 0))
+            elif one.at_most is not None:
+                self.highs[one.place] = min(one.at_most, self.highs.get(one.place, one.at_most))
+
+    def conditions(self) -> list[Condition]:
+        asked = [Condition(place, at_least=low) for place, low in self.lows.items()]
+        asked += [Condition(place, at_most=high) for place, high in self.highs.items()]
+        return sorted(asked, key=lambda one: (one.place, one.at_least is None))
+
+
+def _step(
+    network: Network, layer: Layer, wanted: Condition, inputs: Ints, below: _Asked
+) -> tuple[int, int, tuple[Condition, ...]]:
+    """The match count of a neuron, the threshold that is asked of it, and what of its inputs suffices."""
+    if network.has_levels and layer.every is not None:
+        return _pool_step(layer, wanted, inputs, below)
+    j, tops, levels = wanted.place - 1, layer.input_tops, np.asarray(inputs, np.int64)
+    weights, taus = layer.row(j), layer.thresholds_of(j)
     sizes = np.abs(weights)
-    useful = np.flatnonzero((holds if active else ~holds) & (sizes > 0))
-    need = tau if active else int(sizes.sum()) - tau + 1
+    matches = int((sizes * np.where(weights > 0, levels, tops - levels)).sum())
+    if wanted.at_least is not None:
+        tau = taus[wanted.at_least - 1]
+        need = tau
+    else:  # what fails must be more than what tau leaves
+        tau = taus[wanted.at_most or 0]
+        need, weights = int(sizes @ tops) - tau + 1, -weights
+    held = np.where(weights > 0, levels, tops - levels)
+    if not network.has_levels and layer.tops is None:
+        chosen = {index: int(held[index]) for index in _focal(sizes * held, need, below)}
+    else:
+        chosen = _least(sizes, held, max(need, 0), below if network.has_levels else None)
+    because = []
+    for index, value in chosen.items():
+        low, high = (value, None) if weights[index] > 0 else (None, int(tops[index]) - value)
+        if not network.has_levels and layer.tops is not None:  # a feature is named as it is
+            low = high = int(levels[index])
+        because.append(Condition(index + 1, low, high))
+    return matches, tau, tuple(because)
+
+
+def _focal(brought: Ints, need: int, below: _Asked) -> list[int]:
+    """Bits whose weights reach what is needed, none of them needless; those in use already come first."""
     chosen: list[int] = []
-    for place in sorted(useful.tolist(), key=lambda i: (-int(sizes[i]), -int(usage[i]), i)):
+    useful = np.flatnonzero(brought).tolist()
+    for index in sorted(useful, key=lambda i: (-int(brought[i]), -below.uses[i + 1], i)):
         if need <= 0:
             break
-        chosen.append(place)
-        need -= int(sizes[place])
-    for place in sorted(chosen, key=lambda i: int(sizes[i])):  # weights larger than 1 may leave one needless
-        if need + int(sizes[place]) <= 0:
-            chosen.remove(place)
-            need += int(sizes[place])
-    return [place + 1 if inputs[place] else -(place + 1) for place in sorted(chosen)]
+        chosen.append(index)
+        need -= int(brought[index])
+    for index in sorted(
+        chosen, key=lambda i: int(brought[i])
+    ):  # weights larger than 1 may leave one needless
+        if need + int(brought[index]) <= 0:
+            chosen.remove(index)
+            need += int(brought[index])
+    return sorted(chosen)
 
 
-def _level_links(
-    network: Network, wanted: list[int], levels: Ints, below: dict[int, None]
-) -> dict[tuple[int, int], Link]:
-    """Neurons over levels: features are taken, those that weigh most first,
-    until the rest can do what they like.
+def _least(sizes: Ints, held: Ints, need: int, below: _Asked | None) -> dict[int, int]:
+    """Inputs, and how much of each must be held to bring a match count to what is needed: those that bring
+    little are let go first; where it is known what was asked `below`, the others are lowered as far as there
+    is room.
     """
-    from sugenet.problem.front import first_layer
+    brought = sizes * held
+    room, kept = int(brought.sum()) - need, np.flatnonzero(brought).tolist()
+    uses = Counter() if below is None else below.uses
+    for index in sorted(kept, key=lambda i: (uses[i + 1] > 0, int(brought[i]), i)):
+        if brought[index] <= room:
+            kept.remove(index)
+            room -= int(brought[index])
+    chosen = {index: int(held[index]) for index in kept}
+    for index in kept if below is not None else ():
+        spared = min(room // int(sizes[index]), chosen[index])
+        room -= spared * int(sizes[index])
+        chosen[index] -= spared
+    return {index: value for index, value in chosen.items() if value}
 
-    first = first_layer(network)
-    tops = np.array(network.encoder.tops)
-    found = {}
-    if first.outputs * first.inputs > 1 << 26:
-        raise NetworkError("the first layer is too large to follow a chain through it.")
-    counts = first.match_counts(levels[None, :])[0]
-    for literal in wanted:
-        j = abs(literal) - 1
-        weights, tau = first.weights[j], int(first.tau[j])
-        active = counts[j] >= tau
-        brought = np.where(weights > 0, weights * levels, -weights * (tops - levels))
-        # what a feature could take away, or add
-        swing = brought if active else np.abs(weights) * tops - brought
-        room = int(counts[j]) - tau if active else tau - 1 - int(counts[j])
-        kept = set(np.flatnonzero(swing).tolist())
-        for place in sorted(kept, key=lambda i: (int(swing[i]), i)):
-            if swing[place] <= room:
-                kept.discard(place)
-                room -= int(swing[place])
-        chosen = tuple(place + 1 for place in sorted(kept))
-        found[1, j + 1] = Link(1, j + 1, bool(active), int(counts[j]), tau, chosen)
-        below |= dict.fromkeys(chosen)
-    return found
+
+def _pool_step(
+    layer: Any, wanted: Condition, inputs: Ints, below: _Asked
+) -> tuple[int, int, tuple[Condition, ...]]:
+    """The largest is at least what one of them is, and at most what all are; the least the other way."""
+    window = layer.window
+    channel, position = divmod(wanted.place - 1, len(window.taps))
+    taps = window.taps[position]
+    places = [channel * window.shape[1] * window.shape[2] + int(tap) for tap in taps if tap >= 0]
+    every, rises = bool(layer.every[channel]), wanted.at_least is not None
+    values = [int(inputs[place]) for place in places]
+    result = min(values) if every else max(values)
+    fitting = [replace(wanted, place=place + 1) for place in places]
+    tau = wanted.at_least if rises else (wanted.at_most or 0) + 1
+    if rises == every:
+        return result, tau or 0, tuple(fitting)
+    good = [one for one, value in zip(fitting, values, strict=True) if one.holds(value)]
+    return result, tau or 0, (min(good, key=lambda one: (not below.uses[one.place], one.place)),)
+
+
+def _decisive(network: Network, label: int, levels: Ints) -> list[Condition]:
+    """Conditions on what the head reads that suffice for the class; none can be weakened."""
+    head = network.head
+    tops, here = head.input_tops.tolist(), [int(level) for level in levels]
+    room, rows = _rivals(head, label, levels)
+
+    def costs(place: int, rises: bool) -> list[int]:
+        """What one level up, or down, costs against each rival."""
+        return [max(0, -row[place] if rises else row[place]) for row in rows]
+
+    sides = [(place, rises) for place in range(head.inputs) for rises in (False, True)]
+    way = {(place, rises): tops[place] - here[place] if rises else here[place] for place, rises in sides}
+    for side in sorted(sides, key=lambda s: (sum(costs(*s)) * way[s], s)):  # all the way, where that fits
+        cost = costs(*side)
+        if all(one * way[side] <= left for one, left in zip(cost, room, strict=True)):
+            room = [left - one * way[side] for one, left in zip(cost, room, strict=True)]
+            way.pop(side)
+    asked = []
+    for (place, rises), most in way.items():
+        cost = costs(place, rises)
+        by = min([most, *(left // one for one, left in zip(cost, room, strict=True) if one)])
+        room = [left - one * by for one, left in zip(cost, room, strict=True)]
+        low, high = (None, here[place] + by) if rises else (here[place] - by, None)
+        asked.append(Condition(place + 1, low, high))
+    return sorted(asked, key=lambda one: (one.place, one.at_least is None))
+
+
+def _rivals(head: Head, label: int, levels: Ints) -> tuple[list[int], list[list[int]]]:
+    """For each rival by how much it loses, and what one level of each input brings it."""
+    slopes, offsets, _ = head.integers
+    inputs = np.asarray(levels, bool if head.tops is None else np.int64)
+    counts = head.match_counts(inputs[None, :])[0].tolist()
+    room, rows = [], []
+    for k in range(head.outputs):
+        if k == label:
+            continue
+        lead = slopes[label] * counts[label] + offsets[label] - slopes[k] * counts[k] - offsets[k]
+        room.append(lead - (1 if k < label else 0))  # a tie goes to the lowest
+        weights = zip(head.weights[label].tolist(), head.weights[k].tolist(), strict=True)
+        rows.append([slopes[label] * own - slopes[k] * other for own, other in weights])
+    return room, rows

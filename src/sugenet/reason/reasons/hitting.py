@@ -1,13 +1,21 @@
-"""Hitting sets, smallest first, by python-sat's MaxSAT (RC2): the other half of every search for reasons."""
+"""Sets of features that meet others: hitting sets, smallest first, by python-sat's MaxSAT (RC2), and duality.
+
+Reasons and contrastive sets determine each other: all minimal reasons are the minimal sets that meet every
+contrastive set, and the other way round (docs/theory.md 8.2). So a list of both shows that neither has a gap.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from sugenet.engines.outside.pysat import hearing_ctrl_c
 
-__all__ = ["HittingSets"]
+__all__ = [
+    "HittingSets",
+    "is_antichain",
+    "unlisted_change",
+]
 
 
 class HittingSets:
@@ -54,3 +62,65 @@ class HittingSets:
         with hearing_ctrl_c():
             found = self._hitman.get()
         return None if found is None else frozenset(found)
+
+
+Sets = list[frozenset[int]]
+
+
+def is_antichain(sets: Iterable[frozenset[int]]) -> bool:
+    """Whether no set of a list contains another one, or stands twice.
+
+    Examples
+    --------
+    >>> is_antichain([frozenset({1}), frozenset({2, 3})]), is_antichain([frozenset({1}), frozenset({1, 3})])
+    (True, False)
+    """
+    rows = sorted(sets, key=len)
+    return not any(small <= large for place, large in enumerate(rows) for small in rows[:place])
+
+
+def unlisted_change(reasons: Sets, contrasts: Sets, look: Callable[[], None]) -> frozenset[int] | None:
+    """A set that meets every reason and contains no contrastive set; None if there is none. Then, if reasons
+    suffice and contrastive sets change the class, each list has all minimal sets of its kind.
+
+    If there is one, the features beside it meet every contrastive set and contain no reason: they suffice
+    and a reason is missing, or they do not and a contrastive set is.
+
+    Parameters
+    ----------
+    reasons, contrasts
+        Sets of features.
+    look
+        Called all the time; may raise an error to end the search.
+
+    Examples
+    --------
+    >>> reasons = [frozenset({1, 2}), frozenset({1, 3})]
+    >>> unlisted_change(reasons, [frozenset({1}), frozenset({2, 3})], lambda: None)
+    >>> sorted(unlisted_change(reasons, [frozenset({1})], lambda: None))
+    [2, 3]
+    """
+
+    def search(chosen: frozenset[int], left_out: frozenset[int], open_rows: Sets) -> frozenset[int] | None:
+        look()
+        while True:  # what follows from what is chosen
+            banned = {f for row in contrasts if len(row - chosen) == 1 for f in row - chosen} | left_out
+            rows = [row for row in open_rows if not row & chosen]
+            forced = {f for row in rows if len(row - banned) == 1 for f in row - banned}
+            if any(row <= chosen for row in contrasts) or any(row <= banned for row in rows):
+                return None
+            if not rows:
+                return chosen
+            if not forced:
+                break
+            chosen |= {min(forced)}
+        row = min(rows, key=lambda row: (len(row - banned), sorted(row)))
+        out = frozenset(banned)
+        for feature in sorted(row - banned):
+            found = search(chosen | {feature}, out, rows)
+            if found is not None:
+                return found
+            out |= {feature}
+        return None
+
+    return search(frozenset(), frozenset(), list(reasons))

@@ -1,8 +1,7 @@
 """Rules about a network: whether one is true, how far it reaches, and all of them as a book."""
 
 from sugenet.reason.rules.book import Rulebook, rulebook
-from sugenet.reason.rules.checked import CheckedRule, check_rule
-from sugenet.reason.rules.figures import RuleFigures, coverage
+from sugenet.reason.rules.checked import CheckedRule, RuleFigures, check_rule, coverage
 from sugenet.reason.rules.rule import NetworkRule, parse_rule, rule_of_anchor, rules_of_tree
 
 __all__ = [

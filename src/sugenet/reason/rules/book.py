@@ -24,13 +24,13 @@ from sugenet.checker.limit import SECONDS, Limit
 from sugenet.drawn import Drawn
 from sugenet.errors import CertificateError, QuestionError
 from sugenet.problem.clock import Clock
-from sugenet.reason.questions import Always, Rules, class_of
+from sugenet.reason.questions import Always, Rules, class_of, reading_data
+from sugenet.reason.rules import export
 from sugenet.reason.rules.grid import Grid, Masks, Share, places_of
 from sugenet.reason.rules.recheck import LEFT_OUT, check_book, check_data, masks_in
 from sugenet.reason.rules.rule import NetworkRule
 from sugenet.reason.rules.small import CODEWORDS, all_primes, cover, marked
-from sugenet.reason.verdicts.answers import Proved
-from sugenet.reason.verdicts.verifying import verify
+from sugenet.reason.verdicts import Proved, verify
 from sugenet.reason.words import part_words
 from sugenet.visible import visible
 
@@ -206,38 +206,20 @@ class Rulebook(Drawn):
         """
         network = network.anywhere()  # a book is about any input
         check_data(data, network)
-        try:
+        with reading_data("the rulebook"):
             grid = Grid(network)
             rules = []
             for number, row in enumerate(data["rules"], start=1):
-                rule = _rule(
-                    grid,
-                    masks_in(grid, row, number),
-                    network.classes.index(row["then"]),
-                    row["prime"],
-                    row["certificate"],
-                )
+                masks, label = masks_in(grid, row, number), network.classes.index(row["then"])
+                rule = _rule(grid, masks, label, row["prime"], row["certificate"])
                 if row["if"] != rule.conditions() or row["coverage"] != str(rule.coverage):
                     raise CertificateError(
                         f"the words or the coverage of rule {number} are not about the rule {rule}."
                     )
                 rules.append(rule)
             classes = tuple(sorted(network.classes.index(name) for name in data["classes"]))
-            book = cls(
-                network,
-                tuple(rules),
-                classes,
-                data["complete"],
-                data["kind"],
-                dict(data["left_out"]),
-                float(data["seconds"]),
-            )
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-            if isinstance(error, CertificateError):
-                raise
-            raise CertificateError(
-                f"the rulebook is damaged: {type(error).__name__}: {str(error)[:200]}"
-            ) from error
+            seconds, kept = float(data["seconds"]), dict(data["left_out"])
+            book = cls(network, tuple(rules), classes, data["complete"], data["kind"], kept, seconds)
         book.check(time_limit=time_limit)
         again = book.data()
         if data["covered"] != again["covered"]:
@@ -253,9 +235,7 @@ class Rulebook(Drawn):
         """A function `classify(sample)` in Python that needs nothing else: the class name of a raw sample,
         None where no rule speaks.
         """
-        from sugenet.reason.rules.export import to_python
-
-        return to_python(self._grid, self.rules)
+        return export.to_python(self._grid, self.rules)
 
     def to_dnf(self, label: Any = None) -> str:
         """The rules of one class as a disjunction of terms over the encoder's bits,
@@ -264,9 +244,7 @@ class Rulebook(Drawn):
         A legal codeword satisfies it iff a rule of the class speaks of it; where the book is complete, iff
         the network gives the class.
         """
-        from sugenet.reason.rules.export import to_dnf
-
-        return to_dnf(self._grid, self.of(self._one(label)), self._one(label))
+        return export.to_dnf(self._grid, self.of(self._one(label)), self._one(label))
 
     def to_cnf_dimacs(self) -> str:
         """The rules as DIMACS CNF over the encoder's bits and one variable a class.
@@ -274,9 +252,7 @@ class Rulebook(Drawn):
         Its models are the legal codewords, each with one class that no rule contradicts. For a book that is
         complete for all classes that is the network's class, so models and codewords are as many.
         """
-        from sugenet.reason.rules.export import to_cnf_dimacs
-
-        return to_cnf_dimacs(self._grid, self.rules)
+        return export.to_cnf_dimacs(self._grid, self.rules)
 
     def possibilistic_base(self) -> PossibilisticBase:
         """The rules as a possibilistic base, each certain: the clause "some bit of the body is otherwise, or
@@ -285,9 +261,7 @@ class Rulebook(Drawn):
         Criteria are the literals of the encoder's bits and one named ``class c`` for each class. A sample
         with a class is impossible (degree 0) iff a rule gives the sample another class, else wholly possible.
         """
-        from sugenet.reason.rules.export import possibilistic_base
-
-        return possibilistic_base(self._grid, self.rules)
+        return export.possibilistic_base(self._grid, self.rules)
 
     def _one(self, label: Any) -> int:
         if label is None and len(self.classes) != 1:

@@ -13,7 +13,7 @@ import numpy as np
 from sugenet.bnn import Network
 from sugenet.checker.certificate import check
 from sugenet.checker.limit import Limit
-from sugenet.errors import CertificateError, CheckLimitError
+from sugenet.errors import CertificateError, CheckLimitError, refuse
 from sugenet.reason.envelope import envelope
 from sugenet.reason.questions import Always
 from sugenet.reason.rules.grid import Grid, Masks, places_of
@@ -66,40 +66,48 @@ def check_data(data: Any, network: Network) -> None:
     ):
         raise CertificateError("this is no sugenet rulebook of version 1.")
     only(data, _FIELDS, "the rulebook")
-    if data["network"] != network.fingerprint:
-        raise CertificateError(
-            f"the rulebook is for the network {str(data['network'])[:12]}, "
-            f"not for {network.fingerprint[:12]}."
-        )
-    classes, left = data["classes"], data["left_out"]
-    if (
-        not isinstance(classes, list)
-        or not all(name in network.classes for name in classes)
-        or len(set(classes)) < len(classes)
-    ):
-        raise CertificateError(
-            "the rulebook is damaged: its classes must be names of the network's, each once."
-        )
-    if not isinstance(data["complete"], bool) or data["kind"] not in KINDS:
-        raise CertificateError(
-            f"the rulebook is damaged: complete is true or false, and kind one of {', '.join(KINDS)}."
-        )
+    classes, left, seconds = data["classes"], data["left_out"], data["seconds"]
+    name, fingerprint = str(data["network"]), network.fingerprint
+    named = isinstance(classes, list) and all(name in network.classes for name in classes)
+    refuse(
+        CertificateError,
+        (
+            data["network"] != fingerprint,
+            f"the rulebook is for the network {name[:12]}, not for {fingerprint[:12]}.",
+        ),
+        (
+            not named or len(set(classes)) < len(classes),
+            "the rulebook is damaged: its classes must be names of the network's, each once.",
+        ),
+        (
+            not isinstance(data["complete"], bool) or data["kind"] not in KINDS,
+            f"the rulebook is damaged: complete is true or false, and kind one of {', '.join(KINDS)}.",
+        ),
+    )
     only(left, LEFT_OUT, "what was left out")
-    if not all(type(many) is int and many >= 0 for many in left.values()):
-        raise CertificateError("the rulebook is damaged: what was left out is counted in whole numbers.")
-    if type(data["seconds"]) not in (int, float) or not 0 <= data["seconds"] <= float_info.max:
-        raise CertificateError("the rulebook is damaged: its seconds are no time.")
-    if data["complete"] and (data["kind"] == "some" or any(left.values())):
-        raise CertificateError("the rulebook says that it is complete, and that rules are missing.")
-    if not isinstance(data["rules"], list):
-        raise CertificateError("the rulebook is damaged: its rules must be a list.")
+    refuse(
+        CertificateError,
+        (
+            not all(type(many) is int and many >= 0 for many in left.values()),
+            "the rulebook is damaged: what was left out is counted in whole numbers.",
+        ),
+        (
+            type(seconds) not in (int, float) or not 0 <= seconds <= float_info.max,
+            "the rulebook is damaged: its seconds are no time.",
+        ),
+        (
+            data["complete"] and (data["kind"] == "some" or any(left.values())),
+            "the rulebook says that it is complete, and that rules are missing.",
+        ),
+        (
+            not isinstance(data["rules"], list),
+            "the rulebook is damaged: its rules must be a list.",
+        ),
+    )
     for number, row in enumerate(data["rules"], start=1):
         only(row, _RULE, f"rule {number}")
-        if (
-            not isinstance(row["prime"], bool)
-            or row["then"] not in classes
-            or not isinstance(row["certificate"], dict)
-        ):
+        is_rule = isinstance(row["prime"], bool) and isinstance(row["certificate"], dict)
+        if not is_rule or row["then"] not in classes:
             raise CertificateError(
                 f"the rulebook is damaged: rule {number} has a class of the book, a certificate, "
                 f"and is prime or not."

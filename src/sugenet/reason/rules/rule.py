@@ -15,11 +15,11 @@ from math import ceil, floor, inf, nextafter
 from typing import Any
 
 from sugenet.bnn import Network, OneHot, Steps
-from sugenet.bnn.laws import compares
 from sugenet.bnn.samples import places_of
 from sugenet.brief import Said, quoted
 from sugenet.capacity.arguments import number_words, read_number
-from sugenet.errors import CapacityError, QuestionError, RuleSyntaxError
+from sugenet.capacity.conditions import SAME, TURNED, compares
+from sugenet.errors import QuestionError, RuleSyntaxError
 from sugenet.problem.boxes import Box
 from sugenet.reason.questions import class_of
 
@@ -27,8 +27,6 @@ __all__ = ["NetworkRule", "parse_rule", "rule_of_anchor", "rules_of_tree"]
 
 _AND = re.compile(r"\s+and\s+|\s*&+\s*|\s*∧\s*", re.IGNORECASE)
 _SIGN = r"(<=|>=|==|!=|<|>|=|≤|≥|≠)"
-_TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "="}
-_SAME = {"==": "=", "≤": "<=", "≥": ">=", "≠": "!="}
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,19 +262,19 @@ def _limits(
     if behind is not None:
         found.append((feature, _limit(network, feature, *behind, part)))
     if before is not None:
-        sign = _SAME.get(before[0], before[0])
-        if sign not in _TURNED:
+        sign = SAME.get(before[0], before[0])
+        if sign == "!=":
             raise RuleSyntaxError(
                 f"the condition {quoted(part)} cannot be read: {sign} must stand behind the feature."
             )
-        found.append((feature, _limit(network, feature, _TURNED[sign], before[1], part)))
+        found.append((feature, _limit(network, feature, TURNED[sign], before[1], part)))
     return found
 
 
 def _category(network: Network, feature: int, word: str) -> Any:
     coding = network.encoder.codings[feature]
     if not isinstance(coding, OneHot):
-        return _number(word)
+        return read_number(word, error=RuleSyntaxError)
     if word not in coding.by_text:
         known = ", ".join(map(str, coding.categories))
         raise RuleSyntaxError(f"{quoted(word)} is no category of {network.encoder.names[feature]}: {known}.")
@@ -284,7 +282,7 @@ def _category(network: Network, feature: int, word: str) -> Any:
 
 
 def _limit(network: Network, feature: int, sign: str, word: str, part: str) -> Any:
-    sign, coding = _SAME.get(sign, sign), network.encoder.codings[feature]
+    sign, coding = SAME.get(sign, sign), network.encoder.codings[feature]
     if isinstance(coding, OneHot):
         value = _category(network, feature, word)
         if sign == "=":
@@ -296,7 +294,7 @@ def _limit(network: Network, feature: int, sign: str, word: str, part: str) -> A
         raise RuleSyntaxError(
             f"the condition {quoted(part)} leaves out one number; write two rules, below and above it."
         )
-    value = _number(word)
+    value = read_number(word, error=RuleSyntaxError)
     if coding.bipolar and sign != "=" and compares(-1, sign, value) != compares(0, sign, value):
         name = network.encoder.names[feature]
         raise RuleSyntaxError(
@@ -342,13 +340,6 @@ def _beyond(value: Any, way: float) -> Any:
     if found == way:
         raise RuleSyntaxError(f"no value is {'above' if way > 0 else 'below'} {number_words(value)}.")
     return found
-
-
-def _number(word: str) -> Any:
-    try:
-        return read_number(word)
-    except CapacityError as error:
-        raise RuleSyntaxError(str(error)) from None
 
 
 def _both(network: Network, feature: int, a: Any, b: Any) -> Any:

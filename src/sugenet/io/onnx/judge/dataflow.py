@@ -4,34 +4,39 @@ pooled and the largest picked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from sugenet.io.onnx.graph import Array
 from sugenet.io.onnx.judge.moves import MOVES
 from sugenet.io.onnx.judge.pointwise import POINTWISE
-from sugenet.io.onnx.judge.tensors import OpCall, Tensor, UncomparableError
+from sugenet.io.onnx.judge.tensors import OpCall, Operator, Tensor, UncomparableError, constant
 from sugenet.io.onnx.judge.windows import WINDOWS
+from sugenet.io.onnx.operators import DATAFLOW_ENDINGS, checked
 
-__all__ = ["DATAFLOW_DOMAINS", "DATAFLOW_OPERATORS", "LABELS"]
-
-_Operator: TypeAlias = Callable[[OpCall], Tensor]
-
-DATAFLOW_DOMAINS = {"finn", *(f"finn.custom_op.fpgadataflow{more}" for more in ("", ".hls", ".rtl"))}
+__all__ = ["DATAFLOW_OPERATORS", "HARDWARE", "LABELS"]
 
 
-def _inner(call: OpCall, inputs: list[Tensor], attributes: Mapping[str, Any]) -> OpCall:
-    """A call of another operator in the place of this one, under its name."""
-    node = replace(call.node, attributes=attributes)
-    return OpCall(node, call.opset, [*inputs], call.spend, call.decisions)
+def _inner(
+    call: OpCall, operators: Mapping[str, Any], op: str, inputs: list[Tensor], attributes: Mapping[str, Any]
+) -> Any:
+    """What another operator gives in the place of this one, under its name."""
+    node = replace(call.node, op=op, inputs=(), attributes=attributes, origin=str(call.node))
+    return operators[op](replace(call, node=checked(node), inputs=[*inputs]))
 
 
-def _all_asked(call: OpCall) -> None:
-    """What hardware a node is made of says nothing about values."""
-    call.asked |= set(call.node.attributes)
+def _whole(call: OpCall, name: str, default: int = 0) -> int:
+    value = call.node.attributes.get(name, default)
+    if not isinstance(value, int):
+        raise UncomparableError(f"its attribute {name} is no whole number.")
+    return value
+
+
+def _is_bipolar(call: OpCall, name: str) -> bool:
+    return str(call.node.attributes.get(name, "")) == "BIPOLAR"
 
 
 def _matches(call: OpCall, x: Tensor, weights: Array, low: int) -> Tensor:
@@ -52,91 +57,63 @@ def _popcount(call: OpCall) -> Tensor:
 
 def _unit(call: OpCall) -> Tensor:
     x, weights = call.tensor(0), call.tensor(1)
-    types = [str(call.attribute(f"{name}DataType", "")) for name in ("input", "weight")]
-    if call.number("binaryXnorMode"):
+    if _whole(call, "binaryXnorMode"):
         found = _matches(call, x, weights.values, 0)
-    elif types == ["BIPOLAR", "BIPOLAR"]:
+    elif _is_bipolar(call, "inputDataType") and _is_bipolar(call, "weightDataType"):
         found = _matches(call, x, weights.values, -1)
     else:
-        product = WINDOWS["MatMul"](_inner(call, [x, weights], {}))
-        assert isinstance(product, Tensor)
-        found = product
-    bare = call.number("noActivation")
-    made = found if bare else _reached(call, found, call.tensor(2))
-    _all_asked(call)
-    return made
+        found = _inner(call, WINDOWS, "MatMul", [x, weights], {})
+    return found if _whole(call, "noActivation") else _reached(call, found, call.tensor(2))
 
 
 def _reached(call: OpCall, x: Tensor, thresholds: Tensor) -> Tensor:
     """How many thresholds of its channel, the last axis, each value reaches."""
-    bipolar = str(call.attribute("outputDataType", "")) == "BIPOLAR"
-    attributes = {
-        "out_scale": 2.0 if bipolar else 1.0,
-        "out_bias": -1.0 if bipolar else float(call.number("ActVal")),
-        "data_layout": "NHWC",
-    }
-    found = POINTWISE["MultiThreshold"](_inner(call, [x, thresholds], attributes))
-    assert isinstance(found, Tensor)
+    scale, bias = (2.0, -1.0) if _is_bipolar(call, "outputDataType") else (1.0, float(_whole(call, "ActVal")))
+    attributes = {"out_scale": scale, "out_bias": bias, "data_layout": "NHWC"}
+    found: Tensor = _inner(call, POINTWISE, "MultiThreshold", [x, thresholds], attributes)
     return found
 
 
 def _thresholding(call: OpCall) -> Tensor:
-    made = _reached(call, call.tensor(0), call.tensor(1))
-    _all_asked(call)
-    return made
+    return _reached(call, call.tensor(0), call.tensor(1))
 
 
 def _windows(call: OpCall) -> Tensor:
-    sizes = {
-        ours: call.numbers(theirs, 1)
-        for ours, theirs in (
-            ("kernel_size", "ConvKernelDim"),
-            ("stride", "Stride"),
-            ("dilations", "Dilation"),
-        )
-    }
-    if call.number("depthwise") or call.number("is1D"):
+    if _whole(call, "depthwise") or _whole(call, "is1D"):
         raise UncomparableError("it makes windows in a way that is not known.")
-    found = WINDOWS["Im2Col"](_inner(call, [call.tensor(0)], sizes))
-    _all_asked(call)
-    assert isinstance(found, Tensor)
+    names = (("kernel_size", "ConvKernelDim"), ("stride", "Stride"), ("dilations", "Dilation"))
+    sizes = {ours: call.numbers(theirs, 1) for ours, theirs in names}
+    found: Tensor = _inner(call, WINDOWS, "Im2Col", [call.tensor(0)], sizes)
     return found
 
 
 def _pool(call: OpCall) -> Tensor:
     side = call.numbers("PoolDim") or (0,)
     side = side * 2 if len(side) == 1 else side
-    found = WINDOWS["MaxPoolNHWC"](
-        _inner(call, [call.tensor(0)], {"kernel_shape": side, "strides": side, "pads": (0, 0, 0, 0)})
-    )
-    _all_asked(call)
-    assert isinstance(found, Tensor)
+    sizes = {"kernel_shape": side, "strides": side, "pads": (0, 0, 0, 0)}
+    found: Tensor = _inner(call, WINDOWS, "MaxPoolNHWC", [call.tensor(0)], sizes)
     return found
 
 
 def _same(call: OpCall) -> Tensor:
-    _all_asked(call)
     return call.tensor(0)
 
 
 def _label(call: OpCall) -> Tensor:
-    count = Tensor(np.array([call.number("K", 1)]), np.dtype(np.int64), np.zeros(()), False)
-    _, places = MOVES["TopK"](_inner(call, [call.tensor(0), count], {}))  # type: ignore[misc]
-    _all_asked(call)
-    assert isinstance(places, Tensor)
+    count = constant(np.array([_whole(call, "K", 1)]))
+    places: Tensor = _inner(call, MOVES, "TopK", [call.tensor(0), count], {})[1]
     return places
 
 
-def _named(operator: _Operator, *names: str) -> dict[str, _Operator]:
+def _named(operator: Operator, *names: str) -> dict[str, Operator]:
     """Under each name, with every ending that FINN has had."""
-    return {name + ending: operator for name in names for ending in ("", "_Batch", "_hls", "_rtl")}
+    return {name + ending: operator for name in names for ending in ("", *DATAFLOW_ENDINGS)}
 
 
 _LABEL = _named(_label, "LabelSelect")
 LABELS = set(_LABEL)
 """Ends of a network."""
-DATAFLOW_OPERATORS: dict[str, _Operator] = {
-    "XnorPopcountMatMul": _popcount,
+HARDWARE: dict[str, Operator] = {
     **_named(_unit, "MVAU", "MatrixVectorActivation", "StreamingFCLayer"),
     **_named(_thresholding, "Thresholding"),
     **_named(_windows, "ConvolutionInputGenerator"),
@@ -144,3 +121,5 @@ DATAFLOW_OPERATORS: dict[str, _Operator] = {
     **_named(_same, "IODMA", "StreamingDataWidthConverter", "StreamingFIFO", "TLastMarker"),
     **_LABEL,
 }
+"""Nodes whose attributes say for the most part how hardware is made of them, which is passed over."""
+DATAFLOW_OPERATORS: dict[str, Operator] = {"XnorPopcountMatMul": _popcount, **HARDWARE}

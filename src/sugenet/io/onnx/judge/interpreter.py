@@ -1,8 +1,8 @@
 """Runs an ONNX graph operator by operator, for comparing an import with its file.
 
-Nothing here knows how the reader recognizes layers; both share the parser of the file and nothing else. An
-operator or an attribute that is not known, and a graph that would take too much memory, are refused by name:
-then the import says that it was not compared.
+Nothing here knows how the reader recognizes layers; both share the parser of the file, the tables of its
+operators and the rules of their shapes, and nothing else. An operator or an attribute that is not known, and
+a graph that would take too much memory, are refused by name: then the import says that it was not compared.
 """
 
 from __future__ import annotations
@@ -13,30 +13,22 @@ from typing import Any
 
 import numpy as np
 
+from sugenet.errors import FileError
 from sugenet.io.onnx.graph import DTYPES, Array, Graph, Node
-from sugenet.io.onnx.judge.dataflow import DATAFLOW_DOMAINS, DATAFLOW_OPERATORS, LABELS
+from sugenet.io.onnx.judge.dataflow import DATAFLOW_OPERATORS, HARDWARE, LABELS
 from sugenet.io.onnx.judge.moves import MOVES
 from sugenet.io.onnx.judge.pointwise import POINTWISE
 from sugenet.io.onnx.judge.tensors import Decision, OpCall, Tensor, UncomparableError, constant
 from sugenet.io.onnx.judge.windows import WINDOWS
+from sugenet.io.onnx.operators import BEHIND_TAILS, DATAFLOW, DOMAINS, OLD_DOMAIN, TAILS, checked, left_over
 
 __all__ = ["OPERATORS", "Computed", "Interpreter"]
 
 OPERATORS = {**POINTWISE, **WINDOWS, **MOVES, **DATAFLOW_OPERATORS}
 """Every operator that is known, by its name."""
 
-_ENDS = {"ArgMax", "Hardmax", "LogSoftmax", "Sigmoid", "Softmax", "TopK", *LABELS}
-_BEHIND_ENDS = {"Cast", "Dropout", "Flatten", "Identity", "Log", "Reshape", "Squeeze", "Unsqueeze"}
-_DOMAINS = {
-    "",
-    "ai.onnx.ml",
-    "onnx.brevitas",
-    "finn.custom_op.general",
-    "qonnx.custom_op.general",
-    "larq",
-    "lq",
-    *DATAFLOW_DOMAINS,
-}
+_ENDS = TAILS | LABELS
+_DOMAINS = DOMAINS | DATAFLOW | {OLD_DOMAIN}
 _MOST = 1 << 25
 """Values that one run may make."""
 
@@ -69,12 +61,7 @@ class Interpreter:
     def __init__(self, graph: Graph, output: str) -> None:
         self.graph, self.output = graph, output
         self.scores = _scores(output, {name: node for node in graph.nodes for name in node.outputs if name})
-        needed, order = {output, self.scores}, []
-        for node in reversed(graph.nodes):
-            if any(name in needed for name in node.outputs if name):
-                needed |= set(node.inputs)
-                order.append(node)
-        self.nodes = order[::-1]
+        self.nodes, needed = graph.leading_to(output, self.scores)
         self.read = {name for node in self.nodes for name in node.inputs} | {output}
         inputs = [port for port in graph.inputs if port.name in needed]
         if len(inputs) != 1 or inputs[0].shape is None:
@@ -149,18 +136,17 @@ class Interpreter:
                 self._step(node, self.fixed, budget)
 
     def _step(self, node: Node, values: dict[str, Tensor], budget: _Budget) -> list[Decision]:
-        call = OpCall(
-            node, self.graph.opset, [values[name] if name else None for name in node.inputs], budget.spend
-        )
-        while call.inputs and call.inputs[-1] is None:
-            call.inputs.pop()
+        inputs = [values[name] if name else None for name in node.inputs]
+        while inputs and inputs[-1] is None:
+            inputs.pop()
+        call = OpCall(node, self.graph.opset, inputs, budget.spend)
         try:
+            call.node = node if node.op in HARDWARE else checked(node)
             with np.errstate(all="ignore"):
                 found = OPERATORS[node.op](call)
-            left = sorted(set(node.attributes) - call.asked)
-            if left:
-                raise UncomparableError(f"its attribute {left[0]!r} is not known.")
-        except UncomparableError as error:
+            if node.op not in HARDWARE and (left := left_over(call.node)) is not None:
+                raise UncomparableError(f"its attribute {left!r} is not known.")
+        except FileError as error:
             raise UncomparableError(f"{node}: {error}") from None
         except (ArithmeticError, IndexError, TypeError, ValueError) as error:
             raise UncomparableError(f"{node}: it does not fit its inputs ({str(error)[:100]}).") from None
@@ -189,7 +175,7 @@ class _Budget:
 def _scores(output: str, maker: dict[str, Any]) -> str:
     """The tensor in front of the first softmax or the like that leads to an output."""
     found = name = output
-    while name in maker and maker[name].op in _ENDS | _BEHIND_ENDS and maker[name].inputs:
+    while name in maker and maker[name].op in _ENDS | BEHIND_TAILS and maker[name].inputs:
         node = maker[name]
         name = node.inputs[0]
         if node.op in _ENDS:

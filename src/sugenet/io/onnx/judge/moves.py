@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import isfinite, prod
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -20,92 +20,31 @@ from sugenet.io.onnx.judge.tensors import (
     constant,
     exact_products,
 )
+from sugenet.io.onnx.operators import constant_value
+from sugenet.io.onnx.shapes import REARRANGING, axis_within, rearrangement, reduced_axes, tail_axis
 
 __all__ = ["MOVES"]
 
 _Operator: TypeAlias = Callable[[OpCall], Tensor | tuple[Tensor, ...]]
+_Reduction: TypeAlias = Callable[[Tensor, dict[str, Any], int], Tensor]
 
 
-def _within(axis: int, rank: int) -> int:
-    if not -rank <= axis < rank:
-        raise UncomparableError(f"axis {axis} does not exist in {rank} dimensions.")
-    return axis % rank
-
-
-def _reshape(call: OpCall) -> Tensor:
-    x, sizes = call.tensor(0), call.listed(1, "shape")
-    keep_zero = bool(call.number("allowzero"))
-    if sizes is None:
-        raise UncomparableError("its shape is missing.")
-    if 0 in sizes[x.values.ndim :] and not keep_zero:
-        raise UncomparableError("it copies a size that does not exist.")
-    target = [x.shape[k] if size == 0 and not keep_zero else size for k, size in enumerate(sizes)]
-    if target.count(-1) > 1 or min(target, default=1) < -1:
-        raise UncomparableError("its shape is none.")
-    known = prod(size for size in target if size != -1)
-    if (known != x.values.size and -1 not in target) or (
-        -1 in target and (not known or x.values.size % known)
-    ):
-        raise UncomparableError("its shape does not fit the data.")
-    return x.moved(lambda array: array.reshape(target))
-
-
-def _flatten(call: OpCall) -> Tensor:
-    x, axis = call.tensor(0), call.number("axis", 1)
-    rank = x.values.ndim
-    if not -rank <= axis <= rank:
-        raise UncomparableError(f"axis {axis} does not exist.")
-    axis = axis + rank if axis < 0 else axis
-    return x.moved(lambda array: array.reshape(prod(array.shape[:axis]), prod(array.shape[axis:])))
-
-
-def _transpose(call: OpCall) -> Tensor:
+def _rearranged(call: OpCall) -> Tensor:
+    """Reshape and its kin, which leave every value as it is."""
     x = call.tensor(0)
-    order = call.numbers("perm")
-    order = tuple(range(x.values.ndim))[::-1] if order is None else order
-    if sorted(order) != list(range(x.values.ndim)):
-        raise UncomparableError("its perm does not fit the data.")
-    return x.moved(lambda array: np.transpose(array, order))
+    move = rearrangement(call.node.op, x.shape, call.parameters(), call.node.attributes)
+    if call.node.op == "Expand":
+        call.made(move.sizes)
+    return x.moved(move)
 
 
-def _squeeze(call: OpCall) -> Tensor:
-    x, axes = call.tensor(0), call.listed(1, "axes")
-    dropped = (
-        [k for k, size in enumerate(x.shape) if size == 1]
-        if axes is None
-        else [_within(a, x.values.ndim) for a in axes]
-    )
-    if any(x.shape[axis] != 1 for axis in dropped):
-        raise UncomparableError("it drops an axis that is larger than 1.")
-    return x.moved(lambda array: np.squeeze(array, tuple(set(dropped))))
-
-
-def _unsqueeze(call: OpCall) -> Tensor:
-    x, axes = call.tensor(0), call.listed(1, "axes")
-    if axes is None:
-        raise UncomparableError("its axes are missing.")
-    rank = x.values.ndim + len(axes)
-    added = {_within(axis, rank) for axis in axes}
-    if len(added) != len(axes) or rank > 32:
-        raise UncomparableError("it adds an axis twice, or too many.")
-    return x.moved(lambda array: np.expand_dims(array, tuple(added)))
-
-
-def _expand(call: OpCall) -> Tensor:
-    x, sizes = call.tensor(0), call.listed(1, "shape")
-    if sizes is None or min(sizes, default=1) < 0:
-        raise UncomparableError("its shape is missing or negative.")
-    try:
-        target = np.broadcast_shapes(x.shape, sizes)
-    except ValueError:
-        raise UncomparableError("its shape does not fit the data.") from None
-    call.made(target)
-    return x.moved(lambda array: np.ascontiguousarray(np.broadcast_to(array, target)))
+def _axis(call: OpCall, x: Tensor) -> int:
+    return axis_within(call["axis"], x.values.ndim)
 
 
 def _gather(call: OpCall) -> Tensor:
     x, places = call.tensor(0), call.tensor(1)
-    axis = _within(call.number("axis"), x.values.ndim)
+    axis = _axis(call, x)
     count = x.shape[axis]
     index = places.values
     if index.dtype.kind not in "iu" or not places.exact or ((index < -count) | (index >= count)).any():
@@ -116,7 +55,7 @@ def _gather(call: OpCall) -> Tensor:
 
 def _gather_elements(call: OpCall) -> Tensor:
     x, places = call.tensor(0), call.tensor(1)
-    axis = _within(call.number("axis"), x.values.ndim)
+    axis = _axis(call, x)
     count, index = x.shape[axis], places.values
     if (
         index.dtype.kind not in "iu"
@@ -135,10 +74,9 @@ def _gather_elements(call: OpCall) -> Tensor:
 
 def _concat(call: OpCall) -> Tensor:
     parts = [call.tensor(place) for place in range(len(call.inputs))]
-    axis = call.attribute("axis")
-    if not parts or not isinstance(axis, int) or len({part.kind for part in parts}) != 1:
-        raise UncomparableError("it joins nothing, or different kinds, or names no axis.")
-    axis = _within(axis, parts[0].values.ndim)
+    if not parts or len({part.kind for part in parts}) != 1:
+        raise UncomparableError("it joins nothing, or different kinds.")
+    axis = axis_within(call.node.attributes.get("axis"), parts[0].values.ndim)
     call.made(*(part.shape for part in parts))
     try:
         values = np.concatenate([part.values for part in parts], axis)
@@ -164,7 +102,7 @@ def _slice(call: OpCall) -> Tensor:
     if len(axes) != len(starts) or len(steps) != len(starts) or 0 in steps:
         raise UncomparableError("its axes or steps do not fit.")
     for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
-        at = _within(axis, x.values.ndim)
+        at = axis_within(axis, x.values.ndim)
         size = x.shape[at]
         start, end = (value + size if value < 0 else value for value in (start, end))
         lowest, highest = (0, size) if step > 0 else (-1, size - 1)
@@ -187,35 +125,17 @@ def _range(call: OpCall) -> Tensor:
 
 
 def _filled(call: OpCall) -> Tensor:
-    sizes, value = call.listed(0, "shape"), call.attribute("value")
-    if sizes is None or min(sizes, default=0) < 0:
+    sizes, fill = call.listed(0, "shape"), call["value"]
+    if sizes is None or min(sizes, default=0) < 0 or not call.tensor(0).exact:
         raise UncomparableError("its shape is missing or negative.")
-    fill = np.zeros(1, np.float32) if value is None else np.asarray(value)
     if fill.size != 1:
         raise UncomparableError("its value is not one number.")
     call.made(sizes)
     return constant(np.full(sizes, fill.reshape(-1)[0], fill.dtype))
 
 
-def _constant(call: OpCall) -> Tensor:
-    for name, kind in (
-        ("value", None),
-        ("value_float", np.float32),
-        ("value_floats", np.float32),
-        ("value_int", np.int64),
-        ("value_ints", np.int64),
-    ):
-        value = call.attribute(name)
-        if value is not None:
-            array = np.asarray(value, kind)
-            if array.dtype.kind not in "fiub":
-                break
-            return constant(array)
-    raise UncomparableError("it holds no numbers.")
-
-
 def _shape(call: OpCall) -> Tensor:
-    part = slice(call.number("start"), call.attribute("end"))
+    part = slice(call["start"], call.node.attributes.get("end"))
     return constant(np.array(call.tensor(0).shape[part], np.int64))
 
 
@@ -227,44 +147,71 @@ def _size(call: OpCall) -> Tensor:
 
 
 def _reduce(call: OpCall) -> Tensor:
-    x, axes = call.tensor(0), call.listed(1, "axes")
-    keep, noop = bool(call.number("keepdims", 1)), bool(call.number("noop_with_empty_axes"))
-    if not axes and noop:
+    x, keep = call.tensor(0), bool(call["keepdims"])
+    axes = reduced_axes(call.parameters(), call.node.attributes, x.values.ndim)
+    if axes is None:
         return x
-    chosen = (
-        tuple(sorted({_within(axis, x.values.ndim) for axis in axes}))
-        if axes
-        else tuple(range(x.values.ndim))
-    )
-    terms = prod(x.shape[axis] for axis in chosen)
-    op = call.node.op
-    if op in ("ReduceMax", "ReduceMin"):
+    terms = prod(x.shape[axis] for axis in axes)
+    return _REDUCTIONS[call.node.op](x, {"axis": axes, "keepdims": keep}, terms)
+
+
+def _extreme(function: Callable[..., Any]) -> _Reduction:
+    def run(x: Tensor, axis: dict[str, Any], terms: int) -> Tensor:
         if not terms:
             raise UncomparableError("it looks for the largest of nothing.")
-        function = np.max if op == "ReduceMax" else np.min
-        error = np.zeros(()) if x.exact else x.errors.max(axis=chosen, keepdims=keep)
-        return Tensor(np.asarray(function(x.values, axis=chosen, keepdims=keep)), x.kind, error, x.data)
-    unit = ROUND if x.data else SINGLE
-    values = x.values.astype(np.float64 if x.kind.kind == "f" else np.int64)
-    if op == "ReduceProd":
-        if x.data or not x.exact:
-            raise UncomparableError("it multiplies data.")
-        found = np.asarray(values.prod(axis=chosen, keepdims=keep))
-        return _as(x, found, np.asarray(terms * unit * np.abs(found)) if x.kind.kind == "f" else np.zeros(()))
-    total = np.asarray(values.sum(axis=chosen, keepdims=keep))
+        error = np.zeros(()) if x.exact else x.errors.max(**axis)
+        return Tensor(np.asarray(function(x.values, **axis)), x.kind, error, x.data)
+
+    return run
+
+
+def _wide(x: Tensor) -> Array:
+    return x.values.astype(np.float64 if x.kind.kind == "f" else np.int64)
+
+
+def _multiplied(x: Tensor, axis: dict[str, Any], terms: int) -> Tensor:
+    if x.data or not x.exact:
+        raise UncomparableError("it multiplies data.")
+    found = np.asarray(_wide(x).prod(**axis))
+    error = np.asarray(terms * SINGLE * np.abs(found)) if x.kind.kind == "f" else np.zeros(())
+    return _as(x, found, error)
+
+
+def _total(x: Tensor, axis: dict[str, Any], terms: int) -> Tensor:
+    return _as(x, *_added(x, axis, terms))
+
+
+def _mean(x: Tensor, axis: dict[str, Any], terms: int) -> Tensor:
+    if x.kind.kind != "f" or not terms:
+        raise UncomparableError("it averages whole numbers, or nothing.")
+    values, error = (part / terms for part in _added(x, axis, terms))
+    if terms & (terms - 1):
+        error = error + 2 * _unit(x) * np.abs(values)
+    return _as(x, values, np.asarray(error))
+
+
+def _unit(x: Tensor) -> float:
+    return ROUND if x.data else SINGLE
+
+
+def _added(x: Tensor, axis: dict[str, Any], terms: int) -> tuple[Array, Array]:
+    """Sums and their bounds."""
+    values = _wide(x)
+    size = np.abs(values).sum(**axis)
     fine = x.kind.kind != "f" or exact_products(values, np.ones(1), terms)
     if fine and not x.data and x.kind == np.float32:
-        fine = bool((np.abs(values).sum(axis=chosen) < 2.0**24).all() and (values == np.floor(values)).all())
-    error = np.zeros(()) if fine else (terms + 2) * unit * np.abs(values).sum(axis=chosen, keepdims=keep)
-    if not x.exact:
-        error = error + x.errors.sum(axis=chosen, keepdims=keep)
-    if op == "ReduceMean":
-        if x.kind.kind != "f" or not terms:
-            raise UncomparableError("it averages whole numbers, or nothing.")
-        power = terms & (terms - 1) == 0
-        total, error = total / terms, error / terms
-        error = error if power else error + 2 * unit * np.abs(total)
-    return _as(x, total, np.asarray(error))
+        fine = bool((size < 2.0**24).all() and (values == np.floor(values)).all())
+    error = np.zeros(()) if fine else (terms + 2) * _unit(x) * size
+    return np.asarray(values.sum(**axis)), np.asarray(error if x.exact else error + x.errors.sum(**axis))
+
+
+_REDUCTIONS: dict[str, _Reduction] = {
+    "ReduceMax": _extreme(np.max),
+    "ReduceMean": _mean,
+    "ReduceMin": _extreme(np.min),
+    "ReduceProd": _multiplied,
+    "ReduceSum": _total,
+}
 
 
 def _as(x: Tensor, values: Array, error: Array) -> Tensor:
@@ -280,7 +227,7 @@ def _as(x: Tensor, values: Array, error: Array) -> Tensor:
 def _soft(call: OpCall) -> Tensor:
     """Softmax and its kin: along one axis since operator set 13, before that over all axes from it on."""
     x = call.tensor(0)
-    axis = _within(call.number("axis", -1 if call.opset >= 13 else 1), x.values.ndim)
+    axis = tail_axis(call.node, call.opset, x.values.ndim)
     rows = np.moveaxis(x.values, axis, -1) if call.opset >= 13 else x.values.reshape(prod(x.shape[:axis]), -1)
     if call.node.op == "Hardmax":
         found = np.zeros_like(rows)
@@ -295,11 +242,7 @@ def _soft(call: OpCall) -> Tensor:
 
 def _arg_max(call: OpCall) -> Tensor:
     x = call.tensor(0)
-    axis, keep, last = (
-        _within(call.number("axis"), x.values.ndim),
-        call.number("keepdims", 1),
-        call.number("select_last_index"),
-    )
+    axis, keep, last = _axis(call, x), call["keepdims"], call["select_last_index"]
     if not x.shape[axis]:
         raise UncomparableError("it looks for the largest of nothing.")
     rows = np.flip(x.values, axis) if last else x.values
@@ -310,8 +253,7 @@ def _arg_max(call: OpCall) -> Tensor:
 
 def _top(call: OpCall) -> tuple[Tensor, Tensor]:
     x, count = call.tensor(0), call.listed(1, "k")
-    axis, largest = _within(call.number("axis", -1), x.values.ndim), call.number("largest", 1)
-    call.attribute("sorted")
+    axis, largest = _axis(call, x), call["largest"]
     if count is None or len(count) != 1 or not 0 <= count[0] <= x.shape[axis]:
         raise UncomparableError("it picks more than there is.")
     order = np.argsort(-x.values if largest else x.values, axis=axis, kind="stable")
@@ -324,30 +266,21 @@ def _top(call: OpCall) -> tuple[Tensor, Tensor]:
 
 
 MOVES: dict[str, _Operator] = {
+    **dict.fromkeys(REARRANGING, _rearranged),
+    **dict.fromkeys(_REDUCTIONS, _reduce),
     "ArgMax": _arg_max,
     "Concat": _concat,
-    "Constant": _constant,
+    "Constant": lambda call: constant(constant_value(call.node.attributes)),
     "ConstantOfShape": _filled,
-    "Expand": _expand,
-    "Flatten": _flatten,
     "Gather": _gather,
     "GatherElements": _gather_elements,
     "Hardmax": _soft,
     "LogSoftmax": _soft,
     "Range": _range,
-    "ReduceMax": _reduce,
-    "ReduceMean": _reduce,
-    "ReduceMin": _reduce,
-    "ReduceProd": _reduce,
-    "ReduceSum": _reduce,
-    "Reshape": _reshape,
     "Shape": _shape,
     "Size": _size,
     "Slice": _slice,
     "Softmax": _soft,
-    "Squeeze": _squeeze,
     "TopK": _top,
-    "Transpose": _transpose,
-    "Unsqueeze": _unsqueeze,
 }
 """By the name of the operator."""

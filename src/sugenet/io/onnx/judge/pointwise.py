@@ -1,105 +1,76 @@
-"""Operators that treat every element alike, with broadcasting."""
+"""Operators that treat every element alike, with broadcasting; signs, comparisons and quantizers among them.
+
+What those saw and decided is kept for the comparison layer by layer.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import reduce
+from dataclasses import replace
+from fractions import Fraction
+from functools import partial, reduce
 from math import erf
 from typing import Any
 
 import numpy as np
 
 from sugenet.io.onnx.graph import DTYPES, Array
-from sugenet.io.onnx.judge.arithmetic import (
+from sugenet.io.onnx.judge.tensors import (
+    SINGLE,
+    OpCall,
     Operator,
+    Tensor,
+    UncomparableError,
+    constant,
     floats,
     given,
+    is_single,
     kind_of,
+    made_of,
+    monotone,
+    of_tensors,
     product,
     quotient,
     rising,
     sum_of,
 )
-from sugenet.io.onnx.judge.decisions import DECISIONS
-from sugenet.io.onnx.judge.tensors import (
-    SINGLE,
-    OpCall,
-    Tensor,
-    UncomparableError,
-    constant,
-    is_single,
-    made_of,
-)
 
 __all__ = ["POINTWISE"]
-
-
-def _add(call: OpCall) -> Tensor:
-    left, right = given(call, 2)
-    return sum_of(left, right, -1 if call.node.op == "Sub" else 1)
-
-
-def _multiply(call: OpCall) -> Tensor:
-    return product(*given(call, 2))
-
-
-def _divide(call: OpCall) -> Tensor:
-    return quotient(*given(call, 2))
 
 
 def _sum_all(call: OpCall) -> Tensor:
     first, *others = given(call)
     for other in others:
-        first = sum_of(first, other, 1)
+        first = sum_of(first, other)
     if call.node.op == "Mean":
         return quotient(first, constant(np.asarray(len(call.inputs), first.values.dtype), first.kind))
     return first
 
 
-def _extreme(call: OpCall) -> Tensor:
-    tensors = given(call)
-    data = any(tensor.data for tensor in tensors)
-    choose = np.maximum if call.node.op == "Max" else np.minimum
-    ends = [np.asarray(floats(tensors[0], data) + side * tensors[0].error) for side in (-1, 1)]
-    values = floats(tensors[0], data)
-    for tensor in tensors[1:]:
-        more = floats(tensor, data)
-        values, ends = (
-            choose(values, more),
-            [choose(end, more + side * tensor.error) for end, side in zip(ends, (-1, 1), strict=True)],
-        )
-    error = (
-        np.zeros(())
-        if all(tensor.exact for tensor in tensors)
-        else np.maximum(ends[1] - values, values - ends[0])
-    )
-    return made_of(tensors, values, kind_of(tensors), error)
+def _extreme(choose: Callable[[Any, Any], Any]) -> Operator:
+    return of_tensors(partial(monotone, lambda *arrays: reduce(choose, arrays)))
 
 
 def _clip(call: OpCall) -> Tensor:
     x = call.tensor(0)
     call.made(x.shape)
-    values: Any = x.values
-    ends: list[Any] = [values + side * x.error for side in (-1, 1)]
+    limits = []
     for place, name, choose in ((1, "min", np.maximum), (2, "max", np.minimum)):
         bound = call.optional(place)
         if bound is not None and (bound.data or bound.values.size != 1 or bound.values.ndim > 1):
             raise UncomparableError(f"its {name} is no single number.")
-        end = call.attribute(name) if bound is None else bound.values.reshape(())
+        end = call.node.attributes.get(name) if bound is None else bound.values.reshape(())
         if end is not None:
-            limit = np.asarray(end).astype(values.dtype)
-            values, ends = choose(values, limit), [choose(side, limit) for side in ends]
-    return made_of(
-        (x,), values, x.kind, np.zeros(()) if x.exact else np.maximum(ends[1] - values, values - ends[0])
-    )
+            limits.append((choose, np.asarray(end).astype(x.values.dtype)))
+    return monotone(lambda array: reduce(lambda held, end: end[0](held, end[1]), limits, array), x)
 
 
-def _linear_map(factor: int) -> Operator:
-    def run(call: OpCall) -> Tensor:
-        (x,) = given(call, 1)
-        return made_of((x,), np.abs(x.values) if factor == 0 else -x.values, x.kind, x.error)
+def _negated(x: Tensor) -> Tensor:
+    return made_of((x,), -x.values, x.kind, x.error)
 
-    return run
+
+def _absolute(x: Tensor) -> Tensor:
+    return made_of((x,), np.abs(x.values), x.kind, x.error)
 
 
 def _erf(array: Array) -> Array:
@@ -113,24 +84,17 @@ def _sigmoid(array: Array) -> Array:
 
 def _root(call: OpCall) -> Tensor:
     """Correctly rounded, so that of a constant nothing is uncertain."""
-    (x,) = given(call, 1)
+    (x,) = given(call)
     if not x.data and x.exact:
         return constant(np.sqrt(x.values), x.kind)
     return rising(np.sqrt, 1.0)(call)
 
 
-def _inverse(call: OpCall) -> Tensor:
-    (x,) = given(call, 1)
+def _inverse(x: Tensor) -> Tensor:
     return quotient(constant(np.ones((), x.values.dtype), x.kind), x)
 
 
-def _rsqrt(call: OpCall) -> Tensor:
-    root = _root(call)
-    return quotient(constant(np.ones((), root.values.dtype), root.kind), root)
-
-
-def _power(call: OpCall) -> Tensor:
-    base, exponent = given(call, 2)
+def _power(base: Tensor, exponent: Tensor) -> Tensor:
     if base.data or exponent.data:
         raise UncomparableError("it takes powers of data.")
     result = np.power(base.values, exponent.values).astype(base.kind)
@@ -141,9 +105,9 @@ def _power(call: OpCall) -> Tensor:
 
 
 def _hard_sigmoid(call: OpCall) -> Tensor:
-    (x,) = given(call, 1)
-    alpha, beta = (np.asarray(call.real(name, default)) for name, default in (("alpha", 0.2), ("beta", 0.5)))
-    moved = sum_of(product(x, constant(alpha, x.kind)), constant(beta, x.kind), 1)
+    (x,) = given(call)
+    alpha, beta = (np.asarray(call.real(name)) for name in ("alpha", "beta"))
+    moved = sum_of(product(x, constant(alpha, x.kind)), constant(beta, x.kind))
     return made_of((x,), np.clip(moved.values, 0, 1), x.kind, moved.error)
 
 
@@ -152,7 +116,6 @@ def _identity(call: OpCall) -> Tensor:
 
 
 def _dropout(call: OpCall) -> Tensor:
-    call.attribute("ratio"), call.attribute("seed")  # how much would be dropped in training
     training = call.optional(2)
     if training is not None and training.values.any():
         raise UncomparableError("it drops values at random.")
@@ -162,8 +125,7 @@ def _dropout(call: OpCall) -> Tensor:
 def _cast(call: OpCall) -> Tensor:
     x = call.tensor(0)
     call.made(x.shape)
-    call.attribute("saturate"), call.attribute("round_mode")  # of 8-bit floats
-    to = call.number("to", -1)
+    to = call.node.attributes.get("to", 0)
     if to not in DTYPES:
         raise UncomparableError(f"it casts to element type {to}.")
     kind = np.dtype(DTYPES[to]).newbyteorder("=")
@@ -191,17 +153,15 @@ def _cast(call: OpCall) -> Tensor:
 # -- booleans and choices ------------------------------------------------------------------------------------
 
 
-def _logic(function: Callable[..., Any], count: int) -> Operator:
-    def run(call: OpCall) -> Tensor:
-        tensors = given(call, count)
+def _logic(function: Callable[..., Any]) -> Operator:
+    def run(*tensors: Tensor) -> Tensor:
         error = reduce(np.maximum, [tensor.error for tensor in tensors])
         return made_of(tensors, function(*(t.values for t in tensors)), np.dtype(bool), error)
 
-    return run
+    return of_tensors(run)
 
 
-def _where(call: OpCall) -> Tensor:
-    test, yes, no = given(call, 3)
+def _where(test: Tensor, yes: Tensor, no: Tensor) -> Tensor:
     data = test.data or yes.data or no.data
     kind = kind_of((yes, no))
     a, b = (t.values.astype(np.float64) if data and kind.kind == "f" else t.values for t in (yes, no))
@@ -212,17 +172,204 @@ def _where(call: OpCall) -> Tensor:
     return made_of((test, yes, no), np.where(test.values, a, b), kind, error)
 
 
+# -- decisions -----------------------------------------------------------------------------------------------
+
+
+def _unsure(apart: Array, margin: Array) -> Array:
+    """Where a value so far from its threshold may be on the other side."""
+    return np.asarray((np.abs(apart) <= margin) & (margin > 0))
+
+
+def _decided(call: OpCall, seen: Tensor, values: Array, up: Array, down: Array, gap: float) -> Tensor:
+    """Values that depend on which side of 0 something is; `gap` is how far apart they are."""
+    if seen.data:
+        call.decide(seen.values, up, down, seen.error)
+    error = np.where(_unsure(seen.values, seen.error), gap, 0.0)
+    return Tensor(values, seen.kind, error, seen.data, seen.data)
+
+
+def _bits(call: OpCall, x: Tensor, up: Array) -> Tensor:
+    """+1 where the data are up, -1 elsewhere."""
+    return _decided(call, x, np.where(up, 1.0, -1.0).astype(x.values.dtype), up, ~up, 2.0)
+
+
+def _sign(call: OpCall) -> Tensor:
+    (x,) = given(call)
+    return _decided(call, x, np.sign(x.values), x.values > 0, x.values < 0, 2.0)
+
+
+_TESTS: dict[str, Callable[[Any, Any], Any]] = {
+    "Equal": np.equal,
+    "Greater": np.greater,
+    "GreaterOrEqual": np.greater_equal,
+    "Less": np.less,
+    "LessOrEqual": np.less_equal,
+}
+
+
+def _compare(call: OpCall) -> Tensor:
+    left, right = given(call)
+    data = left.data or right.data
+    a, b = floats(left, data), floats(right, data)
+    found = np.asarray(_TESTS[call.node.op](a, b))
+    if a.dtype.kind == "b" or b.dtype.kind == "b":
+        return made_of((left, right), found, np.dtype(bool), np.maximum(left.error, right.error))
+    with np.errstate(invalid="ignore"):
+        apart = a.astype(np.float64) - b.astype(np.float64)
+    margin = np.asarray(left.error + right.error)
+    if data and call.node.op != "Equal":
+        up = found if call.node.op.startswith("Greater") else ~found
+        call.decide(apart, up, ~up, margin)
+    return Tensor(found, np.dtype(bool), np.where(_unsure(apart, margin), 1.0, 0.0), data, data)
+
+
+def _bipolar(call: OpCall) -> Tensor:
+    x, scale = given(call)
+    return product(_bits(call, x, x.values >= 0), scale)
+
+
+def _steps(call: OpCall) -> Tensor:
+    """MultiThreshold: how many thresholds of its channel each value reaches."""
+    x, rows = call.tensor(0), call.tensor(1)
+    if rows.data or rows.values.ndim != 2 or x.values.ndim < 2 or len(call.inputs) != 2:
+        raise UncomparableError("its thresholds are no matrix of the file, or its data have no channels.")
+    last = call["data_layout"].upper().endswith("C") and x.values.ndim > 2
+    axis = x.values.ndim - 1 if last else 1
+    if len(rows.values) not in (1, x.shape[axis]):
+        raise UncomparableError(f"it has thresholds for {len(rows.values)} of {x.shape[axis]} channels.")
+    call.made((*x.shape, rows.shape[1]))
+    shape = [1] * x.values.ndim
+    shape[axis] = len(rows.values)
+    count, unsure, nearest = np.zeros(x.shape), np.zeros(x.shape), np.full(x.shape, np.inf)
+    for column in rows.values.T:
+        apart = x.values - column.reshape(shape).astype(np.float64)
+        count += apart >= 0
+        unsure += _unsure(apart, x.error)
+        nearest = np.where(np.abs(apart) < np.abs(nearest), apart, nearest)
+    if x.data:
+        call.count(nearest, count, x.error)
+    number = Tensor(count, np.dtype(np.float32), unsure, x.data, x.data)
+    scale, bias = (constant(np.asarray(call.real(name)), number.kind) for name in ("out_scale", "out_bias"))
+    return sum_of(product(number, scale), bias)
+
+
+def _away(array: Array) -> Any:
+    return np.ceil(np.abs(array)) * np.sign(array)
+
+
+def _half(up: bool) -> Callable[[Array], Any]:
+    return lambda array: (
+        np.sign(array) * (np.floor(np.abs(array) + 0.5) if up else np.ceil(np.abs(array) - 0.5))
+    )
+
+
+_ROUNDINGS: dict[str, Callable[[Array], Any]] = {
+    "ROUND": np.rint,
+    "HALF_EVEN": np.rint,
+    "CEIL": np.ceil,
+    "FLOOR": np.floor,
+    "ROUND_TO_ZERO": np.trunc,
+    "DOWN": np.trunc,
+    "UP": _away,
+    "HALF_UP": _half(True),
+    "HALF_DOWN": _half(False),
+}
+
+
+def _quantize(call: OpCall) -> Tensor:
+    """QONNX's Quant: whole steps of a scale, between the ends that a number of bits has."""
+    x, scale, zero, bits = given(call)
+    signed, narrow = bool(call["signed"]), bool(call["narrow"])
+    mode = call["rounding_mode"].upper()
+    rounding = _ROUNDINGS.get(mode)
+    width = float(bits.values.reshape(-1)[0]) if bits.values.size == 1 and not bits.data else 0.0
+    if rounding is None or not 1 <= width <= 32 or width != int(width) or scale.data or zero.data:
+        raise UncomparableError("it quantizes in a way that is not known.")
+    high = 2 ** (int(width) - 1) - 1 if signed else 2 ** int(width) - 1 - narrow
+    low = -(2 ** (int(width) - 1)) + narrow if signed else 0
+    halves = mode == "ROUND" or mode.startswith("HALF")
+    if not x.data:
+        return _coded(x, scale, zero, low, high, rounding)
+    place = sum_of(quotient(x, scale), zero)
+    step = np.asarray(rounding(np.clip(place.values, low, high)))
+    error = np.zeros(())
+    if not place.exact:
+        ends = [
+            np.asarray(rounding(np.clip(place.values + side * place.error, low, high))) for side in (-1, 1)
+        ]
+        error = np.maximum(ends[1] - step, step - ends[0])
+    cut = np.floor(place.values) + 0.5 if halves else np.rint(place.values)
+    reach = 0.5 if halves else 0.0
+    call.count(place.values - np.clip(cut, low + reach, high - reach), step - low, place.error)
+    level = Tensor(step, x.kind, error, x.data, x.data)
+    return product(sum_of(level, zero, -1), scale)
+
+
+def _coded(
+    x: Tensor, scale: Tensor, zero: Tensor, low: int, high: int, rounding: Callable[[Array], Any]
+) -> Tensor:
+    """Quantized numbers of the file: whole codes times a scale, not rounded to the file's floats."""
+    wide, size, shift = np.broadcast_arrays(*(t.values.astype(np.float64) for t in (x, scale, zero)))
+    place = wide / size + shift
+    # a float cannot tell on which side of a half or a whole number it is when it is this near
+    flat, doubles = place.reshape(-1).copy(), 2 * place.reshape(-1)
+    for k in np.flatnonzero(np.abs(doubles - np.rint(doubles)) <= 1e-9 * (1 + np.abs(doubles))).tolist():
+        ratio = Fraction(float(wide.flat[k])) / Fraction(float(size.flat[k]))
+        whole, rest = divmod(ratio + Fraction(float(shift.flat[k])), 1)
+        flat[k] = float(whole) + (
+            float(rest) if rest in (0, Fraction(1, 2)) else 0.25 if rest < 0.5 else 0.75
+        )
+    codes = np.asarray(rounding(np.clip(flat.reshape(place.shape), low, high)))
+    return Tensor((codes - shift) * size, x.kind, np.zeros(()), False)
+
+
+def _round(call: OpCall) -> Tensor:
+    (x,) = given(call)
+    found = rising(np.rint, 0)(call)
+    if x.data:
+        call.count(x.values - (np.floor(x.values) + 0.5), found.values, x.error, unbased=True)
+    return Tensor(found.values, found.kind, found.error, found.data, found.data)
+
+
+def _binarizer(call: OpCall) -> Tensor:
+    (x,) = given(call)
+    apart = replace(x, values=x.values - call.real("threshold"))
+    up = apart.values > 0
+    return _decided(call, apart, up.astype(x.values.dtype), up, ~up, 1.0)
+
+
+def _lce(call: OpCall) -> Tensor:
+    (x,) = given(call)
+    return _bits(call, x, ~(x.values < 0))
+
+
+_DECISIONS: dict[str, Operator] = {
+    "Binarizer": _binarizer,
+    "BipolarQuant": _bipolar,
+    "Equal": _compare,
+    "Greater": _compare,
+    "GreaterOrEqual": _compare,
+    "IntQuant": _quantize,
+    "LceQuantize": _lce,
+    "Less": _compare,
+    "LessOrEqual": _compare,
+    "MultiThreshold": _steps,
+    "Quant": _quantize,
+    "Round": _round,
+    "Sign": _sign,
+}
+
 POINTWISE: dict[str, Operator] = {
-    **DECISIONS,
-    "Abs": _linear_map(0),
-    "Add": _add,
-    "And": _logic(np.logical_and, 2),
+    **_DECISIONS,
+    "Abs": of_tensors(_absolute),
+    "Add": of_tensors(sum_of),
+    "And": _logic(np.logical_and),
     "Asinh": rising(np.arcsinh),
     "Atan": rising(np.arctan),
     "Cast": _cast,
     "Ceil": rising(np.ceil, 0),
     "Clip": _clip,
-    "Div": _divide,
+    "Div": of_tensors(quotient),
     "Dropout": _dropout,
     "Erf": rising(_erf),
     "Exp": rising(np.exp),
@@ -231,25 +378,25 @@ POINTWISE: dict[str, Operator] = {
     "Identity": _identity,
     "LceDequantize": _identity,
     "Log": rising(np.log),
-    "Max": _extreme,
+    "Max": _extreme(np.maximum),
     "Mean": _sum_all,
-    "Min": _extreme,
-    "Mul": _multiply,
-    "Neg": _linear_map(-1),
-    "Not": _logic(np.logical_not, 1),
-    "Or": _logic(np.logical_or, 2),
-    "Pow": _power,
-    "Reciprocal": _inverse,
+    "Min": _extreme(np.minimum),
+    "Mul": of_tensors(product),
+    "Neg": of_tensors(_negated),
+    "Not": _logic(np.logical_not),
+    "Or": _logic(np.logical_or),
+    "Pow": of_tensors(_power),
+    "Reciprocal": of_tensors(_inverse),
     "Relu": rising(lambda x: np.maximum(x, np.zeros((), x.dtype)), 0),
-    "Rsqrt": _rsqrt,
+    "Rsqrt": lambda call: _inverse(_root(call)),
     "Sigmoid": rising(_sigmoid),
     "Sinh": rising(np.sinh),
     "Softsign": rising(lambda x: x / (1 + np.abs(x))),
     "Sqrt": _root,
-    "Sub": _add,
+    "Sub": of_tensors(lambda left, right: sum_of(left, right, -1)),
     "Sum": _sum_all,
     "Tanh": rising(np.tanh),
-    "Where": _where,
-    "Xor": _logic(np.logical_xor, 2),
+    "Where": of_tensors(_where),
+    "Xor": _logic(np.logical_xor),
 }
 """By the name of the operator."""

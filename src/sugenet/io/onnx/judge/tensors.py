@@ -1,4 +1,4 @@
-"""Values with a bound on their rounding, and what an operator of a file is called with.
+"""Values with a bound on their rounding, arithmetic on them, and what an operator of a file is called with.
 
 Floats are computed in float64, whole numbers and booleans in the file's own kind. With every value goes a
 bound on how far it may lie from the number that exact arithmetic gives, so that a judge never counts a
@@ -8,26 +8,38 @@ difference that is rounding, and never misses another.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from sugenet.errors import FileError
-from sugenet.io.onnx.graph import Array, Node, Subgraph
+from sugenet.io.onnx.graph import Array, Node
+from sugenet.io.onnx.operators import INPUTS, MANY
+from sugenet.io.onnx.shapes import integers
 
 __all__ = [
     "ROUND",
     "SINGLE",
     "Decision",
     "OpCall",
+    "Operator",
     "Tensor",
     "UncomparableError",
     "constant",
     "exact_products",
+    "floats",
+    "given",
     "is_single",
+    "kind_of",
     "made_of",
+    "monotone",
+    "of_tensors",
+    "product",
+    "quotient",
+    "rising",
+    "sum_of",
 ]
 
 ROUND = 2.0**-53
@@ -114,15 +126,15 @@ class Decision:
 
 @dataclass
 class OpCall:
-    """One operator of the graph, with its inputs; keeps count of which attributes were asked for."""
+    """One operator of the graph, with its inputs."""
 
     node: Node
+    """With attributes that are counted and have their defaults."""
     opset: int
     inputs: list[Tensor | None]
     spend: Callable[[int], None]
     """Takes a number of values or steps from what may be used; refuses when nothing is left."""
     decisions: list[Decision] = field(default_factory=list)
-    asked: set[str] = field(default_factory=set)
 
     def tensor(self, place: int) -> Tensor:
         """An input that must be there."""
@@ -135,55 +147,33 @@ class OpCall:
         """An input that may be left out."""
         return self.inputs[place] if place < len(self.inputs) else None
 
-    def attribute(self, name: str, default: Any = None) -> Any:
-        """An attribute, as it stands in the file."""
-        self.asked.add(name)
-        return self.node.attributes.get(name, default)
+    def __getitem__(self, name: str) -> Any:
+        return self.node.attributes[name]
 
-    def number(self, name: str, default: int = 0) -> int:
-        """A whole number."""
-        value = self.attribute(name, default)
-        if not isinstance(value, int):
-            raise UncomparableError(f"its attribute {name} is no whole number.")
-        return value
-
-    def real(self, name: str, default: float) -> float:
+    def real(self, name: str) -> float:
         """A number; a default is rounded to the file's 32 bits, as one that is written down."""
-        value = self.attribute(name, default)
-        if not isinstance(value, int | float):
-            raise UncomparableError(f"its attribute {name} is no number.")
-        return float(np.float32(value))
-
-    def text(self, name: str, default: str) -> str:
-        """A word."""
-        value = self.attribute(name, default)
-        if not isinstance(value, str):
-            raise UncomparableError(f"its attribute {name} is no text.")
-        return value
+        return float(np.float32(self[name]))
 
     def numbers(self, name: str, default: Any = None) -> tuple[int, ...] | None:
-        """A list of whole numbers."""
-        value = self.attribute(name, default)
-        if value is None:
-            return None
-        if isinstance(value, int):
-            value = (value,)
-        if isinstance(value, Subgraph) or not all(isinstance(v, int) for v in value) or len(value) > 64:
-            raise UncomparableError(f"its attribute {name} is no short list of whole numbers.")
-        return tuple(value)
+        """A list of whole numbers; None where it is left out."""
+        value = self.node.attributes.get(name, default)
+        return None if value is None else integers(value, f"its {name}")
 
     def listed(self, place: int, name: str) -> tuple[int, ...] | None:
         """A list of whole numbers from an input, or as older operator sets have it from an attribute; None
         where neither is there.
         """
-        given = self.optional(place)
-        if given is None:
-            return self.numbers(name)
-        if given.data and not given.exact:
-            raise UncomparableError(f"its {name} depend on the input.")
-        if given.values.dtype.kind not in "iu" or given.values.ndim > 1 or given.values.size > 64:
-            raise UncomparableError(f"its {name} are no short list of whole numbers.")
-        return tuple(int(v) for v in given.values.reshape(-1))
+        value = self.parameters()[place]
+        return self.numbers(name) if value is None else integers(value, f"its {name}")
+
+    def parameters(self) -> list[Array | None]:
+        """The inputs that say how the others are treated, by place, at least five; they may not depend on the
+        data.
+        """
+        if any(tensor is not None and tensor.data and not tensor.exact for tensor in self.inputs[1:]):
+            raise UncomparableError("its shape, axes or the like depend on the input.")
+        found = [None if tensor is None else tensor.values for tensor in self.inputs]
+        return [*found, *[None] * (5 - len(found))]
 
     def made(self, *shapes: tuple[int, ...]) -> None:
         """Say how many values are about to be made."""
@@ -225,3 +215,137 @@ def exact_products(left: Array, right: Array, terms: int) -> bool:
         return False
     grain = _grain(left) + _grain(right)
     return grain > -1000 and most * max(terms, 1) < 2.0 ** min(53 + grain, 1000)
+
+
+# -- arithmetic ----------------------------------------------------------------------------------------------
+
+Operator: TypeAlias = Callable[[OpCall], Tensor]
+
+
+def given(call: OpCall) -> list[Tensor]:
+    """All inputs, none of which may be missing, with room for their broadcast."""
+    found, count = [call.tensor(place) for place in range(len(call.inputs))], INPUTS.get(call.node.op, 1)
+    if len(found) != count and (count != MANY or not found):
+        raise UncomparableError(f"it has {len(found)} inputs, but {count} are needed.")
+    try:
+        call.made(np.broadcast_shapes(*(tensor.shape for tensor in found)))
+    except ValueError:
+        raise UncomparableError("its inputs have shapes that do not fit together.") from None
+    return found
+
+
+def of_tensors(function: Callable[..., Tensor]) -> Operator:
+    """The operator that is a function of all its inputs and nothing else."""
+    return lambda call: function(*given(call))
+
+
+def floats(tensor: Tensor, data: bool) -> Array:
+    """The values as the operator computes with them: floats beside data in float64."""
+    return tensor.values.astype(np.float64, copy=False) if data and tensor.kind.kind == "f" else tensor.values
+
+
+def _rounding(tensors: Sequence[Tensor], result: Array, exactly: Array | bool, kind: np.dtype[Any]) -> Array:
+    """What one rounded operation adds to the bound.
+
+    Constants are computed in their own kind, correctly rounded as the file's. Data are computed in float64;
+    values that stem from signs may have been worked out in the file's float32.
+    """
+    if not any(tensor.data for tensor in tensors) or kind.kind != "f":
+        return np.zeros(())
+    if kind == np.float32 and all(tensor.signs for tensor in tensors if tensor.data):
+        fine = exactly & is_single(result)
+        if all(tensor.exact for tensor in tensors) and np.all(fine):
+            return np.zeros(())
+        return SINGLE * np.abs(result)
+    return np.zeros(()) if np.all(exactly) else np.where(exactly, 0.0, ROUND * np.abs(result))
+
+
+def kind_of(tensors: Sequence[Tensor]) -> np.dtype[Any]:
+    """The kind of the result: that of the data."""
+    return next((tensor.kind for tensor in tensors if tensor.data), tensors[0].kind)
+
+
+def sum_of(left: Tensor, right: Tensor, sign: int = 1) -> Tensor:
+    """The sum of two, or with sign -1 their difference."""
+    data = left.data or right.data
+    a, b = floats(left, data), floats(right, data)
+    result = np.asarray(a + b if sign > 0 else a - b)
+    kind = kind_of((left, right))
+    if kind.kind != "f":
+        return made_of((left, right), result, kind, left.error + right.error)
+    b = b if sign > 0 else -b
+    part = result - a
+    lost = (a - (result - part)) + (b - part)
+    return made_of(
+        (left, right),
+        result,
+        kind,
+        left.error + right.error + _rounding((left, right), result, lost == 0, kind),
+    )
+
+
+def product(left: Tensor, right: Tensor) -> Tensor:
+    """The product of two."""
+    data = left.data or right.data
+    a, b = floats(left, data), floats(right, data)
+    result, kind = np.asarray(a * b), kind_of((left, right))
+    error = np.abs(a) * right.error + np.abs(b) * left.error + left.error * right.error
+    if kind.kind == "f":
+        error = error + _rounding((left, right), result, is_single(a) & is_single(b), kind)
+    return made_of((left, right), result, kind, error)
+
+
+def quotient(left: Tensor, right: Tensor) -> Tensor:
+    """The quotient of two; whole numbers are divided towards zero."""
+    data = left.data or right.data
+    a, b = floats(left, data), floats(right, data)
+    kind = kind_of((left, right))
+    if kind.kind in "iu":
+        if not np.all(b):
+            raise UncomparableError("it divides whole numbers by zero.")
+        if not (left.exact and right.exact):
+            raise UncomparableError("it divides whole numbers that are not certain.")
+        return made_of(
+            (left, right),
+            (np.sign(a) * np.sign(b) * (np.abs(a) // np.abs(b))).astype(kind),
+            kind,
+            np.zeros(()),
+        )
+    result = np.asarray(a / b)
+    room = np.abs(b) - right.error
+    spread = np.where(
+        room > 0, (left.error + np.abs(result) * right.error) / np.where(room > 0, room, 1), np.inf
+    )
+    exactly = is_single(result) & is_single(b) & (result * b == a)
+    error = np.zeros(()) if left.exact and right.exact else spread
+    return made_of((left, right), result, kind, error + _rounding((left, right), result, exactly, kind))
+
+
+def monotone(function: Callable[..., Any], *tensors: Tensor) -> Tensor:
+    """A function that falls in none of its inputs: its values at both ends of what they may be bound it."""
+    arrays = [floats(tensor, any(other.data for other in tensors)) for tensor in tensors]
+    result, error = np.asarray(function(*arrays)), np.zeros(())
+    if not all(tensor.exact for tensor in tensors):
+        pairs = list(zip(arrays, tensors, strict=True))
+        low, high = (
+            np.asarray(function(*(array + side * tensor.error for array, tensor in pairs)), np.float64)
+            for side in (-1, 1)
+        )
+        error = np.maximum(high - result, result - low)
+        error = np.where(np.isnan(error), np.inf, error)
+    return made_of(tensors, result, kind_of(tensors), error)
+
+
+def rising(function: Callable[[Array], Any], roundings: float = 8.0) -> Operator:
+    """An operator that never falls, whose results are rounded so many times."""
+
+    def run(call: OpCall) -> Tensor:
+        (x,) = given(call)
+        found = monotone(function, x)
+        if not roundings or x.kind.kind != "f":
+            return found
+        unit = ROUND if x.data and not (x.kind == np.float32 and x.signs) else SINGLE
+        size = np.where(np.isfinite(found.values), np.abs(found.values), 0)
+        return replace(found, error=found.error + roundings * unit * size)
+
+    return run

@@ -1,26 +1,35 @@
 """Runs a quantized ONNX graph in whole numbers and float32, operator by operator, to judge an import.
 
-It shares the parser of the file with the reader and nothing else. A float operator between quantizers keeps
-its whole sums until the quantizer comes, and is rounded as ONNX Runtime's integer operators round.
+It shares the parser of the file, the tables of operators and the rules of their shapes with the reader, and
+nothing else. A float operator between quantizers keeps its whole sums until the quantizer comes, and is
+rounded as ONNX Runtime's integer operators round.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from sugenet.errors import FileError
 from sugenet.io.onnx.graph import DTYPES, Array, Graph, Node
 from sugenet.io.onnx.judge.tensors import UncomparableError
+from sugenet.io.onnx.judge.windows import cut, window_axes
+from sugenet.io.onnx.operators import checked, constant_value
+from sugenet.io.onnx.shapes import rearrangement
 
 __all__ = ["WholeRun"]
 
 _f = np.float32
 _Floats: TypeAlias = npt.NDArray[np.float32]
-_SAME = {"Identity", "Dropout"}
-_ENDS = {"Softmax", "LogSoftmax", "ArgMax", "Hardmax", "Sigmoid"}
+_Clips: TypeAlias = tuple[tuple[float, float], ...]
+_MAX_INPUTS = 9
+_UINT8: np.dtype[Any] = np.dtype(np.uint8)
+_SAMPLES = 1_000_003
+"""A prime that stands for the batch where only the shape of a sample matters."""
 
 
 @dataclass
@@ -30,8 +39,19 @@ class _WholeSums:
     sums: Array
     factor: _Floats
     shift: _Floats | None = None
-    clips: tuple[tuple[float, float], ...] = ()
+    clips: _Clips = ()
     floats: bool = False
+
+    @property
+    def doubles(self) -> Array:
+        wide = self.sums * _channels(self.factor.astype(np.float64), self.sums)
+        return wide if self.shift is None else wide + _channels(self.shift.astype(np.float64), self.sums)
+
+    @property
+    def values(self) -> Array:
+        if self.shift is not None or self.clips:
+            return self.doubles
+        return np.asarray(self.sums.astype(_f) * _channels(self.factor, self.sums))
 
 
 @dataclass
@@ -39,7 +59,7 @@ class _Pair:
     """Two dequantized tensors to be added."""
 
     names: tuple[str, str]
-    clips: tuple[tuple[float, float], ...] = ()
+    clips: _Clips = ()
 
 
 @dataclass
@@ -48,7 +68,7 @@ class _Mean:
 
     name: str
     node: Node
-    clips: tuple[tuple[float, float], ...] = ()
+    clips: _Clips = ()
 
 
 @dataclass
@@ -63,18 +83,42 @@ class _Scaled:
 
     @property
     def centred(self) -> Array:
-        return self.whole.astype(np.int64) - self._laid(self.zero)
+        return self.whole.astype(np.int64) - _laid(self.zero, self.whole.ndim, self.axis)
 
     @property
     def values(self) -> _Floats:
-        return np.asarray(self.centred.astype(_f) * self._laid(self.scale))
+        return np.asarray(self.centred.astype(_f) * _laid(self.scale, self.whole.ndim, self.axis))
 
-    def _laid(self, row: Array) -> Array:
-        if row.size == 1:
-            return row.reshape(())
-        shape = [1] * self.whole.ndim
-        shape[self.axis] = -1
-        return row.reshape(shape)
+
+@dataclass
+class _LevelGrid:
+    """What a tensor is quantized to."""
+
+    scale: np.float32
+    zero: int
+    kind: np.dtype[Any]
+    width: int | None = None
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        if self.width:
+            half = 2 ** (self.width - 1)
+            return (-half, half - 1) if self.kind.kind == "i" else (0, 2 * half - 1)
+        return int(np.iinfo(self.kind).min), int(np.iinfo(self.kind).max)
+
+    def live(self, clips: _Clips) -> bool:
+        """Whether a clip cuts off more than the ends do."""
+        low, high = (float(self.scale) * (end - self.zero) for end in self.ends)
+        return any(a > low or b < high for a, b in clips)
+
+    def levels(self, ratio: Array, zero: Any) -> Array:
+        """Values in units of the scale, rounded, shifted and cut off at the ends."""
+        return np.asarray(np.clip(np.rint(ratio).astype(np.float64) + zero, *self.ends).astype(self.kind))
+
+
+def _grid(scale: Any, zero: Any, kind: np.dtype[Any] = _UINT8, width: int | None = None) -> _LevelGrid:
+    """One scale and zero point, whose element type is that of the tensor (default: `kind`)."""
+    return _LevelGrid(_row(scale)[0], int(_zero(zero)[0]), kind if zero is None else zero.dtype, width)
 
 
 class WholeRun:
@@ -82,12 +126,7 @@ class WholeRun:
 
     def __init__(self, graph: Graph, scores: str) -> None:
         self.graph, self.scores = graph, scores
-        needed, kept = {scores}, []
-        for node in reversed(graph.nodes):
-            if any(name in needed for name in node.outputs if name):
-                needed |= set(node.inputs)
-                kept.append(node)
-        self.nodes = kept[::-1]
+        self.nodes, _ = graph.leading_to(scores)
         self.reads: dict[str, list[Node]] = {}
         for node in graph.nodes:
             for name in node.inputs:
@@ -108,245 +147,127 @@ class WholeRun:
         for node in self.nodes:
             try:
                 self.known[node.outputs[0]] = self._run(node)
+            except FileError as error:
+                raise UncomparableError(f"{node}: {error}") from None
             except (KeyError, ValueError, IndexError, TypeError, AttributeError) as error:
                 raise UncomparableError(f"{node}: it does not fit its inputs ({str(error)[:100]}).") from None
-        made = self.known[self.scores]
-        if isinstance(made, _WholeSums):
-            made = self._floats(made)
-        values = made.values if isinstance(made, _Scaled) else np.asarray(made)
-        return values.reshape(len(x), -1), self.seen, self.unsure
+        return _plain(self.known[self.scores]).reshape(len(x), -1), self.seen, self.unsure
 
     def _run(self, node: Node) -> Any:
-        given: list[Any] = [self.known[name] if name else None for name in node.inputs]
-        first: Any = given[0] if given else None
-        get = node.attributes.get
-        match node.op:
-            case "QuantizeLinear":
-                return self._quantize(node, given)
-            case "DequantizeLinear":
-                zero = np.zeros(1, np.int64) if len(given) < 3 or given[2] is None else given[2]
-                axis = int(get("axis", 1))
-                return _Scaled(
-                    np.asarray(first), _row(given[1]), zero.astype(np.int64).reshape(-1), axis, node.inputs[0]
-                )
-            case "Conv" | "Gemm" | "MatMul":
-                return self._product(node, given)
-            case "QLinearConv":
-                x = _Scaled(given[0], _row(given[1]), _zero(given[2]), 1, node.inputs[0])
-                w = _Scaled(given[3], _row(given[4]), _zero(given[5]), 0, "")
-                made = self._conv(node, x, w)
-                if len(given) > 8 and given[8] is not None:
-                    made = replace(made, sums=made.sums + _channels(given[8].astype(np.int64), made.sums))
-                return self._whole(node, made, given[6], given[7], x.whole.dtype)
-            case "QLinearMatMul":
-                x = _Scaled(given[0], _row(given[1]), _zero(given[2]), 1, node.inputs[0])
-                w = _Scaled(given[3], _row(given[4]), _zero(given[5]), 1, "")
-                sums = x.centred @ w.centred
-                return self._whole(node, _WholeSums(sums, _factors(x, w)), given[6], given[7], x.whole.dtype)
-            case "QGemm":
-                given = given + [None] * (9 - len(given))
-                turn = bool(get("transB", 0))
-                x = _Scaled(given[0], _row(given[1]), _zero(given[2]), 1, node.inputs[0])
-                w = _Scaled(given[3], _row(given[4]), _zero(given[5]), 0 if turn else 1, "")
-                right = w.centred.T if turn else w.centred
-                sums = x.centred @ right + (0 if given[6] is None else given[6].astype(np.int64).reshape(-1))
-                made = _WholeSums(sums, _factors(x, w))
-                return (
-                    made if given[7] is None else self._whole(node, made, given[7], given[8], x.whole.dtype)
-                )
-            case "MatMulInteger" | "ConvInteger":
-                given = given + [None] * (4 - len(given))
-                ones = np.ones(1, _f)
-                x = _Scaled(given[0], ones, _zero(given[2]), 1, node.inputs[0])
-                w = _Scaled(given[1], ones, _zero(given[3]), 0 if node.op == "ConvInteger" else 1, "")
-                return self._conv(node, x, w).sums if node.op == "ConvInteger" else x.centred @ w.centred
-            case "QLinearAdd":
-                a = _Scaled(given[0], _row(given[1]), _zero(given[2]), 1, node.inputs[0])
-                b = _Scaled(given[3], _row(given[4]), _zero(given[5]), 1, node.inputs[3])
-                kind = (
-                    given[7].dtype if len(given) > 7 and given[7] is not None else np.asarray(given[0]).dtype
-                )
-                zero = int(_zero(given[7] if len(given) > 7 else None)[0])
-                whole = _added(
-                    a, b, _row(given[6])[0], zero, 0, kind, isinstance(self._constant(node, 0), str)
-                )
-                return self._show(node.outputs[0], whole)
-            case "QLinearAveragePool" | "QLinearGlobalAveragePool":
-                x = _Scaled(given[0], _row(given[1]), _zero(given[2]), 1, node.inputs[0])
-                zero_ = given[4] if len(given) > 4 else None
-                whole = self._mean(x, node, _row(given[3])[0], int(_zero(zero_)[0]), x.whole.dtype)
-                return self._show(node.outputs[0], whole)
-            case "QLinearConcat":
-                parts = [
-                    _Scaled(given[k], _row(given[k + 1]), _zero(given[k + 2]), 1, "").values
-                    for k in range(2, len(given), 3)
-                ]
-                both = np.concatenate(parts, axis=int(get("axis", 1)))
-                return self._show(node.outputs[0], _to_whole(both, given[0], given[1], None))
-            case "Add":
-                return self._add(node, given)
-            case "Relu" | "Clip":
-                return self._clip(node, given)
-            case "AveragePool" | "GlobalAveragePool":
-                return _Mean(node.inputs[0], node)
-            case "MaxPool":
-                whole = first.whole if isinstance(first, _Scaled) else np.asarray(first)
-                least = -np.inf if whole.dtype.kind == "f" else np.iinfo(whole.dtype).min
-                pooled = _windows(whole, node, None, least).max(axis=-1)
-                if whole.dtype.kind in "iu":  # the largest stays the largest when it is scaled
-                    self._show(node.outputs[0], pooled)
-                return replace(first, whole=pooled) if isinstance(first, _Scaled) else pooled
-            case "Concat":
-                return np.concatenate([_plain(value) for value in given], axis=int(get("axis", 1)))
-            case "Flatten":
-                return self._shaped(first, lambda a: a.reshape(len(a), -1))
-            case "Reshape":
-                return self._shaped(first, lambda a: a.reshape(len(a), *_target(a, given[1])))
-            case "Squeeze":
-                return self._shaped(first, lambda a: a.reshape(len(a), *(n for n in a.shape[1:] if n > 1)))
-            case "Cast":
-                return np.asarray(first).astype(DTYPES[int(get("to", 1))])
-            case "Mul" | "Sub" | "Div":
-                how = {"Mul": np.multiply, "Sub": np.subtract, "Div": np.divide}[node.op]
-                return np.asarray(how(_plain(first), _plain(given[1])))
-            case "Transpose":
-                if isinstance(first, _Scaled) and first.whole.ndim == 2:
-                    return replace(first, whole=first.whole.T, axis=1 - first.axis % 2)
-            case "Constant":
-                held = [node.attributes[name] for name in node.attributes]
-                return np.asarray(held[0])
-        if node.op in _SAME:
-            return first
-        raise UncomparableError(f"{node}: the interpreter of quantized files does not know this operator.")
+        rule = _RULES.get(node.op)
+        if rule is None:
+            raise UncomparableError("the interpreter of quantized files does not know this operator.")
+        given = [self.known[name] if name else None for name in node.inputs]
+        return rule(self, checked(node), [*given, *[None] * (_MAX_INPUTS - len(given))])
 
-    def _constant(self, node: Node, place: int) -> str | None:
-        return node.inputs[place] if node.inputs[place] in self.graph.constants else None
-
-    def _show(self, name: str, whole: Array) -> Array:
-        self.seen[name] = whole
+    def _show(self, node: Node, whole: Array) -> Array:
+        self.seen[node.outputs[0]] = whole
         return whole
 
-    def _shaped(self, value: Any, move: Any) -> Any:
-        if isinstance(value, _Scaled):
-            return replace(value, whole=move(value.whole))
-        if isinstance(value, _WholeSums):
-            if value.sums.ndim > 2 and value.sums.shape[2:] != (1, 1):
-                raise UncomparableError("it reshapes sums.")
-            return replace(value, sums=move(value.sums))
-        return move(np.asarray(value))
+    def _doubt(self, ratio: Array) -> None:
+        """Mark the samples with a value so close to a tie that floats may round it either way."""
+        close = np.abs(np.abs(ratio - np.floor(ratio)) - 0.5) < 1e-4
+        self.unsure |= close.reshape(len(ratio), -1).any(axis=1)
 
-    # -- products --------------------------------------------------------------------------------------------
-
-    def _product(self, node: Node, given: list[Any]) -> _WholeSums:
-        x, w = given[0], given[1]
-        if not isinstance(x, _Scaled) or not isinstance(w, _Scaled):
-            raise UncomparableError(f"{node}: it does not read quantized numbers.")
-        if node.op == "Conv":
-            made = self._conv(node, x, w)
-        elif node.op == "Gemm" and node.attributes.get("transB", 0):
-            made = _WholeSums(x.centred @ w.centred.T, _factors(x, w))
-        else:
-            made = _WholeSums(x.centred @ w.centred, _factors(x, w))
-        if len(given) > 2 and given[2] is not None:
-            bias = given[2]
-            if isinstance(bias, _Scaled):
-                made = replace(made, sums=made.sums + _channels(bias.centred.reshape(-1), made.sums))
-            else:
-                made = replace(made, shift=_row(bias), floats=True)
-        kinds = {np.asarray(x.whole).dtype}
-        made.floats |= any(kind.itemsize > 1 for kind in kinds)
-        made.floats |= x.quantized in self.narrow or w.quantized in self.narrow
-        made.floats |= kinds == {np.dtype(np.int8)} and not self._turned(x.quantized)
-        return made
-
-    def _conv(self, node: Node, x: _Scaled, w: _Scaled) -> _WholeSums:
-        weights, groups = w.centred, int(node.attributes.get("group", 1))
-        taps = _windows(x.centred, node, weights.shape[2:], 0)  # (batch, channels, positions..., taps)
-        out, each = weights.shape[:2]
-        rows = weights.reshape(groups, out // groups, each, -1)
-        cut = taps.reshape(len(taps), groups, each, *taps.shape[2:])
-        sums = np.einsum("goct,bgc...t->bgo...", rows, cut)
-        return _WholeSums(sums.reshape(len(taps), out, *taps.shape[2:-1]), _factors(x, w))
-
-    def _turned(self, name: str) -> bool:
-        """Whether an int8 tensor between a quantizer and a single use is kept as uint8."""
+    def _unturned(self, name: str) -> bool:
+        """Whether an int8 tensor stays one; between a quantizer and a single use it is kept as uint8."""
         readers = self.reads.get(name, [])
         made = any(node.op == "QuantizeLinear" and name in node.outputs for node in self.graph.nodes)
         if not made or name in self.ends or len(readers) != 1 or readers[0].op != "DequantizeLinear":
-            return False
+            return True
         inner = readers[0].outputs[0]
-        return len(self.reads.get(inner, [])) + (inner in self.ends) == 1
+        return len(self.reads.get(inner, [])) + (inner in self.ends) != 1
+
+    # -- products --------------------------------------------------------------------------------------------
+
+    def _sums(self, node: Node, x: _Scaled, w: _Scaled) -> _WholeSums:
+        factor = np.asarray(x.scale[0] * w.scale, _f)
+        if "Conv" not in node.op:
+            return _WholeSums(x.centred @ (w.centred.T if _is_turned(node) else w.centred), factor)
+        weights, groups = w.centred, node.attributes["group"]
+        taps = _windows(x.centred, node, weights.shape[2:], 0)  # (batch, channels, positions..., taps)
+        out, each = weights.shape[:2]
+        rows = weights.reshape(groups, out // groups, each, -1)
+        laid = taps.reshape(len(taps), groups, each, *taps.shape[2:])
+        sums = np.einsum("goct,bgc...t->bgo...", rows, laid)
+        return _WholeSums(sums.reshape(len(taps), out, *taps.shape[2:-1]), factor)
+
+    def _product(self, node: Node, given: list[Any]) -> _WholeSums:
+        x, w, bias = given[:3]
+        if not isinstance(x, _Scaled) or not isinstance(w, _Scaled):
+            raise UncomparableError("it does not read quantized numbers.")
+        made = self._sums(node, x, w)
+        if isinstance(bias, _Scaled):
+            made.sums = made.sums + _channels(bias.centred.reshape(-1), made.sums)
+        elif bias is not None:
+            made.shift, made.floats = _row(bias), True
+        kind = np.asarray(x.whole).dtype
+        made.floats |= kind.itemsize > 1 or x.quantized in self.narrow or w.quantized in self.narrow
+        made.floats |= kind == np.int8 and self._unturned(x.quantized)
+        return made
+
+    def _fused(self, node: Node, given: list[Any]) -> Any:
+        """A product of whole numbers with its quantizer."""
+        bias, scale = (6, 7) if node.op == "QGemm" else (8, 6)
+        x = _operand(given, 0, node.inputs[0])
+        made = self._sums(node, x, _operand(given, 3, axis=_weight_axis(node)))
+        if given[bias] is not None:
+            made.sums = made.sums + _channels(given[bias].astype(np.int64).reshape(-1), made.sums)
+        if given[scale] is None:
+            return made
+        return self._whole(node, made, _grid(given[scale], given[scale + 1], x.whole.dtype))
+
+    def _whole_product(self, node: Node, given: list[Any]) -> Array:
+        ones = np.ones(1, _f)
+        x = _Scaled(given[0], ones, _zero(given[2]), 1, node.inputs[0])
+        return self._sums(node, x, _Scaled(given[1], ones, _zero(given[3]), _weight_axis(node), "")).sums
 
     # -- quantizers ------------------------------------------------------------------------------------------
 
+    def _dequantize(self, node: Node, given: list[Any]) -> _Scaled:
+        return _operand(given, 0, node.inputs[0], node.attributes["axis"])
+
     def _quantize(self, node: Node, given: list[Any]) -> Any:
-        value, name = given[0], node.outputs[0]
-        zero = given[2] if len(given) > 2 else None
+        value, scale, zero = given[:3]
         width = self.graph.widths.get(node.inputs[2]) if zero is not None else None
-        if zero is None and node.attributes.get("output_dtype", 0):
-            zero = np.zeros(1, DTYPES[int(node.attributes["output_dtype"])])
-        kind = np.dtype(np.uint8) if zero is None else zero.dtype
+        if zero is None and node.attributes["output_dtype"]:
+            zero = np.zeros(1, DTYPES[node.attributes["output_dtype"]])
         if width:
-            self.narrow.add(name)
+            self.narrow.add(node.outputs[0])
+        grid = _grid(scale, zero, width=width)
         if isinstance(value, _WholeSums):
-            mixed = kind == np.int8 and not self._turned(name)
-            floats = value.floats or mixed or bool(width) or kind.itemsize > 1
-            return self._whole(node, replace(value, floats=floats), given[1], zero, kind, width)
-        scale, offset = _row(given[1])[0], int(_zero(zero)[0])
+            mixed = grid.kind == np.int8 and self._unturned(node.outputs[0])
+            floats = value.floats or mixed or bool(width) or grid.kind.itemsize > 1
+            return self._whole(node, replace(value, floats=floats), grid)
         if isinstance(value, _Pair):
-            return self._show(name, self._pair(value, name, scale, offset, kind))
+            return self._show(node, self._pair(value, node.outputs[0], grid))
         if isinstance(value, _Mean):
             source = self.known[value.name]
             if not isinstance(source, _Scaled):
-                raise UncomparableError(f"{node}: it averages what is not quantized.")
-            return self._show(name, self._mean(source, value.node, scale, offset, kind))
+                raise UncomparableError("it averages what is not quantized.")
+            return self._show(node, self._mean(source, value.node, grid))
         if isinstance(value, np.ndarray) and node.inputs[0] in self.graph.constants:
-            axis = int(node.attributes.get("axis", 1))
-            scales, zeros = _row(given[1]), _zero(zero)
-            shape = [1] * value.ndim
-            if scales.size > 1:
-                shape[axis] = -1
-                scales, zeros = scales.reshape(shape), zeros.reshape(shape) if zeros.size > 1 else zeros
-            low, high = _span(kind, width)
-            return np.asarray(np.clip(np.rint(value / scales) + zeros, low, high).astype(kind))
-        return self._show(name, _to_whole(_plain(value), given[1], zero, width))
+            scales, zeros = (
+                _laid(row, value.ndim, node.attributes["axis"]) for row in (_row(scale), _zero(zero))
+            )
+            return grid.levels(value / scales, zeros)
+        return self._show(node, _to_whole(_plain(value), grid))
 
-    def _whole(
-        self, node: Node, value: _WholeSums, scale: Any, zero: Any, kind: Any, width: int | None = None
-    ) -> Array:
-        low, high = _span(kind if zero is None else zero.dtype, width)
-        offset, unit = int(_zero(zero)[0]), _row(scale)[0]
-        least, most = (float(unit) * (end - offset) for end in (low, high))
-        live = [(a, b) for a, b in value.clips if a > least or b < most]
-        if value.floats or live:
-            wide = self._doubles(value)
+    def _whole(self, node: Node, value: _WholeSums, grid: _LevelGrid) -> Array:
+        if value.floats or grid.live(value.clips):
+            wide = value.doubles
             for a, b in value.clips:
                 wide = np.clip(wide, a, b)
-            ratio = wide / np.float64(unit)
-            close = np.abs(np.abs(ratio - np.floor(ratio)) - 0.5) < 1e-4
-            self.unsure |= close.reshape(len(ratio), -1).any(axis=1)
-            whole = np.clip(np.rint(ratio) + offset, low, high)
+            ratio: Array = wide / np.float64(grid.scale)
+            self._doubt(ratio)
         else:
-            factor = (value.factor / unit).astype(_f)
-            product = value.sums.astype(_f) * _channels(factor, value.sums)
-            whole = np.clip(np.rint(product).astype(np.float64) + offset, low, high)
-        return self._show(
-            node.outputs[0], whole.astype(np.int64).astype(kind if zero is None else zero.dtype)
-        )
-
-    def _doubles(self, value: _WholeSums) -> Array:
-        wide = value.sums * _channels(value.factor.astype(np.float64), value.sums)
-        return wide if value.shift is None else wide + _channels(value.shift.astype(np.float64), value.sums)
-
-    def _floats(self, value: _WholeSums) -> Array:
-        if value.shift is not None or value.clips:
-            return self._doubles(value)
-        return np.asarray(value.sums.astype(_f) * _channels(value.factor, value.sums))
+            ratio = value.sums.astype(_f) * _channels((value.factor / grid.scale).astype(_f), value.sums)
+        return self._show(node, grid.levels(ratio, grid.zero))
 
     # -- sums of two, averages, clips ------------------------------------------------------------------------
 
     def _add(self, node: Node, given: list[Any]) -> Any:
-        left, right = given
+        left, right = given[:2]
         for value, other in ((left, right), (right, left)):
             if isinstance(value, _WholeSums) and isinstance(other, np.ndarray | _Scaled):
                 return replace(value, shift=_plain(other).reshape(-1), floats=True)
@@ -354,53 +275,56 @@ class WholeRun:
             return _Pair((node.inputs[0], node.inputs[1]))
         return np.asarray(_plain(left) + _plain(right))
 
-    def _pair(self, value: _Pair, name: str, scale: Any, zero: int, kind: Any) -> Array:
+    def _pair(self, value: _Pair, name: str, grid: _LevelGrid) -> Array:
         a, b = (self.known[one] for one in value.names)
-        low, high = _span(kind)
-        least, most = (float(scale) * (end - zero) for end in (low, high))
-        live = any(x > least or y < most for x, y in value.clips)
+        kind = grid.kind
         tensors = [side.quantized for side in (a, b) if side.quantized not in self.graph.constants]
-        held = ["u" if kind == np.uint8 or self._turned(one) else "s" for one in [*tensors, name]]
-        many = any(side.scale.size > 1 for side in (a, b))
-        if live or len(set(held)) > 1 or many or any(side.whole.dtype != kind for side in (a, b)):
+        held = ["s" if kind != np.uint8 and self._unturned(one) else "u" for one in [*tensors, name]]
+        many = any(side.scale.size > 1 or side.whole.dtype != kind for side in (a, b))
+        if many or len(set(held)) > 1 or grid.live(value.clips):
             total = a.values + b.values
             for x, y in value.clips:
                 total = np.clip(total, _f(x), _f(y))
-            return np.asarray(
-                np.clip(np.rint(total / scale).astype(np.float64) + zero, low, high).astype(kind)
-            )
+            return grid.levels(total / grid.scale, grid.zero)
         by = 128 if kind == np.int8 and held[0] == "u" else 0
-        return _added(a, b, scale, zero, by, kind, a.quantized in self.graph.constants)
+        return _added(a, b, grid, by, a.quantized in self.graph.constants)
 
-    def _mean(self, x: _Scaled, node: Node, scale: Any, zero: int, kind: Any) -> Array:
-        low, high = _span(kind)
+    def _quantized_add(self, node: Node, given: list[Any]) -> Array:
+        a, b = (_operand(given, place, node.inputs[place]) for place in (0, 3))
+        grid = _grid(given[6], given[7], np.asarray(given[0]).dtype)
+        return self._show(node, _added(a, b, grid, 0, node.inputs[0] in self.graph.constants))
+
+    def _mean(self, x: _Scaled, node: Node, grid: _LevelGrid) -> Array:
         size = x.whole.shape[2:]
-        kernel = tuple(node.attributes.get("kernel_shape", size))
-        whole = kernel == size and not any(node.attributes.get("pads", (0,)))
-        if whole:
-            count = int(np.prod(size))
-            factor = x.scale[0] / _f(scale * _f(count))
+        kernel, pads = (
+            node.attributes.get(name, value) for name, value in (("kernel_shape", size), ("pads", ()))
+        )
+        if tuple(kernel) == size and not any(pads):
+            factor = x.scale[0] / _f(grid.scale * _f(int(np.prod(size))))
             sums = x.centred.reshape(*x.whole.shape[:2], -1).sum(axis=-1)
-            made = np.rint(sums.astype(_f) * factor).astype(np.float64) + zero
-            return np.asarray(np.clip(made, low, high).astype(kind).reshape(*made.shape, *(1,) * len(size)))
+            made = grid.levels(sums.astype(_f) * factor, grid.zero)
+            return made.reshape(*made.shape, *(1,) * len(size))
         taps = _windows(x.values, node, None, 0.0)
+        count = taps.shape[-1]
         total = np.zeros(taps.shape[:-1], _f)
-        for k in range(taps.shape[-1]):
+        for k in range(count):
             total = total + taps[..., k]
-        made = np.rint(total / _f(taps.shape[-1]) / scale + _f(zero))
-        exact = x.centred
-        wide = _windows(exact, node, None, 0).sum(axis=-1) * np.float64(x.scale[0]) / taps.shape[-1] / scale
-        close = np.abs(np.abs(wide - np.floor(wide)) - 0.5) < 1e-4
-        self.unsure |= close.reshape(len(made), -1).any(axis=1)
-        return np.asarray(np.clip(made, low, high).astype(kind))
+        exact = _windows(x.centred, node, None, 0).sum(axis=-1)
+        self._doubt(exact * np.float64(x.scale[0]) / count / grid.scale)
+        return grid.levels(total / _f(count) / grid.scale + _f(grid.zero), 0)
+
+    def _quantized_mean(self, node: Node, given: list[Any]) -> Array:
+        x = _operand(given, 0, node.inputs[0])
+        grid = replace(_grid(given[3], given[4]), kind=x.whole.dtype)
+        return self._show(node, self._mean(x, node, grid))
 
     def _clip(self, node: Node, given: list[Any]) -> Any:
         low, high = 0.0, np.inf
         if node.op == "Clip":
-            low = float(node.attributes.get("min", -np.inf))
-            high = float(node.attributes.get("max", np.inf))
-            low = low if len(given) < 2 or given[1] is None else float(given[1].reshape(-1)[0])
-            high = high if len(given) < 3 or given[2] is None else float(given[2].reshape(-1)[0])
+            low, high = (
+                float(node.attributes.get(name, end) if bound is None else bound.reshape(-1)[0])
+                for name, end, bound in (("min", -np.inf, given[1]), ("max", np.inf, given[2]))
+            )
         value = given[0]
         if isinstance(value, _WholeSums | _Pair | _Mean):
             return replace(value, clips=(*value.clips, (low, high)))
@@ -408,8 +332,110 @@ class WholeRun:
         made = np.clip(array, *((_f(low), _f(high)) if array.dtype.kind == "f" else (low, high)))
         return made.astype(array.dtype)
 
+    # -- the rest --------------------------------------------------------------------------------------------
 
-def _added(a: _Scaled, b: _Scaled, scale: Any, zero: int, by: int, kind: Any, first: bool) -> Array:
+    def _max_pool(self, node: Node, given: list[Any]) -> Any:
+        first = given[0]
+        whole = first.whole if isinstance(first, _Scaled) else np.asarray(first)
+        least = -np.inf if whole.dtype.kind == "f" else int(np.iinfo(whole.dtype).min)
+        pooled = _windows(whole, node, None, least).max(axis=-1)
+        if whole.dtype.kind in "iu":  # the largest stays the largest when it is scaled
+            self._show(node, pooled)
+        return replace(first, whole=pooled) if isinstance(first, _Scaled) else pooled
+
+    def _rearranged(self, node: Node, given: list[Any]) -> Any:
+        """Flatten, Reshape and Squeeze of every sample, however many the file says there are."""
+        value = given[0]
+        name = {_Scaled: "whole", _WholeSums: "sums"}.get(type(value), "")
+        array = getattr(value, name) if name else np.asarray(value)
+        if isinstance(value, _WholeSums) and array.ndim > 2 and array.shape[2:] != (1, 1):
+            raise UncomparableError("it reshapes sums.")
+        if node.op == "Reshape":
+            given = [value, np.array([0, *given[1].reshape(-1)[1:]])]
+        move = rearrangement(node.op, (_SAMPLES, *array.shape[1:]), given, node.attributes)
+        moved = array.reshape(len(array), *move.sizes[1:])
+        return replace(value, **{name: moved}) if name else moved
+
+    def _transpose(self, _: Node, given: list[Any]) -> _Scaled:
+        first = given[0]
+        if not isinstance(first, _Scaled) or first.whole.ndim != 2:
+            raise UncomparableError("it transposes other things than a quantized matrix.")
+        return replace(first, whole=first.whole.T, axis=1 - first.axis % 2)
+
+    def _concat(self, node: Node, given: list[Any]) -> Array:
+        parts = [_plain(value) for value in given if value is not None]
+        return np.concatenate(parts, axis=node.attributes.get("axis", 1))
+
+    def _quantized_concat(self, node: Node, given: list[Any]) -> Array:
+        parts = [_operand(given, k).values for k in range(2, len(node.inputs), 3)]
+        both = np.concatenate(parts, axis=node.attributes.get("axis", 1))
+        return self._show(node, _to_whole(both, _grid(given[0], given[1])))
+
+    def _cast(self, node: Node, given: list[Any]) -> Array:
+        return np.asarray(given[0]).astype(DTYPES[node.attributes.get("to", 0)])
+
+    def _same(self, _: Node, given: list[Any]) -> Any:
+        return given[0]
+
+
+def _elementwise(function: Callable[[Any, Any], Any]) -> Callable[[WholeRun, Node, list[Any]], Array]:
+    return lambda _, __, given: np.asarray(function(_plain(given[0]), _plain(given[1])))
+
+
+_RULES: Mapping[str, Callable[[WholeRun, Node, list[Any]], Any]] = {
+    "Add": WholeRun._add,
+    "AveragePool": lambda _, node, __: _Mean(node.inputs[0], node),
+    "Cast": WholeRun._cast,
+    "Clip": WholeRun._clip,
+    "Concat": WholeRun._concat,
+    "Constant": lambda _, node, __: constant_value(node.attributes),
+    "Conv": WholeRun._product,
+    "ConvInteger": WholeRun._whole_product,
+    "DequantizeLinear": WholeRun._dequantize,
+    "Div": _elementwise(np.divide),
+    "Dropout": WholeRun._same,
+    "Flatten": WholeRun._rearranged,
+    "Gemm": WholeRun._product,
+    "GlobalAveragePool": lambda _, node, __: _Mean(node.inputs[0], node),
+    "Identity": WholeRun._same,
+    "MatMul": WholeRun._product,
+    "MatMulInteger": WholeRun._whole_product,
+    "MaxPool": WholeRun._max_pool,
+    "Mul": _elementwise(np.multiply),
+    "QGemm": WholeRun._fused,
+    "QLinearAdd": WholeRun._quantized_add,
+    "QLinearAveragePool": WholeRun._quantized_mean,
+    "QLinearConcat": WholeRun._quantized_concat,
+    "QLinearConv": WholeRun._fused,
+    "QLinearGlobalAveragePool": WholeRun._quantized_mean,
+    "QLinearMatMul": WholeRun._fused,
+    "QuantizeLinear": WholeRun._quantize,
+    "Relu": WholeRun._clip,
+    "Reshape": WholeRun._rearranged,
+    "Squeeze": WholeRun._rearranged,
+    "Sub": _elementwise(np.subtract),
+    "Transpose": WholeRun._transpose,
+}
+
+
+def _operand(given: list[Any], place: int, name: str = "", axis: int = 1) -> _Scaled:
+    """A tensor, its scale and its zero point."""
+    value, scale, zero = given[place : place + 3]
+    if scale is None:
+        raise UncomparableError("its scale is missing.")
+    return _Scaled(np.asarray(value), _row(scale), _zero(zero), axis, name)
+
+
+def _is_turned(node: Node) -> bool:
+    return bool(node.attributes.get("transB", 0))
+
+
+def _weight_axis(node: Node) -> int:
+    """Which axis of the weights holds the outputs."""
+    return 0 if "Conv" in node.op or _is_turned(node) else 1
+
+
+def _added(a: _Scaled, b: _Scaled, grid: _LevelGrid, by: int, first: bool) -> Array:
     """QLinearAdd: two fused multiplications and additions, each rounded once, in extended precision here."""
     wide = np.longdouble
 
@@ -417,66 +443,30 @@ def _added(a: _Scaled, b: _Scaled, scale: Any, zero: int, by: int, kind: Any, fi
         return (np.asarray(x, wide) * np.asarray(y, wide) + np.asarray(z, wide)).astype(_f)
 
     shape = np.broadcast_shapes(a.whole.shape, b.whole.shape)
-    one = a.whole.reshape(-1).size == 1 or (len(shape) > 2 and int(np.prod(shape[2:])) > 1)
-    start = _f(zero + by) - once(
-        _f(a.scale[0] / scale), _f(int(a.zero[0]) + by), _f(_f(b.scale[0] / scale) * _f(int(b.zero[0]) + by))
-    )
+    one = a.whole.size == 1 or (len(shape) > 2 and int(np.prod(shape[2:])) > 1)
     if first and one and a.whole.size < int(np.prod(shape)):
-        start = _f(zero + by) - once(
-            _f(b.scale[0] / scale),
-            _f(int(b.zero[0]) + by),
-            _f(_f(a.scale[0] / scale) * _f(int(a.zero[0]) + by)),
-        )
         a, b = b, a
-    inner = once(b.whole.astype(np.int64) + by, _f(b.scale[0] / scale), start)
-    total = once(a.whole.astype(np.int64) + by, _f(a.scale[0] / scale), inner)
-    low, high = _span(kind)
-    return np.asarray(np.clip(np.rint(total).astype(np.float64) - by, low, high).astype(kind))
+    units = [_f(side.scale[0] / grid.scale) for side in (a, b)]
+    zeros = [_f(int(side.zero[0]) + by) for side in (a, b)]
+    start = _f(grid.zero + by) - once(units[0], zeros[0], _f(units[1] * zeros[1]))
+    inner = once(b.whole.astype(np.int64) + by, units[1], start)
+    return grid.levels(once(a.whole.astype(np.int64) + by, units[0], inner), -by)
 
 
 def _windows(x: Array, node: Node, kernel: Any, fill: Any) -> Array:
     """All windows of images: (batch, channels, positions..., taps)."""
-    rank = x.ndim - 2
-    get = node.attributes.get
-    sizes = tuple(get("kernel_shape", kernel))
-    strides, spreads = tuple(get("strides", (1,) * rank)), tuple(get("dilations", (1,) * rank))
-    pads = tuple(get("pads", (0,) * 2 * rank))
-    mode = get("auto_pad", "NOTSET") or "NOTSET"
-    if mode.startswith("SAME"):
-        total = [
-            max((-(-n // s) - 1) * s + d * (k - 1) + 1 - n, 0)
-            for n, s, d, k in zip(x.shape[2:], strides, spreads, sizes, strict=True)
-        ]
-        less = [n // 2 if mode == "SAME_UPPER" else n - n // 2 for n in total]
-        pads = (*less, *(n - m for n, m in zip(total, less, strict=True)))
-    wide = np.pad(
-        x, [(0, 0), (0, 0), *((pads[k], pads[k + rank]) for k in range(rank))], constant_values=fill
-    )
-    grids = []
-    for k in range(rank):
-        count = (wide.shape[2 + k] - spreads[k] * (sizes[k] - 1) - 1) // strides[k] + 1
-        grids.append(np.arange(count)[:, None] * strides[k] + np.arange(sizes[k])[None, :] * spreads[k])
-    if rank == 1:
-        return wide[:, :, grids[0]]
-    rows, columns = grids
-    found = wide[:, :, rows[:, None, :, None], columns[None, :, None, :]]
-    return found.reshape(*found.shape[:4], -1)
+    axes = window_axes(node.attributes, x.shape[2:], node.attributes.get("kernel_shape", kernel), _free)
+    found = cut(x, axes, fill, _free)
+    return found.reshape(*found.shape[: x.ndim], -1)
 
 
-def _to_whole(values: Array, scale: Any, zero: Any, width: int | None) -> Array:
-    kind = np.dtype(np.uint8) if zero is None else zero.dtype
-    low, high = _span(kind, width)
+def _free(_: int) -> None:
+    """Samples are few, so that nothing is counted."""
+
+
+def _to_whole(values: Array, grid: _LevelGrid) -> Array:
     with np.errstate(over="ignore", invalid="ignore"):
-        ratio = np.rint(values.astype(_f) / _row(scale)[0]).astype(np.float64)
-    return np.asarray(np.clip(ratio + int(_zero(zero)[0]), low, high).astype(kind))
-
-
-def _span(kind: Any, width: int | None = None) -> tuple[int, int]:
-    if width:
-        return (
-            (-(2 ** (width - 1)), 2 ** (width - 1) - 1) if np.dtype(kind).kind == "i" else (0, 2**width - 1)
-        )
-    return int(np.iinfo(kind).min), int(np.iinfo(kind).max)
+        return grid.levels(values.astype(_f) / grid.scale, grid.zero)
 
 
 def _row(value: Any) -> _Floats:
@@ -487,8 +477,13 @@ def _zero(value: Any) -> Array:
     return np.zeros(1, np.int64) if value is None else np.asarray(value).astype(np.int64).reshape(-1)
 
 
-def _factors(x: _Scaled, w: _Scaled) -> _Floats:
-    return np.asarray(x.scale[0] * w.scale, _f)
+def _laid(row: Array, rank: int, axis: int) -> Array:
+    """One number, or one for each place along an axis."""
+    if row.size == 1:
+        return row.reshape(())
+    shape = [1] * rank
+    shape[axis] = -1
+    return row.reshape(shape)
 
 
 def _channels(row: Array, like: Array) -> Array:
@@ -496,9 +491,4 @@ def _channels(row: Array, like: Array) -> Array:
 
 
 def _plain(value: Any) -> Array:
-    return value.values if isinstance(value, _Scaled) else np.asarray(value)
-
-
-def _target(a: Array, shape: Any) -> tuple[int, ...]:
-    sizes = [a.shape[k] if n == 0 else int(n) for k, n in enumerate(shape.reshape(-1).tolist())][1:]
-    return tuple(sizes)
+    return value.values if isinstance(value, _Scaled | _WholeSums) else np.asarray(value)

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import prod
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from sugenet.io.onnx.graph import Array
-from sugenet.io.onnx.judge.tensors import ROUND, SINGLE, OpCall, Tensor, UncomparableError, exact_products
+from sugenet.io.onnx.judge.tensors import (
+    ROUND,
+    SINGLE,
+    OpCall,
+    Operator,
+    Tensor,
+    UncomparableError,
+    exact_products,
+)
+from sugenet.io.onnx.shapes import integers
 
-__all__ = ["WINDOWS"]
-
-_Operator: TypeAlias = Callable[[OpCall], Tensor]
-
+__all__ = ["WINDOWS", "cut", "window_axes"]
 
 # -- sums of products ----------------------------------------------------------------------------------------
 
@@ -64,9 +70,9 @@ def _gemm(call: OpCall) -> Tensor:
     left, right, added = call.tensor(0), call.tensor(1), call.optional(2)
     if left.values.ndim != 2 or right.values.ndim != 2:
         raise UncomparableError("it multiplies what are no matrices.")
-    left = left.moved(np.transpose) if call.number("transA") else left
-    right = right.moved(np.transpose) if call.number("transB") else right
-    alpha, beta = call.real("alpha", 1.0), call.real("beta", 1.0)
+    left = left.moved(np.transpose) if call["transA"] else left
+    right = right.moved(np.transpose) if call["transB"] else right
+    alpha, beta = call.real("alpha"), call.real("beta")
     found = _matrices(call, left, right)
     values, error = found.values * alpha, found.error * abs(alpha)
     if alpha != 1:
@@ -111,15 +117,22 @@ class _Axis:
     """Inside, or in the padding that the file names."""
 
 
-def _axes(call: OpCall, sizes: Sequence[int], kernel: Sequence[int] | None) -> list[_Axis]:
+def window_axes(
+    attributes: Mapping[str, Any],
+    sizes: Sequence[int],
+    kernel: Sequence[int] | None,
+    spend: Callable[[int], None],
+) -> list[_Axis]:
     """The windows along each axis of pixels."""
     if kernel is None:
         raise UncomparableError("it has no kernel_shape.")
     rank = len(sizes)
-    strides, dilations = (call.numbers(name) or (1,) * rank for name in ("strides", "dilations"))
-    pads = call.numbers("pads") or (0,) * (2 * rank)
-    mode = call.text("auto_pad", "NOTSET") or "NOTSET"
-    ceil = bool(call.number("ceil_mode"))
+    strides, dilations = (
+        integers(attributes.get(name, (1,) * rank), name) for name in ("strides", "dilations")
+    )
+    pads = integers(attributes.get("pads", (0,) * (2 * rank)), "pads")
+    mode = attributes.get("auto_pad") or "NOTSET"
+    ceil = bool(attributes.get("ceil_mode"))
     if len(strides) != rank or len(dilations) != rank or len(pads) != 2 * rank or len(kernel) != rank:
         raise UncomparableError("its attributes have the wrong number of axes.")
     if (
@@ -145,7 +158,7 @@ def _axes(call: OpCall, sizes: Sequence[int], kernel: Sequence[int] | None) -> l
             # one more, which begins before the padding behind
             if ceil and room % step and count * step < size + before:
                 count += 1
-        call.spend(count * taps)
+        spend(count * taps)
         places = np.arange(count)[:, None] * step - before + np.arange(taps)[None, :] * spread
         found.append(
             _Axis(places, (places >= 0) & (places < size), (places >= -before) & (places < size + behind))
@@ -153,9 +166,9 @@ def _axes(call: OpCall, sizes: Sequence[int], kernel: Sequence[int] | None) -> l
     return found
 
 
-def _cut(call: OpCall, array: Array, axes: Sequence[_Axis], fill: float) -> Array:
+def cut(array: Array, axes: Sequence[_Axis], fill: float, spend: Callable[[int], None]) -> Array:
     """Windows of maps (n, c, pixels...), as (n, c, positions..., taps...)."""
-    call.made((*array.shape[:2], *(size for axis in axes for size in axis.places.shape)))
+    spend(prod((*array.shape[:2], *(size for axis in axes for size in axis.places.shape))))
     for at, axis in enumerate(axes, start=2):  # its position and tap stand there and last
         array = np.take(array, np.clip(axis.places, 0, array.shape[at] - 1), axis=at)
         mask = axis.inside.reshape(*axis.inside.shape, *[1] * (array.ndim - at - 2))
@@ -177,7 +190,7 @@ def _conv(call: OpCall) -> Tensor:
     if weights.data or weights.values.ndim != x.values.ndim or (bias is not None and bias.data):
         raise UncomparableError("its weights are no constants of the file.")
     w = weights.values.astype(np.float64)
-    groups = call.number("group", 1)
+    groups = call["group"]
     kernel = call.numbers("kernel_shape") or w.shape[2:]
     if (
         kernel != w.shape[2:]
@@ -187,23 +200,23 @@ def _conv(call: OpCall) -> Tensor:
         or not w.size
     ):
         raise UncomparableError("its weights do not fit the data.")
-    axes = _axes(call, x.shape[2:], kernel)
+    axes = window_axes(call.node.attributes, x.shape[2:], kernel, call.spend)
     positions = tuple(len(axis.places) for axis in axes)
     taps = prod(kernel)
     call.spend(len(x.values) * prod(positions) * len(w) * w.shape[1] * taps // 64)
 
     def rows(array: Array, g: int) -> Array:
-        cut = _cut(call, array[:, g * w.shape[1] : (g + 1) * w.shape[1]], axes, 0.0)
-        order = (0, *range(2, 2 + len(axes)), 1, *range(2 + len(axes), cut.ndim))
-        return cut.transpose(order).reshape(len(array), *positions, w.shape[1] * taps)
+        taps_of = cut(array[:, g * w.shape[1] : (g + 1) * w.shape[1]], axes, 0.0, call.spend)
+        order = (0, *range(2, 2 + len(axes)), 1, *range(2 + len(axes), taps_of.ndim))
+        return taps_of.transpose(order).reshape(len(array), *positions, w.shape[1] * taps)
 
     made, bounds = [], []
     per = len(w) // groups
     for g in range(groups):
         flat, wide = (a[g * per : (g + 1) * per].reshape(per, -1).T for a in (w, weights.errors))
-        cut = rows(x.values.astype(np.float64), g)
+        laid = rows(x.values.astype(np.float64), g)
         found, bound = _summed(
-            x, cut, cut if x.exact else rows(np.asarray(x.errors), g), flat, None if weights.exact else wide
+            x, laid, laid if x.exact else rows(np.asarray(x.errors), g), flat, None if weights.exact else wide
         )
         made.append(found)
         bounds.append(np.broadcast_to(bound, found.shape))
@@ -221,28 +234,33 @@ def _conv(call: OpCall) -> Tensor:
     return Tensor(values, x.kind, error if error.any() else np.zeros(()), x.data)
 
 
+def _windows(call: OpCall, x: Tensor) -> list[_Axis]:
+    """The windows of pooling; those of a global one are whole maps."""
+    if call.node.op.startswith("Global"):
+        return window_axes({}, x.shape[2:], x.shape[2:], call.spend)
+    return window_axes(call.node.attributes, x.shape[2:], call.numbers("kernel_shape"), call.spend)
+
+
 def _max_pool(call: OpCall) -> Tensor:
     x = _maps(call)
-    call.attribute("storage_order")  # of the second output, which is not made
-    axes = _axes(call, x.shape[2:], call.numbers("kernel_shape"))
+    axes = _windows(call, x)
     last = tuple(range(-len(axes), 0))
-    values = _cut(call, x.values.astype(np.float64), axes, -np.inf).max(axis=last)
+    values = cut(x.values.astype(np.float64), axes, -np.inf, call.spend).max(axis=last)
     if np.isneginf(values).any():
         raise UncomparableError("a window lies in the padding alone.")
-    error = np.zeros(()) if x.exact else _cut(call, np.asarray(x.errors), axes, 0.0).max(axis=last)
+    error = np.zeros(()) if x.exact else cut(np.asarray(x.errors), axes, 0.0, call.spend).max(axis=last)
     return Tensor(values if x.kind.kind == "f" else values.astype(x.kind), x.kind, error, x.data)
 
 
 def _average_pool(call: OpCall) -> Tensor:
-    x = _maps(call)
-    include = bool(call.number("count_include_pad"))
-    axes = _axes(call, x.shape[2:], call.numbers("kernel_shape"))
+    x, include = _maps(call), call.node.attributes.get("count_include_pad")
+    axes = _windows(call, x)
     count = np.ones((), np.int64)
     for axis in axes:
         count = np.multiply.outer(count, (axis.counted if include else axis.inside).sum(axis=1))
     if not count.all():
         raise UncomparableError("a window lies in the padding alone.")
-    return _mean(x, [_cut(call, part, axes, 0.0) for part in _parts(x)], count, len(axes))
+    return _mean(x, [cut(part, axes, 0.0, call.spend) for part in _parts(x)], count, len(axes))
 
 
 def _parts(x: Tensor) -> list[Array]:
@@ -271,35 +289,18 @@ def _mean(x: Tensor, parts: list[Array], count: Array, rank: int) -> Tensor:
     return Tensor(values, x.kind, error if error.any() else np.zeros(()), x.data)
 
 
-def _global(call: OpCall) -> Tensor:
-    x = _maps(call)
-    rank = x.values.ndim - 2
-    last = tuple(range(2, 2 + rank))
-    if call.node.op == "GlobalMaxPool":
-        error = np.zeros(()) if x.exact else x.errors.max(axis=last, keepdims=True)
-        return Tensor(x.values.max(axis=last, keepdims=True), x.kind, error, x.data)
-    return _mean(
-        x,
-        [part.reshape(*x.shape[:2], *[1] * rank, *x.shape[2:]) for part in _parts(x)],
-        np.asarray(prod(x.shape[2:])),
-        rank,
-    )
-
-
 def _max_pool_last(call: OpCall) -> Tensor:
     """QONNX's MaxPoolNHWC."""
     x = call.tensor(0)
     if x.values.ndim != 4:
         raise UncomparableError("it needs four axes.")
     first = x.moved(lambda array: np.moveaxis(array, -1, 1))
-    inner = OpCall(call.node, call.opset, [first], call.spend, call.decisions, call.asked)
-    return _max_pool(inner).moved(lambda array: np.moveaxis(array, 1, -1))
+    return _max_pool(replace(call, inputs=[first])).moved(lambda array: np.moveaxis(array, 1, -1))
 
 
 def _windows_as_rows(call: OpCall) -> Tensor:
     """FINN's Im2Col: the windows of maps (n, h, w, c), as rows of pixels by channels."""
     x = call.tensor(0)
-    call.attribute("input_shape")  # written down by the exporter, and known from the data
 
     def pair(name: str, default: tuple[int, ...] | None, count: int = 2) -> tuple[int, ...]:
         found = call.numbers(name, default)
@@ -307,31 +308,16 @@ def _windows_as_rows(call: OpCall) -> Tensor:
             raise UncomparableError(f"its {name} is missing or has the wrong length.")
         return found * count if len(found) == 1 else found
 
-    kernel, stride, dilation = pair("kernel_size", None), pair("stride", None), pair("dilations", (1, 1))
-    pads, fill = pair("pad_amount", (0, 0, 0, 0), 4), call.attribute("pad_value", 0)
-    if (
-        call.number("depthwise")
-        or fill
-        or x.values.ndim != 4
-        or min((*kernel, *stride, *dilation)) < 1
-        or min(pads) < 0
-    ):
+    kernel, stride, dilation = pair("kernel_size", None), pair("stride", (1, 1)), pair("dilations", (1, 1))
+    pads, fill = pair("pad_amount", (0, 0, 0, 0), 4), call.node.attributes.get("pad_value", 0)
+    if call["depthwise"] or fill or x.values.ndim != 4:
         raise UncomparableError("it makes windows in a way that is not known.")
-    axes = []
-    for size, taps, step, spread, before, behind in zip(
-        x.shape[1:3], kernel, stride, dilation, pads[:2], pads[2:], strict=True
-    ):
-        room = size + before + behind - (taps - 1) * spread - 1
-        if room < 0:
-            raise UncomparableError("its window does not fit.")
-        call.spend((room // step + 1) * taps)
-        places = np.arange(room // step + 1)[:, None] * step - before + np.arange(taps)[None, :] * spread
-        inside = (places >= 0) & (places < size)
-        axes.append(_Axis(places, inside, inside))
+    geometry = {"strides": stride, "dilations": dilation, "pads": pads}
+    axes = window_axes(geometry, x.shape[1:3], kernel, call.spend)
 
     def rows(array: Array) -> Array:
-        cut = _cut(call, np.moveaxis(array, -1, 1), axes, 0.0).transpose(0, 2, 3, 4, 5, 1)  # n y x ky kx c
-        return cut.reshape(*cut.shape[:3], -1)
+        taps = cut(np.moveaxis(array, -1, 1), axes, 0.0, call.spend).transpose(0, 2, 3, 4, 5, 1)
+        return taps.reshape(*taps.shape[:3], -1)  # n y x ky kx c
 
     return x.moved(rows)
 
@@ -341,12 +327,12 @@ def _windows_as_rows(call: OpCall) -> Tensor:
 
 def _pad(call: OpCall) -> Tensor:
     x, fill = call.tensor(0), call.optional(2)
-    if call.text("mode", "constant") != "constant":
+    if call["mode"] != "constant":
         raise UncomparableError("it pads by copies.")
     rank = x.values.ndim
     amounts, named = call.listed(1, "pads"), call.listed(3, "axes")
     axes = tuple(range(rank)) if named is None else named
-    value = call.real("value", 0.0) if fill is None else float(fill.values.reshape(-1)[0])
+    value = call.real("value") if fill is None else float(fill.values.reshape(-1)[0])
     if (
         amounts is None
         or len(amounts) != 2 * len(axes)
@@ -374,8 +360,7 @@ def _pad(call: OpCall) -> Tensor:
 def _normalized(call: OpCall) -> Tensor:
     x = call.tensor(0)
     parameters = [call.tensor(place) for place in (1, 2, 3, 4)]
-    call.attribute("momentum")  # of training
-    if call.number("training_mode") or not call.number("spatial", 1):
+    if call["training_mode"] or not call["spatial"]:
         raise UncomparableError("it takes the statistics of the batch, or of single pixels.")
     if x.values.ndim < 2 or any(p.data or p.shape != (x.shape[1],) for p in parameters):
         raise UncomparableError("its parameters are no constants, one a channel.")
@@ -383,7 +368,7 @@ def _normalized(call: OpCall) -> Tensor:
     gamma, beta, mean, var = (
         p.values.astype(np.float64).reshape(-1, *[1] * (x.values.ndim - 2)) for p in parameters
     )
-    root = np.sqrt(var + call.real("epsilon", 1e-5))
+    root = np.sqrt(var + call.real("epsilon"))
     apart = x.values - mean
     part = apart - x.values
     lost = (x.values - (apart - part)) + (-mean - part)
@@ -408,13 +393,13 @@ def _normalized(call: OpCall) -> Tensor:
     return Tensor(result, x.kind, np.asarray(bound), x.data)
 
 
-WINDOWS: dict[str, _Operator] = {
+WINDOWS: dict[str, Operator] = {
     "AveragePool": _average_pool,
     "BatchNormalization": _normalized,
     "Conv": _conv,
     "Gemm": _gemm,
-    "GlobalAveragePool": _global,
-    "GlobalMaxPool": _global,
+    "GlobalAveragePool": _average_pool,
+    "GlobalMaxPool": _max_pool,
     "Im2Col": _windows_as_rows,
     "MatMul": _matmul,
     "MaxPool": _max_pool,

@@ -4,21 +4,23 @@ scores.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import prod
+from typing import Any
 
 import numpy as np
 
 from sugenet.bnn import Coding, Encoder, Head, Layer, Network, Source, Steps, bit, integer
 from sugenet.bnn.arrays import Ints
 from sugenet.errors import FileError, NetworkError
-from sugenet.io.exact.apart import see_apart
 from sugenet.io.exact.domains import BitInputs, Inputs, Integers, Reals
+from sugenet.io.exact.head import see_apart
 from sugenet.io.exact.integers import LevelWire, Operation, Place, chained, remapped
 from sugenet.io.exact.pixels import pixel_names
 from sugenet.io.exact.report import Imported, LayerReport
+from sugenet.io.exact.requantize import steps_of
 from sugenet.io.onnx.quantized import runtime
 from sugenet.io.onnx.quantized.runtime import Floats, QuantGrid
 from sugenet.io.onnx.quantized.values import LevelArray, LevelTensor, PendingSum, RawInput
@@ -72,11 +74,7 @@ def _made(
 ) -> LevelImport:
     codings, wire, before, values, first = _read(program, inputs)
     operations = [*before, *program.operations]
-    end = (
-        program.end.source.levels
-        if isinstance(program.end, PendingSum)
-        else (program.end.levels if isinstance(program.end, LevelTensor) else program.end)
-    )
+    end = program.end.source if isinstance(program.end, PendingSum) else program.end
     used = _needed(operations, end.wire)
     layers, places = chained(wire, used, end.wire)
     head = _head(program, end, _height(layers))
@@ -207,55 +205,40 @@ def _whole(
     steps = np.stack([np.searchsorted(row, np.arange(1, wire.top + 1), side="left") for row in picked])
     steps = np.where(steps == high - low + 1, 1 << 31, steps)
     first = remapped(raw_wire, wire.name, steps, f"the quantizer of {program.graph.inputs[0].name!r}", shape)
-    return codings, raw_wire, [first if first.result == wire else _as(first, wire)], values, low
+    return codings, raw_wire, [replace(first, result=wire)], values, low
+
+
+def _codings(rows: Iterable[Any], made: Callable[[Any], Coding]) -> list[Coding]:
+    """A coding for each row, the same one for rows that are the same."""
+    known: dict[bytes, Coding] = {}
+    for row in rows:
+        if row.tobytes() not in known:
+            known[row.tobytes()] = made(row)
+    return [known[row.tobytes()] for row in rows]
 
 
 def _cut(table: Ints, top: int, low: int, high: int) -> list[Coding]:
     """A cut wherever the level rises by one; levels that no raw number has are cut outside the domain."""
-    known: dict[bytes, Coding] = {}
-    codings = []
-    for row in table:
-        key = row.tobytes()
-        if key not in known:
-            rises = (low + 1 + np.flatnonzero(np.diff(row))).tolist()
-            below = range(low - int(row[0]) + 1, low + 1)
-            above = range(high + 1, high + 1 + top - int(row[-1]))
-            known[key] = Steps(tuple(map(float, (*below, *rises, *above))), low, high, whole=True)
-        codings.append(known[key])
-    return codings
 
+    def steps(row: Ints) -> Coding:
+        rises = (low + 1 + np.flatnonzero(np.diff(row))).tolist()
+        below = range(low - int(row[0]) + 1, low + 1)
+        above = range(high + 1, high + 1 + top - int(row[-1]))
+        return Steps(tuple(map(float, (*below, *rises, *above))), low, high, whole=True)
 
-def _as(operation: Operation, wire: LevelWire) -> Operation:
-    from dataclasses import replace
-
-    return replace(operation, result=wire)
+    return _codings(table, steps)
 
 
 def _real(raw: RawInput, grid: QuantGrid, domain: Reals) -> list[Coding]:
     """For each feature, the least float32 number at which each level begins."""
-    count, codes = prod(raw.shape), _code(np.array([-_MOST, _MOST]))
-    low = np.full((grid.top, count), codes[0])
-    high = np.full((grid.top, count), codes[1] + 1)
-    wanted = np.arange(1, grid.top + 1)[:, None]
-    while (low < high).any():
-        middle = (low + high) // 2
-        reached = _at(raw, grid, _float(np.minimum(middle, codes[1]))) >= wanted
-        unsettled = low < high
-        high = np.where(unsettled & reached, middle, high)
-        low = np.where(unsettled & ~reached, middle + 1, low)
-    if (low > codes[1]).any() or (np.diff(low, axis=0) <= 0).any():
+    least, largest = (np.full(prod(raw.shape), code) for code in _code(np.array([-_MOST, _MOST])))
+    cuts = steps_of(lambda codes: _at(raw, grid, _float(codes.T)).T, least, largest, grid.top)
+    if (cuts > largest[:, None]).any() or (np.diff(cuts, axis=1) <= 0).any():
         raise FileError(
             "the quantizer of its input leaves levels out, or never reaches some. Declare whole inputs: "
             "inputs=Integers(0, 255, step=Fraction(1, 255))."
         )
-    known: dict[bytes, Coding] = {}
-    codings = []
-    for column in _float(low).T:
-        key = column.tobytes()
-        if key not in known:
-            known[key] = Steps(tuple(float(cut) for cut in column), domain.low, domain.high)
-        codings.append(known[key])
-    return codings
+    return _codings(_float(cuts), lambda row: Steps(tuple(row.tolist()), domain.low, domain.high))
 
 
 def _code(values: Floats) -> Ints:

@@ -13,15 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from sugenet.bnn import Network
-from sugenet.bnn.conv import PoolLayer
-from sugenet.bnn.stairs import StairConv
 from sugenet.errors import FileError
 from sugenet.io.exact.report import Imported, ImportProof
 from sugenet.io.onnx.graph import Array, Graph
 from sugenet.io.onnx.judge.tensors import UncomparableError
 from sugenet.io.onnx.judge.whole import WholeRun
 from sugenet.io.onnx.quantized.network import LevelImport
-from sugenet.io.onnx.quantized.values import LevelArray, PendingSum
+from sugenet.io.onnx.quantized.values import LevelArray, PendingSum, whole_levels
 from sugenet.io.onnx.quantized.walk import IntegerProgram
 from sugenet.io.onnx.wire import number
 from sugenet.io.proof.near import RawRanges, turning
@@ -120,8 +118,8 @@ def _work(network: Network) -> int:
     total = int(network.head.weights.size)
     for layer in network.layers:
         total += 64 * layer.outputs
-        if not isinstance(layer, PoolLayer):
-            total += layer.weights.size * (len(layer.window.taps) if isinstance(layer, StairConv) else 1)
+        if layer.every is None:
+            total += layer.weights.size * (1 if layer.window is None else len(layer.window.taps))
     return max(1, total)
 
 
@@ -137,7 +135,7 @@ def _batched(judge: WholeRun, rows: Array) -> tuple[Array, dict[str, Array], Arr
 
 
 def _same_scores(program: IntegerProgram, scores: Array, theirs: Array, sure: Array, who: str) -> None:
-    if isinstance(program.end, LevelArray):
+    if whole_levels(program.end) is not None:
         theirs = theirs.astype(np.float64)
     rounded = isinstance(program.end, PendingSum)
     mine = scores if rounded else scores.astype(np.float32)

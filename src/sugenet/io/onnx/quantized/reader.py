@@ -9,12 +9,354 @@ exact numbers.
 
 from __future__ import annotations
 
-from sugenet.errors import FileError, NetworkError
-from sugenet.io.onnx.graph import Graph
-from sugenet.io.onnx.quantized import joins, operators, points, quantizers, sums
-from sugenet.io.onnx.quantized.walk import IntegerProgram, Rule, Walk
+from dataclasses import replace
+from math import inf, prod
+from typing import Any
 
-__all__ = ["KNOWN", "is_quantized", "read_program"]
+import numpy as np
+
+from sugenet.bnn.arrays import Ints
+from sugenet.errors import FileError, NetworkError
+from sugenet.io.exact.integers import remapped
+from sugenet.io.onnx.graph import Graph, Node
+from sugenet.io.onnx.quantized import sums
+from sugenet.io.onnx.quantized.runtime import QuantGrid
+from sugenet.io.onnx.quantized.sums import (
+    adding,
+    biased,
+    convolved,
+    dense,
+    quantized,
+    tensor_of,
+)
+from sugenet.io.onnx.quantized.values import (
+    FixedArray,
+    FixedLevelArray,
+    LevelArray,
+    LevelTensor,
+    Pending,
+    PendingConcat,
+    PendingSum,
+    QuantTail,
+    RawInput,
+    Value,
+    clip_to,
+    ends_of,
+    floats_of,
+    number_of,
+    rising,
+    row_of,
+    whole_levels,
+    whole_of,
+    word,
+    zero_of,
+)
+from sugenet.io.onnx.quantized.walk import ADVICE, IntegerProgram, Rule, Walk
+
+__all__ = ["is_quantized", "read_program"]
+
+# -- value by value ----
+
+
+def _clipped(walk: Walk, node: Node, given: list[Value | None]) -> Value:
+    """Relu and Clip."""
+    low, high = 0.0, inf
+    if node.op == "Clip":
+        ends = [given[k] if k < len(given) else None for k in (1, 2)]
+        low, high = (
+            float(node.attributes.get(name, default)) if end is None else float(number_of(end))
+            for name, end, default in (("min", ends[0], -inf), ("max", ends[1], inf))
+        )
+    value = given[0]
+    if isinstance(value, LevelTensor):
+        return replace(value, table=clip_to(value.table, ((low, high),)), grid=None)
+    if isinstance(value, LevelArray):
+        table = np.clip(value.values, low, high).astype(np.int64) - value.low
+        name = node.outputs[0]
+        walk.operations.append(remapped(value.wire, name, rising(table, value.wire.top), str(node)))
+        walk.lows[name] = value.low
+        return replace(value, name=name, wire=walk.operations[-1].result)
+    if isinstance(value, PendingSum) and value.op == "sums":
+        return replace(value, rescaled=(*value.rescaled, lambda x: clip_to(x, ((low, high),))))
+    if isinstance(value, Pending):
+        return replace(value, clips=(*value.clips, (low, high)))
+    if isinstance(value, RawInput):
+        return replace(value, steps=(*value.steps, lambda x: clip_to(x, ((low, high),))))
+    raise FileError(f"it clips {word(value)}.")
+
+
+def _scaled(_walk: Walk, node: Node, given: list[Value | None]) -> Value:
+    """Mul, Sub and Div of the input, or of sums that are rescaled."""
+    left, right = given
+    if isinstance(left, FixedArray) and node.op == "Mul":
+        left, right = right, left
+    if isinstance(left, RawInput) and isinstance(right, FixedArray):
+        return _of_input(node, left, right)
+    if (
+        isinstance(left, PendingSum)
+        and left.op == "sums"
+        and isinstance(right, FixedArray)
+        and node.op == "Mul"
+    ):
+        if not left.rescaled:
+            raise FileError("it multiplies sums of 32 bits. Cast them to float first.")
+        row = row_of(floats_of(right), left.shape, len(left.weights))
+        if (row < 0).any():
+            raise FileError("a scale is negative.")
+        return replace(left, rescaled=(*left.rescaled, lambda x: np.asarray(x * row[:, None])))
+    raise FileError(f"it combines {word(left)} with {word(right)}; write it as part of a layer.")
+
+
+def _added(_walk: Walk, node: Node, given: list[Value | None]) -> Value:
+    """Add: of branches, of a bias, or to the raw input."""
+    left, right = given
+    for value, other in ((left, right), (right, left)):
+        if isinstance(value, RawInput) and isinstance(other, FixedArray):
+            return _of_input(node, value, other)
+        if isinstance(value, PendingSum) and isinstance(other, FixedArray | FixedLevelArray):
+            return biased(value, other)
+    return adding(node, left, right)
+
+
+def _of_input(node: Node, value: RawInput, other: FixedArray) -> RawInput:
+    """Arithmetic of the input in float32, such as its normalization."""
+    array = floats_of(other)
+    held = np.broadcast_to(
+        array.reshape(array.shape[-len(value.shape) :] if array.ndim > len(value.shape) else array.shape),
+        value.shape,
+    ).reshape(-1)
+    if node.op in ("Mul", "Div") and (held <= 0).any():
+        raise FileError("it turns the input around: factors must be positive.")
+    apply = {"Add": np.add, "Sub": np.subtract, "Mul": np.multiply, "Div": np.divide}[node.op]
+    return replace(value, steps=(*value.steps, lambda x: np.asarray(apply(x, held), np.float32)))
+
+
+def _cast(_walk: Walk, node: Node, given: list[Value | None]) -> Value:
+    """Cast to float32, of sums or of whole numbers."""
+    value = given[0]
+    if node.attributes.get("to") != 1:
+        raise FileError("it casts to something else than float32.")
+    node.attributes.get("saturate"), node.attributes.get("round_mode")
+    if isinstance(value, PendingSum) and value.op == "sums" and not value.rescaled:
+        return replace(value, rescaled=(lambda x: x.astype(np.float32),))
+    if (levels := whole_levels(value)) is not None:
+        return LevelTensor.of(levels, 1, 0)
+    raise FileError(f"it casts {word(value)}.")
+
+
+def _reshaped(_walk: Walk, node: Node, given: list[Value | None]) -> Value:
+    """Flatten, Reshape and Squeeze, which move nothing."""
+    value = given[0]
+    if not isinstance(value, RawInput | LevelArray | PendingSum):
+        raise FileError(f"it reshapes {word(value)}.")
+    new = {"Flatten": _flat, "Squeeze": _squeezed}.get(node.op, _target_shape)(node, given, value.shape)
+    if isinstance(value, PendingSum) and (len(new) != 1 or value.window.positions != (1, 1)):
+        raise FileError("it reshapes sums in front of their quantizer.")
+    return replace(value, shape=new)
+
+
+def _flat(node: Node, _given: list[Value | None], shape: tuple[int, ...]) -> tuple[int, ...]:
+    if int(node.attributes.get("axis", 1)) != 1:
+        raise FileError("its axis is not 1.")
+    return (prod(shape),)
+
+
+def _squeezed(node: Node, given: list[Value | None], shape: tuple[int, ...]) -> tuple[int, ...]:
+    axes = node.attributes.get("axes") or (
+        whole_of(given[1]).reshape(-1).tolist() if len(given) > 1 and given[1] is not None else None
+    )
+    if axes is None:
+        axes = [k + 1 for k, long in enumerate(shape) if long == 1]
+    drop = {int(axis) % (len(shape) + 1) for axis in axes}
+    if 0 in drop or any(shape[axis - 1] != 1 for axis in drop):
+        raise FileError(f"it squeezes axes {list(axes)} of data of shape {shape}.")
+    return tuple(long for k, long in enumerate(shape) if k + 1 not in drop)
+
+
+def _target_shape(node: Node, given: list[Value | None], shape: tuple[int, ...]) -> tuple[int, ...]:
+    size, target = prod(shape), whole_of(given[1]).reshape(-1).tolist()
+    if node.attributes.get("allowzero", 0) and 0 in target:
+        raise FileError("its allowzero makes an empty tensor.")
+    kept = [shape[k - 1] if long == 0 and k else long for k, long in enumerate(target)][1:]
+    known = prod(long for long in kept if long > 0)
+    new = tuple(size // max(known, 1) if long == -1 else long for long in kept)
+    if prod(new) != size or not new or (target[0] == -1 and -1 in target[1:]):
+        raise FileError(f"it reshapes samples of shape {shape} to {target}, across the batch.")
+    return new
+
+
+def _unchanged(_walk: Walk, _node: Node, given: list[Value | None]) -> Value:
+    """Identity and Dropout."""
+    if given[0] is None or any(value is not None for value in given[1:]):
+        for value in given[1:]:
+            if value is not None and not isinstance(value, FixedArray):
+                raise FileError("it has another input that depends on the data.")
+    assert given[0] is not None
+    return given[0]
+
+
+def _turned(_walk: Walk, _node: Node, _given: list[Value | None]) -> Value:
+    """Transposed data, which are refused."""
+    raise FileError(f"{ADVICE['Transpose']}.")
+
+
+def _at_the_end(_walk: Walk, node: Node, given: list[Value | None]) -> Value:
+    """Softmax and the like, in front of which the class scores are."""
+    value = given[0]
+    if not isinstance(value, LevelArray | PendingSum):
+        raise FileError(f"it takes {word(value)}.")
+    rank = len(value.shape) + 1
+    axis = node.attributes.get("axis", 0 if node.op == "ArgMax" else -1)
+    if node.op != "Sigmoid" and (rank != 2 or axis % rank != 1):
+        raise FileError(f"its axis is {axis}, but class scores lie on axis 1 of 2.")
+    for name in ("keepdims", "axis"):
+        node.attributes.get(name)
+    if node.attributes.get("select_last_index", 0):
+        raise FileError("a tie goes to the last class there. Let it go to the first.")
+    return QuantTail(value, node.inputs[0], (str(node),), node.op in ("ArgMax", "Hardmax"))
+
+
+# -- integer operators ---------------------------------------------------------------------------------------
+
+
+def _operand(given: list[Value | None], place: int) -> LevelTensor | FixedLevelArray:
+    """A whole tensor with the scale and zero point behind it."""
+    value, scale = given[place], floats_of(given[place + 1]).reshape(-1)
+    zero = given[place + 2] if len(given) > place + 2 else None
+    if scale.size != 1 or not np.isfinite(scale[0]) or scale[0] <= 0:
+        raise FileError(f"its scale {scale[:3]} must be one positive number.")
+    if (levels := whole_levels(value)) is not None:
+        return LevelTensor.of(levels, scale[0], zero_of(zero, levels.kind))
+    if isinstance(value, FixedArray):
+        found = np.array([zero_of(zero, value.array.dtype)])
+        ends_of(value.array.dtype, value.width)
+        return FixedLevelArray(value.array.astype(np.int64), scale.astype(np.float32), found, 0)
+    raise FileError(f"its input {place} is {word(value)}, but whole numbers are needed.")
+
+
+def _weights(given: list[Value | None], place: int, axis: int) -> FixedLevelArray:
+    value, zero = given[place], given[place + 2] if len(given) > place + 2 else None
+    if not isinstance(value, FixedArray) or value.array.dtype.kind not in "iu":
+        raise FileError("its weights are no whole constants.")
+    scale = floats_of(given[place + 1]).reshape(-1)
+    if not (np.isfinite(scale).all() and (scale > 0).all()):
+        raise FileError("a scale of its weights is not positive.")
+    zeros = np.zeros(1, np.int64) if zero is None else whole_of(zero).reshape(-1)
+    kinds = {value.array.dtype} | ({zero.array.dtype} if isinstance(zero, FixedArray) else set())
+    if len(kinds) > 1 or value.array.dtype.itemsize > 1:
+        named = " and ".join(sorted(map(str, kinds)))
+        raise FileError(
+            f"its weights and their zero point are {named}, but int8 or uint8 is needed for both."
+        )
+    long = value.array.shape[axis] if value.array.ndim > axis else 0
+    if scale.size not in (1, long) or zeros.size not in (1, long):
+        raise FileError(
+            f"it has {scale.size} scales and {zeros.size} zero points for weights of shape "
+            f"{value.array.shape}. One for all, or one for each of {long} outputs."
+        )
+    return FixedLevelArray(value.array.astype(np.int64), scale, zeros, axis)
+
+
+def _requantized(
+    walk: Walk, node: Node, given: list[Value | None], value: Value, place: int, kind: Any
+) -> LevelArray:
+    """A value with the scale and the zero point of its output, which stand at a place of the inputs."""
+    scale = floats_of(given[place]).reshape(-1)
+    zero = given[place + 1] if len(given) > place + 1 else None
+    if scale.size != 1 or not np.isfinite(scale[0]) or scale[0] <= 0:
+        raise FileError(f"the scale of its output, {scale[:3]}, must be one positive number.")
+    if isinstance(zero, FixedArray):
+        kind = zero.array.dtype
+    if np.dtype(kind).kind not in "iu" or np.dtype(kind).itemsize > 1:
+        raise FileError(f"the zero point of its output is {kind}, but int8 or uint8 is needed.")
+    return quantized(walk, node, value, QuantGrid(scale[0], zero_of(zero, kind), *ends_of(kind)), kind)
+
+
+def _bias(value: Value | None, count: int) -> Ints:
+    """A bias of 32 bits, one for each output."""
+    found = whole_of(value).reshape(-1)
+    if not isinstance(value, FixedArray) or value.array.dtype != np.int32 or found.size != count:
+        raise FileError(f"its bias must be int32 with one number for each of {count} outputs.")
+    return found
+
+
+def _qlinear_conv(walk: Walk, node: Node, given: list[Value | None]) -> Value:
+    """QLinearConv."""
+    given = given + [None] * (9 - len(given))
+    source = _operand(given, 0)
+    weights, tensor = _weights(given, 3, 0), tensor_of(source)
+    whole, scales = weights.whole, weights.scales(0)
+    assert scales is not None
+    bias = np.zeros(len(whole), np.int64) if given[8] is None else _bias(given[8], len(whole))
+    linear = convolved(node, tensor, whole, scales, bias, "", None)
+    return _requantized(walk, node, given, linear, 6, tensor.kind)
+
+
+def _qlinear_matmul(walk: Walk, node: Node, given: list[Value | None]) -> Value:
+    """QLinearMatMul."""
+    tensor = tensor_of(_operand(given, 0))
+    linear = dense(node, tensor, _weights(given, 3, 1), None, transposed=False)
+    return _requantized(walk, node, given, linear, 6, tensor.kind)
+
+
+def _qgemm(walk: Walk, node: Node, given: list[Value | None]) -> Value:
+    """QGemm, whose sums wait where it has no quantizer."""
+    given = given + [None] * (9 - len(given))
+    tensor = tensor_of(_operand(given, 0))
+    if node.attributes.get("alpha", 1.0) != 1 or node.attributes.get("transA", 0):
+        raise FileError("its alpha is not 1, or it transposes its input.")
+    transposed = bool(node.attributes.get("transB", 0))
+    weights = _weights(given, 3, 0 if transposed else 1)
+    linear = dense(node, tensor, weights, None, transposed=transposed)
+    if given[6] is not None:
+        linear = replace(linear, bias=_bias(given[6], len(linear.weights)))
+    return linear if given[7] is None else _requantized(walk, node, given, linear, 7, tensor.kind)
+
+
+def _qlinear_add(walk: Walk, node: Node, given: list[Value | None]) -> Value:
+    """QLinearAdd."""
+    sides = _operand(given, 0), _operand(given, 3)
+    value = adding(node, *sides)
+    kind = next(side.kind for side in sides if isinstance(side, LevelTensor))
+    return _requantized(walk, node, given, value, 6, kind)
+
+
+def _qlinear_average(walk: Walk, node: Node, given: list[Value | None]) -> Value:
+    """QLinearAveragePool and QLinearGlobalAveragePool."""
+    source = _operand(given, 0)
+    if node.attributes.get("channels_last", 0):
+        raise FileError(ADVICE["Transpose"] + ".")
+    averaging = sums.global_average if node.op == "QLinearGlobalAveragePool" else sums.average
+    value = averaging(walk, node, [source])
+    return _requantized(walk, node, given, value, 3, tensor_of(source).kind)
+
+
+def _qlinear_concat(walk: Walk, node: Node, given: list[Value | None]) -> Value:
+    """QLinearConcat."""
+    value = sums.concat(walk, node, [_operand(given, place) for place in range(2, len(given), 3)])
+    assert isinstance(value, PendingConcat)
+    return _requantized(walk, node, given, value, 0, value.parts[0].kind)
+
+
+def _integer_product(_walk: Walk, node: Node, given: list[Value | None]) -> Value:
+    """MatMulInteger and ConvInteger: the sums themselves, in 32 bits."""
+    given = given + [None] * (4 - len(given))
+    levels = whole_levels(given[0])
+    if levels is None:
+        raise FileError(f"its input is {word(given[0])}, but whole numbers are needed.")
+    zero = zero_of(given[2], levels.kind)
+    weights = _weights(
+        [given[1], FixedArray(np.ones(1, np.float32)), given[3]], 0, int(node.op != "ConvInteger")
+    )
+    source = LevelTensor.of(levels, 1, zero)
+    if node.op == "MatMulInteger":
+        return replace(dense(node, source, weights, None, transposed=False), op="sums")
+    ones, none = np.ones(len(weights.q), np.float32), np.zeros(len(weights.q), np.int64)
+    return replace(convolved(node, source, weights.whole, ones, none, "", None), op="sums")
+
+
+# -- the file ----
+
 
 _MARKS = {
     "QuantizeLinear",
@@ -31,40 +373,40 @@ _MARKS = {
     "ConvInteger",
 }
 _TAILS = {"Softmax", "LogSoftmax", "ArgMax", "Hardmax", "Sigmoid"}
-KNOWN: dict[str, Rule] = {
-    "Add": joins.added,
-    "AveragePool": joins.average,
-    "Cast": points.cast,
-    "Clip": points.clipped,
-    "Concat": joins.concat,
-    "Constant": points.unchanged,
+_KNOWN: dict[str, Rule] = {
+    "Add": _added,
+    "AveragePool": sums.average,
+    "Cast": _cast,
+    "Clip": _clipped,
+    "Concat": sums.concat,
+    "Constant": _unchanged,
     "Conv": sums.conv,
-    "ConvInteger": operators.integer_product,
-    "DequantizeLinear": quantizers.dequantize,
-    "Div": points.scaled,
-    "Dropout": points.unchanged,
-    "Flatten": points.reshaped,
+    "ConvInteger": _integer_product,
+    "DequantizeLinear": sums.dequantize,
+    "Div": _scaled,
+    "Dropout": _unchanged,
+    "Flatten": _reshaped,
     "Gemm": sums.gemm,
-    "GlobalAveragePool": joins.global_average,
-    "Identity": points.unchanged,
+    "GlobalAveragePool": sums.global_average,
+    "Identity": _unchanged,
     "MatMul": sums.matmul,
-    "MatMulInteger": operators.integer_product,
-    "MaxPool": joins.pooled,
-    "Mul": points.scaled,
-    "QGemm": operators.qgemm,
-    "QLinearAdd": operators.qlinear_add,
-    "QLinearAveragePool": operators.qlinear_average,
-    "QLinearConcat": operators.qlinear_concat,
-    "QLinearConv": operators.qlinear_conv,
-    "QLinearGlobalAveragePool": operators.qlinear_average,
-    "QLinearMatMul": operators.qlinear_matmul,
-    "QuantizeLinear": quantizers.quantize,
-    "Relu": points.clipped,
-    "Reshape": points.reshaped,
-    "Squeeze": points.reshaped,
-    "Sub": points.scaled,
-    "Transpose": points.turned,
-    **dict.fromkeys(_TAILS, points.at_the_end),
+    "MatMulInteger": _integer_product,
+    "MaxPool": sums.pooled,
+    "Mul": _scaled,
+    "QGemm": _qgemm,
+    "QLinearAdd": _qlinear_add,
+    "QLinearAveragePool": _qlinear_average,
+    "QLinearConcat": _qlinear_concat,
+    "QLinearConv": _qlinear_conv,
+    "QLinearGlobalAveragePool": _qlinear_average,
+    "QLinearMatMul": _qlinear_matmul,
+    "QuantizeLinear": sums.quantize,
+    "Relu": _clipped,
+    "Reshape": _reshaped,
+    "Squeeze": _reshaped,
+    "Sub": _scaled,
+    "Transpose": _turned,
+    **dict.fromkeys(_TAILS, _at_the_end),
 }
 
 
@@ -82,7 +424,7 @@ def read_program(graph: Graph, *, strict: bool = True) -> IntegerProgram:
         Where something cannot be read exactly: the message names the node and says what to do.
     """
     try:
-        return Walk(graph, strict, KNOWN).program()
+        return Walk(graph, strict, _KNOWN).program()
     except (FileError, NetworkError) as error:
         raise FileError(f"{graph.source}: {error}") from error
     except (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError) as error:

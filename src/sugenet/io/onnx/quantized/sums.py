@@ -1,40 +1,67 @@
-"""Matrix products and convolutions of levels, and the steps of their quantizers."""
+"""Products, additions, averages and joined tensors of levels, and the steps of their quantizers.
+
+Each waits as a value of its own until a quantizer reads it. Then it is one staircase: weights over tensors of
+levels and, for each output channel, the thresholds at which the level rises in ONNX Runtime's arithmetic.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sugenet.bnn import NEVER, Window
 from sugenet.bnn.arrays import Ints
 from sugenet.errors import FileError
-from sugenet.io.exact.integers import Staircase
-from sugenet.io.exact.requantize import steps_of
+from sugenet.io.exact.integers import LevelWire, Pooling, Staircase, remapped
+from sugenet.io.exact.requantize import joined, steps_of
+from sugenet.io.exact.signals import ends_of
 from sugenet.io.onnx.graph import Array, Node
 from sugenet.io.onnx.quantized import runtime
-from sugenet.io.onnx.quantized.numbers import (
-    exact,
-    floats_of,
-    row_of,
-    word,
-)
 from sugenet.io.onnx.quantized.runtime import QuantGrid
 from sugenet.io.onnx.quantized.values import (
     FixedArray,
     FixedLevelArray,
     LevelArray,
     LevelTensor,
+    PendingAddition,
+    PendingAverage,
+    PendingConcat,
     PendingSum,
+    RawInput,
     Value,
+    clip_to,
+    exact,
+    fits_evenly,
+    floats_of,
     image,
+    rising,
+    row_of,
+    whole_levels,
+    word,
 )
 from sugenet.io.onnx.quantized.walk import Walk
 
-__all__ = ["biased", "conv", "convolved", "dense", "gemm", "matmul", "summed", "tensor_of", "window_of"]
+__all__ = [
+    "adding",
+    "average",
+    "biased",
+    "concat",
+    "conv",
+    "convolved",
+    "dense",
+    "dequantize",
+    "gemm",
+    "global_average",
+    "matmul",
+    "pooled",
+    "quantize",
+    "quantized",
+    "tensor_of",
+]
 
 _REACH = (1 << 31) - 1
 """The largest sum of 32 bits."""
@@ -42,17 +69,84 @@ _TAPS = 1 << 22
 """Places of a window times its size."""
 
 
-def summed(walk: Walk, node: Node, value: PendingSum, grid: QuantGrid, kind: Any, name: str) -> LevelArray:
+# -- quantizers ----------------------------------------------------------------------------------------------
+
+
+def dequantize(walk: Walk, node: Node, given: list[Value | None]) -> Value:
+    """DequantizeLinear."""
+    levels = whole_levels(given[0])
+    if levels is None:
+        raise FileError(f"it dequantizes {word(given[0])}, but whole numbers are needed.")
+    grid, _ = walk.grid(node, given, levels.kind)
+    return LevelTensor.of(levels, grid.scale, grid.zero)
+
+
+def quantize(walk: Walk, node: Node, given: list[Value | None]) -> Value:
+    """QuantizeLinear."""
+    return quantized(walk, node, given[0], *walk.grid(node, given))
+
+
+class _WeightedSteps(NamedTuple):
+    """Weights over tensors of levels, and the steps on their sums."""
+
+    wires: tuple[LevelWire, ...]
+    weights: Ints
+    steps: Ints
+    window: Window
+    groups: int = 1
+    pad: int = 0
+
+
+def quantized(walk: Walk, node: Node, value: Value | None, grid: QuantGrid, kind: Any) -> LevelArray:
+    """The levels of a float tensor, by the arithmetic of what made it."""
+    name = node.outputs[0]
+    match value:
+        case RawInput():
+            if walk.start is not None:
+                raise FileError("the input is quantized twice. Let one quantizer feed all branches.")
+            made = walk.levels(name, value.shape, grid.low, grid.high, kind)
+            walk.start, walk.start_grid, walk.first = made.wire, grid, value
+            return made
+        case LevelTensor():
+            steps = rising(runtime.quantized(value.table, grid), grid.top)
+            walk.operations.append(remapped(value.wire, name, steps, str(node)))
+            made = walk.levels(name, value.shape, grid.low, grid.high, kind)
+            return replace(made, wire=LevelWire(name, value.wire.shape, grid.top))
+        case PendingSum():
+            parts = _summed(walk, node, value, grid)
+        case PendingAddition():
+            parts = _added(walk, node, value, grid, np.dtype(kind))
+        case PendingAverage():
+            parts = _averaged(walk, node, value, grid, kind)
+        case PendingConcat():
+            parts = _side_by_side(value, grid)
+        case _:
+            raise FileError(f"it quantizes {word(value)}, which is not supported.")
+    made = walk.levels(name, value.shape, grid.low, grid.high, kind)
+    walk.operations.append(Staircase(value.where, parts.wires, made.wire, *parts[1:]))
+    return made
+
+
+def _pad_of(source: LevelTensor, window: Window) -> int:
+    """The level of the zero point, which padding has."""
+    assert source.grid is not None
+    zero, top = source.grid.zero - source.low, source.wire.top
+    if any(window.pads) and not 0 <= zero <= top:
+        raise FileError(f"its zero point {source.grid.zero} lies outside its own range.")
+    return zero
+
+
+# -- products ------------------------------------------------------------------------------------------------
+
+
+def _summed(walk: Walk, node: Node, value: PendingSum, grid: QuantGrid) -> _WeightedSteps:
     """A product with its quantizer: a staircase for each output channel."""
-    source, wire = value.source.levels, value.source.levels.wire
-    assert value.source.grid is not None
-    zero = value.source.grid.zero - source.low
-    rows = value.weights.reshape(len(value.weights), -1)
-    shift = zero * rows.sum(axis=1)
-    low = np.minimum(rows, 0).sum(axis=1) * wire.top - shift
-    high = np.maximum(rows, 0).sum(axis=1) * wire.top - shift
-    if any(value.window.pads) and not 0 <= zero <= wire.top:
-        raise FileError(f"its zero point {value.source.grid.zero} lies outside its own range.")
+    wire, given = value.source.wire, value.source.grid
+    assert given is not None
+    zero = given.zero - value.source.low
+    shift = zero * value.weights.sum(axis=(1, 2, 3))
+    low, high = ends_of(value.weights, wire.top).T - shift
+    _pad_of(value.source, value.window)
     most = int(max(np.abs(low + value.bias).max(), np.abs(high + value.bias).max(), -low.min(), high.max()))
     if most > _REACH:
         raise FileError(
@@ -68,60 +162,58 @@ def summed(walk: Walk, node: Node, value: PendingSum, grid: QuantGrid, kind: Any
         steps = steps_of(_spelled(value, grid), low, high, grid.top)
     elif why:
         walk.float_path(value.where, why)
-        scale = float(value.source.grid.scale)
-        steps = np.array(
-            [
-                runtime.exact_steps(
-                    exact(scale) * exact(value.scales[c]),
-                    exact(scale) * exact(value.scales[c]) * int(value.bias[c])
-                    + (0 if value.shift is None else exact(value.shift[c])),
-                    grid,
-                    list(value.clips),
-                    int(low[c]),
-                    int(high[c]),
-                )
-                for c in range(len(rows))
-            ]
-        )
+        steps = _exact_steps(value, grid, low.tolist(), high.tolist())
     else:
-        factors = runtime.multipliers(value.source.grid.scale, value.scales, grid.scale)
+        factors = runtime.multipliers(given.scale, value.scales, grid.scale)
         if not np.isfinite(factors).all():
             raise FileError("its scales are so far apart that their ratio is infinite in float32.")
         steps = steps_of(runtime.requantizer(factors, value.bias, grid), low, high, grid.top)
     steps = np.where(steps == NEVER, NEVER, steps + shift[:, None])
-    made = walk.levels_on(name, value.shape, grid, kind)
-    walk.operations.append(
-        Staircase(
-            value.where,
-            (wire,),
-            made.wire,
-            value.weights,
-            steps,
-            value.window,
-            value.groups,
-            min(max(zero, 0), wire.top),
-        )
+    return _WeightedSteps(
+        (wire,), value.weights, steps, value.window, value.groups, min(max(zero, 0), wire.top)
     )
-    return made
+
+
+def _exact_steps(value: PendingSum, grid: QuantGrid, low: list[int], high: list[int]) -> Ints:
+    """The steps of sums in exact numbers."""
+    assert value.source.grid is not None
+    rows = []
+    for c, scale in enumerate(value.scales):
+        unit = exact(value.source.grid.scale) * exact(scale)
+        offset = unit * int(value.bias[c]) + (0 if value.shift is None else exact(value.shift[c]))
+        rows.append(runtime.exact_steps(unit, offset, grid, list(value.clips), low[c], high[c]))
+    return np.array(rows)
 
 
 def _unfused(walk: Walk, value: PendingSum, node: Node, grid: QuantGrid) -> str:
     """Why a runtime does not fuse the quantizers around an operator; empty where it does."""
-    kinds = {value.source.levels.kind, walk.kind_of(node)}
+    kinds = {value.source.kind, walk.kind_of(node)}
     if any(kind.itemsize > 1 for kind in kinds):
         return "its tensors have 16 bits"
-    if value.source.levels.wire.top != 255 or grid.top != 255:
+    if value.source.wire.top != 255 or grid.top != 255:
         return "its tensors have 4 bits"
     if len(kinds) > 1:
         return "its input and its output have different element types"
     if kinds == {np.dtype(np.int8)}:
-        for name in (value.source.levels.name, node.outputs[0]):
+        for name in (value.source.name, node.outputs[0]):
             if not walk.kept_as_uint8(name):
                 return (
                     f"{name!r} is int8 and read more than once, or an end of the graph. Quantize "
                     "activations to uint8, or with QuantFormat.QOperator"
                 )
     return ""
+
+
+def _spelled(value: PendingSum, grid: QuantGrid) -> Callable[[Ints], Ints]:
+    """Sums that the file itself rescales in float32, quantized."""
+
+    def level(sums: Ints) -> Ints:
+        made: Any = sums
+        for step in value.rescaled:
+            made = step(made)
+        return runtime.quantized(made, grid)
+
+    return level
 
 
 def tensor_of(value: Value | None) -> LevelTensor:
@@ -199,19 +291,17 @@ def dense(
     rows = whole if transposed else whole.T
     if rows.shape[1] != source.shape[0]:
         raise FileError(f"its weights are for {rows.shape[1]} inputs, but there are {source.shape[0]}.")
-    window = Window((source.shape[0], 1, 1), 1)
     return PendingSum(
-        str(node),
-        node.op,
-        source,
-        rows[:, :, None, None],
-        scales,
-        added,
-        window,
-        1,
-        (len(rows),),
-        why,
-        shift,
+        where=str(node),
+        shape=(len(rows),),
+        op=node.op,
+        source=source,
+        weights=rows[:, :, None, None],
+        scales=scales,
+        bias=added,
+        window=Window((source.shape[0], 1, 1), 1),
+        floats=why,
+        shift=shift,
     )
 
 
@@ -230,15 +320,31 @@ def convolved(
     if len(source.shape) not in (2, 3) or whole.ndim != len(source.shape) + 1:
         raise FileError(f"it convolves data of shape {source.shape} with weights of shape {whole.shape}.")
     kernel = whole if whole.ndim == 4 else whole[:, :, None, :]
-    window = window_of(node, source.shape, kernel.shape[2:])
+    window = _window_of(node, source.shape, kernel.shape[2:])
     groups = int(node.attributes.get("group", 1))
     if groups < 1 or window.shape[0] != kernel.shape[1] * groups or len(kernel) % groups:
         raise FileError(f"its weights of shape {whole.shape} in {groups} groups do not fit {source.shape}.")
-    shape = (len(kernel), *window.positions) if len(source.shape) == 3 else (len(kernel), window.positions[1])
-    return PendingSum(str(node), node.op, source, kernel, scales, bias, window, groups, shape, why, shift)
+    return PendingSum(
+        where=str(node),
+        shape=_behind(source, window, len(kernel)),
+        op=node.op,
+        source=source,
+        weights=kernel,
+        scales=scales,
+        bias=bias,
+        window=window,
+        groups=groups,
+        floats=why,
+        shift=shift,
+    )
 
 
-def window_of(node: Node, shape: tuple[int, ...], kernel: tuple[int, ...]) -> Window:
+def _behind(source: LevelArray, window: Window, channels: int) -> tuple[int, ...]:
+    """The shape behind a window: an image, or a row where the source has rows."""
+    return (channels, *window.positions) if len(source.shape) == 3 else (channels, window.positions[1])
+
+
+def _window_of(node: Node, shape: tuple[int, ...], kernel: tuple[int, ...]) -> Window:
     """Kernel, strides, dilations and pads of a node."""
     flat = len(shape) == 2
     named = node.attributes.get("kernel_shape", kernel[1:] if flat else kernel)
@@ -290,13 +396,230 @@ def biased(value: PendingSum, other: FixedArray | FixedLevelArray) -> PendingSum
     return replace(value, shift=row, floats=value.floats or "its bias is a float Add of its own")
 
 
-def _spelled(value: PendingSum, grid: QuantGrid) -> Callable[[Ints], Ints]:
-    """Sums that the file itself rescales in float32, quantized."""
+# -- additions -----------------------------------------------------------------------------------------------
 
-    def level(sums: Ints) -> Ints:
-        made: Any = sums
-        for step in value.rescaled:
-            made = step(made)
-        return runtime.quantized(made, grid)
 
-    return level
+def adding(node: Node, left: Value | None, right: Value | None) -> PendingAddition:
+    """Two tensors, or one and a constant, to be added."""
+    pair = [value for value in (left, right) if isinstance(value, LevelTensor) and value.grid is not None]
+    if not pair or not all(isinstance(value, LevelTensor | FixedLevelArray) for value in (left, right)):
+        raise FileError(f"it adds {word(left)} and {word(right)}; both must be quantized.")
+    shapes = [value.shape for value in pair]
+    if len(pair) == 2 and shapes[0] != shapes[1]:
+        raise FileError(f"it adds tensors of shapes {shapes[0]} and {shapes[1]}, which differ.")
+    assert isinstance(left, LevelTensor | FixedLevelArray)
+    assert isinstance(right, LevelTensor | FixedLevelArray)
+    return PendingAddition(where=str(node), shape=shapes[0], left=left, right=right)
+
+
+def _added(
+    walk: Walk, node: Node, value: PendingAddition, grid: QuantGrid, kind: np.dtype[Any]
+) -> _WeightedSteps:
+    """An addition with its quantizer: one staircase over both, or a function of single levels."""
+    sides = [side for side in (value.left, value.right) if isinstance(side, LevelTensor)]
+    if {k.itemsize for k in (*(side.kind for side in sides), kind)} != {1}:
+        raise FileError("it adds numbers of 16 bits. Quantize additions to 8 bits.")
+    by = None if walk.live_clips(value.clips, grid) else _fused(walk, node, value, sides, kind)
+    if len(sides) == 2:
+        return _two_tensors(value, sides, grid, by)
+    return _with_constant(value, sides[0], grid, by)
+
+
+def _fused(
+    walk: Walk, node: Node, value: PendingAddition, sides: list[LevelTensor], kind: np.dtype[Any]
+) -> int | None:
+    """By how much a runtime moves the numbers of an addition that it makes one integer operator; None if it
+    makes none.
+    """
+    if node.op != "QuantizeLinear":
+        return 0
+    constants = [side for side in (value.left, value.right) if isinstance(side, FixedLevelArray)]
+    tensors = [*((side.kind, side.name) for side in sides), (kind, node.outputs[0])]
+    kept = {np.dtype(k) == np.uint8 or walk.kept_as_uint8(name) for k, name in tensors}
+    if len(kept) > 1 or any(side.scale.size > 1 for side in constants):
+        return None
+    return 128 if kind == np.int8 and kept == {True} else 0
+
+
+def _two_tensors(
+    value: PendingAddition, sides: list[LevelTensor], grid: QuantGrid, by: int | None
+) -> _WeightedSteps:
+    left, right = sides
+    if by is None:
+        table = runtime.quantized(clip_to(left.table[:, None] + right.table[None, :], value.clips), grid)
+    else:
+        assert left.grid is not None
+        assert right.grid is not None
+        table = runtime.added(left.grid.moved(by), right.grid.moved(by), grid.moved(by))
+    p, q, steps, wrong = joined(table, grid.top)
+    if wrong:
+        raise FileError(
+            f"{wrong:,} of its {table.size:,} pairs of levels do not agree with any weighted sum of "
+            f"the two, because of float rounding next to ties. Choose other scales for this addition."
+        )
+    channels, *size = image(value.shape)
+    each = _eye(channels)
+    wires: tuple[LevelWire, ...] = (left.wire, right.wire)
+    weights = np.concatenate([p * each, q * each], axis=1)
+    if left.wire == right.wire:
+        weights, wires = (p + q) * each, (left.wire,)
+    window = Window((channels * len(wires), *size), 1)
+    return _WeightedSteps(wires, weights[:, :, None, None], np.repeat(steps, channels, axis=0), window)
+
+
+def _with_constant(
+    value: PendingAddition, side: LevelTensor, grid: QuantGrid, by: int | None
+) -> _WeightedSteps:
+    constant = value.right if isinstance(value.right, FixedLevelArray) else value.left
+    assert isinstance(constant, FixedLevelArray)
+    assert side.grid is not None
+    shape = image(value.shape)
+    places = row_of(constant.q, value.shape, shape[0])
+    spread = shape[1] * shape[2] > 1 or constant.q.size == 1 < prod(value.shape)
+    rows = []
+    for c in range(shape[0]):
+        if by is None:
+            shift = row_of(constant.floats, value.shape, shape[0])[c]
+            found = runtime.quantized(clip_to(side.table + shift, value.clips), grid)
+        else:
+            fixed = QuantGrid(constant.scale[0], int(constant.zero[0]), int(places[c]), int(places[c]))
+            one, other = (side.grid, fixed) if constant is value.right or spread else (fixed, side.grid)
+            found = runtime.added(one.moved(by), other.moved(by), grid.moved(by)).reshape(-1)
+        rows.append(rising(found, grid.top)[0])
+    ones = np.ones((shape[0], 1, 1, 1), np.int64)
+    return _WeightedSteps((side.wire,), ones, np.array(rows), Window(shape, 1), shape[0])
+
+
+# -- averages, pools and joined tensors ----------------------------------------------------------------------
+
+
+def average(_walk: Walk, node: Node, given: list[Value | None]) -> Value:
+    """AveragePool, which waits for its quantizer."""
+    source = tensor_of(given[0])
+    window = _window_of(node, source.shape, ())
+    if node.attributes.get("ceil_mode", 0) and not fits_evenly(window):
+        raise FileError("its ceil_mode adds windows that reach beyond the image.")
+    counted = int(node.attributes.get("count_include_pad", 0))
+    if any(window.pads) and not counted:
+        raise FileError(
+            "windows at the rim average fewer values (count_include_pad is 0). Pool without padding."
+        )
+    everything = window.kernel == image(source.shape)[1:] and not any(window.pads)
+    return _averaging(node, source, window, everything)
+
+
+def global_average(_walk: Walk, node: Node, given: list[Value | None]) -> Value:
+    """GlobalAveragePool, which waits for its quantizer."""
+    source = tensor_of(given[0])
+    return _averaging(node, source, Window(image(source.shape), image(source.shape)[1:]), True)
+
+
+def _averaging(node: Node, source: LevelTensor, window: Window, everything: bool) -> PendingAverage:
+    if len(source.shape) not in (2, 3):
+        raise FileError(f"it averages data of shape {source.shape}, but images are needed.")
+    shape = _behind(source, window, source.shape[0])
+    return PendingAverage(where=str(node), shape=shape, source=source, window=window, everything=everything)
+
+
+def _averaged(walk: Walk, node: Node, value: PendingAverage, grid: QuantGrid, kind: Any) -> _WeightedSteps:
+    """Averages with their quantizer: a depthwise convolution of ones."""
+    wire, given = value.source.wire, value.source.grid
+    assert given is not None
+    if walk.live_clips(value.clips, grid):
+        raise FileError("averages are clipped in front of their quantizer, which runtimes compute in floats.")
+    if node.op == "QuantizeLinear" and {value.source.kind, np.dtype(kind)} not in (
+        {np.dtype(np.uint8)},
+        {np.dtype(np.int8)},
+    ):
+        raise FileError("its input and its output have different element types, or 16 bits.")
+    zero = _pad_of(value.source, value.window)
+    averages = _of_everything if value.everything else _of_windows
+    steps = averages(walk, value, given, grid, zero)
+    channels = image(value.shape)[0]
+    ones = np.ones((channels, 1, *value.window.kernel), np.int64)
+    pad = min(max(zero, 0), wire.top)
+    return _WeightedSteps((wire,), ones, np.repeat(steps, channels, axis=0), value.window, channels, pad)
+
+
+def _of_everything(_walk: Walk, value: PendingAverage, given: QuantGrid, grid: QuantGrid, zero: int) -> Ints:
+    """The steps of whole sums, times one factor."""
+    count, top = prod(value.window.kernel), value.source.wire.top
+    with np.errstate(over="ignore"):
+        factor = np.array([given.scale / np.float32(grid.scale * np.float32(count))], np.float32)
+    if not (np.isfinite(factor).all() and (factor > 0).all()):
+        raise FileError("its scales are so far apart that their ratio is 0 or infinite in float32.")
+    level = runtime.requantizer(factor, np.zeros(1, np.int64), grid)
+    steps = steps_of(level, np.array([-zero * count]), np.array([(top - zero) * count]), grid.top)
+    return np.where(steps == NEVER, NEVER, steps + zero * count)
+
+
+def _of_windows(walk: Walk, value: PendingAverage, given: QuantGrid, grid: QuantGrid, zero: int) -> Ints:
+    """The steps of float32 sums, whose order of additions must not matter."""
+    count, low, top = prod(value.window.kernel), value.source.low, value.source.wire.top
+    source = QuantGrid(given.scale, given.zero, low, low + top)
+    least, largest, many = runtime.averages(source, count, count, grid)
+    undecided = int((least != largest).sum())
+    if not many and not undecided:
+        return rising(least, grid.top)
+    why = "float32 sums depend on their order" + (
+        f", and that decides {undecided} of its {count * top + 1} sums" if undecided else ""
+    )
+    walk.float_path(value.where, why)
+    unit = exact(given.scale) / count
+    return np.array([runtime.exact_steps(unit, -unit * zero * count, grid, [], 0, count * top)])
+
+
+def pooled(walk: Walk, node: Node, given: list[Value | None]) -> Value:
+    """MaxPool: the largest level of each window."""
+    source = given[0]
+    if not isinstance(source, LevelArray):
+        raise FileError(f"it pools {word(source)}, but a quantized tensor is needed.")
+    if len(source.shape) not in (2, 3):
+        raise FileError(f"it pools data of shape {source.shape}, but images are needed.")
+    window = _window_of(node, source.shape, ())
+    if node.attributes.get("ceil_mode", 0) and not fits_evenly(window):
+        raise FileError("its ceil_mode adds windows that reach beyond the image. Crop or pad it first.")
+    if not (window.taps >= 0).any(axis=1).all():
+        raise FileError("some of its windows hold nothing but padding.")
+    if isinstance(source, LevelTensor) and (np.diff(source.table) < 0).any():
+        raise FileError("it pools values that fall with their level.")
+    shape, name = _behind(source, window, source.shape[0]), node.outputs[0]
+    wire = LevelWire(name, image(shape), source.wire.top)
+    walk.operations.append(Pooling(str(node), (source.wire,), wire, window))
+    walk.lows[name] = source.low
+    return replace(
+        source, name=source.name if isinstance(source, LevelTensor) else name, wire=wire, shape=shape
+    )
+
+
+def concat(_walk: Walk, node: Node, given: list[Value | None]) -> Value:
+    """Tensors side by side along their channels."""
+    parts = [tensor_of(value) for value in given]
+    axis = int(node.attributes.get("axis", 1))
+    rank = len(parts[0].shape) + 1
+    if axis % rank != 1 or len({part.shape[1:] for part in parts}) > 1:
+        raise FileError("it joins tensors along another axis than their channels.")
+    shape = (sum(part.shape[0] for part in parts), *parts[0].shape[1:])
+    return PendingConcat(where=str(node), shape=shape, parts=tuple(parts))
+
+
+def _side_by_side(value: PendingConcat, grid: QuantGrid) -> _WeightedSteps:
+    """Joined tensors with their quantizer: each level looked up."""
+    steps = []
+    for part in value.parts:
+        row = rising(runtime.quantized(clip_to(part.table, value.clips), grid), grid.top)
+        steps.append(np.repeat(row, image(part.shape)[0], axis=0))
+    wires = tuple(part.wire for part in value.parts)
+    if len(set(wires)) < len(wires):
+        raise FileError("it joins a tensor with itself. Let each part be a tensor of its own.")
+    shape = image(value.shape)
+    return _WeightedSteps(wires, _eye(shape[0])[:, :, None, None], np.concatenate(steps), Window(shape, 1))
+
+
+def _eye(channels: int) -> Ints:
+    """Each channel by itself."""
+    if channels > 1 << 13:
+        raise FileError(
+            f"it joins {channels:,} channels, but {1 << 13:,} are supported. Join images, not rows."
+        )
+    return np.eye(channels, dtype=np.int64)

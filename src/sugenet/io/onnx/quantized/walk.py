@@ -13,24 +13,21 @@ import numpy as np
 from sugenet.bnn.arrays import Ints
 from sugenet.errors import FileError, NetworkError
 from sugenet.io.exact.integers import LevelWire, Operation
-from sugenet.io.onnx.attributes import checked, left_over
 from sugenet.io.onnx.graph import DTYPES, Array, Graph, Node, Subgraph
-from sugenet.io.onnx.quantized.numbers import (
-    ends_of,
-    floats_of,
-    word,
-)
+from sugenet.io.onnx.operators import checked, left_over
 from sugenet.io.onnx.quantized.runtime import QuantGrid
 from sugenet.io.onnx.quantized.values import (
     FixedArray,
     FixedLevelArray,
     LevelArray,
-    LevelTensor,
     PendingSum,
     QuantTail,
     RawInput,
     Value,
+    ends_of,
+    floats_of,
     image,
+    word,
 )
 
 __all__ = ["ADVICE", "IntegerProgram", "Rule", "Walk"]
@@ -78,7 +75,7 @@ class IntegerProgram:
     """The quantized input; None where it is whole numbers already."""
     start_grid: QuantGrid | None
     operations: tuple[Operation, ...]
-    end: LevelTensor | LevelArray | PendingSum
+    end: LevelArray | PendingSum
     """What the class scores are."""
     scores: str
     """The name of that tensor."""
@@ -165,7 +162,7 @@ class Walk:
         value = self.values[output]
         tail = value if isinstance(value, QuantTail) else QuantTail(value, output, (), False)
         end = tail.scores
-        if not isinstance(end, LevelTensor | LevelArray | PendingSum):
+        if not isinstance(end, LevelArray | PendingSum):
             raise FileError(
                 f"its output {output[:60]!r} is {word(end)}, which is not quantized. "
                 f"Let a quantizer or a matrix product be the last operation."
@@ -254,54 +251,47 @@ class Walk:
         return tail
 
     def _constant(self, node: Node, given: list[Value | None]) -> Value:
-        if node.op == "Constant":
-            found = [node.attributes[name] for name in node.attributes]
-            if len(found) != 1:
-                raise FileError(f"it has {len(found)} values, but one is needed.")
-            array = (
-                found[0]
-                if isinstance(found[0], np.ndarray)
-                else np.asarray(
-                    found[0],
-                    np.int64
-                    if isinstance(found[0], int)
-                    or (isinstance(found[0], tuple) and all(isinstance(v, int) for v in found[0]))
-                    else np.float32,
-                )
-            )
-            return FixedArray(array)
-        first = given[0]
-        if node.op == "DequantizeLinear" and isinstance(first, FixedArray):
-            scale, zero, _ = self.grids(node, given, first.array.dtype)
-            axis = self.axis(node, first.array.ndim)
-            long = first.array.shape[axis] if first.array.ndim else 1
-            if scale.size not in (1, long) or zero.size not in (1, scale.size):
-                raise FileError(
-                    f"it has {scale.size} scales and {zero.size} zero points for a constant of shape "
-                    f"{first.array.shape}, whose axis {axis} has {long}. One for all, or one for each."
-                )
-            return FixedLevelArray(first.array.astype(np.int64), scale, zero, axis, first.width)
-        if node.op == "QuantizeLinear":
-            array = first.floats if isinstance(first, FixedLevelArray) else floats_of(first)
-            scale, zero, kind = self.grids(node, given, None)
-            axis = self.axis(node, array.ndim)
-            shape = [1] * array.ndim
-            if scale.size > 1:
-                shape[axis] = scale.size
-            low, high = self.range_of(given, kind)
-            with np.errstate(over="ignore"):
-                ratio = np.rint(array / (scale.reshape(shape) if scale.size > 1 else scale.reshape(())))
-            zeros = zero.reshape(shape) if zero.size > 1 else zero.reshape(())
-            return FixedArray(np.clip(ratio.astype(np.float64) + zeros, low, high).astype(kind))
-        if node.op in ("Identity", "Dropout") and first is not None:
-            return first
-        if node.op == "Transpose" and isinstance(first, FixedLevelArray) and first.q.ndim == 2:
-            perm = node.attributes.get("perm", (1, 0))
-            if tuple(perm) == (1, 0):
-                return FixedLevelArray(first.q.T, first.scale, first.zero, 1 - first.axis % 2, first.width)
-        if node.op == "Mul" and all(isinstance(v, FixedArray) for v in given):
-            return FixedArray(np.asarray(floats_of(given[0]) * floats_of(given[1]), np.float32))
+        """What is made of constants alone."""
+        first = given[0] if given else None
+        match node.op:
+            case "Constant":
+                return _held(node)
+            case "DequantizeLinear" if isinstance(first, FixedArray):
+                return self._dequantized(node, given, first)
+            case "QuantizeLinear":
+                return self._quantized(node, given)
+            case "Identity" | "Dropout" if first is not None:
+                return first
+            case "Transpose" if isinstance(first, FixedLevelArray) and first.q.ndim == 2:
+                if tuple(node.attributes.get("perm", (1, 0))) == (1, 0):
+                    return replace(first, q=first.q.T, axis=1 - first.axis % 2)
+            case "Mul" if all(isinstance(v, FixedArray) for v in given):
+                return FixedArray(np.asarray(floats_of(given[0]) * floats_of(given[1]), np.float32))
         raise FileError("it computes constants. Fold them first: onnxruntime.quantization.quant_pre_process.")
+
+    def _dequantized(self, node: Node, given: list[Value | None], first: FixedArray) -> Value:
+        scale, zero, _ = self.grids(node, given, first.array.dtype)
+        axis = self.axis(node, first.array.ndim)
+        long = first.array.shape[axis] if first.array.ndim else 1
+        if scale.size not in (1, long) or zero.size not in (1, scale.size):
+            raise FileError(
+                f"it has {scale.size} scales and {zero.size} zero points for a constant of shape "
+                f"{first.array.shape}, whose axis {axis} has {long}. One for all, or one for each."
+            )
+        return FixedLevelArray(first.array.astype(np.int64), scale, zero, axis, first.width)
+
+    def _quantized(self, node: Node, given: list[Value | None]) -> Value:
+        first = given[0]
+        array = first.floats if isinstance(first, FixedLevelArray) else floats_of(first)
+        scale, zero, kind = self.grids(node, given, None)
+        shape, axis = [1] * array.ndim, self.axis(node, array.ndim)
+        if scale.size > 1:
+            shape[axis] = scale.size
+        low, high = self.range_of(given, kind)
+        scales, zeros = (row.reshape(shape if row.size > 1 else ()) for row in (scale, zero))
+        with np.errstate(over="ignore"):
+            ratio = np.rint(array / scales)
+        return FixedArray(np.clip(ratio.astype(np.float64) + zeros, low, high).astype(kind))
 
     def grids(self, node: Node, given: list[Value | None], kind: Any) -> tuple[Array, Ints, Any]:
         """Scales, zero points and element type of QuantizeLinear or DequantizeLinear."""
@@ -386,9 +376,17 @@ class Walk:
         low, high = (float(grid.scale) * (end - grid.zero) for end in (grid.low, grid.high))
         return [(a, b) for a, b in clips if a > low or b < high]
 
-    def levels_on(self, name: str, shape: tuple[int, ...], grid: QuantGrid, kind: Any) -> LevelArray:
-        """A new tensor of levels on a grid."""
-        return self.levels(name, shape, grid.low, grid.high, kind)
+
+def _held(node: Node) -> FixedArray:
+    """The value of a Constant."""
+    found = [node.attributes[name] for name in node.attributes]
+    if len(found) != 1:
+        raise FileError(f"it has {len(found)} values, but one is needed.")
+    (value,) = found
+    if isinstance(value, np.ndarray):
+        return FixedArray(value)
+    whole = all(isinstance(v, int) for v in (value if isinstance(value, tuple) else (value,)))
+    return FixedArray(np.asarray(value, np.int64 if whole else np.float32))
 
 
 Rule: TypeAlias = Callable[[Walk, Node, list[Value | None]], Value]

@@ -1,0 +1,816 @@
+"""Values that are carried side by side while a network with shortcuts is written as one chain: each lane
+holds two-valued maps, and a sum of branches is a sum of lanes that is never written down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from math import gcd, prod
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from sugenet.bnn import Window
+from sugenet.errors import FileError
+from sugenet.io.exact.evaluation import shape_behind
+from sugenet.io.exact.integers import kernel_over, ungrouped
+from sugenet.io.exact.ops import (
+    Affine,
+    AveragePool,
+    BatchNorm,
+    Branches,
+    Clip,
+    Convolution,
+    Flatten,
+    LinearOp,
+    MaxPool,
+    Op,
+    OpChain,
+    Pad,
+    Sign,
+    Stairs,
+    every,
+    op_word,
+)
+from sugenet.io.exact.report import LayerReport
+from sugenet.io.exact.requantize import joined
+from sugenet.io.exact.signals import averaged_window, flat_order
+from sugenet.io.exact.steps import Pipeline, Root, least_sum, pipelines
+from sugenet.io.exact.units import bias_of, exact_weights, in_shared_units
+
+__all__ = [
+    "NEEDED",
+    "Form",
+    "Lane",
+    "LaneNeurons",
+    "RealValue",
+    "SignPart",
+    "Straight",
+    "constants",
+    "neurons_of",
+    "straightened",
+    "summed",
+    "wide_layer",
+]
+
+Row = npt.NDArray[Any]
+"""Exact numbers, one a channel."""
+_LARGEST = 1 << 16
+"""A weight of one neuron, in units, as `units` has it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Lane:
+    """Two-valued maps: (channels, height, width), or (features,)."""
+
+    shape: tuple[int, ...]
+    low: Row
+    high: Row
+
+
+@dataclass(frozen=True, eq=False)
+class Form:
+    """A sum of lanes of one shape, each times a number a channel, and a constant."""
+
+    shape: tuple[int, ...]
+    terms: tuple[tuple[Lane, Row], ...]
+    shift: Row
+
+    @classmethod
+    def of(cls, lane: Lane) -> Form:
+        """One lane by itself."""
+        count = lane.shape[0]
+        return cls(lane.shape, ((lane, constants(1, count)),), constants(0, count))
+
+    @property
+    def lanes(self) -> tuple[Lane, ...]:
+        """What it reads."""
+        return tuple(lane for lane, _ in self.terms)
+
+    def moved(self, op: Affine) -> Form:
+        """Scaled and shifted."""
+        scale, shift = (_row(values, self.shape[0], op.where) for values in (op.scale, op.shift))
+        terms = tuple((lane, own * scale) for lane, own in self.terms)
+        return replace(self, terms=terms, shift=self.shift * scale + shift)
+
+    def signed(self, op: Sign, zero: int | None) -> Form | None:
+        """The sign of one lane, which is two-valued again; None of a sum, and where it is neither at 0."""
+        if len(self.terms) != 1:
+            return None
+        ((lane, scale),) = self.terms
+        at = op.zero or zero or 0
+        ends = [own * scale + self.shift for own in (lane.low, lane.high)]
+        if not at and any(not value for end in ends for value in end):
+            return None
+        low, high = (
+            np.array([Fraction(op.high if (value or at) > 0 else op.low) for value in end], dtype=object)
+            for end in ends
+        )
+        apart = lane.high - lane.low
+        if not apart.all():
+            return None
+        slope = (high - low) / apart
+        return replace(self, terms=((lane, slope),), shift=low - slope * lane.low)
+
+
+@dataclass(frozen=True, eq=False)
+class RealValue:
+    """A real value: a layer over a form, with the steps behind it, and a form that was added to that."""
+
+    layer: Convolution
+    reads: Form
+    shape: tuple[int, ...]
+    steps: tuple[Affine | BatchNorm | Clip, ...] = ()
+    added: Form | None = None
+    later: tuple[Affine | BatchNorm | Clip, ...] = ()
+    """Steps behind the addition."""
+
+    def then(self, step: Affine | BatchNorm | Clip) -> RealValue:
+        """One step more."""
+        if self.added is None:
+            return replace(self, steps=(*self.steps, step))
+        return replace(self, later=(*self.later, step))
+
+
+@dataclass(frozen=True, eq=False)
+class LaneNeurons:
+    """A sign of sums of lanes: whole weights over lanes, and the least sum that is on."""
+
+    where: str
+    """The layer whose values these are."""
+    sign: Sign
+    shape: tuple[int, ...]
+    lanes: tuple[Lane, ...]
+    weights: Row
+    """(out, all channels of the lanes, kernel height, kernel width), exact numbers over the lanes' values."""
+    least: list[Fraction]
+    window: Window
+    flipped: int
+    ties: int
+    nearest: float
+
+    @property
+    def lane(self) -> Lane:
+        """What comes out."""
+        low, high = (constants(value, self.shape[0]) for value in (self.sign.low, self.sign.high))
+        return Lane(self.shape, low, high)
+
+
+def constants(value: Any, count: int) -> Row:
+    """One number so many times."""
+    return np.array([Fraction(value)] * count, dtype=object)
+
+
+def _row(values: Any, count: int, where: str) -> Row:
+    row = [Fraction(value) for value in np.asarray(values).reshape(-1).tolist()]
+    if len(row) not in (1, count):
+        raise FileError(f"{where}: {len(row)} numbers for {count} channels.")
+    return np.array(row * (count // len(row)), dtype=object)
+
+
+def summed(where: str, forms: Sequence[Form]) -> Form:
+    """The sum of forms; a lane that several read counts several times."""
+    if len({form.shape for form in forms}) > 1:
+        raise FileError(f"{where}: it adds values of shapes {' and '.join(str(f.shape) for f in forms)}.")
+    scales: dict[Lane, Row] = {}
+    for form in forms:
+        for lane, scale in form.terms:
+            scales[lane] = scales[lane] + scale if lane in scales else scale
+    return Form(
+        forms[0].shape, tuple(scales.items()), sum((f.shift for f in forms), constants(0, forms[0].shape[0]))
+    )
+
+
+# -- a sign of sums ------------------------------------------------------------------------------------------
+
+
+def neurons_of(value: RealValue, sign: Sign, zero: int) -> LaneNeurons:
+    """The sign of a real value, as whole weights over lanes with one threshold each."""
+    form, layer = value.reads, value.layer
+    if form.shift.any() and any(layer.pads):
+        raise FileError(
+            f"{layer.where}: padding with zeros beside values that are shifted. Shift them behind it."
+        )
+    kernel = ungrouped(exact_weights(layer.weights, layer.where), layer.groups)
+    lines, later = (pipelines(steps, value.shape[0]) for steps in (value.steps, value.later))
+    lanes = [
+        *form.lanes,
+        *(lane for lane in (value.added.lanes if value.added else ()) if lane not in form.lanes),
+    ]
+    window = Window(_maps(form.shape), kernel.shape[2:], layer.stride, layer.dilation, layer.pads)
+    middle = [p // d for p, d in zip(layer.pads[:2], layer.dilation, strict=True)]
+    if value.added is not None and (
+        window.positions != _maps(value.added.shape)[1:] or layer.stride != (1, 1)
+    ):
+        raise FileError(f"{layer.where}: a shortcut around a layer that changes the size of its maps.")
+    starts = dict(zip(lanes, np.cumsum([0, *(lane.shape[0] for lane in lanes)]).tolist(), strict=False))
+    unit = _common([v for lane in form.lanes for v in (*lane.low.tolist(), *lane.high.tolist())])
+    most = int(max(abs(v / unit) for lane in form.lanes for v in (*lane.low.tolist(), *lane.high.tolist())))
+    rows, least, flipped, ties, near = [], [], 0, 0, np.inf
+    for c, bias in enumerate(bias_of(layer)):
+        full = np.full((sum(lane.shape[0] for lane in lanes), *kernel.shape[2:]), Fraction(0), dtype=object)
+        for lane, scale in form.terms:
+            full[starts[lane] : starts[lane] + lane.shape[0]] += kernel[c] * scale[:, None, None]
+        constant = bias + sum(
+            (form.shift[i] * kernel[c, i].sum() for i in range(len(form.shift))), Fraction(0)
+        )
+        worth = _common(full.reshape(-1).tolist())
+        own = _Channel(full / worth, worth * unit, constant, unit, lines[c], later[c], most)
+        if value.added is None:
+            found = own.solved(sign, zero)
+        else:
+            bits = [
+                _Bit((starts[lane] + c, *middle), scale[c], lane.low[c], lane.high[c])
+                for lane, scale in value.added.terms
+            ]
+            one = _added(own, bits, value.added.shift[c])
+            found = (
+                one.solved(sign, zero)
+                if one is not None
+                else _joined(own, bits, value.added.shift[c], sign, zero, layer.where)
+            )
+        rows.append(found.weights)
+        least.append(found.least)
+        flipped, ties, near = flipped + found.falls, ties + found.met, min(near, found.gap)
+    return LaneNeurons(
+        layer.where,
+        sign,
+        value.shape,
+        tuple(lanes),
+        np.array(rows, dtype=object),
+        least,
+        window,
+        flipped,
+        ties,
+        float(near),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    weights: Row
+    least: Fraction
+    falls: bool
+    met: bool
+    gap: float
+
+
+@dataclass(frozen=True)
+class _Bit:
+    """A two-valued term of a neuron: where its weight stands, its scale and its values."""
+
+    place: tuple[int, int, int]
+    scale: Fraction
+    low: Fraction
+    high: Fraction
+
+
+@dataclass(frozen=True, eq=False)
+class _Channel:
+    """One neuron: ``later(steps(worth * s + constant))`` for the whole sum s of weighted values in units."""
+
+    weights: Row
+    worth: Fraction
+    constant: Fraction
+    unit: Fraction
+    steps: Pipeline
+    later: Pipeline
+    most: int
+    """The largest size of a value in units."""
+
+    @property
+    def reach(self) -> int:
+        """The largest size of the sum."""
+        return int(sum(abs(weight) for weight in self.weights.reshape(-1).tolist())) * self.most
+
+    def solved(self, sign: Sign, zero: int) -> _Found:
+        """Weights over the values themselves, and the least sum that is on."""
+        line = Pipeline((*self.steps.parts, *self.later.parts))
+        falls = line.direction() * self.worth < 0
+        found = least_sum(line, Fraction(0), zero != 1, self.worth, self.constant)
+        weights = self.weights / self.unit
+        if isinstance(found, bool):
+            return _Found(weights * 0, Fraction(0 if found else 1), False, False, np.inf)
+        if found.met and zero == 0:
+            raise _tied(sign)
+        met = found.met and abs(found.least) <= self.reach + 1
+        # between two whole sums, so that nothing is at the threshold
+        return _Found(-weights if falls else weights, found.least - Fraction(1, 2), falls, met, found.gap)
+
+
+def _added(own: _Channel, bits: Sequence[_Bit], shift: Fraction) -> _Channel | None:
+    """A neuron with two-valued terms added behind its steps, as one sum, where these steps are rational and
+    the weights stay small.
+    """
+    line = own.steps.line()
+    if line is None:
+        return None
+    full = own.weights * (line[0] * own.worth / own.unit)
+    for bit in bits:
+        full[bit.place] += bit.scale
+    unit = _common([own.unit, *(v for bit in bits for v in (bit.low, bit.high))])
+    worth = _common(full.reshape(-1).tolist())
+    sizes = [own.most * own.unit, *(abs(v) for bit in bits for v in (bit.low, bit.high))]
+    constant, most = line[0] * own.constant + line[1] + shift, int(max(size / unit for size in sizes))
+    small = max(abs(weight) for weight in full.reshape(-1).tolist()) <= _LARGEST * worth
+    return (
+        _Channel(full / worth, worth * unit, constant, unit, Pipeline(()), own.later, most) if small else None
+    )
+
+
+def _joined(
+    own: _Channel, bits: Sequence[_Bit], shift: Fraction, sign: Sign, zero: int, where: str
+) -> _Found:
+    """The same where the steps have a square root, or weights would be large: how many of the terms are high
+    decides how large the sum must be, and one weighted sum of both says all of that.
+    """
+    roots = sum(isinstance(part, Root) for part in (*own.steps.parts, *own.later.parts))
+    if roots > 1 or len({bit.scale * (bit.high - bit.low) for bit in bits}) > 1:
+        raise FileError(
+            f"{where}: a batch norm is added to a shortcut, and the sum is normed again or has terms of "
+            f"several sizes. {NEEDED}"
+        )
+    count, step = len(bits), bits[0].scale * (bits[0].high - bits[0].low)
+    start = sum((bit.scale * bit.low for bit in bits), shift)
+    reach = own.reach
+    falls = own.steps.direction() * own.later.direction() * own.worth < 0
+    table = np.zeros((2 * reach + 1, count + 1), np.int64)
+    met, sums = False, np.arange(-reach, reach + 1)
+    up = step * own.later.direction() > 0
+    for high in range(count + 1):
+        line = Pipeline((*own.steps.parts, (Fraction(1), start + step * high), *own.later.parts))
+        found = least_sum(line, Fraction(0), zero != 1, own.worth, own.constant)
+        column = high if up else count - high
+        table[:, column] = found if isinstance(found, bool) else sums >= found.least
+        met |= not isinstance(found, bool) and found.met and abs(found.least) <= reach + 1
+    if met and zero == 0:
+        raise _tied(sign)
+    p, q, steps, wrong = joined(table, 1)
+    if wrong:
+        raise FileError(
+            f"{where}: {wrong} pairs of a sum and a shortcut agree with no weighted sum. {NEEDED}"
+        )
+    weights = (-p if falls else p) * own.weights / own.unit
+    # p (s + reach) + q m, where m counts the terms that are high, or those that are low
+    least = Fraction(int(steps[0, 0])) - p * reach - Fraction(1, 2)
+    for bit in bits:
+        each = Fraction(q, 1) / (bit.high - bit.low) * (1 if up else -1)
+        weights[bit.place] += each
+        least += each * (bit.low if up else bit.high)
+    return _Found(weights, least, falls, met, np.inf)
+
+
+NEEDED = (
+    "A sign of several real values at once has no small whole weights: put a sign in front of the addition, "
+    "so that what is added are -1 and +1."
+)
+
+
+def _tied(sign: Sign) -> FileError:
+    return FileError(
+        f"{sign.where}: a sum of exactly zero can occur, where sign is 0 and not -1 or +1. "
+        "Declare zero=1 or zero=-1."
+    )
+
+
+def _common(values: Iterable[Fraction]) -> Fraction:
+    """The largest number of which all are multiples; 1 where all are 0."""
+    whole, unit = in_shared_units([Fraction(value) for value in values if value])
+    return gcd(*whole) * unit or Fraction(1)
+
+
+def _maps(shape: tuple[int, ...]) -> tuple[int, int, int]:
+    return (shape[0], shape[1], shape[2]) if len(shape) == 3 else (shape[0], 1, 1)
+
+
+# -- one layer of all ----------------------------------------------------------------------------------------
+
+
+def wide_layer(
+    before: Sequence[Lane], made: Sequence[LaneNeurons], carried: Sequence[Lane]
+) -> tuple[tuple[Op, ...], tuple[Lane, ...]] | None:
+    """One layer that makes some neurons from the lanes there are and carries others past them, as operations,
+    and the lanes behind it; None where the windows do not move alike.
+    """
+    pieces = [(part.lanes, part.weights, part.window) for part in made]
+    shifts = [-least for part in made for least in part.least]
+    for lane in carried:
+        turns = np.where(lane.high > lane.low, 1, -1)
+        pieces.append(
+            ((lane,), (np.eye(len(turns), dtype=int) * turns)[:, :, None, None], Window(_maps(lane.shape), 1))
+        )
+        shifts += (-turns * (lane.low + lane.high) / 2).tolist()
+    found = kernel_over(
+        before, [(lanes, weights.astype(object), window) for lanes, weights, window in pieces]
+    )
+    if found is None:
+        return None
+    weights, window = found
+    where, bias = made[0].where, np.array(shifts, dtype=object)
+    layer: Op = (
+        LinearOp(where, weights[:, :, 0, 0], bias)
+        if len(before[0].shape) == 1
+        else Convolution(where, weights, bias, window.stride, window.dilation, window.pads)
+    )
+    lanes = (*(part.lane for part in made), *carried)
+    ops: list[Op] = [layer, Sign(where)]
+    low, high = (np.concatenate([getattr(lane, end) for lane in lanes]) for end in ("low", "high"))
+    if (low != -1).any() or (high != 1).any():
+        ops.append(Affine(where, (high - low) / 2, (high + low) / 2))
+    return tuple(ops), lanes
+
+
+_LARGEST_LAYER = 1 << 24
+"""Weights of one layer over all lanes, each an exact number."""
+
+
+class SignPart(NamedTuple):
+    """A sign of the file as some of the values of a sign of the chain."""
+
+    number: int
+    where: str
+    start: int = 0
+    stop: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Straight:
+    """A chain without branches, and what its signs are in the file."""
+
+    chain: OpChain
+    parts: tuple[tuple[SignPart, ...], ...]
+    """For each sign of the chain."""
+    reports: dict[int, LayerReport]
+    """What was noticed where a sign of the chain was made here, by its number."""
+    signs: tuple[str, ...]
+    """Where all signs of the file are."""
+
+
+def straightened(chain: OpChain, zero: Literal[1, -1] | None = None) -> Straight:
+    """A chain with branches as one without; `zero` is what sign(0) shall be where the file says 0.
+
+    Raises
+    ------
+    FileError
+        Where a branch cannot be carried along; it names the operation and what would be needed.
+    """
+    signs = [op for op in every(chain.ops) if isinstance(op, Sign | Stairs)]
+    where = tuple(op.where for op in signs)
+    if not any(isinstance(op, Branches) for op in chain.ops):
+        return Straight(chain, tuple((SignPart(k, op.where),) for k, op in enumerate(signs)), {}, where)
+    numbers = {id(op): number for number, op in reversed(list(enumerate(signs)))}  # the first of one twice
+    walk = _Straightening(zero, numbers, chain.shape)
+    try:
+        walk.top(chain.ops)
+    except FileError as error:
+        raise FileError(f"{chain.source}: {error}") from error
+    return Straight(replace(chain, ops=tuple(walk.ops)), tuple(walk.parts), walk.reports, where)
+
+
+_Value: TypeAlias = Form | RealValue
+
+
+@dataclass
+class _Branch:
+    """A branch on its way: what it is so far, and what is left of it."""
+
+    value: _Value
+    ops: list[Op]
+
+
+@dataclass
+class _Straightening:
+    zero: Literal[1, -1] | None
+    numbers: dict[int, int]
+    shape: tuple[int, ...]
+    ops: list[Op] = field(default_factory=list)
+    parts: list[tuple[SignPart, ...]] = field(default_factory=list)
+    reports: dict[int, LayerReport] = field(default_factory=dict)
+    lanes: tuple[Lane, ...] = ()
+    """What the operations so far give, channel beside channel; none where it is one value as in the file."""
+
+    def __post_init__(self) -> None:
+        self.ends: list[tuple[int, ...]] = []
+        """The shape behind each operation so far."""
+
+    # -- outside of branches ---------------------------------------------------------------------------------
+
+    def top(self, ops: Sequence[Op]) -> None:
+        """All operations in order: as they are, but for branches and what reads the sum of these."""
+        value: _Value | None = None
+        waiting = list(ops)
+        while waiting:
+            op = waiting.pop(0)
+            if isinstance(op, Branches):
+                if isinstance(value, RealValue):
+                    raise FileError(f"{op.where}: a shortcut that begins at a real value. {NEEDED}")
+                value = self._meet(self._fork(op) if value is None else value, op, frozenset())
+            elif value is None:
+                self._plain(op)
+            elif (moved := self._moved(value, op)) is not None:
+                value = moved
+            elif isinstance(value, RealValue):
+                value = self._behind_real(value, op)
+            else:
+                self._behind_sum(value, op, waiting)
+                value = None
+            if isinstance(value, Form) and _is_plain(value, self.lanes):
+                value, self.lanes = None, ()
+        if value is not None:
+            raise FileError("the network ends with a sum of branches, without class scores behind it.")
+
+    def _append(self, op: Op) -> None:
+        self.ops.append(op)
+        self.shape = shape_behind(op, self.shape)
+        self.ends.append(self.shape)
+
+    def _plain(self, op: Op) -> None:
+        self._append(op)
+        if isinstance(op, Sign | Stairs):
+            self.parts.append((SignPart(self.numbers[id(op)], op.where),))
+
+    def _fork(self, op: Branches) -> Form:
+        """The values that branches begin at, which must be two-valued."""
+        last = max((k for k, made in enumerate(self.ops) if isinstance(made, Sign | Stairs)), default=None)
+        behind = self.ops[last + 1 :] if last is not None else []
+        wrong: Op | None = next(
+            (made for made in behind if not isinstance(made, Affine | Flatten | MaxPool)), None
+        )
+        if last is None and self.ops:
+            wrong = self.ops[-1]
+        if last is None or wrong is not None:
+            what = f"what {wrong.where} gives" if wrong is not None else "the raw inputs"
+            raise FileError(f"{op.where}: a shortcut that begins at {what}, which is not -1 and +1. {NEEDED}")
+        sign, shape = self.ops[last], self.ends[last]
+        if not isinstance(sign, Sign):
+            raise FileError(
+                f"{op.where}: a shortcut of values on several levels ({sign.where}). Additions of quantized "
+                "values are read from integer ONNX files (QDQ, QOperator); here -1 and +1 can be added."
+            )
+        low, high = (constants(value, shape[0]) for value in (sign.low, sign.high))
+        for made, after in zip(behind, self.ends[last + 1 :], strict=True):
+            if isinstance(made, Affine):
+                low, high = (Form(shape, (), row).moved(made).shift for row in (low, high))
+            elif isinstance(made, Flatten):
+                order = flat_order(np.arange(prod(shape)), shape, made.order)
+                low, high = (np.repeat(row, prod(shape[1:]))[order] for row in (low, high))
+            shape = after
+        lane = Lane(self.shape, low, high)
+        self.lanes = (lane,)
+        return Form.of(lane)
+
+    def _moved(self, value: _Value, op: Op) -> _Value | None:
+        """A value behind an operation that needs no layer; None if this one does."""
+        if isinstance(value, RealValue):
+            return value.then(op) if isinstance(op, Affine | BatchNorm | Clip) else None
+        if isinstance(op, Affine):
+            return value.moved(op)
+        return value.signed(op, self.zero) if isinstance(op, Sign) else None
+
+    def _behind_sum(self, form: Form, op: Op, later: list[Op]) -> None:
+        """A layer over a sum of lanes, behind which there is one value again."""
+        if isinstance(op, Flatten) and later and isinstance(later[0], LinearOp):
+            layer = later.pop(0)
+            assert isinstance(layer, LinearOp)
+            self._emit(Flatten(op.where), *self._flat(form, op, layer))
+        elif isinstance(op, LinearOp | Convolution):
+            self._emit(self._over(form, op))
+        else:
+            self._emit(self._over(form, _identity(form.shape, op.where)))
+            self._plain(op)
+        self.lanes = ()
+
+    def _emit(self, *ops: Op) -> None:
+        for op in ops:
+            self._plain(op)
+
+    def _over(self, form: Form, op: LinearOp | Convolution) -> LinearOp | Convolution:
+        """A layer over a sum, as one over the lanes."""
+        if isinstance(op, Convolution):
+            if form.shift.any() and any(op.pads):
+                raise FileError(
+                    f"{op.where}: zeros are padded beside values that are shifted. Shift them behind it."
+                )
+            kernel = ungrouped(exact_weights(op.weights, op.where), op.groups)
+        else:
+            kernel = exact_weights(op.weights, op.where)
+        if kernel.shape[1] != form.shape[0]:
+            raise FileError(
+                f"{op.where}: {kernel.shape[1]} weights a neuron for values of shape {form.shape}. "
+                "Is a flatten missing?"
+            )
+        scales, tail = dict(form.terms), (1,) * (kernel.ndim - 2)
+        blocks = [
+            kernel * scales.get(lane, constants(0, lane.shape[0])).reshape(-1, *tail) for lane in self.lanes
+        ]
+        each = kernel.reshape(*kernel.shape[:2], -1).sum(axis=2)
+        bias = np.array(bias_of(op), dtype=object) + each @ form.shift
+        wide = _narrow(np.concatenate(blocks, axis=1))
+        if isinstance(op, LinearOp):
+            return LinearOp(op.where, wide, bias)
+        return replace(op, weights=wide, bias=bias, groups=1)
+
+    def _flat(self, form: Form, op: Flatten, layer: LinearOp) -> tuple[LinearOp]:
+        """A linear layer over the flattened sum, where all lanes are flattened channel by channel."""
+        order = flat_order(np.arange(prod(form.shape)), form.shape, op.order)
+        per = prod(form.shape[1:])
+        weights = np.empty_like(np.asarray(layer.weights))
+        weights[:, order] = layer.weights
+        lanes = [
+            Lane((prod(lane.shape),), np.repeat(lane.low, per), np.repeat(lane.high, per))
+            for lane in self.lanes
+        ]
+        flat = dict(zip(self.lanes, lanes, strict=True))
+        terms = tuple((flat[lane], np.repeat(scale, per)) for lane, scale in form.terms)
+        self.lanes = tuple(lanes)
+        made = self._over(
+            Form((prod(form.shape),), terms, np.repeat(form.shift, per)), replace(layer, weights=weights)
+        )
+        assert isinstance(made, LinearOp)
+        return (made,)
+
+    def _behind_real(self, value: RealValue, op: Op) -> _Value:
+        """The sign of a real value that a shortcut was added to."""
+        if isinstance(op, Sign):
+            branch = _Branch(value, [op])
+            self._layer([branch], frozenset())
+            return branch.value
+        raise FileError(
+            f"{op.where}: {op_word(op)} of a real value that a shortcut was added to ({value.layer.where}). "
+            f"{NEEDED}"
+        )
+
+    # -- branches --------------------------------------------------------------------------------------------
+
+    def _meet(self, fork: Form, op: Branches, outer: frozenset[Lane]) -> _Value:
+        """The sum of branches; `outer` are the lanes that are needed behind it."""
+        branches = [_Branch(fork, list(ops)) for ops in op.branches]
+        while True:
+            for branch in branches:
+                others = [other for other in branches if other is not branch]
+                self._advance(branch, outer | _needed_lanes(others))
+            ready = [branch for branch in branches if branch.ops]
+            if not ready:
+                return _total(op.where, [branch.value for branch in branches])
+            if not self._layer(
+                ready, outer | _needed_lanes(b for b in branches if b not in ready), tried=len(ready) > 1
+            ):
+                self._layer(ready[:1], outer | _needed_lanes(b for b in branches if b is not ready[0]))
+
+    def _advance(self, branch: _Branch, needed: frozenset[Lane]) -> None:
+        """A branch up to its next sign, or its end."""
+        while branch.ops and not (isinstance(branch.value, RealValue) and isinstance(branch.ops[0], Sign)):
+            op, value = branch.ops.pop(0), branch.value
+            if isinstance(op, Branches) and isinstance(value, Form):
+                branch.value = self._meet(value, op, needed)
+            elif (moved := self._moved(value, op)) is not None:
+                branch.value = moved
+            elif isinstance(value, RealValue):
+                raise FileError(
+                    f"{op.where}: {op_word(op)} behind {value.layer.where} without a sign between, in a "
+                    f"branch. {NEEDED}"
+                )
+            else:
+                branch.value = self._opened(value, op, branch)
+
+    def _opened(self, form: Form, op: Op, branch: _Branch) -> RealValue:
+        """What a layer makes of a sum of lanes."""
+        match op:
+            case LinearOp() if len(form.shape) == 1:
+                layer = Convolution(op.where, np.asarray(op.weights)[:, :, None, None], op.bias)
+            case Convolution() if len(form.shape) == 3:
+                layer = op
+            case Pad() if op.value == 0 and branch.ops and isinstance(branch.ops[0], Convolution):
+                layer = branch.ops.pop(0)  # type: ignore[assignment]
+                top, left, bottom, right = (a + b for a, b in zip(op.pads, layer.pads, strict=True))
+                layer = replace(layer, pads=(top, left, bottom, right))
+            case AveragePool() if len(form.shape) == 3:
+                layer = _average(op, form.shape)
+            case BatchNorm() | Clip() | Sign():
+                branch.ops.insert(0, op)
+                layer = _depthwise(form.shape, op.where)
+            case _:
+                raise FileError(
+                    f"{op.where}: {op_word(op)} inside a branch cannot be carried along. Linear layers, "
+                    "convolutions, averages, batch norms and signs can be."
+                )
+        outs = (len(layer.weights),)
+        shape = outs if len(form.shape) == 1 else shape_behind(layer, form.shape)
+        return RealValue(layer, form, shape)
+
+    def _layer(self, ready: Sequence[_Branch], needed: frozenset[Lane], *, tried: bool = False) -> bool:
+        """One layer for the next sign of some branches, beside which `needed` is carried; with `tried`, False
+        where that cannot be one layer.
+        """
+        made: list[LaneNeurons] = []
+        for branch in ready:
+            sign, value = branch.ops[0], branch.value
+            assert isinstance(sign, Sign)
+            assert isinstance(value, RealValue)
+            zero = self.zero if sign.zero == 0 and self.zero is not None else sign.zero
+            made.append(neurons_of(value, sign, zero))
+        carried = [lane for lane in self.lanes if lane in needed]
+        total = sum(lane.shape[0] for lane in self.lanes)
+        if (sum(part.shape[0] for part in made) + len(carried)) * total * prod(
+            made[0].window.kernel
+        ) > _LARGEST_LAYER:
+            raise FileError(
+                f"{made[0].sign.where}: shortcuts past so many channels are too large to write down."
+            )
+        found = wide_layer(self.lanes, made, carried)
+        if found is None:
+            if tried:
+                return False
+            raise FileError(
+                f"{made[0].sign.where}: a value that is needed later would have to be carried past a layer "
+                "that changes the size of its maps. Let both branches change it at once, by their own layers."
+            )
+        ops, lanes = found
+        for op in ops:
+            self._append(op)
+        self.lanes, per, start, parts = lanes, prod(self.shape[1:]), 0, []
+        for branch, part, lane in zip(ready, made, lanes, strict=False):
+            sign = branch.ops.pop(0)
+            stop = start + part.shape[0] * per
+            parts.append(SignPart(self.numbers[id(sign)], part.where, start, stop))
+            start, branch.value = stop, Form.of(lane)
+        self.reports[len(self.parts)] = LayerReport(
+            " and ".join(dict.fromkeys(part.where for part in made)),
+            "",
+            0,
+            sum(part.flipped for part in made),
+            0,
+            sum(part.ties for part in made),
+            min(part.nearest for part in made),
+            carried=sum(lane.shape[0] for lane in carried) * per,
+        )
+        self.parts.append(tuple(parts))
+        return True
+
+
+def _is_plain(form: Form, lanes: Sequence[Lane]) -> bool:
+    """Whether a form is all that is there, as it is."""
+    return (
+        form.lanes == tuple(lanes)
+        and len(lanes) == 1
+        and (form.terms[0][1] == 1).all()
+        and not form.shift.any()
+    )
+
+
+def _needed_lanes(branches: Iterable[_Branch]) -> frozenset[Lane]:
+    """What branches still need."""
+    found: set[Lane] = set()
+    for branch in branches:
+        value = branch.value
+        forms = [value] if isinstance(value, Form) else [value.reads, value.added]
+        found |= {lane for form in forms if form is not None for lane in form.lanes}
+    return frozenset(found)
+
+
+def _total(where: str, values: Sequence[_Value]) -> _Value:
+    """The sum of what branches end with."""
+    reals, forms = ([v for v in values if isinstance(v, kind)] for kind in (RealValue, Form))
+    if not reals:
+        return summed(where, [form for form in forms if isinstance(form, Form)])
+    real = reals[0]
+    assert isinstance(real, RealValue)
+    if len(reals) > 1 or real.later:
+        names = " and ".join(v.layer.where for v in reals if isinstance(v, RealValue))
+        raise FileError(f"{where}: it adds real values ({names}) that no sign stands behind. {NEEDED}")
+    more = [form for form in (*forms, real.added) if isinstance(form, Form)]
+    added = summed(where, more)
+    if added.shape != real.shape:
+        raise FileError(f"{where}: it adds values of shapes {real.shape} and {added.shape}.")
+    return replace(real, added=added)
+
+
+def _identity(shape: tuple[int, ...], where: str) -> LinearOp | Convolution:
+    if len(shape) == 1:
+        return LinearOp(where, np.eye(shape[0]))
+    return Convolution(where, np.eye(shape[0])[:, :, None, None])
+
+
+def _depthwise(shape: tuple[int, ...], where: str) -> Convolution:
+    return Convolution(where, np.ones((shape[0], 1, 1, 1)), groups=shape[0])
+
+
+def _average(op: AveragePool, shape: tuple[int, ...]) -> Convolution:
+    window, counts = averaged_window(shape, op)
+    if len(set(counts)) > 1:
+        raise FileError(
+            f"{op.where}: averages inside a branch whose windows count more values here than there."
+        )
+    weights = np.full((shape[0], 1, *window.kernel), Fraction(1, counts[0]), dtype=object)
+    return Convolution(op.where, weights, None, window.stride, (1, 1), window.pads, shape[0])
+
+
+def _narrow(weights: Any) -> Any:
+    """Exact numbers as floats, where all of them are."""
+    floats = weights.astype(np.float64)
+    return (
+        floats if all(Fraction(f) == v for f, v in zip(floats.flat, weights.flat, strict=True)) else weights
+    )

@@ -1,0 +1,190 @@
+"""Shape rules of ONNX operators, shared by readers and interpreters: which shape or order of axes Reshape,
+Flatten, Transpose, Squeeze, Unsqueeze and Expand make, and which axes an operator means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from sugenet.errors import FileError
+from sugenet.io.onnx.graph import Array, Node
+
+__all__ = [
+    "REARRANGING",
+    "Rearrangement",
+    "axes_of",
+    "axis_within",
+    "integers",
+    "rearrangement",
+    "reduced_axes",
+    "tail_axis",
+]
+
+_Given: TypeAlias = Sequence[Any]
+"""Arrays, or None for an optional input that is left out; five of them, or more."""
+_Attributes: TypeAlias = Mapping[str, Any]
+_Shape: TypeAlias = tuple[int, ...]
+
+
+def integers(value: Any, what: str, length: int | None = None) -> tuple[int, ...]:
+    """Check a list of whole numbers of sane size, from an attribute or a constant."""
+    array = np.asarray(value)
+    empty = array.size == 0 and array.ndim == 1
+    if not empty and (
+        array.dtype.kind not in "iu"
+        or array.ndim > 1
+        or array.size > 64
+        or any(abs(v) >= 1 << 62 for v in array.ravel().tolist())
+    ):
+        raise FileError(f"{what} should be a short list of whole numbers.")
+    found = tuple(int(v) for v in array.reshape(-1))
+    if length is not None and len(found) != length:
+        raise FileError(f"{what} has {len(found)} numbers, but {length} are needed.")
+    return found
+
+
+def axis_within(axis: Any, rank: int, last: int = -1) -> int:
+    """An axis counted from the front; `last` is the largest allowed (default: the last axis)."""
+    if not isinstance(axis, int) or not -rank <= axis <= (rank - 1 if last < 0 else last):
+        raise FileError(f"its axis is {axis}, but the data have {rank} axes.")
+    return axis + rank if axis < 0 else axis
+
+
+def axes_of(given: _Given, attributes: _Attributes, rank: int, place: int = 1) -> tuple[int, ...] | None:
+    """The axes that an operator names in an attribute, or since opset 13 in an input;
+    None where it names none.
+    """
+    named = attributes.get("axes") if given[place] is None else given[place]
+    if named is None:
+        return None
+    found = integers(named, "axes")
+    if any(not -rank <= axis < rank for axis in found):
+        raise FileError(f"axes {list(found)} do not exist in {rank} dimensions.")
+    return tuple(axis % rank for axis in found)
+
+
+def reduced_axes(given: _Given, attributes: _Attributes, rank: int) -> tuple[int, ...] | None:
+    """The axes that Reduce... goes over, in order; None where it leaves everything as it is."""
+    axes, noop = axes_of(given, attributes, rank), attributes["noop_with_empty_axes"]
+    if not axes:
+        return None if noop else tuple(range(rank))
+    return tuple(sorted(set(axes)))
+
+
+def tail_axis(node: Node, opset: int, rank: int) -> int:
+    """The axis of Softmax, ArgMax and their kin: the last by default, before operator set 13 the second."""
+    return axis_within(node.attributes.get("axis", -1 if opset >= 13 else 1), rank)
+
+
+@dataclass(frozen=True)
+class Rearrangement:
+    """The values of a tensor as they are, in another shape, or with its axes in another order."""
+
+    sizes: _Shape
+    order: tuple[int, ...] | None = None
+    copies: bool = False
+    """Whether values are repeated."""
+
+    def __call__(self, array: Array) -> Array:
+        """The array rearranged."""
+        if self.order is not None:
+            return np.transpose(array, self.order)
+        return np.broadcast_to(array, self.sizes) if self.copies else array.reshape(self.sizes)
+
+
+def rearrangement(op: str, shape: _Shape, given: _Given, attributes: _Attributes) -> Rearrangement:
+    """What an operator of `REARRANGING` makes of a tensor.
+
+    Parameters
+    ----------
+    op
+        The operator.
+    shape
+        Of its first input.
+    given
+        All its inputs, of which the first is not looked at.
+    attributes
+        Those of the node, with defaults.
+
+    Raises
+    ------
+    FileError
+        If that is not a shape, or not one of this tensor.
+    """
+    return REARRANGING[op](shape, given, attributes)
+
+
+def _reshape(shape: _Shape, given: _Given, attributes: _Attributes) -> Rearrangement:
+    """0 copies a size, -1 stands for what is left."""
+    sizes = list(integers(given[1], "its shape"))
+    if not attributes["allowzero"]:
+        if 0 in sizes[len(shape) :]:
+            raise FileError(f"it copies an axis that does not exist into shape {sizes}.")
+        sizes = [shape[k] if size == 0 else size for k, size in enumerate(sizes)]
+    empty = 0 in sizes and (prod(shape) > 0 or -1 in sizes)
+    if sizes.count(-1) > 1 or min(sizes, default=1) < -1 or empty:
+        raise FileError(f"it makes shape {sizes}, which is none.")
+    if -1 in sizes:
+        rest, left = divmod(prod(shape), prod(size for size in sizes if size != -1))
+        if left:
+            raise FileError(f"it makes shape {sizes} of {prod(shape)} values.")
+        sizes[sizes.index(-1)] = rest
+    return Rearrangement(tuple(sizes))
+
+
+def _flatten(shape: _Shape, _: _Given, attributes: _Attributes) -> Rearrangement:
+    """Two axes: those before `axis`, and the others."""
+    axis = axis_within(attributes["axis"], len(shape), len(shape))
+    return Rearrangement((prod(shape[:axis]), prod(shape[axis:])))
+
+
+def _transpose(shape: _Shape, _: _Given, attributes: _Attributes) -> Rearrangement:
+    rank = len(shape)
+    order = integers(attributes.get("perm", tuple(range(rank))[::-1]), "perm")
+    if sorted(order) != list(range(rank)):
+        raise FileError(f"its perm is {list(order)}, but the data have {rank} axes.")
+    return Rearrangement(tuple(shape[axis] for axis in order), order)
+
+
+def _squeeze(shape: _Shape, given: _Given, attributes: _Attributes) -> Rearrangement:
+    """Without axes of size 1."""
+    axes = axes_of(given, attributes, len(shape))
+    dropped = [k for k, size in enumerate(shape) if size == 1] if axes is None else axes
+    if any(shape[axis] != 1 for axis in dropped):
+        raise FileError("it drops an axis that is larger than 1.")
+    return Rearrangement(tuple(size for k, size in enumerate(shape) if k not in dropped))
+
+
+def _unsqueeze(shape: _Shape, given: _Given, attributes: _Attributes) -> Rearrangement:
+    """With more axes of size 1."""
+    count = len(integers(attributes.get("axes", ()) if given[1] is None else given[1], "axes"))
+    axes = axes_of(given, attributes, len(shape) + count) or ()
+    if len(set(axes)) != count:
+        raise FileError("it adds an axis twice.")
+    rest = iter(shape)
+    return Rearrangement(tuple(1 if k in axes else next(rest) for k in range(len(shape) + count)))
+
+
+def _expand(shape: _Shape, given: _Given, _: _Attributes) -> Rearrangement:
+    sizes = integers(given[1], "its shape")
+    try:
+        target = np.broadcast_shapes(shape, sizes)
+    except ValueError:
+        raise FileError(f"its shape {list(sizes)} does not fit the data.") from None
+    return Rearrangement(target, copies=prod(target) != prod(shape))
+
+
+REARRANGING: dict[str, Callable[[_Shape, _Given, _Attributes], Rearrangement]] = {
+    "Expand": _expand,
+    "Flatten": _flatten,
+    "Reshape": _reshape,
+    "Squeeze": _squeeze,
+    "Transpose": _transpose,
+    "Unsqueeze": _unsqueeze,
+}
+"""Operators that leave every value as it is."""

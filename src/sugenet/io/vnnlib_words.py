@@ -1,0 +1,180 @@
+"""Words of VNNLIB files: numbers, read as all text is and within limits; what version 2 declares; and what is
+refused.
+
+Version 2 declares one network with an input and an output tensor, whose elements are called X[0,2]. They are
+numbered in row-major order, as the values of the ONNX tensor lie in memory, so that X[0,2] of shape [1,10] is
+what version 1 calls X_2.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import prod
+from typing import Any
+
+from sugenet.capacity.arguments import NUMBER, read_number
+from sugenet.errors import CapacityError
+from sugenet.problem.query import BIT_LIMIT
+
+__all__ = [
+    "DECLARING",
+    "SUPPORTED",
+    "WORD",
+    "Declared",
+    "UnsupportedError",
+    "constant_of",
+    "shortened",
+    "sized",
+]
+
+SUPPORTED = (
+    "Supported are declare-const of X_i and Y_k as Real, and assert with and, or, <=, >=, +, "
+    "-, * and numbers."
+)
+
+
+class UnsupportedError(Exception):
+    """What is wrong, and the place in the text."""
+
+    def __init__(self, place: int, words: str) -> None:
+        super().__init__(words)
+        self.place = place
+
+
+def constant_of(place: int, word: str) -> Fraction:
+    """The number that a word spells."""
+    if re.fullmatch(NUMBER, word) is None:
+        raise UnsupportedError(place, f"{shortened(word)} is no number or variable. {SUPPORTED}")
+    try:
+        return sized(place, Fraction(read_number(word)))
+    except CapacityError as error:
+        raise UnsupportedError(place, str(error)) from None
+
+
+def sized(place: int, value: Fraction) -> Fraction:
+    """A number that is not too long."""
+    if max(value.numerator.bit_length(), value.denominator.bit_length()) > BIT_LIMIT:
+        raise UnsupportedError(place, "this number takes more than 4000 digits.")
+    return value
+
+
+def shortened(word: str) -> str:
+    """A word of a file as it can be shown."""
+    shown = "".join(letter if letter.isprintable() else "?" for letter in word[:25])
+    return shown if len(word) <= 24 else f"{shown[:20]}..."
+
+
+# -- declarations --------------------------------------------------------------------------------------------
+
+DECLARING = (
+    "declare-const",
+    "vnnlib-version",
+    "declare-network",
+    "declare-input",
+    "declare-output",
+    "declare-hidden",
+    "isomorphic-to",
+    "equal-to",
+)
+"""Commands whose words are names, not numbers."""
+WORD = r"[A-Za-z]\w*\[[^\[\]()\";]*\]|\[[^\[\]()\";]*\]|\"[^\"\n]*\""
+"""An element, a shape, or the name of a node: spaces may stand in them."""
+_NAME = re.compile(r"[A-Za-z]\w*", re.ASCII)
+_ELEMENT = re.compile(r"([A-Za-z]\w*)(?:\[([^\]]*)\])?", re.ASCII)
+_VERSION = re.compile(r"<(\d{1,4})\.(\d{1,4})>", re.ASCII)
+_TYPES = ("real", "float16", "float32", "float64", "float", "double")
+_MOST = 1 << 24
+_ONE = "one network with one input and one output is supported"
+
+
+@dataclass
+class Declared:
+    """Tensors by name, each X or Y with its shape."""
+
+    is_new: bool = False
+    """Whether the file has said that it is of version 2."""
+    tensors: dict[str, tuple[str, tuple[int, ...]]] = field(default_factory=dict)
+    network: str | None = None
+
+    def counts(self) -> dict[str, int]:
+        """How many elements the input and the output have."""
+        return {kind: prod(shape) for kind, shape in self.tensors.values()}
+
+    def take(self, place: int, words: list[Any], *, inside: bool, older: bool) -> str | None:
+        """Take a declaration; what is inside of declare-network gives its own name back."""
+        head = words[0]
+        if older and not self.network:
+            raise UnsupportedError(
+                place, f"{head} is of version 2, and the file declares variables as version 1 does."
+            )
+        if not inside and head not in ("vnnlib-version", "declare-network"):
+            raise UnsupportedError(place, f"{head} stands inside of declare-network.")
+        self.is_new = True
+        match head:
+            case "vnnlib-version":
+                found = _VERSION.fullmatch(str(words[1])) if len(words) == 2 else None
+                if found is None or found[1] != "2":
+                    raise UnsupportedError(
+                        place, "the version is not one that is known: write (vnnlib-version <2.0>)."
+                    )
+                return None
+            case "declare-network":
+                self._network(place, words)
+                return None
+            case "declare-input" | "declare-output":
+                return self._tensor(place, head, words)
+        raise UnsupportedError(place, f"{head} is not supported: {_ONE}.")
+
+    def _network(self, place: int, words: list[Any]) -> None:
+        name, parts = (words[1] if len(words) > 1 else None), words[2:]
+        if not isinstance(name, str) or not _NAME.fullmatch(name) or name.startswith("declare-"):
+            raise UnsupportedError(
+                place, "a network is declared like (declare-network f (declare-input ...) ...)."
+            )
+        if self.network is not None or parts != ["declare-input", "declare-output"]:
+            raise UnsupportedError(place, f"{_ONE}, declared in this order.")
+        self.network = name
+
+    def _tensor(self, place: int, head: str, words: list[Any]) -> str:
+        if not 4 <= len(words) <= 5 or not all(isinstance(word, str) for word in words):
+            raise UnsupportedError(place, f"a tensor is declared like ({head} X Real [1,10]).")
+        _, name, kind, shape, *node = words
+        if not _NAME.fullmatch(name) or name in self.tensors:
+            raise UnsupportedError(place, f"{name[:40]!r} is no name, or declared twice.")
+        if kind.lower() not in _TYPES:
+            raise UnsupportedError(place, f"the element type {kind[:40]} is not supported: write Real.")
+        if not (shape.startswith("[") and shape.endswith("]")) or (node and not node[0].startswith('"')):
+            raise UnsupportedError(place, f"a tensor is declared like ({head} {name} Real [1,10]).")
+        sizes = _numbers(place, shape[1:-1])
+        if 0 in sizes or prod(sizes) > _MOST:
+            raise UnsupportedError(place, f"the shape {shape[:60]} has no elements, or more than {_MOST:,}.")
+        self.tensors[name] = ("X" if head == "declare-input" else "Y", sizes)
+        return head
+
+    def element(self, place: int, word: str) -> tuple[str, int] | None:
+        """X or Y and the number of an element; None where the word is not the name of one."""
+        found = _ELEMENT.fullmatch(word)
+        if found is None:
+            return None
+        if found[1] not in self.tensors:
+            raise UnsupportedError(place, f"{found[1][:40]} is not declared in the network.")
+        kind, shape = self.tensors[found[1]]
+        places = _numbers(place, found[2] or "")
+        if len(places) != len(shape) or any(i >= size for i, size in zip(places, shape, strict=True)):
+            sizes = ",".join(map(str, shape))
+            raise UnsupportedError(
+                place, f"{word[:40]} is no element of {found[1]}, which has shape [{sizes}]."
+            )
+        number = 0
+        for i, size in zip(places, shape, strict=True):
+            number = number * size + i
+        return kind, number
+
+
+def _numbers(place: int, text: str) -> tuple[int, ...]:
+    words = [word.strip() for word in text.split(",")] if text.strip() else []
+    if not all(word.isdecimal() and word.isascii() and len(word) < 10 for word in words):
+        raise UnsupportedError(place, f"[{text[:40]}] are no whole numbers with commas between them.")
+    return tuple(int(word) for word in words)

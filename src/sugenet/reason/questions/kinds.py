@@ -1,0 +1,741 @@
+"""Questions to a network, as values: each describes itself in words, and goes to JSON and back by a table of
+its fields.
+
+A question about a sample may be asked of `each` sample of a data set, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import isqrt
+from typing import Any, ClassVar, Final, NamedTuple, Self, final
+
+import numpy as np
+
+from sugenet.bnn import Network, OneHot
+from sugenet.bnn.laws import some_obey
+from sugenet.brief import Brief
+from sugenet.capacity.thresholds import exact_number
+from sugenet.checker.form import exact
+from sugenet.errors import QuestionError, refuse
+from sugenet.problem.boxes import Box, limits_data, limits_of, plain_row
+from sugenet.problem.keeps import Keeps, Ties
+from sugenet.problem.neighbourhood import Neighbourhood, place_of, row_of
+from sugenet.problem.problem import Problem
+from sugenet.problem.regions import (
+    BALLS,
+    L0,
+    L2,
+    Anything,
+    Cost,
+    Free,
+    Linf,
+    Prices,
+    Region,
+    region_data,
+    region_of,
+)
+
+__all__ = [
+    "Agree",
+    "Always",
+    "Asking",
+    "Fair",
+    "HowMany",
+    "Limited",
+    "Monotone",
+    "Never",
+    "OfSample",
+    "Predict",
+    "Robust",
+    "Rules",
+    "Suffices",
+    "WhatIf",
+    "Why",
+    "Written",
+    "class_of",
+    "each",
+    "raw_of",
+    "see_that_some_obey",
+]
+
+
+# -- what questions name -------------------------------------------------------------------------------------
+
+
+@final
+class _Each:
+    """The type of `each`, of which there is one."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "each"
+
+    def __reduce__(self) -> str:
+        return "each"
+
+
+each: Final = _Each()
+"""Stands where the sample of a question stands, when it is asked of every sample of a data set."""
+
+
+def raw_of(network: Network, row: Iterable[Any]) -> tuple[Any, ...]:
+    """A raw sample from its JSON: numbers that are written as text are exact fractions."""
+    pairs = zip(network.encoder.codings, row, strict=True)
+    return tuple(value if isinstance(coding, OneHot) else _number_in(value) for coding, value in pairs)
+
+
+def _number_in(value: Any) -> Any:
+    """A number that may be written as a fraction; other text stays as it is."""
+    return exact(value) if isinstance(value, str) and str(exact(value)) == value else value
+
+
+def class_of(network: Network, label: Any) -> int:
+    """Number of a class given by name or number."""
+    if isinstance(label, str) and label in network.classes:
+        return network.classes.index(label)
+    if (
+        isinstance(label, bool)
+        or not isinstance(label, int | np.integer)
+        or not 0 <= label < len(network.classes)
+    ):
+        raise QuestionError(
+            f"there is no class {label!r}. The classes are {', '.join(network.class_words)}, numbered from 0."
+        )
+    return int(label)
+
+
+def _class_or_none(network: Network, label: Any) -> int | None:
+    """Number of a class, where one is given."""
+    return None if label is None else class_of(network, label)
+
+
+def _tuple_of(features: Any) -> tuple[Any, ...]:
+    """Features, of which one may be given alone."""
+    return (features,) if isinstance(features, str | int) else tuple(features)
+
+
+def _see_that_it_obeys(network: Network, values: Sequence[Any]) -> None:
+    """Refuse a sample that cannot occur itself."""
+    broken = network.domain.broken(values)
+    if broken is not None:
+        raise QuestionError(
+            f'the sample itself breaks the law "{broken}", so it cannot occur. Ask without that law.'
+        )
+
+
+def see_that_some_obey(network: Network, near: Neighbourhood, box: Box) -> None:
+    """Refuse a question about inputs within limits none of which obeys the laws, as far as that is seen."""
+    clauses, ways = [clause for law in network.domain.laws for clause in law.clauses], near.ways
+    states = {f: (own, *(way.state for way in ways.get(f, ()))) for f, own in enumerate(near.states)}
+    if not some_obey(clauses, near.network.encoder, states):
+        limits = f" with {box}" if box.limits else ""
+        raise QuestionError(f"there are no {network.domain}{limits}, so there is nothing to ask about.")
+
+
+# -- fields as JSON ------------------------------------------------------------------------------------------
+
+
+class Written(NamedTuple):
+    """How a field of a question goes to JSON, and back; None: it follows from the others."""
+
+    write: Callable[[Any, Network], Any]
+    """From the question."""
+    read: Callable[[Network, Mapping[str, Any]], Any] | None
+    """From the JSON of the question."""
+    name: str = ""
+    """Of the field that it becomes (default: as in JSON)."""
+
+
+def _as_is(name: str) -> Written:
+    return Written(lambda question, _: getattr(question, name), lambda _, data: data[name])
+
+
+def _read_sample(network: Network, data: Mapping[str, Any]) -> Any:
+    sample = data["sample"]
+    return sample if sample is None else each if sample == "each" else raw_of(network, sample)
+
+
+def _read_region(network: Network, data: Mapping[str, Any]) -> Region | None:
+    return None if data["region"] is None else region_of(data["region"], network)
+
+
+def _read_limits(network: Network, data: Mapping[str, Any]) -> Box:
+    """Limits, with features by their names."""
+    names = network.encoder.names
+    return Box([(names[feature], limit) for feature, limit in limits_of(data["where"], network).limits])
+
+
+_SAMPLE = Written(lambda question, network: question.sample_data(network), _read_sample)
+_OWN_CLASS = Written(lambda question, network: question.label(network), None)
+_TARGET = Written(
+    lambda question, network: _class_or_none(network, question.target), lambda _, data: data["target"]
+)
+_REGION = Written(
+    lambda question, network: (
+        None if question.region is None else region_data(network, question.checked_region())
+    ),
+    _read_region,
+)
+_WHERE = Written(lambda question, network: limits_data(network, question.box), _read_limits)
+
+
+class Asking(Brief):
+    """What all questions have in common."""
+
+    kind: ClassVar[str]
+    written: ClassVar[Mapping[str, Written]]
+    """The fields, as JSON has them."""
+
+    def data(self, network: Network) -> dict[str, Any]:
+        """The question as JSON."""
+        fields = {name: field.write(self, network) for name, field in self.written.items()}
+        return {"kind": self.kind, **fields}
+
+    @classmethod
+    def of(cls, network: Network, data: Mapping[str, Any], **more: Any) -> Self:
+        """The question from its JSON; `more`: fields that are not in it."""
+        fields = {
+            field.name or name: field.read(network, data)
+            for name, field in cls.written.items()
+            if field.read is not None
+        }
+        return cls(**fields, **more)
+
+
+# -- questions about a sample --------------------------------------------------------------------------------
+
+
+class OfSample(Asking):
+    """What questions about one sample have in common."""
+
+    sample: Any
+    region: Any
+
+    def about(self, x: Any) -> Self:
+        """The same question about one sample.
+
+        Examples
+        --------
+        >>> from sugenet import Hamming, Robust, each
+        >>> Robust(each, Hamming(2)).about([1, -1])
+        Robust(sample=[1, -1], region=Hamming(radius=2), target=None, ties='lowest')
+        """
+        return replace(self, sample=x)  # type: ignore[type-var]  # all of them are dataclasses
+
+    def values(self, network: Network) -> list[Any]:
+        """The sample as a list in the order of the features."""
+        if self.sample is each:
+            raise QuestionError(
+                "each stands for every sample of a data set, and here one is asked about. "
+                "Give a sample, or ask all of them: sweep(network, X, question)."
+            )
+        kept = self.__dict__.get("_values")
+        if kept is None or kept[0] is not network.encoder:
+            kept = self.__dict__["_values"] = (network.encoder, tuple(network.encoder.values(self.sample)))
+        return list(kept[1])
+
+    def sample_data(self, network: Network) -> Any:
+        """The sample as JSON: its values, or the word each."""
+        if self.sample is None or self.sample is each:
+            return None if self.sample is None else "each"
+        return plain_row(self.values(network), network)
+
+    def checked_region(self) -> Region:
+        """The region, if it is one."""
+        if not hasattr(self.region, "around"):
+            raise QuestionError(
+                f"region={self.region!r} is no region. Give one such as Hamming(2), Linf(4), "
+                f"Free([...]) or Anything()."
+            )
+        region: Region = self.region
+        return region
+
+    def described_region(self, network: Network) -> str:
+        """The region in words; a box without limits leaves every feature as it is."""
+        region: Any = self.region
+        return region.words(network) if isinstance(region, Box) and region.limits else str(region)
+
+
+@dataclass(frozen=True, eq=False)
+class Predict(OfSample):
+    """Which class a sample has, by which match counts."""
+
+    kind: ClassVar[str] = "predict"
+    written: ClassVar[Mapping[str, Written]] = {"sample": _SAMPLE}
+
+    sample: Any
+
+    def describe(self, network: Network) -> str:  # noqa: ARG002 as the other questions
+        """The question in words."""
+        return f"the class of {'each' if self.sample is each else 'the'} sample"
+
+
+class _ClassOf(OfSample):
+    """What questions about the class of a sample have in common."""
+
+    target: Any
+    ties: Ties
+
+    def keeps(self, network: Network) -> Keeps:
+        """The property."""
+        kept = self.__dict__.get("_keeps")
+        if kept is None or kept.network is not network:
+            values = self.values(network)
+            row = row_of(values)
+            counts = network.match_counts(row)
+            _see_that_it_obeys(network, values)
+            label = int(network.head.classes(counts)[0])
+            kept = Keeps(network, label, _class_or_none(network, self.target), self.ties)
+            self.__dict__["_keeps"], self.__dict__["_counts"] = kept, counts
+            self.__dict__["_row"] = row
+        return kept
+
+    def asked_in(self, network: Network, near: Neighbourhood) -> Problem:
+        """Whether the property fails somewhere in a neighbourhood of the sample."""
+        goal = self.keeps(network).goal
+        return Problem(near, goal, self.__dict__["_counts"] if near.network is network else None)
+
+    def label(self, network: Network) -> int | None:
+        """The class of the sample; None where it is asked about each, which has its own."""
+        if self.sample is not each:
+            return self.keeps(network).label
+        target = _class_or_none(network, self.target)
+        Keeps(network, int(target == 0), target, self.ties)  # refuses what no sample could be asked
+        return None
+
+    def claim(self, network: Network) -> str:
+        """What the class does, in words."""
+        if self.label(network) is not None:
+            return str(self.keeps(network))
+        tie = "; a tie counts as a change" if self.ties == "against" else ""
+        target = _class_or_none(network, self.target)
+        goal = "stays what it is" if target is None else f"does not become {network.class_words[target]}"
+        return f"the class {goal}{tie}"
+
+
+@dataclass(frozen=True, eq=False)
+class _Kept(_ClassOf):
+    """Something about the class of a sample throughout a region."""
+
+    written: ClassVar[Mapping[str, Written]] = {
+        "sample": _SAMPLE,
+        "label": _OWN_CLASS,
+        "region": _REGION,
+        "target": _TARGET,
+        "ties": _as_is("ties"),
+    }
+
+    sample: Any
+    region: Region
+    target: Any = None
+    ties: Ties = "lowest"
+
+    def near(self, network: Network) -> Neighbourhood:
+        """The region around the sample."""
+        kept = self.__dict__.get("_keeps")
+        known = kept is not None and kept.network is network
+        return self.checked_region().around(
+            network.lawful, self.__dict__["_row"] if known else self.values(network)
+        )
+
+    def describe(self, network: Network) -> str:
+        """The question's claim in words."""
+        return f"{self.claim(network)}, with {self.described_region(network)}"
+
+
+@dataclass(frozen=True, eq=False)
+class Robust(_Kept):
+    """The class of a sample stays what it is throughout a region; or, with a target,
+    does not become that class there.
+
+    Parameters
+    ----------
+    sample
+        One raw sample: values in the order of the features, or by name.
+    region
+        `Hamming`, `L0`, `L1`, `L2`, `Linf`, `Free`, `Box` or `Anything`.
+    target
+        The class that must not be reached, by name or number; any other than the sample's unless given.
+    ties
+        ``lowest``: a tie goes to the lowest class, as in `predict`. ``against``: a tie counts as a change.
+    """
+
+    kind: ClassVar[str] = "robust"
+
+
+@dataclass(frozen=True, eq=False)
+class Why(_Kept):
+    """Which features suffice for the class of a sample, whatever the others do inside a region: what `why`
+    answers.
+    """
+
+    kind: ClassVar[str] = "why"
+
+    def describe(self, network: Network) -> str:
+        """The question in words."""
+        return f"why {super().describe(network)}"
+
+
+@dataclass(frozen=True, eq=False)
+class Suffices(_Kept):
+    """Some features, fixed as they are, suffice for the class of a sample: what a reason claims."""
+
+    kind: ClassVar[str] = "reason"
+    written: ClassVar[Mapping[str, Written]] = {
+        **_Kept.written,
+        "fixed": Written(lambda question, _: list(question.fixed), lambda _, data: tuple(data["fixed"])),
+    }
+
+    fixed: tuple[int, ...] = ()
+    """Features by number from 0, rising."""
+
+    def describe(self, network: Network) -> str:
+        """The question's claim in words."""
+        names = ", ".join(network.encoder.feature_words[feature] for feature in self.fixed)
+        return f"{super().describe(network)}, while {names or 'nothing'} must stay"
+
+
+def _write_cost(question: WhatIf, network: Network) -> dict[str, Any]:
+    cost, named = question.cost, {"kind": question.cost_name}
+    if not isinstance(cost, Prices):
+        return named
+    prices = [[f, str(p)] for f, p in sorted(cost.exact(network).items())]
+    return named | {"prices": prices, "per_unit": bool(cost.per_unit)}
+
+
+def _read_cost(network: Network, data: Mapping[str, Any]) -> type[Cost] | Prices:
+    names, kind = network.encoder.names, data["cost"]["kind"]
+    if kind == "Prices":
+        prices = [(names[feature], exact(price)) for feature, price in data["cost"]["prices"]]
+        return Prices(prices, data["cost"]["per_unit"])
+    if kind not in BALLS:
+        raise QuestionError(f"there is no cost {str(kind)[:40]!r}.")
+    return BALLS[kind]
+
+
+def _read_most(_network: Network, data: Mapping[str, Any]) -> Fraction | None:
+    """For L2 the limit is the distance, which is written as its square."""
+    limit = None if data["limit"] is None else exact(data["limit"])
+    if limit is None or data["cost"]["kind"] != "L2":
+        return limit
+    return Fraction(isqrt(limit.numerator), isqrt(limit.denominator))
+
+
+def _read_fixed(network: Network, data: Mapping[str, Any]) -> list[str]:
+    movable = set(data["movable"])
+    return [name for feature, name in enumerate(network.encoder.names) if feature not in movable]
+
+
+@dataclass(frozen=True, eq=False)
+class WhatIf(_ClassOf):
+    """The least change of a sample that changes its class: what `whatif` answers, with its parameters."""
+
+    kind: ClassVar[str] = "whatif"
+    written: ClassVar[Mapping[str, Written]] = {
+        "sample": _SAMPLE,
+        "label": _OWN_CLASS,
+        "target": _TARGET,
+        "ties": _as_is("ties"),
+        "cost": Written(_write_cost, _read_cost),
+        "movable": Written(lambda question, network: question.movable(network), _read_fixed, "immutable"),
+        "region": _REGION,
+        "limit": Written(
+            lambda question, _: None if question.most is None else str(question.most), _read_most
+        ),
+    }
+
+    sample: Any
+    cost: type[Cost] | Prices = L0
+    target: Any = None
+    immutable: Iterable[Any] = ()
+    region: Region | None = None
+    limit: Any = None
+    ties: Ties = "lowest"
+
+    def __post_init__(self) -> None:
+        refuse(
+            QuestionError,
+            (
+                not isinstance(self.cost, Prices) and self.cost not in BALLS.values(),
+                f"cost={self.cost!r} is no cost. Give L0, L1, L2, Linf or Hamming themselves, "
+                f"without a radius, or Prices({{...}}).",
+            ),
+            (
+                self.region is not None and not isinstance(self.region, Linf | Free | Box | Anything),
+                f"region={self.region!r} has a budget of its own. Use Linf, Free or Box, "
+                f"and limit= for the cost.",
+            ),
+        )
+        object.__setattr__(self, "immutable", _tuple_of(self.immutable))
+
+    @property
+    def cost_name(self) -> str:
+        """``L0``, ``L1``, ``L2``, ``Linf``, ``Hamming`` or ``Prices``."""
+        return "Prices" if isinstance(self.cost, Prices) else self.cost.__name__
+
+    @property
+    def most(self) -> Fraction | None:
+        """What it may cost; for L2 the sum of squares."""
+        if self.limit is None:
+            return None
+        limit = Fraction(exact_number(self.limit, "limit"))
+        if limit < 0:
+            raise QuestionError(
+                f"a limit of {self.limit} is negative, but no change costs less than nothing."
+            )
+        return limit ** (2 if self.cost is L2 else 1)
+
+    def movable(self, network: Network) -> list[int]:
+        """Features that need not stay as they are, by number from 0."""
+        fixed = {place_of(network, name) for name in self.immutable}
+        return [place for place in range(network.encoder.features) if place not in fixed]
+
+    def describe(self, network: Network) -> str:
+        """The question in words."""
+        target, names = _class_or_none(network, self.target), network.class_words
+        label = self.label(network)
+        own = "what it is" if label is None else names[label]
+        goal = f"not {own}" if target is None else names[target]
+        return f"the least change by {self.cost_name} with which the class is {goal}"
+
+
+# -- questions about all inputs within limits ----------------------------------------------------------------
+
+
+class Limited(Asking):
+    """What questions about all inputs within limits have in common."""
+
+    where: Any
+
+    @property
+    def box(self) -> Box:
+        """The limits."""
+        return self.where if isinstance(self.where, Box) else Box({} if self.where is None else self.where)
+
+
+@dataclass(frozen=True, eq=False)
+class _OfClass(Limited):
+    """Something about a class of all inputs within limits."""
+
+    verb: ClassVar[str]
+    written: ClassVar[Mapping[str, Written]] = {
+        "label": Written(
+            lambda question, network: class_of(network, question.label), lambda _, data: data["label"]
+        ),
+        "where": _WHERE,
+    }
+
+    label: Any
+    where: Any = None
+
+    def describe(self, network: Network) -> str:
+        """The question's claim in words."""
+        label = network.class_words[class_of(network, self.label)]
+        return f"the class {self.verb} {label} for {self.box.words(network)}"
+
+
+@dataclass(frozen=True, eq=False)
+class Always(_OfClass):
+    """Every input within limits has a class; features without limits are free.
+
+    Parameters
+    ----------
+    label
+        The class, by name or number.
+    where
+        Limits as in `Box`.
+    """
+
+    kind: ClassVar[str] = "always"
+    verb: ClassVar[str] = "is"
+
+
+@dataclass(frozen=True, eq=False)
+class Never(_OfClass):
+    """No input within limits has a class; features without limits are free."""
+
+    kind: ClassVar[str] = "never"
+    verb: ClassVar[str] = "is never"
+
+
+@dataclass(frozen=True, eq=False)
+class Monotone(Limited):
+    """Raising one feature, with all others as they are, never lowers the class number; or, with a label,
+    never loses that class.
+
+    Parameters
+    ----------
+    feature
+        By name or number from 0; a number, not a category.
+    label
+        The class that raising the feature must not lose; without it classes are taken as
+        ordered by their numbers.
+    rising
+        False: lowering the feature instead.
+    where
+        Limits as in `Box`, for all features.
+    """
+
+    kind: ClassVar[str] = "monotone"
+    written: ClassVar[Mapping[str, Written]] = {
+        "feature": Written(
+            lambda question, network: place_of(network, question.feature),
+            lambda network, data: network.encoder.names[data["feature"]],
+        ),
+        "label": Written(
+            lambda question, network: _class_or_none(network, question.label), lambda _, data: data["label"]
+        ),
+        "rising": Written(lambda question, _: bool(question.rising), lambda _, data: data["rising"]),
+        "where": _WHERE,
+    }
+
+    feature: Any
+    label: Any = None
+    rising: bool = True
+    where: Any = None
+
+    def describe(self, network: Network) -> str:
+        """The question's claim in words."""
+        name, label = network.encoder.feature_words[place_of(network, self.feature)], self.label
+        kept = None if label is None else network.class_words[class_of(network, label)]
+        effect = "lowers the class" if kept is None else f"loses class {kept}"
+        return (
+            f"{'raising' if self.rising else 'lowering'} {name} never {effect}, for {self.box.words(network)}"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Fair(Limited):
+    """No two inputs that differ in protected features alone get different classes.
+
+    Parameters
+    ----------
+    protected
+        Features by name or number from 0.
+    where
+        Limits as in `Box`, for both inputs.
+    """
+
+    kind: ClassVar[str] = "fair"
+    written: ClassVar[Mapping[str, Written]] = {
+        "protected": Written(
+            lambda question, network: question.features(network),
+            lambda network, data: [network.encoder.names[feature] for feature in data["protected"]],
+        ),
+        "where": _WHERE,
+    }
+
+    protected: Iterable[Any]
+    where: Any = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "protected", _tuple_of(self.protected))
+
+    def features(self, network: Network) -> list[int]:
+        """Protected features by number from 0, each once."""
+        return list(dict.fromkeys(place_of(network, feature) for feature in self.protected))
+
+    def describe(self, network: Network) -> str:
+        """The question's claim in words."""
+        names = ", ".join(
+            network.encoder.feature_words[place_of(network, feature)] for feature in self.protected
+        )
+        return f"the class does not depend on {names}, for {self.box.words(network)}"
+
+
+@dataclass(frozen=True, eq=False)
+class Agree(Limited):
+    """Another network over the same features gives the same class to every input within limits."""
+
+    kind: ClassVar[str] = "agree"
+    written: ClassVar[Mapping[str, Written]] = {
+        "other": Written(lambda question, _: question.other.fingerprint, None),
+        "where": _WHERE,
+    }
+
+    other: Network
+    where: Any = None
+
+    def describe(self, network: Network) -> str:
+        """The question's claim in words."""
+        return f"the two networks give the same class, for {self.box.words(network)}"
+
+
+# -- how many inputs, and all rules --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class HowMany(OfSample, Limited):
+    """How many inputs of each class there are around a sample, within limits, or in the whole domain: what
+    `count` answers, with parameters as there.
+    """
+
+    kind: ClassVar[str] = "count"
+    written: ClassVar[Mapping[str, Written]] = {"sample": _SAMPLE, "region": _REGION, "where": _WHERE}
+
+    sample: Any = None
+    region: Region | None = None
+    where: Any = None
+
+    def __post_init__(self) -> None:
+        refuse(
+            QuestionError,
+            (
+                self.region is None and self.sample is not None,
+                "a sample needs a region around it, such as Hamming(2) or Anything().",
+            ),
+            (
+                self.region is not None and not hasattr(self.region, "around"),
+                f"region={self.region!r} is not a region. Give one such as Hamming(2), Linf(4), "
+                f"Free([...]) or Anything().",
+            ),
+            (
+                self.region is not None and self.sample is None,
+                "a region needs a sample: count(network, x, region). For limits alone, where={...}.",
+            ),
+        )
+
+    def near(self, network: Network) -> Neighbourhood:
+        """Where inputs are counted."""
+        if self.region is None:
+            near = self.box.of(network.lawful)
+        else:
+            values = super().values(network)
+            near = self.region.around(network.lawful, values, self.box.spans(network) or None)
+            _see_that_it_obeys(network, values)
+        see_that_some_obey(network, near, self.box)
+        return near
+
+    def values(self, network: Network) -> list[Any] | None:  # type: ignore[override]
+        """The sample as a list in the order of the features, if there is one."""
+        return None if self.sample is None else super().values(network)
+
+    def describe(self, network: Network) -> str:
+        """Where inputs are counted, in words."""
+        if self.region is None:
+            return self.box.words(network)
+        words = self.described_region(network)
+        return f"{words} and {self.box.words(network)}" if self.box.limits else words
+
+
+@dataclass(frozen=True, eq=False)
+class Rules(Asking):
+    """What a network does, or gives some of its classes to, as rules: what `rulebook` answers."""
+
+    kind: ClassVar[str] = "rules"
+    written: ClassVar[Mapping[str, Written]] = {
+        "classes": Written(
+            lambda question, network: [network.classes[label] for label in question.classes],
+            lambda network, data: tuple(class_of(network, name) for name in data["classes"]),
+        )
+    }
+
+    classes: tuple[int, ...]
+
+    def describe(self, network: Network) -> str:
+        """The question in words."""
+        return f"rules for {', '.join(network.classes[label] for label in self.classes)}"

@@ -1,0 +1,383 @@
+"""Can it fail: `verify`, a question decided for every input it is about, with a certificate
+(docs/theory.md 7).
+
+There is one type of answer for each outcome. Each prints as a sentence and goes to JSON and back, with its
+certificate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+from sugenet.bnn import Network
+from sugenet.bnn.cutting import is_cut
+from sugenet.capacity.arguments import number_words
+from sugenet.checker.form import exact
+from sugenet.engines.ladder import decide
+from sugenet.errors import QuestionError, SoundnessError, TooLargeError
+from sugenet.problem.boxes import plain_row
+from sugenet.problem.clock import Clock
+from sugenet.problem.outcomes import Fails, Holds, Open, Outcome
+from sugenet.problem.pairs import Joint
+from sugenet.problem.query import Query
+from sugenet.problem.sourced import of_network
+from sugenet.reason.envelope import Settled, Source, changes_between, changes_data, conditions_of, envelope
+from sugenet.reason.questions import Agree, Fair, Monotone, Question, Robust, described, problems_of, raw_of
+from sugenet.reason.questions.problems import query_about
+from sugenet.reason.shown import short_pair, short_witness, tie_words, winners
+from sugenet.reason.words import LISTED, advice, changes_listed, show_cost
+from sugenet.visible import visible
+
+__all__ = [
+    "Proved",
+    "Refuted",
+    "Undecided",
+    "verify",
+]
+
+_WHOLE, _SOME = 12, 4
+"""A witness of up to so many values is shown whole; of a longer one the first few."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Verdict(Settled):
+    """Something about a claim."""
+
+    network: Network
+    question: Question
+    claim: str
+
+    @classmethod
+    def known(cls, network: Network, question: Any, data: Mapping[str, Any]) -> dict[str, Any]:
+        """The claim, and by what it was settled."""
+        return {"claim": described(network, question), **super().known(network, question, data)}
+
+
+@dataclass(frozen=True, eq=False)
+class Proved(_Verdict):
+    """The claim holds."""
+
+    outcome: ClassVar[str] = "proved"
+    json: ClassVar[Mapping[str, Source]] = {
+        "outcome": "outcome",
+        "claim": "claim",
+        "engine": "settled_by",
+        "seconds": "seconds",
+        "certificate": "certificate",
+    }
+
+    engine: str
+    seconds: float
+    certificate: dict[str, Any] | None
+    sets: int | None = None
+
+    def said(self, mark: Callable[[str], str] = str) -> str:
+        """One sentence, its verdict put through `mark`."""
+        if not self.is_certified:
+            return f"{self.claim}: holds, {self._uncertified}"
+        return f"{self.claim}: {mark('proved')} by {self.settled_by}"
+
+
+@dataclass(frozen=True, eq=False)
+class Refuted(_Verdict):
+    """The claim does not hold: here is an input, or a pair of inputs, against it."""
+
+    outcome: ClassVar[str] = "refuted"
+    json: ClassVar[Mapping[str, Source]] = {
+        "outcome": "outcome",
+        "claim": "claim",
+        "labels": "labels",
+        "tied": lambda answer: answer.tied or ...,
+        "changes": lambda answer: changes_data(answer.changes),
+        "conditions": "conditions",
+        "witness": lambda answer: answer.certificate["witness"],
+        "source_witness": lambda answer: ... if answer.in_source is None else [*map(str, answer.in_source)],
+        "engine": "settled_by",
+        "seconds": "seconds",
+        "certificate": "certificate",
+    }
+
+    witness: tuple[Any, ...]
+    """Raw sample; for questions about pairs, two of them."""
+    labels: tuple[str, ...]
+    """Class of each."""
+    engine: str
+    seconds: float
+    certificate: dict[str, Any]
+
+    @property
+    def is_pair(self) -> bool:
+        """Whether two inputs are against the claim, not one."""
+        return len(self.labels) == 2 and not isinstance(self.question, Agree)
+
+    @cached_property
+    def example(self) -> tuple[Any, ...]:
+        """The witness in few digits, as it is shown: of the same class, and against the claim as well."""
+        if self.is_pair:
+            return short_pair(self.network, self.question, *self.witness)
+        return short_witness(self.network, self.question, self.witness)
+
+    @property
+    def changes(self) -> dict[str, tuple[Any, Any]]:
+        """How `example` differs: from the sample of the question, or the two of a pair from each other."""
+        if self.is_pair:
+            return changes_between(self.network, *self.example)
+        if isinstance(self.question, Robust):
+            return changes_between(self.network, self.question.values(self.network), self.example)
+        return {}
+
+    @property
+    def is_long(self) -> bool:
+        """Whether its sentence leaves some of the witness out; `example` has it all."""
+        if isinstance(self.question, Robust):
+            return len(self.changes) > LISTED
+        return self.network.encoder.features > _WHOLE and not isinstance(self.question, Query)
+
+    @cached_property
+    def tied(self) -> tuple[str, ...]:
+        """The classes that share the largest score at the witness, where there is more than one and a tie
+        is against the claim.
+        """
+        if self.is_pair or not (
+            isinstance(self.question, Query) or getattr(self.question, "ties", "") == "against"
+        ):
+            return ()
+        found = winners(self.network, self.witness)
+        return tuple(self.network.classes[k] for k in found) if len(found) > 1 else ()
+
+    def conditions(self) -> dict[str, str]:
+        """What each changed value must fulfil, in words."""
+        return conditions_of(self.network, self.changes)
+
+    @property
+    def is_certified(self) -> bool:
+        """A witness can always be replayed."""
+        return True
+
+    @classmethod
+    def known(cls, network: Network, question: Any, data: Mapping[str, Any]) -> dict[str, Any]:
+        """The witness, whose classes are computed again, the claim, and by what it was settled."""
+        row, networks = data["certificate"]["witness"], [network]
+        if isinstance(question, Monotone | Fair):
+            witness: tuple[Any, ...] = tuple(raw_of(network, one) for one in row)
+            rows = list(witness)
+        else:
+            witness = raw_of(network, row)
+            networks += [question.other] if isinstance(question, Agree) else []
+            rows = [witness] * len(networks)
+        networks *= len(rows) // len(networks)
+        labels = tuple(net.classes[winners(net, one)[0]] for net, one in zip(networks, rows, strict=True))
+        return {**super().known(network, question, data), "witness": witness, "labels": labels}
+
+    def said(self, mark: Callable[[str], str] = str) -> str:
+        """One sentence, its verdict put through `mark`."""
+        found = f"Class {' and '.join(map(visible, self.labels))}"
+        if self.tied:
+            found = tie_words(self.tied).capitalize()
+        if self.changes:
+            shown = f"with {changes_listed(self.network, self.changes)}"
+            if self.is_pair and len(self.example[0]) <= _WHOLE:
+                named = zip(self.network.encoder.names, self.example[0], strict=True)
+                rest = [
+                    f"{visible(name)} = {number_words(one)}"
+                    for name, one in named
+                    if name not in self.changes
+                ]
+                shown += f", where {'; '.join(rest)}" if rest else ""
+        elif isinstance(self.question, Robust):
+            shown = "for the sample itself"
+        else:
+            values = self.example if self.in_source is None else self.in_source
+            rows = zip(self.network.encoder.names, values, strict=True)
+            pairs = [f"{visible(name)} = {number_words(value)}" for name, value in rows]
+            few = len(pairs) if len(pairs) <= _WHOLE else _SOME
+            shown = f"for {'; '.join(pairs[:few])}" + ("; ..." if len(pairs) > few else "")
+            shown += "" if self.in_source is None else ", in the numbers of the file, as the query"
+        return f"{self.claim}: {mark('refuted')} by {self.settled_by}. {found} {shown}"
+
+    @property
+    def in_source(self) -> tuple[Any, ...] | None:
+        """The witness in the numbers of the file that a query is about,
+        where these are not the network's own.
+        """
+        own = self.network.source.is_plain or not isinstance(self.question, Query)
+        return None if own else self.network.source.inputs(self.witness)
+
+
+@dataclass(frozen=True, eq=False)
+class Undecided(_Verdict):
+    """Neither shown: what was tried, and what is known so far."""
+
+    outcome: ClassVar[str] = "undecided"
+    json: ClassVar[Mapping[str, Source]] = {
+        name: name for name in ("outcome", "claim", "reason", "facts", "engine", "seconds", "certificate")
+    }
+
+    reason: str
+    facts: dict[str, Any]
+    engine: str
+    seconds: float
+    certificate: dict[str, Any]
+
+    @property
+    def is_certified(self) -> bool:
+        """Nothing is claimed but what the certificate says."""
+        return False
+
+    @classmethod
+    def known(cls, network: Network, question: Any, data: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ARG003
+        """The claim; the engine is named as it is."""
+        return {"claim": described(network, question)}
+
+    def said(self, mark: Callable[[str], str] = str) -> str:
+        """One sentence, its verdict put through `mark`."""
+        known = ""
+        if "proved_up_to" in self.facts and isinstance(self.question, Robust):
+            kind = type(self.question.region).__name__
+            known = (
+                f" Proved so far: it holds up to {show_cost(kind, exact(self.facts['proved_up_to']), -1)}."
+            )
+        if "open_cases" in self.facts:
+            known += (
+                f" Bounds exclude {self.facts['cases'] - self.facts['open_cases']} of {self.facts['cases']} "
+                f"ways to violate it."
+            )
+        return f"{self.claim}: {mark('undecided')} ({self.reason}).{known} {advice(self.reason)}"
+
+
+def verify(
+    network: Network,
+    question: Question,
+    *,
+    within: Any = None,
+    engine: str = "auto",
+    time_limit: float | None = None,
+    threads: int | None = None,
+    seed: int = 0,
+    notify: Callable[[str], None] | None = None,
+) -> Proved | Refuted | Undecided:
+    """Decide whether a claim holds for every input that it is about.
+
+    Parameters
+    ----------
+    network
+        The network.
+    question
+        `Robust`, `Always`, `Never`, `Monotone`, `Fair`, `Agree`, or a `Query` that `read_vnnlib` gives. A
+        query speaks of the file that the network was read from: its inputs are in the order and the numbers
+        of that file. All others speak of raw samples.
+    within
+        Ask about inputs that can occur: ``"data"``, laws as text or a `Domain`, as in `Network.within`.
+    engine
+        ``auto`` climbs the ladder of engines, cheapest first; or one by name: see `sugenet.engines.ladder`.
+    time_limit
+        Seconds after which what is known so far is given.
+    threads
+        How many may work at once; one for each core unless said.
+    seed
+        Of searches.
+    notify
+        Is told what is going on.
+
+    Examples
+    --------
+    >>> from sugenet.bnn import DenseLayer, Head, Network
+    >>> from sugenet.reason import Hamming, Robust
+    >>> net = Network.of_bits([DenseLayer([[1, 1, -1, 1]], [2])], Head([[-1], [1]]), classes=["off", "on"])
+    >>> print(verify(net, Robust([-1, -1, +1, -1], Hamming(1))))
+    the class stays off, with up to 1 bit flipped: proved by bounds through all layers
+    >>> answer = verify(net, Robust([-1, -1, +1, -1], Hamming(2)))
+    >>> type(answer).__name__, answer.labels, answer.changes
+    ('Refuted', ('on',), {'x1': (-1, 1), 'x2': (-1, 1)})
+    """
+    if not isinstance(question, Question):
+        raise QuestionError(
+            f"{question!r} is no question. Ask Robust, Always, Never, Monotone, Fair, Agree or a Query that "
+            f"read_vnnlib gives."
+        )
+    network = network.within(within)
+    if network.keeps_reals and not isinstance(question, Query):
+        question, network = query_about(network, question), network.by_itself()
+    if network.domain and isinstance(question, Query) and network.keeps_reals:
+        raise QuestionError("real-valued queries know no limits or laws of the network: ask without them.")
+    clock = Clock(time_limit, threads, seed, notify)
+    claim = described(network, question)
+    joint: Joint | None = None
+    try:
+        if isinstance(question, Query) and network.keeps_reals:
+            from sugenet.engines.reals.deciding import decide_query
+
+            found = decide_query(network, of_network(network, question), clock)
+        else:
+            problems, joint = problems_of(network, question)
+            found = _all(problems, clock, engine)
+    except KeyboardInterrupt as stop:
+        found = Open("", "interrupted", getattr(stop, "facts", {}))
+    except TooLargeError as error:
+        if is_cut(network.layers, network.head):
+            raise
+        found = Open("", str(error), {})  # two sides are made of the steps of all neurons
+    if isinstance(found, Holds):
+        certificate = None
+        if found.proof is not None:
+            certificate = envelope(network, question, witness=None, proof=found.proof, answer="proved")
+        return Proved(network, question, claim, found.engine, clock.seconds, certificate, found.sets)
+    if isinstance(found, Fails):
+        return _refuted(network, question, claim, found, joint, clock)
+    facts = dict(found.facts)
+    proof = facts.pop("proof", None)
+    known = None if proof is None else facts["proved_up_to"]
+    certificate = envelope(
+        network, question, witness=None, proof=proof, answer="undecided", proved_up_to=known
+    )
+    return Undecided(network, question, claim, found.reason, facts, found.engine, clock.seconds, certificate)
+
+
+def _all(problems: Any, clock: Clock, engine: str) -> Outcome:
+    """Problems one after another: one violation is enough, and all must hold."""
+    held: list[Holds] = []
+    still_open = None
+    for problem in problems:
+        found = decide(problem, clock, engine)
+        if isinstance(found, Fails):
+            return found
+        if isinstance(found, Open):
+            still_open = found
+            continue
+        held.append(found)
+    if still_open is not None:
+        return still_open
+    if len(held) == 1:
+        return held[0]
+    proofs = [found.proof for found in held]
+    engines = ", ".join(dict.fromkeys(found.engine for found in held)) or "an empty question"
+    return Holds(engines, None if None in proofs else proofs)
+
+
+def _refuted(
+    network: Network,
+    question: Question,
+    claim: str,
+    found: Fails,
+    joint: Joint | None,
+    clock: Clock,
+) -> Refuted:
+    rows = [tuple(found.witness)] if joint is None else list(joint.pair(found.witness))
+    networks = [network] if joint is None else [joint.left, joint.right]
+    known = found.counts if joint is None and network.lawful is network else None  # of the same classes
+    labels = tuple(net.classes[winners(net, row, known)[0]] for net, row in zip(networks, rows, strict=True))
+    if joint is not None and labels[0] == labels[1]:
+        raise SoundnessError(
+            f"the two inputs of a violation have the same class {labels[0]}. Please report this input."
+        )
+    if joint is None or joint.left is not joint.right:  # two networks read the same input
+        witness: Any = plain_row(rows[0], network)
+        rows = rows[:1]
+    else:
+        witness = [plain_row(row, network) for row in rows]
+    certificate = envelope(network, question, witness=witness, proof=None, answer="refuted")
+    row = rows[0] if len(rows) == 1 else tuple(rows)
+    return Refuted(network, question, claim, row, labels, found.engine, clock.seconds, certificate)
