@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 
 from sugenet.checker.accelerate.arrays import Arrays, backed
-from sugenet.checker.accelerate.counting import CountPart, CountRegion, counted
+from sugenet.checker.accelerate.counting import MANY, CountPart, CountRegion, counted, counted_in_words
 from sugenet.checker.accelerate.products import Ints
-from sugenet.checker.accelerate.recounting import MANY, counted_in_words
 from sugenet.checker.accelerate.sets import as_words, sets_of
 from sugenet.checker.accelerate.whole import whole_of
 from sugenet.checker.domain import within_domain

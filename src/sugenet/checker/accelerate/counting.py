@@ -1,9 +1,10 @@
 """Counting the inputs of one part of a region by class.
 
-To be ensured: every input of the part is counted once. Combinations are visited one by one in plain loops,
-and every different pattern of the first layer is taken through the later layers; or, where there are too
+To be ensured: every input of the part is counted once. Combinations are visited one by one (`walk`), and
+every different pattern of the first layer is taken through the later layers; or, where there are too
 many, feature after feature is added and equal sums are put together. In the plain form each input goes
-through all layers on its own.
+through all layers on its own. Very many inputs within a budget are counted in blocks (`words`): every input
+is in the part of the first feature in order that it changes.
 """
 # mypy: disable-error-code="no-untyped-call,untyped-decorator,import-untyped"
 
@@ -13,24 +14,27 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
+from threading import Lock
+from typing import Any
 
-import numba as nb
 import numpy as np
 import numpy.typing as npt
 
 from sugenet.checker.accelerate.arrays import Arrays, Summing
 from sugenet.checker.accelerate.later import bits_of, cores
 from sugenet.checker.accelerate.products import Ints, dense_counts
-from sugenet.checker.accelerate.whole import Whole
+from sugenet.checker.accelerate.walk import SetWalk
+from sugenet.checker.accelerate.whole import Demand, Whole
+from sugenet.checker.accelerate.words import SetsSeen, WordWalk
 from sugenet.checker.limit import Limit
-from sugenet.compiling import njit
 from sugenet.errors import CheckLimitError
 
-__all__ = ["CountPart", "CountRegion", "counted"]
+__all__ = ["MANY", "CountPart", "CountRegion", "counted", "counted_in_words"]
 
+MANY = 1 << 24
+"""Inputs within a budget from which on they are counted in words."""
 _FEW = 1 << 16  # combinations for which nothing else is tried
 _SUMS = 1 << 17  # different sums
-_CHUNK = 1 << 16  # combinations that are visited at a time
 _CELLS = 1 << 21  # neurons of all of them
 
 
@@ -157,79 +161,77 @@ def _by_sums(region: CountRegion, root: CountPart, share: int) -> list[int] | No
 
 def _by_visits(region: CountRegion, root: CountPart) -> list[int]:
     """Every combination one by one."""
-    tables = [region.rows[feature] for feature in root.rest]
-    weights = np.concatenate([np.zeros(0, np.int64), *(row for row, _ in tables)])
-    gains = np.concatenate([np.zeros((0, len(root.base)), np.int64), *(row for _, row in tables)])
-    sizes = [len(row) for row, _ in tables]
-    behind = np.repeat(np.cumsum(sizes), sizes).astype(np.int64) if sizes else np.zeros(0, np.int64)
-    left = int(weights.sum()) if root.left is None else min(root.left, int(weights.sum()))
-    lightest = np.append(np.minimum.accumulate(weights[::-1])[::-1], 2**62)
-    small = int(np.abs(root.base).max(initial=0)) + int(np.abs(gains).sum(axis=0).max(initial=0)) < 1 << 15
-    kind = np.int16 if small else np.int64
-    words = max(1, -(-len(root.base) // 64))
-    base, gains = root.base.astype(kind), gains.astype(kind)
-    chosen, state = np.full(len(sizes) + 1, -1, np.int64), np.array([0], np.int64)
-    chunk = np.zeros((max(64, min(_CHUNK, _CELLS // max(1, len(root.base)))), words), np.uint64)
+    options = [region.options(feature) for feature in root.rest]
+    sets = SetWalk(root.base, options, root.left, region.limit.part(), 1)
+    active, words = root.base >= 0, sets.words
     counts = [0] * len(region.network.head)
-    while state[0] >= 0:
+    told = np.zeros((1, words), np.uint64)  # the empty set
+    for patterns, _ in sets.visits(0, 1, 0):
         region.limit.look()
-        size = _visit(state, chosen, base, gains, weights, behind, lightest, left, chunk)
-        keys = (
-            chunk[:size, 0]
-            if words == 1
-            else np.ascontiguousarray(chunk[:size]).view(f"V{8 * words}").reshape(-1)
-        )
-        found, many = np.unique(keys, return_counts=True)
-        rows = np.ascontiguousarray(found).view(np.uint64).reshape(len(found), words)
-        more = _classes(region, bits_of(rows, len(root.base)), many.tolist())
-        counts = [a + b for a, b in zip(counts, more, strict=True)]
+        told = np.concatenate([told, patterns])
+        keys = told[:, 0] if words == 1 else told.view(f"V{8 * words}").reshape(-1)
+        told = told[:0]
+        met, many = np.unique(keys, return_counts=True)
+        rows = np.ascontiguousarray(met).view(np.uint64).reshape(len(met), words)
+        for k in range(0, len(rows), step := max(64, _CELLS // max(1, len(active)))):
+            bits = np.repeat(active[None], len(rows[k : k + step]), axis=0)
+            bits[:, sets.loose] ^= bits_of(rows[k : k + step], len(sets.loose))
+            more = _classes(region, bits, many[k : k + step].tolist())
+            counts = [a + b for a, b in zip(counts, more, strict=True)]
     return counts
 
 
-@njit(nogil=True, cache=True)
-def _visit(state, chosen, base, gains, weights, behind, lightest, left, chunk):  # type: ignore[no-untyped-def]
-    """Write down the active neurons of every set of options, depth first from where `state` and `chosen` are,
-    until the chunk is full.
+# -- very many inputs within a budget, by the first feature in order that changes ----------------------------
 
-    ``state[0]`` is the depth, -1 at the end; ``chosen[d]`` the option tried last at depth d.
+
+def counted_in_words(
+    region: CountRegion, order: list[int], names: list[Any], chosen: list[int]
+) -> list[list[int]] | None:
+    """Counts by class of some parts, which are those of the certificate, whose order was found to be one of
+    the region's features; None where the region or the network is not one for it.
     """
-    neurons, depth, size = len(base), state[0], 0
-    sums = np.zeros((len(chosen) + 1, neurons), base.dtype)
-    spent = np.zeros(len(chosen) + 1, np.int64)
-    for j in range(neurons):
-        sums[0, j] = base[j]
-    for d in range(depth):
-        for j in range(neurons):
-            sums[d + 1, j] = sums[d, j] + gains[chosen[d], j]
-        spent[d + 1] = spent[d] + weights[chosen[d]]
-    if depth == 0 and chosen[0] == -1:
-        for w in range(chunk.shape[1]):
-            chunk[0, w] = 0
-        for j in range(neurons):
-            chunk[0, j >> 6] |= nb.uint64(base[j] >= 0) << nb.uint64(j & 63)
-        size = 1
-    while depth >= 0:
-        k = chosen[depth] + 1
-        while k < len(weights) and spent[depth] + weights[k] > left:
-            k = len(weights) if spent[depth] + lightest[k] > left else k + 1
-        if k >= len(weights):
-            depth -= 1
-            continue
-        if size == len(chunk):
-            state[0] = depth
-            return size
-        chosen[depth] = k
-        for j in range(neurons):
-            sums[depth + 1, j] = sums[depth, j] + gains[k, j]
-        for w in range(chunk.shape[1]):
-            key = nb.uint64(0)
-            for j in range(64 * w, min(64 * w + 64, neurons)):
-                key |= nb.uint64(sums[depth + 1, j] >= 0) << nb.uint64(j & 63)
-            chunk[size, w] = key
-        size += 1
-        if spent[depth] + weights[k] + lightest[behind[k]] <= left:
-            spent[depth + 1] = spent[depth] + weights[k]
-            depth += 1
-            chosen[depth] = behind[k] - 1
-    state[0] = -1
-    return size
+    whole, network = region.whole, region.network
+    idle = [feature for feature in region.features if feature not in set(order)]
+    features = [*order, *idle]
+    if whole.budget is None or not features or not len(whole.base) or None not in names:
+        return None
+    options = [region.options(feature) for feature in features]
+    bits = whole.base[None] >= 0
+    for weights, tau in whole.layers:
+        bits = dense_counts(weights, bits) >= tau
+    own = int(network.classes(dense_counts(whole.head, bits))[0])
+    walk = WordWalk(
+        whole.base, options, int(whole.budget), whole.layers, whole.head, _others(network, own), region.limit
+    )
+    if not walk.is_for():
+        return None
+    part_of = {feature: number for number, name in enumerate(names) if name is not None for feature in name}
+    part_of |= dict.fromkeys(idle, names.index(None))
+    owner = [part_of[feature] for feature, row in zip(features, options, strict=True) for _ in row]
+    found, lock = {number: np.zeros(len(network.head), np.int64) for number in chosen}, Lock()
+    if names.index(None) in found:  # nothing changes
+        found[names.index(None)][own] += 1
+
+    def use(first: int, seen: SetsSeen) -> None:
+        some = len(seen.patterns) > 0
+        classes = network.classes(walk.counts(seen.patterns)) if some else np.zeros(0, np.int64)
+        with lock:
+            np.add.at(found[owner[first]], classes, seen.many)
+            found[owner[first]][own] += seen.calm
+
+    walk.each([first for first, number in enumerate(owner) if number in found], use)
+    return [found[number].tolist() for number in chosen]
+
+
+def _others(network: Arrays, own: int) -> list[list[Demand]]:
+    """For each other class the inequality that it comes before a class: a larger score, or the same and a
+    lower number.
+    """
+    slopes, offsets = network.integers  # of scores, as integers
+    cases = []
+    for rival in range(len(slopes)):
+        if rival != own:
+            factors = [0] * len(slopes)
+            factors[rival], factors[own] = slopes[rival], -slopes[own]
+            cases.append([(factors, offsets[own] - offsets[rival] + (rival > own))])
+    return cases

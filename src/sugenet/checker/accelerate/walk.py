@@ -7,7 +7,7 @@ judged, with all its layers behind (`later`). Nothing here is shared with the en
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
@@ -22,13 +22,13 @@ from sugenet.checker.accelerate.arrays import Summing
 from sugenet.checker.accelerate.later import Patterns, cores, judge_of
 from sugenet.checker.accelerate.products import Ints
 from sugenet.checker.accelerate.vectors import fetch, reaches
-from sugenet.checker.accelerate.whole import Options, Whole, joined, reachable
+from sugenet.checker.accelerate.whole import Options, Whole, joined, with_best
 from sugenet.checker.limit import Limit
 from sugenet.checker.problem import most_together
 from sugenet.compiling import njit
 from sugenet.errors import TooLargeError
 
-__all__ = ["WalkSeen", "walk", "walk_seen"]
+__all__ = ["SetWalk", "WalkSeen", "walk", "walk_seen"]
 
 _CHUNK = 1 << 17  # words of patterns that a thread finds before they are put together
 _LINE = 1 << 8  # sets that are visited without a look at the room for patterns
@@ -104,46 +104,13 @@ def walk(
         Of time and memory.
     """
     limit = limit or Limit(None, None)
-    used = [list(options) for options in features if len(options)]
-    weight, heaviest = _weights(used, budget)
-    free = sum(max(price for price, _ in options) for options in used) <= heaviest
-    if free:  # prices do not matter
-        used = joined(used, _TOGETHER)
-        weight, heaviest = np.zeros(sum(map(len, used)), np.int64), 0
-    limit.take(16 * len(weight) * len(base), "all changes of a walk")
-    gains = np.array([gain for options in used for _, gain in options], np.int64).reshape(
-        len(weight), len(base)
-    )
-    together = len(used)
-    if not free:
-        together = most_together((min(price for price, _ in options) for options in used), heaviest)
-    low, high = reachable(np.asarray(base, np.int64), used, together)
-    loose = np.flatnonzero((low >= 0) != (high >= 0)).astype(np.int64)
     count = threads or cores()
-    # every sum lies between these ends, those on the way too, and no option adds more than they allow
-    far = [np.abs(part[loose]).max(initial=0) for end in (low, high) for part in (end, end - base)]
-    largest = int(max(far))
-    kind = np.dtype(np.int8 if largest < 1 << 7 else np.int32 if largest < 1 << 31 else np.int64)
-    words = max(1, -(-len(loose) // 64))
-    ends = 2 * (len(gains) + 1) if free else 0
-    limit.take(
-        64 * words * kind.itemsize * (len(gains) + 1 + ends + count * (together + 3)), "all changes of a walk"
-    )
-    lanes = np.zeros((len(gains) + 1, 64 * words), kind)
-    lanes[0] = -1  # neurons that never turn, behind the last
-    lanes[0, : len(loose)], lanes[1:, : len(loose)] = base[loose], gains[:, loose]
-    del gains
-    start, rows = lanes[0], lanes[1:]
-    sizes = [len(options) for options in used]
-    # first option of the next feature
-    behind = np.repeat(np.cumsum(sizes), sizes).astype(np.int64) if sizes else np.zeros(0, np.int64)
-    lightest = np.append(np.minimum.accumulate(weight[::-1])[::-1], _TOO_HEAVY)
-    options = (weight, behind, lightest, heaviest)
-    judged = judge_of(np.asarray(base) >= 0, loose, list(layers), np.asarray(head), limit)
+    sets = SetWalk(base, features, budget, limit, count)
+    words = sets.words
+    judged = judge_of(np.asarray(base) >= 0, sets.loose, list(layers), np.asarray(head), limit)
     tally = _Tally(count, words, limit)
     with ThreadPoolExecutor(count) as pool, tally:
-        step = (start, rows, options, _ends(rows, sizes, free=free), together)
-        tables = list(pool.map(lambda turn: _share(step, turn, tally), range(count)))
+        tables = list(pool.map(lambda turn: _share(sets, turn, tally), range(count)))
         known, size = tables[0]
         for others, many in tables[1:]:
             known, size = tally.put(0, known, size, _listed(others, many))
@@ -158,6 +125,78 @@ def walk(
 
         bad = any(pool.map(is_bad, range(0, len(found), judged.batch)))
     return WalkSeen(sum(tally.walked), len(found), bad)
+
+
+class SetWalk:
+    """All sets of options of different features within a budget, for the kernel that goes through them.
+
+    Parameters
+    ----------
+    base, features, budget, limit
+        As in `walk`.
+    threads
+        How many may go through them at once.
+    """
+
+    def __init__(self, base: Ints, features: Options, budget: int | None, limit: Limit, threads: int) -> None:
+        used = [list(options) for options in features if len(options)]
+        weight, heaviest = _weights(used, budget)
+        free = sum(max(price for price, _ in options) for options in used) <= heaviest
+        if free:  # prices do not matter
+            used = joined(used, _TOGETHER)
+            weight, heaviest = np.zeros(sum(map(len, used)), np.int64), 0
+        limit.take(16 * len(weight) * len(base), "all changes of a walk")
+        gains = np.array([gain for options in used for _, gain in options], np.int64).reshape(
+            len(weight), len(base)
+        )
+        self.together = len(used)
+        if not free:
+            self.together = most_together((min(price for price, _ in row) for row in used), heaviest)
+        sizes = [len(options) for options in used]
+        first = np.cumsum([0, *sizes])
+        alone = len(used) == len(gains)  # one option a feature
+        ups, downs = (
+            end(gains if alone else end.reduceat(gains, first[:-1]), 0) for end in (np.maximum, np.minimum)
+        )
+        low, high = with_best(np.asarray(base, np.int64), ups, downs, self.together)
+        self.loose = np.flatnonzero((low >= 0) != (high >= 0)).astype(np.int64)
+        # every sum lies between these ends, those on the way too, and no option adds more than they allow
+        far = [np.abs(part[self.loose]).max(initial=0) for end in (low, high) for part in (end, end - base)]
+        largest, many = int(max(far)), len(self.loose)
+        kind = np.dtype(np.int8 if largest < 1 << 7 else np.int32 if largest < 1 << 31 else np.int64)
+        self.words = max(1, -(-many // 64))
+        ends = 2 * (len(gains) + 1) if free else 0
+        limit.take(
+            64 * self.words * kind.itemsize * (len(gains) + 1 + ends + threads * (self.together + 3)),
+            "all changes of a walk",
+        )
+        lanes = np.zeros((len(gains) + 1, 64 * self.words), kind)
+        lanes[0] = -1  # neurons that never turn, behind the last
+        lanes[0, :many], lanes[1:, :many] = base[self.loose], gains[:, self.loose]
+        behind = np.repeat(first[1:], sizes).astype(np.int64)  # first option of the next feature
+        lightest = np.append(np.minimum.accumulate(weight[::-1])[::-1], _TOO_HEAVY)
+        options = (weight, behind, lightest, heaviest)
+        self.fixed = (lanes[0], lanes[1:], options, _ends(lanes[1:], sizes, free=free))
+
+    def visits(self, turn: int, turns: int, recent: int) -> Iterator[tuple[Patterns, int]]:
+        """Go through one of so many shares of the sets, bit by bit: patterns of neurons that turn, in an
+        array that is used again, and how many sets were seen up to there, the empty one among them. Of equal
+        patterns that follow closely one is told, and the empty one not at all, where `recent` is how many are
+        remembered, nor are sets told that are like one before; with 0 there is one pattern for every set but
+        the empty one.
+        """
+        start, rows, options, ends = self.fixed
+        if not recent:
+            ends = (rows[:0], rows[:0], np.zeros(0, np.int64))
+        chosen = np.full(self.together, -1, np.int64)
+        state = np.zeros(4, np.int64)
+        state[3] = turn == 0  # the empty set
+        chunk = np.zeros((max(2 * _LINE, _CHUNK // self.words), self.words), np.uint64)
+        known = np.zeros((recent, self.words), np.uint64)
+        steps, more = max(1, _STEPS // self.words), True
+        while more:
+            more, found = _visit(state, chosen, start, rows, options, ends, turn, turns, known, chunk, steps)
+            yield chunk[:found], int(state[3])
 
 
 def _ends(rows: npt.NDArray[Any], sizes: list[int], *, free: bool) -> tuple[Any, Any, Ints]:
@@ -217,26 +256,18 @@ def _weights(used: list[list[tuple[int, Ints]]], budget: int | None) -> tuple[In
     return np.array(weights, np.int64), sum(weights) if budget is None else min(int(budget), sum(weights))
 
 
-def _share(step: tuple[Any, ...], turn: int, tally: _Tally) -> tuple[Patterns, int]:
+def _share(sets: SetWalk, turn: int, tally: _Tally) -> tuple[Patterns, int]:
     """One thread's share of the sets: a table of their different patterns but the empty one (0 stands for a
     free place), and its size.
     """
-    start, rows, options, ends, together = step
     words = tally.words
-    chosen = np.full(together, -1, np.int64)
-    state = np.zeros(4, np.int64)
-    state[3] = turn == 0  # the empty set
-    chunk = np.zeros((max(2 * _LINE, _CHUNK // words), words), np.uint64)
-    recent = np.zeros((1 << max(6, (_RECENT // words).bit_length() - 1), words), np.uint64)
-    known, size, more = np.zeros((64, words), np.uint64), 0, True
-    steps = max(1, _STEPS // words)
-    while more and not tally.stopped:
+    known, size = np.zeros((64, words), np.uint64), 0
+    for patterns, seen in sets.visits(turn, tally.threads, 1 << max(6, (_RECENT // words).bit_length() - 1)):
+        tally.walked[turn] = seen
+        known, size = tally.put(turn, known, size, patterns)
+        if tally.stopped:
+            break
         tally.limit.look()
-        more, found = _visit(
-            state, chosen, start, rows, options, ends, turn, tally.threads, recent, chunk, steps
-        )
-        tally.walked[turn] = int(state[3])
-        known, size = tally.put(turn, known, size, chunk[:found])
     return known, size
 
 
@@ -303,8 +334,8 @@ def _line(sums, depth, rows, first, stop, weight, left, active, recent, chunk, s
     """Write down the patterns of the sets that add one of the options first..stop-1, where what is left of
     the budget allows it: how many patterns the chunk has then, and how many sets these are.
 
-    A pattern that was written down a short time ago, or is empty, is not written again. No branch depends on
-    a pattern, since that would cost more than all the rest.
+    A pattern that was written down a short time ago, or is empty, is not written again, unless nothing is
+    kept in `recent`. No branch depends on a pattern, since that would cost more than all the rest.
     """
     lanes, words = rows.shape[1], chunk.shape[1]
     begin = n = nb.uint64(size)
@@ -312,6 +343,8 @@ def _line(sums, depth, rows, first, stop, weight, left, active, recent, chunk, s
         for k in range(first, stop):
             chunk[n, 0] = reaches(sums, depth * lanes, rows, k * lanes) ^ active[0]
             n += nb.uint64(weight[k] <= left)
+        if len(recent) == 0:
+            return nb.int64(n), nb.int64(n - begin)
         kept, last = begin, nb.uint64(len(recent) - 1)
         for i in range(nb.int64(begin), nb.int64(n)):
             key = chunk[nb.uint64(i), 0]
@@ -325,6 +358,8 @@ def _line(sums, depth, rows, first, stop, weight, left, active, recent, chunk, s
             key = reaches(sums, depth * lanes + 64 * w, rows, k * lanes + 64 * w) ^ active[w]
             chunk[n, nb.uint64(w)] = key
         n += nb.uint64(weight[k] <= left)
+    if len(recent) == 0:
+        return nb.int64(n), nb.int64(n - begin)
     kept, last = begin, nb.uint64(len(recent) - 1)
     for i in range(begin, n):
         place, differ = _mix(chunk, nb.uint64(i)) & last, nb.uint64(0)

@@ -32,6 +32,7 @@ __all__ = [
     "reachable",
     "violations",
     "whole_of",
+    "with_best",
 ]
 
 _CELLS = 1 << 18
@@ -208,8 +209,16 @@ def reachable(base: Ints, features: Options, together: int) -> tuple[Ints, Ints]
         for _, gain in options:
             ups[row] = np.maximum(ups[row], gain)
             downs[row] = np.minimum(downs[row], gain)
-    if together < len(ups):
-        ups, downs = np.sort(ups, axis=0)[len(ups) - together :], np.sort(downs, axis=0)[:together]
+    return with_best(base, ups, downs, together)
+
+
+def with_best(base: Ints, ups: Ints, downs: Ints, together: int) -> tuple[Ints, Ints]:
+    """Numbers with the least and with the most that so many rows add, of those that bring most."""
+    if together == 1 < len(ups):
+        ups, downs = ups.max(axis=0, keepdims=True), downs.min(axis=0, keepdims=True)
+    elif together < len(ups):
+        ups = np.partition(ups, len(ups) - together - 1, axis=0)[len(ups) - together :]
+        downs = np.partition(downs, together, axis=0)[:together]
     return base + downs.sum(axis=0), base + ups.sum(axis=0)
 
 

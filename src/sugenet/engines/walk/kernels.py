@@ -28,19 +28,19 @@ __all__ = [
     "LEAF",
     "RECENT",
     "SETS",
+    "TURN",
     "WALKER",
     "rehash",
     "settle",
     "shortfalls",
-    "walk_choices",
     "walk_sets",
 ]
 
 CHUNK = 256  # sets between two looks at whether there is room
 RECENT = 1 << 16  # patterns that a walk remembers at most, to drop repeats
 AHEAD = 16  # patterns between asking for a place of a table and looking at it
-DEPTH, LEAF, SETS, WALKER, HEAD = range(5)
-"""A walk's state: moves chosen, next last move, sets walked, its number; then the moves."""
+DEPTH, LEAF, SETS, WALKER, TURN, HEAD = range(6)
+"""A walk's state: moves chosen, next last move, sets walked, its number, prefixes dealt out; then moves."""
 _FOUND, _DONE = -2, -1
 
 
@@ -135,36 +135,80 @@ def _is_wanted(acc, depth, rows, k, want):
 
 
 @njit(nogil=True, cache=True)
-def walk_sets(
-    state,
-    quota,
-    want,
-    rows,
-    start,
-    weight,
-    after,
-    lightest,
-    budget,
-    walkers,
-    recent,
-    found,
-    counts,
-):
-    """Walk sets of moves of different features whose weights sum to at most `budget`,
-    from `state` on.
+def _are_alike(acc, depth, least, most, k):
+    """Whether all sets have one pattern, whatever moves from k on they add."""
+    lanes, same = acc.shape[1], True
+    for w in range(lanes // LANES):
+        at, of = depth * lanes + w * LANES, k * lanes + w * LANES
+        same &= turned(acc, at, least, of) == turned(acc, at, most, of)
+    return same
+
+
+@njit(nogil=True, cache=True)
+def _end_of_light(lightest, first, high):
+    """The first move from which on all are too heavy."""
+    end, beyond = first, lightest.shape[0] - 1
+    while end < beyond:
+        middle = (end + beyond) // 2
+        if lightest[middle] <= high:
+            end = middle + 1
+        else:
+            beyond = middle
+    return end
+
+
+@njit(nogil=True, cache=True)
+def _next_prefix(state, depth, acc, sums, moves):
+    """Go on to the next prefix of this walk, or one that begins such a prefix: how many moves it has, -1 at
+    the end.
+    """
+    rows, weight, after, lightest, budget, walkers, shared, least, most, below = moves
+    count, k = rows.shape[0], rows.shape[0]
+    if depth < state.shape[0] - HEAD:
+        k = after[state[HEAD + depth - 1]] if depth > 0 else 0
+    while True:
+        while k < count and sums[depth] + weight[k] + lightest[after[k]] > budget:
+            k += 1
+        if k >= count:
+            depth -= 1
+            if depth < 0:
+                return depth
+            k = state[HEAD + depth] + 1
+            continue
+        if depth + 1 == shared:
+            state[TURN] += 1
+            if state[TURN] % walkers != state[WALKER]:
+                k += 1
+                continue
+        _add(acc, depth, rows, k)
+        if below.shape[0] > 0 and _are_alike(acc, depth + 1, least, most, after[k]):
+            if depth + 1 >= shared or state[WALKER] == 0:
+                state[SETS] += below[after[k]]
+            k += 1
+            continue
+        sums[depth + 1] = sums[depth] + weight[k]
+        state[HEAD + depth], state[LEAF] = k, after[k]
+        return depth + 1
+
+
+@njit(nogil=True, cache=True)
+def walk_sets(state, quota, want, start, moves, recent, found, counts):
+    """Walk sets of moves of different features whose weights sum to at most a budget, from `state` on.
 
     A set is a prefix and a last move behind it. Prefixes come in the order of their numbers, each before
-    those that it begins; walk number w has those whose first move is w modulo `walkers`. ``after[k]`` is the
-    first move of the next feature, ``lightest[k]`` the least weight from move k on.
+    those that it begins; those of `shared` moves, with all that they begin, belong to the walks in turn,
+    shorter ones to the first walk. Of `moves` there is what they add to the lanes, their weights, the first
+    move of the next feature, the least weight from each on, the budget, how many walks there are, and
+    `shared`; and where everything fits the budget, the least and the most that moves from each on add
+    together, and how many sets these have: where no neuron depends on them, one set stands for all.
     Stops after about `quota` sets or when a part is full, True when all are walked. With a pattern to `want`,
     stops at the first set that has it: the prefix is in the state, the last move in its `LEAF`,
     and `DEPTH` is -2.
     """
-    count, lanes = rows.shape
-    most = state.shape[0] - HEAD
-    room = found.shape[1]
+    rows, weight, lightest, budget, shared = moves[0], moves[1], moves[3], moves[4], moves[6]
+    most, room = state.shape[0] - HEAD, found.shape[1]
     line = np.empty((CHUNK + 1, found.shape[2]), np.uint64)
-    acc = np.empty((most + 1, lanes), rows.dtype)
+    acc = np.empty((most + 1, rows.shape[1]), rows.dtype)
     sums = np.zeros(most + 1, np.int64)
     _put(acc, 0, start)
     depth = state[DEPTH]
@@ -175,13 +219,7 @@ def walk_sets(
     walked = fullest = 0
     while depth >= 0:
         first, high = state[LEAF], budget - sums[depth]
-        end, beyond = first, count  # the first move from which on all are too heavy
-        while end < beyond:
-            middle = (end + beyond) // 2
-            if lightest[middle] <= high:
-                end = middle + 1
-            else:
-                beyond = middle
+        end = _end_of_light(lightest, first, high) if state[WALKER] == 0 or depth >= shared else first
         while first < end:
             if want.shape[0] > 0:
                 for k in range(first, end):
@@ -199,103 +237,7 @@ def walk_sets(
             fullest = max(fullest, _spread(line, n, found, counts))
             walked += sets
             first = stop
-        k = count  # the next prefix
-        if depth < most:
-            k = after[state[HEAD + depth - 1]] if depth > 0 else state[WALKER]
-        while True:
-            step = 1 if depth > 0 else walkers
-            while k < count and sums[depth] + weight[k] + lightest[after[k]] > budget:
-                k += step
-            if k < count:
-                _add(acc, depth, rows, k)
-                sums[depth + 1] = sums[depth] + weight[k]
-                state[HEAD + depth], state[LEAF] = k, after[k]
-                depth += 1
-                break
-            depth -= 1
-            if depth < 0:
-                break
-            k = state[HEAD + depth] + (1 if depth > 0 else walkers)
-    state[DEPTH] = _DONE
-    state[SETS] += walked
-    return True
-
-
-@njit(nogil=True, cache=True)
-def walk_choices(
-    state, quota, want, options, first, block, least, most, sizes, split, walkers, recent, found, counts
-):
-    """Walk all combinations of one option a feature, from `state` on.
-
-    Rows first[f]..first[f+1]-1 of `options` are those of feature f; the rows of `block` are all combinations
-    of the features behind them. ``least[d]`` and ``most[d]`` bound what features d and later add; where both
-    give one pattern, so do all ``sizes[d]`` combinations, and one of them stands for all. Walk number w has
-    the combinations of the first `split` features whose number is w modulo `walkers`. Otherwise as
-    `walk_sets`; behind the head of the state are the options chosen,
-    and at the end of `options` the lanes at the sample.
-    """
-    features, lanes = first.shape[0] - 1, block.shape[1]
-    words, room = found.shape[2], found.shape[1]
-    line = np.empty((CHUNK + 1, words), np.uint64)
-    nothing = np.zeros(len(block), np.int64)
-    acc = np.empty((features + 1, lanes), block.dtype)
-    _put(acc, 0, options[first[features]])
-    depth = state[DEPTH]
-    for d in range(depth):
-        _add(acc, d, options, first[d] + state[HEAD + d])
-    walked = fullest = steps = 0
-    while depth >= 0:
-        mine = True
-        if depth <= split:
-            number = 0
-            for d in range(depth):
-                number = number * (first[d + 1] - first[d]) + state[HEAD + d]
-            mine = (number % walkers if depth == split else 0) == state[WALKER]
-        if depth < split or mine:
-            same = True
-            for w in range(words):
-                place = depth * lanes + w * LANES
-                same &= turned(acc, place, least, place) == turned(acc, place, most, place)
-            if same or depth == features:
-                if mine:
-                    end = 1 if same else len(block)
-                    k = state[LEAF]
-                    while k < end:
-                        if want.shape[0] > 0:
-                            if (same and _is_wanted(acc, depth, least, depth, want)) or (
-                                not same and _is_wanted(acc, depth, block, k, want)
-                            ):
-                                state[LEAF], state[SETS], state[DEPTH] = k, depth, _FOUND
-                                return True
-                            k += 1
-                            continue
-                        if steps >= quota or fullest + CHUNK > room:
-                            state[DEPTH], state[LEAF] = depth, k
-                            state[SETS] += walked
-                            return False
-                        stop = min(k + CHUNK, end)
-                        if same:
-                            n, sets = _line(acc, depth, least, depth, depth + 1, nothing, 0, recent, line)
-                            walked += sizes[depth]
-                        else:
-                            n, sets = _line(acc, depth, block, k, stop, nothing, 0, recent, line)
-                            walked += sets
-                        fullest = max(fullest, _spread(line, n, found, counts))
-                        steps += sets
-                        k = stop
-                    state[LEAF] = 0
-            else:
-                state[HEAD + depth] = -1
-                depth += 1
-        while depth > 0:  # the next option of the last feature that has one
-            state[HEAD + depth - 1] += 1
-            k = first[depth - 1] + state[HEAD + depth - 1]
-            if k < first[depth]:
-                _add(acc, depth - 1, options, k)
-                break
-            depth -= 1
-        else:
-            depth = -1
+        depth = _next_prefix(state, depth, acc, sums, moves)
     state[DEPTH] = _DONE
     state[SETS] += walked
     return True

@@ -19,7 +19,7 @@ from sugenet.engines.walk.blocks import BlockWalk
 from sugenet.engines.walk.judge import PatternJudge
 from sugenet.engines.walk.late import LateJudge, Told
 from sugenet.engines.walk.singles import walk_singles
-from sugenet.engines.walk.sweep import WALKERS, lanes_for, sweep
+from sugenet.engines.walk.sweep import lanes_for, sweep_sets
 from sugenet.errors import TooLargeError
 from sugenet.problem.clock import Clock
 from sugenet.problem.neighbourhood import Neighbourhood
@@ -98,9 +98,6 @@ def flip_level(problem: Problem, budget: int, clock: Clock) -> Enumerated | None
     clock
         The answer does not depend on the number of threads.
     """
-    from sugenet.engines.walk.kernels import HEAD, LEAF, SETS, WALKER
-    from sugenet.engines.walk.twins import walk_sets
-
     near = problem.near
     assert near.budget is None or budget <= near.budget, (
         "other moves could be needed, and other neurons fragile"
@@ -126,26 +123,14 @@ def flip_level(problem: Problem, budget: int, clock: Clock) -> Enumerated | None
     after = np.searchsorted(runs, runs, side="right")
     options = max(moves.stop - moves.start for moves in near.places.values())
     about = sum(comb(len(near.places), k) * options**k for k in range(together + 1))
-    lightest = np.append(np.minimum.accumulate(weight[::-1])[::-1], 2 * _HEAVY)
     if about >= _MANY and (late := LateJudge.of(judge)) is not None and late.reads(rows):
         return _by_blocks(problem, budget, together, (start, rows), late, clock)
-    fixed = (np.ascontiguousarray(rows[order]), start, weight, after, lightest, min(budget, _HEAVY), WALKERS)
-    states = np.zeros((WALKERS, HEAD + together - 1), np.int64)
-    states[:, WALKER] = range(WALKERS)
-    states[1:, LEAF] = len(order)  # single moves are walked once
-
-    def walk(state: Any, quota: int, want: Any, recent: Any, found: Any, counts: Any) -> bool:
-        steps = min(quota, about // WALKERS)
-        return bool(walk_sets(steps, state, quota, want, *fixed, recent, found, counts))
-
-    swept = sweep(judge, walk, states, about, clock)
+    moves = (rows[order], weight, after)
+    swept = sweep_sets(judge, start, moves, min(budget, _HEAVY), together, about, clock)
     if swept is None:
         return None
-    violation = None
-    if swept.state is not None:
-        chosen = [*swept.state[HEAD : HEAD + swept.state[SETS]], swept.state[LEAF]]
-        violation = tuple(near.moves[order[k]] for k in chosen)
-    return Enumerated(swept.sets + 1, swept.patterns, violation)
+    met, chosen = swept
+    return Enumerated(met.sets + 1, met.patterns, tuple(near.moves[order[k]] for k in chosen) or None)
 
 
 def _by_blocks(

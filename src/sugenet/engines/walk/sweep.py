@@ -24,13 +24,15 @@ from sugenet.errors import TooLargeError
 from sugenet.problem.clock import Clock
 from sugenet.problem.front import Front, reach
 
-__all__ = ["WALKERS", "Swept", "Walk", "lanes_for", "sweep"]
+__all__ = ["Swept", "Walk", "lanes_for", "sweep_sets"]
 
 WALKERS = 16
 _ROOM = 1 << 10  # patterns of one walk and part in a round
 _QUOTA = 1 << 20  # sets of one walk in a round, at most
 _CALM = 1 << 18  # with fewer new patterns in a round, the next is twice as large
 _TABLES = 1 << 31  # bytes of all tables
+_HEAVY = 1 << 60
+_SHARED = 4  # moves of the sets that are dealt out to the walks, each with all that it begins
 
 Walk: TypeAlias = Callable[..., bool]
 """From a state, a quota, a wanted pattern, recent patterns, room for what is found and its counts: go on;
@@ -66,24 +68,76 @@ def lanes_for(front: Front) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     return lanes, rows
 
 
-def sweep(judge: PatternJudge, walk: Walk, states: Ints, sets: int, clock: Clock) -> Swept | None:
-    """Take all walks to their ends, or to the first round with a violation; None when the time was up.
+def sweep_sets(
+    judge: PatternJudge,
+    start: npt.NDArray[Any],
+    moves: tuple[npt.NDArray[Any], Ints, Ints],
+    budget: int | None,
+    together: int,
+    about: int,
+    clock: Clock,
+) -> tuple[Swept, list[int]] | None:
+    """Walk all sets of moves of different features, but the empty one, within a budget, or all where it is
+    None: what was met, and the moves of a violation; None when the time was up.
 
     Parameters
     ----------
     judge
         Of the patterns. The sample's own is known to be no violation, and is counted.
-    walk, states
-        What to do, and the state that each of the walks begins with.
-    sets
-        About how many sets there are, to choose the number of parts.
+    start, moves
+        The lanes at the sample; what each move adds to them, its weight, and the first move of the next
+        feature.
+    budget, together
+        What the weights may sum to, below 2^60, and how many moves that allows at most.
+    about
+        About how many sets there are.
     clock
         Asked often, from any thread, one at a time.
     """
-    return _Sweep(judge, walk, states, sets, clock).run()
+    from sugenet.engines.walk.kernels import HEAD, LEAF, SETS, WALKER
+    from sugenet.engines.walk.twins import walk_sets
+
+    rows, weight, after = moves
+    lightest = np.append(np.minimum.accumulate(weight[::-1])[::-1], 4 * _HEAVY)
+    ends = _ends(rows, after, whole=budget is None)
+    shared = 1 if budget is not None else max(1, min(_SHARED, together - 1))
+    limit = _HEAVY if budget is None else budget
+    fixed = (np.ascontiguousarray(rows), weight, after, lightest, limit, WALKERS, shared, *ends)
+    states = np.zeros((WALKERS, HEAD + together - 1), np.int64)
+    states[:, WALKER] = range(WALKERS)
+
+    def walk(state: Any, quota: int, want: Any, recent: Any, found: Any, counts: Any) -> bool:
+        steps = min(quota, about // WALKERS)
+        return bool(walk_sets(steps, state, quota, want, start, fixed, recent, found, counts))
+
+    swept = _Sweep(judge, walk, states, about, clock).run()
+    if swept is None or swept.state is None:
+        return None if swept is None else (swept, [])
+    depth = int(swept.state[SETS])
+    return swept, [*swept.state[HEAD : HEAD + depth].tolist(), int(swept.state[LEAF])]
+
+
+def _ends(rows: npt.NDArray[Any], after: Ints, *, whole: bool) -> tuple[Any, Any, Ints]:
+    """The least and the most that moves from each on add together, one of each feature at most, and how many
+    sets these have but the empty one; nothing where not all of them are allowed.
+    """
+    if not whole:
+        return rows[:0], rows[:0], np.zeros(0, np.int64)
+    least, most = np.zeros((2, len(rows) + 1, rows.shape[1]), rows.dtype)
+    below = np.zeros(len(rows) + 1, np.int64)
+    stop = len(rows)
+    while stop:
+        first = int(np.searchsorted(after, stop))
+        least[first] = least[stop] + np.minimum(rows[first:stop].min(axis=0), 0)
+        most[first] = most[stop] + np.maximum(rows[first:stop].max(axis=0), 0)
+        below[first] = (below[stop] + 1) * (stop - first + 1) - 1
+        stop = first
+    return least, most, below
 
 
 class _Sweep:
+    """All walks on their way to their ends, or to the first round with a violation."""
+
     def __init__(self, judge: PatternJudge, walk: Walk, states: Ints, sets: int, clock: Clock) -> None:
         from sugenet.engines.walk.kernels import RECENT
 
@@ -103,6 +157,7 @@ class _Sweep:
         self.bad: list[tuple[int, ...]] = []
 
     def run(self) -> Swept | None:
+        """Take all walks to their ends; None when the time was up."""
         from sugenet.engines.walk.kernels import DEPTH
 
         none = np.zeros(0, np.uint64)

@@ -21,7 +21,6 @@ __all__ = [
     "settle",
     "shortfalls",
     "turned",
-    "walk_choices",
     "walk_sets",
     "words_of",
 ]
@@ -103,7 +102,6 @@ def _shortfalls(counts, shift, votes, out):
 _LEAVES = {"turned": turned, "fetch": fetched, "_put": _put, "_add": _add, "_line": _line, "_spread": _spread}
 
 walk_sets = Paying(kernels.walk_sets, plain(kernels.walk_sets, **_LEAVES), _WALKING)
-walk_choices = Paying(kernels.walk_choices, plain(kernels.walk_choices, **_LEAVES), _WALKING)
 settle = Paying(kernels.settle, plain(kernels.settle, **_LEAVES), _WALKING)
 rehash = Paying(kernels.rehash, plain(kernels.rehash, **_LEAVES), _WALKING)
 shortfalls = Paying(kernels.shortfalls, _shortfalls, _JUDGING)

@@ -314,151 +314,151 @@ def _forget(memory, tail, work, tally):
 
 
 @njit(nogil=True, cache=True)
-def walk(
-    begin,
-    end,
-    root,
-    used,
-    free,
-    rows,
-    weight,
-    after,
-    lightest,
-    leaves,
-    budget,
-    alike,
-    place,
-    low,
-    high,
-    sizes,
-    tail,
-    memory,
-    tally,
-    stop,
-):
-    """Count the combinations that begin with one of the options begin..end-1, by class.
-
-    With a budget every set of options is a prefix and a last option behind it; ``after[k]`` is the first
-    option of the next feature. When all is `free`, a prefix is a choice of the first features, and `leaves`
-    has all that the last ones add together. ``root`` are the lanes to begin with, which already use `used` of
-    the budget. ``alike``: all options weigh the same. ``place[k]`` is the feature of option k; ``low`` and
-    ``high`` bound what is still to come, by feature when free, else by what is left of the budget; ``sizes``
-    says how much that is. Combinations are added to `tally`; ends early when ``stop[0]`` is set. Returns how
-    many were counted by bounds.
+def _by_bounds(acc, depth, where, size, limits, tail, scratch, tally):
+    """Whether all sets that begin with a prefix, which are so many, are known to have one class: then they
+    are added up, or wait with their pattern.
     """
+    low, high, _, _ = limits
+    sure, open_, tries, gained, heavy, heavy_many, sizes = scratch
+    lanes, layers = acc.shape[1], tail[0]
+    differ = nb.uint64(0)
+    for w in range(lanes // LANES):
+        at, of = depth * lanes + w * LANES, where * lanes + w * LANES
+        sure[0, w] = turned(acc, at, low, of)
+        open_[0, w] = turned(acc, at, high, of) ^ sure[0, w]
+        differ |= open_[0, w]
+    if differ == nb.uint64(0):
+        for w in range(lanes // LANES):
+            heavy[w, sizes[0]] = sure[0, w]
+        heavy_many[sizes[0]] = size
+        sizes[0] += 1
+        return True
+    cost = 8 + tail[2][0].shape[0] // 16  # about what a bound costs, against a combination
+    has_pairs = layers[layers.shape[0] - 1] > layers[layers.shape[0] - 2]
+    if not has_pairs or size <= cost or not (tries[where] < _TRIES or gained[where] > tries[where] * cost):
+        return False
+    label = _settled(tail, sure, open_)
+    tries[where] += 1
+    if label < 0:
+        return False
+    gained[where] += size
+    tally[label] += size
+    return True
+
+
+@njit(nogil=True, cache=True)
+def _add_heavy(tail, work, scratch, tally):
+    """Add up the patterns that stand for many sets."""
+    _, _, _, _, heavy, heavy_many, sizes = scratch
+    classify(heavy, sizes[0], tail, tail[0][0], work[5], work[2], work[3], work[4])
+    for i in range(sizes[0]):
+        tally[work[4][i]] += heavy_many[i]
+    sizes[0] = 0
+
+
+@njit(nogil=True, cache=True)
+def _line(acc, depth, rows, start, end, weight, left, alike, found, n):
+    """Write down the patterns of the sets that add one of the options start..end-1, where what is left of the
+    budget allows it: how many there are then.
+    """
+    lanes = rows.shape[1]
+    if alike:
+        for w in range(lanes // LANES):
+            row, at = found[w], depth * lanes + w * LANES
+            for k in range(start, end):
+                row[n + k - start] = turned(acc, at, rows, k * lanes + w * LANES)
+        return n + end - start
+    for k in range(start, end):
+        for w in range(lanes // LANES):
+            found[w, n] = turned(acc, depth * lanes + w * LANES, rows, k * lanes + w * LANES)
+        n += weight[k] <= left
+    return n
+
+
+@njit(nogil=True, cache=True)
+def _next_prefix(depth, end, acc, spent, following, moves):
+    """Go on to the next prefix: how many options it has, -1 at the end."""
+    rows, weight, after, lightest, budget, _, _ = moves
+    while depth >= 0:
+        last, k = end if depth == 0 else rows.shape[0], following[depth]
+        while k < last and spent[depth] + weight[k] + lightest[after[k]] > budget:
+            k += 1
+        if k < last:
+            for lane in range(rows.shape[1]):
+                acc[depth + 1, lane] = acc[depth, lane] + rows[k, lane]
+            spent[depth + 1] = spent[depth] + weight[k]
+            following[depth], following[depth + 1] = k + 1, after[k]
+            return depth + 1
+        depth -= 1
+    return depth
+
+
+@njit(nogil=True, cache=True)
+def walk(begin, end, root, moves, limits, tail, memory, tally, stop):
+    """Count the sets of options that begin with one of the options begin..end-1, by class.
+
+    Every set is a prefix and a last option behind it. ``root`` are the lanes to begin with. Of `moves` there
+    is what options add to them, their weights, the first option of the next feature, the least weight from
+    each on, the budget, whether all options weigh the same, and the feature of each. `limits` are the least
+    and the most that is still to come, how many sets that are, and whether it is by feature: where nothing
+    weighs anything, and all options may begin a set; else by what is left of the budget. Sets are added to
+    `tally`; ends early when ``stop[0]`` is set.
+    """
+    rows, weight, _, lightest, budget, alike, place = moves
+    low, _, sizes, by_feature = limits
     count, lanes = rows.shape
     words = lanes // LANES
     most = place[count] - place[begin] + 1 if count > begin else 1
     acc = np.empty((most + 1, lanes), rows.dtype)
-    spent = np.zeros(most + 1, np.int64)
-    following = np.zeros(most + 1, np.int64)
+    spent, following = np.zeros(most + 1, np.int64), np.zeros(most + 1, np.int64)
     for lane in range(lanes):
         acc[0, lane] = root[lane]
-    spent[0] = used
     following[0] = begin
-    room = SIZE
-    widest = words
-    layers = tail[0]
+    widest, layers = words, tail[0]
     for layer in range(layers.shape[0] - 1):
         widest = max(widest, (layers[layer + 1] - layers[layer] + 63) >> 6)
-    found = np.empty((words, room), np.uint64)
-    zero = layers[0]  # not a constant, for which everything below would be compiled once more
-    heavy, heavy_many, h = np.empty((words, room), np.uint64), np.empty(room, np.int64), zero
+    found = np.empty((words, SIZE), np.uint64)
     work = (
-        np.empty((widest, room), np.uint64),
-        np.empty(room, np.int64),
-        np.empty(room, np.int64),
-        np.empty(room, np.int64),
-        np.empty(room, np.int64),
-        np.empty((2, widest, room), np.uint64),
+        np.empty((widest, SIZE), np.uint64),
+        np.empty(SIZE, np.int64),
+        np.empty(SIZE, np.int64),
+        np.empty(SIZE, np.int64),
+        np.empty(SIZE, np.int64),
+        np.empty((2, widest, SIZE), np.uint64),
     )
-    sure, open_ = np.zeros((2, widest), np.uint64), np.zeros((2, widest), np.uint64)
-    tries, gained = np.zeros(low.shape[0], np.int64), np.zeros(low.shape[0], np.int64)
-    cost = 8 + tail[2][0].shape[0] // 16  # about what a bound costs, against a combination
-    pairs = layers[layers.shape[0] - 1] > layers[layers.shape[0] - 2]
-    n = depth = by_bounds = zero
+    scratch = (
+        np.zeros((2, widest), np.uint64),
+        np.zeros((2, widest), np.uint64),
+        np.zeros(low.shape[0], np.int64),
+        np.zeros(low.shape[0], np.int64),
+        np.empty((words, SIZE), np.uint64),
+        np.empty(SIZE, np.int64),
+        np.zeros(1, np.int64),
+    )
+    n = depth = layers[0]  # 0, but not a constant, for which everything below would be compiled once more
     while depth >= 0 and stop[0] == 0:
-        first = following[depth]
-        last = end if depth == 0 and not free else count
-        left = budget - spent[depth]
-        settled = False
-        if low.shape[0] > 0 and (free or depth > 0):
-            where = place[first] if free else left
-            size = sizes[place[first], 0 if free else left]
-            differ = nb.uint64(0)
-            for w in range(words):
-                at = w * LANES
-                sure[0, w] = turned(acc, depth * lanes + at, low, where * lanes + at)
-                open_[0, w] = turned(acc, depth * lanes + at, high, where * lanes + at) ^ sure[0, w]
-                differ |= open_[0, w]
-            if differ == nb.uint64(0):
-                settled = True
-                by_bounds += size
-                for w in range(words):
-                    heavy[w, h] = sure[0, w]
-                heavy_many[h] = size
-                h += 1
-                if h == room:
-                    classify(heavy, h, tail, zero, work[5], work[2], work[3], work[4])
-                    for i in range(h):
-                        tally[work[4][i]] += heavy_many[i]
-                    h = zero
-            elif pairs and size > cost and (tries[where] < _TRIES or gained[where] > tries[where] * cost):
-                label = _settled(tail, sure, open_)
-                tries[where] += 1
-                if label >= 0:
-                    settled = True
-                    by_bounds += size
-                    gained[where] += size
-                    tally[label] += size
-        if not settled:
-            start, over = (0, leaves.shape[0]) if free else (first, last)
-            if not free and lightest[first] > left:
-                over = start
-            while start < over:
-                part = min(start + CHUNK, over)
-                if n + CHUNK > room:
-                    _flush(found, n, memory, tail, work, tally)
-                    n = zero
-                if alike or free:
-                    for w in range(words):
-                        row, at = found[w], depth * lanes + w * LANES
-                        for k in range(start, part):
-                            row[n + k - start] = turned(acc, at, leaves, k * lanes + w * LANES)
-                    n += part - start
-                else:
-                    for k in range(start, part):
-                        for w in range(words):
-                            found[w, n] = turned(
-                                acc, depth * lanes + w * LANES, leaves, k * lanes + w * LANES
-                            )
-                        n += weight[k] <= left
-                start = part
-        else:
+        first, left = following[depth], budget - spent[depth]
+        last = end if depth == 0 else count
+        if low.shape[0] > 0 and (depth > 0 or by_feature):
+            where = place[first] if by_feature else left
+            if _by_bounds(acc, depth, where, sizes[place[first], left], limits, tail, scratch, tally):
+                first = last
+                if scratch[6][0] == SIZE:
+                    _add_heavy(tail, work, scratch, tally)
+        start, over = first, last if lightest[first] <= left else first
+        while start < over:
+            if n + CHUNK > SIZE:
+                _flush(found, n, memory, tail, work, tally)
+                n = layers[0]
+            part = min(start + CHUNK, over)
+            n = _line(acc, depth, rows, start, part, weight, left, alike, found, n)
+            start = part
+        if first >= last or 2 * lightest[first] > left:
             following[depth] = last
-        if not free and (first >= last or 2 * lightest[first] > left):
-            following[depth] = last
-        while depth >= 0:  # the next prefix
-            last = end if depth == 0 and not free else count
-            k = following[depth]
-            if not free:
-                while k < last and spent[depth] + weight[k] + lightest[after[k]] > budget:
-                    k += 1
-            if k < last:
-                for lane in range(lanes):
-                    acc[depth + 1, lane] = acc[depth, lane] + rows[k, lane]
-                spent[depth + 1] = spent[depth] + weight[k]
-                following[depth] = k + 1
-                depth += 1
-                following[depth] = after[k]
-                break
-            depth -= 1
+        depth = _next_prefix(depth, end, acc, spent, following, moves)
     _flush(found, n, memory, tail, work, tally)
     _forget(memory, tail, work, tally)
-    classify(heavy, h, tail, zero, work[5], work[2], work[3], work[4])
-    for i in range(h):
-        tally[work[4][i]] += heavy_many[i]
-    return by_bounds
+    _add_heavy(tail, work, scratch, tally)
 
 
 @njit(nogil=True, cache=True)

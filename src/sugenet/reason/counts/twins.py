@@ -21,8 +21,7 @@ _WALKING, _MERGING = Account(1 << 18), Account(1 << 21)  # combinations and sums
 _BATCH = 1 << 12
 
 
-def _walk(begin, end, root, used, free, rows, weight, after, lightest, leaves, budget, *rest) -> int:
-    _alike, place, _low, _high, _sizes, tail, _memory, tally, stop = rest
+def _walk(begin, end, root, moves, _limits, tail, _memory, tally, stop) -> None:
     waiting: list[Any] = []
 
     def judge() -> None:
@@ -30,43 +29,26 @@ def _walk(begin, end, root, used, free, rows, weight, after, lightest, leaves, b
             tally[:] += np.bincount(_labels(np.concatenate(waiting), tail), minlength=len(tally))
             waiting.clear()
 
-    sums: Iterator[tuple[Any, Any, Any, Any]]
-    if free:
-        sums = _chosen(root, rows, int(place[begin]), place)
-    else:
-        sums = _sets(root, used, (begin, end), rows, weight, after, lightest, budget)
-    for lanes, first, last, light in sums:
-        waiting.append(words_of((lanes + leaves[first:last])[light] >= 0))
+    for patterns in _patterns(root, begin, end, moves):
+        waiting.append(patterns)
         if stop[0]:
-            return 0
+            return
         if sum(map(len, waiting)) >= _BATCH:
             judge()
     judge()
-    return 0
 
 
-def _sets(root, used, span, rows, weight, after, lightest, budget) -> Iterator[tuple[Any, int, int, Any]]:
-    """Every prefix as lanes, with the options behind it that the budget allows as last ones."""
-    waiting = [(root, int(used), *span)]
+def _patterns(root, begin, end, moves) -> Iterator[Any]:
+    """The patterns of every prefix with the options behind it that the budget allows as last ones."""
+    rows, weight, after, lightest, budget, _, _ = moves
+    waiting = [(root, 0, begin, end)]
     while waiting:
         lanes, spent, first, last = waiting.pop()
         light = weight[first:last] <= budget - spent
-        yield lanes, first, last, light
+        yield words_of(lanes + rows[first:last][light] >= 0)
         for k in (first + np.flatnonzero(light)).tolist():
             if spent + weight[k] + lightest[after[k]] <= budget:
                 waiting.append((lanes + rows[k], spent + int(weight[k]), int(after[k]), len(rows)))
-
-
-def _chosen(root, rows, feature, place) -> Iterator[tuple[Any, None, None, Any]]:
-    """Every choice of the features from one on, each of which may stay; all leaves fit."""
-    waiting = [(root, feature)]
-    while waiting:
-        lanes, at = waiting.pop()
-        if at == place[-1]:
-            yield lanes, None, None, slice(None)
-            continue
-        waiting.append((lanes, at + 1))
-        waiting += [(lanes + rows[k], at + 1) for k in np.flatnonzero(place[:-1] == at).tolist()]
 
 
 def _labels(patterns: Any, tail: Any) -> Any:

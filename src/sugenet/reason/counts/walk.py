@@ -18,7 +18,6 @@ import numpy as np
 from sugenet.bits.threads import share
 from sugenet.bnn.arrays import Ints
 from sugenet.engines.walk.blocks import BlockWalk, fits, in_planes, thresholds
-from sugenet.engines.walk.choices import ends_of
 from sugenet.engines.walk.combined import sums_of
 from sugenet.errors import TooLargeError
 from sugenet.problem.sizes import one_more
@@ -330,15 +329,17 @@ class _CountingWalk:
         out[:, : rows.shape[1]] = rows
         return out
 
-    def _options(self, many: int) -> tuple[Ints, Any, Ints, Ints, Ints]:
-        """The options of the first features in a row: their weights and lanes; where each feature begins; of
-        each option the feature, and the first option of the next one.
-        """
-        sizes = [len(row) for row in self.weights[:many]]
-        first, place = np.cumsum([0, *sizes]), np.repeat(np.arange(many + 1), [*sizes, 1])
-        flat = np.concatenate([np.zeros(0, np.int64), *self.weights[:many]])
-        gains = [np.zeros((0, len(self.space.start)), np.int64), *self.gains[:many]]
-        return flat, self._lanes(np.concatenate(gains)), first, place, first[1:][place[:-1]]
+    def _moves(
+        self, weights: Sequence[Ints], gains: Sequence[Ints], budget: int
+    ) -> tuple[tuple[Any, ...], Ints]:
+        """The options of some features in a row, for the kernel, and where each feature begins."""
+        sizes = [len(row) for row in weights]
+        first, place = np.cumsum([0, *sizes]), np.repeat(np.arange(len(sizes) + 1), [*sizes, 1])
+        flat = np.concatenate([np.zeros(0, np.int64), *weights])
+        rows = self._lanes(np.concatenate([np.zeros((0, len(self.space.start)), np.int64), *gains]))
+        lightest = np.append(np.minimum.accumulate(flat[::-1])[::-1], 2 * _HEAVY)
+        alike = bool(len(flat)) and bool((flat == flat[0]).all())
+        return (rows, flat, first[1:][place[:-1]], lightest, budget, alike, place), first
 
     def run(self) -> Partition:
         parts = self._free() if self.space.budget is None else self._limited()
@@ -350,16 +351,14 @@ class _CountingWalk:
     def _limited(self) -> list[Part]:
         space, budget = self.space, self.space.budget
         assert budget is not None
-        flat, rows, first, place, after = self._options(len(self.weights))
-        lightest = np.append(np.minimum.accumulate(flat[::-1])[::-1], 2 * _HEAVY)
-        root = self._lanes(space.start[None], -1)[0]
+        moves, first = self._moves(self.weights, self.gains, budget)
+        rows, root = moves[0], self._lanes(space.start[None], -1)[0]
         low, high, below = self._below(budget)
-        alike = bool(len(flat)) and bool((flat == flat[0]).all())
-        fixed = (rows, flat, after, lightest, rows, budget, alike, place, low, high, below)
         own = int(space.tail.labels(space.start[None] >= 0)[0])
         groups = self._groups(below)
         tasks = [
-            (int(first[group.start]), int(first[group.stop]), root, 0, False, *fixed) for group in groups
+            (int(first[group.start]), int(first[group.stop]), root, moves, (low, high, below, False))
+            for group in groups
         ]
         if is_for_blocks(space, rows):
             fit = _fits(self.weights, budget)
@@ -417,31 +416,24 @@ class _CountingWalk:
         while head < tail and prod(many[:head]) < _PARTS:
             head += 1
         stays = [np.concatenate([np.zeros((1, rows.shape[1]), np.int64), rows]) for rows in self.gains]
-        leaves = sums_of(stays[tail:], space.start)
-        flat, rows, first, place, after = self._options(tail)
-        below = np.array([[prod(many[k:])] for k in range(tail + 1)], np.int64)
-        low, high = (self._lanes(ends_of(stays, tail, space.start, pick)) for pick in (np.min, np.max))
-        fixed = (
-            rows,
-            0 * flat,
-            after,
-            np.zeros(len(flat) + 1, np.int64),
-            self._lanes(leaves),
-            0,
-            True,
-            place,
-            low,
-            high,
-            below,
-        )
-        tasks, named = [], []
+        # the last features are one, whose options are their combinations
+        joined = [*stays[head:tail], sums_of(stays[tail:], space.start)] if tail < len(many) else stays[head:]
+        weights = [np.zeros(len(rows) - 1, np.int64) for rows in joined]
+        moves, _ = self._moves(weights, [rows[1:] for rows in joined], 0)
+        below = np.array([[prod(map(len, joined[k:])) - 1] for k in range(len(joined) + 1)], np.int64)
+        low, high = (self._lanes(_ends_of(joined, pick, space.start)) for pick in (np.min, np.max))
+        roots, named = [], []
         for chosen in product(*(range(size) for size in many[:head])):
-            root = space.start + sum(
-                (stays[d][k] for d, k in enumerate(chosen)), np.zeros(len(space.start), np.int64)
-            )
-            tasks.append((int(first[head]), int(first[-1]), self._lanes(root[None], -1)[0], 0, True, *fixed))
+            roots.append(sum((stays[d][k] for d, k in enumerate(chosen)), space.start.astype(np.int64)))
             named.append([self._state(d, k) for d, k in enumerate(chosen)])
-        return list(zip(named, self._share(tasks), strict=True))
+        lanes = self._lanes(np.array(roots), -1)
+        counts = self._share([(0, len(moves[1]), root, moves, (low, high, below, True)) for root in lanes])
+        own = space.tail.labels(np.array(roots) >= 0).tolist()  # of the sets without any option
+        each = [
+            tuple(many + (k == label) for k, many in enumerate(row))
+            for row, label in zip(counts, own, strict=True)
+        ]
+        return list(zip(named, each, strict=True))
 
     def _state(self, d: int, option: int) -> list[int]:
         """A feature and its state, by place in the walk and option; 0 is the state of the sample."""
@@ -522,6 +514,12 @@ def _fits(weights: Sequence[Ints], budget: int) -> int:
     """How many features can change together."""
     lightest = np.sort([int(row.min()) for row in weights])
     return int((np.cumsum(lightest) <= budget).sum())
+
+
+def _ends_of(gains: list[Ints], pick: Callable[..., Ints], start: Ints) -> Ints:
+    """The least or most that the features from each on can add."""
+    rows = [pick(options, axis=0) for options in gains]
+    return np.array([sum(rows[d:], np.zeros(len(start), np.int64)) for d in range(len(rows) + 1)])
 
 
 def _order(space: Space) -> list[int]:
