@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
-from sugenet.checker.problem import Row
-
 __all__ = ["merged"]
 
+Row: TypeAlias = tuple[dict[int, int], int]
+"""Weights of bits of the layer before, and what those of the active ones must sum to."""
 Side: TypeAlias = tuple[int, list[list[Row]], list[dict[int, int]]]
 """How many neurons the first layer has, the later layers, and the weights of the classes."""
 
